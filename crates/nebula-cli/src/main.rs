@@ -1,0 +1,2 @@
+//! The program `nebula`.
+fn main() {}
