@@ -1,1 +1,25 @@
-//! Placeholder while the crate is written.
+//! The only crate of Nebula that contains `unsafe`: what the machine offers, behind safe borders.
+//!
+//! | module | what it gives |
+//! |---|---|
+//! | [`sync`] | atomics, fences, `Arc` and threads: std's, or loom's under `cfg(loom)` |
+//! | [`mem`] | zero-filled memory on the largest pages that the machine grants |
+//! | [`shared`] | memory that two processes share, sealed against being cut short |
+//! | [`copy`] | copies from and to memory that others may write at the same time |
+//! | [`prefetch`] | hints that a cache line is wanted soon |
+//! | [`region`] | the receive region: slots that have one owner at a time |
+//! | [`spsc`] | the ring between two threads: completion queues and free lists |
+//! | [`clock`] | the time-stamp counter as a clock |
+//! | [`affinity`] | which cores there are, and pinning a thread to one |
+//! | [`process`] | who is at the other end of a socket, and ending with one's parent |
+//!
+//! **Invariant:** shared memory is only ever seen as `&[AtomicU64]`. Another process that changes it at any moment is then a
+//! relaxed data race between atomics, which has a meaning, and never undefined behaviour.
+//! *Enforced by* the types: no function here hands out a `&[u8]` or `&mut [u8]` of shared memory.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod sync;
+pub mod mem;
+pub mod copy;
+pub mod prefetch;

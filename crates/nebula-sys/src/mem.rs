@@ -1,0 +1,208 @@
+//! Zero-filled memory on the largest pages that the machine grants.
+//!
+//! A random access to a gigabyte costs 1.5–2 times as much on 4 KiB pages as on 2 MiB ones: the page walk misses the caches too.
+//! [`WordRegion`] asks for explicit huge pages, then for transparent ones, then takes what there is, and says which it got.
+
+use crate::sync::AtomicU64;
+
+/// The pages that back a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pages {
+    /// The machine's base pages, usually 4 KiB.
+    Base,
+    /// Base pages that the kernel was asked to merge into huge ones.
+    Transparent,
+    /// Pages of 2 MiB from the reserved pool (`/proc/sys/vm/nr_hugepages`).
+    Huge2M,
+}
+
+impl std::fmt::Display for Pages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Pages::Base => "base pages",
+            Pages::Transparent => "transparent huge pages",
+            Pages::Huge2M => "2 MiB huge pages",
+        })
+    }
+}
+
+/// Memory that could not be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemError {
+    /// The kernel refused the mapping.
+    #[error("cannot map {bytes} bytes of memory: {cause}; ask for less or free some")]
+    Map {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The kernel's reason.
+        cause: std::io::Error,
+    },
+    /// The size overflows the address space or is zero.
+    #[error("cannot map {words} words of memory: the size must be between 1 and {max}", max = isize::MAX as usize / 8)]
+    Size {
+        /// Words asked for.
+        words: usize,
+    },
+}
+
+/// The size of a huge page in bytes.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+#[cfg(not(any(loom, miri)))]
+pub use mapped::WordRegion;
+#[cfg(any(loom, miri))]
+pub use on_heap::WordRegion;
+
+#[cfg(not(any(loom, miri)))]
+mod mapped {
+    use super::{AtomicU64, HUGE_PAGE_BYTES, MemError, Pages};
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+    use std::ptr::NonNull;
+
+    /// A zero-filled, page-aligned array of 64-bit words, private to this process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_sys::{mem::{Pages, WordRegion}, sync::Ordering};
+    /// let region = WordRegion::new(1024, Pages::Huge2M)?;
+    /// assert_eq!(region.words()[1023].load(Ordering::Relaxed), 0);
+    /// # Ok::<(), nebula_sys::mem::MemError>(())
+    /// ```
+    #[derive(Debug)]
+    pub struct WordRegion {
+        base: NonNull<AtomicU64>,
+        words: usize,
+        mapped_bytes: usize,
+        pages: Pages,
+    }
+
+    // SAFETY: the region owns its mapping, and every access goes through atomics.
+    unsafe impl Send for WordRegion {}
+    // SAFETY: as above: `&WordRegion` gives `&[AtomicU64]` only.
+    unsafe impl Sync for WordRegion {}
+
+    impl WordRegion {
+        /// Maps `words` words of zeros on pages as large as `want` where the machine grants them, and on smaller ones where not.
+        ///
+        /// # Errors
+        ///
+        /// [`MemError`] when the size is zero or absurd, or when the kernel refuses even base pages.
+        ///
+        /// # Cost
+        ///
+        /// One system call or a few; pages are filled when first touched.
+        pub fn new(words: usize, want: Pages) -> Result<Self, MemError> {
+            let bytes = words.checked_mul(8).filter(|&b| b > 0 && b <= isize::MAX as usize - HUGE_PAGE_BYTES);
+            let bytes = bytes.ok_or(MemError::Size { words })?;
+            if want == Pages::Huge2M && bytes >= HUGE_PAGE_BYTES / 2 {
+                let rounded = bytes.next_multiple_of(HUGE_PAGE_BYTES);
+                if let Ok(base) = map(rounded, MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB) {
+                    return Ok(Self { base, words, mapped_bytes: rounded, pages: Pages::Huge2M });
+                }
+            }
+            let base = map(bytes, MapFlags::PRIVATE).map_err(|cause| MemError::Map { bytes, cause })?;
+            let mut region = Self { base, words, mapped_bytes: bytes, pages: Pages::Base };
+            if want != Pages::Base && bytes >= HUGE_PAGE_BYTES && region.advise_huge() {
+                region.pages = Pages::Transparent;
+            }
+            Ok(region)
+        }
+
+        fn advise_huge(&self) -> bool {
+            // SAFETY: the range is this region's own mapping; MADV_HUGEPAGE changes no contents.
+            unsafe { madvise(self.base.as_ptr().cast(), self.mapped_bytes, Advice::LinuxHugepage) }.is_ok()
+        }
+
+        /// The words of the region.
+        #[inline]
+        #[must_use]
+        pub fn words(&self) -> &[AtomicU64] {
+            // SAFETY: the mapping is `words` words long, aligned to a page, zero-filled (a valid AtomicU64), and lives as long as `self`.
+            unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
+        }
+
+        /// The pages that were granted.
+        #[must_use]
+        pub fn pages(&self) -> Pages {
+            self.pages
+        }
+    }
+
+    impl Drop for WordRegion {
+        fn drop(&mut self) {
+            // SAFETY: the mapping is this region's own and no reference into it outlives `self`.
+            let _ = unsafe { munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
+        }
+    }
+
+    fn map(bytes: usize, flags: MapFlags) -> Result<NonNull<AtomicU64>, std::io::Error> {
+        // SAFETY: a null hint lets the kernel choose an unused range, so no existing mapping is touched.
+        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
+        NonNull::new(base.cast()).ok_or_else(|| std::io::Error::other("mapped at address zero"))
+    }
+}
+
+#[cfg(any(loom, miri))]
+mod on_heap {
+    use super::{AtomicU64, MemError, Pages};
+
+    /// The stand-in under loom and Miri, which know no mappings: the same words on the heap.
+    #[derive(Debug)]
+    pub struct WordRegion {
+        words: Vec<AtomicU64>,
+    }
+
+    impl WordRegion {
+        /// Allocates `words` words of zeros.
+        ///
+        /// # Errors
+        ///
+        /// [`MemError::Size`] when `words` is zero.
+        pub fn new(words: usize, _want: Pages) -> Result<Self, MemError> {
+            if words == 0 {
+                return Err(MemError::Size { words });
+            }
+            Ok(Self { words: (0..words).map(|_| AtomicU64::new(0)).collect() })
+        }
+
+        /// The words of the region.
+        #[must_use]
+        pub fn words(&self) -> &[AtomicU64] {
+            &self.words
+        }
+
+        /// The pages that were granted.
+        #[must_use]
+        pub fn pages(&self) -> Pages {
+            Pages::Base
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::Ordering;
+
+    #[test]
+    fn every_kind_of_page_starts_as_zeros_and_keeps_what_is_written() {
+        for want in [Pages::Base, Pages::Transparent, Pages::Huge2M] {
+            let region = WordRegion::new(300_000, want).unwrap();
+            assert!(region.pages() <= want);
+            let words = region.words();
+            assert_eq!(words.len(), 300_000);
+            assert!(words.iter().step_by(4099).all(|w| w.load(Ordering::Relaxed) == 0));
+            words[299_999].store(7, Ordering::Relaxed);
+            assert_eq!(words[299_999].load(Ordering::Relaxed), 7);
+        }
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_refused() {
+        assert!(matches!(WordRegion::new(0, Pages::Base), Err(MemError::Size { words: 0 })));
+        #[cfg(not(miri))]
+        assert!(matches!(WordRegion::new(usize::MAX, Pages::Base), Err(MemError::Size { .. })));
+    }
+}

@@ -1,0 +1,24 @@
+//! Atomics, fences, `Arc` and threads: std's, or loom's under `cfg(loom)`.
+//!
+//! Code that several threads run at once imports its primitives from here and from nowhere else, so that the same
+//! lines run in production and under loom's exhaustive scheduler.
+
+#[cfg(not(loom))]
+pub use std::{
+    hint::spin_loop,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    },
+    thread,
+};
+
+#[cfg(loom)]
+pub use loom::{
+    hint::spin_loop,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    },
+    thread,
+};
