@@ -21,5 +21,15 @@
 
 pub mod sync;
 pub mod mem;
+#[cfg(not(loom))]
+pub mod shared;
 pub mod copy;
 pub mod prefetch;
+pub mod region;
+pub mod spsc;
+#[cfg(not(loom))]
+pub mod clock;
+#[cfg(not(loom))]
+pub mod affinity;
+#[cfg(not(loom))]
+pub mod process;

@@ -1,0 +1,275 @@
+//! The receive region: slots of memory that have one owner at a time.
+//!
+//! The engine writes an RPC's payload into slots, a worker reads it there, and the engine writes the next RPC over it. What keeps the
+//! two apart is ownership: a range of slots is leased out as one [`SlotLease`], which can be moved to another thread but not copied,
+//! and must come back before any of its slots is leased again. Payload that is read after its buffer was freed does not compile.
+
+use crate::{
+    copy::load_bytes,
+    mem::{MemError, Pages, WordRegion},
+    sync::AtomicU64,
+};
+use std::ptr::NonNull;
+
+/// Bytes of a slot: one cache line.
+pub const SLOT_BYTES: usize = 64;
+
+/// The memory of a receive buffer, owned by the thread that leases it out.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sys::{mem::Pages, region::RecvRegion, sync::AtomicU64};
+/// let mut region = RecvRegion::new(16, Pages::Base)?;
+/// let packet = [const { AtomicU64::new(u64::from_le_bytes(*b"payload!")) }];
+/// let mut lease = region.lease(3, 1).expect("slot 3 is free");
+/// lease.write(0, &packet, 8);
+/// assert_eq!(lease.payload(8), b"payload!");
+/// assert!(region.lease(3, 1).is_none(), "one owner at a time");
+/// region.release(lease);
+/// # Ok::<(), nebula_sys::mem::MemError>(())
+/// ```
+#[derive(Debug)]
+pub struct RecvRegion {
+    memory: std::mem::ManuallyDrop<WordRegion>,
+    base: NonNull<u8>,
+    slots: u32,
+    leased: Box<[u64]>,
+    leases: usize,
+}
+
+// SAFETY: the region is memory that it owns; leases of it are `Send` on their own account.
+unsafe impl Send for RecvRegion {}
+
+impl RecvRegion {
+    /// Maps a region of `slots` slots of 64 bytes, zero-filled.
+    ///
+    /// # Errors
+    ///
+    /// [`MemError`] as [`WordRegion::new`].
+    pub fn new(slots: u32, want: Pages) -> Result<Self, MemError> {
+        let memory = WordRegion::new(slots as usize * SLOT_BYTES / 8, want)?;
+        // The pointer comes from the whole slice, so it may reach every slot.
+        let base = NonNull::from(memory.words()).cast();
+        let leased = vec![0; (slots as usize).div_ceil(64)].into_boxed_slice();
+        Ok(Self { memory: std::mem::ManuallyDrop::new(memory), base, slots, leased, leases: 0 })
+    }
+
+    /// Takes `slots` slots from `start` on, or `None` when any of them is outside the region or leased already.
+    ///
+    /// # Cost
+    ///
+    /// O(slots / 64), no allocation.
+    #[inline]
+    pub fn lease(&mut self, start: u32, slots: u32) -> Option<SlotLease> {
+        let end = start.checked_add(slots).filter(|&end| end <= self.slots && slots > 0)?;
+        if !self.all(start, end, |word, mask| word & mask == 0) {
+            return None;
+        }
+        self.apply(start, end, |word, mask| *word |= mask);
+        self.leases += 1;
+        // SAFETY: `start` is below `self.slots`, so the offset stays inside the mapping.
+        let base = unsafe { self.base.add(start as usize * SLOT_BYTES) };
+        Some(SlotLease { base, start, slots })
+    }
+
+    /// Takes a lease back, so that its slots can be leased again.
+    ///
+    /// # Panics
+    ///
+    /// When the lease is of another region.
+    ///
+    /// # Cost
+    ///
+    /// O(slots / 64), no allocation.
+    #[inline]
+    pub fn release(&mut self, lease: SlotLease) {
+        let SlotLease { base, start, slots } = lease;
+        let own = self.base.as_ptr() as usize + start as usize * SLOT_BYTES == base.as_ptr() as usize;
+        assert!(own && start + slots <= self.slots, "a lease was returned to a region that it is not of");
+        self.apply(start, start + slots, |word, mask| *word &= !mask);
+        self.leases -= 1;
+    }
+
+    /// Leases that have not come back.
+    #[must_use]
+    pub fn leases(&self) -> usize {
+        self.leases
+    }
+
+    /// Bytes of the region.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.slots as usize * SLOT_BYTES
+    }
+
+    /// The pages that were granted.
+    #[must_use]
+    pub fn pages(&self) -> Pages {
+        self.memory.pages()
+    }
+
+    #[inline]
+    fn all(&self, start: u32, end: u32, test: impl Fn(u64, u64) -> bool) -> bool {
+        masks(start, end).all(|(index, mask)| test(self.leased[index], mask))
+    }
+
+    #[inline]
+    fn apply(&mut self, start: u32, end: u32, change: impl Fn(&mut u64, u64)) {
+        masks(start, end).for_each(|(index, mask)| change(&mut self.leased[index], mask));
+    }
+}
+
+impl Drop for RecvRegion {
+    fn drop(&mut self) {
+        // A lease that is still out may be read at any later time: its memory then stays mapped for good.
+        if self.leases == 0 {
+            // SAFETY: dropped once, here, and no lease points into it any more.
+            unsafe { std::mem::ManuallyDrop::drop(&mut self.memory) };
+        }
+    }
+}
+
+/// The words of a bitvector that bits `start..end` fall into, each with the mask of those bits.
+#[inline]
+fn masks(start: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
+    (start / 64..end.div_ceil(64)).map(move |word| {
+        let from = start.saturating_sub(word * 64);
+        let to = (end - word * 64).min(64);
+        (word as usize, (u64::MAX >> (64 - (to - from))) << from)
+    })
+}
+
+/// Sole ownership of a range of slots; give it back with [`RecvRegion::release`].
+///
+/// A lease that is dropped instead keeps its slots for good: nothing else will be written there.
+#[derive(Debug)]
+#[must_use = "slots whose lease is dropped are never used again"]
+pub struct SlotLease {
+    base: NonNull<u8>,
+    start: u32,
+    slots: u32,
+}
+
+// SAFETY: the lease is the only way to its slots, and owning memory can move between threads.
+unsafe impl Send for SlotLease {}
+
+impl SlotLease {
+    /// The first slot.
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// How many slots.
+    #[inline]
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Copies `bytes` bytes from memory that a peer may be changing to `offset` bytes into the slots.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not within the lease, or `src` is shorter than `bytes`.
+    #[inline]
+    pub fn write(&mut self, offset: usize, src: &[AtomicU64], bytes: usize) {
+        load_bytes(src, &mut self.payload_mut()[offset..offset + bytes]);
+    }
+
+    /// Copies private bytes to `offset` bytes into the slots.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not within the lease.
+    #[inline]
+    pub fn write_bytes(&mut self, offset: usize, src: &[u8]) {
+        self.payload_mut()[offset..offset + src.len()].copy_from_slice(src);
+    }
+
+    /// The first `bytes` bytes.
+    ///
+    /// # Panics
+    ///
+    /// When the slots hold fewer.
+    #[inline]
+    #[must_use]
+    pub fn payload(&self, bytes: usize) -> &[u8] {
+        // SAFETY: the slots are mapped, initialised (zero-filled at the start), and owned by this lease alone, which is borrowed.
+        let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.slots as usize * SLOT_BYTES) };
+        &all[..bytes]
+    }
+
+    #[inline]
+    fn payload_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `payload`, and the lease is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.slots as usize * SLOT_BYTES) }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_has_one_owner_at_a_time() {
+        let mut region = RecvRegion::new(200, Pages::Base).unwrap();
+        let middle = region.lease(60, 70).unwrap();
+        for (start, slots) in [(60, 1), (129, 1), (0, 61), (129, 71), (0, 200), (64, 64)] {
+            assert!(region.lease(start, slots).is_none(), "{start}+{slots} overlaps 60+70");
+        }
+        let before = region.lease(0, 60).unwrap();
+        let after = region.lease(130, 70).unwrap();
+        assert_eq!(region.leases(), 3);
+        for lease in [middle, before, after] {
+            region.release(lease);
+        }
+        let whole = region.lease(0, 200).unwrap();
+        region.release(whole);
+    }
+
+    #[test]
+    fn ranges_outside_the_region_are_refused() {
+        let mut region = RecvRegion::new(8, Pages::Base).unwrap();
+        for (start, slots) in [(8, 1), (7, 2), (0, 9), (u32::MAX, 2), (3, 0)] {
+            assert!(region.lease(start, slots).is_none());
+        }
+    }
+
+    #[test]
+    fn leases_of_neighbours_do_not_see_each_other() {
+        let mut region = RecvRegion::new(4, Pages::Base).unwrap();
+        let mut one = region.lease(1, 1).unwrap();
+        let mut two = region.lease(2, 1).unwrap();
+        one.write_bytes(0, &[1; 64]);
+        two.write_bytes(0, &[2; 64]);
+        let reader = std::thread::spawn(move || (one.payload(64) == [1; 64], one));
+        assert_eq!(two.payload(64), [2; 64]);
+        let (whole, one) = reader.join().unwrap();
+        assert!(whole);
+        region.release(one);
+        region.release(two);
+        assert_eq!(region.lease(0, 4).unwrap().payload(64), [0; 64]);
+    }
+
+    #[test]
+    #[should_panic(expected = "not of")]
+    fn a_lease_of_another_region_is_a_callers_mistake() {
+        let mut one = RecvRegion::new(4, Pages::Base).unwrap();
+        let mut two = RecvRegion::new(4, Pages::Base).unwrap();
+        let lease = one.lease(0, 1).unwrap();
+        let _ours = two.lease(0, 1).unwrap();
+        two.release(lease);
+    }
+
+    #[test]
+    fn a_lease_outlives_its_region() {
+        let mut region = RecvRegion::new(4, Pages::Base).unwrap();
+        let mut lease = region.lease(0, 1).unwrap();
+        lease.write_bytes(0, &[9; 64]);
+        drop(region);
+        assert_eq!(lease.payload(64), [9; 64]);
+    }
+}

@@ -1,0 +1,190 @@
+//! Memory that two processes share, sealed against being cut short.
+//!
+//! One side creates a memfd and seals its size; the other receives the descriptor over a Unix socket and maps it only when the seals
+//! hold. Without them a peer could shrink the file under the mapping, and the next access would end this process with SIGBUS.
+//! The memory has no name: it goes when the last process that maps it goes, however that one ends.
+
+use crate::{mem::HUGE_PAGE_BYTES, sync::AtomicU64};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// Shared memory that could not be made or taken over.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SharedError {
+    /// A system call failed.
+    #[error("cannot {step} shared memory of {bytes} bytes: {cause}")]
+    System {
+        /// What was being done.
+        step: &'static str,
+        /// Bytes asked for.
+        bytes: usize,
+        /// The kernel's reason.
+        cause: std::io::Error,
+    },
+    /// The size is zero or not a multiple of 64 bytes.
+    #[error("shared memory of {bytes} bytes: the size must be a multiple of 64 and above zero")]
+    Size {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+    /// The peer's object has another size than the handshake said.
+    #[error("the peer's shared memory has {got} bytes where the handshake said {expected}")]
+    SizeDisagrees {
+        /// Bytes that the handshake announced.
+        expected: usize,
+        /// Bytes that the object has.
+        got: u64,
+    },
+    /// The peer could still change the object's size.
+    #[error("the peer's shared memory is not sealed against shrinking: refused")]
+    NotSealed,
+}
+
+/// A mapping of memory that another process maps too.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sys::{shared::SharedMemory, sync::Ordering};
+/// let mine = SharedMemory::create("example", 4096)?;
+/// let theirs = SharedMemory::open(mine.fd().try_clone_to_owned().unwrap(), 4096)?;
+/// mine.words()[5].store(7, Ordering::Release);
+/// assert_eq!(theirs.words()[5].load(Ordering::Acquire), 7);
+/// # Ok::<(), nebula_sys::shared::SharedError>(())
+/// ```
+#[derive(Debug)]
+pub struct SharedMemory {
+    base: NonNull<AtomicU64>,
+    bytes: usize,
+    fd: OwnedFd,
+}
+
+// SAFETY: the mapping is owned by the value and reached through atomics only.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+impl SharedMemory {
+    /// Creates `bytes` bytes of zeros that can be shared by passing [`fd`](Self::fd) on. `label` shows in `/proc/PID/maps`.
+    ///
+    /// # Errors
+    ///
+    /// [`SharedError::Size`] unless `bytes` is a positive multiple of 64; [`SharedError::System`] when the kernel refuses.
+    pub fn create(label: &str, bytes: usize) -> Result<Self, SharedError> {
+        check_size(bytes)?;
+        let fail = |step| move |cause: rustix::io::Errno| SharedError::System { step, bytes, cause: cause.into() };
+        let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(fail("create"))?;
+        ftruncate(&fd, bytes as u64).map_err(fail("size"))?;
+        fcntl_add_seals(&fd, SEALS).map_err(fail("seal"))?;
+        Self::map(fd, bytes)
+    }
+
+    /// Maps the object behind a descriptor that a peer sent.
+    ///
+    /// # Errors
+    ///
+    /// [`SharedError::NotSealed`] when its size could still change, [`SharedError::SizeDisagrees`] when it is not `bytes` bytes,
+    /// [`SharedError::System`] when the kernel refuses.
+    pub fn open(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
+        check_size(bytes)?;
+        let fail = |step| move |cause: rustix::io::Errno| SharedError::System { step, bytes, cause: cause.into() };
+        let seals = fcntl_get_seals(&fd).map_err(fail("check"))?;
+        if !seals.contains(SEALS) {
+            return Err(SharedError::NotSealed);
+        }
+        let got = u64::try_from(fstat(&fd).map_err(fail("check"))?.st_size).unwrap_or(0);
+        if got != bytes as u64 {
+            return Err(SharedError::SizeDisagrees { expected: bytes, got });
+        }
+        Self::map(fd, bytes)
+    }
+
+    fn map(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
+        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the mapping stays backed.
+        let base =
+            unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
+        let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
+        let base =
+            base.ok_or_else(|| SharedError::System { step: "map", bytes, cause: std::io::Error::last_os_error() })?;
+        if bytes >= HUGE_PAGE_BYTES {
+            // SAFETY: the range was mapped just above; the advice changes no contents and may be refused.
+            let _ = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        }
+        Ok(Self { base, bytes, fd })
+    }
+
+    /// The memory as words, which the peer may change at any moment.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialised (zeros or whatever the peer wrote, all valid for
+        // AtomicU64), and lives as long as `self`; both processes reach it through atomics.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes / 8) }
+    }
+
+    /// The descriptor to pass to the peer.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Bytes mapped.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own and no reference into it outlives `self`.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+fn check_size(bytes: usize) -> Result<(), SharedError> {
+    if bytes == 0 || !bytes.is_multiple_of(64) || bytes > isize::MAX as usize {
+        return Err(SharedError::Size { bytes });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Ordering;
+
+    #[test]
+    fn an_object_that_could_shrink_is_refused() {
+        let fd = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&fd, 4096).unwrap();
+        assert!(matches!(SharedMemory::open(fd, 4096), Err(SharedError::NotSealed)));
+    }
+
+    #[test]
+    fn a_size_that_disagrees_is_refused() {
+        let mine = SharedMemory::create("test", 4096).unwrap();
+        let fd = mine.fd().try_clone_to_owned().unwrap();
+        assert!(matches!(SharedMemory::open(fd, 8192), Err(SharedError::SizeDisagrees { expected: 8192, got: 4096 })));
+    }
+
+    #[test]
+    fn sealed_memory_cannot_be_cut_short_by_the_peer() {
+        let mine = SharedMemory::create("test", 4096).unwrap();
+        assert!(ftruncate(mine.fd(), 64).is_err());
+        mine.words()[511].store(1, Ordering::Relaxed);
+        assert_eq!(mine.words()[511].load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn sizes_that_are_no_whole_lines_are_refused() {
+        for bytes in [0, 63, 100] {
+            assert!(matches!(SharedMemory::create("test", bytes), Err(SharedError::Size { .. })));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The ring between two threads of one process: a core's completion queue, and the way of freed slots back to the engine.
+//!
+//! ```text
+//!   producer's lines              shared lines                consumer's lines
+//!   tail (own), head (cached)     tail ──Release/Acquire──▶   head (own), tail (cached)
+//!                                 head ◀──Release/Acquire──
+//!   slots[tail & mask] = value  ───────────────────────────▶  value = slots[head & mask]
+//! ```
+//!
+//! Each side keeps its own index in a plain field and the other's in a cache, and looks at the shared line only when the cached one
+//! says full or empty. So a full ring and an empty one cost a line transfer, and everything between costs none beside the value's own.
+
+use crate::sync::{Arc, AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
+use std::mem::MaybeUninit;
+
+#[cfg(not(loom))]
+mod cell {
+    /// As loom's cell: access through closures that receive a raw pointer.
+    #[derive(Debug)]
+    pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub(super) fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        #[inline(always)]
+        pub(super) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        #[inline(always)]
+        pub(super) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
+#[cfg(not(loom))]
+use cell::UnsafeCell;
+#[cfg(loom)]
+use loom::cell::UnsafeCell;
+
+struct Ring<T> {
+    tail: CachePadded<AtomicU64>,
+    head: CachePadded<AtomicU64>,
+    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+}
+
+// SAFETY: a slot is reached by the producer or by the consumer, never by both: the indices hand it over with Release and Acquire.
+unsafe impl<T: Send> Send for Ring<T> {}
+// SAFETY: as above; the two ends are separate values that cannot be cloned.
+unsafe impl<T: Send> Sync for Ring<T> {}
+
+impl<T> Ring<T> {
+    #[inline(always)]
+    fn slot(&self, index: u64) -> &UnsafeCell<MaybeUninit<T>> {
+        // The mask keeps the index below the (power of two) length, whatever part of it a 32-bit machine drops.
+        #[expect(clippy::cast_possible_truncation, reason = "masked just after")]
+        &self.slots[index as usize & (self.slots.len() - 1)]
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        let (mut head, tail) = (self.head.load(Ordering::Relaxed), self.tail.load(Ordering::Relaxed));
+        while head != tail {
+            // SAFETY: both ends are gone, and slots between head and tail hold values that nobody took.
+            self.slot(head).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
+            head = head.wrapping_add(1);
+        }
+    }
+}
+
+/// The end that pushes.
+pub struct Producer<T> {
+    ring: Arc<Ring<T>>,
+    tail: u64,
+    head_cached: u64,
+}
+
+/// The end that pops.
+pub struct Consumer<T> {
+    ring: Arc<Ring<T>>,
+    head: u64,
+    tail_cached: u64,
+}
+
+/// Makes a ring of at least `capacity` entries (rounded up to a power of two) and gives its two ends.
+///
+/// # Examples
+///
+/// ```
+/// let (mut push, mut pop) = nebula_sys::spsc::ring(2);
+/// assert_eq!(push.try_push(1), Ok(()));
+/// assert_eq!(pop.try_pop(), Some(1));
+/// assert_eq!(pop.try_pop(), None);
+/// ```
+#[must_use]
+pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
+    let capacity = capacity.max(1).next_power_of_two();
+    let ring = Arc::new(Ring {
+        tail: CachePadded::new(AtomicU64::new(0)),
+        head: CachePadded::new(AtomicU64::new(0)),
+        slots: (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
+    });
+    (Producer { ring: ring.clone(), tail: 0, head_cached: 0 }, Consumer { ring, head: 0, tail_cached: 0 })
+}
+
+impl<T: Send> Producer<T> {
+    /// Appends `value`, or gives it back when the ring is full.
+    ///
+    /// # Errors
+    ///
+    /// The value itself, when there is no room.
+    ///
+    /// # Cost
+    ///
+    /// O(1), no allocation; one line transfer when the ring looked full.
+    #[inline]
+    pub fn try_push(&mut self, value: T) -> Result<(), T> {
+        if self.tail - self.head_cached == self.ring.slots.len() as u64 {
+            // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value out before the slot is written again.
+            self.head_cached = self.ring.head.load(Ordering::Acquire);
+            if self.tail - self.head_cached == self.ring.slots.len() as u64 {
+                return Err(value);
+            }
+        }
+        // SAFETY: the slot lies outside head..tail, so the consumer does not touch it until `tail` is published below.
+        self.ring.slot(self.tail).with_mut(|slot| unsafe { (*slot).write(value) });
+        self.tail += 1;
+        // Release: pairs with the Acquire in `try_pop`; the value is written before it can be seen.
+        self.ring.tail.store(self.tail, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl<T: Send> Consumer<T> {
+    /// Takes the oldest value, or `None` when the ring is empty.
+    ///
+    /// # Cost
+    ///
+    /// O(1), no allocation; one line transfer when the ring looked empty.
+    #[inline]
+    pub fn try_pop(&mut self) -> Option<T> {
+        if self.head == self.tail_cached {
+            // Acquire: pairs with the Release in `try_push`.
+            self.tail_cached = self.ring.tail.load(Ordering::Acquire);
+            if self.head == self.tail_cached {
+                return None;
+            }
+        }
+        // SAFETY: the slot lies within head..tail: the producer filled it and does not touch it until `head` is published below.
+        let value = self.ring.slot(self.head).with(|slot| unsafe { (*slot).assume_init_read() });
+        self.head += 1;
+        // Release: pairs with the Acquire in `try_push`; the value is out before the slot counts as free.
+        self.ring.head.store(self.head, Ordering::Release);
+        Some(value)
+    }
+
+    /// Whether the producer is gone; what it pushed before can still be popped.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        Arc::strong_count(&self.ring) == 1
+    }
+}
+
+impl<T> std::fmt::Debug for Producer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Producer").field("tail", &self.tail).finish_non_exhaustive()
+    }
+}
+
+impl<T> std::fmt::Debug for Consumer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Consumer").field("head", &self.head).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use arbitrary::Arbitrary;
+    use std::collections::VecDeque;
+
+    #[derive(Arbitrary, Debug)]
+    enum Op {
+        Push(u8),
+        Pop,
+    }
+
+    #[test]
+    fn a_ring_is_a_bounded_queue() {
+        arbtest::arbtest(|u| {
+            let capacity = 1 << u.int_in_range(0..=3)?;
+            let (mut push, mut pop) = ring(capacity);
+            let mut model = VecDeque::new();
+            for op in u.arbitrary_iter::<Op>()?.take(200) {
+                match op? {
+                    Op::Push(value) if model.len() < capacity => {
+                        model.push_back(value);
+                        assert_eq!(push.try_push(value), Ok(()));
+                    }
+                    Op::Push(value) => assert_eq!(push.try_push(value), Err(value)),
+                    Op::Pop => assert_eq!(pop.try_pop(), model.pop_front()),
+                }
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn values_left_behind_are_dropped_once() {
+        let counted = std::sync::Arc::new(());
+        let (mut push, mut pop) = ring(4);
+        for _ in 0..3 {
+            push.try_push(counted.clone()).unwrap();
+        }
+        drop(pop.try_pop());
+        assert_eq!(std::sync::Arc::strong_count(&counted), 3);
+        drop((push, pop));
+        assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+    }
+
+    #[test]
+    fn two_threads_pass_every_value_in_order() {
+        let (mut push, mut pop) = ring(8);
+        let count = if cfg!(miri) { 200 } else { 200_000 };
+        let sender = std::thread::spawn(move || {
+            for value in 0..count {
+                while push.try_push(value).is_err() {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for expected in 0..count {
+            let value = loop {
+                match pop.try_pop() {
+                    Some(value) => break value,
+                    None => std::thread::yield_now(),
+                }
+            };
+            assert_eq!(value, expected);
+        }
+        sender.join().unwrap();
+    }
+}
