@@ -1,2 +1,63 @@
-//! Chores.
-fn main() {}
+//! Nebula's own chores. Everything that CI runs is here, in plain Rust; nothing has to be installed by hand.
+//!
+//! `cargo xtask` alone prints what there is. Each chore is one module: [`test`] (what CI runs, step by step),
+//! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust) and [`bench`] (the tables
+//! that README quotes).
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
+
+mod bench;
+mod callgrind;
+mod fuzz;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::shell::{Failure, Shell};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Nebula's own chores", version)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Option<Chore>,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run what CI runs, in order, until a step fails.
+    Test(test::Args),
+    /// Check the rules of the tree that no compiler knows.
+    Tidy(tidy::Args),
+    /// Fuzz one target, or all, on stable Rust.
+    Fuzz(fuzz::Args),
+    /// Run the benchmarks and print one table.
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let Some(chore) = Cli::parse().chore else {
+        print!("{}", Cli::command().render_help());
+        return ExitCode::SUCCESS;
+    };
+    match run(&chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: &Chore) -> Result<(), Failure> {
+    let shell = Shell::at_root()?;
+    match chore {
+        Chore::Test(args) => test::run(&shell, args),
+        Chore::Tidy(args) => tidy::run(&shell, args),
+        Chore::Fuzz(args) => fuzz::run(&shell, args),
+        Chore::Bench(args) => bench::run(&shell, args),
+    }
+}

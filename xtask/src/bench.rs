@@ -1,0 +1,148 @@
+//! `cargo xtask bench`: runs the benchmarks one after another and prints one table.
+//!
+//! A benchmark is a [`Section`] in a file of its own: how to run it and what rows came of it. To add one: a file under
+//! `bench/` and a line in [`sections`]; a section that is a program printing rows as JSON lines is one call of
+//! [`program::rows`]. Figures are ratios within one run, or instruction counts, since wall time on a shared machine
+//! tells little by itself.
+
+pub(crate) mod instructions;
+mod program;
+mod table;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shell::{Attempt, Failure, Shell};
+
+/// What `cargo xtask bench` can be told.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Run only the sections whose name contains one of these words.
+    #[arg(value_name = "SECTION")]
+    sections: Vec<String>,
+    /// Print the sections and stop.
+    #[arg(long)]
+    list: bool,
+}
+
+/// One benchmark.
+trait Section {
+    /// The word that chooses it on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it shows, in one line.
+    fn what(&self) -> &'static str;
+
+    /// Measures.
+    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure>;
+}
+
+/// Every section, in the order they run.
+fn sections() -> Vec<Box<dyn Section>> {
+    vec![Box::new(instructions::Instructions)]
+}
+
+/// One measured figure; a benchmark program prints it as one JSON line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// What was measured: "echo 64 B, 64 outstanding".
+    pub(crate) what: String,
+    pub(crate) value: f64,
+    /// The unit of `value`: "M RPC/s", "ns", "instructions".
+    pub(crate) unit: String,
+    /// What it is compared with in the same run, and the ratio to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) against: Option<Against>,
+}
+
+/// The yardstick of a [`Row`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Against {
+    /// "bare slot ring".
+    pub(crate) what: String,
+    /// The row's value divided by the yardstick's.
+    pub(crate) ratio: f64,
+    /// What the ratio has to reach, where something is promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bound: Option<Bound>,
+}
+
+/// The promise that a ratio is held to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Bound {
+    fn holds(self, ratio: f64) -> bool {
+        match self {
+            Self::AtLeast(least) => ratio >= least,
+            Self::AtMost(most) => ratio <= most,
+        }
+    }
+}
+
+/// What one section measured, as `target/bench.json` has it.
+#[derive(Serialize)]
+struct Measured {
+    section: &'static str,
+    rows: Vec<Row>,
+}
+
+pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+    let sections = chosen(&args.sections)?;
+    if args.list {
+        sections.iter().for_each(|section| println!("{:14}{}", section.name(), section.what()));
+        return Ok(());
+    }
+    let mut measured = Vec::new();
+    for section in sections {
+        println!("== {}: {}", section.name(), section.what());
+        measured.push(Measured { section: section.name(), rows: section.run(shell)? });
+    }
+    println!("{}", table::of(&measured));
+    write(shell, &measured)
+}
+
+fn chosen(words: &[String]) -> Result<Vec<Box<dyn Section>>, Failure> {
+    let is_chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let chosen: Vec<_> = sections().into_iter().filter(|section| is_chosen(section.name())).collect();
+    if chosen.is_empty() {
+        let names: Vec<_> = sections().iter().map(|section| section.name()).collect();
+        return Err(Failure::new(format!("no section `{}`; there are: {}", words.join(" "), names.join(", "))));
+    }
+    Ok(chosen)
+}
+
+fn write(shell: &Shell, measured: &[Measured]) -> Result<(), Failure> {
+    let path = shell.root().join("target/bench.json");
+    let json = serde_json::to_string_pretty(measured).attempt("write the rows as JSON")?;
+    std::fs::create_dir_all(shell.root().join("target")).attempt("make the folder target")?;
+    std::fs::write(&path, json).attempt(format!("write {}", path.display()))?;
+    println!("written to target/bench.json");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_chooses_sections_by_part_of_their_name() {
+        let Ok(chosen) = chosen(&["instr".into()]) else { panic!("there is such a section") };
+        assert_eq!(chosen.iter().map(|section| section.name()).collect::<Vec<_>>(), ["instructions"]);
+    }
+
+    #[test]
+    fn an_unknown_section_is_refused_with_the_names_there_are() {
+        let Err(failure) = chosen(&["nothing".into()]) else { panic!("there is no such section") };
+        assert!(failure.to_string().contains("there are: instructions"), "{failure}");
+    }
+
+    #[test]
+    fn a_bound_holds_at_its_edge() {
+        assert!(Bound::AtLeast(0.4).holds(0.4) && !Bound::AtLeast(0.4).holds(0.39));
+        assert!(Bound::AtMost(1.5).holds(1.5) && !Bound::AtMost(1.5).holds(1.51));
+    }
+}

@@ -1,0 +1,126 @@
+//! Instructions an operation of the NIC's state machines takes, and that they do not grow with scale.
+//!
+//! Counted by callgrind on the example `instructions` of `nebula-nic`, which does an operation N times after a set-up:
+//! (Ir(2N) − Ir(N)) / N is free of the set-up and the program's start. Each operation is counted for few and many
+//! clients and cores; the gate is that the four counts agree.
+
+use std::path::{Path, PathBuf};
+
+use super::{Against, Bound, Row, Section};
+use crate::callgrind;
+use crate::shell::{Failure, Shell, run};
+
+/// What is counted: the example's word for it, and ours.
+const OPERATIONS: &[(&str, &str)] = &[
+    ("recv-buffer", "receive buffer: alloc and free"),
+    ("reassembler", "reassembler: a 4-packet RPC"),
+    ("dispatch", "dispatch under jbsq:2: decision and free"),
+    ("backend", "whole Backend: a one-packet RPC"),
+];
+
+/// Clients and cores that an operation is counted for.
+const SCALES: [(u32, u32); 4] = [(16, 16), (16, 64), (10_000, 16), (10_000, 64)];
+
+/// How far the counts may be apart: the greatest over the least.
+const RATIO_MAX: f64 = 1.02;
+
+/// The benchmark: enough operations that rare branches (a wrap, a table's long probe) are in the mean.
+pub(super) struct Instructions;
+
+impl Section for Instructions {
+    fn name(&self) -> &'static str {
+        "instructions"
+    }
+
+    fn what(&self) -> &'static str {
+        "instructions an operation, by callgrind; the same for 16 and 10,000 clients, 16 and 64 cores"
+    }
+
+    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
+        rows(shell, 100_000)
+    }
+}
+
+/// Fails when an operation's counts are further apart than they may be.
+pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
+    let rows = rows(shell, 20_000)?;
+    for row in &rows {
+        println!("{}: {:.1} {}", row.what, row.value, row.unit);
+    }
+    match rows.iter().find(|row| !is_kept(row)) {
+        Some(row) => Err(Failure::new(format!("{}: the count grows with scale (see above)", row.what))),
+        None => Ok(()),
+    }
+}
+
+fn is_kept(row: &Row) -> bool {
+    row.against.as_ref().is_none_or(|against| against.bound.is_none_or(|bound| bound.holds(against.ratio)))
+}
+
+/// One row for each operation and scale.
+fn rows(shell: &Shell, n: u32) -> Result<Vec<Row>, Failure> {
+    let program = build(shell)?;
+    let mut rows = Vec::new();
+    for &(operation, what) in OPERATIONS {
+        let counts = SCALES.iter().map(|&scale| count(shell, &program, operation, scale, n));
+        rows.extend(compared(what, &counts.collect::<Result<Vec<f64>, Failure>>()?));
+    }
+    Ok(rows)
+}
+
+/// The rows of one operation from its counts by scale; the last one carries the comparison.
+fn compared(what: &str, counts: &[f64]) -> Vec<Row> {
+    let (least, most) =
+        counts.iter().fold((f64::MAX, f64::MIN), |(least, most), &count| (least.min(count), most.max(count)));
+    let against =
+        Against { what: "least of the four".into(), ratio: most / least, bound: Some(Bound::AtMost(RATIO_MAX)) };
+    let mut rows: Vec<Row> = SCALES
+        .iter()
+        .zip(counts)
+        .map(|(&(clients, cores), &value)| {
+            let what = format!("{what}, {clients} clients, {cores} cores");
+            Row { what, value, unit: "instructions".into(), against: None }
+        })
+        .collect();
+    rows.push(Row {
+        what: format!("{what}, greatest"),
+        value: most,
+        unit: "instructions".into(),
+        against: Some(against),
+    });
+    rows
+}
+
+/// Instructions of one operation, free of set-up.
+fn count(shell: &Shell, program: &Path, operation: &str, (clients, cores): (u32, u32), n: u32) -> Result<f64, Failure> {
+    let total = |n: u32| {
+        let args = [operation.to_owned(), clients.to_string(), cores.to_string(), n.to_string()];
+        callgrind::instructions(shell, program, &args)
+    };
+    let (once, twice) = (total(n)?, total(2 * n)?);
+    #[expect(clippy::cast_precision_loss, reason = "a count of instructions is far below 2^53")]
+    let difference = twice.saturating_sub(once) as f64;
+    Ok(difference / f64::from(n))
+}
+
+fn build(shell: &Shell) -> Result<PathBuf, Failure> {
+    run(&mut shell.cargo(&["build", "--release", "-p", "nebula-nic", "--example", "instructions"]))?;
+    Ok(shell.target().join("release/examples/instructions"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_agree_keep_the_promise() {
+        let rows = compared("alloc", &[100.0, 101.0, 100.5, 102.0]);
+        assert_eq!(rows.len(), SCALES.len() + 1);
+        assert!(rows.iter().all(is_kept));
+    }
+
+    #[test]
+    fn a_count_that_grows_with_scale_breaks_it() {
+        assert_eq!(compared("alloc", &[100.0, 100.0, 100.0, 102.1]).iter().filter(|row| !is_kept(row)).count(), 1);
+    }
+}

@@ -1,0 +1,144 @@
+//! `cargo xtask fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
+//!
+//! The targets are the programs of the workspace `fuzz/`, laid out as cargo-fuzz wants it, so that `cargo fuzz run` works
+//! too. Built here with the instrumentation that cargo-fuzz asks for under `--sanitizer none`, none of which needs
+//! a nightly compiler; safe Rust has little for a sanitizer to find. Inputs that reached something are kept in
+//! `fuzz/corpus/TARGET` (not checked in); `fuzz/seeds/TARGET` (checked in) is where every run begins.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{Attempt, Failure, Shell, run as run_command};
+
+/// What `cargo xtask fuzz` can be told.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The target; all of them, one after another, when left out.
+    target: Option<String>,
+    /// How long each target is fuzzed.
+    #[arg(long, default_value_t = 30)]
+    seconds: u32,
+    /// Run the target on this one input instead: what a crash left in fuzz/artifacts.
+    #[arg(long, value_name = "FILE", requires = "target")]
+    replay: Option<PathBuf>,
+    /// Print the targets and stop.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Coverage by inline counters, and the operands of compares, so that constants are found and not guessed.
+const FLAGS: &[&str] = &[
+    "--cfg fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Cdebug-assertions",
+    "-Ccodegen-units=1",
+];
+
+pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+    let targets = chosen(targets(shell.root())?, args.target.as_deref())?;
+    if args.list {
+        targets.iter().for_each(|target| println!("{target}"));
+        return Ok(());
+    }
+    if !has_cxx(shell) {
+        return Err(Failure::new("libFuzzer is C++ and there is no C++ compiler (apt-get install g++)"));
+    }
+    let programs = build(shell)?;
+    for target in &targets {
+        match &args.replay {
+            Some(input) => run_command(shell.command(programs.join(target)).arg(from_here(input)?))?,
+            None => fuzz(shell, &programs, target, args.seconds)?,
+        }
+    }
+    Ok(())
+}
+
+/// Fuzzes every target.
+pub(crate) fn run_all(shell: &Shell, seconds: u32) -> Result<(), Failure> {
+    run(shell, &Args { target: None, seconds, replay: None, list: false })
+}
+
+pub(crate) fn has_cxx(shell: &Shell) -> bool {
+    shell.has("c++", &["--version"])
+}
+
+/// The names of the files in `fuzz/fuzz_targets`.
+fn targets(root: &Path) -> Result<Vec<String>, Failure> {
+    let folder = root.join("fuzz/fuzz_targets");
+    let entries = folder.read_dir().attempt(format!("list {}", folder.display()))?.flatten();
+    let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+fn chosen(targets: Vec<String>, wanted: Option<&str>) -> Result<Vec<String>, Failure> {
+    let Some(wanted) = wanted else { return Ok(targets) };
+    if targets.iter().any(|target| target == wanted) {
+        return Ok(vec![wanted.to_owned()]);
+    }
+    Err(Failure::new(format!("no fuzz target `{wanted}`; there are: {}", targets.join(", "))))
+}
+
+/// A path as the caller meant it, whatever folder the program runs in.
+fn from_here(path: &Path) -> Result<PathBuf, Failure> {
+    path.canonicalize().attempt(format!("find {}", path.display()))
+}
+
+/// Builds every target; returns the folder they are in.
+fn build(shell: &Shell) -> Result<PathBuf, Failure> {
+    let (host, target_dir) = (shell.host()?, shell.target().join("fuzz"));
+    // With `--target`, the flags leave build scripts and procedural macros alone, which have no libFuzzer to link.
+    let args = ["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--target", &host];
+    run_command(shell.cargo(&args).env("CARGO_TARGET_DIR", &target_dir).env("RUSTFLAGS", FLAGS.join(" ")))?;
+    Ok(target_dir.join(host).join("release"))
+}
+
+/// Fuzzes one target from its seeds and what former runs found.
+fn fuzz(shell: &Shell, programs: &Path, target: &str, seconds: u32) -> Result<(), Failure> {
+    let [corpus, seeds, artifacts] = ["corpus", "seeds", "artifacts"].map(|folder| format!("fuzz/{folder}/{target}"));
+    for folder in [&corpus, &artifacts] {
+        std::fs::create_dir_all(shell.root().join(folder)).attempt(format!("make the folder {folder}"))?;
+    }
+    let mut command = shell.command(programs.join(target));
+    command.args([&corpus, &seeds]);
+    limits(&mut command, seconds).arg(format!("-artifact_prefix={artifacts}/"));
+    run_command(&mut command).map_err(|failure| {
+        Failure::new(format!(
+            "{failure}; the input is in {artifacts}: replay with `cargo xtask fuzz {target} --replay {artifacts}/FILE`"
+        ))
+    })
+}
+
+fn limits(command: &mut Command, seconds: u32) -> &mut Command {
+    let time = format!("-max_total_time={seconds}");
+    command.args([time.as_str(), "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_target_is_refused_with_the_names_there_are() {
+        let failure = chosen(vec!["a".into(), "b".into()], Some("c")).expect_err("there is no such target");
+        assert!(failure.to_string().contains("there are: a, b"), "{failure}");
+    }
+
+    #[test]
+    fn every_target_is_a_program_of_the_manifest_and_has_seeds() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let manifest = std::fs::read_to_string(root.join("fuzz/Cargo.toml")).expect("the manifest can be read");
+        let targets = targets(&root).expect("the targets can be listed");
+        assert!(!targets.is_empty());
+        for target in targets {
+            assert!(manifest.contains(&format!("name = \"{target}\"")), "{target} is no program of the manifest");
+            let seeds = root.join("fuzz/seeds").join(&target).read_dir().expect("there is a folder of seeds");
+            assert!(seeds.count() > 0, "{target} has no seeds");
+        }
+    }
+}

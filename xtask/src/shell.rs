@@ -1,0 +1,141 @@
+//! Runs other programs from the root of the repository, and turns what went wrong into one line.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Why a chore stopped, in one line.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Says what was attempted when an I/O error or the like ended it.
+pub(crate) trait Attempt<T> {
+    fn attempt(self, what: impl fmt::Display) -> Result<T, Failure>;
+}
+
+impl<T, E: fmt::Display> Attempt<T> for Result<T, E> {
+    fn attempt(self, what: impl fmt::Display) -> Result<T, Failure> {
+        self.map_err(|error| Failure(format!("{what}: {error}")))
+    }
+}
+
+/// The repository as a place to run programs in.
+pub(crate) struct Shell {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Shell {
+    /// Finds the repository's root from this package's own place in it.
+    pub(crate) fn at_root() -> Result<Self, Failure> {
+        let package = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = package.join("..").canonicalize().attempt(format!("find the root above {}", package.display()))?;
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+        Ok(Self { root, target })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where builds go; a sub-folder where other compiler flags would otherwise rebuild everything in turn.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
+        let mut command = self.command("cargo");
+        command.args(args);
+        command
+    }
+
+    /// Whether `program args` can be run here at all.
+    pub(crate) fn has(&self, program: &str, args: &[&str]) -> bool {
+        let status = self.command(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    /// The host's target triple, as `rustc -vV` says it.
+    pub(crate) fn host(&self) -> Result<String, Failure> {
+        let version = stdout_of(self.command("rustc").arg("-vV"))?;
+        let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+        host.map(str::to_owned).ok_or_else(|| Failure::new("`rustc -vV` names no host"))
+    }
+}
+
+/// Runs to the end, its output going where ours goes.
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+    let line = line_of(command);
+    println!("$ {line}");
+    let status = command.status().attempt(format!("start `{line}`"))?;
+    if status.success() { Ok(()) } else { Err(Failure(format!("`{line}` ended with {status}"))) }
+}
+
+/// Runs to the end and returns what it wrote on stdout.
+pub(crate) fn stdout_of(command: &mut Command) -> Result<String, Failure> {
+    let line = line_of(command);
+    let output = command.stderr(Stdio::inherit()).output().attempt(format!("start `{line}`"))?;
+    if !output.status.success() {
+        return Err(Failure(format!("`{line}` ended with {}", output.status)));
+    }
+    String::from_utf8(output.stdout).attempt(format!("read the output of `{line}`"))
+}
+
+/// A command as one would type it: the variables set for it, the program, the arguments.
+fn line_of(command: &Command) -> String {
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let mut words: Vec<String> =
+        variables.map(|(name, value)| format!("{}={}", name.display(), quoted(value))).collect();
+    words.push(quoted(command.get_program()));
+    words.extend(command.get_args().map(quoted));
+    words.join(" ")
+}
+
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = !word.is_empty() && !word.contains([' ', '*', '"', '$', ';', '&', '|']);
+    if is_plain { word.into_owned() } else { format!("'{word}'") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_one_would_type_it() {
+        let mut command = Command::new("cargo");
+        command.args(["doc", "--test", "loom_*"]).env("RUSTFLAGS", "--cfg loom");
+        assert_eq!(line_of(&command), "RUSTFLAGS='--cfg loom' cargo doc --test 'loom_*'");
+    }
+
+    #[test]
+    fn a_program_that_fails_is_a_failure_that_names_it() {
+        let failure = run(&mut Command::new("false")).expect_err("`false` fails");
+        assert!(failure.to_string().starts_with("`false` ended with"), "{failure}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_a_failure_and_not_a_panic() {
+        assert!(stdout_of(&mut Command::new("no-such-program-here")).is_err());
+    }
+}

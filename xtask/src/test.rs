@@ -1,0 +1,127 @@
+//! `cargo xtask test`: what CI runs, step by step, stopping at the first failure.
+//!
+//! The order is by how soon a step tells something: formatting in a second, the benchmarks' gate last.
+//! A step that needs a tool this machine lacks says so in one line and counts as skipped; CI's machine has them all.
+
+mod build;
+mod deep;
+mod licenses;
+
+use std::time::{Duration, Instant};
+
+use crate::shell::{Failure, Shell};
+
+/// What `cargo xtask test` can be told.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Run this step alone; may be given again.
+    #[arg(long, value_name = "STEP")]
+    only: Vec<String>,
+    /// Leave this step out; may be given again.
+    #[arg(long, value_name = "STEP")]
+    skip: Vec<String>,
+    /// Print the steps and stop.
+    #[arg(long)]
+    list: bool,
+}
+
+/// How a step that did not fail ended.
+enum Ending {
+    Passed,
+    /// Not run, and why.
+    Skipped(String),
+}
+
+/// One row of the table of steps.
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Shell) -> Result<Ending, Failure>,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "fmt", what: "formatting", run: build::fmt },
+    Step { name: "tidy", what: "rules of the tree that no compiler knows", run: build::tidy },
+    Step { name: "clippy", what: "lints of every target, warnings denied", run: build::clippy },
+    Step { name: "test", what: "unit, integration and doc tests", run: build::test },
+    Step { name: "doc", what: "documentation builds, warnings denied", run: build::doc },
+    Step { name: "licenses", what: "every dependency's licence is on the list in deny.toml", run: licenses::check },
+    Step { name: "loom", what: "concurrent code under all interleavings", run: deep::loom },
+    Step { name: "fuzz", what: "each fuzz target for some seconds", run: deep::fuzz },
+    Step { name: "miri", what: "undefined behaviour in what Miri can run", run: deep::miri },
+    Step { name: "instructions", what: "instructions an operation do not grow with scale", run: deep::instructions },
+];
+
+/// Runs the chosen steps in order.
+pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+    let steps = chosen(args)?;
+    if args.list {
+        STEPS.iter().for_each(|step| println!("{:14}{}", step.name, step.what));
+        return Ok(());
+    }
+    let begun = Instant::now();
+    let mut lines = Vec::new();
+    for step in steps {
+        lines.push(run_step(shell, step)?);
+    }
+    println!("\n== all steps in {}\n{}", seconds(begun.elapsed()), lines.join("\n"));
+    Ok(())
+}
+
+/// Runs one step between its header and its closing line, which is returned for the summary.
+fn run_step(shell: &Shell, step: &Step) -> Result<String, Failure> {
+    println!("\n== {}: {}", step.name, step.what);
+    let begun = Instant::now();
+    let ending = (step.run)(shell).map_err(|failure| Failure::new(format!("step {} failed: {failure}", step.name)))?;
+    let took = seconds(begun.elapsed());
+    let line = match ending {
+        Ending::Passed => format!("{:14}passed in {took}", step.name),
+        Ending::Skipped(why) => format!("{:14}skipped: {why}", step.name),
+    };
+    println!("== {line}");
+    Ok(line)
+}
+
+/// The steps that `--only` and `--skip` leave, in the order of the table.
+fn chosen(args: &Args) -> Result<Vec<&'static Step>, Failure> {
+    for name in args.only.iter().chain(&args.skip) {
+        if !STEPS.iter().any(|step| step.name == name) {
+            let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+            return Err(Failure::new(format!("no step `{name}`; there are: {}", names.join(", "))));
+        }
+    }
+    let is_named = |names: &[String], step: &Step| names.iter().any(|name| name == step.name);
+    let is_chosen = |step: &&Step| (args.only.is_empty() || is_named(&args.only, step)) && !is_named(&args.skip, step);
+    Ok(STEPS.iter().filter(is_chosen).collect())
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.1} s", took.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(only: &[&str], skip: &[&str]) -> Result<Vec<&'static str>, Failure> {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let steps = chosen(&Args { only: owned(only), skip: owned(skip), list: false })?;
+        Ok(steps.iter().map(|step| step.name).collect())
+    }
+
+    #[test]
+    fn all_steps_run_unless_told_otherwise() {
+        assert_eq!(names(&[], &[]).expect("no name to be wrong").len(), STEPS.len());
+    }
+
+    #[test]
+    fn only_and_skip_keep_the_order_of_the_table() {
+        assert_eq!(names(&["test", "fmt", "doc"], &["doc"]).expect("known names"), ["fmt", "test"]);
+    }
+
+    #[test]
+    fn an_unknown_step_is_refused_with_the_names_there_are() {
+        let failure = names(&["tests"], &[]).expect_err("there is no step of this name");
+        assert!(failure.to_string().contains("there are: fmt, "), "{failure}");
+    }
+}

@@ -1,0 +1,31 @@
+//! The steps that are one cargo command over the whole workspace, and tidy.
+
+use super::Ending;
+use crate::shell::{Failure, Shell, run};
+use crate::tidy;
+
+pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
+    run(&mut shell.cargo(&["fmt", "--all", "--check"]))?;
+    run(&mut shell.cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--all", "--check"]))?;
+    Ok(Ending::Passed)
+}
+
+pub(super) fn tidy(shell: &Shell) -> Result<Ending, Failure> {
+    tidy::check(shell)?;
+    Ok(Ending::Passed)
+}
+
+pub(super) fn clippy(shell: &Shell) -> Result<Ending, Failure> {
+    run(&mut shell.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    Ok(Ending::Passed)
+}
+
+pub(super) fn test(shell: &Shell) -> Result<Ending, Failure> {
+    run(&mut shell.cargo(&["test", "--workspace"]))?;
+    Ok(Ending::Passed)
+}
+
+pub(super) fn doc(shell: &Shell) -> Result<Ending, Failure> {
+    run(shell.cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(Ending::Passed)
+}

@@ -1,0 +1,106 @@
+//! Holds every dependency's licence against the list in `deny.toml`.
+//!
+//! `cargo deny` does this and more, and is used where it is installed; building it takes minutes, so that elsewhere
+//! (in CI too) the list alone is checked here, from `cargo metadata`.
+
+mod expression;
+
+use serde::Deserialize;
+
+use super::Ending;
+use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+
+/// The workspaces of the repository; those outside the main one have dependencies of their own.
+const MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml"];
+
+pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
+    let manifests = MANIFESTS.iter().filter(|manifest| shell.root().join(manifest).exists());
+    if shell.has("cargo-deny", &["--version"]) {
+        for manifest in manifests {
+            let deny = ["deny", "--manifest-path", manifest, "check", "--config", "deny.toml"];
+            run(shell.cargo(&deny).args(["bans", "licenses", "sources"]))?;
+        }
+        return Ok(Ending::Passed);
+    }
+    let allowed = allowed(shell)?;
+    for manifest in manifests {
+        let packages = packages(shell, manifest)?;
+        let refused: Vec<_> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
+        println!("{manifest}: {} packages, {} with a licence not on the list", packages.len(), refused.len());
+        if !refused.is_empty() {
+            return Err(Failure::new(refused.join("; ")));
+        }
+    }
+    Ok(Ending::Passed)
+}
+
+/// The part of `cargo metadata`'s output that is read here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    license: Option<String>,
+}
+
+fn packages(shell: &Shell, manifest: &str) -> Result<Vec<Package>, Failure> {
+    let metadata = ["metadata", "--format-version", "1", "--locked", "--manifest-path", manifest];
+    let json = stdout_of(&mut shell.cargo(&metadata))?;
+    let metadata: Metadata = serde_json::from_str(&json).attempt("read the output of `cargo metadata`")?;
+    Ok(metadata.packages)
+}
+
+/// Why a package's licence will not do; nothing when it will.
+fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
+    let Package { name, version, license } = package;
+    let Some(license) = license else { return Some(format!("{name} {version} names no licence")) };
+    let is_allowed = |id: &str| allowed.iter().any(|allowed| allowed == id);
+    match expression::allows(license, is_allowed) {
+        Some(true) => None,
+        Some(false) => Some(format!("{name} {version} is under `{license}`, which deny.toml does not allow")),
+        None => Some(format!("{name} {version} has a licence that cannot be read: `{license}`")),
+    }
+}
+
+/// The licences under `allow` in `deny.toml`.
+fn allowed(shell: &Shell) -> Result<Vec<String>, Failure> {
+    let text = std::fs::read_to_string(shell.root().join("deny.toml")).attempt("read deny.toml")?;
+    let listed = allow_list(&text);
+    if listed.is_empty() { Err(Failure::new("deny.toml has no list `allow` under [licenses]")) } else { Ok(listed) }
+}
+
+/// The quoted strings of the list `allow = [ … ]` after `[licenses]`, one a line, comments aside.
+fn allow_list(deny_toml: &str) -> Vec<String> {
+    let section = deny_toml.lines().skip_while(|line| line.trim() != "[licenses]");
+    let list = section.skip_while(|line| !line.starts_with("allow")).skip(1).take_while(|line| line.trim() != "]");
+    list.filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DENY: &str = "[bans]\nallow = [\n  \"not-this\",\n]\n[licenses]\nversion = 2\nallow = [\n  \"MIT\", # why\n  # no\n  \"ISC\",\n]\n";
+
+    fn package(license: Option<&str>) -> Package {
+        Package { name: "p".into(), version: "1.0.0".into(), license: license.map(str::to_owned) }
+    }
+
+    #[test]
+    fn the_list_is_the_one_under_licenses() {
+        assert_eq!(allow_list(DENY), ["MIT", "ISC"]);
+    }
+
+    #[test]
+    fn a_listed_licence_passes_and_others_are_named() {
+        let allowed = allow_list(DENY);
+        assert_eq!(refusal(&package(Some("MIT OR GPL-3.0")), &allowed), None);
+        assert!(refusal(&package(Some("MIT AND GPL-3.0")), &allowed).expect("not allowed").contains("GPL-3.0"));
+        assert!(refusal(&package(None), &allowed).expect("not allowed").contains("names no licence"));
+        assert!(refusal(&package(Some("MIT OR")), &allowed).expect("not allowed").contains("cannot be read"));
+    }
+}

@@ -1,0 +1,93 @@
+//! `cargo xtask tidy`: rules of the tree that no compiler knows.
+//!
+//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in a module of its own
+//! with tests that show it failing. To add one: a file under `tidy/` and a line in [`RULES`].
+
+mod code;
+mod departure;
+mod ignored;
+mod length;
+mod mirror;
+mod module_comment;
+mod name;
+mod outside;
+mod readme;
+mod station;
+mod tree;
+mod unsafe_code;
+
+use std::fmt;
+
+use crate::shell::{Failure, Shell};
+use tree::Tree;
+
+/// What `cargo xtask tidy` can be told.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Rewrite the list of departures in docs/MODEL.md from the marks in the source.
+    #[arg(long)]
+    bless: bool,
+}
+
+/// A place that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+struct Violation {
+    path: String,
+    /// Counted from 1; 0 where the whole file is meant.
+    line: usize,
+    what: String,
+}
+
+impl Violation {
+    fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, what: what.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.what),
+            line => write!(f, "{}:{line}: {}", self.path, self.what),
+        }
+    }
+}
+
+/// One row of the table of rules.
+struct Rule {
+    name: &'static str,
+    check: fn(&Tree) -> Vec<Violation>,
+}
+
+const RULES: &[Rule] = &[
+    Rule { name: "every .rs file opens with a module comment", check: module_comment::check },
+    Rule { name: "the stations of one RPC follow each other", check: station::check },
+    Rule { name: "the two worlds mirror each other", check: mirror::check },
+    Rule { name: "departures are listed in docs/MODEL.md", check: departure::check },
+    Rule { name: "nebula-sys alone is unsafe", check: unsafe_code::check },
+    Rule { name: "files stay short", check: length::check },
+    Rule { name: "modules are named for what they hold", check: name::check },
+    Rule { name: "README's numbers say what measured them", check: readme::check },
+    Rule { name: "nothing points outside the repository", check: outside::check },
+    Rule { name: "no test is switched off", check: ignored::check },
+];
+
+pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+    if args.bless {
+        departure::bless(shell, &Tree::read(shell.root())?)?;
+    }
+    check(shell)
+}
+
+/// Prints every violation of every rule; fails when there is one.
+pub(crate) fn check(shell: &Shell) -> Result<(), Failure> {
+    let tree = Tree::read(shell.root())?;
+    let mut violations = 0;
+    for rule in RULES {
+        let found = (rule.check)(&tree);
+        println!("tidy: {}: {}", rule.name, if found.is_empty() { "ok" } else { "broken" });
+        found.iter().for_each(|violation| println!("  {violation}"));
+        violations += found.len();
+    }
+    if violations == 0 { Ok(()) } else { Err(Failure::new(format!("tidy found {violations} places to mend"))) }
+}

@@ -1,0 +1,57 @@
+//! A module is named for what it holds; some names hold anything.
+
+use super::Violation;
+use super::code::code_of;
+use super::tree::Tree;
+
+const BANNED: &[&str] = &["common", "helper", "helpers", "misc", "type", "types", "util", "utils"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    tree.rust().flat_map(|(path, text)| file(path).into_iter().chain(inline(path, text))).collect()
+}
+
+/// The file's own name and the folders it is in.
+fn file(path: &str) -> Option<Violation> {
+    let parts = path.split('/').map(|part| part.trim_end_matches(".rs"));
+    let banned = parts.filter(|part| BANNED.contains(part)).map(|part| violation(path, 0, part));
+    banned.into_iter().next()
+}
+
+fn inline(path: &str, text: &str) -> Vec<Violation> {
+    let code = code_of(text);
+    let lines = code.lines().zip(1..).filter_map(|(line, number)| Some((inline_module(line)?, number)));
+    lines.filter(|(name, _)| BANNED.contains(name)).map(|(name, number)| violation(path, number, name)).collect()
+}
+
+/// The name after `mod` where the module's body follows.
+fn inline_module(line: &str) -> Option<&str> {
+    let (head, name) = line.split_once("mod ")?;
+    let name = name.trim().strip_suffix('{')?.trim();
+    (head.trim().is_empty() || head.trim().starts_with("pub")).then_some(name)
+}
+
+fn violation(path: &str, line: usize, name: &str) -> Violation {
+    Violation::new(path, line, format!("a module named `{name}` could hold anything; name what it holds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> usize {
+        check(&Tree::of(&[(path, text)])).len()
+    }
+
+    #[test]
+    fn files_and_folders_with_such_names_are_found() {
+        assert_eq!(found("crates/a/src/util.rs", ""), 1);
+        assert_eq!(found("crates/a/tests/common/mod.rs", ""), 1);
+        assert_eq!(found("crates/a/src/utility_curve.rs", ""), 0);
+    }
+
+    #[test]
+    fn inline_modules_with_such_names_are_found() {
+        assert_eq!(found("crates/a/src/b.rs", "pub(crate) mod helpers {\n}"), 1);
+        assert_eq!(found("crates/a/src/b.rs", "// mod helpers {\nmod help_text {\n}"), 0);
+    }
+}

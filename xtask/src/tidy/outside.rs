@@ -1,0 +1,82 @@
+//! Nothing points outside the repository: no path that only one machine has, no relative path to what is not there.
+
+use super::Violation;
+use super::tree::Tree;
+
+/// Folders at the root of a file system that hold somebody's own files.
+const MACHINE_FOLDERS: &[&str] = &["home", "mnt", "root", "Users", "work"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    tree.files().flat_map(|(path, text)| file(tree, path, text)).collect()
+}
+
+fn file(tree: &Tree, path: &str, text: &str) -> Vec<Violation> {
+    let is_outside = |word: &&str| is_of_one_machine(word) || is_dangling(tree, path, word);
+    let found = text.lines().zip(1..).filter_map(|(line, number)| Some((words(line).find(is_outside)?, number)));
+    found.map(|(word, number)| Violation::new(path, number, format!("`{word}` is not in the repository"))).collect()
+}
+
+/// What could be a path.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| !(c.is_alphanumeric() || "/._-".contains(c)));
+    words.map(|word| word.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(word))
+}
+
+fn is_of_one_machine(word: &str) -> bool {
+    let folder = word.strip_prefix('/').and_then(|rest| rest.split_once('/'));
+    folder.is_some_and(|(folder, _)| MACHINE_FOLDERS.contains(&folder))
+}
+
+/// Whether a relative path leads from the file's folder to nothing that is in the tree.
+fn is_dangling(tree: &Tree, path: &str, word: &str) -> bool {
+    word.starts_with("../") && !resolved(path, word).is_some_and(|to| tree.has(&to) || tree.has_folder(&to))
+}
+
+/// Where `word` leads from the folder of the file `path`; nothing when that is above the root.
+fn resolved(path: &str, word: &str) -> Option<String> {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in word.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            _ => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> usize {
+        check(&Tree::of(&[(path, text), ("crates/a/src/c.rs", "")])).len()
+    }
+
+    /// `steps` folders up, then `rest`.
+    fn up(steps: usize, rest: &str) -> String {
+        format!("see [x]({}{rest}).", ["..", "/"].concat().repeat(steps))
+    }
+
+    #[test]
+    fn a_relative_path_that_leaves_the_root_is_found() {
+        assert_eq!(found("README.md", &up(1, "x.md")), 1);
+        assert_eq!(found("docs/MODEL.md", &up(2, "x.md")), 1);
+    }
+
+    #[test]
+    fn a_relative_path_to_nothing_is_found() {
+        assert_eq!(found("docs/MODEL.md", &up(1, "crates/a/src/d.rs")), 1);
+        assert_eq!(found("docs/MODEL.md", &up(1, "crates/a/src/c.rs")), 0);
+        assert_eq!(found("crates/a/tests/b.rs", &up(1, "src")), 0);
+    }
+
+    #[test]
+    fn a_path_of_one_machine_is_found() {
+        for folder in MACHINE_FOLDERS {
+            assert_eq!(found("a.rs", &format!("let p = \"/{folder}/me/x\";")), 1, "{folder}");
+        }
+        assert_eq!(found("a.rs", "std/home/x /dev/shm/x homework/x"), 0);
+    }
+}
