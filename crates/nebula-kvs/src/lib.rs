@@ -1,1 +1,73 @@
-//! Placeholder while the crate is written.
+//! A key-value store after MICA: a bucketed index over a circular log, that any core may read and write.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Store`] | GET, SET, DELETE; [`StoreConfig`] sizes it, [`ValueSink`] receives values |
+//! | `hash`, `index`, `bucket` | from a key to its entry: hash, one line of seven tagged entries, chains of extra lines |
+//! | `log`, `item` | from an entry to its item: circular log, 64-byte-aligned items |
+//! | [`touch`] | the memory that each operation touches, described once, for simulators |
+//! | [`protocol`] | the bytes of the service: requests and replies |
+//!
+//! ```text
+//!  key ─hash─▶ bucket [ version | e1 .. e7 ]      entry = tag 16 | position 48
+//!                                 │
+//!                                 ▼ position
+//!  log  ░░░░░░│head ... item ... item ... tail│░░░░░░   item = header | key | value
+//! ```
+//!
+//! **Invariant:** a GET returns a value that one SET stored under this very key, whole, or nothing. *Enforced by* the bucket's version
+//! and the log's head, both looked at after the copy; the loom tests try every interleaving of small cases.
+//!
+//! **Invariant:** nothing here knows of NICs, engines or threads of ours. *Enforced by* the dependencies.
+//!
+//! # Examples
+//!
+//! ```
+//! use nebula_kvs::{Mode, Store, StoreConfig};
+//! let store = Store::try_new(StoreConfig { mode: Mode::Store, ..StoreConfig::for_items(1000, 16, 64) })?;
+//! let hash = Store::hash(b"key");
+//! store.set(hash, b"key", b"value")?;
+//! let mut value = Vec::new();
+//! assert!(store.get(hash, b"key", &mut value));
+//! assert_eq!(value, b"value");
+//! assert!(store.delete(hash, b"key"));
+//! assert!(!store.get(hash, b"key", &mut value));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod hash;
+mod index;
+mod bucket;
+mod log;
+mod item;
+mod backoff;
+mod stripe;
+mod sink;
+mod store;
+mod group;
+mod stats;
+mod probe;
+pub mod touch;
+pub mod protocol;
+
+pub use config::{Mode, StoreConfig, StoreError};
+pub use group::GROUP;
+pub use hash::KeyHash;
+pub use item::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+pub use nebula_sys::mem::Pages;
+pub use probe::{NoProbe, Probe};
+pub use sink::{SliceSink, ValueSink};
+pub use stats::Stats;
+pub use store::{SetError, SetOutcome, Store};
+
+const _: () = assert!(usize::BITS == 64, "positions and sizes are 64 bits wide");
+
+/// A number that counts things in memory, as an index.
+#[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits, as asserted above")]
+#[inline]
+const fn index_of(number: u64) -> usize {
+    number as usize
+}

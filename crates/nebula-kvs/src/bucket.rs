@@ -1,0 +1,206 @@
+//! One bucket of the index: a cache line of a version, a link and seven entries.
+//!
+//! ```text
+//! word 0   next_extra 32 | version 32     odd version: a writer holds the bucket and its chain
+//! word 1   tag 16 | position 48           0: empty
+//!  ...
+//! word 7   tag 16 | position 48
+//! ```
+//! Writers take turns by making the version odd. Readers never write: they read the version, then entries and items, then the version
+//! again, and start over where it changed (a seqlock). A failed or fruitless writer puts the version back as it found it, so it sends
+//! no reader round again.
+
+use crate::backoff::Backoff;
+use nebula_sys::sync::{AtomicU64, Ordering, fence};
+
+/// Words of a bucket.
+pub(crate) const BUCKET_WORDS: usize = 8;
+/// A bucket: one cache line.
+pub(crate) type Bucket = [AtomicU64; BUCKET_WORDS];
+
+/// Bits of a position that an entry keeps.
+pub(crate) const POSITION_BITS: u32 = 48;
+const VERSION_MASK: u64 = u32::MAX as u64;
+const HELD: u64 = 1;
+
+/// A tag and a position, or nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry(pub(crate) u64);
+
+impl Entry {
+    pub(crate) const EMPTY: Self = Self(0);
+
+    /// Keeps the low 48 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁸.
+    #[inline]
+    pub(crate) fn new(tag: u64, position: u64) -> Self {
+        Self(tag << POSITION_BITS | position & ((1 << POSITION_BITS) - 1))
+    }
+
+    #[inline]
+    pub(crate) fn position(self) -> u64 {
+        self.0 & ((1 << POSITION_BITS) - 1)
+    }
+
+    #[inline]
+    fn has_tag(self, tag: u64) -> bool {
+        self.0 >> POSITION_BITS == tag
+    }
+}
+
+/// Loads entry `slot` of a bucket.
+#[inline]
+pub(crate) fn entry(bucket: &Bucket, slot: usize) -> Entry {
+    Entry(bucket[slot].load(Ordering::Relaxed))
+}
+
+/// The entries of a bucket, in order, with their slots 1..=7.
+#[inline]
+pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
+    (1..BUCKET_WORDS).map(|slot| (slot, entry(bucket, slot)))
+}
+
+/// The entries of a bucket that carry `tag`.
+///
+/// All seven tags are compared before the first result, without a branch that depends on them: which slot matches is random, and
+/// a mispredicted branch costs more than seven comparisons.
+#[inline]
+pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u64) -> impl Iterator<Item = (usize, Entry)> {
+    let mut matches = entries(bucket).fold(0_u32, |bits, (slot, entry)| bits | u32::from(entry.has_tag(tag)) << slot);
+    std::iter::from_fn(move || {
+        let slot = matches.trailing_zeros() as usize;
+        matches &= matches.wrapping_sub(1);
+        (slot < BUCKET_WORDS).then(|| (slot, entry(bucket, slot)))
+    })
+}
+
+/// The number of the extra bucket that follows in the chain.
+#[inline]
+pub(crate) fn next_extra(bucket: &Bucket) -> Option<usize> {
+    let link = bucket[0].load(Ordering::Relaxed) >> 32;
+    (link > 0).then(|| crate::index_of(link - 1))
+}
+
+/// Begins an optimistic read: the word to hand to [`is_unchanged`], or nothing while a writer holds the bucket.
+#[inline]
+pub(crate) fn begin_read(home: &Bucket) -> Option<u64> {
+    // Acquire: pairs with the Release store in `Held::drop`; the entries and items published under this version are seen.
+    let word = home[0].load(Ordering::Acquire);
+    (word & HELD == 0).then_some(word)
+}
+
+/// Ends an optimistic read: whether everything read since [`begin_read`] belongs to one version. Call after `fence(Acquire)`.
+#[inline]
+pub(crate) fn is_unchanged(home: &Bucket, begun: u64) -> bool {
+    home[0].load(Ordering::Relaxed) == begun
+}
+
+/// The right to change a bucket and its chain.
+pub(crate) struct Held<'a> {
+    home: &'a Bucket,
+    /// Word 0 as it was found, with the link kept up to date.
+    word: u64,
+    has_changed: bool,
+}
+
+/// Waits for its turn and takes the bucket.
+#[inline]
+pub(crate) fn hold(home: &Bucket) -> Held<'_> {
+    let mut backoff = Backoff::default();
+    loop {
+        let word = home[0].load(Ordering::Relaxed);
+        // Acquire: pairs with the Release store in `Held::drop`; the previous holder's changes are seen.
+        let taken = word & HELD == 0
+            && home[0].compare_exchange_weak(word, word | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if taken {
+            // Release fence: pairs with the reader's Acquire fence. A reader that saw any store made from here on sees the odd version
+            // too when it looks again.
+            fence(Ordering::Release);
+            return Held { home, word, has_changed: false };
+        }
+        backoff.wait();
+    }
+}
+
+impl<'a> Held<'a> {
+    #[inline]
+    pub(crate) fn home(&self) -> &'a Bucket {
+        self.home
+    }
+
+    /// Sets an entry of the bucket or of its chain.
+    #[inline]
+    pub(crate) fn set(&mut self, entry: &AtomicU64, to: Entry) {
+        self.has_changed = true;
+        entry.store(to.0, Ordering::Relaxed);
+    }
+
+    /// Says that an item of this bucket is about to change in place.
+    #[inline]
+    pub(crate) fn will_change(&mut self) {
+        self.has_changed = true;
+    }
+
+    /// Links extra bucket number `extra` behind `last`, a bucket of this chain. A link, once set, never changes.
+    pub(crate) fn link(&mut self, last: &Bucket, extra: usize) {
+        let link = (extra as u64 + 1) << 32;
+        if std::ptr::eq(last, self.home) {
+            self.word |= link;
+            self.has_changed = true;
+            last[0].store(self.word | HELD, Ordering::Relaxed);
+        } else {
+            last[0].store(link, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let version = self.word.wrapping_add(u64::from(self.has_changed) * 2) & VERSION_MASK;
+        // Release: pairs with the Acquire loads of `begin_read` and `hold`.
+        self.home[0].store(self.word & !VERSION_MASK | version, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn bucket(words: [u64; BUCKET_WORDS]) -> Bucket {
+        words.map(AtomicU64::new)
+    }
+
+    #[test]
+    fn a_holder_that_changes_nothing_leaves_the_version() {
+        let home = bucket([4, 0, 0, 0, 0, 0, 0, 0]);
+        drop(hold(&home));
+        assert_eq!(begin_read(&home), Some(4));
+    }
+
+    #[test]
+    fn a_holder_that_changes_an_entry_moves_the_version_on() {
+        let home = bucket([4, 0, 0, 0, 0, 0, 0, 0]);
+        let mut held = hold(&home);
+        assert_eq!(begin_read(&home), None);
+        held.set(&home[3], Entry::new(1, 2));
+        drop(held);
+        assert_eq!(begin_read(&home), Some(6));
+        assert!(!is_unchanged(&home, 4));
+    }
+
+    #[test]
+    fn a_version_that_wraps_leaves_the_link_alone() {
+        let home = bucket([7 << 32 | 0xFFFF_FFFE, 0, 0, 0, 0, 0, 0, 0]);
+        hold(&home).will_change();
+        assert_eq!(begin_read(&home), Some(7 << 32));
+        assert_eq!(next_extra(&home), Some(6));
+    }
+
+    #[test]
+    fn entries_are_found_by_their_tag_in_order() {
+        let home = bucket([0, Entry::new(9, 1).0, 0, Entry::new(8, 2).0, Entry::new(9, 3).0, 0, 0, Entry::new(9, 4).0]);
+        let found: Vec<_> = entries_with_tag(&home, 9).map(|(slot, entry)| (slot, entry.position())).collect();
+        assert_eq!(found, [(1, 1), (4, 3), (7, 4)]);
+        assert_eq!(entries_with_tag(&home, 7).count(), 0);
+    }
+}

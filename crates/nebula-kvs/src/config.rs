@@ -1,0 +1,117 @@
+//! The sizes of a store, and what it does when they are reached.
+
+use crate::{item::Shape, log::Cut};
+use nebula_sys::mem::{MemError, Pages};
+
+/// What a store does when it is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It forgets: a full bucket gives up its oldest entry, and the log overwrites its oldest items. SET always succeeds.
+    Cache,
+    /// It refuses: a full bucket chains to extra buckets, and SET fails once these or the log are used up. Nothing is lost.
+    ///
+    /// The log is filled once: what DELETE and a value that outgrew its place leave behind is not used again.
+    Store,
+}
+
+/// The sizes of a [`Store`](crate::Store).
+///
+/// # Examples
+///
+/// ```
+/// use nebula_kvs::{Mode, Pages, StoreConfig};
+/// // NEBULA's data set: 1.6 M pairs of 16 B/512 B, 2 M buckets.
+/// let config = StoreConfig { pages: Pages::Transparent, ..StoreConfig::for_items(1_600_000, 16, 512) };
+/// assert_eq!(config.buckets, 2 * 1024 * 1024);
+/// assert!(config.log_bytes > 1_600_000 * 9 * 64 && config.mode == Mode::Cache);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// Buckets of 64 B with seven entries each; rounded up to a power of two.
+    pub buckets: usize,
+    /// Bytes of the log; rounded up to whole segments in [`Mode::Cache`], at most by a 32nd where there are 64 of them.
+    pub log_bytes: usize,
+    /// What happens when the store is full.
+    pub mode: Mode,
+    /// Buckets set aside for the chains of [`Mode::Store`]; not used in [`Mode::Cache`].
+    pub extra_buckets: usize,
+    /// The pages asked for; smaller ones are taken where the machine has none of these.
+    pub pages: Pages,
+}
+
+impl StoreConfig {
+    /// Sizes a cache for `items` items of `key_bytes` and `value_bytes` each: a bucket an item or a little more, as NEBULA's evaluation
+    /// has (2 M buckets, 1.6 M pairs), and a log that does not wrap before all of them are in.
+    ///
+    /// A sixteenth of the buckets is set aside for chains, for those who change the mode: far more than uniform hashes use.
+    #[must_use]
+    pub fn for_items(items: u64, key_bytes: usize, value_bytes: usize) -> Self {
+        let granules = Shape { key_bytes, value_bytes }.granules();
+        let buckets = crate::index_of(items).max(1).next_power_of_two();
+        Self {
+            buckets,
+            log_bytes: log_bytes_for(items, granules),
+            mode: Mode::Cache,
+            extra_buckets: (buckets / 16).max(8),
+            pages: Pages::Huge2M,
+        }
+    }
+}
+
+/// The smallest log, within 3 %, that keeps `items` items of `granules` each valid in both modes.
+fn log_bytes_for(items: u64, granules: u64) -> usize {
+    let holds_all = |log_bytes| {
+        let holds = |mode| Cut::of(log_bytes, mode).items_valid_min(granules, mode) >= items;
+        holds(Mode::Cache) && holds(Mode::Store)
+    };
+    let mut log_bytes =
+        crate::index_of(items.saturating_mul(granules)).saturating_mul(crate::item::GRANULE_BYTES).max(1);
+    while !holds_all(log_bytes) && log_bytes < usize::MAX / 4 {
+        log_bytes += log_bytes.div_ceil(32);
+    }
+    log_bytes
+}
+
+/// A store that cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The memory could not be had.
+    #[error("no memory for the store's {what}")]
+    Memory {
+        /// The part it was for: `index` or `log`.
+        what: &'static str,
+        /// Why.
+        #[source]
+        cause: MemError,
+    },
+    /// More buckets than the format of a bucket can name, or than memory has addresses for.
+    #[error("{buckets} buckets and {extra_buckets} extra ones are more than 2^40 and 2^32 - 1; ask for fewer")]
+    TooManyBuckets {
+        /// Buckets asked for.
+        buckets: usize,
+        /// Extra buckets asked for.
+        extra_buckets: usize,
+    },
+    /// More bytes of log than positions can name.
+    #[error("a log of {log_bytes} bytes is more than 2^48; ask for less")]
+    LogTooLarge {
+        /// Bytes asked for.
+        log_bytes: usize,
+    },
+}
+
+/// Entries hold 48 bits of a position; half of them must cover a lap, and a lap may be rounded up to twice the log.
+pub(crate) const LOG_BYTES_MAX: usize = 1 << 48;
+pub(crate) const BUCKETS_MAX: usize = 1 << 40;
+pub(crate) const EXTRA_BUCKETS_MAX: usize = u32::MAX as usize;
+
+impl StoreConfig {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let &Self { buckets, extra_buckets, log_bytes, .. } = self;
+        if buckets > BUCKETS_MAX || extra_buckets > EXTRA_BUCKETS_MAX - 1 {
+            return Err(StoreError::TooManyBuckets { buckets, extra_buckets });
+        }
+        if log_bytes > LOG_BYTES_MAX { Err(StoreError::LogTooLarge { log_bytes }) } else { Ok(()) }
+    }
+}

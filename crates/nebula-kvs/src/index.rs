@@ -1,0 +1,83 @@
+//! The index: home buckets, chosen by hash, and the extra buckets that chains of [`Mode::Store`](crate::Mode::Store) grow into.
+
+use crate::{
+    KeyHash, StoreConfig, StoreError,
+    bucket::{self, BUCKET_WORDS, Bucket, Held},
+    config::Mode,
+    index_of,
+};
+use nebula_sys::{
+    mem::WordRegion,
+    sync::{AtomicUsize, Ordering},
+};
+
+/// Home buckets first, extra buckets after them, in one region.
+pub(crate) struct Index {
+    region: WordRegion,
+    home_mask: u64,
+    extra_buckets: usize,
+    extra_buckets_used: AtomicUsize,
+}
+
+impl Index {
+    pub(crate) fn try_new(config: &StoreConfig) -> Result<Self, StoreError> {
+        let homes = config.buckets.max(1).next_power_of_two();
+        let extra_buckets = if config.mode == Mode::Store { config.extra_buckets } else { 0 };
+        let region = WordRegion::new((homes + extra_buckets) * BUCKET_WORDS, config.pages);
+        Ok(Self {
+            region: region.map_err(|cause| StoreError::Memory { what: "index", cause })?,
+            home_mask: homes as u64 - 1,
+            extra_buckets,
+            extra_buckets_used: AtomicUsize::new(0),
+        })
+    }
+
+    /// The bucket that `hash` chooses.
+    #[inline]
+    pub(crate) fn home(&self, hash: KeyHash) -> &Bucket {
+        &self.buckets()[index_of(hash.bucket() & self.home_mask)]
+    }
+
+    /// The words of the index and the place of `hash`'s bucket in them.
+    #[inline]
+    pub(crate) fn home_word(&self, hash: KeyHash) -> usize {
+        index_of(hash.bucket() & self.home_mask) * BUCKET_WORDS
+    }
+
+    /// `home` and the extra buckets chained to it.
+    #[inline]
+    pub(crate) fn chain<'a>(&'a self, home: &'a Bucket) -> impl Iterator<Item = &'a Bucket> {
+        std::iter::successors(Some(home), |bucket| bucket::next_extra(bucket).map(|extra| self.extra(extra)))
+    }
+
+    /// Chains a fresh extra bucket to the held bucket, if one is left.
+    pub(crate) fn extend(&self, held: &mut Held<'_>) -> Option<&Bucket> {
+        let take = |used| (used < self.extra_buckets).then_some(used + 1);
+        let extra = self.extra_buckets_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        let last = self.chain(held.home()).last()?;
+        held.link(last, extra);
+        Some(self.extra(extra))
+    }
+
+    pub(crate) fn extra_buckets_used(&self) -> usize {
+        self.extra_buckets_used.load(Ordering::Relaxed)
+    }
+
+    /// All buckets, extra ones after the home ones.
+    #[inline]
+    pub(crate) fn buckets(&self) -> &[Bucket] {
+        self.region.words().as_chunks().0
+    }
+
+    pub(crate) fn words(&self) -> &[nebula_sys::sync::AtomicU64] {
+        self.region.words()
+    }
+
+    pub(crate) fn pages(&self) -> nebula_sys::mem::Pages {
+        self.region.pages()
+    }
+
+    fn extra(&self, extra: usize) -> &Bucket {
+        &self.buckets()[index_of(self.home_mask) + 1 + extra]
+    }
+}

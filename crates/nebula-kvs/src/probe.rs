@@ -1,0 +1,21 @@
+//! A look at the memory that the store touches, for the test that holds [`touch`](crate::touch) to the truth.
+
+use crate::touch::{Access, Structure};
+use std::ops::RangeInclusive;
+
+/// Told of each touch of the store's memory, as it happens.
+///
+/// The store is generic over its probe, so that [`NoProbe`], the default, costs nothing.
+pub trait Probe {
+    /// Blocks `blocks` of `what` are read or written.
+    fn touch(&self, what: Structure, blocks: RangeInclusive<u32>, access: Access);
+}
+
+/// The probe that looks away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProbe;
+
+impl Probe for NoProbe {
+    #[inline(always)]
+    fn touch(&self, _: Structure, _: RangeInclusive<u32>, _: Access) {}
+}

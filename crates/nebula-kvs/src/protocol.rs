@@ -1,0 +1,308 @@
+//! The bytes of the key-value service: what a client asks and what the service answers.
+//!
+//! No word of the NIC stands here: a request or a reply is the payload of one RPC, and its length is known from there. All
+//! numbers are little-endian.
+//!
+//! ```text
+//! request  op 1 | key_bytes 1 | reserved 2 | value_bytes 4 | key | value      GET of a 16 B key: 24 B; SET of 16 B/8 B: 32 B
+//! reply    status 1 | reserved 3           | value_bytes 4 | value            answer to SET or DELETE: 8 B
+//! ```
+//!
+//! Decoding takes any bytes and borrows from them; encoding writes into the caller's buffer. Neither allocates. Reserved bytes must
+//! be zero, so that a later version can give them a meaning that older peers refuse instead of misread.
+
+use crate::item::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+
+/// Bytes of the header of a request and of a reply.
+pub const HEADER_BYTES: usize = 8;
+
+const OP_GET: u8 = 1;
+const OP_SET: u8 = 2;
+const OP_DELETE: u8 = 3;
+
+/// Why bytes are no request or reply, or why one could not be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtocolError {
+    /// Fewer bytes than a header.
+    #[error("message of {got} bytes is shorter than its {HEADER_BYTES}-byte header")]
+    Short {
+        /// Bytes that came.
+        got: usize,
+    },
+    /// The header announces another length than the message has.
+    #[error("header announces {announced} bytes and {got} came")]
+    Length {
+        /// Bytes that the header announces, itself included.
+        announced: usize,
+        /// Bytes that came.
+        got: usize,
+    },
+    /// An operation code that is none.
+    #[error("operation code {code} is none of 1 (GET), 2 (SET), 3 (DELETE)")]
+    Opcode {
+        /// The code that came.
+        code: u8,
+    },
+    /// A status code that is none.
+    #[error("status code {code} is none of 0 (ok), 1 (not found), 2 (full), 3 (malformed)")]
+    StatusCode {
+        /// The code that came.
+        code: u8,
+    },
+    /// Reserved bytes that are not zero.
+    #[error("reserved bytes of the header are not zero")]
+    Reserved,
+    /// A key outside 1..=255 bytes.
+    #[error("key of {got} bytes is outside 1..={KEY_BYTES_MAX}")]
+    KeyBytes {
+        /// The key's bytes.
+        got: usize,
+    },
+    /// A value over the limit, or a value where the operation takes none.
+    #[error("value of {got} bytes is over the {max} that this message may carry")]
+    ValueBytes {
+        /// The value's bytes.
+        got: usize,
+        /// The most that the message may carry.
+        max: usize,
+    },
+    /// The caller's buffer is too short for the message.
+    #[error("buffer of {got} bytes is too short for a message of {needed}")]
+    BufferTooShort {
+        /// Bytes that the message needs.
+        needed: usize,
+        /// Bytes of the buffer.
+        got: usize,
+    },
+}
+
+/// What a client asks of the service.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_kvs::protocol::Request;
+/// let mut buffer = [0; 64];
+/// let asked = Request::Set { key: b"sixteen-byte-key", value: b"8 bytes!" };
+/// let bytes = asked.encode_into(&mut buffer)?;
+/// assert_eq!(bytes, 32);
+/// assert_eq!(Request::decode(&buffer[..bytes])?, asked);
+/// # Ok::<(), nebula_kvs::protocol::ProtocolError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// The value of a key.
+    Get {
+        /// 1..=255 bytes.
+        key: &'a [u8],
+    },
+    /// Stores a value under a key.
+    Set {
+        /// 1..=255 bytes.
+        key: &'a [u8],
+        /// Up to 1 MiB − 1.
+        value: &'a [u8],
+    },
+    /// Removes a key.
+    Delete {
+        /// 1..=255 bytes.
+        key: &'a [u8],
+    },
+}
+
+impl<'a> Request<'a> {
+    /// Reads a request from the whole payload of an RPC.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have written.
+    ///
+    /// # Cost
+    ///
+    /// O(1): the key and the value are borrowed, not read.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
+        let (header, body) = split_header(bytes)?;
+        let [op, key_bytes, reserved @ .., _, _, _, _] = *header;
+        let key_bytes = usize::from(key_bytes);
+        let value_bytes = value_bytes_of(header);
+        check_lengths(reserved, key_bytes + value_bytes, body.len())?;
+        check_key(key_bytes)?;
+        check_value(value_bytes, if op == OP_SET { VALUE_BYTES_MAX } else { 0 })?;
+        let (key, value) = body.split_at(key_bytes);
+        match op {
+            OP_GET => Ok(Self::Get { key }),
+            OP_SET => Ok(Self::Set { key, value }),
+            OP_DELETE => Ok(Self::Delete { key }),
+            code => Err(ProtocolError::Opcode { code }),
+        }
+    }
+
+    /// The key asked about.
+    #[must_use]
+    pub fn key(&self) -> &'a [u8] {
+        match *self {
+            Self::Get { key } | Self::Set { key, .. } | Self::Delete { key } => key,
+        }
+    }
+
+    /// Bytes of the encoded request.
+    #[must_use]
+    pub fn encoded_bytes(&self) -> usize {
+        HEADER_BYTES + self.key().len() + self.value().len()
+    }
+
+    /// Writes the request to the start of `buffer` and returns its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer too short; nothing is written then.
+    pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
+        let (key, value) = (self.key(), self.value());
+        let key_bytes = check_key(key.len())?;
+        let value_bytes = check_value(value.len(), VALUE_BYTES_MAX)?;
+        let needed = self.encoded_bytes();
+        let got = buffer.len();
+        let message = buffer.get_mut(..needed).ok_or(ProtocolError::BufferTooShort { needed, got })?;
+        message[..HEADER_BYTES].copy_from_slice(&header([self.opcode(), key_bytes, 0, 0], value_bytes));
+        message[HEADER_BYTES..HEADER_BYTES + key.len()].copy_from_slice(key);
+        message[HEADER_BYTES + key.len()..].copy_from_slice(value);
+        Ok(needed)
+    }
+
+    fn opcode(&self) -> u8 {
+        match self {
+            Self::Get { .. } => OP_GET,
+            Self::Set { .. } => OP_SET,
+            Self::Delete { .. } => OP_DELETE,
+        }
+    }
+
+    fn value(&self) -> &'a [u8] {
+        match *self {
+            Self::Set { value, .. } => value,
+            Self::Get { .. } | Self::Delete { .. } => &[],
+        }
+    }
+}
+
+/// How the service fared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// Done; a GET's value follows.
+    Ok = 0,
+    /// No such key.
+    NotFound = 1,
+    /// The store has no room for the item.
+    Full = 2,
+    /// The request could not be understood.
+    Malformed = 3,
+}
+
+impl TryFrom<u8> for Status {
+    type Error = ProtocolError;
+
+    fn try_from(code: u8) -> Result<Self, ProtocolError> {
+        match code {
+            0 => Ok(Self::Ok),
+            1 => Ok(Self::NotFound),
+            2 => Ok(Self::Full),
+            3 => Ok(Self::Malformed),
+            code => Err(ProtocolError::StatusCode { code }),
+        }
+    }
+}
+
+/// What the service answers.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_kvs::protocol::{Reply, Status};
+/// let mut buffer = [0; 16];
+/// let bytes = Reply { status: Status::Ok, value: b"value" }.encode_into(&mut buffer)?;
+/// assert_eq!(Reply::decode(&buffer[..bytes])?.value, b"value");
+/// # Ok::<(), nebula_kvs::protocol::ProtocolError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// How the request fared.
+    pub status: Status,
+    /// The value, for a GET that found one.
+    pub value: &'a [u8],
+}
+
+impl<'a> Reply<'a> {
+    /// Reads a reply from the whole payload of an RPC.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have written.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
+        let (header, value) = split_header(bytes)?;
+        let [status, reserved @ .., _, _, _, _] = *header;
+        check_lengths(reserved, value_bytes_of(header), value.len())?;
+        let status = Status::try_from(status)?;
+        check_value(value.len(), if status == Status::Ok { VALUE_BYTES_MAX } else { 0 })?;
+        Ok(Self { status, value })
+    }
+
+    /// The header of a reply whose value of `value_bytes` bytes is written elsewhere, straight from the store for instance.
+    #[inline]
+    #[must_use]
+    pub fn header(status: Status, value_bytes: u32) -> [u8; HEADER_BYTES] {
+        header([status as u8, 0, 0, 0], value_bytes)
+    }
+
+    /// Bytes of the encoded reply.
+    #[must_use]
+    pub fn encoded_bytes(&self) -> usize {
+        HEADER_BYTES + self.value.len()
+    }
+
+    /// Writes the reply to the start of `buffer` and returns its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtocolError`] when the value is over its limit, or the buffer too short; nothing is written then.
+    pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
+        let value_bytes = check_value(self.value.len(), if self.status == Status::Ok { VALUE_BYTES_MAX } else { 0 })?;
+        let needed = self.encoded_bytes();
+        let got = buffer.len();
+        let message = buffer.get_mut(..needed).ok_or(ProtocolError::BufferTooShort { needed, got })?;
+        message[..HEADER_BYTES].copy_from_slice(&Self::header(self.status, value_bytes));
+        message[HEADER_BYTES..].copy_from_slice(self.value);
+        Ok(needed)
+    }
+}
+
+fn header(first: [u8; 4], value_bytes: u32) -> [u8; HEADER_BYTES] {
+    let [a, b, c, d] = first;
+    let [e, f, g, h] = value_bytes.to_le_bytes();
+    [a, b, c, d, e, f, g, h]
+}
+
+fn split_header(bytes: &[u8]) -> Result<(&[u8; HEADER_BYTES], &[u8]), ProtocolError> {
+    bytes.split_first_chunk().ok_or(ProtocolError::Short { got: bytes.len() })
+}
+
+fn value_bytes_of(header: &[u8; HEADER_BYTES]) -> usize {
+    let [.., a, b, c, d] = *header;
+    u32::from_le_bytes([a, b, c, d]) as usize
+}
+
+fn check_lengths<const N: usize>(reserved: [u8; N], announced: usize, got: usize) -> Result<(), ProtocolError> {
+    if announced != got {
+        return Err(ProtocolError::Length { announced: HEADER_BYTES + announced, got: HEADER_BYTES + got });
+    }
+    if reserved != [0; N] { Err(ProtocolError::Reserved) } else { Ok(()) }
+}
+
+fn check_key(got: usize) -> Result<u8, ProtocolError> {
+    u8::try_from(got).ok().filter(|&bytes| bytes > 0).ok_or(ProtocolError::KeyBytes { got })
+}
+
+fn check_value(got: usize, max: usize) -> Result<u32, ProtocolError> {
+    u32::try_from(got).ok().filter(|_| got <= max).ok_or(ProtocolError::ValueBytes { got, max })
+}

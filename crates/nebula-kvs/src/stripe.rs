@@ -1,0 +1,109 @@
+//! Shared counters split by thread, so that threads do not fight over a line to count.
+
+use nebula_sys::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Stripes of each counter. Threads beyond share; every counter stays exact, as each change is one atomic addition.
+#[cfg(not(loom))]
+pub(crate) const STRIPES: usize = 16;
+#[cfg(loom)]
+pub(crate) const STRIPES: usize = 1;
+
+/// The stripe of the calling thread.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) fn stripe() -> usize {
+    static NEXT: nebula_sys::sync::AtomicUsize = nebula_sys::sync::AtomicUsize::new(0);
+    thread_local! {
+        static STRIPE: usize = NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES;
+    }
+    STRIPE.with(|stripe| *stripe)
+}
+
+/// Loom's threads are few and their interleavings many: they share one stripe.
+#[cfg(loom)]
+#[inline]
+pub(crate) fn stripe() -> usize {
+    0
+}
+
+/// What a store counts.
+#[derive(Clone, Copy)]
+pub(crate) enum Event {
+    Inserted,
+    UpdatedInPlace,
+    Appended,
+    Deleted,
+    Evicted,
+}
+const EVENTS: usize = 5;
+
+#[derive(Default)]
+#[repr(align(64))]
+struct CountersOfStripe([AtomicU64; EVENTS]);
+
+/// Counts of events since the store began.
+#[derive(Default)]
+pub(crate) struct Counters([CountersOfStripe; STRIPES]);
+
+impl Counters {
+    #[inline]
+    pub(crate) fn count(&self, event: Event) {
+        self.0[stripe()].0[event as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn total(&self, event: Event) -> u64 {
+        self.0.iter().map(|stripe| stripe.0[event as usize].load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// Segments of the log at most.
+#[cfg(not(loom))]
+pub(crate) const SEGMENTS_MAX: usize = 64;
+#[cfg(loom)]
+pub(crate) const SEGMENTS_MAX: usize = 4;
+
+#[repr(align(64))]
+struct PinsOfStripe([AtomicU32; SEGMENTS_MAX]);
+
+/// For each segment of the log, how many writers are inside.
+///
+/// A writer pins a segment, then looks at the log's head; the thread that recycles the segment moves the head, then asks whether the
+/// pins have drained. Both touch the pin with a read-modify-write, and those of one word are in one order: either the recycler's
+/// comes later and sees the pin, or the writer's comes later and, through Acquire and Release on the word, sees the head.
+pub(crate) struct Pins(Box<[PinsOfStripe]>);
+
+impl Pins {
+    pub(crate) fn new() -> Self {
+        let stripe = || PinsOfStripe(std::array::from_fn(|_| AtomicU32::new(0)));
+        Self((0..STRIPES).map(|_| stripe()).collect())
+    }
+
+    /// Pins `segment` until the result is dropped.
+    #[inline]
+    pub(crate) fn pin(&self, segment: usize) -> Pin<'_> {
+        let count = &self.0[stripe()].0[segment % SEGMENTS_MAX];
+        // Acquire: pairs with the Release of `is_drained`. Release: so that `is_drained` continues this word's release sequence.
+        count.fetch_add(1, Ordering::AcqRel);
+        Pin { count }
+    }
+
+    /// Whether no writer is inside `segment`.
+    pub(crate) fn is_drained(&self, segment: usize) -> bool {
+        // AcqRel on a read-modify-write that changes nothing: Acquire pairs with the Release of `Pin::drop`, Release with the Acquire
+        // of `pin`.
+        self.0.iter().all(|stripe| stripe.0[segment % SEGMENTS_MAX].fetch_add(0, Ordering::AcqRel) == 0)
+    }
+}
+
+/// Keeps one segment of the log from being recycled.
+pub(crate) struct Pin<'a> {
+    count: &'a AtomicU32,
+}
+
+impl Drop for Pin<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: the holder's writes come before the recycler's, which reads this with Acquire.
+        self.count.fetch_sub(1, Ordering::Release);
+    }
+}

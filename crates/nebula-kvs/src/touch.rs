@@ -1,0 +1,170 @@
+//! The memory that each operation touches, in blocks of 64 bytes: for simulators, and as the store's promise of what an operation costs.
+//!
+//! [`touches`] describes; a test holds the store itself to the description through a [`Probe`](crate::Probe). Described is the common case: an
+//! item in its home bucket, no other entry of the same tag, no concurrent change. Left out is what happens once a segment of the
+//! log (moving the head, asking whether the pins have drained) and the counters behind [`Stats`](crate::Stats), which are the thread's own.
+//!
+//! A block that an operation reads and later writes is listed for both; one that it writes first is listed once.
+
+use crate::{config::Mode, item::Shape};
+use std::ops::{Range, RangeInclusive};
+
+/// The part of the store that a touch is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Structure {
+    /// The key's bucket. One block; a miss in every cache, with uniform keys.
+    Bucket,
+    /// The log's head. One block for the whole store, written once a segment: resident in every core's L1.
+    LogHead,
+    /// The pins of the calling thread's stripe. A few blocks that are nobody else's: resident in its L1.
+    SegmentPin,
+    /// The log's tail. One block for the whole store, written by every append of any core.
+    LogTail,
+    /// The item that the key's entry leads to.
+    LogItem,
+    /// The item that the operation appends at the log's tail.
+    AppendedItem,
+}
+
+/// Whether a touch reads or writes. An atomic read-modify-write writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// The block is wanted in any readable state.
+    Read,
+    /// The block is wanted exclusively.
+    Write,
+}
+
+/// One touch of one block of 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Touch {
+    /// The part of the store.
+    pub what: Structure,
+    /// The block within it, from 0.
+    pub block: u32,
+    /// Read or write.
+    pub access: Access,
+    /// Whether its address comes out of the touch before it, so that it cannot begin until that is complete.
+    pub depends_on_previous: bool,
+}
+
+/// An operation together with its outcome, which decides what it touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// GET of a key that is there.
+    GetHit,
+    /// GET of a key that is not.
+    GetMiss,
+    /// SET of a key whose item has room for the value.
+    SetInPlace,
+    /// SET of a key that had no item.
+    SetInsert,
+    /// SET of a key whose item has too little room for the value.
+    SetAppend,
+    /// DELETE of a key that is there.
+    DeleteHit,
+    /// DELETE of a key that is not.
+    DeleteMiss,
+}
+
+impl Op {
+    /// All operations.
+    pub const ALL: [Self; 7] = [
+        Self::GetHit,
+        Self::GetMiss,
+        Self::SetInPlace,
+        Self::SetInsert,
+        Self::SetAppend,
+        Self::DeleteHit,
+        Self::DeleteMiss,
+    ];
+}
+
+/// The touches of `op`, in the order of their first occurrence.
+///
+/// # Cost
+///
+/// No allocation.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_kvs::{Mode, touch::{Op, Structure, touches}};
+/// // A GET of NEBULA's 16 B/512 B pairs: a line of index, nine of log.
+/// let of = |what| touches(Op::GetHit, Mode::Cache, 16, 512).filter(|touch| touch.what == what).count();
+/// assert_eq!((of(Structure::Bucket), of(Structure::LogItem)), (1, 9));
+/// ```
+pub fn touches(op: Op, mode: Mode, key_bytes: usize, value_bytes: usize) -> impl Iterator<Item = Touch> {
+    use Access::{Read, Write};
+    let shape = Shape { key_bytes, value_bytes };
+    let head = Some(Run::one(Structure::LogHead, Read));
+    let bucket = |access| Some(Run::one(Structure::Bucket, access));
+    let item_read = |words| Some(Run { depends_on_previous: true, ..Run::new(Structure::LogItem, 0..words, Read) });
+    let key_read = item_read(shape.value_word());
+    let pin = (mode == Mode::Cache).then(|| Run::one(Structure::SegmentPin, Write));
+    let tail = Some(Run::one(Structure::LogTail, Write));
+    let appended = Some(Run::new(Structure::AppendedItem, 0..shape.words(), Write));
+    let [header, value] =
+        shape.blocks_overwritten().map(|blocks| blocks.map(|b| Run::of(Structure::LogItem, b, Write)));
+    let runs = match op {
+        Op::GetHit => [head, bucket(Read), item_read(shape.words()), None, None, None],
+        Op::GetMiss => [head, bucket(Read), None, None, None, None],
+        Op::SetInPlace => [head, bucket(Write), key_read, pin, header, value],
+        Op::SetInsert => [head, bucket(Write), pin, tail, appended, None],
+        Op::SetAppend => [head, bucket(Write), key_read, pin, tail, appended],
+        Op::DeleteHit => [head, bucket(Write), key_read, None, None, None],
+        Op::DeleteMiss => [head, bucket(Write), None, None, None, None],
+    };
+    runs.into_iter().flatten().flat_map(Run::touches)
+}
+
+/// Touches of neighbouring blocks.
+#[derive(Clone)]
+struct Run {
+    what: Structure,
+    blocks: RangeInclusive<u32>,
+    access: Access,
+    depends_on_previous: bool,
+}
+
+impl Run {
+    fn of(what: Structure, blocks: RangeInclusive<u32>, access: Access) -> Self {
+        Self { what, blocks, access, depends_on_previous: false }
+    }
+
+    fn new(what: Structure, words: Range<usize>, access: Access) -> Self {
+        Self::of(what, blocks(words), access)
+    }
+
+    fn one(what: Structure, access: Access) -> Self {
+        Self::of(what, 0..=0, access)
+    }
+
+    /// Only the first waits for the touch before it: the addresses of the others follow from the same place.
+    fn touches(self) -> impl Iterator<Item = Touch> {
+        let Self { what, blocks, access, depends_on_previous } = self;
+        let first = *blocks.start();
+        let depends = move |block| depends_on_previous && block == first;
+        blocks.map(move |block| Touch { what, block, access, depends_on_previous: depends(block) })
+    }
+}
+
+impl Shape {
+    /// The blocks that an update in place writes: the header's, and the value's where these are others.
+    pub(crate) fn blocks_overwritten(self) -> [Option<RangeInclusive<u32>>; 2] {
+        let value = blocks(self.value_word()..self.words());
+        if value.is_empty() {
+            [Some(0..=0), None]
+        } else if *value.start() == 0 {
+            [Some(value), None]
+        } else {
+            [Some(0..=0), Some(value)]
+        }
+    }
+}
+
+/// The blocks of an item that hold its words `words`.
+pub(crate) fn blocks(words: Range<usize>) -> RangeInclusive<u32> {
+    let block = |word: usize| u32::try_from(word / 8).unwrap_or(u32::MAX);
+    if words.is_empty() { RangeInclusive::new(1, 0) } else { block(words.start)..=block(words.end - 1) }
+}
