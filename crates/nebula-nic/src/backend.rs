@@ -1,0 +1,417 @@
+//! The back end of the NIC: stations 3 to 7 and the freeing of station 10, joined in the order of the path.
+//!
+//! This file only composes; each decision is its station's. One back end serves one messaging domain and is never
+//! shared between threads: more throughput is more back ends.
+
+use crate::admission::Admission;
+use crate::arrival_queue::ArrivalQueue;
+use crate::config::{BackendConfig, ConfigError};
+use crate::counters::Counters;
+use crate::dispatch::{CentralDispatch, Dispatcher, Placement};
+use crate::id::{CoreId, NodeId, SlotRange};
+use crate::nack_memory::NackMemory;
+use crate::reassembler::{Incomplete, Part, Reassembler};
+use crate::recv_buffer::{Holder, RecvBuffer, ScrubMode};
+use crate::time::Timestamp;
+use crate::verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, Verdict};
+use crate::wire::{Header, Kind, slots_of};
+
+/// Decides what becomes of every packet and every RPC of one messaging domain.
+///
+/// It has four kinds of methods:
+///
+/// - **A.** `handle_*` tell it what has happened: a packet came ([`handle_packet`](Self::handle_packet)), a core is done
+///   ([`handle_free`](Self::handle_free)), time has passed ([`handle_timeout`](Self::handle_timeout)), a peer is gone
+///   ([`handle_peer_gone`](Self::handle_peer_gone)). The answer about the packet or the slots at hand is returned.
+/// - **B.** `poll_*` ask for what follows from it: [`poll_dispatch`](Self::poll_dispatch),
+///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for when to call at the latest.
+/// - **C.** `set_*` change a bound while it runs.
+/// - **D.** The rest looks and changes nothing that a decision depends on.
+///
+/// After each A and C, drain in this order:
+///
+/// 1. [`poll_abandoned`](Self::poll_abandoned) until `None` (only a timeout and a lost peer give any);
+/// 2. [`poll_dispatch`](Self::poll_dispatch) until `None`: each result goes to its core's [`Frontend`](crate::Frontend);
+/// 3. [`poll_timeout`](Self::poll_timeout): wake up by then.
+///
+/// A payload must lie in its slots before its dispatch is handed on: carry out a [`Verdict::Write`] before step 2. The slots
+/// of a dispatch are the core's until it frees them. `now` never runs backwards from one call to the next; if it
+/// does, RPCs merely age late.
+///
+/// The same calls in the same order make the same decisions, on every machine.
+///
+/// # Cost
+///
+/// O(1) for each call but those that say otherwise, and no allocation after construction.
+///
+/// # Examples
+///
+/// The whole loop that drives it:
+///
+/// ```
+/// use nebula_nic::{Backend, BackendConfig, CoreId, Header, Policy, Timestamp, Verdict};
+///
+/// let mut nic = Backend::try_new(BackendConfig::new(2, Policy::Jbsq(2)))?;
+/// let mut given = Vec::new();
+/// let packet = Header { rpc_bytes: 40, ..Header::default() };
+/// match nic.handle_packet(Timestamp::ZERO, packet) {
+///     Verdict::Write { slots, .. } => assert_eq!(slots.offset_bytes(), 0), // copy the payload there
+///     Verdict::Nack { reason } => panic!("tell the sender: {reason}"),
+///     Verdict::Drop { reason } => panic!("nobody is told: {reason}"),
+/// }
+/// while let Some(dispatch) = nic.poll_dispatch(Timestamp::ZERO) {
+///     given.push(dispatch); // the core runs it …
+/// }
+/// nic.handle_free(Timestamp::from_ps(630_000), CoreId(0), given[0].arrival.slots); // … and is done
+/// assert_eq!(nic.slots_used(), 0);
+/// # Ok::<(), nebula_nic::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Backend<D: CentralDispatch = Dispatcher> {
+    config: BackendConfig,
+    /// The longest RPC that is one packet and may come in: every other takes the long way.
+    one_packet_bytes_max: u32,
+    // -- admission --
+    admission: Admission,
+    // -- slots --
+    buffer: RecvBuffer,
+    // -- reassembly --
+    reassembler: Reassembler,
+    nacked: NackMemory,
+    // -- queue and dispatch --
+    queue: ArrivalQueue,
+    dispatch: D,
+    // -- what has happened --
+    counters: Counters,
+}
+
+impl Backend {
+    /// A back end with the policy of its configuration.
+    pub fn try_new(config: BackendConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Self::try_with(config, config.policy.dispatcher(config.cores, config.seed))
+    }
+}
+
+impl<D: CentralDispatch> Backend<D> {
+    /// A back end with a policy of the caller's, for the configuration's cores; the configuration's policy stays unused.
+    pub fn try_with(config: BackendConfig, dispatch: D) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let BackendConfig { slots, mtu, reassembler_entries, cores, queue_bound, queue_capacity, seed, .. } = config;
+        Ok(Self {
+            config,
+            one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
+            admission: Admission::new(queue_bound, cores),
+            buffer: RecvBuffer::new(slots),
+            reassembler: Reassembler::new(reassembler_entries, slots, mtu, seed),
+            nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
+            queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()),
+            dispatch,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Decides about one packet.
+    ///
+    /// An RPC of one packet is not looked up among those being reassembled: two RPCs of a peer under one number are
+    /// the peer's mistake and stay two RPCs. Likewise a packet that comes again after its RPC was whole begins another
+    /// RPC; transports that duplicate must filter.
+    #[inline]
+    pub fn handle_packet(&mut self, now: Timestamp, header: Header) -> Verdict {
+        self.counters.packets += 1;
+        if header.kind != Kind::Request {
+            return self.drop(DropReason::NotARequest);
+        }
+        if header.rpc_bytes > self.one_packet_bytes_max {
+            return self.handle_part(now, &header);
+        }
+        if header.pkt_idx != 0 {
+            return self.drop(DropReason::IndexOutOfRange);
+        }
+        match self.admit(&header) {
+            Ok((slots, placement)) => {
+                self.complete(now, placement, header.rpc(), slots, header.rpc_bytes, header.key_hash);
+                Verdict::Write { slots, offset_bytes: 0, bytes: header.rpc_bytes, complete: true }
+            }
+            Err(reason) => self.nack(reason),
+        }
+    }
+
+    /// Takes back the slots of an RPC that `core` has served, and the core's credit.
+    ///
+    /// # Cost
+    ///
+    /// O(slots of the RPC / 64).
+    #[inline]
+    pub fn handle_free(&mut self, _now: Timestamp, core: CoreId, slots: SlotRange) -> Freed {
+        if self.dispatch.outstanding(core) == 0 || !self.buffer.free(slots, Holder::Core) {
+            self.counters.refused_frees += 1;
+            return Freed::Refused;
+        }
+        self.dispatch.handle_freed(core);
+        self.queue.grant(core);
+        self.counters.freed += 1;
+        Freed::Taken
+    }
+
+    /// The next RPC for which a core has credit, and that core.
+    #[inline]
+    pub fn poll_dispatch(&mut self, _now: Timestamp) -> Option<Dispatch> {
+        if self.queue.has_shared()
+            && let Some(core) = self.dispatch.pick()
+            && let Some(arrival) = self.queue.pop_shared()
+        {
+            return Some(self.give(core, arrival));
+        }
+        let (core, arrival) = self.queue.pop_ready()?;
+        let dispatch = self.give(core, arrival);
+        if self.dispatch.outstanding(core) >= self.dispatch.bound() {
+            self.queue.withhold(core);
+        }
+        Some(dispatch)
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest RPC that is not whole is abandoned then.
+    #[must_use]
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        self.reassembler.oldest().map(|since| since + self.config.reassembly_timeout)
+    }
+
+    /// Abandons the RPCs whose first packet came a `reassembly_timeout` ago or longer. Calling it early does nothing.
+    ///
+    /// # Cost
+    ///
+    /// O(RPCs abandoned).
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let Self { reassembler, buffer, counters, .. } = self;
+        reassembler.abandon_expired(now, self.config.reassembly_timeout, |slots| {
+            counters.abandoned += u64::from(buffer.free(slots, Holder::Nic));
+        });
+    }
+
+    /// Abandons the RPCs of a peer that is gone, those that are not whole; whole ones run on.
+    ///
+    /// # Cost
+    ///
+    /// O(RPCs being reassembled).
+    pub fn handle_peer_gone(&mut self, _now: Timestamp, snid: NodeId) {
+        let Self { reassembler, buffer, counters, .. } = self;
+        reassembler.abandon_peer(snid, |slots| {
+            counters.abandoned += u64::from(buffer.free(slots, Holder::Nic));
+        });
+        self.nacked.forget_peer(snid);
+    }
+
+    /// The next RPC that has been abandoned; its table entry is free with that.
+    pub fn poll_abandoned(&mut self) -> Option<Abandoned> {
+        self.reassembler.poll_abandoned()
+    }
+
+    /// NACKs RPCs from now on that find `waiting` others waiting; 0 refuses every RPC.
+    pub fn set_queue_bound(&mut self, _now: Timestamp, waiting: u32) {
+        self.admission.set_bound(waiting);
+    }
+
+    /// RPCs that wait, not given to a core.
+    #[must_use]
+    #[inline]
+    pub fn queue_depth(&self) -> u32 {
+        self.queue.waiting()
+    }
+
+    /// The most RPCs that have waited at once, each arrival counted before it can be given to a core.
+    #[must_use]
+    pub fn queue_depth_max(&self) -> u32 {
+        self.queue.waiting_max()
+    }
+
+    /// The RPC that will be dispatched after `ahead` others, if one queue holds them; `None` when each core has its own.
+    ///
+    /// Lets a runtime fetch what the next RPCs need while it serves this one.
+    #[must_use]
+    #[inline]
+    pub fn peek_waiting(&self, ahead: usize) -> Option<&Arrival> {
+        self.queue.peek_shared(ahead)
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What it was built with.
+    #[must_use]
+    pub fn config(&self) -> &BackendConfig {
+        &self.config
+    }
+
+    /// The receive buffer's bookkeeping: slots used, free, high-water mark.
+    #[must_use]
+    pub fn buffer(&self) -> &RecvBuffer {
+        &self.buffer
+    }
+
+    /// RPCs given to `core` and not freed.
+    #[must_use]
+    #[inline]
+    pub fn outstanding(&self, core: CoreId) -> u32 {
+        self.dispatch.outstanding(core)
+    }
+
+    /// RPCs being reassembled.
+    #[must_use]
+    pub fn incomplete(&self) -> u32 {
+        self.reassembler.len()
+    }
+
+    /// Slots that RPCs hold.
+    #[must_use]
+    #[inline]
+    pub fn slots_used(&self) -> u32 {
+        self.buffer.slots_used()
+    }
+
+    /// Slots that no RPC holds.
+    #[must_use]
+    #[inline]
+    pub fn slots_free(&self) -> u32 {
+        self.buffer.slots_free()
+    }
+
+    /// The most slots held at once since construction or the last reset.
+    #[must_use]
+    pub fn slots_used_max(&self) -> u32 {
+        self.buffer.slots_used_max()
+    }
+
+    /// Lets the high-water mark of slots begin again from what is held.
+    pub fn reset_slots_used_max(&mut self) {
+        self.buffer.reset_slots_used_max();
+    }
+
+    // -- the way of an RPC of several packets --
+
+    #[inline(never)]
+    fn handle_part(&mut self, now: Timestamp, header: &Header) -> Verdict {
+        let packets = self.config.mtu.packets(header.rpc_bytes);
+        match self.reassembler.handle_packet(header) {
+            Some(Ok(part)) => return self.write_part(now, part, header),
+            Some(Err(reason)) => return self.drop(reason),
+            None => {}
+        }
+        if header.pkt_idx >= packets {
+            return self.drop(DropReason::IndexOutOfRange);
+        }
+        if self.nacked.recall(now, header.rpc()) {
+            return self.drop(DropReason::AlreadyNacked);
+        }
+        match self.admit_part(header) {
+            Ok((slots, placement)) => {
+                let rpc = Incomplete {
+                    rpc: header.rpc(),
+                    slots,
+                    bytes: header.rpc_bytes,
+                    key_hash: header.key_hash,
+                    placement,
+                };
+                self.reassembler.start(now, rpc, header.pkt_idx);
+                self.write(slots, header, false)
+            }
+            Err(reason) => {
+                self.nacked.remember(now, header.rpc(), packets - 1);
+                self.nack(reason)
+            }
+        }
+    }
+
+    fn admit_part(&mut self, header: &Header) -> Result<(SlotRange, Placement), NackReason> {
+        if header.rpc_bytes > self.config.rpc_bytes_max {
+            return Err(NackReason::TooLarge);
+        }
+        if self.reassembler.is_full() {
+            return Err(NackReason::ReassemblerFull);
+        }
+        self.admit(header)
+    }
+
+    fn write_part(&mut self, now: Timestamp, part: Part, header: &Header) -> Verdict {
+        match part {
+            Part::More(rpc) => self.write(rpc.slots, header, false),
+            Part::Last(rpc) => {
+                self.complete(now, rpc.placement, rpc.rpc, rpc.slots, rpc.bytes, rpc.key_hash);
+                self.write(rpc.slots, header, true)
+            }
+        }
+    }
+
+    fn write(&self, slots: SlotRange, header: &Header, complete: bool) -> Verdict {
+        let mtu = self.config.mtu;
+        let offset_bytes = header.pkt_idx * mtu.bytes();
+        Verdict::Write { slots, offset_bytes, bytes: mtu.packet_bytes(header.rpc_bytes, header.pkt_idx), complete }
+    }
+
+    // -- steps that every RPC takes --
+
+    /// Slots and a queue for the RPC that begins with this packet, or why not.
+    #[inline]
+    fn admit(&mut self, header: &Header) -> Result<(SlotRange, Placement), NackReason> {
+        let placement = self.dispatch.place(header);
+        if let Some(reason) = self.admission.refusal(&self.queue, placement, self.reassembler.len()) {
+            return Err(reason);
+        }
+        let slots = slots_of(header.rpc_bytes);
+        match self.buffer.alloc(slots).or_else(|| self.alloc_behind_slow(slots)) {
+            Some(slots) => Ok((slots, placement)),
+            None => Err(NackReason::BufferFull),
+        }
+    }
+
+    /// The head has met a used slot: goes on behind it, at once or for the RPCs to come.
+    #[cold]
+    fn alloc_behind_slow(&mut self, slots: u32) -> Option<SlotRange> {
+        self.counters.scrubs += 1;
+        let has_found = self.buffer.scrub(slots);
+        self.counters.scrubs_found += u64::from(has_found);
+        match self.config.scrub {
+            ScrubMode::OnFull if has_found => self.buffer.alloc(slots),
+            ScrubMode::OnFull | ScrubMode::AfterNack => None,
+        }
+    }
+
+    #[inline]
+    fn complete(
+        &mut self,
+        now: Timestamp,
+        placement: Placement,
+        rpc: crate::RpcKey,
+        slots: SlotRange,
+        bytes: u32,
+        key_hash: u32,
+    ) {
+        self.counters.completed += 1;
+        self.queue.push(placement, Arrival { rpc, slots, bytes, key_hash, arrived: now });
+    }
+
+    #[inline]
+    fn give(&mut self, core: CoreId, arrival: Arrival) -> Dispatch {
+        self.dispatch.handle_dispatched(core);
+        self.buffer.give(arrival.slots);
+        self.counters.dispatched += 1;
+        Dispatch { core, arrival }
+    }
+
+    #[cold]
+    fn nack(&mut self, reason: NackReason) -> Verdict {
+        self.counters.count_nack(reason);
+        Verdict::Nack { reason }
+    }
+
+    #[cold]
+    fn drop(&mut self, reason: DropReason) -> Verdict {
+        self.counters.count_drop(reason);
+        Verdict::Drop { reason }
+    }
+}

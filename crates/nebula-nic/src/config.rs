@@ -1,0 +1,230 @@
+//! The bounds of a back end: every one is a field, and one line of text holds them all.
+
+use crate::core_set::CORES_MAX;
+use crate::dispatch::{JBSQ_BOUND_MAX, Policy};
+use crate::id::DomainId;
+use crate::recv_buffer::{SLOTS_MAX, ScrubMode};
+use crate::time::Span;
+use crate::wire::{Mtu, slots_of};
+
+mod text;
+
+pub use text::ParseConfigError;
+
+/// What a back end is built with; nothing is allocated after that.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Backend, BackendConfig, Policy};
+///
+/// let config = BackendConfig::new(16, Policy::Jbsq(2)).slots(1280).rpc_bytes_max(512).queue_bound(160);
+/// assert!(Backend::try_new(config).is_ok());
+/// let error = Backend::try_new(config.slots(7)).unwrap_err().to_string();
+/// assert!(error.contains("at least 8"), "{error}");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackendConfig {
+    /// The messaging domain it serves.
+    pub domain: DomainId,
+    /// Slots of the receive buffer; beyond, RPCs are NACKed.
+    pub slots: u32,
+    /// Payload of one packet.
+    pub mtu: Mtu,
+    /// The longest RPC; longer ones are NACKed.
+    pub rpc_bytes_max: u32,
+    /// RPCs of several packets that can be reassembled at once; beyond, they are NACKed.
+    pub reassembler_entries: u32,
+    /// Cores to serve, at most [`CORES_MAX`].
+    pub cores: u16,
+    /// Which core serves which RPC.
+    pub policy: Policy,
+    /// An RPC that finds so many waiting is NACKed.
+    pub queue_bound: u32,
+    /// RPCs that can wait, those being reassembled included; beyond, they are NACKed.
+    pub queue_capacity: u32,
+    /// When room is looked for behind a slow RPC.
+    pub scrub: ScrubMode,
+    /// An RPC that is not whole after so long is abandoned.
+    pub reassembly_timeout: Span,
+    /// Seed of every choice by chance and of the hash of the tables.
+    pub seed: u64,
+}
+
+impl BackendConfig {
+    /// Room for 512 KiB of payload in RPCs of at most 64 KiB, packets of 64 B, no bound on the queue but room.
+    #[must_use]
+    pub const fn new(cores: u16, policy: Policy) -> Self {
+        Self {
+            domain: DomainId(0),
+            slots: 8192,
+            mtu: Mtu::MIN,
+            rpc_bytes_max: 64 * 1024,
+            reassembler_entries: 1024,
+            cores,
+            policy,
+            queue_bound: 8192,
+            queue_capacity: 8192,
+            scrub: ScrubMode::OnFull,
+            reassembly_timeout: Span::from_ms(10),
+            seed: 0,
+        }
+    }
+
+    /// Sets the messaging domain.
+    #[must_use]
+    pub const fn domain(mut self, domain: DomainId) -> Self {
+        self.domain = domain;
+        self
+    }
+
+    /// Sets the slots of the receive buffer, and [`queue_capacity`](Self::queue_capacity) to as many RPCs: more never fit.
+    #[must_use]
+    pub const fn slots(mut self, slots: u32) -> Self {
+        self.slots = slots;
+        self.queue_capacity = slots;
+        self
+    }
+
+    /// Sets the payload of one packet.
+    #[must_use]
+    pub const fn mtu(mut self, mtu: Mtu) -> Self {
+        self.mtu = mtu;
+        self
+    }
+
+    /// Sets the length of the longest RPC.
+    #[must_use]
+    pub const fn rpc_bytes_max(mut self, bytes: u32) -> Self {
+        self.rpc_bytes_max = bytes;
+        self
+    }
+
+    /// Sets how many RPCs can be reassembled at once.
+    #[must_use]
+    pub const fn reassembler_entries(mut self, entries: u32) -> Self {
+        self.reassembler_entries = entries;
+        self
+    }
+
+    /// Sets how many waiting RPCs make the next one a NACK.
+    #[must_use]
+    pub const fn queue_bound(mut self, waiting: u32) -> Self {
+        self.queue_bound = waiting;
+        self
+    }
+
+    /// Sets how many RPCs can wait.
+    #[must_use]
+    pub const fn queue_capacity(mut self, rpcs: u32) -> Self {
+        self.queue_capacity = rpcs;
+        self
+    }
+
+    /// Sets when room is looked for behind a slow RPC.
+    #[must_use]
+    pub const fn scrub(mut self, scrub: ScrubMode) -> Self {
+        self.scrub = scrub;
+        self
+    }
+
+    /// Sets how long an RPC may take to become whole.
+    #[must_use]
+    pub const fn reassembly_timeout(mut self, timeout: Span) -> Self {
+        self.reassembly_timeout = timeout;
+        self
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Slots of the longest RPC.
+    #[must_use]
+    pub const fn slots_per_rpc_max(&self) -> u32 {
+        slots_of(self.rpc_bytes_max)
+    }
+
+    /// Whether a back end can be built so.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let needed = self.slots_per_rpc_max();
+        if self.cores == 0 || self.cores > CORES_MAX {
+            return Err(ConfigError::Cores { got: self.cores });
+        }
+        if self.slots < needed || self.slots > SLOTS_MAX {
+            return Err(ConfigError::Slots { got: self.slots, needed });
+        }
+        if self.queue_bound == 0 {
+            return Err(ConfigError::QueueBound);
+        }
+        if self.queue_capacity == 0 || self.queue_capacity > SLOTS_MAX {
+            return Err(ConfigError::QueueCapacity { got: self.queue_capacity });
+        }
+        if self.rpc_bytes_max > self.mtu.bytes() && self.reassembler_entries == 0 {
+            return Err(ConfigError::ReassemblerEntries { mtu: self.mtu.bytes(), rpc_bytes_max: self.rpc_bytes_max });
+        }
+        if self.reassembler_entries > SLOTS_MAX {
+            return Err(ConfigError::TooManyEntries { got: self.reassembler_entries });
+        }
+        match self.policy {
+            Policy::Jbsq(bound) if !(1..=JBSQ_BOUND_MAX).contains(&bound) => Err(ConfigError::JbsqBound { got: bound }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bounds that no back end can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No cores, or too many.
+    #[error("a back end cannot serve {got} cores: give 1 to {CORES_MAX}")]
+    Cores {
+        /// Cores asked for.
+        got: u16,
+    },
+    /// Less room than the longest RPC needs, or more than an index reaches.
+    #[error(
+        "a receive buffer of {got} slots is not possible: give at least {needed}, for the longest RPC, and at most {SLOTS_MAX}"
+    )]
+    Slots {
+        /// Slots asked for.
+        got: u32,
+        /// Slots of the longest RPC.
+        needed: u32,
+    },
+    /// A bound at which every RPC is refused.
+    #[error("a queue bound of 0 refuses every RPC: give at least 1")]
+    QueueBound,
+    /// A queue that holds nothing, or more than an index reaches.
+    #[error("a queue for {got} RPCs is not possible: give 1 to {SLOTS_MAX}, such as the number of slots")]
+    QueueCapacity {
+        /// Capacity asked for.
+        got: u32,
+    },
+    /// RPCs of several packets and no entry for them.
+    #[error(
+        "RPCs of {rpc_bytes_max} bytes come in several packets of {mtu}: give at least 1 reassembler entry, or a larger MTU"
+    )]
+    ReassemblerEntries {
+        /// The MTU in bytes.
+        mtu: u32,
+        /// The longest RPC in bytes.
+        rpc_bytes_max: u32,
+    },
+    /// More entries than an index reaches.
+    #[error("{got} reassembler entries are too many: give at most {SLOTS_MAX}")]
+    TooManyEntries {
+        /// Entries asked for.
+        got: u32,
+    },
+    /// A JBSQ bound out of range.
+    #[error("jbsq:{got} is not possible: give a bound from 1 to {JBSQ_BOUND_MAX}")]
+    JbsqBound {
+        /// Bound asked for.
+        got: u32,
+    },
+}

@@ -1,0 +1,107 @@
+//! The configuration as one line of `name=value` words, so that a log of decisions says what made them.
+
+use super::BackendConfig;
+use crate::dispatch::Policy;
+use crate::id::DomainId;
+use crate::recv_buffer::ScrubMode;
+use crate::time::Span;
+use crate::wire::Mtu;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+
+/// The line is no configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read \"{word}\" in a configuration: expected {expected}")]
+pub struct ParseConfigError {
+    word: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for ScrubMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::OnFull => "on-full",
+            Self::AfterNack => "after-nack",
+        })
+    }
+}
+
+impl fmt::Display for BackendConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "domain={} slots={} mtu_bytes={} ", self.domain.0, self.slots, self.mtu.bytes())?;
+        write!(f, "rpc_bytes_max={} reassembler_entries={} ", self.rpc_bytes_max, self.reassembler_entries)?;
+        write!(f, "cores={} policy={} queue_bound={} ", self.cores, self.policy, self.queue_bound)?;
+        write!(f, "queue_capacity={} scrub={} ", self.queue_capacity, self.scrub)?;
+        write!(f, "reassembly_timeout_ps={} seed={}", self.reassembly_timeout.as_ps(), self.seed)
+    }
+}
+
+impl FromStr for BackendConfig {
+    type Err = ParseConfigError;
+
+    /// Reads what `Display` writes, in any order; a word that is missing keeps the default of [`BackendConfig::new`] for
+    /// one core and the default policy.
+    fn from_str(line: &str) -> Result<Self, ParseConfigError> {
+        let mut config = Self::new(1, Policy::default());
+        for word in line.split_whitespace() {
+            set(&mut config, word).map_err(|expected| ParseConfigError { word: word.into(), expected })?;
+        }
+        Ok(config)
+    }
+}
+
+fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
+    let (name, value) = word.split_once('=').ok_or("words of the form name=value")?;
+    match name {
+        "domain" => config.domain = DomainId(number(value)?),
+        "slots" => config.slots = number(value)?,
+        "mtu_bytes" => config.mtu = Mtu::try_new(number(value)?).map_err(|_| "a positive multiple of 64")?,
+        "rpc_bytes_max" => config.rpc_bytes_max = number(value)?,
+        "reassembler_entries" => config.reassembler_entries = number(value)?,
+        "cores" => config.cores = number(value)?,
+        "policy" => config.policy = value.parse().map_err(|_| "a policy such as jbsq:2")?,
+        "queue_bound" => config.queue_bound = number(value)?,
+        "queue_capacity" => config.queue_capacity = number(value)?,
+        "scrub" => config.scrub = scrub_mode(value)?,
+        "reassembly_timeout_ps" => config.reassembly_timeout = Span::from_ps(number(value)?),
+        "seed" => config.seed = number(value)?,
+        _ => return Err("the name of a field"),
+    }
+    Ok(())
+}
+
+fn number<T: FromStr>(value: &str) -> Result<T, &'static str> {
+    value.parse().map_err(|_| "a whole number that fits the field")
+}
+
+fn scrub_mode(value: &str) -> Result<ScrubMode, &'static str> {
+    match value {
+        "on-full" => Ok(ScrubMode::OnFull),
+        "after-nack" => Ok(ScrubMode::AfterNack),
+        _ => Err("on-full or after-nack"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_configuration_reads_back_from_its_line() {
+        let config =
+            BackendConfig::new(3, Policy::KeyHash).slots(99).queue_bound(5).scrub(ScrubMode::AfterNack).seed(u64::MAX);
+        let config = config.mtu(Mtu::try_new(1408).unwrap()).domain(DomainId(4)).reassembly_timeout(Span::from_ps(17));
+        assert_eq!(config.to_string().parse(), Ok(config));
+        assert!(!config.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn a_bad_word_is_named() {
+        for word in ["slots=many", "cores", "mtu_bytes=65", "policy=fifo", "scrub=never", "color=red", "cores=65536"] {
+            let error = word.parse::<BackendConfig>().unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

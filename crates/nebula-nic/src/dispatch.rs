@@ -1,0 +1,226 @@
+//! Station 7: *which core serves this RPC?*
+//!
+//! A *central* policy is one place that decides with all of its state at hand. It says where an RPC queues when its first
+//! packet comes ([`place`](CentralDispatch::place)) and, for the queue that all cores share, which core takes
+//! the head ([`pick`](CentralDispatch::pick)). A core's *outstanding* RPCs are those given to it and not freed, the one in
+//! service included; a core with fewer than the bound has credit.
+//!
+//! | spelling | queues | core |
+//! |---|---|---|
+//! | `rss` | one a core | by hash of the sender |
+//! | `round-robin` | one a core | the next in turn |
+//! | `random` | one a core | by chance |
+//! | `key-hash` | one a core | by hash of the RPC's key |
+//! | `single-queue` | one | an idle one |
+//! | `jbsq:N` | one | the least loaded one of those with fewer than N outstanding |
+//!
+//! With a queue a core, a core is given [`PER_CORE_BOUND`] RPCs at most and the others wait at the NIC, in their core's
+//! queue: so the payload of the next is steered alike under every policy but `single-queue`.
+//!
+//! **To add a policy**: one file in `dispatch/` with the trait, its `mod` line, one line in the table at
+//! `policies!` below, one line in `tests/dispatch_conformance.rs`.
+//!
+//! Next: station 8, [`steering`](crate::steering).
+
+mod jbsq;
+mod key_hash;
+mod per_core;
+mod policy;
+mod random;
+mod round_robin;
+mod rss;
+mod single_queue;
+
+pub use jbsq::{JBSQ_BOUND_MAX, Jbsq};
+pub use key_hash::KeyHash;
+pub use per_core::{Choose, PER_CORE_BOUND, PerCore};
+pub use policy::ParsePolicyError;
+pub use random::Random;
+pub use round_robin::RoundRobin;
+pub use rss::Rss;
+pub use single_queue::SingleQueue;
+
+use crate::id::CoreId;
+use crate::wire::Header;
+use core::fmt;
+use core::str::FromStr;
+
+/// Where an RPC waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// In the queue that all cores share.
+    #[default]
+    Shared,
+    /// In the queue of this core.
+    Core(CoreId),
+}
+
+/// Which queues a policy uses, and so which storage it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// One for all cores.
+    Shared,
+    /// One a core.
+    PerCore,
+    /// Both kinds.
+    Both,
+}
+
+/// One place that decides which core serves which RPC.
+///
+/// # Invariants
+///
+/// A conforming policy never picks a core that has [`bound`](Self::bound) outstanding, picks some core whenever one has
+/// fewer, and decides the same for the same calls. `tests/dispatch_conformance.rs` holds every policy to that.
+pub trait CentralDispatch {
+    /// Which queues [`place`](Self::place) uses; an RPC placed elsewhere is refused.
+    fn queues(&self) -> Queues;
+
+    /// Where the RPC that begins with this packet will wait.
+    fn place(&mut self, header: &Header) -> Placement;
+
+    /// The core that takes the head of the shared queue, if one has credit; [`handle_dispatched`](Self::handle_dispatched)
+    /// follows.
+    fn pick(&mut self) -> Option<CoreId>;
+
+    /// `core` has been given an RPC.
+    fn handle_dispatched(&mut self, core: CoreId);
+
+    /// `core`, which has an RPC outstanding, is done with one.
+    fn handle_freed(&mut self, core: CoreId);
+
+    /// RPCs given to `core` and not freed; 0 for a core that does not exist.
+    fn outstanding(&self, core: CoreId) -> u32;
+
+    /// The most that a core may have outstanding.
+    fn bound(&self) -> u32;
+}
+
+/// The table of policies: enum [`Policy`], its spellings, and enum [`Dispatcher`] that does what the policy says.
+macro_rules! policies {
+    ($($(#[$doc:meta])* $variant:ident $(($argument:ident))? = $text:literal, $spelling:literal, $state:ty, |$shape:pat_param| $new:expr;)+) => {
+        /// A central dispatch policy, by name.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use nebula_nic::Policy;
+        ///
+        /// assert_eq!("jbsq:2".parse(), Ok(Policy::Jbsq(2)));
+        /// assert_eq!(Policy::default().to_string(), "jbsq:2");
+        /// let error = "fifo".parse::<Policy>().unwrap_err().to_string();
+        /// assert!(error.contains("single-queue"), "the error lists what there is: {error}");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Policy { $($(#[$doc])* $variant $(($argument))?,)+ }
+
+        impl Policy {
+            /// How the policies are spelled.
+            pub const SPELLINGS: &[&str] = &[$($spelling),+];
+
+            /// The policy's state for the cores below `cores`.
+            #[must_use]
+            pub fn dispatcher(self, cores: u16, seed: u64) -> Dispatcher {
+                policies!(@build self, cores, seed; $($variant $(($argument))? |$shape| $new;)+)
+            }
+        }
+
+        impl fmt::Display for Policy {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match *self {
+                    $(policies!(@pattern $variant $(($argument))? argument) =>
+                        policies!(@display f, $text $(, argument as $argument)?),)+
+                }
+            }
+        }
+
+        impl FromStr for Policy {
+            type Err = ParsePolicyError;
+            fn from_str(text: &str) -> Result<Self, ParsePolicyError> {
+                let (name, argument) = policy::split(text);
+                match name {
+                    $($text => policies!(@parse text, argument, $variant $(($argument))?),)+
+                    _ => Err(ParsePolicyError::unknown(text)),
+                }
+            }
+        }
+
+        /// The state of any of the built-in policies.
+        #[derive(Clone, Debug)]
+        pub enum Dispatcher { $(#[doc = concat!("`", $spelling, "`")] $variant($state),)+ }
+
+        impl CentralDispatch for Dispatcher {
+            #[inline]
+            fn queues(&self) -> Queues {
+                match self { $(Self::$variant(state) => state.queues(),)+ }
+            }
+            #[inline]
+            fn place(&mut self, header: &Header) -> Placement {
+                match self { $(Self::$variant(state) => state.place(header),)+ }
+            }
+            #[inline]
+            fn pick(&mut self) -> Option<CoreId> {
+                match self { $(Self::$variant(state) => state.pick(),)+ }
+            }
+            #[inline]
+            fn handle_dispatched(&mut self, core: CoreId) {
+                match self { $(Self::$variant(state) => state.handle_dispatched(core),)+ }
+            }
+            #[inline]
+            fn handle_freed(&mut self, core: CoreId) {
+                match self { $(Self::$variant(state) => state.handle_freed(core),)+ }
+            }
+            #[inline]
+            fn outstanding(&self, core: CoreId) -> u32 {
+                match self { $(Self::$variant(state) => state.outstanding(core),)+ }
+            }
+            #[inline]
+            fn bound(&self) -> u32 {
+                match self { $(Self::$variant(state) => state.bound(),)+ }
+            }
+        }
+    };
+    (@build $policy:ident, $cores:ident, $seed:ident; $($variant:ident $(($argument:ident))? |$shape:pat_param| $new:expr;)+) => {
+        match $policy {
+            $(policies!(@pattern $variant $(($argument))? argument) => {
+                let $shape = ($cores, $seed, policies!(@argument $(argument as $argument)?));
+                Dispatcher::$variant($new)
+            })+
+        }
+    };
+    (@pattern $variant:ident $name:ident) => { Policy::$variant };
+    (@pattern $variant:ident ($argument:ident) $name:ident) => { Policy::$variant($name) };
+    (@argument) => { () };
+    (@argument $name:ident as $argument:ident) => { $name };
+    (@display $f:ident, $text:literal) => { $f.pad($text) };
+    (@display $f:ident, $text:literal, $name:ident as $argument:ident) => { $f.pad(&alloc::format!("{}:{}", $text, $name)) };
+    (@parse $text:ident, $found:ident, $variant:ident) => {
+        if $found.is_none() { Ok(Self::$variant) } else { Err(ParsePolicyError::unknown($text)) }
+    };
+    (@parse $text:ident, $found:ident, $variant:ident ($argument:ident)) => {
+        policy::argument::<$argument>($text, $found).map(Self::$variant)
+    };
+}
+
+policies! {
+    /// By hash of the sender, at arrival; one queue a core.
+    Rss = "rss", "rss", PerCore<Rss>, |(cores, seed, ())| PerCore::new(cores, Rss::new(cores, seed));
+    /// In turn, at arrival; one queue a core.
+    RoundRobin = "round-robin", "round-robin", PerCore<RoundRobin>, |(cores, _, ())| PerCore::new(cores, RoundRobin::new(cores));
+    /// By chance, at arrival; one queue a core.
+    Random = "random", "random", PerCore<Random>, |(cores, seed, ())| PerCore::new(cores, Random::new(cores, seed));
+    /// By hash of the key, at arrival; one queue a core.
+    KeyHash = "key-hash", "key-hash", PerCore<KeyHash>, |(cores, _, ())| PerCore::new(cores, KeyHash::new(cores));
+    /// One queue; an idle core takes the head.
+    SingleQueue = "single-queue", "single-queue", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
+    /// One queue; at most so many RPCs at a core, the one in service included.
+    Jbsq(u32) = "jbsq", "jbsq:N", Jbsq, |(cores, _, bound)| Jbsq::new(cores, bound);
+}
+
+#[expect(clippy::derivable_impls, reason = "the table that makes the enum cannot mark a default with its argument")]
+impl Default for Policy {
+    /// `jbsq:2`: one RPC in service and one behind it, whose payload is on its way to the core.
+    fn default() -> Self {
+        Self::Jbsq(2)
+    }
+}

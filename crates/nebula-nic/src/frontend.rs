@@ -1,0 +1,113 @@
+//! The front end of the NIC, one a core: stations 8 to 10, joined in the order of the path.
+
+use crate::completion::CompletionQueue;
+use crate::id::{CoreId, SlotRange};
+use crate::release::Release;
+use crate::steering::{Steer, Steering};
+use crate::time::Timestamp;
+use crate::verdict::{Arrival, Dispatch};
+
+/// An RPC that a core begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// What to serve.
+    pub arrival: Arrival,
+    /// The RPC behind it, whose payload is to be fetched while this one is served; `None` if there is none or steering
+    /// is off.
+    pub steer_next: Option<Arrival>,
+}
+
+/// Decides what one core serves next and what is fetched ahead for it.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Arrival, CoreId, Dispatch, Frontend, Steer, Timestamp};
+///
+/// let now = Timestamp::ZERO;
+/// let mut core = Frontend::new(CoreId(0), 2);
+/// let [first, second] = [1, 2].map(|bytes| Dispatch { core: CoreId(0), arrival: Arrival { bytes, ..Arrival::default() } });
+/// assert_eq!(core.handle_dispatch(now, first), Steer::Now);
+/// assert_eq!(core.handle_dispatch(now, second), Steer::Later);
+/// let begin = core.poll_completion(now).unwrap();
+/// assert_eq!((begin.arrival, begin.steer_next), (first.arrival, Some(second.arrival)));
+/// assert_eq!(core.handle_release(now, begin.arrival.slots).core, CoreId(0));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Frontend {
+    core: CoreId,
+    bound: u32,
+    steering: Steering,
+    completions: CompletionQueue,
+    in_service: u32,
+}
+
+impl Frontend {
+    /// The front end of `core`, which is given at most `bound` RPCs: [`CentralDispatch::bound`](crate::CentralDispatch::bound)
+    /// of the back end's policy.
+    #[must_use]
+    pub fn new(core: CoreId, bound: u32) -> Self {
+        Self { core, bound, steering: Steering::On, completions: CompletionQueue::new(bound), in_service: 0 }
+    }
+
+    /// Takes an RPC into the completion queue and says when its payload goes to the core.
+    ///
+    /// # Panics
+    ///
+    /// If the core has its bound of RPCs already.
+    #[inline]
+    pub fn handle_dispatch(&mut self, _now: Timestamp, dispatch: Dispatch) -> Steer {
+        let ahead = self.outstanding();
+        assert!(ahead < self.bound, "a core was given more RPCs than its bound");
+        self.completions.push(dispatch.arrival);
+        self.steering.steer(ahead)
+    }
+
+    /// Begins the next RPC, if one has been given. The one before need not be done.
+    #[inline]
+    pub fn poll_completion(&mut self, _now: Timestamp) -> Option<Begin> {
+        let arrival = self.completions.pop()?;
+        self.in_service += 1;
+        let steer_next = match self.steering {
+            Steering::On => self.completions.front().copied(),
+            Steering::Off => None,
+        };
+        Some(Begin { arrival, steer_next })
+    }
+
+    /// Ends an RPC that was begun: hand the result to [`Backend::handle_free`](crate::Backend::handle_free).
+    ///
+    /// # Panics
+    ///
+    /// If no RPC is in service.
+    #[inline]
+    pub fn handle_release(&mut self, _now: Timestamp, slots: SlotRange) -> Release {
+        assert!(self.in_service > 0, "an RPC was released that was not begun");
+        self.in_service -= 1;
+        Release { core: self.core, slots }
+    }
+
+    /// Switches the fetching of payloads ahead of their use.
+    pub fn set_steering(&mut self, steering: Steering) {
+        self.steering = steering;
+    }
+
+    /// The core it stands for.
+    #[must_use]
+    pub const fn core(&self) -> CoreId {
+        self.core
+    }
+
+    /// RPCs begun and not released.
+    #[must_use]
+    pub const fn in_service(&self) -> u32 {
+        self.in_service
+    }
+
+    /// RPCs given and not released.
+    #[must_use]
+    #[inline]
+    pub const fn outstanding(&self) -> u32 {
+        self.completions.len() + self.in_service
+    }
+}

@@ -1,0 +1,101 @@
+//! Station 5, too: *has this RPC been refused already?*
+//!
+//! The NACK of an RPC is caused by one of its packets, and the others are on their way. Were one of them admitted as
+//! the start of the RPC, it would hold slots for packets that never come again, and under overload such orphans
+//! would fill the buffer. So the keys of refused RPCs are kept for a while, and their other packets are dropped.
+//!
+//! The memory is a direct-mapped array: one key may push out another, and then an orphan is possible and ages out.
+//! A key is forgotten when all its packets have come, when its time is over, or with its peer, so that a
+//! peer that begins again with the same numbers is heard.
+//!
+//! Departs: the papers do not say what becomes of the other packets of a refused RPC.
+
+use crate::hash::mix;
+use crate::id::{NodeId, RpcKey};
+use crate::time::{Span, Timestamp};
+use alloc::boxed::Box;
+use alloc::vec;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Refused {
+    rpc: RpcKey,
+    until: Timestamp,
+    /// 0: nothing is remembered here.
+    packets_left: u32,
+}
+
+/// Keys of RPCs that have been refused and of which more packets may come.
+#[derive(Clone, Debug)]
+pub(crate) struct NackMemory {
+    refused: Box<[Refused]>,
+    seed: u64,
+    lifetime: Span,
+}
+
+impl NackMemory {
+    /// A memory for at least `keys` keys, each for `lifetime`.
+    pub(crate) fn new(keys: u32, lifetime: Span, seed: u64) -> Self {
+        let keys = (keys as usize).next_power_of_two();
+        Self { refused: vec![Refused::default(); keys].into(), seed, lifetime }
+    }
+
+    /// Remembers that `rpc` was refused, while `packets_left` of its packets may still come.
+    pub(crate) fn remember(&mut self, now: Timestamp, rpc: RpcKey, packets_left: u32) {
+        let until = now + self.lifetime;
+        *self.place(rpc) = Refused { rpc, until, packets_left };
+    }
+
+    /// Whether a packet belongs to an RPC that was refused; one packet fewer is expected after it.
+    pub(crate) fn recall(&mut self, now: Timestamp, rpc: RpcKey) -> bool {
+        let refused = self.place(rpc);
+        if refused.packets_left == 0 || refused.rpc != rpc || refused.until <= now {
+            return false;
+        }
+        refused.packets_left -= 1;
+        true
+    }
+
+    /// Forgets what `snid` was refused.
+    pub(crate) fn forget_peer(&mut self, snid: NodeId) {
+        for refused in self.refused.iter_mut().filter(|refused| refused.rpc.snid == snid) {
+            refused.packets_left = 0;
+        }
+    }
+
+    fn place(&mut self, rpc: RpcKey) -> &mut Refused {
+        #[expect(clippy::cast_possible_truncation, reason = "masked to the length of the array")]
+        let hash = mix(rpc.to_bits() ^ self.seed) as usize;
+        &mut self.refused[hash & (self.refused.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::TransferId;
+
+    const RPC: RpcKey = RpcKey { snid: NodeId(3), tid: TransferId(7) };
+
+    fn memory() -> NackMemory {
+        let mut memory = NackMemory::new(8, Span::from_us(1), 1);
+        memory.remember(Timestamp::ZERO, RPC, 2);
+        memory
+    }
+
+    #[test]
+    fn a_refused_rpc_is_recalled_once_for_each_packet_to_come() {
+        let mut memory = memory();
+        assert_eq!([(); 3].map(|()| memory.recall(Timestamp::ZERO, RPC)), [true, true, false]);
+        assert!(!memory.recall(Timestamp::ZERO, RpcKey { tid: TransferId(8), ..RPC }));
+    }
+
+    #[test]
+    fn time_and_the_end_of_the_peer_make_it_forget() {
+        assert!(!memory().recall(Timestamp::ZERO + Span::from_us(1), RPC));
+        let mut memory = memory();
+        memory.forget_peer(NodeId(4));
+        assert!(memory.recall(Timestamp::ZERO, RPC));
+        memory.forget_peer(NodeId(3));
+        assert!(!memory.recall(Timestamp::ZERO, RPC));
+    }
+}

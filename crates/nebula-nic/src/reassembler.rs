@@ -1,0 +1,344 @@
+//! Station 5: *which RPC does this packet belong to?*
+//!
+//! RPCs of more than one packet are matched by (source node, transfer id) in a table of a fixed number of entries, the
+//! papers' CAM. An RPC of one packet never comes here. Packets come in any order: the first to arrive, whatever
+//! its index, makes the entry, since each header carries the RPC's size.
+//!
+//! An entry stays small because the packets it has seen are not in it: they are one bit each in a second bitvector
+//! over the slots of the receive buffer, at the slot where the packet's payload begins. What disagrees with the entry
+//! is refused and never trusted.
+//!
+//! A pool of entries stays in place; an open-addressed index finds them. Entries hang in a list by age, so the oldest is
+//! known at once and an RPC whose packets stop coming can be abandoned.
+//!
+//! Next: station 6, [`arrival_queue`](crate::arrival_queue).
+
+use crate::dispatch::Placement;
+use crate::hash::mix;
+use crate::id::{NodeId, RpcKey, SLOT_BYTES, SlotRange};
+use crate::time::{Span, Timestamp};
+use crate::verdict::{Abandoned, DropReason};
+use crate::wire::{Header, Mtu};
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// An RPC of which some packets are still to come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Incomplete {
+    /// Which RPC.
+    pub rpc: RpcKey,
+    /// The slots that wait for it.
+    pub slots: SlotRange,
+    /// Its payload in bytes, as its first packet said.
+    pub bytes: u32,
+    /// Hash of its key, as its first packet said.
+    pub key_hash: u32,
+    /// Where its notification will queue.
+    pub placement: Placement,
+}
+
+/// A packet that fits its RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Others are still to come.
+    More(Incomplete),
+    /// It was the last; the entry is free again.
+    Last(Incomplete),
+}
+
+/// "No entry" in lists and index.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    rpc: Incomplete,
+    packets_left: u32,
+    since: Timestamp,
+    /// Neighbors by age; `newer` also chains the free and the abandoned entries.
+    older: u32,
+    newer: u32,
+}
+
+/// A list of entries through `newer`, taken from the front.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    front: u32,
+    back: u32,
+}
+
+impl List {
+    const EMPTY: Self = Self { front: NONE, back: NONE };
+}
+
+/// The bounded table of RPCs that are not whole yet.
+///
+/// # Cost
+///
+/// Expected O(1) for each packet, no allocation: the index is at most half full, and its hash depends on the seed.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Header, Incomplete, Mtu, Part, Reassembler, SlotRange, Timestamp};
+///
+/// let mut table = Reassembler::new(2, 64, Mtu::MIN, 0);
+/// let second = Header { rpc_bytes: 128, pkt_idx: 1, ..Header::default() };
+/// let rpc = Incomplete { slots: SlotRange::new(10, 2), bytes: 128, ..Incomplete::default() };
+/// table.start(Timestamp::ZERO, rpc, second.pkt_idx);
+/// assert!(table.handle_packet(&second).unwrap().is_err(), "a duplicate");
+/// assert_eq!(table.handle_packet(&Header { pkt_idx: 0, ..second }), Some(Ok(Part::Last(rpc))));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reassembler {
+    mtu: Mtu,
+    seed: u64,
+    entries: Box<[Entry]>,
+    /// Entry numbers at the place of their hash or after; a power of two, at least twice the entries.
+    index: Box<[u32]>,
+    /// One bit a slot: the packet whose payload begins there has come.
+    arrived: Box<[u64]>,
+    live: u32,
+    by_age: List,
+    free: u32,
+    abandoned: List,
+}
+
+impl Reassembler {
+    /// A table of `entries` entries for a receive buffer of `slots` slots.
+    #[must_use]
+    pub fn new(entries: u32, slots: u32, mtu: Mtu, seed: u64) -> Self {
+        let mut pool = vec![Entry::default(); entries as usize];
+        for (entry, next) in pool.iter_mut().zip((1..entries).chain([NONE])) {
+            entry.newer = next;
+        }
+        let index = (entries as usize * 2).next_power_of_two();
+        Self {
+            mtu,
+            seed,
+            entries: pool.into(),
+            index: vec![NONE; index].into(),
+            arrived: vec![0; slots.div_ceil(64) as usize].into(),
+            live: 0,
+            by_age: List::EMPTY,
+            free: if entries == 0 { NONE } else { 0 },
+            abandoned: List::EMPTY,
+        }
+    }
+
+    /// RPCs being reassembled.
+    #[must_use]
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.live
+    }
+
+    /// Whether no RPC is being reassembled.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Whether no entry is left. Abandoned RPCs keep theirs until [`poll_abandoned`](Self::poll_abandoned).
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.free == NONE
+    }
+
+    /// Meets a packet with its RPC: nothing if the RPC has no entry.
+    ///
+    /// # Errors
+    ///
+    /// The reason to drop the packet, if it disagrees with its RPC or has come before.
+    pub fn handle_packet(&mut self, header: &Header) -> Option<Result<Part, DropReason>> {
+        let place = self.find(header.rpc())?;
+        Some(self.handle_part(place, header))
+    }
+
+    fn handle_part(&mut self, place: usize, header: &Header) -> Result<Part, DropReason> {
+        let number = self.index[place];
+        let rpc = self.entries[number as usize].rpc;
+        if header.rpc_bytes != rpc.bytes {
+            return Err(DropReason::SizeMismatch);
+        }
+        if header.pkt_idx >= self.mtu.packets(rpc.bytes) {
+            return Err(DropReason::IndexOutOfRange);
+        }
+        if !self.set_arrived(rpc.slots, header.pkt_idx) {
+            return Err(DropReason::Duplicate);
+        }
+        let left = &mut self.entries[number as usize].packets_left;
+        *left -= 1;
+        if *left > 0 {
+            return Ok(Part::More(rpc));
+        }
+        self.remove(place);
+        self.push_free(number);
+        Ok(Part::Last(rpc))
+    }
+
+    /// Makes an entry for an RPC of two packets or more, of which packet `pkt_idx` has come.
+    ///
+    /// # Panics
+    ///
+    /// If the table [is full](Self::is_full), or the RPC has but one packet or none of that index.
+    pub fn start(&mut self, now: Timestamp, rpc: Incomplete, pkt_idx: u32) {
+        let packets = self.mtu.packets(rpc.bytes);
+        assert!(packets > 1 && pkt_idx < packets, "an RPC of one packet needs no entry");
+        assert!(!self.is_full(), "ask is_full before starting an RPC");
+        let number = self.free;
+        self.free = self.entries[number as usize].newer;
+        self.entries[number as usize] =
+            Entry { rpc, packets_left: packets - 1, since: now, older: self.by_age.back, newer: NONE };
+        match self.by_age.back {
+            NONE => self.by_age.front = number,
+            back => self.entries[back as usize].newer = number,
+        }
+        self.by_age.back = number;
+        self.live += 1;
+        self.index_insert(number);
+        self.clear_arrived(rpc.slots);
+        self.set_arrived(rpc.slots, pkt_idx);
+    }
+
+    /// When the oldest entry was made.
+    #[must_use]
+    #[inline]
+    pub fn oldest(&self) -> Option<Timestamp> {
+        self.entries.get(self.by_age.front as usize).map(|entry| entry.since)
+    }
+
+    /// Abandons every RPC whose first packet came `timeout` ago or longer; `release` gets their slots.
+    pub fn abandon_expired(&mut self, now: Timestamp, timeout: Span, mut release: impl FnMut(SlotRange)) {
+        while self.oldest().is_some_and(|since| since + timeout <= now) {
+            release(self.abandon(self.by_age.front));
+        }
+    }
+
+    /// Abandons every RPC of a node that is gone; `release` gets their slots.
+    ///
+    /// # Cost
+    ///
+    /// O(RPCs being reassembled).
+    pub fn abandon_peer(&mut self, snid: NodeId, mut release: impl FnMut(SlotRange)) {
+        let mut number = self.by_age.front;
+        while number != NONE {
+            let entry = self.entries[number as usize];
+            if entry.rpc.rpc.snid == snid {
+                release(self.abandon(number));
+            }
+            number = entry.newer;
+        }
+    }
+
+    /// The next abandoned RPC, in the order they were abandoned; its entry is free with that.
+    pub fn poll_abandoned(&mut self) -> Option<Abandoned> {
+        let number = self.abandoned.front;
+        let Entry { rpc, newer, .. } = *self.entries.get(number as usize)?;
+        self.abandoned.front = newer;
+        self.push_free(number);
+        Some(Abandoned { rpc: rpc.rpc, slots: rpc.slots })
+    }
+
+    /// Moves an entry from the table to the abandoned ones.
+    fn abandon(&mut self, number: u32) -> SlotRange {
+        let rpc = self.entries[number as usize].rpc;
+        if let Some(place) = self.find(rpc.rpc) {
+            self.remove(place);
+        }
+        match self.abandoned.front {
+            NONE => self.abandoned.front = number,
+            _ => self.entries[self.abandoned.back as usize].newer = number,
+        }
+        self.abandoned.back = number;
+        rpc.slots
+    }
+
+    /// Takes the entry at `place` out of the index and the list by age; its number is the caller's.
+    fn remove(&mut self, place: usize) {
+        let number = self.index[place] as usize;
+        self.index_remove(place);
+        let Entry { older, newer, .. } = self.entries[number];
+        match older {
+            NONE => self.by_age.front = newer,
+            _ => self.entries[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.by_age.back = older,
+            _ => self.entries[newer as usize].older = older,
+        }
+        self.entries[number].newer = NONE;
+        self.live -= 1;
+    }
+
+    fn push_free(&mut self, number: u32) {
+        self.entries[number as usize].newer = self.free;
+        self.free = number;
+    }
+
+    // -- the index: linear probing, deletion by moving later entries back --
+
+    #[inline]
+    fn home(&self, rpc: RpcKey) -> usize {
+        #[expect(clippy::cast_possible_truncation, reason = "masked to the length of the index")]
+        let hash = mix(rpc.to_bits() ^ self.seed) as usize;
+        hash & (self.index.len() - 1)
+    }
+
+    /// Where in the index the RPC's entry number stands.
+    fn find(&self, rpc: RpcKey) -> Option<usize> {
+        let mask = self.index.len() - 1;
+        let mut place = self.home(rpc);
+        while let Some(entry) = self.entries.get(self.index[place] as usize) {
+            if entry.rpc.rpc == rpc {
+                return Some(place);
+            }
+            place = (place + 1) & mask;
+        }
+        None
+    }
+
+    fn index_insert(&mut self, number: u32) {
+        let mask = self.index.len() - 1;
+        let mut place = self.home(self.entries[number as usize].rpc.rpc);
+        while self.index[place] != NONE {
+            place = (place + 1) & mask;
+        }
+        self.index[place] = number;
+    }
+
+    fn index_remove(&mut self, mut hole: usize) {
+        let mask = self.index.len() - 1;
+        let mut place = hole;
+        loop {
+            place = (place + 1) & mask;
+            let number = self.index[place];
+            let Some(entry) = self.entries.get(number as usize) else { break };
+            // An entry may move back into the hole if that does not put it before its home.
+            let home = self.home(entry.rpc.rpc);
+            if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
+                self.index[hole] = number;
+                hole = place;
+            }
+        }
+        self.index[hole] = NONE;
+    }
+
+    // -- one bit a packet --
+
+    /// Marks a packet as arrived; `false` if it was.
+    fn set_arrived(&mut self, slots: SlotRange, pkt_idx: u32) -> bool {
+        let slot = slots.start.0 + pkt_idx * (self.mtu.bytes() / SLOT_BYTES);
+        let (word, bit) = (&mut self.arrived[(slot / 64) as usize], 1 << (slot % 64));
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first
+    }
+
+    fn clear_arrived(&mut self, range: SlotRange) {
+        let (start, end) = (range.start.0, range.start.0 + range.slots);
+        for word in start / 64..end.div_ceil(64) {
+            let below_end = u64::MAX >> (64 - (end - word * 64).min(64));
+            self.arrived[word as usize] &= !(below_end & (u64::MAX << start.saturating_sub(word * 64)));
+        }
+    }
+}

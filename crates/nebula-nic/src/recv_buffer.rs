@@ -1,0 +1,346 @@
+//! Station 4: *where does the payload go?*
+//!
+//! One circular array of 64 B slots takes the payload of *every* peer; it is sized from the SLO and not from the
+//! number of peers. This file decides which slots; it never sees the bytes.
+//!
+//! ```text
+//!   slot   0         8         16        24        32
+//!          ##..###########.....................######..
+//!                         ^head                ^tail       # used   . free
+//! ```
+//!
+//! `head` bumps towards `tail` through slots that are known to be free; `tail` is the next one that might be used.
+//! RPCs end in any order: freeing clears their bits, and `tail` passes over clear bits when `head` needs the room.
+//! An RPC that takes long stops `tail`. Then *scrubbing* looks through the bitvector for the next run that is long
+//! enough, and `head` goes on there; the slow RPC stays where it is and meets `tail` again a lap later.
+//!
+//! Beside the papers' bit a slot (`used`) stand two more: `follows` marks every slot of an RPC but its first,
+//! so that a freed range can be checked against exactly one RPC; `given` marks what a core holds.
+//!
+//! Departs: `tail` moves when `head` needs room, a word of bits at a time, and not at each free. Which slots an RPC
+//! gets is the same either way, since the run of free slots after `head` is the same.
+//!
+//! Next: station 5, [`reassembler`](crate::reassembler).
+
+use crate::id::SlotRange;
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// When a free run is looked for behind a slow RPC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScrubMode {
+    /// Before answering with a NACK, which is then sent only if no run is long enough.
+    ///
+    /// Departs: the paper answers with a NACK and scrubs off the critical path, where hardware has the time. Software
+    /// pays for the scan either way, so it scans before it refuses.
+    #[default]
+    OnFull,
+    /// After answering with a NACK, as in the paper: later RPCs use the room.
+    AfterNack,
+}
+
+/// Who holds the slots of a live RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The NIC: the RPC is not whole yet, or waits.
+    Nic,
+    /// The core that it was given to.
+    Core,
+}
+
+/// The bits of 64 slots, side by side: an RPC of up to 64 slots mostly touches one cache line of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    used: u64,
+    follows: u64,
+    given: u64,
+}
+
+/// The most slots of one buffer: 64 GiB of payload.
+pub const SLOTS_MAX: u32 = 1 << 30;
+
+/// Which slots of the receive buffer are free, and where the next RPC goes.
+///
+/// # Invariants
+///
+/// Live ranges never overlap and never wrap the end; the slots from `head` to `tail` are free;
+/// `slots_used <= slots_max_used <= slots`.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Holder, RecvBuffer, SlotRange};
+///
+/// let mut buffer = RecvBuffer::new(4);
+/// let slow = buffer.alloc(1).unwrap();
+/// let fast = buffer.alloc(3).unwrap();
+/// assert!(buffer.free(fast, Holder::Nic));
+/// assert_eq!(buffer.alloc(2), None, "head has gone round and stands before the slow RPC");
+/// assert!(buffer.scrub(2));
+/// assert_eq!(buffer.alloc(2), Some(SlotRange::new(1, 2)), "the room behind it");
+/// assert!(buffer.free(slow, Holder::Nic) && !buffer.free(slow, Holder::Nic));
+/// ```
+#[derive(Clone, Debug)]
+pub struct RecvBuffer {
+    words: Box<[Word]>,
+    slots: u32,
+    head: u32,
+    /// At most `slots`: `head` goes round only over an end that is free.
+    tail: u32,
+    used: u32,
+    used_max: u32,
+    wraps: u64,
+    /// A run of this many slots does not exist, as the last scrub found; any free forgets it.
+    missing_run: u32,
+}
+
+impl RecvBuffer {
+    /// A buffer of `slots` free slots.
+    ///
+    /// # Panics
+    ///
+    /// If `slots` is 0 or more than [`SLOTS_MAX`].
+    #[must_use]
+    pub fn new(slots: u32) -> Self {
+        assert!((1..=SLOTS_MAX).contains(&slots), "a receive buffer has 1 to {SLOTS_MAX} slots, not {slots}");
+        // One bit more than slots, so that every search for a used slot ends at a bit that is set for good.
+        let mut words = vec![Word::default(); (slots / 64 + 1) as usize];
+        words[(slots / 64) as usize].used = u64::MAX << (slots % 64);
+        let words = words.into();
+        Self { words, slots, head: 0, tail: slots, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
+    }
+
+    /// Takes `slots` consecutive slots, at least 1, for one RPC; they are the NIC's until [`give`](Self::give).
+    ///
+    /// Nothing when the run of free slots after `head` is too short, whatever free runs there are elsewhere:
+    /// those are [`scrub`](Self::scrub)'s to find.
+    ///
+    /// # Cost
+    ///
+    /// O(slots / 64) amortized over a lap of `head`, no allocation; mostly one word. In RTL one cycle.
+    #[inline]
+    pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
+        if self.tail - self.head < slots && !self.extend(slots) {
+            return None;
+        }
+        let range = SlotRange::new(self.head, slots);
+        self.head += slots;
+        self.used += slots;
+        self.used_max = self.used_max.max(self.used);
+        self.mark(range);
+        Some(range)
+    }
+
+    /// Marks `range`, which [`alloc`](Self::alloc) returned, as held by a core.
+    #[inline]
+    pub fn give(&mut self, range: SlotRange) {
+        self.words[(range.start.0 / 64) as usize].given |= 1 << (range.start.0 % 64);
+    }
+
+    /// Frees `range` if it is exactly one live RPC that `holder` holds; else changes nothing and returns `false`.
+    ///
+    /// # Cost
+    ///
+    /// O(`range.slots` / 64), no allocation.
+    #[inline]
+    pub fn free(&mut self, range: SlotRange, holder: Holder) -> bool {
+        let first = range.start.0 % 64;
+        let index = (range.start.0 / 64) as usize;
+        // Ranges within one word that leave a bit to their right; all others take the general way.
+        if range.slots.wrapping_sub(1) >= 63 - first || index >= self.words.len() {
+            return self.free_across(range, holder);
+        }
+        let word = &mut self.words[index];
+        let mask = ((1 << range.slots) - 1) << first;
+        let after = 1 << (first + range.slots);
+        let rest = mask & (mask - 1);
+        let given = if holder == Holder::Core { mask ^ rest } else { 0 };
+        let differs = (!word.used & mask) | ((word.follows & (mask | after)) ^ rest) | ((word.given & mask) ^ given);
+        if differs != 0 || range.start.0 + range.slots > self.slots {
+            return false;
+        }
+        word.used &= !mask;
+        word.follows &= !mask;
+        word.given &= !mask;
+        self.used -= range.slots;
+        self.missing_run = u32::MAX;
+        true
+    }
+
+    /// Moves `head` to the next run of `slots` free slots, going round once; `false` if there is none.
+    ///
+    /// After `true` the next [`alloc`](Self::alloc) of at most `slots` succeeds.
+    ///
+    /// # Cost
+    ///
+    /// O(buffer / 64), no allocation; O(1) when the same question was answered since the last free.
+    pub fn scrub(&mut self, slots: u32) -> bool {
+        if slots > self.slots_free() || slots >= self.missing_run {
+            return false;
+        }
+        let run = self.find_run(self.head, self.slots, slots).or_else(|| self.find_run(0, self.head, slots));
+        let Some(start) = run else {
+            self.missing_run = slots;
+            return false;
+        };
+        self.head = start;
+        self.tail = start + slots;
+        true
+    }
+
+    /// Slots of the buffer.
+    #[must_use]
+    pub const fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Slots that live RPCs hold.
+    #[must_use]
+    #[inline]
+    pub const fn slots_used(&self) -> u32 {
+        self.used
+    }
+
+    /// Slots that no RPC holds, in one run or in many.
+    #[must_use]
+    #[inline]
+    pub const fn slots_free(&self) -> u32 {
+        self.slots - self.used
+    }
+
+    /// The most slots held at once since construction or [`reset_slots_used_max`](Self::reset_slots_used_max).
+    #[must_use]
+    pub const fn slots_used_max(&self) -> u32 {
+        self.used_max
+    }
+
+    /// Lets the high-water mark begin again from what is held.
+    pub const fn reset_slots_used_max(&mut self) {
+        self.used_max = self.used;
+    }
+
+    /// How often `head` has gone round the end.
+    #[must_use]
+    pub const fn wraps(&self) -> u64 {
+        self.wraps
+    }
+
+    /// Moves `tail` on over free slots until `slots` lie before it, or `head` round the end if all is free up to there.
+    fn extend(&mut self, slots: u32) -> bool {
+        self.tail = self.free_until(self.tail, self.head.saturating_add(slots));
+        if self.tail - self.head >= slots {
+            return true;
+        }
+        if self.tail < self.slots {
+            return false;
+        }
+        let end = self.free_until(0, slots);
+        if end < slots {
+            return false;
+        }
+        (self.head, self.tail) = (0, end);
+        self.wraps += 1;
+        true
+    }
+
+    /// The first used slot at or after `from`, or some slot at or after `enough` up to which all are free.
+    fn free_until(&self, from: u32, enough: u32) -> u32 {
+        let mut at = from;
+        loop {
+            let used = self.words[(at / 64) as usize].used >> (at % 64);
+            if used != 0 {
+                return at + used.trailing_zeros();
+            }
+            at = (at | 63) + 1;
+            if at >= enough {
+                return at;
+            }
+        }
+    }
+
+    /// The first free slot at or after `from`, if it lies before `end`.
+    fn next_free(&self, from: u32, end: u32) -> Option<u32> {
+        let mut at = from;
+        while at < end {
+            let free = !self.words[(at / 64) as usize].used >> (at % 64);
+            if free != 0 {
+                return Some(at + free.trailing_zeros()).filter(|&slot| slot < end);
+            }
+            at = (at | 63) + 1;
+        }
+        None
+    }
+
+    /// The first slot in `from..end` that begins a run of `slots` free ones; the run may go on past `end`.
+    fn find_run(&self, from: u32, end: u32, slots: u32) -> Option<u32> {
+        let mut at = from;
+        loop {
+            let start = self.next_free(at, end)?;
+            at = self.free_until(start, start.saturating_add(slots));
+            if at - start >= slots {
+                return Some(start);
+            }
+        }
+    }
+
+    /// Sets the bits of a range that is free.
+    #[inline]
+    fn mark(&mut self, range: SlotRange) {
+        let first = range.start.0 % 64;
+        if first + range.slots > 63 {
+            return self.mark_across(range);
+        }
+        let mask = ((1 << range.slots) - 1) << first;
+        let word = &mut self.words[(range.start.0 / 64) as usize];
+        word.used |= mask;
+        word.follows |= mask & (mask - 1);
+    }
+
+    fn mark_across(&mut self, range: SlotRange) {
+        for (index, mask, rest) in masks(range) {
+            self.words[index].used |= mask;
+            self.words[index].follows |= rest;
+        }
+    }
+
+    #[inline(never)]
+    fn free_across(&mut self, range: SlotRange, holder: Holder) -> bool {
+        if !self.is_exactly(range, holder) {
+            return false;
+        }
+        for (index, mask, _) in masks(range) {
+            let word = &mut self.words[index];
+            word.used &= !mask;
+            word.follows &= !mask;
+            word.given &= !mask;
+        }
+        self.used -= range.slots;
+        self.missing_run = u32::MAX;
+        true
+    }
+
+    fn is_exactly(&self, range: SlotRange, holder: Holder) -> bool {
+        let Some(end) = range.start.0.checked_add(range.slots).filter(|&end| range.slots > 0 && end <= self.slots)
+        else {
+            return false;
+        };
+        let is_whole = masks(range).all(|(index, mask, rest)| {
+            let word = self.words[index];
+            let given = if holder == Holder::Core { mask & !rest } else { 0 };
+            word.used & mask == mask && word.follows & mask == rest && word.given & mask == given
+        });
+        is_whole && self.words[(end / 64) as usize].follows >> (end % 64) & 1 == 0
+    }
+}
+
+/// The words of a range: `(word, its slots in it, those of them that are not the range's first)`.
+fn masks(range: SlotRange) -> impl Iterator<Item = (usize, u64, u64)> {
+    let (start, end) = (range.start.0, range.start.0 + range.slots);
+    (start / 64..end.div_ceil(64)).map(move |word| {
+        let below_end = u64::MAX >> (64 - (end - word * 64).min(64));
+        let first = start.saturating_sub(word * 64);
+        let mask = below_end & (u64::MAX << first);
+        let rest = if start >= word * 64 { mask & (mask - 1) } else { mask };
+        (word as usize, mask, rest)
+    })
+}

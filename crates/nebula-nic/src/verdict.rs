@@ -1,0 +1,160 @@
+//! What the back end answers: write, refuse or drop, give to a core, report as abandoned.
+//!
+//! Small `Copy` values and no errors: a NACK is an outcome of the domain, not a fault.
+
+use crate::id::{CoreId, RpcKey, SlotRange};
+use crate::time::Timestamp;
+use core::fmt;
+use core::str::FromStr;
+
+/// A reason that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is no reason: one of {names}")]
+pub struct ParseReasonError {
+    text: alloc::string::String,
+    names: &'static str,
+}
+
+/// An enum of reasons with codes, spellings and their inverses from one table.
+macro_rules! reasons {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal, $text:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$variant_doc])* $variant = $code,)+ }
+
+        impl $name {
+            /// Every reason, in the order of the codes.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The reason's number, from 1.
+            #[must_use]
+            #[inline]
+            pub const fn code(self) -> u8 {
+                self as u8
+            }
+
+            /// The reason with that number.
+            #[must_use]
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $(Self::$variant => $text),+ })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseReasonError;
+            fn from_str(text: &str) -> Result<Self, ParseReasonError> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(ParseReasonError { text: text.into(), names: concat!($($text, " "),+).trim_ascii_end() }),
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a request is refused at once, to the knowledge of its sender.
+    NackReason {
+        /// No run of free slots is long enough.
+        BufferFull = 1, "buffer-full";
+        /// As many RPCs are being reassembled as the table holds.
+        ReassemblerFull = 2, "reassembler-full";
+        /// As many RPCs wait for a core as the SLO allows.
+        QueueBound = 3, "queue-bound";
+        /// The RPC is longer than the configuration allows.
+        TooLarge = 4, "too-large";
+    }
+}
+
+reasons! {
+    /// Why a packet is ignored. Each drop is counted; none is answered.
+    DropReason {
+        /// This packet of the RPC has come before.
+        Duplicate = 1, "duplicate";
+        /// The packet's RPC has another size in the packets before.
+        SizeMismatch = 2, "size-mismatch";
+        /// The RPC has fewer packets than the index says.
+        IndexOutOfRange = 3, "index-out-of-range";
+        /// A reply, a NACK or an acknowledgment: for a requester, not for a back end.
+        NotARequest = 4, "not-a-request";
+        /// The RPC has been NACKed by an earlier packet.
+        AlreadyNacked = 5, "already-nacked";
+    }
+}
+
+/// What becomes of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its payload goes into the receive buffer.
+    Write {
+        /// Slots of the whole RPC.
+        slots: SlotRange,
+        /// Where in them this packet's payload begins, in bytes.
+        offset_bytes: u32,
+        /// Payload of this packet, in bytes.
+        bytes: u32,
+        /// Whether the RPC is whole with this packet and waits for a core.
+        complete: bool,
+    },
+    /// The RPC is refused; tell its sender.
+    Nack {
+        /// Why.
+        reason: NackReason,
+    },
+    /// The packet is ignored.
+    Drop {
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+/// The notification that a whole RPC lies in the receive buffer.
+///
+/// It carries where the payload is *and how long*, so that the core that gets it can fetch all of it ahead of use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Which RPC.
+    pub rpc: RpcKey,
+    /// Where its payload lies.
+    pub slots: SlotRange,
+    /// Its payload in bytes.
+    pub bytes: u32,
+    /// Hash of the key it is about.
+    pub key_hash: u32,
+    /// When its last packet came.
+    pub arrived: Timestamp,
+}
+
+/// A core gets an RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Which core.
+    pub core: CoreId,
+    /// What.
+    pub arrival: Arrival,
+}
+
+/// An RPC that never became whole, with the slots it has given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abandoned {
+    /// Which RPC.
+    pub rpc: RpcKey,
+    /// The slots it held; free again.
+    pub slots: SlotRange,
+}
+
+/// Whether the slots that a core gave back were its to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freed {
+    /// They are free, and the core has one credit more.
+    Taken,
+    /// They were not exactly one RPC that a core with work holds: nothing changed but a counter.
+    Refused,
+}
