@@ -4,7 +4,10 @@
 //! hold. Without them a peer could shrink the file under the mapping, and the next access would end this process with SIGBUS.
 //! The memory has no name: it goes when the last process that maps it goes, however that one ends.
 
-use crate::{mem::HUGE_PAGE_BYTES, sync::AtomicU64};
+use crate::{
+    mem::HUGE_PAGE_BYTES,
+    sync::{AtomicU64, Ordering},
+};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -76,12 +79,10 @@ impl SharedMemory {
     ///
     /// [`SharedError::Size`] unless `bytes` is a positive multiple of 64; [`SharedError::System`] when the kernel refuses.
     pub fn create(label: &str, bytes: usize) -> Result<Self, SharedError> {
-        check_size(bytes)?;
-        let fail = |step| move |cause: rustix::io::Errno| SharedError::System { step, bytes, cause: cause.into() };
-        let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(fail("create"))?;
-        ftruncate(&fd, bytes as u64).map_err(fail("size"))?;
-        fcntl_add_seals(&fd, SEALS).map_err(fail("seal"))?;
-        Self::map(fd, bytes)
+        let memory = Self::create_unsealed(label, bytes)?;
+        let seal = fcntl_add_seals(&memory.fd, SEALS);
+        seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
+        Ok(memory)
     }
 
     /// Maps the object behind a descriptor that a peer sent.
@@ -91,16 +92,27 @@ impl SharedMemory {
     /// [`SharedError::NotSealed`] when its size could still change, [`SharedError::SizeDisagrees`] when it is not `bytes` bytes,
     /// [`SharedError::System`] when the kernel refuses.
     pub fn open(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
+        check_peers(&fd, bytes)?;
+        Self::map(fd, bytes)
+    }
+
+    /// Creates `bytes` bytes of zeros that this process writes and others may only read, through [`ReadOnlyMemory`].
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_published(label: &str, bytes: usize) -> Result<Self, SharedError> {
+        let memory = Self::create_unsealed(label, bytes)?;
+        let seal = fcntl_add_seals(&memory.fd, SEALS | SealFlags::FUTURE_WRITE);
+        seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
+        Ok(memory)
+    }
+
+    fn create_unsealed(label: &str, bytes: usize) -> Result<Self, SharedError> {
         check_size(bytes)?;
         let fail = |step| move |cause: rustix::io::Errno| SharedError::System { step, bytes, cause: cause.into() };
-        let seals = fcntl_get_seals(&fd).map_err(fail("check"))?;
-        if !seals.contains(SEALS) {
-            return Err(SharedError::NotSealed);
-        }
-        let got = u64::try_from(fstat(&fd).map_err(fail("check"))?.st_size).unwrap_or(0);
-        if got != bytes as u64 {
-            return Err(SharedError::SizeDisagrees { expected: bytes, got });
-        }
+        let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(fail("create"))?;
+        ftruncate(&fd, bytes as u64).map_err(fail("size"))?;
         Self::map(fd, bytes)
     }
 
@@ -147,6 +159,51 @@ impl Drop for SharedMemory {
     }
 }
 
+/// Memory that another process writes and this one can only read.
+#[derive(Debug)]
+pub struct ReadOnlyMemory {
+    base: NonNull<AtomicU64>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is owned by the value and only ever loaded from, atomically.
+unsafe impl Send for ReadOnlyMemory {}
+// SAFETY: as above.
+unsafe impl Sync for ReadOnlyMemory {}
+
+impl ReadOnlyMemory {
+    /// Maps the object behind a descriptor that a peer sent, for reading.
+    ///
+    /// # Errors
+    ///
+    /// As [`SharedMemory::open`].
+    pub fn open(fd: impl AsFd, bytes: usize) -> Result<Self, SharedError> {
+        check_peers(fd.as_fd(), bytes)?;
+        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the mapping stays backed.
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, fd.as_fd(), 0) };
+        let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
+        let base =
+            base.ok_or_else(|| SharedError::System { step: "map", bytes, cause: std::io::Error::last_os_error() })?;
+        Ok(Self { base, bytes })
+    }
+
+    /// The word at `index`, or `None` past the end.
+    #[inline]
+    #[must_use]
+    pub fn load(&self, index: usize) -> Option<u64> {
+        // SAFETY: the index is inside the mapping, which is readable, aligned and lives as long as `self`; a 64-bit load of
+        // read-only memory is a plain load on every 64-bit target.
+        (index < self.bytes / 8).then(|| unsafe { (*self.base.as_ptr().add(index)).load(Ordering::Acquire) })
+    }
+}
+
+impl Drop for ReadOnlyMemory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own and no reference into it is ever handed out.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
 fn check_size(bytes: usize) -> Result<(), SharedError> {
     if bytes == 0 || !bytes.is_multiple_of(64) || bytes > isize::MAX as usize {
         return Err(SharedError::Size { bytes });
@@ -154,10 +211,24 @@ fn check_size(bytes: usize) -> Result<(), SharedError> {
     Ok(())
 }
 
+/// Whether a peer's object has the size it was announced with and cannot lose it.
+fn check_peers(fd: impl AsFd, bytes: usize) -> Result<(), SharedError> {
+    check_size(bytes)?;
+    let fail = |cause: rustix::io::Errno| SharedError::System { step: "check", bytes, cause: cause.into() };
+    let seals = fcntl_get_seals(fd.as_fd()).map_err(fail)?;
+    if !seals.contains(SEALS) {
+        return Err(SharedError::NotSealed);
+    }
+    let got = u64::try_from(fstat(fd).map_err(fail)?.st_size).unwrap_or(0);
+    if got != bytes as u64 {
+        return Err(SharedError::SizeDisagrees { expected: bytes, got });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::Ordering;
 
     #[test]
     fn an_object_that_could_shrink_is_refused() {
@@ -186,5 +257,14 @@ mod tests {
         for bytes in [0, 63, 100] {
             assert!(matches!(SharedMemory::create("test", bytes), Err(SharedError::Size { .. })));
         }
+    }
+
+    #[test]
+    fn published_memory_is_read_and_not_written_by_others() {
+        let mine = SharedMemory::create_published("test", 64).unwrap();
+        mine.words()[7].store(3, Ordering::Release);
+        let theirs = ReadOnlyMemory::open(mine.fd(), 64).unwrap();
+        assert_eq!((theirs.load(7), theirs.load(8)), (Some(3), None));
+        assert!(SharedMemory::open(mine.fd().try_clone_to_owned().unwrap(), 64).is_err(), "mapped for writing");
     }
 }
