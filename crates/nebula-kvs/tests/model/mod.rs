@@ -1,0 +1,214 @@
+//! The slow, obvious store that the real one is compared with, and the histories that both run.
+#![allow(dead_code, reason = "each suite uses its part")]
+
+use arbitrary::Arbitrary;
+use nebula_kvs::{KeyHash, Mode, Pages, SetError, SetOutcome, Store, StoreConfig};
+use std::collections::BTreeMap;
+
+/// One step of a history.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Set { key: u8, value_bytes: u8, fill: u8 },
+    Delete { key: u8 },
+    Get { key: u8 },
+}
+
+/// Sizes of a store small enough that its limits are met often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tiny {
+    pub(crate) mode: Mode,
+    pub(crate) buckets: usize,
+    pub(crate) extra_buckets: usize,
+    pub(crate) log_bytes: usize,
+    /// Keys in use; a few of them share each tag.
+    pub(crate) keys: u8,
+    /// Values have fewer bytes than this.
+    pub(crate) value_bytes_end: u8,
+}
+
+impl Tiny {
+    pub(crate) fn config(&self) -> StoreConfig {
+        let &Self { mode, buckets, extra_buckets, log_bytes, .. } = self;
+        StoreConfig { buckets, log_bytes, mode, extra_buckets, pages: Pages::Base }
+    }
+
+    /// Brings an arbitrary step into range.
+    pub(crate) fn fit(&self, op: Op) -> Op {
+        match op {
+            Op::Set { key, value_bytes, fill } => {
+                Op::Set { key: key % self.keys, value_bytes: value_bytes % self.value_bytes_end, fill }
+            }
+            Op::Delete { key } => Op::Delete { key: key % self.keys },
+            Op::Get { key } => Op::Get { key: key % self.keys },
+        }
+    }
+}
+
+/// Keys of 1 to 13 bytes, so that some end within a word.
+pub(crate) fn key(number: u8) -> Vec<u8> {
+    vec![number + 1; 1 + usize::from(number % 13)]
+}
+
+/// A hash that sends neighbouring keys to different buckets and gives every third key the same tag.
+pub(crate) fn hash(number: u8) -> KeyHash {
+    KeyHash(u64::from(number) << 16 | u64::from(number % 3))
+}
+
+pub(crate) fn value(value_bytes: u8, fill: u8) -> Vec<u8> {
+    (0..value_bytes).map(|i| fill.wrapping_add(i)).collect()
+}
+
+/// An item as the model sees it.
+#[derive(Clone, Debug)]
+struct Item {
+    value: Vec<u8>,
+    granules: u64,
+    /// Granules that had been appended, this item's included, when it was.
+    appended_at: u64,
+}
+
+/// The obvious store: a map, and the arithmetic of what room is left.
+pub(crate) struct Model {
+    tiny: Tiny,
+    items: BTreeMap<u8, Item>,
+    tail: u64,
+    /// Extra buckets chained to each bucket.
+    chained: BTreeMap<u8, usize>,
+    appended: u64,
+}
+
+fn granules(key_bytes: usize, value_bytes: usize) -> u64 {
+    let bytes = 8 + key_bytes.next_multiple_of(8) + value_bytes.next_multiple_of(8);
+    if bytes <= 32 { 1 } else { bytes.div_ceil(64) as u64 * 2 }
+}
+
+impl Model {
+    pub(crate) fn new(tiny: Tiny) -> Self {
+        Self { tiny, items: BTreeMap::new(), tail: 0, chained: BTreeMap::new(), appended: 0 }
+    }
+
+    pub(crate) fn value(&self, key: u8) -> Option<&[u8]> {
+        self.items.get(&key).map(|item| &item.value[..])
+    }
+
+    pub(crate) fn keys(&self) -> usize {
+        self.items.len()
+    }
+
+    /// What `Mode::Store` must answer to a SET, exactly.
+    pub(crate) fn set(&mut self, number: u8, value: Vec<u8>) -> Result<SetOutcome, SetError> {
+        let needed = granules(key(number).len(), value.len());
+        let bytes = 8 + key(number).len().next_multiple_of(8) + value.len().next_multiple_of(8);
+        if let Some(item) = self.items.get_mut(&number)
+            && bytes as u64 <= item.granules * 32
+        {
+            item.value = value;
+            return Ok(SetOutcome::UpdatedInPlace);
+        }
+        let is_there = self.items.contains_key(&number);
+        if !is_there && !self.find_place(number) {
+            return Err(SetError::Full);
+        }
+        let start = if needed == 1 { self.tail } else { self.tail.next_multiple_of(2) };
+        if start + needed > self.tiny.log_bytes as u64 / 32 {
+            return Err(SetError::Full);
+        }
+        self.tail = start + needed;
+        self.note(number, value, needed);
+        Ok(if is_there { SetOutcome::Appended } else { SetOutcome::Inserted })
+    }
+
+    fn find_place(&mut self, number: u8) -> bool {
+        let bucket = |number: u8| number % u8::try_from(self.tiny.buckets).expect("few buckets");
+        let entries = self.items.keys().filter(|&&other| bucket(other) == bucket(number)).count();
+        let chained = self.chained.values().sum::<usize>();
+        let mine = self.chained.entry(bucket(number)).or_default();
+        if entries < 7 * (1 + *mine) {
+            return true;
+        }
+        let is_left = chained < self.tiny.extra_buckets;
+        *mine += usize::from(is_left);
+        is_left
+    }
+
+    fn note(&mut self, number: u8, value: Vec<u8>, granules: u64) {
+        self.appended += granules;
+        self.items.insert(number, Item { value, granules, appended_at: self.appended });
+    }
+
+    /// Notes what a cache answered to a SET that it may not refuse.
+    pub(crate) fn note_set(&mut self, number: u8, value: Vec<u8>, outcome: SetOutcome) {
+        let needed = granules(key(number).len(), value.len());
+        match (outcome, self.items.get_mut(&number)) {
+            (SetOutcome::UpdatedInPlace, Some(item)) => item.value = value,
+            (SetOutcome::UpdatedInPlace, None) => panic!("key {number} was updated in place and is not there"),
+            (SetOutcome::Inserted | SetOutcome::Appended, _) => self.note(number, value, needed),
+        }
+    }
+
+    /// Granules appended since `number`'s item was, if it has one.
+    pub(crate) fn age(&self, number: u8) -> Option<u64> {
+        self.items.get(&number).map(|item| self.appended - item.appended_at)
+    }
+
+    pub(crate) fn delete(&mut self, key: u8) -> bool {
+        self.items.remove(&key).is_some()
+    }
+}
+
+pub(crate) fn get(store: &Store, number: u8) -> Option<Vec<u8>> {
+    let mut value = vec![0xAA; 3];
+    store.get(hash(number), &key(number), &mut value).then_some(value)
+}
+
+/// Runs one step on a [`Mode::Store`] and its model; every answer must be the model's.
+pub(crate) fn check_exact(store: &Store, model: &mut Model, op: Op) {
+    match op {
+        Op::Set { key: number, value_bytes, fill } => {
+            let value = value(value_bytes, fill);
+            let outcome = store.set(hash(number), &key(number), &value);
+            assert_eq!(outcome, model.set(number, value), "{op:?}");
+        }
+        Op::Delete { key: number } => {
+            assert_eq!(store.delete(hash(number), &key(number)), model.delete(number), "{op:?}")
+        }
+        Op::Get { key } => assert_eq!(get(store, key).as_deref(), model.value(key), "{op:?}"),
+    }
+    assert_eq!(store.stats().items, model.keys() as u64, "after {op:?}");
+}
+
+/// Runs one step on a [`Mode::Cache`] and its model: misses are allowed, wrong answers are not.
+pub(crate) fn check_lossy(store: &Store, model: &mut Model, op: Op) {
+    match op {
+        Op::Set { key: number, value_bytes, fill } => {
+            let value = value(value_bytes, fill);
+            let outcome =
+                store.set(hash(number), &key(number), &value).expect("a cache takes every item that fits its log");
+            model.note_set(number, value, outcome);
+            assert_eq!(get(store, number).as_deref(), model.value(number), "right after {op:?}");
+        }
+        Op::Delete { key: number } => {
+            let was_there = store.delete(hash(number), &key(number));
+            assert!(model.delete(number) || !was_there, "{op:?} of a key that is not there");
+            assert_eq!(get(store, number), None, "after {op:?}");
+        }
+        Op::Get { key } => check_hit_or_miss(store, model, key),
+    }
+    assert!(store.items_live() <= model.keys(), "after {op:?}");
+}
+
+fn check_hit_or_miss(store: &Store, model: &Model, key: u8) {
+    if let Some(found) = get(store, key) {
+        assert_eq!(Some(&found[..]), model.value(key), "key {key}");
+    }
+}
+
+/// Looks at every key.
+pub(crate) fn check_all(store: &Store, model: &Model) {
+    for key in 0..model.tiny.keys {
+        match model.tiny.mode {
+            Mode::Store => assert_eq!(get(store, key).as_deref(), model.value(key), "key {key}"),
+            Mode::Cache => check_hit_or_miss(store, model, key),
+        }
+    }
+}
