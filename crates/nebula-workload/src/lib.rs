@@ -1,1 +1,70 @@
-//! Placeholder while the crate is written.
+//! What is asked of a server, and how long the answers took: one load generator for both worlds.
+//!
+//! The simulator and the runtime are driven by the same schedule and measured by the same recorder, so that a
+//! figure of one world can be put beside a figure of the other. Nothing here reads a clock, sleeps, prints or
+//! asks the operating system for entropy: time is an argument and every random draw comes from a [`Seed`].
+//!
+//! The modules stand in the order in which a load is made, sent and judged:
+//!
+//! | question | module |
+//! |---|---|
+//! | how fast, and at which rates? | [`rate`], [`sweep`] |
+//! | when does the next RPC arrive? | [`arrivals`] |
+//! | which key, which operation? | [`keys`], [`mix`], [`operation`] |
+//! | or: which recorded operations? | [`trace`] |
+//! | what is due at this moment? | [`schedule`] |
+//! | how long did each RPC take? | [`recorder`] |
+//! | was it the machine and not the server? | [`hiccup`], [`gap_log`], [`gap_summary`], [`tails`] |
+//! | the open-loop client as one state machine | [`generator`], [`report`] |
+//! | which load still meets the SLO? | [`slo_search`] |
+//!
+//! # Invariants
+//!
+//! - **No clock, no entropy.** *Enforced by* the signatures: every method that needs time takes a
+//!   [`Timestamp`](nebula_nic::Timestamp).
+//! - **Never coordinated with the server.** A latency counts from the moment the schedule meant to send.
+//!   *Enforced by* [`Schedule`], which has no method that a reply could reach.
+//! - **Nothing is allocated per RPC.** *Enforced by* `tests/no_allocation.rs`.
+
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod rng;
+pub mod rate;
+pub mod sweep;
+pub mod arrivals;
+pub mod keys;
+mod zipf;
+pub mod mix;
+pub mod operation;
+pub mod trace;
+pub mod schedule;
+pub mod recorder;
+pub mod hiccup;
+pub mod gap_log;
+pub mod gap_summary;
+pub mod tails;
+mod outstanding;
+pub mod generator;
+pub mod report;
+pub mod slo_search;
+
+pub use arrivals::{ArrivalProcess, Arrivals};
+pub use error::WorkloadError;
+pub use gap_log::{Gap, GapLog};
+pub use gap_summary::{GapSummary, GapTally};
+pub use generator::{Generator, GeneratorConfig};
+pub use hiccup::GapDetector;
+pub use keys::{KEY_BYTES, Key, KeyPicker, Keys, key_bytes};
+pub use mix::Mix;
+pub use operation::{Op, Operation};
+pub use outstanding::Token;
+pub use rate::Rate;
+pub use recorder::{Latency, LatencyRecorder, LatencySummary};
+pub use report::LoadReport;
+pub use rng::{Rng, Seed};
+pub use schedule::{Length, Schedule, Workload};
+pub use slo_search::{SearchResult, SloSearch};
+pub use sweep::Sweep;
+pub use tails::Tails;
+pub use trace::{TraceReader, TraceWriter};

@@ -1,0 +1,298 @@
+//! The open-loop client: what leaves when, and what became of it.
+//!
+//! A state machine between a schedule and a transport; it owns neither clock nor socket. Each turn of the client's
+//! loop drains what is due and hands in what came back:
+//!
+//! ```text
+//! while let Some((token, operation)) = generator.poll_send(now) {
+//!     if the transport has no room { generator.handle_blocked(token); break }
+//! }
+//! for each reply { generator.handle_reply(now, token, found) }       // or handle_nack, handle_lost
+//! ```
+//!
+//! Latency counts from the time at which the *schedule* meant an operation to leave. Whatever delays the send, a
+//! full transport, a full table or a loop that came late, is part of it: a server that stalls cannot slow down
+//! the questions that would have measured the stall.
+//!
+//! How late sends leave is recorded as well, without the time in which there was no room for them; see
+//! [`LoadReport::generator_was_late`].
+
+use std::collections::VecDeque;
+
+use nebula_nic::{Span, Timestamp};
+
+use crate::outstanding::{Entry, Outstanding};
+use crate::report::Counts;
+use crate::{Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
+
+/// The bounds and cuts of a [`Generator`].
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct GeneratorConfig {
+    /// Operations meant to leave within this time of the schedule's start are sent but not measured.
+    pub warm_up: Span,
+    /// The most operations under way; further ones wait, and their latency goes on counting.
+    pub outstanding_max: u32,
+    /// The most completed RPCs that wait for the gaps to be known (24 B each); see [`Tails`].
+    pub pending_max: usize,
+    /// How long after a gap RPCs are still excluded.
+    pub guard: Span,
+    /// The generator is late if more than 1 % of the sends leave later than this.
+    pub late_after: Span,
+}
+
+impl Default for GeneratorConfig {
+    fn default() -> Self {
+        Self {
+            warm_up: Span::ZERO,
+            outstanding_max: 1 << 16,
+            pending_max: 1 << 20,
+            guard: Tails::GUARD,
+            // A tenth of a usual SLO of 100 µs, and just above a timer tick.
+            late_after: Span::from_us(10),
+        }
+    }
+}
+
+/// Sends a schedule and measures the answers.
+///
+/// Times handed in must not go back. Three kinds of methods:
+///
+/// - `poll_*`, `next_*` and `is_*` ask what to do;
+/// - `handle_*` tell what became of an operation, each returning it, or `None` (counted) if the token is not under way;
+/// - `into_report` ends the load.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Span, Timestamp};
+/// use nebula_workload::{Generator, GeneratorConfig, Length, Seed, Workload};
+///
+/// let workload = Workload { length: Length::Operations(1), ..Workload::default() };
+/// let schedule = workload.schedule(Seed(1), Timestamp::ZERO)?;
+/// let mut generator = Generator::new(schedule, GeneratorConfig::default());
+/// let due = generator.next_due().expect("one operation is left");
+/// let (token, _operation) = generator.poll_send(due).expect("it is due");
+/// generator.handle_reply(due + Span::from_us(3), token, true);
+/// assert!(generator.is_finished());
+/// assert_eq!(generator.into_report().replied, 1);
+/// # Ok::<(), nebula_workload::WorkloadError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Generator {
+    schedule: Schedule,
+    late_after: Span,
+    warm_until: Timestamp,
+    outstanding: Outstanding,
+    /// Operations that found no room in the transport, oldest first.
+    blocked: VecDeque<Token>,
+    /// The last time at which something due could not leave for want of room.
+    held_until: Option<Timestamp>,
+    counts: Counts,
+    latency: Tails,
+    lateness: LatencyRecorder,
+    /// The latest time handed in.
+    now: Timestamp,
+    last_answer: Timestamp,
+}
+
+impl Generator {
+    /// Begins to send `schedule`.
+    ///
+    /// # Cost
+    ///
+    /// Allocates every table; nothing is allocated afterwards.
+    #[must_use]
+    pub fn new(schedule: Schedule, config: GeneratorConfig) -> Self {
+        let start = schedule.start();
+        let warm_until = start + config.warm_up;
+        let outstanding_max = config.outstanding_max.max(1);
+        Self {
+            schedule,
+            late_after: config.late_after,
+            warm_until,
+            outstanding: Outstanding::with_capacity(outstanding_max),
+            blocked: VecDeque::with_capacity(outstanding_max as usize),
+            held_until: None,
+            counts: Counts::default(),
+            latency: Tails::new(warm_until, config.guard, config.pending_max),
+            lateness: LatencyRecorder::with_warm_up_until(warm_until),
+            now: start,
+            last_answer: start,
+        }
+    }
+
+    /// Returns an operation to send at once, if one is due and there is room in the table.
+    ///
+    /// Operations that were blocked come first, in their order and with the token they had.
+    ///
+    /// # Cost
+    ///
+    /// O(1), no allocation.
+    #[inline]
+    pub fn poll_send(&mut self, now: Timestamp) -> Option<(Token, Operation)> {
+        self.now = now;
+        if let Some(token) = self.blocked.pop_front() {
+            return self.unblock(token);
+        }
+        if self.outstanding.is_full() {
+            self.hold();
+            return None;
+        }
+        let operation = self.schedule.pop_due(now)?;
+        self.begin(operation)
+    }
+
+    fn unblock(&mut self, token: Token) -> Option<(Token, Operation)> {
+        let entry = self.outstanding.entry_mut(token)?;
+        entry.is_blocked = false;
+        Some((token, entry.operation))
+    }
+
+    /// Notes that what is due must wait: its lateness is not the generator's.
+    fn hold(&mut self) {
+        if self.schedule.peek_due().is_some_and(|due| due <= self.now) {
+            self.held_until = Some(self.now);
+        }
+    }
+
+    fn begin(&mut self, operation: Operation) -> Option<(Token, Operation)> {
+        let held_until = self.held_until.filter(|&held| held >= operation.at);
+        let could_leave = held_until.unwrap_or(operation.at);
+        self.lateness.record(operation.at, Latency::Finite(self.now - could_leave));
+        let was_held = held_until.is_some();
+        let is_measured = self.is_measured(&operation);
+        self.counts.offered += u64::from(is_measured);
+        self.counts.held += u64::from(is_measured && was_held);
+        let token = self.outstanding.insert(Entry { operation, was_held, is_blocked: false })?;
+        Some((token, operation))
+    }
+
+    fn is_measured(&self, operation: &Operation) -> bool {
+        operation.at >= self.warm_until
+    }
+
+    /// Takes back an operation for which the transport has no room: it stays due, and comes first when next polled.
+    ///
+    /// The caller should stop polling for this turn, or it gets the same operation again.
+    pub fn handle_blocked(&mut self, token: Token) {
+        self.held_until = Some(self.now);
+        match self.outstanding.entry_mut(token) {
+            Some(entry) if !entry.is_blocked => {
+                entry.is_blocked = true;
+                let is_first = !std::mem::replace(&mut entry.was_held, true);
+                let is_measured = entry.operation.at >= self.warm_until;
+                self.counts.held += u64::from(is_first && is_measured);
+                self.blocked.push_back(token);
+            }
+            _ => self.counts.unexpected += 1,
+        }
+    }
+
+    /// Takes a reply; `is_found` is false for a key that the server did not have.
+    #[inline]
+    pub fn handle_reply(&mut self, now: Timestamp, token: Token, is_found: bool) -> Option<Operation> {
+        let operation = self.complete(now, token)?;
+        self.last_answer = now;
+        self.latency.record_reply(operation.at, now);
+        let is_measured = self.is_measured(&operation);
+        self.counts.replied += u64::from(is_measured);
+        self.counts.not_found += u64::from(is_measured && !is_found);
+        Some(operation)
+    }
+
+    /// Takes a NACK that the client does not retry: infinite latency.
+    #[inline]
+    pub fn handle_nack(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
+        let operation = self.complete(now, token)?;
+        self.last_answer = now;
+        self.latency.record_infinite(operation.at, now);
+        self.counts.nacked += u64::from(self.is_measured(&operation));
+        Some(operation)
+    }
+
+    /// Gives up an operation that was never answered: infinite latency.
+    pub fn handle_lost(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
+        let operation = self.complete(now, token)?;
+        self.latency.record_infinite(operation.at, now);
+        self.counts.lost += u64::from(self.is_measured(&operation));
+        Some(operation)
+    }
+
+    fn complete(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
+        self.now = now;
+        let is_under_way = self.outstanding.entry_mut(token).is_some_and(|entry| !entry.is_blocked);
+        if !is_under_way {
+            self.counts.unexpected += 1;
+            return None;
+        }
+        self.outstanding.remove(token).map(|entry| entry.operation)
+    }
+
+    /// Ends the load at `now`: nothing more leaves.
+    ///
+    /// Operations under way are lost; those that were due and never left are counted as never sent. Both have
+    /// infinite latency: leaving out what could not even be sent would flatter the tail. What is due later is
+    /// not offered.
+    pub fn handle_stop(&mut self, now: Timestamp) {
+        self.now = now;
+        while let Some(token) = self.blocked.pop_front() {
+            if let Some(entry) = self.outstanding.remove(token) {
+                self.count_never_sent(&entry.operation);
+            }
+        }
+        let mut slot = 0;
+        while let Some(token) = self.outstanding.next_live(slot) {
+            slot = token.index() + 1;
+            self.handle_lost(now, token);
+        }
+        while let Some(operation) = self.schedule.pop_due(now) {
+            self.counts.offered += u64::from(self.is_measured(&operation));
+            self.count_never_sent(&operation);
+        }
+    }
+
+    fn count_never_sent(&mut self, operation: &Operation) {
+        self.latency.record_infinite(operation.at, self.now);
+        self.counts.never_sent += u64::from(self.is_measured(operation));
+    }
+
+    /// Returns when the next operation is due, blocked ones aside; `None` at the end of the schedule.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.schedule.peek_due()
+    }
+
+    /// Returns the number of operations under way, blocked ones included.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// Tells whether every operation of the schedule has left and has its outcome.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.schedule.peek_due().is_none() && self.outstanding.is_empty()
+    }
+
+    /// Returns the latencies so far, to show progress or to settle them while the load goes on.
+    pub fn latency_mut(&mut self) -> &mut Tails {
+        &mut self.latency
+    }
+
+    /// Ends the load and returns what was measured.
+    ///
+    /// Whatever is still open is closed as by [`handle_stop`](Self::handle_stop), at the latest time handed in. The
+    /// tails still have to be settled with the gaps of all processes.
+    #[must_use]
+    pub fn into_report(mut self) -> LoadReport {
+        let was_cut = !self.schedule_is_sent();
+        self.handle_stop(self.now);
+        let end = if was_cut { self.now } else { self.schedule.end().max(self.last_answer) };
+        let duration = end - self.warm_until;
+        LoadReport::new(self.schedule.rate_rps(), duration, self.counts, self.latency, self.lateness, self.late_after)
+    }
+
+    fn schedule_is_sent(&self) -> bool {
+        self.schedule.peek_due().is_none()
+    }
+}

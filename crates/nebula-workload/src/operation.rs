@@ -1,0 +1,81 @@
+//! One operation of the load: when it is meant to leave, what it does, to which key.
+
+use std::fmt;
+use std::str::FromStr;
+
+use nebula_nic::Timestamp;
+
+use crate::{Key, WorkloadError};
+
+/// What an operation does to its key.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_workload::Op;
+///
+/// assert_eq!("set".parse(), Ok(Op::Set));
+/// assert_eq!(Op::Delete.to_string(), "delete");
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Reads the value.
+    Get,
+    /// Writes the value.
+    Set,
+    /// Removes the pair.
+    Delete,
+}
+
+impl Op {
+    /// Every operation, in the order in which a mix is written.
+    pub const ALL: [Self; 3] = [Self::Get, Self::Set, Self::Delete];
+
+    /// Returns the one spelling of the operation.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Set => "set",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+impl FromStr for Op {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let op = Self::ALL.into_iter().find(|op| op.as_str() == text);
+        op.ok_or_else(|| WorkloadError::spelling("operation", text, "get, set or delete"))
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// An operation and the moment the schedule means it to leave.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Timestamp;
+/// use nebula_workload::{Key, Op, Operation};
+///
+/// let set = Operation { at: Timestamp::ZERO, op: Op::Set, key: Key(7), value_bytes: 512 };
+/// assert_eq!(set.key.to_bytes().len(), 16);
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// When the operation is meant to leave; its latency counts from here, however late it does leave.
+    pub at: Timestamp,
+    /// What it does.
+    pub op: Op,
+    /// The key it does it to.
+    pub key: Key,
+    /// The bytes a SET writes. For GET and DELETE: 0, or what a trace says.
+    pub value_bytes: u32,
+}

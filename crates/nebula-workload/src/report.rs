@@ -1,0 +1,133 @@
+//! What one load came to.
+
+use nebula_nic::Span;
+
+use crate::{Latency, LatencyRecorder, Tails};
+
+/// What became of the measured operations.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) offered: u64,
+    pub(crate) replied: u64,
+    pub(crate) not_found: u64,
+    pub(crate) nacked: u64,
+    pub(crate) lost: u64,
+    pub(crate) never_sent: u64,
+    pub(crate) held: u64,
+    pub(crate) unexpected: u64,
+}
+
+/// What one load came to, warm-up excluded.
+///
+/// # Invariants
+///
+/// `offered` = `replied` + `nacked` + `lost` + `never_sent` = the count of `latency.raw()`.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Span, Timestamp};
+/// use nebula_workload::{Generator, GeneratorConfig, Schedule};
+///
+/// let nothing = Schedule::from_trace(Vec::new(), Timestamp::ZERO);
+/// let report = Generator::new(nothing, GeneratorConfig::default()).into_report();
+/// assert_eq!(report.offered, 0);
+/// assert!(!report.latency.raw().meets(Span::from_us(100)));
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LoadReport {
+    /// The rate that the schedule intended, in RPC/s.
+    pub rate_rps: f64,
+    /// Operations that were due.
+    pub offered: u64,
+    /// Operations answered, a key not found included.
+    pub replied: u64,
+    /// Operations answered, whose key the server did not have.
+    pub not_found: u64,
+    /// Operations refused.
+    pub nacked: u64,
+    /// Operations given up without an answer.
+    pub lost: u64,
+    /// Operations that were due and could not leave before the load was stopped.
+    pub never_sent: u64,
+    /// Operations that had to wait for room before they could leave.
+    pub held: u64,
+    /// Outcomes of tokens that were not under way, such as a reply after its RPC was given up.
+    pub unexpected: u64,
+    /// From the intended send to the reply.
+    pub latency: Tails,
+    /// From the time an operation was due, and there was room for it, to its send.
+    pub lateness: LatencyRecorder,
+    /// The lateness that the p99 must not exceed; see [`generator_was_late`](Self::generator_was_late).
+    pub late_after: Span,
+    /// From the end of the warm-up to the end of the schedule, or to the last answer if that came later.
+    pub duration: Span,
+}
+
+impl LoadReport {
+    pub(crate) fn new(
+        rate_rps: f64,
+        duration: Span,
+        counts: Counts,
+        latency: Tails,
+        lateness: LatencyRecorder,
+        late_after: Span,
+    ) -> Self {
+        let Counts { offered, replied, not_found, nacked, lost, never_sent, held, unexpected } = counts;
+        Self {
+            rate_rps,
+            offered,
+            replied,
+            not_found,
+            nacked,
+            lost,
+            never_sent,
+            held,
+            unexpected,
+            latency,
+            lateness,
+            late_after,
+            duration,
+        }
+    }
+
+    /// Returns the answers a second, NACKs not counted, in RPC/s.
+    #[must_use]
+    pub fn achieved_rps(&self) -> f64 {
+        let seconds = self.duration.as_secs_f64();
+        if seconds > 0.0 { self.replied as f64 / seconds } else { 0.0 }
+    }
+
+    /// Tells whether the client, and not the server, may have made the tail.
+    ///
+    /// The rule: the p99 of [`lateness`](Self::lateness) exceeds [`late_after`](Self::late_after). More than 1 % of the
+    /// sends then left later than that although there was room for them, so the p99 is no longer the
+    /// server's. The latencies still count from the intended time; they are an upper bound of the server's.
+    #[must_use]
+    pub fn generator_was_late(&self) -> bool {
+        self.lateness.quantile(0.99).is_some_and(|p99| p99 > Latency::Finite(self.late_after))
+    }
+
+    /// Returns the share of sends that left more than `bound` late, in 0 to 1.
+    #[must_use]
+    pub fn share_later_than(&self, bound: Span) -> f64 {
+        self.lateness.share_above(bound)
+    }
+
+    /// Adds the report of another client of the same load: rates and counts add up, the longer duration counts.
+    pub fn merge(&mut self, other: Self) {
+        self.rate_rps += other.rate_rps;
+        self.offered += other.offered;
+        self.replied += other.replied;
+        self.not_found += other.not_found;
+        self.nacked += other.nacked;
+        self.lost += other.lost;
+        self.never_sent += other.never_sent;
+        self.held += other.held;
+        self.unexpected += other.unexpected;
+        self.latency.merge(other.latency);
+        self.lateness.merge(&other.lateness);
+        self.duration = self.duration.max(other.duration);
+    }
+}

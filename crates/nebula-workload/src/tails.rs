@@ -1,0 +1,196 @@
+//! Was it the server, or the machine under it? Each tail is recorded twice.
+//!
+//! [`Tails`] keeps one recorder of all RPCs (*raw*) and one without the RPCs that met a gap of the machine, or began
+//! in the guard after one, while the queues it left behind drain. Gaps come from timers and from the host, whatever
+//! the code under test does, so the second tail is that of the software; it is fair only beside the raw one and
+//! the share of RPCs kept.
+//!
+//! An RPC completes before all gaps it met are known: the server learns of its own, and the client hears of them
+//! later still. So completed RPCs wait in a bounded buffer until [`Tails::settle`] is told every gap up to some
+//! time. (The alternative, to judge each RPC at once by the local gaps and to take the peer's into account as a
+//! correction, cannot work: a histogram does not know which of its RPCs met a gap.) RPCs that do not fit into the
+//! buffer stay in the raw tail alone and are counted as unjudged; the oldest go first, which favors neither fast nor
+//! slow ones.
+
+use std::collections::VecDeque;
+
+use nebula_nic::{Span, Timestamp};
+
+use crate::{GapLog, Latency, LatencyRecorder};
+
+/// The latencies of a load, raw and with the machine's own gaps excluded.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Span, Timestamp};
+/// use nebula_workload::{Gap, GapLog, Latency, Tails};
+///
+/// let at = |us| Timestamp::ZERO + Span::from_us(us);
+/// let mut tails = Tails::new(Timestamp::ZERO, Tails::GUARD, 1024);
+/// tails.record_reply(at(10), at(11));
+/// tails.record_reply(at(500), at(540));
+/// tails.settle_all(&GapLog::from_gaps([Gap { start: at(510), end: at(530) }]));
+/// assert_eq!(tails.raw().max(), Some(Latency::Finite(Span::from_us(40))));
+/// assert_eq!(tails.gaps_excluded().max(), Some(Latency::Finite(Span::from_us(1))));
+/// assert_eq!(tails.share_kept(), Some(0.5));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tails {
+    raw: LatencyRecorder,
+    gaps_excluded: LatencyRecorder,
+    pending: VecDeque<Pending>,
+    pending_max: usize,
+    guard: Span,
+    warm_until: Timestamp,
+    excluded: u64,
+    unjudged: u64,
+}
+
+/// An RPC that completed and is not judged yet.
+#[derive(Copy, Clone, Debug)]
+struct Pending {
+    intended: Timestamp,
+    done: Timestamp,
+    is_answered: bool,
+}
+
+impl Pending {
+    const NONE: Self = Self { intended: FOREVER, done: FOREVER, is_answered: false };
+
+    fn latency(self) -> Latency {
+        if self.is_answered { Latency::Finite(self.done - self.intended) } else { Latency::Infinite }
+    }
+}
+
+const FOREVER: Timestamp = Timestamp::from_ps(u64::MAX);
+
+impl Tails {
+    /// The usual guard: how long after a gap its queues may still be draining.
+    pub const GUARD: Span = Span::from_us(20);
+
+    /// Makes empty tails that ignore RPCs meant to leave before `warm_until` and hold up to `pending_max` unjudged.
+    ///
+    /// # Cost
+    ///
+    /// Allocates 24 B for each unjudged RPC and writes to all of them, so that no page fault falls into the
+    /// measurement; nothing is allocated afterwards.
+    #[must_use]
+    pub fn new(warm_until: Timestamp, guard: Span, pending_max: usize) -> Self {
+        let mut pending = VecDeque::from(vec![Pending::NONE; pending_max]);
+        pending.clear();
+        Self {
+            raw: LatencyRecorder::with_warm_up_until(warm_until),
+            gaps_excluded: LatencyRecorder::new(),
+            pending,
+            pending_max,
+            guard,
+            warm_until,
+            excluded: 0,
+            unjudged: 0,
+        }
+    }
+
+    /// Records an RPC that was meant to leave at `intended` and whose reply came at `done`.
+    #[inline]
+    pub fn record_reply(&mut self, intended: Timestamp, done: Timestamp) {
+        self.record(Pending { intended, done, is_answered: true });
+    }
+
+    /// Records an RPC of infinite latency: NACKed at `done`, or given up then.
+    #[inline]
+    pub fn record_infinite(&mut self, intended: Timestamp, done: Timestamp) {
+        self.record(Pending { intended, done, is_answered: false });
+    }
+
+    fn record(&mut self, rpc: Pending) {
+        self.raw.record(rpc.intended, rpc.latency());
+        if rpc.intended >= self.warm_until {
+            self.enqueue(rpc);
+        }
+    }
+
+    fn enqueue(&mut self, rpc: Pending) {
+        if self.pending.len() == self.pending_max {
+            self.unjudged += 1;
+            if self.pending.pop_front().is_none() {
+                return;
+            }
+        }
+        self.pending.push_back(rpc);
+    }
+
+    /// Judges the RPCs that were done before `complete_until`, given all gaps that began before it.
+    ///
+    /// `complete_until` is the least of the last readings of all detectors whose gaps are in `gaps`: a gap that is
+    /// still open began at such a reading. RPCs are judged in the order in which they were recorded; the first one
+    /// done later ends the round.
+    ///
+    /// # Cost
+    ///
+    /// O(log gaps) for each RPC judged, no allocation.
+    pub fn settle(&mut self, gaps: &GapLog, complete_until: Timestamp) {
+        while let Some(&rpc) = self.pending.front().filter(|rpc| rpc.done < complete_until) {
+            self.pending.pop_front();
+            self.judge(rpc, gaps);
+        }
+    }
+
+    /// Judges all RPCs, given all gaps of the run.
+    pub fn settle_all(&mut self, gaps: &GapLog) {
+        while let Some(rpc) = self.pending.pop_front() {
+            self.judge(rpc, gaps);
+        }
+    }
+
+    fn judge(&mut self, rpc: Pending, gaps: &GapLog) {
+        if !gaps.is_complete_from(rpc.intended, self.guard) {
+            self.unjudged += 1;
+        } else if gaps.overlaps(rpc.intended, rpc.done, self.guard) {
+            self.excluded += 1;
+        } else {
+            self.gaps_excluded.record(rpc.intended, rpc.latency());
+        }
+    }
+
+    /// Adds the tails of another client; what it has not judged waits here.
+    pub fn merge(&mut self, other: Self) {
+        self.raw.merge(&other.raw);
+        self.gaps_excluded.merge(&other.gaps_excluded);
+        self.excluded += other.excluded;
+        self.unjudged += other.unjudged;
+        other.pending.into_iter().for_each(|rpc| self.enqueue(rpc));
+    }
+
+    /// Returns the latencies of all RPCs.
+    #[must_use]
+    pub fn raw(&self) -> &LatencyRecorder {
+        &self.raw
+    }
+
+    /// Returns the latencies of the RPCs that were judged and met no gap.
+    #[must_use]
+    pub fn gaps_excluded(&self) -> &LatencyRecorder {
+        &self.gaps_excluded
+    }
+
+    /// Returns the share of the judged RPCs that met no gap, in 0 to 1; `None` if none is judged.
+    #[must_use]
+    pub fn share_kept(&self) -> Option<f64> {
+        let kept = self.gaps_excluded.count();
+        let judged = kept + self.excluded;
+        (judged > 0).then(|| kept as f64 / judged as f64)
+    }
+
+    /// Returns the number of RPCs that wait to be judged.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Returns the number of RPCs that can no longer be judged: the buffer was full, or the log had forgotten.
+    #[must_use]
+    pub fn unjudged(&self) -> u64 {
+        self.unjudged
+    }
+}

@@ -1,0 +1,86 @@
+//! Zipf's law in constant time and space, by rejection-inversion.
+//!
+//! The shares are p(k) ∝ h(k) with h(x) = x^-θ, for k = 1..=n. The sum of the shares is drawn as a histogram whose
+//! bar k is one wide and h(k) high, from k - ½ to k + ½, and compared with the curve h over the same stretch, whose
+//! area is known: H(x) = ∫₁ˣ h. As h is convex, the curve's area over a bar is at least the bar's own.
+//!
+//! ```text
+//! u  uniform over the area under the curve, first bar cut to its own share exactly
+//! x  = H⁻¹(u);  k = x rounded
+//! accept k if u falls in the last h(k) of the curve's area over bar k        (certain if k - x <= s)
+//! otherwise draw again
+//! ```
+//!
+//! The law is exact for every θ > 0, θ = 1 included: both H and H⁻¹ are written so that they pass through the
+//! logarithm smoothly. Popular generators that precompute the sum of all shares work for θ < 1 only and are
+//! approximate from the third key on.
+//
+// Source: W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
+// distributions", ACM TOMACS 6(3), 1996.
+
+use crate::Rng;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Zipf {
+    count: f64,
+    theta: f64,
+    /// H(3/2) - h(1): the area left of it is cut off, so that key 1 has exactly its share.
+    area_first: f64,
+    /// H(n + 1/2).
+    area_last: f64,
+    /// Draws this close below their key need no test.
+    certain: f64,
+}
+
+impl Zipf {
+    pub(crate) fn new(count: u64, theta: f64) -> Self {
+        let mut zipf = Self { count: count as f64, theta, area_first: 0.0, area_last: 0.0, certain: 0.0 };
+        zipf.area_first = zipf.area(1.5) - 1.0;
+        zipf.area_last = zipf.area(zipf.count + 0.5);
+        zipf.certain = 2.0 - zipf.inverse_area(zipf.area(2.5) - zipf.height(2.0));
+        zipf
+    }
+
+    /// Draws a rank in `1..=count`.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in 1..=count")]
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
+        loop {
+            let u = self.area_last + rng.unit() * (self.area_first - self.area_last);
+            let x = self.inverse_area(u);
+            let k = libm::floor(x + 0.5).clamp(1.0, self.count);
+            if k - x <= self.certain || u >= self.area(k + 0.5) - self.height(k) {
+                return k as u64;
+            }
+        }
+    }
+
+    fn height(&self, x: f64) -> f64 {
+        libm::exp(-self.theta * libm::log(x))
+    }
+
+    /// H(x) = (x^(1-θ) - 1) / (1 - θ), and ln x where θ = 1.
+    fn area(&self, x: f64) -> f64 {
+        let log_x = libm::log(x);
+        log_x * expm1_ratio((1.0 - self.theta) * log_x)
+    }
+
+    /// H⁻¹(y) = (1 + (1 - θ) y)^(1 / (1 - θ)), and e^y where θ = 1.
+    fn inverse_area(&self, y: f64) -> f64 {
+        // Rounding may carry the left end of the area past the pole of the logarithm.
+        let t = ((1.0 - self.theta) * y).max(-1.0);
+        libm::exp(y * log1p_ratio(t))
+    }
+}
+
+/// (e^t - 1) / t, continued through t = 0.
+fn expm1_ratio(t: f64) -> f64 {
+    if t.abs() > SERIES_BELOW { libm::expm1(t) / t } else { 1.0 + t / 2.0 }
+}
+
+/// ln(1 + t) / t, continued through t = 0.
+fn log1p_ratio(t: f64) -> f64 {
+    if t.abs() > SERIES_BELOW { libm::log1p(t) / t } else { 1.0 - t / 2.0 }
+}
+
+/// The terms left out of the series, t²/6 and t²/3, are below the resolution of an `f64` here.
+const SERIES_BELOW: f64 = 1e-8;
