@@ -217,7 +217,6 @@ policies! {
     Jbsq(u32) = "jbsq", "jbsq:N", Jbsq, |(cores, _, bound)| Jbsq::new(cores, bound);
 }
 
-#[expect(clippy::derivable_impls, reason = "the table that makes the enum cannot mark a default with its argument")]
 impl Default for Policy {
     /// `jbsq:2`: one RPC in service and one behind it, whose payload is on its way to the core.
     fn default() -> Self {

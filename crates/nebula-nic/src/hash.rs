@@ -13,9 +13,7 @@ pub(crate) const fn mix(key: u64) -> u64 {
 #[must_use]
 #[inline]
 pub(crate) const fn reduce(mixed: u64, below: u32) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "the product is below `below` * 2^32")]
-    let reduced = (((mixed >> 32) * below as u64) >> 32) as u32;
-    reduced
+    (((mixed >> 32) * below as u64) >> 32) as u32
 }
 
 /// SplitMix64: one addition and one [`mix`] a number.

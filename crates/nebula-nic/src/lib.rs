@@ -1,29 +1,108 @@
 //! Every decision of a microsecond-scale RPC NIC and of its requester, as plain state machines.
+//!
+//! No I/O, no clock, no threads, no payload bytes, and no randomness but from a seed: time, packet headers and cores are
+//! handed in, decisions come out. A runtime carries them out in real time, a simulator in simulated time, and hardware
+//! can be compared with them one by one. Nothing is allocated after construction; every bound is a field of the configuration
+//! and says what happens at the bound.
+//!
+//! The modules stand in the order of the path that one RPC takes. Open [`backend`] first.
+//!
+//! | # | what happens | module |
+//! |---|---|---|
+//! | 1 | the client numbers the RPC and cuts it into packets | [`outbound`] |
+//! | 2 | the NIC reads the header | [`wire`] |
+//! | 3 | queue deeper than the SLO allows: NACK, at once | [`admission`] |
+//! | 4 | slots of the one receive buffer, shared by all peers | [`recv_buffer`] |
+//! | 5 | later packets find their RPC | [`reassembler`] |
+//! | 6 | whole: a notification joins the arrival queue, the payload stays put | [`arrival_queue`] |
+//! | 7 | a core has credit: dispatched | [`dispatch`] |
+//! | 8 | the payload is fetched while the core serves the RPC before | [`steering`] |
+//! | 9 | the core begins it | [`completion`] |
+//! | 10 | slots and credit go back | [`release`] |
+//! | 11 | the reply or the NACK meets its request | [`requester`] |
+//!
+//! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
+//! stations 1 and 11. [`decision`] writes down what they decide; [`sizing`] says how large they should be.
+//!
+//! # The life of an RPC
+//!
+//! ```
+//! use nebula_nic::*;
+//!
+//! let at = Timestamp::from_ps; // every call is told the time
+//! let mut client = Requester::try_new(RequesterConfig::new(NodeId(3), 64))?;
+//! let mut nic = Backend::try_new(BackendConfig::new(1, Policy::Jbsq(2))).unwrap();
+//! let mut core = Frontend::new(CoreId(0), 2);
+//!
+//! // 1: 100 bytes are two packets of at most 64, and the network turns them round.
+//! let mut packets: Vec<Header> = client.begin(at(0), 100, 42).unwrap().collect();
+//! packets.reverse();
+//!
+//! // 2 to 5: the first to arrive takes slots for both; the other one finds them.
+//! let slots = SlotRange::new(0, 2);
+//! let later = Verdict::Write { slots, offset_bytes: 64, bytes: 36, complete: false };
+//! assert_eq!(nic.handle_packet(at(1_000), packets[0]), later);
+//! let first = Verdict::Write { slots, offset_bytes: 0, bytes: 64, complete: true };
+//! assert_eq!(nic.handle_packet(at(1_512), packets[1]), first);
+//!
+//! // 6 and 7: it is whole, and the core has credit.
+//! assert_eq!(nic.queue_depth(), 1);
+//! let dispatch = nic.poll_dispatch(at(1_512)).unwrap();
+//! assert_eq!((dispatch.core, dispatch.arrival.bytes, nic.queue_depth()), (CoreId(0), 100, 0));
+//!
+//! // 8 and 9: nothing is ahead of it, so its payload is fetched and it begins.
+//! assert_eq!(core.handle_dispatch(at(1_512), dispatch), Steer::Now);
+//! let begin = core.poll_completion(at(1_512)).unwrap();
+//!
+//! // 10: the handler is done.
+//! let release = core.handle_release(at(631_512), begin.arrival.slots);
+//! assert_eq!(nic.handle_free(at(631_512), release.core, release.slots), Freed::Taken);
+//! assert_eq!((nic.slots_used(), nic.outstanding(CoreId(0))), (0, 0));
+//!
+//! // 11: the reply meets its request.
+//! let reply = Header::reply(begin.arrival.rpc, 8, 0);
+//! assert!(matches!(client.handle_packet(at(640_000), reply), Outcome::Reply { token: 42, bytes: 8, .. }));
+//! # Ok::<(), RequesterConfigError>(())
+//! ```
+
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-mod backend;
-mod completion;
-mod config;
-mod frontend;
-mod release;
-mod steering;
-mod id;
-mod time;
+// -- what the stations speak of --
+pub mod id;
+pub mod time;
 
-mod admission;
-mod arrival_queue;
-mod core_set;
-mod dispatch;
-mod hash;
+// -- the stations, in the order of the path --
+pub mod outbound;
+pub mod wire;
+pub mod admission;
+pub mod recv_buffer;
+pub mod reassembler;
 mod nack_memory;
-mod reassembler;
-mod recv_buffer;
-mod verdict;
-mod wire;
-mod counters;
+pub mod arrival_queue;
+pub mod dispatch;
+pub mod steering;
+pub mod completion;
+pub mod release;
+pub mod requester;
+
+// -- the machines that join them --
+pub mod backend;
+pub mod frontend;
+
+// -- what goes in and comes out --
+pub mod config;
+pub mod counters;
+pub mod decision;
+pub mod verdict;
+
+// -- aids --
+pub mod core_set;
+mod hash;
+pub mod sizing;
+
 pub use admission::Admission;
 pub use arrival_queue::ArrivalQueue;
 pub use backend::Backend;
@@ -31,13 +110,20 @@ pub use completion::CompletionQueue;
 pub use config::{BackendConfig, ConfigError, ParseConfigError};
 pub use core_set::{CORES_MAX, CoreSet};
 pub use counters::Counters;
-pub use dispatch::*;
+pub use decision::{Decision, Difference, Input, LogLine, ParseDecisionError, ReplayError, replay, replay_text};
+pub use dispatch::{CentralDispatch, Choose, Dispatcher, ParsePolicyError, PerCore, Placement, Policy, Queues};
+pub use dispatch::{JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, SingleQueue};
 pub use frontend::{Begin, Frontend};
 pub use id::{CoreId, DomainId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
+pub use outbound::Outbound;
 pub use reassembler::{Incomplete, Part, Reassembler};
 pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode};
 pub use release::Release;
+pub use requester::{
+    Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
+};
+pub use sizing::{Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
 pub use steering::{Steer, Steering};
 pub use time::{ParseSpanError, Span, Timestamp};
-pub use verdict::*;
-pub use wire::*;
+pub use verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, ParseReasonError, Verdict};
+pub use wire::{DecodeError, Header, Kind, Mtu, MtuError, WIRE_VERSION};

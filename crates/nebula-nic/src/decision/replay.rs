@@ -1,0 +1,116 @@
+//! A log handed to another back end, up to the first difference.
+
+use super::{Decision, LogLine, drain, text::ParseDecisionError};
+use crate::backend::Backend;
+use crate::config::{BackendConfig, ConfigError, ParseConfigError};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// How the first line of a log begins; the configuration follows.
+pub const LOG_HEADER: &str = "nebula-nic 1";
+
+/// The first line of a log that another back end decides differently.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} differs: logged \"{logged}\", decided \"{decided}\"")]
+pub struct Difference {
+    /// Which line of the log, from 1, the configuration's and comments not counted.
+    pub line: usize,
+    /// What the log says.
+    pub logged: Box<LogLine>,
+    /// The same input with the decisions of the other back end.
+    pub decided: Box<LogLine>,
+}
+
+/// A log that could not be replayed to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The log does not begin with a configuration.
+    #[error("a log begins with \"{LOG_HEADER}\" and a configuration, not with \"{got}\"")]
+    Header {
+        /// The first line.
+        got: String,
+    },
+    /// The configuration cannot be read.
+    #[error(transparent)]
+    Config(#[from] ParseConfigError),
+    /// No back end can be built so.
+    #[error(transparent)]
+    Bounds(#[from] ConfigError),
+    /// A line cannot be read.
+    #[error("line {line}: {error}")]
+    Line {
+        /// Which line, from 1, the configuration's and comments not counted.
+        line: usize,
+        /// Why not.
+        error: ParseDecisionError,
+    },
+    /// The decisions differ.
+    #[error(transparent)]
+    Difference(#[from] Difference),
+}
+
+/// Hands the inputs of a log to a back end of that configuration and compares; the number of lines that agreed.
+///
+/// # Errors
+///
+/// [`ReplayError::Bounds`] or [`ReplayError::Difference`].
+pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -> Result<usize, ReplayError> {
+    let mut backend = Backend::try_new(config)?;
+    let mut last = None;
+    let mut count = 0;
+    for logged in lines {
+        count += 1;
+        compare(count, &logged, decide(&mut backend, &logged))?;
+        last = Some(logged);
+    }
+    // What no line asked for must not be there.
+    if let Some(mut last) = last {
+        last.decisions.clear();
+        let mut pending = Vec::new();
+        drain(&mut backend, last.at, &mut pending);
+        compare(count, &last, pending)?;
+    }
+    Ok(count)
+}
+
+/// The decisions upon a logged input. A line that logs no more than the answer may have left the rest to later ones.
+fn decide(backend: &mut Backend, logged: &LogLine) -> Vec<Decision> {
+    let mut decisions: Vec<_> = logged.input.apply(backend, logged.at).into_iter().collect();
+    if logged.decisions.len() > decisions.len() {
+        drain(backend, logged.at, &mut decisions);
+    }
+    decisions
+}
+
+fn compare(line: usize, logged: &LogLine, decisions: Vec<Decision>) -> Result<(), Difference> {
+    if decisions == logged.decisions {
+        return Ok(());
+    }
+    let decided = LogLine { at: logged.at, input: logged.input, decisions };
+    Err(Difference { line, logged: Box::new(logged.clone()), decided: Box::new(decided) })
+}
+
+/// Replays a log in its text form; the number of lines that agreed.
+///
+/// # Examples
+///
+/// ```
+/// let log = "nebula-nic 1 cores=1 policy=jbsq:2 slots=4 rpc_bytes_max=256\n\
+///            0 packet request 3.5 bytes=128 idx=1 key=0 -> write slots=0+2 offset=64 bytes=64 more\n\
+///            512 packet request 3.6 bytes=256 idx=0 key=0 -> nack buffer-full # no room for four\n";
+/// assert_eq!(nebula_nic::replay_text(log).unwrap(), 2);
+/// let error = nebula_nic::replay_text(&log.replace("buffer-full", "queue-bound")).unwrap_err().to_string();
+/// assert!(error.starts_with("line 2 differs"), "{error}");
+/// ```
+pub fn replay_text(log: &str) -> Result<usize, ReplayError> {
+    let mut lines = log.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("");
+    let config = first.strip_prefix(LOG_HEADER).ok_or_else(|| ReplayError::Header { got: first.into() })?.parse()?;
+    let parse = |(index, line): (usize, &str)| {
+        line.parse::<LogLine>().map_err(|error| ReplayError::Line { line: index + 1, error })
+    };
+    let lines = lines.enumerate().map(parse).collect::<Result<Vec<_>, _>>()?;
+    replay(config, lines)
+}

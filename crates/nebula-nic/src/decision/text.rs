@@ -1,0 +1,218 @@
+//! Inputs and decisions as words, and back.
+
+use super::{Decision, Input, LogLine};
+use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange, TransferId};
+use crate::time::Timestamp;
+use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
+use crate::wire::{Header, Kind};
+use alloc::string::String;
+use core::fmt;
+use core::str::{FromStr, SplitWhitespace};
+
+/// The text is no input, decision or line of a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read \"{text}\": expected {expected}")]
+pub struct ParseDecisionError {
+    text: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Request => "request",
+            Self::Reply => "reply",
+            Self::Nack => "nack",
+            Self::Ack => "ack",
+        })
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packet(header) => {
+                let Header { kind, rpc_bytes, pkt_idx, key_hash, .. } = header;
+                write!(f, "packet {kind} {} bytes={rpc_bytes} idx={pkt_idx} key={key_hash}", header.rpc())
+            }
+            Self::Free { core, slots } => write!(f, "free core={} slots={slots}", core.0),
+            Self::Timeout => f.write_str("timeout"),
+            Self::PeerGone(snid) => write!(f, "peer-gone {}", snid.0),
+            Self::QueueBound(waiting) => write!(f, "queue-bound {waiting}"),
+            Self::Poll => f.write_str("poll"),
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packet(Verdict::Write { slots, offset_bytes, bytes, complete }) => {
+                let state = if *complete { "complete" } else { "more" };
+                write!(f, "write slots={slots} offset={offset_bytes} bytes={bytes} {state}")
+            }
+            Self::Packet(Verdict::Nack { reason }) => write!(f, "nack {reason}"),
+            Self::Packet(Verdict::Drop { reason }) => write!(f, "drop {reason}"),
+            Self::Free(Freed::Taken) => f.write_str("freed"),
+            Self::Free(Freed::Refused) => f.write_str("refused"),
+            Self::Abandoned(Abandoned { rpc, slots }) => write!(f, "abandoned {rpc} slots={slots}"),
+            Self::Dispatch(Dispatch { core, arrival }) => {
+                let Arrival { rpc, slots, bytes, key_hash, arrived } = arrival;
+                write!(f, "dispatch core={} rpc={rpc} slots={slots} bytes={bytes} ", core.0)?;
+                write!(f, "key={key_hash} arrived={}", arrived.as_ps())
+            }
+        }
+    }
+}
+
+impl fmt::Display for LogLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} -> ", self.at.as_ps(), self.input)?;
+        let Some((last, before)) = self.decisions.split_last() else { return f.write_str("-") };
+        for decision in before {
+            write!(f, "{decision}; ")?;
+        }
+        write!(f, "{last}")
+    }
+}
+
+/// Reads a whole text with `read`, which says what it expected if it cannot.
+fn parse<T>(text: &str, read: impl FnOnce(&mut Words<'_>) -> Result<T, &'static str>) -> Result<T, ParseDecisionError> {
+    let mut words = Words(text.split_whitespace());
+    let value = read(&mut words).and_then(|value| words.end().map(|()| value));
+    value.map_err(|expected| ParseDecisionError { text: text.into(), expected })
+}
+
+impl FromStr for Input {
+    type Err = ParseDecisionError;
+    fn from_str(text: &str) -> Result<Self, ParseDecisionError> {
+        parse(text, input)
+    }
+}
+
+impl FromStr for Decision {
+    type Err = ParseDecisionError;
+    fn from_str(text: &str) -> Result<Self, ParseDecisionError> {
+        parse(text, decision)
+    }
+}
+
+impl FromStr for LogLine {
+    type Err = ParseDecisionError;
+    fn from_str(text: &str) -> Result<Self, ParseDecisionError> {
+        let malformed = |expected| ParseDecisionError { text: text.into(), expected };
+        let (cause, decisions) = text.split_once(" -> ").ok_or_else(|| malformed("INPUT -> DECISIONS"))?;
+        let (at, input) = cause.trim().split_once(' ').ok_or_else(|| malformed("PICOSECONDS INPUT"))?;
+        let at = at.parse().map(Timestamp::from_ps).map_err(|_| malformed("picoseconds"))?;
+        let decisions = match decisions.trim() {
+            "-" => alloc::vec![],
+            decisions => decisions.split(';').map(str::parse).collect::<Result<_, _>>()?,
+        };
+        Ok(Self { at, input: input.parse()?, decisions })
+    }
+}
+
+fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
+    match words.next("an input")? {
+        "packet" => packet(words).map(Input::Packet),
+        "free" => Ok(Input::Free { core: CoreId(words.named("core")?), slots: words.slots()? }),
+        "timeout" => Ok(Input::Timeout),
+        "peer-gone" => Ok(Input::PeerGone(NodeId(words.number()?))),
+        "queue-bound" => Ok(Input::QueueBound(words.number()?)),
+        "poll" => Ok(Input::Poll),
+        _ => Err("packet, free, timeout, peer-gone, queue-bound or poll"),
+    }
+}
+
+fn packet(words: &mut Words<'_>) -> Result<Header, &'static str> {
+    let kind = match words.next("a kind")? {
+        "request" => Kind::Request,
+        "reply" => Kind::Reply,
+        "nack" => Kind::Nack,
+        "ack" => Kind::Ack,
+        _ => return Err("request, reply, nack or ack"),
+    };
+    let RpcKey { snid, tid } = rpc(words.next("SNID.TID")?)?;
+    let rpc_bytes = words.named("bytes")?;
+    Ok(Header { kind, snid, tid, rpc_bytes, pkt_idx: words.named("idx")?, key_hash: words.named("key")? })
+}
+
+fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
+    match words.next("a decision")? {
+        "write" => write(words).map(Decision::Packet),
+        "nack" => Ok(Decision::Packet(Verdict::Nack { reason: words.parsed("a reason of a nack")? })),
+        "drop" => Ok(Decision::Packet(Verdict::Drop { reason: words.parsed("a reason of a drop")? })),
+        "freed" => Ok(Decision::Free(Freed::Taken)),
+        "refused" => Ok(Decision::Free(Freed::Refused)),
+        "abandoned" => {
+            let rpc = rpc(words.next("SNID.TID")?)?;
+            Ok(Decision::Abandoned(Abandoned { rpc, slots: words.slots()? }))
+        }
+        "dispatch" => dispatch(words).map(Decision::Dispatch),
+        _ => Err("write, nack, drop, freed, refused, abandoned or dispatch"),
+    }
+}
+
+fn write(words: &mut Words<'_>) -> Result<Verdict, &'static str> {
+    let slots = words.slots()?;
+    let (offset_bytes, bytes) = (words.named("offset")?, words.named("bytes")?);
+    let complete = match words.next("complete or more")? {
+        "complete" => true,
+        "more" => false,
+        _ => return Err("complete or more"),
+    };
+    Ok(Verdict::Write { slots, offset_bytes, bytes, complete })
+}
+
+fn dispatch(words: &mut Words<'_>) -> Result<Dispatch, &'static str> {
+    let core = CoreId(words.named("core")?);
+    let rpc = rpc(words.value_of("rpc")?)?;
+    let (slots, bytes, key_hash) = (words.slots()?, words.named("bytes")?, words.named("key")?);
+    let arrived = Timestamp::from_ps(words.named("arrived")?);
+    Ok(Dispatch { core, arrival: Arrival { rpc, slots, bytes, key_hash, arrived } })
+}
+
+fn rpc(text: &str) -> Result<RpcKey, &'static str> {
+    let (snid, tid) = pair(text, '.').ok_or("SNID.TID")?;
+    Ok(RpcKey { snid: NodeId(snid), tid: TransferId(tid) })
+}
+
+fn pair(text: &str, separator: char) -> Option<(u32, u32)> {
+    let (left, right) = text.split_once(separator)?;
+    Some((left.parse().ok()?, right.parse().ok()?))
+}
+
+/// The words of a text, read one after the other.
+struct Words<'a>(SplitWhitespace<'a>);
+
+impl<'a> Words<'a> {
+    fn next(&mut self, expected: &'static str) -> Result<&'a str, &'static str> {
+        self.0.next().ok_or(expected)
+    }
+
+    fn parsed<T: FromStr>(&mut self, expected: &'static str) -> Result<T, &'static str> {
+        self.next(expected)?.parse().map_err(|_| expected)
+    }
+
+    fn number<T: FromStr>(&mut self) -> Result<T, &'static str> {
+        self.parsed("a whole number that fits")
+    }
+
+    /// The text after `name=`.
+    fn value_of(&mut self, name: &'static str) -> Result<&'a str, &'static str> {
+        self.next(name)?.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).ok_or(name)
+    }
+
+    fn named<T: FromStr>(&mut self, name: &'static str) -> Result<T, &'static str> {
+        self.value_of(name)?.parse().map_err(|_| name)
+    }
+
+    fn slots(&mut self) -> Result<SlotRange, &'static str> {
+        let (start, slots) = pair(self.value_of("slots")?, '+').ok_or("slots=START+COUNT")?;
+        Ok(SlotRange { start: Slot(start), slots })
+    }
+
+    fn end(&mut self) -> Result<(), &'static str> {
+        if self.0.next().is_none() { Ok(()) } else { Err("no further words") }
+    }
+}

@@ -1,0 +1,430 @@
+//! Station 11: *whose reply is this, and what after a NACK?*
+//!
+//! The client's side of an RPC: numbers, the table of those outstanding, the match of a reply or a NACK with its request,
+//! the deadline, and the policy after a NACK. It holds no payload: a `token` of the caller's stands for the RPC, and the
+//! caller sends the headers that [`Outbound`] gives.
+//!
+//! The table is indexed by the low bits of the transfer id, so a match is one look. Each try of an RPC has a number of its
+//! own: what still comes for an earlier try finds a number that is no longer in use and changes nothing. A number comes
+//! again only after its place has been used 2^32 / capacity times.
+//!
+//! A reply of several packets is counted by one bit a packet; its size is what its first packet says, and what disagrees
+//! is refused. A reply of one packet touches no bits.
+//!
+//! Next: station 1, [`outbound`](crate::outbound), for the RPC after it.
+
+mod retry;
+mod table;
+
+pub use retry::RetryPolicy;
+
+use crate::id::NodeId;
+use crate::outbound::Outbound;
+use crate::time::{Span, Timestamp};
+use crate::verdict::{DropReason, NackReason};
+use crate::wire::{Header, Kind, Mtu};
+use retry::{Backoffs, Next, Retries};
+use table::{Entry, State, Table};
+
+/// The bounds of a requester; nothing is allocated after it is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequesterConfig {
+    /// The node it sends as.
+    pub snid: NodeId,
+    /// RPCs outstanding at most, rounded up to a power of two; beyond, [`Requester::begin`] fails.
+    pub outstanding: u32,
+    /// Payload of one packet, of requests and replies.
+    pub mtu: Mtu,
+    /// The longest reply; packets of longer ones are refused.
+    pub reply_bytes_max: u32,
+    /// From the begin of an RPC, over all tries; [`Span::MAX`] for none.
+    pub deadline: Span,
+    /// What follows a NACK.
+    pub retry: RetryPolicy,
+}
+
+impl RequesterConfig {
+    /// Up to `outstanding` RPCs, packets and replies of 64 B at most, no deadline, and a NACK ends the RPC.
+    #[must_use]
+    pub const fn new(snid: NodeId, outstanding: u32) -> Self {
+        let (mtu, deadline, retry) = (Mtu::MIN, Span::MAX, RetryPolicy::GiveUp);
+        Self { snid, outstanding, mtu, reply_bytes_max: mtu.bytes(), deadline, retry }
+    }
+
+    /// Sets the payload of one packet.
+    #[must_use]
+    pub const fn mtu(mut self, mtu: Mtu) -> Self {
+        self.mtu = mtu;
+        self
+    }
+
+    /// Sets the length of the longest reply.
+    #[must_use]
+    pub const fn reply_bytes_max(mut self, bytes: u32) -> Self {
+        self.reply_bytes_max = bytes;
+        self
+    }
+
+    /// Sets how long an RPC may take, all its tries together.
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Span) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Sets what follows a NACK.
+    #[must_use]
+    pub const fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+}
+
+/// The most RPCs that one requester has outstanding.
+pub const OUTSTANDING_MAX: u32 = 1 << 24;
+
+/// Bounds that no requester can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequesterConfigError {
+    /// No RPC could be outstanding, or too many.
+    #[error("a requester cannot have {got} RPCs outstanding: give 1 to {OUTSTANDING_MAX}")]
+    Outstanding {
+        /// What was asked for.
+        got: u32,
+    },
+    /// A retry policy without a try.
+    #[error("a retry policy with 0 attempts sends nothing: give at least 1, the first try included")]
+    Attempts,
+    /// No server to turn to.
+    #[error("a retry at another server needs servers: give at least 1")]
+    Servers,
+}
+
+/// An RPC to begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Payload in bytes.
+    pub bytes: u32,
+    /// Hash of the key it is about, for `key-hash`.
+    pub key_hash: u32,
+    /// Which of the caller's servers gets the first try.
+    pub server: u16,
+    /// The caller's name for the RPC; comes back with every outcome.
+    pub token: u64,
+}
+
+/// As many RPCs are outstanding as the table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{outstanding} RPCs are outstanding, as many as the table holds: take replies in first, or give it more room")]
+pub struct TableFull {
+    outstanding: u32,
+}
+
+/// What a packet means to the requester.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The reply is whole with this packet; the RPC is over.
+    Reply {
+        /// Which RPC.
+        token: u64,
+        /// The whole reply in bytes.
+        bytes: u32,
+        /// Where in it this packet's payload begins.
+        offset_bytes: u32,
+        /// Payload of this packet.
+        packet_bytes: u32,
+    },
+    /// Part of a reply of which more is to come.
+    Part {
+        /// Which RPC.
+        token: u64,
+        /// Where in the reply this packet's payload begins.
+        offset_bytes: u32,
+        /// Payload of this packet.
+        packet_bytes: u32,
+    },
+    /// The server has taken the request in.
+    Acked {
+        /// Which RPC.
+        token: u64,
+    },
+    /// NACKed; [`Requester::poll_retry`] gives the next try from `at` on.
+    Retry {
+        /// Which RPC.
+        token: u64,
+        /// When.
+        at: Timestamp,
+    },
+    /// NACKed; the next try is for another server, at once.
+    Redirect {
+        /// Which RPC.
+        token: u64,
+        /// Which server.
+        server: u16,
+        /// The packets to send there.
+        outbound: Outbound,
+    },
+    /// NACKed, and the policy has no further try, or none before the deadline; the RPC is over.
+    GaveUp {
+        /// Which RPC.
+        token: u64,
+        /// Why the last try was refused; `None` if the NACK gave no reason that exists.
+        reason: Option<NackReason>,
+    },
+    /// The packet disagrees with the reply it says it belongs to, or with the longest reply; the RPC goes on.
+    Refused {
+        /// Which RPC.
+        token: u64,
+        /// Why.
+        reason: DropReason,
+    },
+    /// The packet, or the whole answer, has come before.
+    Duplicate,
+    /// No RPC of this number is outstanding, or the packet is for another node.
+    Unknown,
+}
+
+/// Another try of an RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resend {
+    /// Which RPC.
+    pub token: u64,
+    /// Which server.
+    pub server: u16,
+    /// The packets to send.
+    pub outbound: Outbound,
+}
+
+/// An RPC that is over without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// Which RPC.
+    pub token: u64,
+}
+
+/// Decides for a client: which number an RPC gets, whose answer a packet is, and what follows a NACK.
+///
+/// After [`handle_packet`](Self::handle_packet) the outcome says what to do. After [`handle_timeout`](Self::handle_timeout)
+/// and [`handle_server_gone`](Self::handle_server_gone), drain [`poll_expired`](Self::poll_expired), then
+/// [`poll_retry`](Self::poll_retry); [`poll_timeout`](Self::poll_timeout) says when to call again at the latest.
+///
+/// # Cost
+///
+/// O(1) for a begin and a match while numbers are free in turn; a back-off is O(log outstanding). No allocation.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Header, NodeId, Outcome, Requester, RequesterConfig, Timestamp};
+///
+/// let now = Timestamp::ZERO;
+/// let mut client = Requester::try_new(RequesterConfig::new(NodeId(3), 64))?;
+/// let request = client.begin(now, 40, 7).unwrap().next().unwrap();
+/// let reply = Header::reply(request.rpc(), 8, 0);
+/// assert!(matches!(client.handle_packet(now, reply), Outcome::Reply { token: 7, bytes: 8, .. }));
+/// assert_eq!(client.handle_packet(now, reply), Outcome::Duplicate);
+/// # Ok::<(), nebula_nic::RequesterConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Requester {
+    config: RequesterConfig,
+    table: Table,
+    retries: Retries,
+    backoffs: Backoffs,
+}
+
+impl Requester {
+    /// A requester with nothing outstanding.
+    pub fn try_new(config: RequesterConfig) -> Result<Self, RequesterConfigError> {
+        if !(1..=OUTSTANDING_MAX).contains(&config.outstanding) {
+            return Err(RequesterConfigError::Outstanding { got: config.outstanding });
+        }
+        config.retry.validate()?;
+        let table = Table::new(config.outstanding, config.mtu.packets(config.reply_bytes_max));
+        let backoffs = Backoffs::new(table.capacity());
+        Ok(Self { config, table, retries: Retries::new(config.retry), backoffs })
+    }
+
+    /// Numbers an RPC of `bytes` payload bytes to server 0.
+    ///
+    /// # Errors
+    ///
+    /// If as many are outstanding as the table holds.
+    #[inline]
+    pub fn begin(&mut self, now: Timestamp, bytes: u32, token: u64) -> Result<Outbound, TableFull> {
+        self.begin_call(now, Call { bytes, token, ..Call::default() })
+    }
+
+    /// Numbers an RPC with a key, or to another server.
+    ///
+    /// # Errors
+    ///
+    /// If as many are outstanding as the table holds.
+    #[inline]
+    pub fn begin_call(&mut self, now: Timestamp, call: Call) -> Result<Outbound, TableFull> {
+        let deadline = now + self.config.deadline;
+        let place = self.table.begin(call, deadline, self.retries.first_delay());
+        match place {
+            Some(place) => Ok(self.outbound(place)),
+            None => Err(TableFull { outstanding: self.table.outstanding() }),
+        }
+    }
+
+    /// Matches a packet with its RPC.
+    #[inline]
+    pub fn handle_packet(&mut self, now: Timestamp, header: Header) -> Outcome {
+        let place = self.table.place(header.tid);
+        let entry = self.table.entry(place);
+        if header.snid != self.config.snid || entry.tid != header.tid {
+            return Outcome::Unknown;
+        }
+        match (header.kind, entry.state) {
+            (Kind::Request, _) | (_, State::Unused | State::Expired) => Outcome::Unknown,
+            // Answered, or NACKed by another of its packets.
+            (_, State::Answered | State::BackOff) => Outcome::Duplicate,
+            (Kind::Reply, State::Sent) => self.handle_reply(place, &header),
+            (Kind::Nack, State::Sent) => self.handle_nack(now, place, header.nack_reason()),
+            (Kind::Ack, State::Sent) => Outcome::Acked { token: entry.call.token },
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due: a deadline, or another try.
+    #[must_use]
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let deadline = self.table.oldest_deadline();
+        match (deadline, self.backoffs.earliest()) {
+            (Some(deadline), Some(retry)) => Some(deadline.min(retry)),
+            (deadline, retry) => deadline.or(retry),
+        }
+    }
+
+    /// Ends the RPCs whose deadline has come.
+    ///
+    /// # Cost
+    ///
+    /// O(RPCs ended).
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        while let Some(place) = self.table.oldest().filter(|&place| self.table.entry(place).deadline <= now) {
+            self.table.expire(place);
+        }
+    }
+
+    /// Ends the RPCs that wait for a server that is gone, or for their next try there.
+    ///
+    /// # Cost
+    ///
+    /// O(RPCs outstanding).
+    pub fn handle_server_gone(&mut self, _now: Timestamp, server: u16) {
+        let mut next = self.table.oldest();
+        while let Some(place) = next {
+            next = self.table.newer(place);
+            if self.table.entry(place).call.server == server {
+                self.table.expire(place);
+            }
+        }
+    }
+
+    /// The next RPC that is over without an answer.
+    pub fn poll_expired(&mut self) -> Option<Expired> {
+        self.table.pop_expired().map(|token| Expired { token })
+    }
+
+    /// The next RPC whose back-off is over, under the number of its next try.
+    pub fn poll_retry(&mut self, now: Timestamp) -> Option<Resend> {
+        let place = self.backoffs.pop_due(now, &self.table)?;
+        let Call { token, server, .. } = self.table.entry(place).call;
+        self.table.renumber(place);
+        Some(Resend { token, server, outbound: self.outbound(place) })
+    }
+
+    /// RPCs begun and not over.
+    #[must_use]
+    #[inline]
+    pub const fn outstanding(&self) -> u32 {
+        self.table.outstanding()
+    }
+
+    /// RPCs that fit.
+    #[must_use]
+    pub fn capacity(&self) -> u32 {
+        self.table.capacity()
+    }
+
+    #[inline]
+    fn outbound(&self, place: usize) -> Outbound {
+        let Entry { tid, call, .. } = *self.table.entry(place);
+        let (kind, snid) = (Kind::Request, self.config.snid);
+        let header = Header { kind, snid, tid, rpc_bytes: call.bytes, pkt_idx: 0, key_hash: call.key_hash };
+        Outbound::new(header, self.config.mtu)
+    }
+
+    #[inline]
+    fn handle_reply(&mut self, place: usize, header: &Header) -> Outcome {
+        let Entry { call: Call { token, .. }, reply_bytes, .. } = *self.table.entry(place);
+        let Header { rpc_bytes: bytes, pkt_idx, .. } = *header;
+        if reply_bytes.unwrap_or(bytes) != bytes || bytes > self.config.reply_bytes_max {
+            return Outcome::Refused { token, reason: DropReason::SizeMismatch };
+        }
+        let packets = self.config.mtu.packets(bytes);
+        if pkt_idx >= packets {
+            return Outcome::Refused { token, reason: DropReason::IndexOutOfRange };
+        }
+        let offset_bytes = pkt_idx * self.config.mtu.bytes();
+        let packet_bytes = self.config.mtu.packet_bytes(bytes, pkt_idx);
+        if packets > 1 {
+            match self.table.mark_reply(place, bytes, packets, pkt_idx) {
+                None => return Outcome::Duplicate,
+                Some(0) => {}
+                Some(_) => return Outcome::Part { token, offset_bytes, packet_bytes },
+            }
+        }
+        self.table.end(place);
+        Outcome::Reply { token, bytes, offset_bytes, packet_bytes }
+    }
+
+    fn handle_nack(&mut self, now: Timestamp, place: usize, reason: Option<NackReason>) -> Outcome {
+        let Entry { call, deadline, .. } = *self.table.entry(place);
+        let token = call.token;
+        match self.retries.next(self.table.entry_mut(place), reason) {
+            Next::After(delay) if now + delay <= deadline => {
+                let at = now + delay;
+                self.backoffs.push(at, place, &self.table);
+                Outcome::Retry { token, at }
+            }
+            Next::AnotherServer(server) => {
+                self.table.renumber(place);
+                Outcome::Redirect { token, server, outbound: self.outbound(place) }
+            }
+            Next::After(_) | Next::GiveUp => {
+                self.table.end(place);
+                Outcome::GaveUp { token, reason }
+            }
+        }
+    }
+
+    /// The number that the next RPC would get if its place is free.
+    #[cfg(test)]
+    fn skip_to(&mut self, tid: crate::TransferId) {
+        self.table.skip_to(tid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TransferId;
+
+    #[test]
+    fn numbers_go_on_past_the_largest() {
+        let mut client = Requester::try_new(RequesterConfig::new(NodeId(0), 4)).unwrap();
+        client.skip_to(TransferId(u32::MAX - 3));
+        for (token, tid) in (u32::MAX - 3..=u32::MAX).chain(0..6).enumerate() {
+            let request = client.begin(Timestamp::ZERO, 0, token as u64).unwrap();
+            assert_eq!(request.tid(), TransferId(tid));
+            let reply = Header::reply(request.clone().next().unwrap().rpc(), 0, 0);
+            assert!(matches!(client.handle_packet(Timestamp::ZERO, reply), Outcome::Reply { .. }));
+        }
+    }
+}

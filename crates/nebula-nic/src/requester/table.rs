@@ -1,0 +1,250 @@
+//! The outstanding RPCs, indexed by the low bits of their numbers and linked by age.
+
+use super::Call;
+use crate::id::TransferId;
+use crate::time::{Span, Timestamp};
+use alloc::boxed::Box;
+use alloc::vec;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
+    /// No RPC, and no answer may still come for `tid`, the last number here.
+    #[default]
+    Unused,
+    /// No RPC; the one of number `tid` has had its answer.
+    Answered,
+    /// Sent, the answer is to come.
+    Sent,
+    /// NACKed, the next try is to come.
+    BackOff,
+    /// Over without an answer, to be reported.
+    Expired,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) state: State,
+    pub(super) tid: TransferId,
+    pub(super) call: Call,
+    pub(super) deadline: Timestamp,
+    /// The longest wait after the next NACK.
+    pub(super) delay: Span,
+    /// NACKs so far.
+    pub(super) refusals: u32,
+    /// What the first packet of the reply said.
+    pub(super) reply_bytes: Option<u32>,
+    reply_packets_left: u32,
+    /// Neighbors by age; `newer` also chains the expired.
+    older: u32,
+    newer: u32,
+}
+
+/// "No place" in the lists.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    entries: Box<[Entry]>,
+    /// One bit a place: no RPC there.
+    free: Box<[u64]>,
+    /// `reply_words` words a place: one bit for each packet of its reply that has come.
+    reply_bits: Box<[u64]>,
+    reply_words: usize,
+    /// Where the next number would stand.
+    cursor: usize,
+    outstanding: u32,
+    oldest: u32,
+    newest: u32,
+    expired_front: u32,
+    expired_back: u32,
+}
+
+impl Table {
+    pub(super) fn new(outstanding: u32, reply_packets_max: u32) -> Self {
+        let places = outstanding.next_power_of_two();
+        let reply_words = if reply_packets_max <= 1 { 0 } else { reply_packets_max.div_ceil(64) as usize };
+        let mut free = vec![u64::MAX; places.div_ceil(64) as usize];
+        free[0] >>= 64 - places.min(64);
+        // The first number of a place is the place itself: numbers begin at 0 and go round the places.
+        let entry = |place: u32| Entry { tid: TransferId(place.wrapping_sub(places)), ..Entry::default() };
+        Self {
+            entries: (0..places).map(entry).collect(),
+            free: free.into(),
+            reply_bits: vec![0; places as usize * reply_words].into(),
+            reply_words,
+            cursor: 0,
+            outstanding: 0,
+            oldest: NONE,
+            newest: NONE,
+            expired_front: NONE,
+            expired_back: NONE,
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "built from a u32")]
+    pub(super) fn capacity(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    #[inline]
+    pub(super) const fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    #[inline]
+    pub(super) fn place(&self, tid: TransferId) -> usize {
+        tid.0 as usize & (self.entries.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, place: usize) -> &Entry {
+        &self.entries[place]
+    }
+
+    pub(super) fn entry_mut(&mut self, place: usize) -> &mut Entry {
+        &mut self.entries[place]
+    }
+
+    /// Whether the RPC at `place` waits for its next try, after the try `tid`.
+    pub(super) fn waits(&self, place: u32, tid: u32) -> bool {
+        let entry = &self.entries[place as usize];
+        entry.state == State::BackOff && entry.tid == TransferId(tid)
+    }
+
+    /// Gives the next number whose place is free to an RPC.
+    #[inline]
+    pub(super) fn begin(&mut self, call: Call, deadline: Timestamp, delay: Span) -> Option<usize> {
+        let place = self.next_free()?;
+        self.free[place / 64] &= !(1 << (place % 64));
+        self.cursor = (place + 1) & (self.entries.len() - 1);
+        self.outstanding += 1;
+        let (older, tid) = (self.newest, self.entries[place].tid);
+        self.entries[place] = Entry { tid, call, deadline, delay, older, newer: NONE, ..Entry::default() };
+        self.renumber(place);
+        #[expect(clippy::cast_possible_truncation, reason = "a place is masked by a u32")]
+        let number = place as u32;
+        match older {
+            NONE => self.oldest = number,
+            _ => self.entries[older as usize].newer = number,
+        }
+        self.newest = number;
+        Some(place)
+    }
+
+    /// The first free place at or after the cursor, going round once.
+    #[inline]
+    fn next_free(&self) -> Option<usize> {
+        let word = self.cursor / 64;
+        let ahead = self.free[word] & (u64::MAX << (self.cursor % 64));
+        if ahead != 0 {
+            return Some(word * 64 + ahead.trailing_zeros() as usize);
+        }
+        let round = (word + 1..self.free.len()).chain(0..=word);
+        let found = round.map(|word| (word, self.free[word])).find(|&(_, free)| free != 0)?;
+        Some(found.0 * 64 + found.1.trailing_zeros() as usize)
+    }
+
+    /// Gives the RPC at `place` the number of its next try.
+    #[inline]
+    pub(super) fn renumber(&mut self, place: usize) {
+        let lap = self.capacity();
+        let entry = &mut self.entries[place];
+        entry.tid = TransferId(entry.tid.0.wrapping_add(lap));
+        entry.state = State::Sent;
+        entry.reply_bytes = None;
+    }
+
+    /// Ends an RPC that has its answer.
+    #[inline]
+    pub(super) fn end(&mut self, place: usize) {
+        self.unlink(place);
+        self.set_free(place, State::Answered);
+    }
+
+    /// Ends an RPC without an answer.
+    pub(super) fn expire(&mut self, place: usize) {
+        self.unlink(place);
+        self.entries[place].state = State::Expired;
+        self.entries[place].newer = NONE;
+        #[expect(clippy::cast_possible_truncation, reason = "a place is masked by a u32")]
+        let number = place as u32;
+        match self.expired_front {
+            NONE => self.expired_front = number,
+            _ => self.entries[self.expired_back as usize].newer = number,
+        }
+        self.expired_back = number;
+    }
+
+    /// Reports an RPC that has ended without an answer, by its token.
+    pub(super) fn pop_expired(&mut self) -> Option<u64> {
+        let place = self.expired_front as usize;
+        let Entry { newer, call, .. } = *self.entries.get(place)?;
+        self.expired_front = newer;
+        self.set_free(place, State::Unused);
+        Some(call.token)
+    }
+
+    /// The RPC begun first.
+    pub(super) fn oldest(&self) -> Option<usize> {
+        (self.oldest != NONE).then_some(self.oldest as usize)
+    }
+
+    /// The RPC begun after that at `place`.
+    pub(super) fn newer(&self, place: usize) -> Option<usize> {
+        let newer = self.entries[place].newer;
+        (newer != NONE).then_some(newer as usize)
+    }
+
+    #[inline]
+    pub(super) fn oldest_deadline(&self) -> Option<Timestamp> {
+        self.entries.get(self.oldest as usize).map(|entry| entry.deadline)
+    }
+
+    /// Marks a packet of a reply of several: how many are still to come, or nothing if it has come before.
+    pub(super) fn mark_reply(&mut self, place: usize, bytes: u32, packets: u32, pkt_idx: u32) -> Option<u32> {
+        let bits = &mut self.reply_bits[place * self.reply_words..][..self.reply_words];
+        let entry = &mut self.entries[place];
+        if entry.reply_bytes.is_none() {
+            bits.fill(0);
+            entry.reply_bytes = Some(bytes);
+            entry.reply_packets_left = packets;
+        }
+        let (word, bit) = (&mut bits[(pkt_idx / 64) as usize], 1 << (pkt_idx % 64));
+        if *word & bit != 0 {
+            return None;
+        }
+        *word |= bit;
+        entry.reply_packets_left -= 1;
+        Some(entry.reply_packets_left)
+    }
+
+    #[inline]
+    fn set_free(&mut self, place: usize, state: State) {
+        self.entries[place].state = state;
+        self.free[place / 64] |= 1 << (place % 64);
+        self.outstanding -= 1;
+    }
+
+    #[inline]
+    fn unlink(&mut self, place: usize) {
+        let Entry { older, newer, .. } = self.entries[place];
+        match older {
+            NONE => self.oldest = newer,
+            _ => self.entries[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            _ => self.entries[newer as usize].older = older,
+        }
+    }
+
+    /// Lets numbers go on from `tid`, a multiple of the capacity away from where they would.
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, tid: TransferId) {
+        let lap = self.capacity();
+        self.cursor = self.place(tid);
+        for (place, entry) in (0..).zip(&mut self.entries) {
+            entry.tid = TransferId(tid.0.wrapping_add(place).wrapping_sub(lap));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! How large is large enough: queueing theory for the bounds of a back end.
+//!
+//! A receive buffer is sized from the load and the SLO, not from the number of peers. With Poisson arrivals and exponential
+//! service at `k` cores (M/M/k), the RPCs that wait are `E[Nq]` on average; ten times that is room for all but the rarest
+//! moments below saturation, and what does not fit then would have missed its SLO anyway and is better NACKed.
+
+use crate::id::SLOT_BYTES;
+use crate::time::Span;
+
+/// RPCs of room for each one that waits on average.
+///
+/// # Source
+///
+/// NEBULA's sizing rule.
+pub const QUEUE_ROOM: f64 = 10.0;
+
+/// The standard normal distribution's 99 % quantile.
+const Z_P99: f64 = 2.33;
+
+/// A size that cannot be computed.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SizingError {
+    /// No cores.
+    #[error("sizing needs at least 1 core")]
+    Cores,
+    /// A load that no queue survives, or none.
+    #[error("a load of {got} has no finite queue: give more than 0 and less than 1, such as 0.98")]
+    Utilization {
+        /// The load asked for.
+        got: f64,
+    },
+    /// RPCs without payload.
+    #[error("sizing needs RPCs of at least 1 byte")]
+    RpcBytes,
+    /// An SLO that the service alone misses.
+    #[error("an SLO of {slo} leaves no time to wait when the service takes {service}: give a longer SLO")]
+    Slo {
+        /// The SLO asked for.
+        slo: Span,
+        /// The mean service time.
+        service: Span,
+    },
+    /// A service that takes no time.
+    #[error("sizing needs a service time above 0")]
+    Service,
+}
+
+/// The share of arrivals that `k` servers without a queue would turn away, at `erlangs` of offered load (Erlang B).
+///
+/// # Cost
+///
+/// O(k).
+#[must_use]
+pub fn erlang_b(k: u32, erlangs: f64) -> f64 {
+    (1..=k).fold(1.0, |blocked, servers| {
+        let carried = erlangs * blocked;
+        carried / (f64::from(servers) + carried)
+    })
+}
+
+/// The share of arrivals that wait at `k` servers with one queue, at `erlangs` of offered load (Erlang C); 1 from
+/// saturation on.
+///
+/// # Examples
+///
+/// ```
+/// assert!((nebula_nic::erlang_c(64, 63.0) - 0.8557).abs() < 5e-5);
+/// ```
+#[must_use]
+pub fn erlang_c(k: u32, erlangs: f64) -> f64 {
+    if erlangs >= f64::from(k) {
+        return 1.0;
+    }
+    let blocked = erlang_b(k, erlangs);
+    blocked / (1.0 - erlangs / f64::from(k) * (1.0 - blocked))
+}
+
+/// `E[Nq]`: how many RPCs wait on average at `k` cores and `erlangs` of offered load; infinite from saturation on.
+///
+/// # Examples
+///
+/// ```
+/// assert!((nebula_nic::queue_depth_mean(64, 63.0) - 53.91).abs() < 0.005);
+/// ```
+#[must_use]
+pub fn queue_depth_mean(k: u32, erlangs: f64) -> f64 {
+    if erlangs >= f64::from(k) {
+        return f64::INFINITY;
+    }
+    erlang_c(k, erlangs) * erlangs / (f64::from(k) - erlangs)
+}
+
+/// The bounds of a back end for a number of cores, a load and an RPC size.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Sizing;
+///
+/// let sizing = Sizing::new(64, 63.0 / 64.0, 1024)?;
+/// assert_eq!((sizing.reassembler_entries, sizing.buffer_bytes), (540, 540 * 1024));
+/// assert_eq!(sizing.bitvector_bytes, 1080);
+/// assert!(Sizing::new(64, 1.0, 1024).is_err());
+/// # Ok::<(), nebula_nic::SizingError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sizing {
+    /// RPCs that wait on average, `E[Nq]`.
+    pub queue_depth_mean: f64,
+    /// Slots of 64 B.
+    pub buffer_slots: u64,
+    /// Payload slots in bytes; the bookkeeping beside them is `bitvector_bytes`.
+    pub buffer_bytes: u64,
+    /// The papers' bitvector, one bit a slot.
+    pub bitvector_bytes: u64,
+    /// RPCs that can be reassembled at once; as many can wait.
+    pub reassembler_entries: u64,
+}
+
+impl Sizing {
+    /// Room for [`QUEUE_ROOM`] times `E[Nq]` RPCs of `rpc_bytes` payload bytes, at `utilization` of `cores` cores.
+    pub fn new(cores: u32, utilization: f64, rpc_bytes: u32) -> Result<Self, SizingError> {
+        if cores == 0 {
+            return Err(SizingError::Cores);
+        }
+        if !(utilization > 0.0 && utilization < 1.0) {
+            return Err(SizingError::Utilization { got: utilization });
+        }
+        if rpc_bytes == 0 {
+            return Err(SizingError::RpcBytes);
+        }
+        let queue_depth_mean = queue_depth_mean(cores, utilization * f64::from(cores));
+        let rpcs = rpcs_of_room(queue_depth_mean);
+        let buffer_slots = rpcs * u64::from(rpc_bytes.div_ceil(SLOT_BYTES));
+        Ok(Self {
+            queue_depth_mean,
+            buffer_slots,
+            buffer_bytes: buffer_slots * u64::from(SLOT_BYTES),
+            bitvector_bytes: buffer_slots.div_ceil(8),
+            reassembler_entries: rpcs,
+        })
+    }
+}
+
+/// [`QUEUE_ROOM`] for each waiting RPC. The mean is rounded to a whole RPC first, as the papers do (53.91 is 54, and
+/// 540 RPCs of room), and is at least one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite and positive below saturation")]
+fn rpcs_of_room(queue_depth_mean: f64) -> u64 {
+    (libm::round(queue_depth_mean).max(1.0) * QUEUE_ROOM) as u64
+}
+
+/// The most RPCs that may wait at `cores` cores so that the last of them still meets `slo`, 99 times of 100.
+///
+/// An RPC that finds `q` waiting starts when the cores have ended about `q` services: after `q·S/k` on average, with a
+/// deviation of `sqrt(q)·S/k` when service times vary like an exponential. The bound is the largest `q` with
+/// `q·S/k + 2.33·sqrt(q)·S/k ≤ SLO − S`, and at least 1.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Span, queue_bound_for_slo};
+///
+/// let service = Span::from_ns(630);
+/// assert_eq!(queue_bound_for_slo(service * 10, service, 16), Ok(118));
+/// assert!(queue_bound_for_slo(service, service, 16).is_err());
+/// ```
+pub fn queue_bound_for_slo(slo: Span, service_mean: Span, cores: u32) -> Result<u32, SizingError> {
+    if cores == 0 {
+        return Err(SizingError::Cores);
+    }
+    if service_mean == Span::ZERO {
+        return Err(SizingError::Service);
+    }
+    if slo <= service_mean {
+        return Err(SizingError::Slo { slo, service: service_mean });
+    }
+    // In services: q + 2.33·sqrt(q) ≤ room, a square in sqrt(q).
+    let room = (slo - service_mean).as_ps() as f64 / service_mean.as_ps() as f64 * f64::from(cores);
+    let root = (libm::sqrt(Z_P99 * Z_P99 + 4.0 * room) - Z_P99) / 2.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and u32::MAX; `as` saturates"
+    )]
+    let bound = libm::floor(root * root).max(1.0) as u32;
+    Ok(bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn erlang_agrees_with_the_published_queue_depths() {
+        for (k, utilization, depth) in
+            [(16, 0.90, 5.3), (16, 0.95, 14.8), (16, 0.98, 44.5), (60, 0.97, 24.0), (64, 0.99, 89.7)]
+        {
+            let computed = queue_depth_mean(k, f64::from(k) * utilization);
+            assert!((computed - depth).abs() <= 0.06, "k={k} at {utilization}: {computed} is not {depth}");
+        }
+        assert!((queue_depth_mean(1, 0.5) - 0.5).abs() < 1e-12, "M/M/1: rho^2 / (1 - rho)");
+    }
+
+    #[test]
+    fn sixteen_cores_get_the_paper_s_buffer() {
+        let sizing = Sizing::new(16, 15.245 / 16.0, 512).unwrap();
+        assert_eq!((sizing.buffer_slots, sizing.buffer_bytes), (1280, 81_920));
+        assert_eq!(sizing.reassembler_entries, 160);
+    }
+
+    #[test]
+    fn a_queue_at_saturation_is_infinite() {
+        assert_eq!((erlang_c(4, 4.0), queue_depth_mean(4, 4.0)), (1.0, f64::INFINITY));
+        assert_eq!(Sizing::new(4, 1e-6, 1).unwrap().reassembler_entries, 10, "never without room");
+    }
+
+    #[test]
+    fn what_cannot_be_sized_says_why_in_one_line() {
+        let bad = [Sizing::new(0, 0.5, 1), Sizing::new(1, 1.0, 1), Sizing::new(1, f64::NAN, 1), Sizing::new(1, 0.5, 0)];
+        for error in bad {
+            assert!(!error.unwrap_err().to_string().contains('\n'));
+        }
+        assert_eq!(queue_bound_for_slo(Span::from_us(1), Span::ZERO, 1), Err(SizingError::Service));
+        assert_eq!(queue_bound_for_slo(Span::from_us(1), Span::from_ns(1), 0), Err(SizingError::Cores));
+    }
+
+    #[test]
+    fn the_bound_is_the_largest_that_keeps_the_slo() {
+        for (slo_services, cores) in [(2, 1), (10, 1), (10, 16), (10, 64), (100, 4096)] {
+            let service = Span::from_ns(630);
+            let bound = queue_bound_for_slo(service * slo_services, service, cores).unwrap();
+            let waits = |q: u32| f64::from(q) + Z_P99 * libm::sqrt(f64::from(q));
+            let room = f64::from(cores) * (slo_services - 1) as f64;
+            assert!(waits(bound + 1) > room, "{bound} is not the largest for {slo_services} x {cores}");
+            assert!(bound == 1 || waits(bound) <= room, "{bound} breaks the SLO for {slo_services} x {cores}");
+        }
+    }
+}
