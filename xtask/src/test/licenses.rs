@@ -45,18 +45,21 @@ struct Package {
     name: String,
     version: String,
     license: Option<String>,
+    /// Nothing for a package of this repository.
+    source: Option<String>,
 }
 
+/// The packages that a workspace takes from elsewhere.
 fn packages(shell: &Shell, manifest: &str) -> Result<Vec<Package>, Failure> {
     let metadata = ["metadata", "--format-version", "1", "--locked", "--manifest-path", manifest];
     let json = stdout_of(&mut shell.cargo(&metadata))?;
     let metadata: Metadata = serde_json::from_str(&json).attempt("read the output of `cargo metadata`")?;
-    Ok(metadata.packages)
+    Ok(metadata.packages.into_iter().filter(|package| package.source.is_some()).collect())
 }
 
 /// Why a package's licence will not do; nothing when it will.
 fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
-    let Package { name, version, license } = package;
+    let Package { name, version, license, .. } = package;
     let Some(license) = license else { return Some(format!("{name} {version} names no licence")) };
     let is_allowed = |id: &str| allowed.iter().any(|allowed| allowed == id);
     match expression::allows(license, is_allowed) {
@@ -87,7 +90,12 @@ mod tests {
     const DENY: &str = "[bans]\nallow = [\n  \"not-this\",\n]\n[licenses]\nversion = 2\nallow = [\n  \"MIT\", # why\n  # no\n  \"ISC\",\n]\n";
 
     fn package(license: Option<&str>) -> Package {
-        Package { name: "p".into(), version: "1.0.0".into(), license: license.map(str::to_owned) }
+        Package {
+            name: "p".into(),
+            version: "1.0.0".into(),
+            license: license.map(str::to_owned),
+            source: Some("registry".into()),
+        }
     }
 
     #[test]

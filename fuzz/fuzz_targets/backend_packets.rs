@@ -1,0 +1,39 @@
+//! Any sequence of packets, frees, time and lost peers into a small [`Backend`], beside a slow and obvious model.
+//!
+//! Whatever comes: live slots never overlap, nothing is delivered that did not become whole, nothing twice, no core gets more
+//! than its bound, a refusal has the reason it says, and what is dropped gives its slots back.
+#![no_main]
+
+#[path = "backend_packets/input.rs"]
+mod input;
+#[path = "backend_packets/model.rs"]
+mod model;
+
+use input::{Input, Op};
+use libfuzzer_sys::fuzz_target;
+use model::Model;
+use nebula_nic::{Backend, CoreId, Span};
+
+fuzz_target!(|input: Input| {
+    let config = input.config.build();
+    let Ok(backend) = Backend::try_new(config) else { return };
+    let mut model = Model::new(backend);
+    for op in &input.ops {
+        apply(op, &mut model);
+        model.drain();
+        model.check();
+    }
+});
+
+fn apply(op: &Op, model: &mut Model) {
+    match *op {
+        Op::Packet(packet) => model.packet(packet.header()),
+        Op::FreeHeld { which } => model.free_held(usize::from(which)),
+        Op::Free { core, start, slots } => {
+            model.free(CoreId(u16::from(core)), input::range(u32::from(start), u32::from(slots)));
+        }
+        Op::Wait { ns } => model.wait(Span::from_ns(u64::from(ns))),
+        Op::PeerGone { snid } => model.peer_gone(input::node(snid)),
+        Op::QueueBound { waiting } => model.set_queue_bound(u32::from(waiting)),
+    }
+}
