@@ -1,60 +1,62 @@
-//! Loom: a GET beside a SET of the same key, in place and into another place.
+//! Loom: a GET beside a SET or a DELETE of the same key.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
 mod tiny;
 
-use loom::thread;
-use nebula_kvs::Mode;
-use tiny::{KEY, check, get, long_value, set, store, value};
+use nebula_kvs::{Mode, Store};
+use tiny::{KEY, delete, get, long_value, race, set, store, value};
+
+fn store_with_key(mode: Mode) -> Store {
+    let store = store(mode);
+    set(&store, KEY, &value(1));
+    store
+}
 
 #[test]
 fn a_get_beside_an_update_in_place_sees_one_value_or_the_other() {
     for mode in [Mode::Cache, Mode::Store] {
-        check(3, move || {
-            let store = store(mode);
-            set(&store, KEY, &value(1));
-            let writer = thread::spawn({
-                let store = store.clone();
-                move || set(&store, KEY, &value(2))
-            });
-            let seen = get(&store, KEY);
+        let at_end = |store: &Store, seen, ()| {
             assert!(matches!(seen, Some(1 | 2)), "{seen:?}");
-            writer.join().expect("the writer's checks hold");
-            assert_eq!(get(&store, KEY), Some(2));
-        });
+            assert_eq!(get(store, KEY), Some(2));
+            assert_eq!(store.stats().updated_in_place, 1);
+        };
+        race(3, move || store_with_key(mode), |s| get(s, KEY), |s| set(s, KEY, &value(2)), at_end);
     }
 }
 
 #[test]
 fn a_get_beside_an_update_that_moves_the_item_sees_one_value_or_the_other() {
     for mode in [Mode::Cache, Mode::Store] {
-        check(3, move || {
-            let store = store(mode);
-            set(&store, KEY, &value(1));
-            let writer = thread::spawn({
-                let store = store.clone();
-                move || set(&store, KEY, &long_value(2))
-            });
-            let seen = get(&store, KEY);
-            // In a cache of two segments the move may recycle the one that holds the old item.
-            assert!(matches!(seen, Some(1 | 2)) || (mode == Mode::Cache && seen.is_none()), "{seen:?}");
-            writer.join().expect("the writer's checks hold");
-            assert_eq!(get(&store, KEY), Some(2));
-        });
+        let at_end = |store: &Store, seen, ()| {
+            assert!(matches!(seen, Some(1 | 2)), "{seen:?}");
+            assert_eq!(get(store, KEY), Some(2));
+            assert_eq!(store.stats().appended, 1);
+        };
+        race(3, move || store_with_key(mode), |s| get(s, KEY), |s| set(s, KEY, &long_value(2)), at_end);
     }
 }
 
 #[test]
 fn a_get_beside_the_first_set_sees_nothing_or_the_value() {
-    check(3, || {
-        let store = store(Mode::Cache);
-        let writer = thread::spawn({
-            let store = store.clone();
-            move || set(&store, KEY, &value(1))
-        });
-        assert!(matches!(get(&store, KEY), None | Some(1)));
-        writer.join().expect("the writer's checks hold");
-        assert_eq!(get(&store, KEY), Some(1));
-    });
+    let at_end = |store: &Store, seen, ()| {
+        assert!(matches!(seen, None | Some(1)), "{seen:?}");
+        assert_eq!(get(store, KEY), Some(1));
+    };
+    race(3, || store(Mode::Cache), |s| get(s, KEY), |s| set(s, KEY, &value(1)), at_end);
+}
+
+#[test]
+fn a_get_beside_a_delete_sees_the_value_or_nothing_and_afterwards_nothing() {
+    let at_end = |store: &Store, seen, was_there| {
+        assert!(was_there && matches!(seen, None | Some(1)), "{seen:?}");
+        assert_eq!(get(store, KEY), None);
+    };
+    race(3, || store_with_key(Mode::Cache), |s| get(s, KEY), |s| delete(s, KEY), at_end);
+}
+
+#[test]
+fn two_gets_in_a_row_never_see_time_run_backwards() {
+    let at_end = |_: &Store, seen: [Option<u8>; 2], ()| assert!(seen[0] <= seen[1], "{seen:?}");
+    race(3, || store_with_key(Mode::Cache), |s| [get(s, KEY), get(s, KEY)], |s| set(s, KEY, &value(2)), at_end);
 }

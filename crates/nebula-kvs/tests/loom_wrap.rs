@@ -1,48 +1,73 @@
-//! Loom: a GET, or a SET in place, beside appends that recycle the very segment.
+//! Loom: an operation on an item beside appends, from another bucket, that recycle the very segment the item is in.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
 mod tiny;
 
-use loom::thread;
-use nebula_kvs::Mode;
-use tiny::{KEY, OTHER, check, get, long_value, set, store};
+use nebula_kvs::{Mode, Store};
+use tiny::{AWAY, AWAY_TOO, KEY, delete, get, long_value, race, set, store};
 
-/// Appends two items of a segment each: the second goes where `KEY`'s item was.
-fn recycle(store: &nebula_kvs::Store) {
-    set(store, OTHER, &long_value(7));
-    store.delete(tiny::hash(OTHER), OTHER);
-    set(store, OTHER, &long_value(8));
+/// A cache whose next append recycles the segment of `KEY`'s item: the tail is in the other, behind `AWAY`'s.
+fn about_to_recycle() -> Store {
+    let store = store(Mode::Cache);
+    set(&store, KEY, &long_value(1));
+    set(&store, AWAY, &long_value(7));
+    store
+}
+
+fn recycle(store: &Store) {
+    set(store, AWAY_TOO, &long_value(8));
 }
 
 #[test]
 fn a_get_beside_the_recycling_of_its_item_sees_it_whole_or_not_at_all() {
-    check(2, || {
-        let store = store(Mode::Cache);
-        set(&store, KEY, &long_value(1));
-        let writer = thread::spawn({
-            let store = store.clone();
-            move || recycle(&store)
-        });
-        assert!(matches!(get(&store, KEY), None | Some(1)));
-        writer.join().expect("the writer's checks hold");
-        assert_eq!(get(&store, KEY), None);
-        assert_eq!(get(&store, OTHER), Some(8));
-    });
+    let at_end = |store: &Store, seen, ()| {
+        assert!(matches!(seen, None | Some(1)), "{seen:?}");
+        assert_eq!((get(store, KEY), get(store, AWAY), get(store, AWAY_TOO)), (None, Some(7), Some(8)));
+    };
+    race(3, about_to_recycle, |s| get(s, KEY), recycle, at_end);
 }
 
 #[test]
 fn an_update_beside_the_recycling_of_its_item_never_writes_into_the_next() {
-    check(2, || {
-        let store = store(Mode::Cache);
-        set(&store, KEY, &long_value(1));
-        let writer = thread::spawn({
-            let store = store.clone();
-            move || recycle(&store)
-        });
-        set(&store, KEY, &long_value(2));
-        writer.join().expect("the writer's checks hold");
-        assert!(matches!(get(&store, KEY), None | Some(2)));
-        assert!(matches!(get(&store, OTHER), None | Some(8)));
-    });
+    let at_end = |store: &Store, (), ()| {
+        // The update came before, in place, and was recycled; or it found its item gone, and either append recycled the other segment.
+        let seen = (get(store, KEY), get(store, AWAY), get(store, AWAY_TOO));
+        assert!(matches!(seen, (None, Some(7), Some(8)) | (Some(2), None, _)), "{seen:?}");
+        assert!(seen.2.is_none_or(|write| write == 8), "{seen:?}");
+    };
+    race(3, about_to_recycle, |s| set(s, KEY, &long_value(2)), recycle, at_end);
+}
+
+#[test]
+fn a_delete_beside_the_recycling_of_its_item_deletes_nothing_else() {
+    let at_end = |store: &Store, _, ()| {
+        assert_eq!((get(store, KEY), get(store, AWAY), get(store, AWAY_TOO)), (None, Some(7), Some(8)));
+    };
+    race(3, about_to_recycle, |s| delete(s, KEY), recycle, at_end);
+}
+
+#[test]
+fn two_appends_that_open_the_same_segment_do_not_overlap() {
+    let at_end = |store: &Store, (), ()| {
+        // Each fills a segment, so only the later of the two is still there for certain.
+        let seen = (get(store, b"m"), get(store, AWAY_TOO));
+        assert!(matches!(seen, (Some(9), None | Some(8)) | (None, Some(8))), "{seen:?}");
+        assert_eq!(get(store, KEY), None);
+    };
+    race(2, about_to_recycle, |s| set(s, b"m", &long_value(9)), recycle, at_end);
+}
+
+#[test]
+fn an_append_that_stalls_is_not_overrun_by_two_that_go_round_the_log() {
+    let at_end = |store: &Store, (), ()| {
+        let seen = [(get(store, b"m"), 9), (get(store, AWAY), 4), (get(store, AWAY_TOO), 8)];
+        assert!(seen.iter().all(|&(found, write)| found.is_none_or(|found| found == write)), "{seen:?}");
+    };
+    let go_round = |s: &Store| {
+        recycle(s);
+        delete(s, AWAY);
+        set(s, AWAY, &long_value(4));
+    };
+    race(2, about_to_recycle, |s| set(s, b"m", &long_value(9)), go_round, at_end);
 }

@@ -1,35 +1,43 @@
 //! The smallest stores, and values that give a torn read away, for loom.
 #![allow(dead_code, reason = "each suite uses its part")]
 
-use loom::sync::Arc;
+use loom::{sync::Arc, thread};
 use nebula_kvs::{KeyHash, Mode, Pages, Store, StoreConfig};
 
+/// Two keys of one bucket.
 pub(crate) const KEY: &[u8] = b"k";
 pub(crate) const OTHER: &[u8] = b"o";
+/// Two keys of the other bucket.
+pub(crate) const AWAY: &[u8] = b"p";
+pub(crate) const AWAY_TOO: &[u8] = b"r";
 
-/// All keys share the one bucket; each has its own tag.
+/// Odd keys go to one bucket, even ones to the other; each has its own tag.
 pub(crate) fn hash(key: &[u8]) -> KeyHash {
-    KeyHash(u64::from(key[0]))
+    KeyHash(u64::from(key[0]) << 16 | u64::from(key[0]))
 }
 
-/// One bucket and, in a cache, two segments of which each takes one item of a line or three of half a line.
-pub(crate) fn store(mode: Mode) -> Arc<Store> {
-    let config = StoreConfig { buckets: 1, log_bytes: 256, mode, extra_buckets: 1, pages: Pages::Base };
-    Arc::new(Store::try_new(config).expect("a tiny store"))
+/// Two buckets and, in a cache, two segments of which each takes one item of a line and one of half a line.
+pub(crate) fn store(mode: Mode) -> Store {
+    let config = StoreConfig { buckets: 2, log_bytes: 256, mode, extra_buckets: 1, pages: Pages::Base };
+    Store::try_new(config).expect("a tiny store")
 }
 
-/// A value of two words that name the same write.
+/// A value of two words that name the same write; its item takes half a line.
 pub(crate) fn value(write: u8) -> [u8; 16] {
     [write; 16]
 }
 
-/// A value of five words, which takes an item of a whole line.
+/// A value of five words; its item takes a line.
 pub(crate) fn long_value(write: u8) -> [u8; 40] {
     [write; 40]
 }
 
 pub(crate) fn set(store: &Store, key: &[u8], value: &[u8]) {
     store.set(hash(key), key, value).expect("room");
+}
+
+pub(crate) fn delete(store: &Store, key: &[u8]) -> bool {
+    store.delete(hash(key), key)
 }
 
 /// Which write a GET returned, if any; a value mixed from two fails the test.
@@ -41,10 +49,26 @@ pub(crate) fn get(store: &Store, key: &[u8]) -> Option<u8> {
     })
 }
 
-/// Tries every interleaving with at most `preemptions` preemptions.
-pub(crate) fn check(preemptions: usize, test: impl Fn() + Send + Sync + 'static) {
+/// Tries every interleaving of `one` and `two` on a fresh store, with at most `preemptions` preemptions, then looks at the end.
+///
+/// A third thread sets the store up: loom takes a thread that has spun for one that no longer sees its own old stores, and would
+/// leave out the stale reads that the suites are after.
+pub(crate) fn race<A: 'static, B: 'static>(
+    preemptions: usize,
+    set_up: impl Fn() -> Store + Send + Sync + 'static,
+    one: fn(&Store) -> A,
+    two: fn(&Store) -> B,
+    at_end: impl Fn(&Store, A, B) + Send + Sync + 'static,
+) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 10_000;
-    builder.check(test);
+    builder.check(move || {
+        let store = Arc::new(set_up());
+        let [first, second] = [store.clone(), store.clone()];
+        let one = thread::spawn(move || one(&first));
+        let two = thread::spawn(move || two(&second));
+        let (one, two) = (one.join().expect("its checks hold"), two.join().expect("its checks hold"));
+        at_end(&store, one, two);
+    });
 }
