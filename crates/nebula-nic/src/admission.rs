@@ -22,34 +22,34 @@ pub struct Admission {
     bound: u32,
     bound_per_core: u32,
     cores: u16,
+    bound_max: u32,
 }
 
 impl Admission {
-    /// Refuses an RPC that finds `bound` others waiting.
+    /// Refuses an RPC that finds `bound` others waiting; no bound will ever be above `bound_max`.
     ///
     /// # Panics
     ///
     /// If `cores` is 0.
     #[must_use]
-    pub const fn new(bound: u32, cores: u16) -> Self {
-        Self { bound, bound_per_core: bound.div_ceil(cores as u32), cores }
+    pub fn new(bound: u32, bound_max: u32, cores: u16) -> Self {
+        let bound = bound.min(bound_max);
+        Self { bound, bound_per_core: bound.div_ceil(u32::from(cores)), cores, bound_max }
     }
 
     /// Puts another bound in place; 0 refuses every RPC, as before a shutdown.
-    pub const fn set_bound(&mut self, bound: u32) {
-        *self = Self::new(bound, self.cores);
+    pub fn set_bound(&mut self, bound: u32) {
+        *self = Self::new(bound, self.bound_max, self.cores);
     }
 
-    /// Why an RPC that would queue at `placement` is refused, if it is, while `incomplete` others are being reassembled.
+    /// Why an RPC that would queue at `placement` is refused, if it is.
     #[must_use]
     #[inline]
-    pub fn refusal(&self, queue: &ArrivalQueue, placement: Placement, incomplete: u32) -> Option<NackReason> {
+    pub fn refusal(&self, queue: &ArrivalQueue, placement: Placement) -> Option<NackReason> {
         let bound = match placement {
             Placement::Shared => self.bound,
             Placement::Core(_) => self.bound_per_core,
         };
-        // An RPC being reassembled has a place in the queue already: it was promised one when it was let in.
-        let is_full = queue.waiting() + incomplete >= queue.capacity();
-        if queue.waiting_at(placement) >= bound || is_full { Some(NackReason::QueueBound) } else { None }
+        if queue.waiting_at(placement) >= bound { Some(NackReason::QueueBound) } else { None }
     }
 }

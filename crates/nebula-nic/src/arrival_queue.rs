@@ -22,7 +22,6 @@ use alloc::vec;
 pub struct ArrivalQueue {
     shared: Ring,
     cores: CoreLists,
-    capacity: u32,
     waiting_max: u32,
 }
 
@@ -36,7 +35,7 @@ impl ArrivalQueue {
             Queues::Both => (capacity, capacity),
         };
         let lists = CoreLists::new(each, if each == 0 { 0 } else { cores });
-        Self { shared: Ring::new(shared), cores: lists, capacity, waiting_max: 0 }
+        Self { shared: Ring::new(shared), cores: lists, waiting_max: 0 }
     }
 
     /// RPCs waiting, in all queues.
@@ -61,13 +60,6 @@ impl ArrivalQueue {
             Placement::Shared => self.shared.len,
             Placement::Core(core) => self.cores.lists.get(core.index()).map_or(u32::MAX, |list| list.len),
         }
-    }
-
-    /// RPCs that fit.
-    #[must_use]
-    #[inline]
-    pub const fn capacity(&self) -> u32 {
-        self.capacity
     }
 
     /// Whether an RPC waits in the queue that all cores share.
@@ -117,7 +109,6 @@ impl ArrivalQueue {
     }
 
     /// Learns that `core` has credit again.
-    #[inline]
     pub fn grant(&mut self, core: CoreId) {
         if !self.cores.lists.is_empty() {
             self.cores.set_credit(core, true);

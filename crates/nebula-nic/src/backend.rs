@@ -7,7 +7,7 @@ use crate::admission::Admission;
 use crate::arrival_queue::ArrivalQueue;
 use crate::config::{BackendConfig, ConfigError};
 use crate::counters::Counters;
-use crate::dispatch::{CentralDispatch, Dispatcher, Placement};
+use crate::dispatch::{CentralDispatch, Dispatcher, Placement, Queues};
 use crate::id::{CoreId, NodeId, SlotRange};
 use crate::nack_memory::NackMemory;
 use crate::reassembler::{Incomplete, Part, Reassembler};
@@ -71,6 +71,8 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     config: BackendConfig,
     /// The longest RPC that is one packet and may come in: every other takes the long way.
     one_packet_bytes_max: u32,
+    /// Whether all RPCs wait in one queue: nothing asks then where.
+    has_one_queue: bool,
     // -- admission --
     admission: Admission,
     // -- slots --
@@ -101,7 +103,8 @@ impl<D: CentralDispatch> Backend<D> {
         Ok(Self {
             config,
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
-            admission: Admission::new(queue_bound, cores),
+            has_one_queue: dispatch.queues() == Queues::Shared,
+            admission: Admission::new(queue_bound, config.queue_bound_max(), cores),
             buffer: RecvBuffer::new(slots),
             reassembler: Reassembler::new(reassembler_entries, slots, mtu, seed),
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
@@ -128,12 +131,10 @@ impl<D: CentralDispatch> Backend<D> {
         if header.pkt_idx != 0 {
             return self.drop(DropReason::IndexOutOfRange);
         }
-        match self.admit(&header) {
-            Ok((slots, placement)) => {
-                self.complete(now, placement, header.rpc(), slots, header.rpc_bytes, header.key_hash);
-                Verdict::Write { slots, offset_bytes: 0, bytes: header.rpc_bytes, complete: true }
-            }
-            Err(reason) => self.nack(reason),
+        if self.has_one_queue {
+            self.handle_whole(now, &header, Placement::Shared)
+        } else {
+            self.handle_placed(now, &header)
         }
     }
 
@@ -149,8 +150,10 @@ impl<D: CentralDispatch> Backend<D> {
             return Freed::Refused;
         }
         self.dispatch.handle_freed(core);
-        self.queue.grant(core);
         self.counters.freed += 1;
+        if !self.has_one_queue {
+            self.queue.grant(core);
+        }
         Freed::Taken
     }
 
@@ -163,12 +166,7 @@ impl<D: CentralDispatch> Backend<D> {
         {
             return Some(self.give(core, arrival));
         }
-        let (core, arrival) = self.queue.pop_ready()?;
-        let dispatch = self.give(core, arrival);
-        if self.dispatch.outstanding(core) >= self.dispatch.bound() {
-            self.queue.withhold(core);
-        }
-        Some(dispatch)
+        if self.has_one_queue { None } else { self.poll_ready() }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest RPC that is not whole is abandoned then.
@@ -292,6 +290,27 @@ impl<D: CentralDispatch> Backend<D> {
         self.buffer.reset_slots_used_max();
     }
 
+    // -- the way of an RPC of one packet --
+
+    /// Under a policy that places RPCs.
+    #[inline(never)]
+    fn handle_placed(&mut self, now: Timestamp, header: &Header) -> Verdict {
+        let placement = self.dispatch.place(header);
+        self.handle_whole(now, header, placement)
+    }
+
+    #[inline]
+    fn handle_whole(&mut self, now: Timestamp, header: &Header, placement: Placement) -> Verdict {
+        match self.admit(header, placement) {
+            Ok(slots) => {
+                let Header { rpc_bytes: bytes, key_hash, .. } = *header;
+                self.complete(placement, Arrival { rpc: header.rpc(), slots, bytes, key_hash, arrived: now });
+                Verdict::Write { slots, offset_bytes: 0, bytes, complete: true }
+            }
+            Err(reason) => self.nack(reason),
+        }
+    }
+
     // -- the way of an RPC of several packets --
 
     #[inline(never)]
@@ -334,14 +353,16 @@ impl<D: CentralDispatch> Backend<D> {
         if self.reassembler.is_full() {
             return Err(NackReason::ReassemblerFull);
         }
-        self.admit(header)
+        let placement = self.dispatch.place(header);
+        self.admit(header, placement).map(|slots| (slots, placement))
     }
 
     fn write_part(&mut self, now: Timestamp, part: Part, header: &Header) -> Verdict {
         match part {
             Part::More(rpc) => self.write(rpc.slots, header, false),
             Part::Last(rpc) => {
-                self.complete(now, rpc.placement, rpc.rpc, rpc.slots, rpc.bytes, rpc.key_hash);
+                let Incomplete { rpc: key, slots, bytes, key_hash, placement } = rpc;
+                self.complete(placement, Arrival { rpc: key, slots, bytes, key_hash, arrived: now });
                 self.write(rpc.slots, header, true)
             }
         }
@@ -355,17 +376,16 @@ impl<D: CentralDispatch> Backend<D> {
 
     // -- steps that every RPC takes --
 
-    /// Slots and a queue for the RPC that begins with this packet, or why not.
+    /// Slots for the RPC that begins with this packet and will wait at `placement`, or why not.
     #[inline]
-    fn admit(&mut self, header: &Header) -> Result<(SlotRange, Placement), NackReason> {
-        let placement = self.dispatch.place(header);
-        if let Some(reason) = self.admission.refusal(&self.queue, placement, self.reassembler.len()) {
+    fn admit(&mut self, header: &Header, placement: Placement) -> Result<SlotRange, NackReason> {
+        if let Some(reason) = self.admission.refusal(&self.queue, placement) {
             return Err(reason);
         }
         let slots = slots_of(header.rpc_bytes);
-        match self.buffer.alloc(slots).or_else(|| self.alloc_behind_slow(slots)) {
-            Some(slots) => Ok((slots, placement)),
-            None => Err(NackReason::BufferFull),
+        match self.buffer.alloc(slots) {
+            Some(slots) => Ok(slots),
+            None => self.alloc_behind_slow(slots).ok_or(NackReason::BufferFull),
         }
     }
 
@@ -382,17 +402,20 @@ impl<D: CentralDispatch> Backend<D> {
     }
 
     #[inline]
-    fn complete(
-        &mut self,
-        now: Timestamp,
-        placement: Placement,
-        rpc: crate::RpcKey,
-        slots: SlotRange,
-        bytes: u32,
-        key_hash: u32,
-    ) {
+    fn complete(&mut self, placement: Placement, arrival: Arrival) {
         self.counters.completed += 1;
-        self.queue.push(placement, Arrival { rpc, slots, bytes, key_hash, arrived: now });
+        self.queue.push(placement, arrival);
+    }
+
+    /// An RPC of a core's own queue.
+    #[inline(never)]
+    fn poll_ready(&mut self) -> Option<Dispatch> {
+        let (core, arrival) = self.queue.pop_ready()?;
+        let dispatch = self.give(core, arrival);
+        if self.dispatch.outstanding(core) >= self.dispatch.bound() {
+            self.queue.withhold(core);
+        }
+        Some(dispatch)
     }
 
     #[inline]

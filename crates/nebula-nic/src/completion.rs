@@ -5,25 +5,34 @@
 //!
 //! Next: station 10, [`release`](crate::release).
 
+use crate::dispatch::JBSQ_BOUND_MAX;
 use crate::verdict::Arrival;
-use alloc::boxed::Box;
-use alloc::vec;
+
+/// Places of the ring: as many as the largest bound of a policy, so that a masked index needs no check.
+const PLACES: usize = JBSQ_BOUND_MAX as usize;
+
+const _: () = assert!(PLACES.is_power_of_two(), "an index is masked to the places");
 
 /// The RPCs at a core that it has not begun.
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
-    /// A ring of a power of two.
-    entries: Box<[Arrival]>,
+    entries: [Arrival; PLACES],
+    /// Places in use less one: the bound, rounded up to a power of two, so that a small bound stays in few cache lines.
+    mask: u32,
     head: u32,
     len: u32,
 }
 
 impl CompletionQueue {
     /// A queue for at least `bound` RPCs.
+    ///
+    /// # Panics
+    ///
+    /// If `bound` is 0 or more than [`JBSQ_BOUND_MAX`].
     #[must_use]
     pub fn new(bound: u32) -> Self {
-        let entries = (bound as usize).next_power_of_two();
-        Self { entries: vec![Arrival::default(); entries].into(), head: 0, len: 0 }
+        assert!((1..=JBSQ_BOUND_MAX).contains(&bound), "a core has a bound from 1 to {JBSQ_BOUND_MAX}, not {bound}");
+        Self { entries: [Arrival::default(); PLACES], mask: bound.next_power_of_two() - 1, head: 0, len: 0 }
     }
 
     /// RPCs in it.
@@ -47,9 +56,8 @@ impl CompletionQueue {
     /// If the queue is full: the back end has given more than the bound.
     #[inline]
     pub fn push(&mut self, arrival: Arrival) {
-        assert!((self.len as usize) < self.entries.len(), "a core was given more RPCs than its bound");
-        let place = self.place(self.len);
-        self.entries[place] = arrival;
+        assert!(self.len <= self.mask, "a core was given more RPCs than its bound");
+        self.entries[self.place(self.len)] = arrival;
         self.len += 1;
     }
 
@@ -70,7 +78,7 @@ impl CompletionQueue {
     }
 
     #[inline]
-    fn place(&self, ahead: u32) -> usize {
-        self.head.wrapping_add(ahead) as usize & (self.entries.len() - 1)
+    const fn place(&self, ahead: u32) -> usize {
+        (self.head.wrapping_add(ahead) & self.mask) as usize & (PLACES - 1)
     }
 }

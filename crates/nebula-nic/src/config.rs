@@ -41,7 +41,7 @@ pub struct BackendConfig {
     pub policy: Policy,
     /// An RPC that finds so many waiting is NACKed.
     pub queue_bound: u32,
-    /// RPCs that can wait, those being reassembled included; beyond, they are NACKed.
+    /// Places in the arrival queue: at least what admission can let in (see [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
     pub queue_capacity: u32,
     /// When room is looked for behind a slow RPC.
     pub scrub: ScrubMode,
@@ -114,7 +114,7 @@ impl BackendConfig {
         self
     }
 
-    /// Sets how many RPCs can wait.
+    /// Sets the places in the arrival queue.
     #[must_use]
     pub const fn queue_capacity(mut self, rpcs: u32) -> Self {
         self.queue_capacity = rpcs;
@@ -148,6 +148,29 @@ impl BackendConfig {
         slots_of(self.rpc_bytes_max)
     }
 
+    /// The most RPCs that can wait at once: as many as there are slots, or those that the bound lets in and those that
+    /// become whole after it was reached.
+    #[must_use]
+    pub const fn rpcs_waiting_max(&self) -> u32 {
+        let bound = self.queue_bound.saturating_add(self.bound_slack());
+        if bound < self.slots { bound } else { self.slots }
+    }
+
+    /// The highest bound for which the arrival queue has places.
+    #[must_use]
+    pub(crate) const fn queue_bound_max(&self) -> u32 {
+        if self.queue_capacity >= self.slots {
+            u32::MAX
+        } else {
+            self.queue_capacity.saturating_sub(self.bound_slack())
+        }
+    }
+
+    /// By how much more than the bound can wait: RPCs that were let in before, and the rounding up of a core's share.
+    const fn bound_slack(&self) -> u32 {
+        self.reassembler_entries.saturating_add(self.cores as u32)
+    }
+
     /// Whether a back end can be built so.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let needed = self.slots_per_rpc_max();
@@ -160,8 +183,9 @@ impl BackendConfig {
         if self.queue_bound == 0 {
             return Err(ConfigError::QueueBound);
         }
-        if self.queue_capacity == 0 || self.queue_capacity > SLOTS_MAX {
-            return Err(ConfigError::QueueCapacity { got: self.queue_capacity });
+        let waiting = self.rpcs_waiting_max();
+        if self.queue_capacity < waiting || self.queue_capacity > SLOTS_MAX {
+            return Err(ConfigError::QueueCapacity { got: self.queue_capacity, needed: waiting });
         }
         if self.rpc_bytes_max > self.mtu.bytes() && self.reassembler_entries == 0 {
             return Err(ConfigError::ReassemblerEntries { mtu: self.mtu.bytes(), rpc_bytes_max: self.rpc_bytes_max });
@@ -199,11 +223,15 @@ pub enum ConfigError {
     /// A bound at which every RPC is refused.
     #[error("a queue bound of 0 refuses every RPC: give at least 1")]
     QueueBound,
-    /// A queue that holds nothing, or more than an index reaches.
-    #[error("a queue for {got} RPCs is not possible: give 1 to {SLOTS_MAX}, such as the number of slots")]
+    /// Fewer places than RPCs that can wait, or more than an index reaches.
+    #[error(
+        "a queue for {got} RPCs is not possible: give at least {needed}, for those that can wait, and at most {SLOTS_MAX}"
+    )]
     QueueCapacity {
         /// Capacity asked for.
         got: u32,
+        /// RPCs that can wait.
+        needed: u32,
     },
     /// RPCs of several packets and no entry for them.
     #[error(

@@ -45,6 +45,10 @@ pub struct Frontend {
 impl Frontend {
     /// The front end of `core`, which is given at most `bound` RPCs: [`CentralDispatch::bound`](crate::CentralDispatch::bound)
     /// of the back end's policy.
+    ///
+    /// # Panics
+    ///
+    /// If `bound` is 0 or more than [`JBSQ_BOUND_MAX`](crate::JBSQ_BOUND_MAX).
     #[must_use]
     pub fn new(core: CoreId, bound: u32) -> Self {
         Self { core, bound, steering: Steering::On, completions: CompletionQueue::new(bound), in_service: 0 }

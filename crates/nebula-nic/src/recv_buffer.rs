@@ -15,7 +15,7 @@
 //! enough, and `head` goes on there; the slow RPC stays where it is and meets `tail` again a lap later.
 //!
 //! Beside the papers' bit a slot (`used`) stand two more: `follows` marks every slot of an RPC but its first,
-//! so that a freed range can be checked against exactly one RPC; `given` marks what a core holds.
+//! so that a freed range can be checked against exactly one RPC; `given` marks the first slot of what a core holds.
 //!
 //! Departs: `tail` moves when `head` needs room, a word of bits at a time, and not at each free. Which slots an RPC
 //! gets is the same either way, since the run of free slots after `head` is the same.
@@ -145,26 +145,23 @@ impl RecvBuffer {
     #[inline]
     pub fn free(&mut self, range: SlotRange, holder: Holder) -> bool {
         let first = range.start.0 % 64;
-        let index = (range.start.0 / 64) as usize;
-        // Ranges within one word that leave a bit to their right; all others take the general way.
-        if range.slots.wrapping_sub(1) >= 63 - first || index >= self.words.len() {
-            return self.free_across(range, holder);
+        // One slot held by a core, and not the last of its word: two bits say all there is to know.
+        if range.slots == 1
+            && holder == Holder::Core
+            && first != 63
+            && let Some(word) = self.words.get_mut((range.start.0 / 64) as usize)
+        {
+            let bit = 1 << first;
+            if word.given & bit == 0 || word.follows & (bit << 1) != 0 {
+                return false;
+            }
+            word.used &= !bit;
+            word.given &= !bit;
+            self.used -= 1;
+            self.missing_run = u32::MAX;
+            return true;
         }
-        let word = &mut self.words[index];
-        let mask = ((1 << range.slots) - 1) << first;
-        let after = 1 << (first + range.slots);
-        let rest = mask & (mask - 1);
-        let given = if holder == Holder::Core { mask ^ rest } else { 0 };
-        let differs = (!word.used & mask) | ((word.follows & (mask | after)) ^ rest) | ((word.given & mask) ^ given);
-        if differs != 0 || range.start.0 + range.slots > self.slots {
-            return false;
-        }
-        word.used &= !mask;
-        word.follows &= !mask;
-        word.given &= !mask;
-        self.used -= range.slots;
-        self.missing_run = u32::MAX;
-        true
+        self.free_run(range, holder)
     }
 
     /// Moves `head` to the next run of `slots` free slots, going round once; `false` if there is none.
@@ -226,6 +223,7 @@ impl RecvBuffer {
     }
 
     /// Moves `tail` on over free slots until `slots` lie before it, or `head` round the end if all is free up to there.
+    #[inline(never)]
     fn extend(&mut self, slots: u32) -> bool {
         self.tail = self.free_until(self.tail, self.head.saturating_add(slots));
         if self.tail - self.head >= slots {
@@ -286,17 +284,15 @@ impl RecvBuffer {
     /// Sets the bits of a range that is free.
     #[inline]
     fn mark(&mut self, range: SlotRange) {
-        let first = range.start.0 % 64;
-        if first + range.slots > 63 {
-            return self.mark_across(range);
+        if range.slots == 1 {
+            self.words[(range.start.0 / 64) as usize].used |= 1 << (range.start.0 % 64);
+        } else {
+            self.mark_run(range);
         }
-        let mask = ((1 << range.slots) - 1) << first;
-        let word = &mut self.words[(range.start.0 / 64) as usize];
-        word.used |= mask;
-        word.follows |= mask & (mask - 1);
     }
 
-    fn mark_across(&mut self, range: SlotRange) {
+    #[inline(never)]
+    fn mark_run(&mut self, range: SlotRange) {
         for (index, mask, rest) in masks(range) {
             self.words[index].used |= mask;
             self.words[index].follows |= rest;
@@ -304,7 +300,7 @@ impl RecvBuffer {
     }
 
     #[inline(never)]
-    fn free_across(&mut self, range: SlotRange, holder: Holder) -> bool {
+    fn free_run(&mut self, range: SlotRange, holder: Holder) -> bool {
         if !self.is_exactly(range, holder) {
             return false;
         }
