@@ -1,4 +1,4 @@
-//! Holds every dependency's licence against the list in `deny.toml`.
+//! Holds every dependency's license against the list in `deny.toml`.
 //!
 //! `cargo deny` does this and more, and is used where it is installed; building it takes minutes, so that elsewhere
 //! (in CI too) the list alone is checked here, from `cargo metadata`.
@@ -26,7 +26,7 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     for manifest in manifests {
         let packages = packages(shell, manifest)?;
         let refused: Vec<_> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
-        println!("{manifest}: {} packages, {} with a licence not on the list", packages.len(), refused.len());
+        println!("{manifest}: {} packages, {} with a license not on the list", packages.len(), refused.len());
         if !refused.is_empty() {
             return Err(Failure::new(refused.join("; ")));
         }
@@ -57,19 +57,19 @@ fn packages(shell: &Shell, manifest: &str) -> Result<Vec<Package>, Failure> {
     Ok(metadata.packages.into_iter().filter(|package| package.source.is_some()).collect())
 }
 
-/// Why a package's licence will not do; nothing when it will.
+/// Why a package's license will not do; nothing when it will.
 fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
     let Package { name, version, license, .. } = package;
-    let Some(license) = license else { return Some(format!("{name} {version} names no licence")) };
+    let Some(license) = license else { return Some(format!("{name} {version} names no license")) };
     let is_allowed = |id: &str| allowed.iter().any(|allowed| allowed == id);
     match expression::allows(license, is_allowed) {
         Some(true) => None,
         Some(false) => Some(format!("{name} {version} is under `{license}`, which deny.toml does not allow")),
-        None => Some(format!("{name} {version} has a licence that cannot be read: `{license}`")),
+        None => Some(format!("{name} {version} has a license that cannot be read: `{license}`")),
     }
 }
 
-/// The licences under `allow` in `deny.toml`.
+/// The licenses under `allow` in `deny.toml`.
 fn allowed(shell: &Shell) -> Result<Vec<String>, Failure> {
     let text = std::fs::read_to_string(shell.root().join("deny.toml")).attempt("read deny.toml")?;
     let listed = allow_list(&text);
@@ -104,11 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_licence_passes_and_others_are_named() {
+    fn a_listed_license_passes_and_others_are_named() {
         let allowed = allow_list(DENY);
         assert_eq!(refusal(&package(Some("MIT OR GPL-3.0")), &allowed), None);
         assert!(refusal(&package(Some("MIT AND GPL-3.0")), &allowed).expect("not allowed").contains("GPL-3.0"));
-        assert!(refusal(&package(None), &allowed).expect("not allowed").contains("names no licence"));
+        assert!(refusal(&package(None), &allowed).expect("not allowed").contains("names no license"));
         assert!(refusal(&package(Some("MIT OR")), &allowed).expect("not allowed").contains("cannot be read"));
     }
 }

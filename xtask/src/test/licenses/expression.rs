@@ -1,4 +1,4 @@
-//! SPDX licence expressions: is there a choice among the alternatives that is allowed throughout?
+//! SPDX license expressions: is there a choice among the alternatives that is allowed throughout?
 //!
 //! ```text
 //! any  = all { "OR" all }          also "/", as old manifests write it
@@ -6,7 +6,7 @@
 //! one  = "(" any ")" | id [ "WITH" exception ]
 //! ```
 
-/// Whether `expression` can be satisfied by allowed licences alone; nothing when it is not well formed.
+/// Whether `expression` can be satisfied by allowed licenses alone; nothing when it is not well formed.
 pub(super) fn allows(expression: &str, is_allowed: impl Fn(&str) -> bool) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -44,7 +44,7 @@ impl<'a, F: Fn(&str) -> bool> Reader<'a, F> {
         }
         let id = self.id()?;
         if self.take("WITH") {
-            // An exception only ever permits more than its licence does.
+            // An exception only ever permits more than its license does.
             self.id()?;
         }
         Some((self.is_allowed)(id))
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_is_covered_by_its_licence() {
+    fn an_exception_is_covered_by_its_license() {
         assert_eq!(check("Apache-2.0 WITH LLVM-exception"), Some(true));
         assert_eq!(check("Apache-2.0 WITH LLVM-exception OR GPL-3.0"), Some(true));
     }
