@@ -38,16 +38,20 @@ impl Config {
             Policy::KeyHash,
         ][usize::from(self.policy % 8)];
         let mtu = [Mtu::try_new(64), Mtu::try_new(128), Mtu::try_new(192)][usize::from(self.mtu % 3)];
-        BackendConfig::new(cores, policy)
+        let config = BackendConfig::new(cores, policy)
             .slots(u32::from(self.slots % 140))
             .rpc_bytes_max(u32::from(self.rpc_slots_max % 80) * 64 + 1)
             .mtu(mtu.expect("multiples of 64"))
             .reassembler_entries(u32::from(self.entries % 5))
             .queue_bound(u32::from(self.queue_bound % 12))
-            .queue_capacity(u32::from(self.queue_capacity % 12))
             .scrub(if self.scrubs_after_nack { ScrubMode::AfterNack } else { ScrubMode::OnFull })
             .reassembly_timeout(Span::from_ns(100))
-            .seed(u64::from(self.seed))
+            .seed(u64::from(self.seed));
+        // As many places as slots, or no more than can be needed, or a few more than that.
+        match self.queue_capacity % 8 {
+            0 => config,
+            more => config.queue_capacity(config.rpcs_waiting_max() + u32::from(more - 1)),
+        }
     }
 }
 

@@ -109,13 +109,12 @@ impl Model {
         assert_eq!(self.place_of(header), None, "an RPC that was let in is not refused");
         let incomplete = self.incomplete.len() as u32;
         let waiting = self.waiting.len() as u32;
-        let is_room_wanted = waiting + incomplete < self.config.queue_capacity;
         match reason {
             NackReason::TooLarge => assert!(header.rpc_bytes > self.config.rpc_bytes_max),
             NackReason::ReassemblerFull => assert_eq!(incomplete, self.config.reassembler_entries),
             NackReason::QueueBound => {
                 let cores = if self.is_shared() { 1 } else { u32::from(self.config.cores) };
-                assert!(waiting >= self.queue_bound.div_ceil(cores) || !is_room_wanted);
+                assert!(waiting >= self.queue_bound.div_ceil(cores));
             }
             NackReason::BufferFull if self.config.scrub == ScrubMode::OnFull => {
                 let run = self.free_run_max();
@@ -180,7 +179,11 @@ impl Model {
 
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.real.set_queue_bound(self.now, waiting);
-        self.queue_bound = waiting;
+        // A bound for which the queue has no places is cut: RPCs that lack packets, and a core's share rounded up, come on top.
+        let Self { config, queue_bound, .. } = self;
+        let more = config.reassembler_entries + u32::from(config.cores);
+        let has_all_places = config.queue_capacity >= config.slots;
+        *queue_bound = if has_all_places { waiting } else { waiting.min(config.queue_capacity.saturating_sub(more)) };
     }
 
     /// Takes every dispatch there is.
