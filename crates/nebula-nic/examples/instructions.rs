@@ -94,7 +94,7 @@ fn recv_buffer(cores: u16, n: u32) {
     let mut live = Window::of(cores * 2, |_| take(&mut buffer));
     for _ in 0..n {
         let range = live.turn();
-        assert!(buffer.free(*range, Holder::Core));
+        assert!(buffer.free(*range, Holder::Core(CoreId(0))));
         *range = black_box(take(&mut buffer));
     }
 }
@@ -102,7 +102,7 @@ fn recv_buffer(cores: u16, n: u32) {
 #[inline]
 fn take(buffer: &mut RecvBuffer) -> SlotRange {
     let range = buffer.alloc(8).expect("the buffer is larger than what the cores hold");
-    buffer.give(range);
+    buffer.give(range, CoreId(0));
     range
 }
 

@@ -45,7 +45,7 @@ impl ArrivalQueue {
         self.shared.len + self.cores.waiting
     }
 
-    /// The most that have waited at once, each arrival counted before it can be given to a core.
+    /// The most that [`note_waiting`](Self::note_waiting) has found.
     #[must_use]
     pub const fn waiting_max(&self) -> u32 {
         self.waiting_max
@@ -80,6 +80,11 @@ impl ArrivalQueue {
             Placement::Shared => self.shared.push(arrival),
             Placement::Core(core) => self.cores.push(core, arrival),
         }
+    }
+
+    /// Notes how many wait now that no core has credit for them.
+    #[inline]
+    pub fn note_waiting(&mut self) {
         self.waiting_max = self.waiting_max.max(self.waiting());
     }
 

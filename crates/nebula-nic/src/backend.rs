@@ -145,7 +145,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// O(slots of the RPC / 64).
     #[inline]
     pub fn handle_free(&mut self, _now: Timestamp, core: CoreId, slots: SlotRange) -> Freed {
-        if self.dispatch.outstanding(core) == 0 || !self.buffer.free(slots, Holder::Core) {
+        if !self.buffer.free(slots, Holder::Core(core)) {
             self.counters.refused_frees += 1;
             return Freed::Refused;
         }
@@ -166,7 +166,11 @@ impl<D: CentralDispatch> Backend<D> {
         {
             return Some(self.give(core, arrival));
         }
-        if self.has_one_queue { None } else { self.poll_ready() }
+        let ready = if self.has_one_queue { None } else { self.poll_ready() };
+        if ready.is_none() {
+            self.queue.note_waiting();
+        }
+        ready
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest RPC that is not whole is abandoned then.
@@ -218,7 +222,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.queue.waiting()
     }
 
-    /// The most RPCs that have waited at once, each arrival counted before it can be given to a core.
+    /// The most RPCs that have waited at once, when [`poll_dispatch`](Self::poll_dispatch) had no core for them.
     #[must_use]
     pub fn queue_depth_max(&self) -> u32 {
         self.queue.waiting_max()
@@ -421,7 +425,7 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline]
     fn give(&mut self, core: CoreId, arrival: Arrival) -> Dispatch {
         self.dispatch.handle_dispatched(core);
-        self.buffer.give(arrival.slots);
+        self.buffer.give(arrival.slots, core);
         self.counters.dispatched += 1;
         Dispatch { core, arrival }
     }

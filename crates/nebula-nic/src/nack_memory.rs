@@ -41,6 +41,9 @@ impl NackMemory {
 
     /// Remembers that `rpc` was refused, while `packets_left` of its packets may still come.
     pub(crate) fn remember(&mut self, now: Timestamp, rpc: RpcKey, packets_left: u32) {
+        if packets_left == 0 {
+            return;
+        }
         let until = now + self.lifetime;
         *self.place(rpc) = Refused { rpc, until, packets_left };
     }

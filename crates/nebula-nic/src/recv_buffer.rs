@@ -14,15 +14,16 @@
 //! An RPC that takes long stops `tail`. Then *scrubbing* looks through the bitvector for the next run that is long
 //! enough, and `head` goes on there; the slow RPC stays where it is and meets `tail` again a lap later.
 //!
-//! Beside the papers' bit a slot (`used`) stand two more: `follows` marks every slot of an RPC but its first,
-//! so that a freed range can be checked against exactly one RPC; `given` marks the first slot of what a core holds.
+//! Beside the papers' bit a slot (`used`) stands another, `follows`, for every slot of an RPC but its first, and for the
+//! first slot the core that holds the RPC: so a range that is freed can be checked against exactly one RPC of
+//! exactly that core.
 //!
 //! Departs: `tail` moves when `head` needs room, a word of bits at a time, and not at each free. Which slots an RPC
 //! gets is the same either way, since the run of free slots after `head` is the same.
 //!
 //! Next: station 5, [`reassembler`](crate::reassembler).
 
-use crate::id::SlotRange;
+use crate::id::{CoreId, SlotRange};
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -45,7 +46,22 @@ pub enum Holder {
     /// The NIC: the RPC is not whole yet, or waits.
     Nic,
     /// The core that it was given to.
-    Core,
+    Core(CoreId),
+}
+
+impl Holder {
+    /// Above every core that exists: there are at most [`CORES_MAX`](crate::CORES_MAX).
+    const NIC: u16 = u16::MAX;
+
+    /// The core, or a number that no core has; a core of that number counts as another one that does not exist.
+    #[inline]
+    const fn code(self) -> u16 {
+        match self {
+            Self::Nic => Self::NIC,
+            Self::Core(CoreId(Self::NIC)) => Self::NIC - 1,
+            Self::Core(core) => core.0,
+        }
+    }
 }
 
 /// The bits of 64 slots, side by side: an RPC of up to 64 slots mostly touches one cache line of them.
@@ -53,7 +69,20 @@ pub enum Holder {
 struct Word {
     used: u64,
     follows: u64,
-    given: u64,
+}
+
+impl Word {
+    /// Whether the slots `mask` are used, and `rest` of them follow another one.
+    #[inline]
+    const fn is_exactly(&self, mask: u64, rest: u64) -> bool {
+        (!self.used & mask) | ((self.follows & mask) ^ rest) == 0
+    }
+
+    #[inline]
+    const fn clear(&mut self, mask: u64) {
+        self.used &= !mask;
+        self.follows &= !mask;
+    }
 }
 
 /// The most slots of one buffer: 64 GiB of payload.
@@ -64,7 +93,7 @@ pub const SLOTS_MAX: u32 = 1 << 30;
 /// # Invariants
 ///
 /// Live ranges never overlap and never wrap the end; the slots from `head` to `tail` are free;
-/// `slots_used <= slots_max_used <= slots`.
+/// `slots_used <= slots_used_max <= slots`.
 ///
 /// # Examples
 ///
@@ -83,6 +112,8 @@ pub const SLOTS_MAX: u32 = 1 << 30;
 #[derive(Clone, Debug)]
 pub struct RecvBuffer {
     words: Box<[Word]>,
+    /// Who holds the RPC that begins at a slot; the NIC where none does.
+    holders: Box<[u16]>,
     slots: u32,
     head: u32,
     /// At most `slots`: `head` goes round only over an end that is free.
@@ -106,8 +137,8 @@ impl RecvBuffer {
         // One bit more than slots, so that every search for a used slot ends at a bit that is set for good.
         let mut words = vec![Word::default(); (slots / 64 + 1) as usize];
         words[(slots / 64) as usize].used = u64::MAX << (slots % 64);
-        let words = words.into();
-        Self { words, slots, head: 0, tail: slots, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
+        let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
+        Self { words, holders, slots, head: 0, tail: slots, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
     }
 
     /// Takes `slots` consecutive slots, at least 1, for one RPC; they are the NIC's until [`give`](Self::give).
@@ -131,10 +162,10 @@ impl RecvBuffer {
         Some(range)
     }
 
-    /// Marks `range`, which [`alloc`](Self::alloc) returned, as held by a core.
+    /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned.
     #[inline]
-    pub fn give(&mut self, range: SlotRange) {
-        self.words[(range.start.0 / 64) as usize].given |= 1 << (range.start.0 % 64);
+    pub fn give(&mut self, range: SlotRange, core: CoreId) {
+        self.holders[range.start.0 as usize] = core.0;
     }
 
     /// Frees `range` if it is exactly one live RPC that `holder` holds; else changes nothing and returns `false`.
@@ -144,24 +175,25 @@ impl RecvBuffer {
     /// O(`range.slots` / 64), no allocation.
     #[inline]
     pub fn free(&mut self, range: SlotRange, holder: Holder) -> bool {
+        let Some(held) = self.holders.get_mut(range.start.0 as usize) else { return false };
+        if *held != holder.code() {
+            return false;
+        }
+        // One slot, given to a core, and not the last of its word: that the next slot is no part of it says all.
         let first = range.start.0 % 64;
-        // One slot held by a core, and not the last of its word: two bits say all there is to know.
-        if range.slots == 1
-            && holder == Holder::Core
-            && first != 63
-            && let Some(word) = self.words.get_mut((range.start.0 / 64) as usize)
-        {
-            let bit = 1 << first;
-            if word.given & bit == 0 || word.follows & (bit << 1) != 0 {
+        if range.slots == 1 && holder != Holder::Nic && first != 63 {
+            let word = &mut self.words[(range.start.0 / 64) as usize];
+            if word.follows >> first & 2 != 0 {
                 return false;
             }
-            word.used &= !bit;
-            word.given &= !bit;
-            self.used -= 1;
-            self.missing_run = u32::MAX;
-            return true;
+            word.used &= !(1 << first);
+        } else if !self.free_run(range) {
+            return false;
         }
-        self.free_run(range, holder)
+        self.holders[range.start.0 as usize] = Holder::NIC;
+        self.used -= range.slots;
+        self.missing_run = u32::MAX;
+        true
     }
 
     /// Moves `head` to the next run of `slots` free slots, going round once; `false` if there is none.
@@ -293,40 +325,64 @@ impl RecvBuffer {
 
     #[inline(never)]
     fn mark_run(&mut self, range: SlotRange) {
+        if let Some(mask) = mask_in_word(range) {
+            let word = &mut self.words[(range.start.0 / 64) as usize];
+            word.used |= mask;
+            word.follows |= mask & (mask - 1);
+            return;
+        }
         for (index, mask, rest) in masks(range) {
             self.words[index].used |= mask;
             self.words[index].follows |= rest;
         }
     }
 
+    /// Clears the bits of a range, if they are those of one RPC.
     #[inline(never)]
-    fn free_run(&mut self, range: SlotRange, holder: Holder) -> bool {
-        if !self.is_exactly(range, holder) {
-            return false;
-        }
-        for (index, mask, _) in masks(range) {
-            let word = &mut self.words[index];
-            word.used &= !mask;
-            word.follows &= !mask;
-            word.given &= !mask;
-        }
-        self.used -= range.slots;
-        self.missing_run = u32::MAX;
-        true
-    }
-
-    fn is_exactly(&self, range: SlotRange, holder: Holder) -> bool {
+    fn free_run(&mut self, range: SlotRange) -> bool {
         let Some(end) = range.start.0.checked_add(range.slots).filter(|&end| range.slots > 0 && end <= self.slots)
         else {
             return false;
         };
-        let is_whole = masks(range).all(|(index, mask, rest)| {
-            let word = self.words[index];
-            let given = if holder == Holder::Core { mask & !rest } else { 0 };
-            word.used & mask == mask && word.follows & mask == rest && word.given & mask == given
-        });
-        is_whole && self.words[(end / 64) as usize].follows >> (end % 64) & 1 == 0
+        if self.follows(end) {
+            return false;
+        }
+        match mask_in_word(range) {
+            Some(mask) => self.clear_in_word(range, mask),
+            None => self.clear_across_words(range),
+        }
     }
+
+    fn clear_in_word(&mut self, range: SlotRange, mask: u64) -> bool {
+        let word = &mut self.words[(range.start.0 / 64) as usize];
+        let is_one_rpc = word.is_exactly(mask, mask & (mask - 1));
+        if is_one_rpc {
+            word.clear(mask);
+        }
+        is_one_rpc
+    }
+
+    fn clear_across_words(&mut self, range: SlotRange) -> bool {
+        let is_one_rpc = masks(range).all(|(index, mask, rest)| self.words[index].is_exactly(mask, rest));
+        if is_one_rpc {
+            masks(range).for_each(|(index, mask, _)| self.words[index].clear(mask));
+        }
+        is_one_rpc
+    }
+
+    /// Whether `slot`, which may be the one after the last, belongs to the same RPC as the slot before it.
+    fn follows(&self, slot: u32) -> bool {
+        self.words[(slot / 64) as usize].follows >> (slot % 64) & 1 != 0
+    }
+}
+
+/// The slots of a range as bits of one word, if that holds them all.
+fn mask_in_word(range: SlotRange) -> Option<u64> {
+    let first = range.start.0 % 64;
+    if range.slots.wrapping_sub(1) > 63 - first {
+        return None;
+    }
+    Some((u64::MAX >> (64 - range.slots)) << first)
 }
 
 /// The words of a range: `(word, its slots in it, those of them that are not the range's first)`.

@@ -155,6 +155,6 @@ pub struct Abandoned {
 pub enum Freed {
     /// They are free, and the core has one credit more.
     Taken,
-    /// They were not exactly one RPC that a core with work holds: nothing changed but a counter.
+    /// They were not exactly one RPC that the core holds: nothing changed but a counter.
     Refused,
 }
