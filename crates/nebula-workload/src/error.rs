@@ -31,13 +31,13 @@ pub enum WorkloadError {
     TraceLine {
         /// Line number in the file, from 1.
         line: u64,
-        /// The line, its fields joined by commas.
+        /// The line as it stands in the file.
         text: String,
         /// What would be right.
         expected: String,
     },
     /// Reading or writing a trace failed below the format.
-    #[error("trace could not be {attempt} near line {line}: {reason}")]
+    #[error("trace could not be {attempt} at line {line}: {reason}")]
     TraceFile {
         /// `read` or `written`.
         attempt: &'static str,

@@ -22,8 +22,7 @@ use std::collections::VecDeque;
 use nebula_nic::{Span, Timestamp};
 
 use crate::outstanding::{Entry, Outstanding};
-use crate::report::Counts;
-use crate::{Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
+use crate::{Counts, Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
 
 /// The bounds and cuts of a [`Generator`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -74,7 +73,7 @@ impl Default for GeneratorConfig {
 /// let (token, _operation) = generator.poll_send(due).expect("it is due");
 /// generator.handle_reply(due + Span::from_us(3), token, true);
 /// assert!(generator.is_finished());
-/// assert_eq!(generator.into_report().replied, 1);
+/// assert_eq!(generator.into_report().counts.replied, 1);
 /// # Ok::<(), nebula_workload::WorkloadError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -93,6 +92,7 @@ pub struct Generator {
     /// The latest time handed in.
     now: Timestamp,
     last_answer: Timestamp,
+    is_stopped: bool,
 }
 
 impl Generator {
@@ -118,6 +118,7 @@ impl Generator {
             lateness: LatencyRecorder::with_warm_up_until(warm_until),
             now: start,
             last_answer: start,
+            is_stopped: false,
         }
     }
 
@@ -131,6 +132,9 @@ impl Generator {
     #[inline]
     pub fn poll_send(&mut self, now: Timestamp) -> Option<(Token, Operation)> {
         self.now = now;
+        if self.is_stopped {
+            return None;
+        }
         if let Some(token) = self.blocked.pop_front() {
             return self.unblock(token);
         }
@@ -145,6 +149,8 @@ impl Generator {
     fn unblock(&mut self, token: Token) -> Option<(Token, Operation)> {
         let entry = self.outstanding.entry_mut(token)?;
         entry.is_blocked = false;
+        // Whatever was due behind it had to wait until this moment, too.
+        self.held_until = Some(self.now);
         Some((token, entry.operation))
     }
 
@@ -225,6 +231,9 @@ impl Generator {
             self.counts.unexpected += 1;
             return None;
         }
+        if self.outstanding.is_full() {
+            self.hold();
+        }
         self.outstanding.remove(token).map(|entry| entry.operation)
     }
 
@@ -235,6 +244,7 @@ impl Generator {
     /// not offered.
     pub fn handle_stop(&mut self, now: Timestamp) {
         self.now = now;
+        self.is_stopped = true;
         while let Some(token) = self.blocked.pop_front() {
             if let Some(entry) = self.outstanding.remove(token) {
                 self.count_never_sent(&entry.operation);
@@ -256,10 +266,10 @@ impl Generator {
         self.counts.never_sent += u64::from(self.is_measured(operation));
     }
 
-    /// Returns when the next operation is due, blocked ones aside; `None` at the end of the schedule.
+    /// Returns when the next operation is due, blocked ones aside; `None` at the end of the load.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.schedule.peek_due()
+        self.schedule.peek_due().filter(|_| !self.is_stopped)
     }
 
     /// Returns the number of operations under way, blocked ones included.
@@ -268,10 +278,16 @@ impl Generator {
         self.outstanding.len()
     }
 
-    /// Tells whether every operation of the schedule has left and has its outcome.
+    /// Tells whether every operation has left and has its outcome, or the load was stopped.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.schedule.peek_due().is_none() && self.outstanding.is_empty()
+        self.next_due().is_none() && self.outstanding.is_empty()
+    }
+
+    /// Returns what became of the operations so far.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Returns the latencies so far, to show progress or to settle them while the load goes on.
@@ -285,14 +301,16 @@ impl Generator {
     /// tails still have to be settled with the gaps of all processes.
     #[must_use]
     pub fn into_report(mut self) -> LoadReport {
-        let was_cut = !self.schedule_is_sent();
         self.handle_stop(self.now);
+        let was_cut = self.schedule.peek_due().is_some();
         let end = if was_cut { self.now } else { self.schedule.end().max(self.last_answer) };
-        let duration = end - self.warm_until;
-        LoadReport::new(self.schedule.rate_rps(), duration, self.counts, self.latency, self.lateness, self.late_after)
-    }
-
-    fn schedule_is_sent(&self) -> bool {
-        self.schedule.peek_due().is_none()
+        LoadReport {
+            rate_rps: self.schedule.rate_rps(),
+            counts: self.counts,
+            latency: self.latency,
+            lateness: self.lateness,
+            late_after: self.late_after,
+            duration: end - self.warm_until,
+        }
     }
 }

@@ -61,7 +61,7 @@ pub use operation::{Op, Operation};
 pub use outstanding::Token;
 pub use rate::Rate;
 pub use recorder::{Latency, LatencyRecorder, LatencySummary};
-pub use report::LoadReport;
+pub use report::{Counts, LoadReport};
 pub use rng::{Rng, Seed};
 pub use schedule::{Length, Schedule, Workload};
 pub use slo_search::{SearchResult, SloSearch};

@@ -4,41 +4,19 @@ use nebula_nic::Span;
 
 use crate::{Latency, LatencyRecorder, Tails};
 
-/// What became of the measured operations.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) offered: u64,
-    pub(crate) replied: u64,
-    pub(crate) not_found: u64,
-    pub(crate) nacked: u64,
-    pub(crate) lost: u64,
-    pub(crate) never_sent: u64,
-    pub(crate) held: u64,
-    pub(crate) unexpected: u64,
-}
-
-/// What one load came to, warm-up excluded.
-///
-/// # Invariants
-///
-/// `offered` = `replied` + `nacked` + `lost` + `never_sent` = the count of `latency.raw()`.
+/// What became of the operations, warm-up excluded.
 ///
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Span, Timestamp};
-/// use nebula_workload::{Generator, GeneratorConfig, Schedule};
+/// use nebula_workload::Counts;
 ///
-/// let nothing = Schedule::from_trace(Vec::new(), Timestamp::ZERO);
-/// let report = Generator::new(nothing, GeneratorConfig::default()).into_report();
-/// assert_eq!(report.offered, 0);
-/// assert!(!report.latency.raw().meets(Span::from_us(100)));
+/// let mut counts = Counts { offered: 3, replied: 2, nacked: 1, ..Counts::default() };
+/// counts.merge(&Counts { offered: 1, lost: 1, ..Counts::default() });
+/// assert_eq!((counts.offered, counts.settled()), (4, 4));
 /// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LoadReport {
-    /// The rate that the schedule intended, in RPC/s.
-    pub rate_rps: f64,
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
     /// Operations that were due.
     pub offered: u64,
     /// Operations answered, a key not found included.
@@ -55,6 +33,51 @@ pub struct LoadReport {
     pub held: u64,
     /// Outcomes of tokens that were not under way, such as a reply after its RPC was given up.
     pub unexpected: u64,
+}
+
+impl Counts {
+    /// Returns the operations whose outcome is known: all those offered, once a load is over.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.replied + self.nacked + self.lost + self.never_sent
+    }
+
+    /// Adds the counts of another client.
+    pub fn merge(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.replied += other.replied;
+        self.not_found += other.not_found;
+        self.nacked += other.nacked;
+        self.lost += other.lost;
+        self.never_sent += other.never_sent;
+        self.held += other.held;
+        self.unexpected += other.unexpected;
+    }
+}
+
+/// What one load came to, warm-up excluded.
+///
+/// # Invariants
+///
+/// `counts.offered` = [`counts.settled()`](Counts::settled) = the count of `latency.raw()`.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Span, Timestamp};
+/// use nebula_workload::{Generator, GeneratorConfig, Schedule};
+///
+/// let nothing = Schedule::from_trace(Vec::new(), Timestamp::ZERO);
+/// let report = Generator::new(nothing, GeneratorConfig::default()).into_report();
+/// assert_eq!(report.counts.offered, 0);
+/// assert!(!report.latency.raw().meets(Span::from_us(100)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct LoadReport {
+    /// The rate that the schedule intended, in RPC/s.
+    pub rate_rps: f64,
+    /// What became of the operations.
+    pub counts: Counts,
     /// From the intended send to the reply.
     pub latency: Tails,
     /// From the time an operation was due, and there was room for it, to its send.
@@ -66,37 +89,11 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    pub(crate) fn new(
-        rate_rps: f64,
-        duration: Span,
-        counts: Counts,
-        latency: Tails,
-        lateness: LatencyRecorder,
-        late_after: Span,
-    ) -> Self {
-        let Counts { offered, replied, not_found, nacked, lost, never_sent, held, unexpected } = counts;
-        Self {
-            rate_rps,
-            offered,
-            replied,
-            not_found,
-            nacked,
-            lost,
-            never_sent,
-            held,
-            unexpected,
-            latency,
-            lateness,
-            late_after,
-            duration,
-        }
-    }
-
     /// Returns the answers a second, NACKs not counted, in RPC/s.
     #[must_use]
     pub fn achieved_rps(&self) -> f64 {
         let seconds = self.duration.as_secs_f64();
-        if seconds > 0.0 { self.replied as f64 / seconds } else { 0.0 }
+        if seconds > 0.0 { self.counts.replied as f64 / seconds } else { 0.0 }
     }
 
     /// Tells whether the client, and not the server, may have made the tail.
@@ -118,14 +115,7 @@ impl LoadReport {
     /// Adds the report of another client of the same load: rates and counts add up, the longer duration counts.
     pub fn merge(&mut self, other: Self) {
         self.rate_rps += other.rate_rps;
-        self.offered += other.offered;
-        self.replied += other.replied;
-        self.not_found += other.not_found;
-        self.nacked += other.nacked;
-        self.lost += other.lost;
-        self.never_sent += other.never_sent;
-        self.held += other.held;
-        self.unexpected += other.unexpected;
+        self.counts.merge(&other.counts);
         self.latency.merge(other.latency);
         self.lateness.merge(&other.lateness);
         self.duration = self.duration.max(other.duration);

@@ -92,6 +92,9 @@ pub struct Schedule {
     last: Timestamp,
 }
 
+// The size that `from_trace` speaks of.
+const _: () = assert!(size_of::<Operation>() == 24);
+
 #[derive(Clone, Debug)]
 enum Source {
     Synthetic(Box<Synthetic>),

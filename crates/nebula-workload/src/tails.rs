@@ -55,6 +55,9 @@ struct Pending {
     is_answered: bool,
 }
 
+// The size that `Tails::new` speaks of.
+const _: () = assert!(size_of::<Pending>() == 24);
+
 impl Pending {
     const NONE: Self = Self { intended: FOREVER, done: FOREVER, is_answered: false };
 

@@ -12,15 +12,15 @@
 //! - `op` is `get`, `set` or `delete`.
 //! - `key` is the index of a key in decimal, or any other text. Text becomes a stable hash with the top bit set,
 //!   so that it never meets an index below 2⁶³.
-//! - Empty lines, and lines that begin with `#`, are skipped.
+//! - Empty lines, and lines that begin with `#`, are skipped; spaces around a field are, too.
+//! - Fields are not quoted: no key holds a comma.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
-use csv::StringRecord;
 use nebula_nic::Timestamp;
 
 use crate::rng::fnv1a;
-use crate::{Key, Op, Operation, WorkloadError};
+use crate::{Key, Operation, WorkloadError};
 
 const HEADER: [&str; 4] = ["time_us", "op", "key", "value_bytes"];
 const PS_PER_US: u64 = 1_000_000;
@@ -46,8 +46,11 @@ const TEXT_KEY: u64 = 1 << 63;
 /// ```
 #[derive(Debug)]
 pub struct TraceReader<R> {
-    reader: csv::Reader<R>,
-    record: StringRecord,
+    source: BufReader<R>,
+    /// The line being read, without its end.
+    text: String,
+    /// Its number, from 1.
+    line: u64,
     last: Timestamp,
     is_first: bool,
     has_ended: bool,
@@ -56,19 +59,14 @@ pub struct TraceReader<R> {
 impl<R: Read> TraceReader<R> {
     /// Begins to read from `source`, which is buffered here.
     pub fn new(source: R) -> Self {
-        let reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .comment(Some(b'#'))
-            .trim(csv::Trim::All)
-            .from_reader(source);
-        Self { reader, record: StringRecord::new(), last: Timestamp::ZERO, is_first: true, has_ended: false }
+        let source = BufReader::new(source);
+        Self { source, text: String::new(), line: 0, last: Timestamp::ZERO, is_first: true, has_ended: false }
     }
 
     fn try_next(&mut self) -> Result<Option<Operation>, WorkloadError> {
-        while self.read_record()? {
+        while self.read_line()? {
             let is_first = std::mem::take(&mut self.is_first);
-            if is_first && self.record.get(0) == Some(HEADER[0]) {
+            if is_first && fields(&self.text).next() == Some(HEADER[0]) {
                 self.check_header()?;
             } else {
                 return self.operation().map(Some);
@@ -77,35 +75,45 @@ impl<R: Read> TraceReader<R> {
         Ok(None)
     }
 
-    fn read_record(&mut self) -> Result<bool, WorkloadError> {
-        self.reader.read_record(&mut self.record).map_err(|error| WorkloadError::TraceFile {
-            attempt: "read",
-            line: error.position().map_or(self.reader.position().line(), csv::Position::line),
-            reason: error.to_string(),
-        })
+    /// Reads the next line that is neither empty nor a comment; false at the end.
+    fn read_line(&mut self) -> Result<bool, WorkloadError> {
+        loop {
+            self.text.clear();
+            self.line += 1;
+            if self.source.read_line(&mut self.text).map_err(|error| self.failed(&error))? == 0 {
+                return Ok(false);
+            }
+            self.text.truncate(self.text.trim_end().len());
+            if !self.text.is_empty() && !self.text.starts_with('#') {
+                return Ok(true);
+            }
+        }
     }
 
     fn check_header(&self) -> Result<(), WorkloadError> {
-        let is_right = self.record.iter().eq(HEADER);
+        let is_right = fields(&self.text).eq(HEADER);
         if is_right { Ok(()) } else { Err(self.wrong(format!("the header must be {}", HEADER.join(",")))) }
     }
 
     fn operation(&mut self) -> Result<Operation, WorkloadError> {
-        let record = &self.record;
-        let [Some(time), Some(op), Some(key), Some(value_bytes), None] = [0, 1, 2, 3, 4].map(|at| record.get(at))
-        else {
-            return Err(self.wrong(format!("has {} fields, write {}", record.len(), HEADER.join(","))));
+        let [time, op, key, value_bytes] = self.four_fields()?;
+        let operation = Operation {
+            at: parse_time(time).ok_or_else(|| self.wrong(EXPECTED_TIME.into()))?,
+            op: op.parse().map_err(|_| self.wrong("op must be get, set or delete".into()))?,
+            key: parse_key(key).ok_or_else(|| self.wrong("key must not be empty".into()))?,
+            value_bytes: value_bytes.parse().map_err(|_| self.wrong(EXPECTED_BYTES.into()))?,
         };
-        let at = parse_time(time).ok_or_else(|| {
-            self.wrong("time_us must be microseconds such as 12 or 12.5, at most six decimals".into())
-        })?;
-        let op: Op = op.parse().map_err(|_| self.wrong("op must be get, set or delete".into()))?;
-        let key = parse_key(key).ok_or_else(|| self.wrong("key must not be empty".into()))?;
-        let value_bytes =
-            value_bytes.parse().map_err(|_| self.wrong("value_bytes must be a whole number below 2^32".into()))?;
-        self.check_order(at)?;
-        self.last = at;
-        Ok(Operation { at, op, key, value_bytes })
+        self.check_order(operation.at)?;
+        self.last = operation.at;
+        Ok(operation)
+    }
+
+    fn four_fields(&self) -> Result<[&str; 4], WorkloadError> {
+        let mut each = fields(&self.text);
+        match [(); 5].map(|()| each.next()) {
+            [Some(time), Some(op), Some(key), Some(value_bytes), None] => Ok([time, op, key, value_bytes]),
+            _ => Err(self.wrong(format!("has {} fields, write {}", fields(&self.text).count(), HEADER.join(",")))),
+        }
     }
 
     fn check_order(&self, at: Timestamp) -> Result<(), WorkloadError> {
@@ -118,12 +126,19 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn wrong(&self, expected: String) -> WorkloadError {
-        WorkloadError::TraceLine {
-            line: self.record.position().map_or(0, csv::Position::line),
-            text: self.record.iter().collect::<Vec<_>>().join(","),
-            expected,
-        }
+        WorkloadError::TraceLine { line: self.line, text: self.text.clone(), expected }
     }
+
+    fn failed(&self, error: &std::io::Error) -> WorkloadError {
+        WorkloadError::TraceFile { attempt: "read", line: self.line, reason: error.to_string() }
+    }
+}
+
+const EXPECTED_TIME: &str = "time_us must be microseconds such as 12 or 12.5, at most six decimals";
+const EXPECTED_BYTES: &str = "value_bytes must be a whole number below 2^32";
+
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(str::trim)
 }
 
 impl<R: Read> Iterator for TraceReader<R> {

@@ -1,0 +1,160 @@
+//! Traces: what is read, what is refused and with which words, and that written traces come back.
+
+use nebula_nic::{Span, Timestamp};
+use nebula_workload::{Key, Op, Operation, Rng, Seed, TraceReader, TraceWriter, WorkloadError};
+
+const HEADER: &str = "time_us,op,key,value_bytes\n";
+
+fn read(trace: &str) -> Result<Vec<Operation>, WorkloadError> {
+    TraceReader::new(trace.as_bytes()).collect()
+}
+
+fn refusal(trace: &str) -> String {
+    read(trace).expect_err("the trace is wrong").to_string()
+}
+
+fn operation(at_ps: u64, op: Op, key: u64, value_bytes: u32) -> Operation {
+    Operation { at: Timestamp::from_ps(at_ps), op, key: Key(key), value_bytes }
+}
+
+#[test]
+fn header_comments_blank_lines_and_spaces_are_optional() {
+    let expected = [operation(0, Op::Get, 1, 0), operation(2_500_000, Op::Set, 2, 512)];
+    let bare = "0,get,1,0\n2.5,set,2,512\n";
+    assert_eq!(read(bare).unwrap(), expected);
+    assert_eq!(read(&format!("{HEADER}{bare}")).unwrap(), expected);
+    assert_eq!(read("# from a cache\r\n\r\n 0 , get , 1 , 0\r\n\r\n2.500000,set,2,512").unwrap(), expected);
+    assert_eq!(read("").unwrap(), []);
+    assert_eq!(read(HEADER).unwrap(), []);
+}
+
+#[test]
+fn times_are_exact_to_the_picosecond() {
+    let at = |time: &str| read(&format!("{time},get,1,0")).unwrap()[0].at.as_ps();
+    assert_eq!(at("0.000001"), 1);
+    assert_eq!(at("1234567.891011"), 1_234_567_891_011);
+    assert_eq!(at("18446744073709.551615"), u64::MAX);
+}
+
+#[test]
+fn keys_are_indices_or_text() {
+    let key = |text: &str| read(&format!("0,get,{text},0")).unwrap()[0].key;
+    assert_eq!(key("42"), Key(42));
+    assert_eq!(key("18446744073709551615"), Key(u64::MAX));
+    assert_eq!(key("user:42"), key("user:42"));
+    assert_ne!(key("user:42"), key("user:43"));
+    assert!(key("user:42").0 >= 1 << 63);
+}
+
+#[test]
+fn each_wrong_line_says_what_would_be_right() {
+    let lines = [
+        ("x,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
+        ("-1,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
+        ("1.,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
+        ("1e3,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
+        ("0.0000001,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
+        ("18446744073709.551616,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
+        ("9,GET,1,0", "op must be get, set or delete"),
+        ("9,put,1,0", "op must be get, set or delete"),
+        ("9,get,,0", "key must not be empty"),
+        ("9,get,1,-1", "value_bytes must be a whole number below 2^32"),
+        ("9,get,1,4294967296", "value_bytes must be a whole number below 2^32"),
+        ("9,get,1,", "value_bytes must be a whole number below 2^32"),
+        ("9,get,1", "has 3 fields, write time_us,op,key,value_bytes"),
+        ("9,get,1,0,0", "has 5 fields, write time_us,op,key,value_bytes"),
+        ("6.25,get,1,0", "time goes back: write 7.5 or later, or sort"),
+    ];
+    for (line, right) in lines {
+        let refused = refusal(&format!("{HEADER}7.5,set,1,8\n{line}\n8,get,1,0\n"));
+        assert_eq!(refused, format!("trace line 3: {line:?}: {right}"));
+    }
+}
+
+#[test]
+fn line_numbers_count_comments_and_blank_lines() {
+    assert!(refusal("# one\n\n0,get,1,0\n\n0,got,1,0\n").starts_with("trace line 5: \"0,got,1,0\": "));
+}
+
+#[test]
+fn a_header_must_be_the_whole_header_and_the_first_line() {
+    let right = "the header must be time_us,op,key,value_bytes";
+    assert_eq!(refusal("time_us,op,key\n"), format!("trace line 1: \"time_us,op,key\": {right}"));
+    assert!(
+        refusal(&format!("0,get,1,0\n{HEADER}")).starts_with("trace line 2: \"time_us,op,key,value_bytes\": time_us")
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let refused = TraceReader::new(&b"0,get,1,0\n0,get,\xff,0\n"[..]).collect::<Result<Vec<_>, _>>().unwrap_err();
+    let text = refused.to_string();
+    assert!(text.starts_with("trace could not be read at line 2: "), "{text}");
+}
+
+#[test]
+fn nothing_is_read_after_the_first_error() {
+    let mut reader = TraceReader::new("x,get,1,0\n0,get,1,0\n".as_bytes());
+    assert!(reader.next().is_some_and(|first| first.is_err()));
+    assert!(reader.next().is_none());
+}
+
+#[test]
+fn standing_time_is_allowed() {
+    assert_eq!(read("5,get,1,0\n5,get,2,0\n5.0,get,3,0\n").unwrap().len(), 3);
+}
+
+/// A refusing sink, for the errors of the writer.
+struct Full;
+
+impl std::io::Write for Full {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::Error::other("disk full"))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sink_that_refuses_is_reported() {
+    let error = TraceWriter::new(Full).err().unwrap().to_string();
+    assert_eq!(error, "trace could not be written at line 1: disk full");
+}
+
+fn random_operation(rng: &mut Rng, last: Timestamp) -> Operation {
+    // Every number of decimals occurs.
+    let bits = rng.below(42);
+    let step = rng.below(1 << bits);
+    let op = Op::ALL[usize::try_from(rng.below(3)).expect("an index")];
+    let value_bytes = u32::try_from(rng.below(1 << 32)).expect("below 2^32");
+    let key = Key(rng.next_u64() >> (bits % 64));
+    Operation { at: last + Span::from_ps(step), op, key, value_bytes }
+}
+
+#[test]
+fn written_traces_come_back_as_they_were() {
+    let mut rng = Seed(1).stream("trace");
+    let mut operations = vec![operation(0, Op::Get, 0, 0)];
+    for index in 0..10_000 {
+        operations.push(random_operation(&mut rng, operations[index].at));
+    }
+    let mut writer = TraceWriter::new(Vec::new()).unwrap();
+    operations.iter().for_each(|operation| writer.write(operation).unwrap());
+    let bytes = writer.finish().unwrap();
+    assert!(read(std::str::from_utf8(&bytes).unwrap()).unwrap() == operations);
+}
+
+#[test]
+fn no_bytes_make_the_reader_panic() {
+    let mut rng = Seed(2).stream("fuzz");
+    let alphabet = b"0123456789.,,,\n\n\"# getsdl_umopkyvabi\xff\r";
+    for _ in 0..20_000 {
+        let len = rng.below(40);
+        let letter = |_| alphabet[usize::try_from(rng.below(alphabet.len() as u64)).unwrap()];
+        let bytes: Vec<u8> = (0..len).map(letter).collect();
+        let times: Vec<_> = TraceReader::new(&bytes[..]).map_while(Result::ok).map(|operation| operation.at).collect();
+        assert!(times.is_sorted(), "{bytes:?}");
+    }
+}
