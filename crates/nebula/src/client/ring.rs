@@ -1,0 +1,298 @@
+//! The client's end of the ring: which positions are in use, where the next RPC goes, whose answer has come.
+
+use super::{ConnectError, SubmitError};
+use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
+use crate::transport::shm::listener::dial;
+use crate::transport::shm::slot::{Geometry, Mark, SlotHeader, Slots};
+use nebula_nic::{Outbound, TransferId};
+use nebula_sys::process::{own_uid, peer_of};
+use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// An RPC in the ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub(crate) position: u32,
+    pub(crate) tid: TransferId,
+    span: u32,
+    is_done: bool,
+}
+
+/// Polls without an answer between two looks at the socket: some tens of microseconds, against the 0.2 µs that the look costs.
+const POLLS_PER_LOOK: u32 = 4096;
+/// Most polls of the oldest slot between two looks at another one.
+const ROVE_EVERY_MAX: u32 = 64;
+
+/// The ring, and the socket that says whether the server lives.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    memory: SharedMemory,
+    geometry: Geometry,
+    socket: OwnedFd,
+    next: u32,
+    /// In the order of positions; slots come free from the front.
+    pending: VecDeque<Pending>,
+    slots_used: u32,
+    /// Looks at the oldest slot since the last answer.
+    polls: u32,
+    /// Times that nothing was found to do.
+    idles: u32,
+    /// Which of the pending is looked at next, out of turn.
+    rover: usize,
+    rove_every: u32,
+    is_gone: bool,
+    call_timeout: Duration,
+}
+
+/// What a server granted.
+pub(crate) struct Connected {
+    pub(crate) ring: Ring,
+    pub(crate) welcome: Welcome,
+    pub(crate) status: ReadOnlyMemory,
+}
+
+/// How long a server may take to answer a hello.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Connects to the server of `name` and maps the ring that it grants.
+pub(crate) fn connect(name: &str, slots: u32) -> Result<Connected, ConnectError> {
+    let system = |cause: std::io::Error| ConnectError::System { name: name.to_owned(), cause };
+    let socket = dial(name).map_err(|cause| match cause.kind() {
+        std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
+            ConnectError::NobodyServes { name: name.to_owned() }
+        }
+        _ => system(cause),
+    })?;
+    let server = peer_of(&socket).map_err(system)?;
+    if server.uid != own_uid() && server.uid != 0 {
+        return Err(ConnectError::ServerUserId { name: name.to_owned(), uid: server.uid });
+    }
+    let unclear = || ConnectError::Handshake { name: name.to_owned() };
+    handshake::send(&socket, &Hello { version: VERSION, slots }.encode(), &[]).map_err(|_| unclear())?;
+    if !wait_readable(&socket, ANSWER_WITHIN) {
+        return Err(unclear());
+    }
+    let (message, fds) = handshake::receive(&socket).map_err(system)?.ok_or_else(unclear)?;
+    let welcome = handshake::decode_answer(&message).ok_or_else(unclear)??;
+    let [memory, status] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| unclear())?;
+    let memory = SharedMemory::open(memory, welcome.geometry.bytes())?;
+    let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
+    Ok(Connected { ring: Ring::new(memory, welcome.geometry, socket), welcome, status })
+}
+
+fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
+    let until = Instant::now() + within;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout =
+            Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(0), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
+            Ok(ready) => return ready > 0,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+impl Ring {
+    fn new(memory: SharedMemory, geometry: Geometry, socket: OwnedFd) -> Self {
+        let pending = VecDeque::with_capacity(geometry.slots as usize);
+        Self {
+            memory,
+            geometry,
+            socket,
+            next: 0,
+            pending,
+            slots_used: 0,
+            polls: 0,
+            idles: 0,
+            rover: 0,
+            rove_every: 1,
+            is_gone: false,
+            call_timeout: Duration::from_secs(5),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    pub(crate) fn set_call_timeout(&mut self, timeout: Duration) {
+        self.call_timeout = timeout;
+    }
+
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.call_timeout
+    }
+
+    #[inline(always)]
+    fn slots(&self) -> Slots<'_> {
+        Slots::new(self.memory.words(), self.geometry)
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_room(&self, span: u32) -> bool {
+        self.slots_used + span <= self.geometry.slots && !self.is_gone
+    }
+
+    /// Why there is no room.
+    #[cold]
+    pub(crate) fn refusal(&mut self) -> SubmitError {
+        if self.looks_gone() { SubmitError::ServerGone } else { SubmitError::Full }
+    }
+
+    /// Puts the packets of an RPC into the next slots; there must be room.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, packets: Outbound, span: u32, request: &[u8]) {
+        let position = self.next;
+        let mtu = self.geometry.mtu_bytes as usize;
+        let slots = self.slots();
+        let tid = packets.tid();
+        for (header, part) in packets.zip(Parts { rest: request, mtu, is_first: true }) {
+            let at = position.wrapping_add(header.pkt_idx);
+            slots.store(at, part);
+            let mark = Mark::Request;
+            let (pkt_idx, rpc_bytes, extra) = (header.pkt_idx, header.rpc_bytes, header.key_hash);
+            slots.publish(at, SlotHeader { mark, pkt_idx, span, rpc_bytes, extra });
+        }
+        self.next = position.wrapping_add(span);
+        self.slots_used += span;
+        self.pending.push_back(Pending { position, tid, span, is_done: false });
+    }
+
+    /// An RPC whose answer has come, with the answer's header.
+    ///
+    /// Answers mostly come in the order of the requests, so the oldest slot is looked at. With several workers they do not: so
+    /// every now and then another slot is looked at too, the more often the more that finds. A look at a slot that is not answered yet
+    /// costs the server a line transfer.
+    #[inline(always)]
+    pub(crate) fn next_answer(&mut self) -> Option<(Pending, SlotHeader)> {
+        let oldest = *self.pending.front()?;
+        if let Some(header) = self.answer(oldest) {
+            self.polls = 0;
+            return Some((oldest, header));
+        }
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls % self.rove_every != 0 { None } else { self.rove() }
+    }
+
+    #[inline(always)]
+    fn answer(&self, pending: Pending) -> Option<SlotHeader> {
+        self.slots().header(pending.position).filter(|header| header.mark != Mark::Request)
+    }
+
+    #[inline(never)]
+    fn rove(&mut self) -> Option<(Pending, SlotHeader)> {
+        let outstanding = self.pending.len();
+        self.rover = if self.rover + 1 < outstanding { self.rover + 1 } else { 0 };
+        let found = self.pending.get(self.rover).copied().filter(|pending| !pending.is_done);
+        let found = found.and_then(|pending| self.answer(pending).map(|header| (pending, header)));
+        let every = if found.is_some() { self.rove_every / 4 } else { self.rove_every * 2 };
+        self.rove_every = every.clamp(1, ROVE_EVERY_MAX);
+        found
+    }
+
+    /// Gives back the slots of an RPC whose answer was taken.
+    #[inline(always)]
+    pub(crate) fn done(&mut self, answered: Pending) {
+        if self.pending.front().is_some_and(|oldest| oldest.position == answered.position) {
+            self.pop_front();
+            while self.pending.front().is_some_and(|oldest| oldest.is_done) {
+                self.pop_front();
+            }
+        } else if let Some(pending) = self.pending.get_mut(self.rover) {
+            pending.is_done = pending.is_done || pending.position == answered.position;
+        }
+    }
+
+    #[inline(always)]
+    fn pop_front(&mut self) {
+        if let Some(oldest) = self.pending.pop_front() {
+            self.slots_used -= oldest.span;
+            self.rover = self.rover.saturating_sub(1);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn load(&self, position: u32, into: &mut [u8]) {
+        self.slots().load(position, into);
+    }
+
+    /// Whether the server is gone; asks the kernel only now and then.
+    #[inline(always)]
+    pub(crate) fn looks_gone(&mut self) -> bool {
+        self.idles = self.idles.wrapping_add(1);
+        if !self.is_gone && self.idles.is_multiple_of(POLLS_PER_LOOK) {
+            self.is_gone = self.has_hung_up();
+        }
+        self.is_gone
+    }
+
+    fn has_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        // A server sends nothing after its welcome: anything to read is the end.
+        matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0)
+    }
+}
+
+/// A request cut into the payloads of its packets; an empty one is one empty payload.
+struct Parts<'a> {
+    rest: &'a [u8],
+    mtu: usize,
+    is_first: bool,
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a [u8];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() && !self.is_first {
+            return None;
+        }
+        self.is_first = false;
+        let (part, rest) = self.rest.split_at(self.rest.len().min(self.mtu));
+        self.rest = rest;
+        Some(part)
+    }
+}
+
+/// Waiting for one answer: polls, then lets others run between polls.
+pub(crate) struct Idle {
+    polls: u32,
+    until: Option<Instant>,
+    timeout: Duration,
+}
+
+impl Idle {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self { polls: 0, until: None, timeout }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.polls = 0;
+    }
+
+    /// Whether the time is over; reads the clock only once it has begun to yield.
+    pub(crate) fn is_over(&mut self) -> bool {
+        if self.polls < 2048 {
+            return false;
+        }
+        let until = *self.until.get_or_insert_with(|| Instant::now() + self.timeout);
+        Instant::now() >= until
+    }
+
+    #[inline]
+    pub(crate) fn pause(&mut self) {
+        self.polls = self.polls.saturating_add(1);
+        if self.polls < 2048 {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}

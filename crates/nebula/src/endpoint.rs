@@ -1,0 +1,111 @@
+//! Where a server is found: `shm://NAME`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The address of a service.
+///
+/// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64 letters, digits, `-`, `_` or `.`.
+///
+/// # Examples
+///
+/// ```
+/// let endpoint: nebula::Endpoint = "shm://kv".parse()?;
+/// assert_eq!(endpoint.to_string(), "shm://kv");
+/// assert!("kv".parse::<nebula::Endpoint>().is_err());
+/// # Ok::<(), nebula::EndpointError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Endpoint {
+    /// Shared memory, found by this name.
+    Shm(String),
+}
+
+/// An endpoint that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// No `scheme://` that is known.
+    #[error("endpoint {0:?}: expected shm://NAME")]
+    Scheme(String),
+    /// The name is empty, too long or holds other characters.
+    #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
+    Name(String),
+}
+
+/// The longest name, in bytes: with the prefix it still fits a Unix socket's 108 bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let name = text.strip_prefix("shm://").ok_or_else(|| EndpointError::Scheme(text.to_owned()))?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
+            return Err(EndpointError::Name(text.to_owned()));
+        }
+        Ok(Self::Shm(name.to_owned()))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shm(name) => write!(f, "shm://{name}"),
+        }
+    }
+}
+
+/// What can be turned into an endpoint: text, or an endpoint itself.
+pub trait IntoEndpoint {
+    /// Reads the endpoint.
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointError`] when the text is none.
+    fn into_endpoint(self) -> Result<Endpoint, EndpointError>;
+}
+
+impl IntoEndpoint for &str {
+    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
+        self.parse()
+    }
+}
+
+impl IntoEndpoint for &String {
+    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
+        self.parse()
+    }
+}
+
+impl IntoEndpoint for Endpoint {
+    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
+        Ok(self)
+    }
+}
+
+impl IntoEndpoint for &Endpoint {
+    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
+        Ok(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_endpoint_is_said_in_one_line() {
+        for bad in ["", "kv", "tcp://kv", "shm://", "shm://a b", "shm://a/b", &format!("shm://{}", "x".repeat(65))] {
+            let said = bad.parse::<Endpoint>().unwrap_err().to_string();
+            assert!(!said.contains('\n') && said.contains("expected") || said.contains("must be"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_64_characters_is_the_longest() {
+        assert!(format!("shm://{}", "x".repeat(64)).parse::<Endpoint>().is_ok());
+    }
+}

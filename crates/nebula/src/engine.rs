@@ -1,0 +1,272 @@
+//! The software NIC: one thread that plays the papers' NIC for a group of workers.
+//!
+//! It owns a [`Backend`], which decides, and carries out what it decides: polls the rings, copies payloads into the receive region,
+//! answers with NACKs, hands dispatched RPCs to workers, takes their slots back. One turn does each once:
+//!
+//! ```text
+//!   letters ─▶ frees ─▶ ingress (stations 2–6) ─▶ dispatch (7) ─▶ time-outs, pace, status
+//! ```
+//!
+//! One clock read a turn is the time of everything in it.
+
+pub(crate) mod ingress;
+pub(crate) mod cpu;
+pub(crate) mod egress;
+mod pace;
+mod peers;
+mod recorder;
+
+use crate::server::{IdlePolicy, ServeError, ServerConfig};
+use crate::status::{Extra, StatusPage};
+use crate::transport::shm::listener::Mailbox;
+use cpu::{Freed, Held, Job, WorkerLink};
+use nebula_nic::{Backend, CoreId, SlotRange, Timestamp};
+use nebula_sys::clock::Clock;
+use nebula_sys::mem::Pages;
+use nebula_sys::region::RecvRegion;
+use pace::Pace;
+use peers::Rings;
+pub(crate) use peers::{ChannelCache, Registry};
+use recorder::Recorder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Turns between two writes of the status page.
+const TURNS_PER_STATUS: u32 = 256;
+/// A turn longer than this, beyond what its work explains, is a pause of the machine.
+const GAP_PS: u64 = 2_000_000;
+
+/// The engine of one server.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) clock: Clock,
+    pub(crate) stop: Arc<AtomicBool>,
+    backend: Backend,
+    region: RecvRegion,
+    /// Payloads being received or waiting, by their first slot.
+    held: Box<[Option<Held>]>,
+    rings: Rings,
+    registry: Arc<Registry>,
+    mailbox: Arc<Mailbox>,
+    links: Vec<WorkerLink>,
+    pace: Pace,
+    status: StatusPage,
+    recorder: Option<Recorder>,
+    idle: IdlePolicy,
+    /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through.
+    fresh: Vec<(u32, u32)>,
+    turns: u32,
+    /// RPCs that the worker on this thread has served since the last turn.
+    served: usize,
+    turn_started: Timestamp,
+    turn_ticks: u64,
+    idle_since: Option<Timestamp>,
+    has_news: bool,
+}
+
+/// What an engine is made of, beside its configuration.
+pub(crate) struct Parts {
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) status: StatusPage,
+    pub(crate) links: Vec<WorkerLink>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl Engine {
+    pub(crate) fn try_new(config: &ServerConfig, parts: Parts) -> Result<Self, ServeError> {
+        let backend = config.backend()?;
+        let slots = backend.config().slots;
+        let region = RecvRegion::new(slots, Pages::Huge2M)?;
+        let recorder =
+            config.decision_log.as_deref().map(|path| Recorder::create(path, backend.config())).transpose()?;
+        let clock = Clock::new();
+        Ok(Self {
+            clock,
+            stop: parts.stop,
+            held: (0..slots).map(|_| None).collect(),
+            backend,
+            region,
+            rings: Rings::new(config.clients_max),
+            registry: parts.registry,
+            mailbox: parts.mailbox,
+            links: parts.links,
+            pace: Pace::new(config),
+            status: parts.status,
+            recorder,
+            idle: config.idle,
+            fresh: Vec::with_capacity(ingress::FRESH_MAX),
+            turns: 0,
+            served: 0,
+            turn_started: Timestamp::from_ps(clock.now_ps()),
+            turn_ticks: clock.ticks(),
+            idle_since: None,
+            has_news: true,
+        })
+    }
+
+    /// Begins a turn: reads the clock and the letters.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self) -> Timestamp {
+        let ticks = self.clock.ticks();
+        let now = Timestamp::from_ps(self.clock.ps(ticks));
+        self.note_gap(now, ticks);
+        (self.turn_started, self.turn_ticks) = (now, ticks);
+        if let Some(letters) = self.mailbox.collect() {
+            self.read_letters(now, letters);
+        }
+        now
+    }
+
+    /// Ends a turn that took `packets` in and `served` RPCs out; whether it did anything decides about resting.
+    #[inline]
+    pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
+        let work = packets + served;
+        self.turns = self.turns.wrapping_add(1);
+        if let Some(due) = self.backend.poll_timeout()
+            && due <= now
+        {
+            self.expire(now);
+        }
+        if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.queue_depth()) {
+            self.set_queue_bound(now, bound);
+        }
+        if work > 0 {
+            self.has_news = true;
+            self.idle_since = None;
+        } else if self.idle_since.is_none() {
+            self.idle_since = Some(now);
+        }
+        if self.turns.is_multiple_of(TURNS_PER_STATUS) && self.has_news {
+            self.publish_status(work > 0);
+        }
+    }
+
+    fn publish_status(&mut self, has_news: bool) {
+        self.has_news = has_news;
+        let extra = Extra {
+            queue_bound: self.pace.queue_bound(),
+            service: self.pace.service(),
+            workers: u32::from(self.backend.config().cores),
+            clients: self.rings.clients(),
+            violations: self.rings.violations(),
+        };
+        self.status.publish(&self.backend, extra);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
+    }
+
+    /// Lists the time since the last turn as a gap, if the work of that turn does not explain it.
+    #[inline(always)]
+    fn note_gap(&mut self, now: Timestamp, ticks: u64) {
+        let elapsed = now - self.turn_started;
+        if elapsed.as_ps() > GAP_PS && elapsed > self.pace.explained() {
+            self.status.add_gap(self.turn_ticks, ticks);
+        }
+    }
+
+    /// The time of this turn.
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Timestamp {
+        self.turn_started
+    }
+
+    /// Counts an RPC that the worker on this thread has served.
+    #[inline(always)]
+    pub(crate) fn count_served(&mut self) {
+        self.served += 1;
+    }
+
+    /// For an inline worker: ends the turn that its own serving was part of.
+    #[inline(always)]
+    pub(crate) fn end_ingress(&mut self, now: Timestamp, packets: usize) {
+        let served = std::mem::take(&mut self.served);
+        self.end_turn(now, packets, served);
+    }
+
+    /// Rests after an idle turn, as far as the policy allows.
+    #[inline]
+    pub(crate) fn rest(&mut self, now: Timestamp) {
+        if self.idle == IdlePolicy::Spin || self.backend.slots_used() > 0 {
+            return std::hint::spin_loop();
+        }
+        if let Some(since) = self.idle_since {
+            rest_after(now - since);
+            self.pace.has_rested();
+            // Time at rest is no gap.
+            self.turn_ticks = self.clock.ticks();
+            self.turn_started = Timestamp::from_ps(self.clock.ps(self.turn_ticks));
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn set_queue_bound(&mut self, now: Timestamp, bound: u32) {
+        self.backend.set_queue_bound(now, bound);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.queue_bound(now, bound);
+        }
+    }
+
+    /// Abandons RPCs that did not become whole in time.
+    #[cold]
+    fn expire(&mut self, now: Timestamp) {
+        self.backend.handle_timeout(now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.timeout(now);
+        }
+        self.drop_abandoned();
+    }
+
+    /// Takes back the slots of abandoned RPCs.
+    fn drop_abandoned(&mut self) {
+        while let Some(abandoned) = self.backend.poll_abandoned() {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.abandoned(abandoned);
+            }
+            if let Some(held) = self.held[abandoned.slots.start.0 as usize].take() {
+                self.region.release(held.lease);
+            }
+            self.rings.abandon(abandoned.rpc);
+        }
+    }
+
+    /// The next RPC that a core has credit for, with its payload.
+    #[inline(always)]
+    pub(crate) fn next_dispatch(&mut self, now: Timestamp) -> Option<Job> {
+        let dispatch = self.backend.poll_dispatch(now)?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.dispatch(dispatch);
+        }
+        let held = self.held[dispatch.arrival.slots.start.0 as usize].take();
+        let held = held.expect("a dispatched RPC was written into its slots when it arrived");
+        Some(Job { dispatch, held })
+    }
+
+    /// Takes back what a worker has done with.
+    #[inline(always)]
+    pub(crate) fn free(&mut self, now: Timestamp, core: CoreId, freed: Freed) {
+        let slots = SlotRange::new(freed.lease.start(), freed.lease.slots());
+        self.region.release(freed.lease);
+        let outcome = self.backend.handle_free(now, core, slots);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.free(now, core, slots, outcome);
+        }
+        self.rings.ended(freed.snid, &self.registry, &self.mailbox);
+    }
+}
+
+/// Rests as long as fits a silence of `silence`.
+pub(crate) fn rest_after(silence: nebula_nic::Span) {
+    use nebula_nic::Span;
+    if silence < Span::from_us(20) {
+        std::hint::spin_loop();
+    } else if silence < Span::from_ms(5) {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+}

@@ -1,0 +1,89 @@
+//! Stations 7 to 10, in real time: dispatched RPCs go to workers over rings, and their slots come back.
+//!
+//! With workers on threads of their own, a completion queue is a ring from the engine to the worker, and the way back is a ring of
+//! freed slots. With `inline` there is no ring: the worker asks the engine itself.
+//!
+//! Next: [`egress`](super::egress).
+
+use super::Engine;
+use nebula_nic::{CoreId, Dispatch, NodeId, Timestamp};
+use nebula_sys::region::SlotLease;
+use nebula_sys::spsc::{Consumer, Producer};
+
+/// The payload of an RPC in the receive region, and the room for its reply.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) lease: SlotLease,
+    /// Slots of the client's ring that the RPC spans.
+    pub(crate) span: u32,
+}
+
+/// An RPC on its way to a worker.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) dispatch: Dispatch,
+    pub(crate) held: Held,
+}
+
+/// What a worker gives back.
+#[derive(Debug)]
+pub(crate) struct Freed {
+    pub(crate) snid: NodeId,
+    pub(crate) lease: SlotLease,
+}
+
+/// The engine's ends of the rings to one worker.
+#[derive(Debug)]
+pub(crate) struct WorkerLink {
+    pub(crate) jobs: Producer<Job>,
+    pub(crate) freed: Consumer<Freed>,
+}
+
+impl Engine {
+    /// One turn of an engine whose workers have threads of their own. Returns whether it did anything.
+    pub(crate) fn turn(&mut self) -> bool {
+        let now = self.begin_turn();
+        let freed = self.collect_freed(now);
+        let packets = self.poll_rings(now, |_| ());
+        self.hand_out(now);
+        self.end_turn(now, packets, freed);
+        let is_idle = freed + packets == 0;
+        if is_idle {
+            self.rest(now);
+        }
+        !is_idle
+    }
+
+    /// Runs turns until stopped.
+    pub(crate) fn run(mut self) {
+        while !self.is_stopped() {
+            self.turn();
+        }
+        self.wind_up();
+    }
+
+    /// Writes the last status; the connections are cut by whoever stopped the server.
+    pub(crate) fn wind_up(&mut self) {
+        self.publish_status(false);
+    }
+
+    fn collect_freed(&mut self, now: Timestamp) -> usize {
+        let mut count = 0;
+        for core in 0..self.links.len() {
+            while let Some(freed) = self.links[core].freed.try_pop() {
+                self.free(now, CoreId(u16::try_from(core).unwrap_or(u16::MAX)), freed);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[inline]
+    fn hand_out(&mut self, now: Timestamp) {
+        while let Some(job) = self.next_dispatch(now) {
+            let core = job.dispatch.core.index();
+            let pushed = self.links[core].jobs.try_push(job);
+            assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");
+        }
+    }
+}

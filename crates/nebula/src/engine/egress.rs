@@ -1,0 +1,195 @@
+//! Station 11, the server's side: the reply, written where its request lay.
+//!
+//! The words go straight into the client's ring, over the request's own slots. Nobody looks at them before the header of the first
+//! slot is published, last; so a reply can be written in any order, and again.
+
+use crate::transport::shm::slot::{Mark, SlotHeader, Slots};
+use nebula_sys::sync::AtomicU64;
+
+/// Why an RPC that was served has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The reply is larger than the room that the client provisioned for it.
+    #[error("the reply is larger than the room that the client provisioned: submit with a larger reply_bytes_max")]
+    ReplyTooLarge,
+    /// The handler panicked.
+    #[error("the handler panicked")]
+    HandlerPanicked,
+    /// The handler dropped the RPC without an answer.
+    #[error("the handler dropped the RPC without an answer")]
+    Unanswered,
+}
+
+impl Fault {
+    pub(crate) const fn code(self) -> u32 {
+        match self {
+            Fault::ReplyTooLarge => 1,
+            Fault::HandlerPanicked => 2,
+            Fault::Unanswered => 3,
+        }
+    }
+
+    pub(crate) const fn from_code(code: u32) -> Self {
+        match code {
+            1 => Fault::ReplyTooLarge,
+            2 => Fault::HandlerPanicked,
+            _ => Fault::Unanswered,
+        }
+    }
+}
+
+/// The reply to one RPC, as the handler writes it.
+///
+/// Room for it was provisioned by the client; what does not fit turns the reply into [`Fault::ReplyTooLarge`].
+#[derive(Debug)]
+pub struct Reply<'a> {
+    slots: Slots<'a>,
+    position: u32,
+    capacity: u32,
+    bytes: usize,
+    is_too_large: bool,
+}
+
+impl<'a> Reply<'a> {
+    /// The reply to the RPC at `position`, which spans `span` slots.
+    #[inline(always)]
+    pub(crate) fn new(slots: Slots<'a>, position: u32, span: u32) -> Self {
+        Self { slots, position, capacity: span * slots.geometry().mtu_bytes, bytes: 0, is_too_large: false }
+    }
+
+    /// Appends `bytes`.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.write_at(self.bytes, bytes);
+    }
+
+    /// Writes `bytes` at `offset`, extending the reply to their end where it is shorter; a gap holds unspecified bytes of the
+    /// client's own request.
+    #[inline]
+    pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
+        if let Some(end) = self.reserve(offset, bytes.len()) {
+            self.slots.store_at(self.position, offset, bytes);
+            self.bytes = self.bytes.max(end);
+        }
+    }
+
+    /// As [`write_at`](Self::write_at), from words that other cores may be changing: a store's log, copied once, straight to the client.
+    #[inline]
+    pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
+        if let Some(end) = self.reserve(offset, bytes) {
+            self.slots.copy_at(self.position, offset, words, bytes);
+            self.bytes = self.bytes.max(end);
+        }
+    }
+
+    #[inline]
+    fn reserve(&mut self, offset: usize, bytes: usize) -> Option<usize> {
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.capacity as usize);
+        self.is_too_large |= end.is_none();
+        end
+    }
+
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        self.bytes = 0;
+        self.is_too_large = false;
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing is written so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Bytes that fit.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Makes the reply visible to the client.
+    #[inline]
+    pub(crate) fn publish(self) {
+        if self.is_too_large {
+            return self.fail(Fault::ReplyTooLarge);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
+        let rpc_bytes = self.bytes as u32;
+        let packets = self.slots.geometry().packets(rpc_bytes);
+        let header = |pkt_idx| SlotHeader { mark: Mark::Reply, pkt_idx, span: packets, rpc_bytes, extra: 0 };
+        // The first slot is published last: it is the one that the client looks at.
+        for pkt_idx in (0..packets).rev() {
+            self.slots.publish(self.position.wrapping_add(pkt_idx), header(pkt_idx));
+        }
+    }
+
+    /// Tells the client that there is no reply, and why.
+    pub(crate) fn fail(self, fault: Fault) {
+        let header = SlotHeader { mark: Mark::Fault, pkt_idx: 0, span: 1, rpc_bytes: 0, extra: fault.code() };
+        self.slots.publish(self.position, header);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::shm::slot::Geometry;
+    use nebula_sys::sync::Ordering;
+
+    const GEOMETRY: Geometry = Geometry { slots: 4, mtu_bytes: 64 };
+
+    fn ring() -> Vec<AtomicU64> {
+        (0..GEOMETRY.bytes() / 8).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    #[test]
+    fn nothing_is_seen_before_the_reply_is_published() {
+        let words = ring();
+        let slots = Slots::new(&words, GEOMETRY);
+        let mut reply = Reply::new(slots, 3, 2);
+        reply.write(&[7; 100]);
+        assert_eq!(slots.header(3), None);
+        reply.publish();
+        let header = slots.header(3).unwrap();
+        assert_eq!((header.mark, header.rpc_bytes), (Mark::Reply, 100));
+        let mut read = [0; 100];
+        slots.load(3, &mut read[..64]);
+        slots.load(4, &mut read[64..]);
+        assert_eq!(read, [7; 100]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_a_fault_and_writes_nothing() {
+        let words = ring();
+        let slots = Slots::new(&words, GEOMETRY);
+        let mut reply = Reply::new(slots, 0, 1);
+        reply.write(&[1; 65]);
+        reply.publish();
+        let header = slots.header(0).unwrap();
+        assert_eq!((header.mark, Fault::from_code(header.extra)), (Mark::Fault, Fault::ReplyTooLarge));
+        assert!(words[2..10].iter().all(|word| word.load(Ordering::Relaxed) == 0));
+    }
+
+    #[test]
+    fn a_cleared_reply_begins_anew() {
+        let words = ring();
+        let slots = Slots::new(&words, GEOMETRY);
+        let mut reply = Reply::new(slots, 0, 1);
+        reply.write(&[1; 65]);
+        reply.clear();
+        reply.write_at(8, b"value");
+        reply.write_at(0, b"header__");
+        assert_eq!((reply.len(), reply.is_empty(), reply.capacity()), (13, false, 64));
+        reply.publish();
+        let mut read = [0; 13];
+        slots.load(0, &mut read);
+        assert_eq!(&read, b"header__value");
+    }
+}

@@ -1,0 +1,109 @@
+//! Serving: from an endpoint and a handler to threads that run.
+
+mod config;
+mod running;
+
+pub use config::{IdlePolicy, Queueing, ServerConfig};
+pub use running::{RunningServer, ServeError};
+
+use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
+use crate::service::Service;
+use crate::worker::Worker;
+use nebula_nic::{Policy, Span, Steering};
+
+/// A server about to be started.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Client, Reply, Server};
+///
+/// let name = format!("shm://doc-server-{}", std::process::id());
+/// let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+/// let mut client = Client::connect(&name)?;
+/// assert_eq!(client.call(b"hello")?, b"hello");
+/// server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Server {
+    endpoint: Result<Endpoint, EndpointError>,
+    config: ServerConfig,
+}
+
+impl Server {
+    /// Begins a server for `endpoint`; whether it is one is said when it is started.
+    #[must_use]
+    pub fn bind(endpoint: impl IntoEndpoint) -> Self {
+        Self { endpoint: endpoint.into_endpoint(), config: ServerConfig::default() }
+    }
+
+    /// Replaces the whole configuration.
+    #[must_use]
+    pub fn config(mut self, config: ServerConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets how RPCs are given to workers; JBSQ(2) unless set.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.config.policy = policy;
+        self
+    }
+
+    /// Sets the bound that 99 % of RPCs are to keep; 100 µs unless set. The receive buffer and the queue are sized from it.
+    #[must_use]
+    pub fn slo(mut self, slo: Span) -> Self {
+        self.config.slo = slo;
+        self
+    }
+
+    /// Sets the number of workers; 1 unless set.
+    #[must_use]
+    pub fn workers(mut self, workers: u16) -> Self {
+        self.config.workers = workers;
+        self
+    }
+
+    /// Runs engine and worker on one thread: for small machines and services of one core. Takes one worker only.
+    #[must_use]
+    pub fn inline(mut self, inline: bool) -> Self {
+        self.config.inline = inline;
+        self
+    }
+
+    /// Switches payload steering and [`Service::prefetch`], to measure what they are worth; on unless set.
+    #[must_use]
+    pub fn steering(mut self, steering: Steering) -> Self {
+        self.config.steering = steering;
+        self
+    }
+
+    /// Sets the longest request; 64 KiB unless set. Longer ones are NACKed.
+    #[must_use]
+    pub fn rpc_bytes_max(mut self, bytes: u32) -> Self {
+        self.config.rpc_bytes_max = bytes;
+        self
+    }
+
+    /// Starts threads that serve `service` and returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError`] in one line, when the endpoint or the configuration is none, the name is being served, or memory or threads cannot
+    /// be had.
+    pub fn serve<S: Service + Send + Sync + 'static>(self, service: S) -> Result<RunningServer, ServeError> {
+        running::serve(self.endpoint?, self.config, service)
+    }
+
+    /// Opens the endpoint and gives the workers to the caller, who drives them: the papers' interface,
+    /// [`Worker::wait_for_rpc`]. With [`inline`](Self::inline) there is one, and it is the engine too.
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve).
+    pub fn open(self) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+        running::open(self.endpoint?, self.config)
+    }
+}

@@ -1,0 +1,154 @@
+//! What a server can be told, with its defaults and its sizes.
+
+use nebula_nic::{Backend, BackendConfig, Mtu, Policy, Span, Steering, queue_bound_for_slo};
+
+use super::ServeError;
+use crate::transport::shm::handshake::MTU_BYTES_MAX;
+use crate::transport::shm::slot::SPAN_MAX;
+
+/// What becomes of RPCs that find the queue long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// Receive buffer and queue are sized from the SLO; what would miss it is NACKed at once.
+    SloBounded,
+    /// The receive buffer has this many bytes and nothing is NACKed before it is full: what connection-sized buffers do.
+    /// For comparisons.
+    Unbounded {
+        /// Bytes of the receive buffer.
+        recv_buffer_bytes: u64,
+    },
+}
+
+/// What a thread of the server does when there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdlePolicy {
+    /// Polls without end: lowest latency, a whole core.
+    Spin,
+    /// Polls for a while, then lets others run between polls, then sleeps between polls: an idle server costs next to nothing, and
+    /// the first RPC after a silence of more than 5 ms waits up to 0.1 ms longer.
+    Adaptive,
+}
+
+/// Everything that a server can be told.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// How RPCs are given to workers.
+    pub policy: Policy,
+    /// The bound that 99 % of RPCs are to keep.
+    pub slo: Span,
+    /// Worker threads.
+    pub workers: u16,
+    /// Engine and worker on one thread.
+    pub inline: bool,
+    /// Payload steering and prefetching.
+    pub steering: Steering,
+    /// Longest request, in bytes.
+    pub rpc_bytes_max: u32,
+    /// Payload of one slot of a client's ring, in bytes, a multiple of 64. 576 holds a 512 B value with its key in one packet.
+    pub mtu_bytes: u32,
+    /// What an RPC is thought to take until it has been measured; sizes the receive buffer.
+    pub service_mean: Span,
+    /// What the mean request is thought to have, in bytes; sizes the receive buffer.
+    pub rpc_bytes_mean: u32,
+    /// What becomes of RPCs that find the queue long.
+    pub queueing: Queueing,
+    /// Most clients at once.
+    pub clients_max: u16,
+    /// What idle threads do.
+    pub idle: IdlePolicy,
+    /// Cores to pin threads to: the engine to the first, workers to those after; nothing is pinned when empty.
+    pub pin: Vec<usize>,
+    /// User ids beside the server's own that may connect.
+    pub allowed_uids: Vec<u32>,
+    /// Where to write every decision of the NIC, for replay; costs far more than the decisions.
+    pub decision_log: Option<std::path::PathBuf>,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            slo: Span::from_us(100),
+            workers: 1,
+            inline: false,
+            steering: Steering::On,
+            rpc_bytes_max: 64 * 1024,
+            mtu_bytes: 576,
+            service_mean: Span::from_ns(500),
+            rpc_bytes_mean: 576,
+            queueing: Queueing::SloBounded,
+            clients_max: 4096,
+            idle: IdlePolicy::Adaptive,
+            pin: Vec::new(),
+            allowed_uids: Vec::new(),
+            decision_log: None,
+        }
+    }
+}
+
+/// The part of the SLO that an RPC may spend waiting and in service; the rest is for the way there and back and for the machine's own
+/// pauses.
+const SLO_SHARE_PERCENT: u64 = 80;
+
+impl ServerConfig {
+    /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.
+    pub(crate) fn queue_bound(&self, service: Span) -> u32 {
+        match self.queueing {
+            Queueing::Unbounded { .. } => u32::MAX,
+            Queueing::SloBounded => {
+                let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
+                // At least two a core: with fewer, steering has nothing to fetch ahead.
+                queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0).max(2 * u32::from(self.workers))
+            }
+        }
+    }
+
+    /// Slots of the receive buffer.
+    fn slots(&self) -> Result<u32, ServeError> {
+        let slots = match self.queueing {
+            Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / 64,
+            Queueing::SloBounded => {
+                let rpcs = u64::from(self.queue_bound(self.service_mean)) + 2 * u64::from(self.workers);
+                rpcs * u64::from(slots_of(self.rpc_bytes_mean))
+            }
+        };
+        // Room for the longest RPC twice, or one of them could lock out every other.
+        let slots = slots.max(2 * u64::from(slots_of(self.rpc_bytes_max)));
+        u32::try_from(slots)
+            .ok()
+            .filter(|&slots| slots <= nebula_nic::SLOTS_MAX)
+            .ok_or(ServeError::BufferTooLarge { slots })
+    }
+
+    /// The back end of this server.
+    pub(crate) fn backend(&self) -> Result<Backend, ServeError> {
+        Ok(Backend::try_new(self.backend_config()?)?)
+    }
+
+    /// What the back end is built with.
+    pub(crate) fn backend_config(&self) -> Result<BackendConfig, ServeError> {
+        if self.inline && self.workers != 1 {
+            return Err(ServeError::InlineWorkers { workers: self.workers });
+        }
+        if self.mtu_bytes > MTU_BYTES_MAX {
+            return Err(ServeError::Mtu { got: self.mtu_bytes });
+        }
+        if self.rpc_bytes_max > self.mtu_bytes.saturating_mul(SPAN_MAX) {
+            return Err(ServeError::RpcTooLarge { got: self.rpc_bytes_max, max: self.mtu_bytes * SPAN_MAX });
+        }
+        let mtu = Mtu::try_new(self.mtu_bytes).map_err(|_| ServeError::Mtu { got: self.mtu_bytes })?;
+        let bound = self.queue_bound(self.service_mean);
+        Ok(BackendConfig::new(self.workers, self.policy)
+            .slots(self.slots()?)
+            .mtu(mtu)
+            .rpc_bytes_max(self.rpc_bytes_max)
+            .queue_bound(bound)
+            .reassembler_entries(bound.clamp(64, 65_536)))
+    }
+}
+
+/// Slots of a payload of `bytes` bytes; an empty RPC takes one too.
+fn slots_of(bytes: u32) -> u32 {
+    bytes.div_ceil(nebula_nic::SLOT_BYTES).max(1)
+}

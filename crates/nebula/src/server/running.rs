@@ -1,0 +1,241 @@
+//! A server that runs: its threads, and how it ends.
+
+use super::ServerConfig;
+use crate::endpoint::{Endpoint, EndpointError};
+use crate::engine::cpu::WorkerLink;
+use crate::engine::{ChannelCache, Engine, Parts, Registry};
+use crate::service::Service;
+use crate::status::{STATUS_BYTES, StatusPage, StatusReader};
+use crate::transport::shm::listener::{Listener, Terms, ring};
+use crate::worker::Worker;
+use nebula_nic::{CentralDispatch, ConfigError, CoreId, Frontend};
+use nebula_sys::affinity::pin_to;
+use nebula_sys::mem::MemError;
+use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
+use nebula_sys::spsc;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// A server that could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The endpoint is none.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The name is taken.
+    #[error("{endpoint} is being served already: stop that server or choose another name")]
+    Taken {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
+    /// A system call failed.
+    #[error("cannot serve: {0}")]
+    System(#[from] std::io::Error),
+    /// Memory could not be had.
+    #[error(transparent)]
+    Memory(#[from] MemError),
+    /// Shared memory could not be had.
+    #[error(transparent)]
+    Shared(#[from] SharedError),
+    /// The NIC cannot be built so.
+    #[error(transparent)]
+    Nic(#[from] ConfigError),
+    /// Inline mode has one worker.
+    #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
+    InlineWorkers {
+        /// Workers asked for.
+        workers: u16,
+    },
+    /// The payload of a slot.
+    #[error("a slot of {got} bytes is not possible: give a multiple of 64 from 64 to 1048576")]
+    Mtu {
+        /// Bytes asked for.
+        got: u32,
+    },
+    /// Longer than a ring can carry.
+    #[error("requests of {got} bytes are too long for these slots: up to {max}, or make the slots larger")]
+    RpcTooLarge {
+        /// Bytes asked for.
+        got: u32,
+        /// The longest.
+        max: u32,
+    },
+    /// A receive buffer beyond all bounds.
+    #[error("a receive buffer of {slots} slots is too large: lower the SLO, the RPC size, or the buffer asked for")]
+    BufferTooLarge {
+        /// Slots that it would have.
+        slots: u64,
+    },
+    /// A core to pin to that is not there.
+    #[error("cannot pin a thread to core {core}: {cause}")]
+    Pin {
+        /// The core asked for.
+        core: usize,
+        /// The kernel's reason.
+        cause: std::io::Error,
+    },
+}
+
+/// A server that runs on threads of its own. Dropping it stops it.
+#[derive(Debug)]
+pub struct RunningServer {
+    endpoint: Endpoint,
+    stop: Arc<AtomicBool>,
+    bell: Arc<OwnedFd>,
+    registry: Arc<Registry>,
+    status: StatusReader,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl RunningServer {
+    /// Where it serves.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its counters.
+    #[must_use]
+    pub fn status(&self) -> &StatusReader {
+        &self.status
+    }
+
+    /// Stops it and waits until its threads have ended. RPCs in flight end with an error at their clients.
+    pub fn stop(mut self) {
+        self.shut_down();
+    }
+
+    /// Waits until it is stopped by [`stopper`](Self::stopper).
+    pub fn join(mut self) {
+        while !self.stop.load(Ordering::Acquire) {
+            std::thread::park_timeout(std::time::Duration::from_millis(50));
+        }
+        self.shut_down();
+    }
+
+    /// What stops it from another thread, such as a signal handler's: set it to `true`.
+    #[must_use]
+    pub fn stopper(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
+    fn shut_down(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        ring(&self.bell);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so on its own.
+            let _ = thread.join();
+        }
+        self.registry.disconnect_all();
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
+/// Starts a server with threads that run `service`.
+pub(super) fn serve<S: Service + Send + Sync + 'static>(
+    endpoint: Endpoint,
+    config: ServerConfig,
+    service: S,
+) -> Result<RunningServer, ServeError> {
+    let pins = config.pin.clone();
+    let is_inline = config.inline;
+    let (mut running, workers) = open(endpoint, config)?;
+    let service = Arc::new(service);
+    for (index, worker) in workers.into_iter().enumerate() {
+        let service = service.clone();
+        // With an engine on a thread of its own, the first core is that one's.
+        let pin = pins.get(index + usize::from(!is_inline)).copied();
+        let thread = spawn(&format!("nebula-worker-{index}"), pin, move || worker.run(&*service))?;
+        running.threads.push(thread);
+    }
+    Ok(running)
+}
+
+/// Opens an endpoint: door and engine run, the workers are the caller's.
+pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let backend_config = config.backend_config()?;
+    let status = Arc::new(SharedMemory::create_published("nebula-status", STATUS_BYTES)?);
+    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), STATUS_BYTES)?);
+    let listener = open_door(&endpoint, &config, status.clone())?;
+    let (stop, registry) = (Arc::new(AtomicBool::new(false)), Arc::new(Registry::default()));
+    let bound = backend_config.policy.dispatcher(config.workers, 0).bound();
+    let (links, ends): (Vec<_>, Vec<_>) = (0..config.workers).map(|_| link(bound)).unzip();
+    let frontends = (0..config.workers).map(|core| Frontend::new(CoreId(core), bound));
+    let mailbox = listener.mailbox();
+    let status = StatusPage::new(status);
+    let parts = Parts { mailbox, registry: registry.clone(), status, links, stop: stop.clone() };
+    let bell = listener.bell();
+    let engine = Engine::try_new(&config, parts)?;
+
+    let mut running =
+        RunningServer { endpoint, stop: stop.clone(), bell, registry, status: reader, threads: Vec::new() };
+    let door_stop = stop.clone();
+    running.threads.push(spawn("nebula-door", None, move || listener.run(&door_stop))?);
+    let cache = || ChannelCache::new(running.registry.clone());
+    let mut workers: Vec<Worker> = if config.inline {
+        frontends
+            .take(1)
+            .zip(std::iter::once(engine))
+            .map(|(front, engine)| Worker::inline(front, cache(), engine))
+            .collect()
+    } else {
+        let workers = frontends.zip(ends);
+        let workers = workers.map(|(front, end)| Worker::threaded(front, cache(), end.jobs, end.freed, stop.clone()));
+        let workers = workers.collect();
+        running.threads.push(spawn("nebula-engine", config.pin.first().copied(), move || engine.run())?);
+        workers
+    };
+    workers.iter_mut().for_each(|worker| worker.set_steering(config.steering));
+    Ok((running, workers))
+}
+
+fn open_door(endpoint: &Endpoint, config: &ServerConfig, status: Arc<SharedMemory>) -> Result<Listener, ServeError> {
+    let Endpoint::Shm(name) = endpoint;
+    let terms = Terms {
+        mtu_bytes: config.mtu_bytes,
+        rpc_bytes_max: config.rpc_bytes_max,
+        slo_ps: config.slo.as_ps(),
+        clients_max: config.clients_max,
+        allowed_uids: config.allowed_uids.clone(),
+    };
+    Listener::open(name, terms, status).map_err(|cause| match cause.kind() {
+        std::io::ErrorKind::AddrInUse => ServeError::Taken { endpoint: endpoint.clone() },
+        _ => ServeError::System(cause),
+    })
+}
+
+/// The worker's ends of its rings.
+struct WorkerEnd {
+    jobs: spsc::Consumer<crate::engine::cpu::Job>,
+    freed: spsc::Producer<crate::engine::cpu::Freed>,
+}
+
+fn link(bound: u32) -> (WorkerLink, WorkerEnd) {
+    let (jobs, worker_jobs) = spsc::ring(bound as usize);
+    let (worker_freed, freed) = spsc::ring(bound as usize);
+    (WorkerLink { jobs, freed }, WorkerEnd { jobs: worker_jobs, freed: worker_freed })
+}
+
+/// Starts a named thread, pinned where asked; waits for the pin's verdict.
+fn spawn(name: &str, pin: Option<usize>, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ServeError> {
+    let (tell, told) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let pinned = pin.map_or(Ok(()), |core| pin_to(core).map_err(|cause| ServeError::Pin { core, cause }));
+        let is_pinned = pinned.is_ok();
+        if tell.send(pinned).is_ok() && is_pinned {
+            run();
+        }
+    })?;
+    match told.recv() {
+        Ok(Err(error)) => Err(error),
+        _ => Ok(thread),
+    }
+}

@@ -1,0 +1,240 @@
+//! What a server shows of itself: a page of counters that its clients may read and only it can write.
+//!
+//! The engine writes the page every so many turns, and when it falls idle; nobody asks it anything, so looking costs the server
+//! nothing. The page also lists the *gaps* that the engine saw in its own time, in ticks of the machine's clock, so that a client
+//! can tell the machine's pauses from the server's.
+
+use nebula_nic::{Backend, NackReason, Span};
+use nebula_sys::clock::Clock;
+use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
+use nebula_sys::sync::Ordering;
+
+/// Gaps that the page remembers.
+const GAPS: usize = 4096;
+/// Words before the gaps.
+const COUNTER_WORDS: usize = 32;
+/// Bytes of the page.
+pub(crate) const STATUS_BYTES: usize = (COUNTER_WORDS + 2 * GAPS) * 8;
+
+/// Where each counter stands.
+#[derive(Clone, Copy)]
+enum Field {
+    Packets,
+    Completed,
+    Dispatched,
+    Freed,
+    Abandoned,
+    NackedBufferFull,
+    NackedReassemblerFull,
+    NackedQueueBound,
+    NackedTooLarge,
+    Dropped,
+    Slots,
+    SlotsUsed,
+    SlotsUsedMax,
+    QueueDepth,
+    QueueDepthMax,
+    QueueBound,
+    ServicePs,
+    Workers,
+    Clients,
+    Violations,
+    Gaps,
+}
+
+/// The server's end of the page.
+#[derive(Debug)]
+pub(crate) struct StatusPage {
+    memory: std::sync::Arc<SharedMemory>,
+    gaps: u64,
+}
+
+/// What the engine knows beside its back end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extra {
+    pub(crate) queue_bound: u32,
+    pub(crate) service: Span,
+    pub(crate) workers: u32,
+    pub(crate) clients: u32,
+    pub(crate) violations: u64,
+}
+
+impl StatusPage {
+    pub(crate) fn new(memory: std::sync::Arc<SharedMemory>) -> Self {
+        Self { memory, gaps: 0 }
+    }
+
+    fn put(&self, field: Field, value: u64) {
+        self.memory.words()[field as usize].store(value, Ordering::Relaxed);
+    }
+
+    /// Writes the counters.
+    pub(crate) fn publish(&self, backend: &Backend, extra: Extra) {
+        let counters = backend.counters();
+        let put = |field, value: u64| self.put(field, value);
+        put(Field::Packets, counters.packets);
+        put(Field::Completed, counters.completed);
+        put(Field::Dispatched, counters.dispatched);
+        put(Field::Freed, counters.freed);
+        put(Field::Abandoned, counters.abandoned);
+        put(Field::NackedBufferFull, counters.nacked(NackReason::BufferFull));
+        put(Field::NackedReassemblerFull, counters.nacked(NackReason::ReassemblerFull));
+        put(Field::NackedQueueBound, counters.nacked(NackReason::QueueBound));
+        put(Field::NackedTooLarge, counters.nacked(NackReason::TooLarge));
+        put(Field::Dropped, counters.dropped_total());
+        put(Field::Slots, u64::from(backend.config().slots));
+        put(Field::SlotsUsed, u64::from(backend.slots_used()));
+        put(Field::SlotsUsedMax, u64::from(backend.slots_used_max()));
+        put(Field::QueueDepth, u64::from(backend.queue_depth()));
+        put(Field::QueueDepthMax, u64::from(backend.queue_depth_max()));
+        put(Field::QueueBound, u64::from(extra.queue_bound));
+        put(Field::ServicePs, extra.service.as_ps());
+        put(Field::Workers, u64::from(extra.workers));
+        put(Field::Clients, u64::from(extra.clients));
+        put(Field::Violations, extra.violations);
+    }
+
+    /// Adds a gap to the list; the oldest falls off.
+    pub(crate) fn add_gap(&mut self, from_ticks: u64, to_ticks: u64) {
+        let at = COUNTER_WORDS + 2 * usize::try_from(self.gaps % GAPS as u64).unwrap_or(0);
+        self.memory.words()[at].store(from_ticks, Ordering::Relaxed);
+        self.memory.words()[at + 1].store(to_ticks, Ordering::Relaxed);
+        self.gaps += 1;
+        // Release: pairs with the Acquire of a reader's load; the entry is written before it counts.
+        self.memory.words()[Field::Gaps as usize].store(self.gaps, Ordering::Release);
+    }
+}
+
+/// A server's counters at one moment; each is exact, but not all are of the same instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// Packets seen.
+    pub packets: u64,
+    /// RPCs that became whole in the receive buffer.
+    pub completed: u64,
+    /// RPCs given to a worker.
+    pub dispatched: u64,
+    /// RPCs served, their slots given back.
+    pub freed: u64,
+    /// RPCs that never became whole.
+    pub abandoned: u64,
+    /// RPCs NACKed because the receive buffer was full.
+    pub nacked_buffer_full: u64,
+    /// RPCs NACKed because the reassembler was full.
+    pub nacked_reassembler_full: u64,
+    /// RPCs NACKed because the queue was deeper than the SLO allows.
+    pub nacked_queue_bound: u64,
+    /// RPCs NACKed because they were longer than the server takes.
+    pub nacked_too_large: u64,
+    /// Packets ignored.
+    pub dropped: u64,
+    /// Slots of the receive buffer, of 64 bytes.
+    pub slots: u64,
+    /// Slots held.
+    pub slots_used: u64,
+    /// The most slots held at once.
+    pub slots_used_max: u64,
+    /// RPCs waiting for a worker.
+    pub queue_depth: u64,
+    /// The most RPCs that waited at once.
+    pub queue_depth_max: u64,
+    /// RPCs waiting at which the next is NACKed.
+    pub queue_bound: u64,
+    /// Time that an RPC takes of a worker, as measured.
+    pub service: Span,
+    /// Workers.
+    pub workers: u64,
+    /// Clients connected.
+    pub clients: u64,
+    /// Clients cut off because what they wrote made no sense.
+    pub violations: u64,
+}
+
+impl Status {
+    /// RPCs NACKed, for whatever reason.
+    #[must_use]
+    pub fn nacked(&self) -> u64 {
+        self.nacked_buffer_full + self.nacked_reassembler_full + self.nacked_queue_bound + self.nacked_too_large
+    }
+
+    /// Bytes of the receive buffer.
+    #[must_use]
+    pub fn buffer_bytes(&self) -> u64 {
+        self.slots * u64::from(nebula_nic::SLOT_BYTES)
+    }
+}
+
+/// A pause in which a polling thread did not run, in picoseconds of [`Clock::now_ps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Last moment before it.
+    pub from_ps: u64,
+    /// First moment after it.
+    pub to_ps: u64,
+}
+
+/// The reader's end of a server's page.
+#[derive(Debug)]
+pub struct StatusReader {
+    memory: ReadOnlyMemory,
+}
+
+impl StatusReader {
+    pub(crate) fn new(memory: ReadOnlyMemory) -> Self {
+        Self { memory }
+    }
+
+    fn get(&self, field: Field) -> u64 {
+        self.memory.load(field as usize).unwrap_or(0)
+    }
+
+    /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last fell idle.
+    #[must_use]
+    pub fn read(&self) -> Status {
+        Status {
+            packets: self.get(Field::Packets),
+            completed: self.get(Field::Completed),
+            dispatched: self.get(Field::Dispatched),
+            freed: self.get(Field::Freed),
+            abandoned: self.get(Field::Abandoned),
+            nacked_buffer_full: self.get(Field::NackedBufferFull),
+            nacked_reassembler_full: self.get(Field::NackedReassemblerFull),
+            nacked_queue_bound: self.get(Field::NackedQueueBound),
+            nacked_too_large: self.get(Field::NackedTooLarge),
+            dropped: self.get(Field::Dropped),
+            slots: self.get(Field::Slots),
+            slots_used: self.get(Field::SlotsUsed),
+            slots_used_max: self.get(Field::SlotsUsedMax),
+            queue_depth: self.get(Field::QueueDepth),
+            queue_depth_max: self.get(Field::QueueDepthMax),
+            queue_bound: self.get(Field::QueueBound),
+            service: Span::from_ps(self.get(Field::ServicePs)),
+            workers: self.get(Field::Workers),
+            clients: self.get(Field::Clients),
+            violations: self.get(Field::Violations),
+        }
+    }
+
+    /// How many gaps the server has seen.
+    #[must_use]
+    pub fn gaps_seen(&self) -> u64 {
+        self.get(Field::Gaps)
+    }
+
+    /// The gaps from number `since` on, as far as the page still lists them (the latest 4096), oldest first.
+    #[must_use]
+    pub fn gaps(&self, since: u64, clock: Clock) -> Vec<Gap> {
+        let seen = self.gaps_seen();
+        let oldest = seen.saturating_sub(GAPS as u64 - 1);
+        (since.max(oldest)..seen).filter_map(|number| self.gap(number, clock)).collect()
+    }
+
+    fn gap(&self, number: u64, clock: Clock) -> Option<Gap> {
+        let at = COUNTER_WORDS + 2 * usize::try_from(number % GAPS as u64).ok()?;
+        let (from, to) = (self.memory.load(at)?, self.memory.load(at + 1)?);
+        (from < to).then(|| Gap { from_ps: clock.ps(from), to_ps: clock.ps(to) })
+    }
+}
+
+const _: () = assert!((Field::Gaps as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));

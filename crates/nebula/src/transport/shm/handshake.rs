@@ -1,0 +1,274 @@
+//! The words that client and server exchange before they share memory. See `docs/PROTOCOL.md`.
+//!
+//! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by the side that receives it.
+
+use super::slot::{Geometry, SPAN_MAX};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// "NEBULA" and the kind of the message.
+const MAGIC: u64 = u64::from_le_bytes(*b"NEBULA\0\0");
+/// The version of handshake and slot layout; they change together.
+pub(crate) const VERSION: u32 = 1;
+
+/// Bytes of a message.
+const MESSAGE_BYTES: usize = 64;
+
+/// Fewest and most slots of a ring.
+pub(crate) const SLOTS_MIN: u32 = 2;
+/// As above: at the largest MTU a ring of this many slots is 64 GiB of address space, of which only touched pages exist.
+pub(crate) const SLOTS_MAX: u32 = 1 << 16;
+/// Largest payload of one slot.
+pub(crate) const MTU_BYTES_MAX: u32 = 1 << 20;
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    pub(crate) version: u32,
+    /// Slots of the ring, a power of two.
+    pub(crate) slots: u32,
+}
+
+/// Why a server refuses a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Client and server speak different versions.
+    #[error("the server speaks version {server} of the protocol, the client another; build both from one release")]
+    Version {
+        /// The server's version.
+        server: u32,
+    },
+    /// The ring asked for is too small, too large or no power of two.
+    #[error("the server refused the ring's size: slots must be a power of two from 2 to 65536")]
+    Slots,
+    /// The client's user id may not connect.
+    #[error("the server does not serve this user id; run both as one user or allow it at the server")]
+    UserId,
+    /// The server has as many clients as it takes.
+    #[error("the server has as many clients as it takes")]
+    TooManyClients,
+    /// The server could not get the memory.
+    #[error("the server could not get memory for the ring; ask for fewer slots")]
+    NoMemory,
+}
+
+impl Refusal {
+    const fn code(self) -> u32 {
+        match self {
+            Refusal::Version { .. } => 1,
+            Refusal::Slots => 2,
+            Refusal::UserId => 3,
+            Refusal::TooManyClients => 4,
+            Refusal::NoMemory => 5,
+        }
+    }
+
+    const fn from_code(code: u32, server: u32) -> Option<Self> {
+        match code {
+            1 => Some(Refusal::Version { server }),
+            2 => Some(Refusal::Slots),
+            3 => Some(Refusal::UserId),
+            4 => Some(Refusal::TooManyClients),
+            5 => Some(Refusal::NoMemory),
+            _ => None,
+        }
+    }
+}
+
+/// What a server grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Welcome {
+    pub(crate) snid: u32,
+    pub(crate) geometry: Geometry,
+    /// Largest RPC in bytes.
+    pub(crate) rpc_bytes_max: u32,
+    /// Bytes of the status page.
+    pub(crate) status_bytes: u32,
+    /// The SLO in picoseconds.
+    pub(crate) slo_ps: u64,
+}
+
+type Message = [u8; MESSAGE_BYTES];
+
+fn put(message: &mut Message, at: usize, value: u32) {
+    message[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+fn take(message: &Message, at: usize) -> u32 {
+    u32::from_le_bytes([message[at], message[at + 1], message[at + 2], message[at + 3]])
+}
+
+fn start(kind: u8) -> Message {
+    let mut message = [0; MESSAGE_BYTES];
+    message[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    message[7] = kind;
+    message
+}
+
+fn is_start(message: &Message, kind: u8) -> bool {
+    message[..7] == MAGIC.to_le_bytes()[..7] && message[7] == kind
+}
+
+impl Hello {
+    pub(crate) fn encode(self) -> Message {
+        let mut message = start(b'H');
+        put(&mut message, 8, self.version);
+        put(&mut message, 12, self.slots);
+        message
+    }
+
+    pub(crate) fn decode(message: &Message) -> Option<Self> {
+        is_start(message, b'H').then(|| Self { version: take(message, 8), slots: take(message, 12) })
+    }
+
+    /// What the server has against this client, the memory aside.
+    pub(crate) fn check(self) -> Result<(), Refusal> {
+        if self.version != VERSION {
+            return Err(Refusal::Version { server: VERSION });
+        }
+        if !self.slots.is_power_of_two() || !(SLOTS_MIN..=SLOTS_MAX).contains(&self.slots) {
+            return Err(Refusal::Slots);
+        }
+        Ok(())
+    }
+}
+
+/// A server's answer.
+pub(crate) type Answer = Result<Welcome, Refusal>;
+
+pub(crate) fn encode_answer(answer: Answer) -> Message {
+    let mut message = start(b'W');
+    put(&mut message, 8, VERSION);
+    match answer {
+        Err(refusal) => put(&mut message, 12, refusal.code()),
+        Ok(welcome) => {
+            put(&mut message, 16, welcome.snid);
+            put(&mut message, 20, welcome.geometry.slots);
+            put(&mut message, 24, welcome.geometry.mtu_bytes);
+            put(&mut message, 28, welcome.rpc_bytes_max);
+            put(&mut message, 32, welcome.status_bytes);
+            message[40..48].copy_from_slice(&welcome.slo_ps.to_le_bytes());
+        }
+    }
+    message
+}
+
+/// Reads an answer; `None` when the message is none that this version knows.
+pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
+    if !is_start(message, b'W') {
+        return None;
+    }
+    let (server, code) = (take(message, 8), take(message, 12));
+    if code != 0 {
+        return Refusal::from_code(code, server).map(Err);
+    }
+    if server != VERSION {
+        return Some(Err(Refusal::Version { server }));
+    }
+    let geometry = Geometry { slots: take(message, 20), mtu_bytes: take(message, 24) };
+    let is_sound = geometry.slots.is_power_of_two()
+        && (SLOTS_MIN..=SLOTS_MAX).contains(&geometry.slots)
+        && geometry.mtu_bytes.is_multiple_of(64)
+        && (64..=MTU_BYTES_MAX).contains(&geometry.mtu_bytes);
+    let mut slo = [0; 8];
+    slo.copy_from_slice(&message[40..48]);
+    let welcome = Welcome {
+        snid: take(message, 16),
+        geometry,
+        rpc_bytes_max: take(message, 28).min(geometry.mtu_bytes.saturating_mul(SPAN_MAX)),
+        status_bytes: take(message, 32),
+        slo_ps: u64::from_le_bytes(slo),
+    };
+    is_sound.then_some(Ok(welcome))
+}
+
+/// Sends one message, with descriptors.
+pub(crate) fn send(socket: impl AsFd, message: &Message, fds: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(std::io::Error::other("too many descriptors for one message"));
+    }
+    let sent = sendmsg(socket, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL)?;
+    if sent == MESSAGE_BYTES { Ok(()) } else { Err(std::io::Error::other("the message was cut short")) }
+}
+
+/// Receives one message and the descriptors with it; `Ok(None)` when the peer closed the socket or sent something else.
+pub(crate) fn receive(socket: impl AsFd) -> std::io::Result<Option<(Message, Vec<OwnedFd>)>> {
+    let mut message = [0; MESSAGE_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut fds = Vec::new();
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = part {
+            fds.extend(received);
+        }
+    }
+    Ok((got.bytes == MESSAGE_BYTES).then_some((message, fds)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WELCOME: Welcome = Welcome {
+        snid: 3,
+        geometry: Geometry { slots: 64, mtu_bytes: 576 },
+        rpc_bytes_max: 1 << 20,
+        status_bytes: 4096,
+        slo_ps: 100_000_000,
+    };
+
+    #[test]
+    fn messages_survive_the_way_there() {
+        let hello = Hello { version: VERSION, slots: 64 };
+        assert_eq!(Hello::decode(&hello.encode()), Some(hello));
+        assert_eq!(decode_answer(&encode_answer(Ok(WELCOME))), Some(Ok(WELCOME)));
+        for refusal in [
+            Refusal::Version { server: VERSION },
+            Refusal::Slots,
+            Refusal::UserId,
+            Refusal::TooManyClients,
+            Refusal::NoMemory,
+        ] {
+            assert_eq!(decode_answer(&encode_answer(Err(refusal))), Some(Err(refusal)));
+        }
+    }
+
+    #[test]
+    fn a_ring_that_cannot_be_is_refused_by_both_sides() {
+        for slots in [0, 1, 3, 65, SLOTS_MAX * 2] {
+            assert_eq!(Hello { version: VERSION, slots }.check(), Err(Refusal::Slots));
+            let geometry = Geometry { slots, ..WELCOME.geometry };
+            assert_eq!(decode_answer(&encode_answer(Ok(Welcome { geometry, ..WELCOME }))), None);
+        }
+        for mtu_bytes in [0, 63, 65, MTU_BYTES_MAX * 2] {
+            let geometry = Geometry { mtu_bytes, ..WELCOME.geometry };
+            assert_eq!(decode_answer(&encode_answer(Ok(Welcome { geometry, ..WELCOME }))), None);
+        }
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        assert_eq!(Hello { version: 2, slots: 64 }.check(), Err(Refusal::Version { server: VERSION }));
+        let mut answer = encode_answer(Ok(WELCOME));
+        answer[8] = 9;
+        assert_eq!(decode_answer(&answer), Some(Err(Refusal::Version { server: 9 })));
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic() {
+        arbtest::arbtest(|u| {
+            let message: Message = u.arbitrary()?;
+            let _ = (Hello::decode(&message), decode_answer(&message));
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,254 @@
+//! The door of a `shm://` server: one thread that greets clients and notices when they are gone. It never touches an RPC.
+//!
+//! It sleeps in `poll` on the listening socket, on the sockets of clients that have not said hello, and on those of clients whose
+//! rings are served. A socket that closes, however its process ended, becomes a letter to the engine.
+
+use super::channel::Channel;
+use super::handshake::{self, Answer, Hello, Refusal, Welcome};
+use super::slot::Geometry;
+use nebula_nic::NodeId;
+use nebula_sys::process::{own_uid, peer_of};
+use nebula_sys::shared::SharedMemory;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, socket_with,
+};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A client that has connected and says nothing is let go after this time.
+const GREETING: Duration = Duration::from_secs(2);
+
+/// What the door tells the engine.
+#[derive(Debug)]
+pub(crate) enum Letter {
+    /// A client has come.
+    Attach(Arc<Channel>),
+    /// A client is gone.
+    Gone(NodeId),
+}
+
+/// Letters from the door to the engine, and indices that the engine has done with.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    has_letters: AtomicBool,
+    letters: Mutex<Vec<Letter>>,
+    retired: Mutex<Vec<NodeId>>,
+}
+
+impl Mailbox {
+    fn post(&self, letter: Letter) {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner).push(letter);
+        self.has_letters.store(true, Ordering::Release);
+    }
+
+    /// Takes the letters, if there are any: one load of a line that hardly ever changes.
+    #[inline(always)]
+    pub(crate) fn collect(&self) -> Option<Vec<Letter>> {
+        if !self.has_letters.load(Ordering::Relaxed) || !self.has_letters.swap(false, Ordering::Acquire) {
+            return None;
+        }
+        Some(std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Tells the door that nothing refers to `snid` any more.
+    pub(crate) fn retire(&self, snid: NodeId) {
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(snid);
+    }
+
+    fn take_retired(&self) -> Vec<NodeId> {
+        std::mem::take(&mut *self.retired.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What the door grants every client.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) mtu_bytes: u32,
+    pub(crate) rpc_bytes_max: u32,
+    pub(crate) slo_ps: u64,
+    pub(crate) clients_max: u16,
+    /// User ids beside the server's own that may connect.
+    pub(crate) allowed_uids: Vec<u32>,
+}
+
+/// The name of an endpoint's socket. Abstract: it is no file, and it goes with the process, however that ends.
+fn address(name: &str) -> std::io::Result<SocketAddrUnix> {
+    Ok(SocketAddrUnix::new_abstract_name(format!("nebula/1/{name}").as_bytes())?)
+}
+
+fn socket() -> std::io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Connects to the server of `name`.
+pub(crate) fn dial(name: &str) -> std::io::Result<OwnedFd> {
+    let socket = socket()?;
+    connect(&socket, &address(name)?)?;
+    Ok(socket)
+}
+
+/// Clients by index, each with the generation that tells it from those that had the index before.
+#[derive(Debug)]
+struct Seats {
+    generations: Vec<u16>,
+    free: Vec<u16>,
+}
+
+impl Seats {
+    fn new(seats: u16) -> Self {
+        Self { generations: vec![0; usize::from(seats)], free: (0..seats).rev().collect() }
+    }
+
+    fn take(&mut self) -> Option<NodeId> {
+        let index = self.free.pop()?;
+        Some(NodeId(u32::from(self.generations[usize::from(index)]) << 16 | u32::from(index)))
+    }
+
+    fn give_back(&mut self, snid: NodeId) {
+        #[expect(clippy::cast_possible_truncation, reason = "the low half is the index")]
+        let index = snid.0 as u16;
+        let generation = &mut self.generations[usize::from(index)];
+        *generation = generation.wrapping_add(1);
+        self.free.push(index);
+    }
+}
+
+/// Index of a client in the server's tables.
+#[inline(always)]
+pub(crate) fn seat(snid: NodeId) -> usize {
+    (snid.0 & 0xFFFF) as usize
+}
+
+/// The door itself; runs on its own thread until told to stop.
+pub(crate) struct Listener {
+    door: OwnedFd,
+    bell: Arc<OwnedFd>,
+    terms: Terms,
+    status: Arc<SharedMemory>,
+    mailbox: Arc<Mailbox>,
+    seats: Seats,
+    /// Connected, and silent so far.
+    greeting: Vec<(OwnedFd, Instant)>,
+    served: Vec<(OwnedFd, NodeId)>,
+}
+
+impl Listener {
+    /// Opens the door of `name`.
+    pub(crate) fn open(name: &str, terms: Terms, status: Arc<SharedMemory>) -> std::io::Result<Self> {
+        let door = socket()?;
+        bind(&door, &address(name)?)?;
+        listen(&door, 128)?;
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let seats = Seats::new(terms.clients_max);
+        let mailbox = Arc::default();
+        Ok(Self { door, bell, terms, status, mailbox, seats, greeting: Vec::new(), served: Vec::new() })
+    }
+
+    pub(crate) fn mailbox(&self) -> Arc<Mailbox> {
+        self.mailbox.clone()
+    }
+
+    /// What wakes the door up so that it looks whether to stop.
+    pub(crate) fn bell(&self) -> Arc<OwnedFd> {
+        self.bell.clone()
+    }
+
+    /// Greets and notices until `stop`.
+    pub(crate) fn run(mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Acquire) {
+            let (ready, timed_out) = self.wait();
+            for snid in self.mailbox.take_retired() {
+                self.seats.give_back(snid);
+            }
+            if !timed_out {
+                self.attend(&ready);
+            }
+            let now = Instant::now();
+            self.greeting.retain(|(_, until)| *until > now);
+        }
+    }
+
+    /// Sleeps until a socket has something to say; the flags are those of the door, the greeting, the served.
+    fn wait(&self) -> (Vec<bool>, bool) {
+        let mut fds = vec![PollFd::new(&*self.bell, PollFlags::IN), PollFd::new(&self.door, PollFlags::IN)];
+        fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
+        fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
+        // A finite wait where a silent client must be let go; else half a minute, to hand back what the engine retired.
+        let seconds = if self.greeting.is_empty() { 30 } else { 1 };
+        let woken = poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 }));
+        (fds[1..].iter().map(|fd| !fd.revents().is_empty()).collect(), woken == Ok(0))
+    }
+
+    fn attend(&mut self, ready: &[bool]) {
+        let (greeting, served) = ready[1..].split_at(self.greeting.len());
+        // From the back, so that removing one moves none that is still to be looked at.
+        for index in (0..served.len()).rev().filter(|&i| served[i]) {
+            let (_, snid) = self.served.swap_remove(index);
+            self.mailbox.post(Letter::Gone(snid));
+        }
+        for index in (0..greeting.len()).rev().filter(|&i| greeting[i]) {
+            let (socket, _) = self.greeting.swap_remove(index);
+            self.greet(socket);
+        }
+        if ready[0]
+            && let Ok(socket) = accept_with(&self.door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+        {
+            self.greeting.push((socket, Instant::now() + GREETING));
+        }
+    }
+
+    /// Hears a client's hello and answers it. Whoever says something else is let go.
+    fn greet(&mut self, socket: OwnedFd) {
+        let Ok(Some((message, _))) = handshake::receive(&socket) else { return };
+        let Some(hello) = Hello::decode(&message) else { return };
+        match self.admit(&socket, hello) {
+            Err(refusal) => drop(handshake::send(&socket, &handshake::encode_answer(Err(refusal)), &[])),
+            Ok(welcome) => self.welcome(socket, welcome),
+        }
+    }
+
+    fn admit(&mut self, socket: &OwnedFd, hello: Hello) -> Answer {
+        hello.check()?;
+        let peer = peer_of(socket).map_err(|_| Refusal::UserId)?;
+        if peer.uid != own_uid() && !self.terms.allowed_uids.contains(&peer.uid) {
+            return Err(Refusal::UserId);
+        }
+        for snid in self.mailbox.take_retired() {
+            self.seats.give_back(snid);
+        }
+        let snid = self.seats.take().ok_or(Refusal::TooManyClients)?;
+        Ok(Welcome {
+            snid: snid.0,
+            geometry: Geometry { slots: hello.slots, mtu_bytes: self.terms.mtu_bytes },
+            rpc_bytes_max: self.terms.rpc_bytes_max,
+            status_bytes: u32::try_from(self.status.bytes()).unwrap_or(0),
+            slo_ps: self.terms.slo_ps,
+        })
+    }
+
+    fn welcome(&mut self, socket: OwnedFd, welcome: Welcome) {
+        let snid = NodeId(welcome.snid);
+        let memory = SharedMemory::create("nebula-ring", welcome.geometry.bytes());
+        let (Ok(memory), Ok(watched)) = (memory, socket.try_clone()) else {
+            self.seats.give_back(snid);
+            drop(handshake::send(&socket, &handshake::encode_answer(Err(Refusal::NoMemory)), &[]));
+            return;
+        };
+        let answer = handshake::encode_answer(Ok(welcome));
+        if handshake::send(&socket, &answer, &[memory.fd(), self.status.fd()]).is_err() {
+            return self.seats.give_back(snid);
+        }
+        self.mailbox.post(Letter::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket))));
+        self.served.push((watched, snid));
+    }
+}
+
+/// Wakes the door up.
+pub(crate) fn ring(bell: &OwnedFd) {
+    let _ = rustix::io::write(bell.as_fd(), &1_u64.to_ne_bytes());
+}

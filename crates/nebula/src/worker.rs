@@ -1,0 +1,340 @@
+//! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a [`Service`].
+
+use crate::engine::cpu::{Freed, Held, Job};
+use crate::engine::egress::{Fault, Reply};
+use crate::engine::{ChannelCache, Engine, rest_after};
+use crate::service::{Service, Stage};
+use nebula_nic::{Arrival, CoreId, Frontend, Steering, Timestamp};
+use nebula_sys::clock::Clock;
+use nebula_sys::prefetch;
+use nebula_sys::spsc::{Consumer, Producer};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// RPCs that an inline worker serves between two looks at the rings: the queue then builds up where it is bounded, and not in the rings.
+const RPCS_PER_TURN: usize = 32;
+
+/// Where a worker's RPCs come from.
+#[derive(Debug)]
+enum Source {
+    /// An engine on a thread of its own.
+    Engine { jobs: Consumer<Job>, freed: Producer<Freed>, stop: Arc<AtomicBool>, clock: Clock },
+    /// The worker is the engine too.
+    Inline(Box<Engine>),
+}
+
+/// One core's queue pair: the completion queue that RPCs come from, and the way of replies and freed buffers back.
+///
+/// [`Server::serve`](crate::Server::serve) runs workers itself; [`Server::open`](crate::Server::open) hands them out for the papers'
+/// interface (NEBULA §IV-B):
+///
+/// | the papers | here |
+/// |---|---|
+/// | `wait_for_RPC`, blocking and not | [`wait_for_rpc`](Self::wait_for_rpc), [`try_wait_for_rpc`](Self::try_wait_for_rpc) |
+/// | `RPC_send` | [`Rpc::rpc_send`] |
+/// | `free_buffer` | dropping the [`Rpc`] |
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Client, Server};
+///
+/// let name = format!("shm://doc-worker-{}", std::process::id());
+/// let (server, mut workers) = Server::bind(&name).open()?;
+/// let worker = workers.pop().unwrap();
+/// let serving = std::thread::spawn(move || {
+///     while let Some(mut rpc) = worker.wait_for_rpc() {
+///         let reversed: Vec<u8> = rpc.payload().iter().rev().copied().collect();
+///         rpc.rpc_send(&reversed);
+///     }
+/// });
+/// assert_eq!(Client::connect(&name)?.call(b"abc")?, b"cba");
+/// server.stop();
+/// serving.join().unwrap();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Worker {
+    inner: RefCell<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    source: Source,
+    frontend: Frontend,
+    /// Payloads of the completion queue's entries, in its order.
+    waiting: VecDeque<Held>,
+    channels: ChannelCache,
+    steering: Steering,
+    served: u64,
+}
+
+/// An RPC that a core has begun.
+struct Begun {
+    arrival: Arrival,
+    held: Held,
+}
+
+impl Worker {
+    pub(crate) fn threaded(
+        frontend: Frontend,
+        channels: ChannelCache,
+        jobs: Consumer<Job>,
+        freed: Producer<Freed>,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        Self::new(Source::Engine { jobs, freed, stop, clock: Clock::new() }, frontend, channels)
+    }
+
+    pub(crate) fn inline(frontend: Frontend, channels: ChannelCache, engine: Engine) -> Self {
+        Self::new(Source::Inline(Box::new(engine)), frontend, channels)
+    }
+
+    fn new(source: Source, frontend: Frontend, channels: ChannelCache) -> Self {
+        let (waiting, steering) = (VecDeque::with_capacity(64), Steering::On);
+        Self { inner: RefCell::new(Inner { source, frontend, waiting, channels, steering, served: 0 }) }
+    }
+
+    pub(crate) fn set_steering(&mut self, steering: Steering) {
+        let inner = self.inner.get_mut();
+        inner.steering = steering;
+        inner.frontend.set_steering(steering);
+    }
+
+    /// Waits for the next RPC; `None` once the server stops.
+    #[must_use]
+    pub fn wait_for_rpc(&self) -> Option<Rpc<'_>> {
+        let mut idle_since = None;
+        loop {
+            if let Some(rpc) = self.try_wait_for_rpc() {
+                return Some(rpc);
+            }
+            let mut inner = self.inner.borrow_mut();
+            if inner.is_stopped() {
+                inner.wind_up();
+                return None;
+            }
+            inner.rest(&mut idle_since);
+        }
+    }
+
+    /// The next RPC, if one has been given to this core.
+    #[must_use]
+    pub fn try_wait_for_rpc(&self) -> Option<Rpc<'_>> {
+        let mut inner = self.inner.borrow_mut();
+        inner.pull(&|_: &[u8], _: &mut Reply<'_>| ());
+        let begun = inner.begin(&|_: &[u8], _: &mut Reply<'_>| ())?;
+        Some(Rpc { worker: self, begun: Some(begun), is_answered: false })
+    }
+
+    /// The core that this worker is.
+    #[must_use]
+    pub fn core(&self) -> CoreId {
+        self.inner.borrow().frontend.core()
+    }
+
+    /// Serves every RPC with `service` until the server stops.
+    pub fn run<S: Service>(self, service: &S) {
+        let mut inner = self.inner.into_inner();
+        let mut idle_since = None;
+        loop {
+            inner.pull(service);
+            let mut served = 0;
+            while served < RPCS_PER_TURN
+                && let Some(begun) = inner.begin(service)
+            {
+                inner.serve(begun, service);
+                served += 1;
+            }
+            if served > 0 {
+                idle_since = None;
+                continue;
+            }
+            if inner.is_stopped() {
+                return inner.wind_up();
+            }
+            inner.rest(&mut idle_since);
+        }
+    }
+}
+
+impl Inner {
+    /// Takes what has been dispatched to this core; an inline worker first runs a turn of its engine.
+    #[inline(always)]
+    fn pull<S: Service>(&mut self, service: &S) {
+        match &mut self.source {
+            Source::Engine { jobs, .. } => {
+                while let Some(job) = jobs.try_pop() {
+                    self.frontend.handle_dispatch(Timestamp::ZERO, job.dispatch);
+                    self.waiting.push_back(job.held);
+                }
+            }
+            Source::Inline(engine) => {
+                let now = engine.begin_turn();
+                if self.steering == Steering::On {
+                    let packets = engine.poll_rings(now, |payload| service.prefetch(payload, Stage::Arrived));
+                    engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Next));
+                    engine.end_ingress(now, packets);
+                } else {
+                    let packets = engine.poll_rings(now, |_| ());
+                    engine.end_ingress(now, packets);
+                }
+                self.take_dispatched();
+            }
+        }
+    }
+
+    /// Takes what the engine on this thread has for this core.
+    #[inline(always)]
+    fn take_dispatched(&mut self) {
+        if let Source::Inline(engine) = &mut self.source {
+            while let Some(job) = engine.next_dispatch(engine.now()) {
+                self.frontend.handle_dispatch(Timestamp::ZERO, job.dispatch);
+                self.waiting.push_back(job.held);
+            }
+        }
+    }
+
+    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile (NEBULA §V-B).
+    #[inline(always)]
+    fn begin<S: Service>(&mut self, service: &S) -> Option<Begun> {
+        let begin = self.frontend.poll_completion(Timestamp::ZERO)?;
+        let held = self.waiting.pop_front()?;
+        // An inline engine has copied every payload through this core's cache already.
+        if let (Source::Engine { .. }, Some(next), Some(behind)) =
+            (&self.source, begin.steer_next, self.waiting.front())
+        {
+            let payload = behind.lease.payload(next.bytes as usize);
+            prefetch::read_bytes(payload);
+            service.prefetch(payload, Stage::Arrived);
+        }
+        Some(Begun { arrival: begin.arrival, held })
+    }
+
+    #[inline(always)]
+    fn serve<S: Service>(&mut self, begun: Begun, service: &S) {
+        let Begun { arrival, held } = begun;
+        if let Some(channel) = self.channels.channel(arrival.rpc.snid) {
+            let mut reply = Reply::new(channel.slots(), arrival.rpc.tid.0, held.span);
+            let request = held.lease.payload(arrival.bytes as usize);
+            match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
+                Ok(()) => reply.publish(),
+                Err(_) => reply.fail(Fault::HandlerPanicked),
+            }
+        }
+        self.release(Begun { arrival, held });
+    }
+
+    /// Gives the RPC's slots and this core's credit back.
+    #[inline(always)]
+    fn release(&mut self, begun: Begun) {
+        let Begun { arrival, held } = begun;
+        let release = self.frontend.handle_release(Timestamp::ZERO, arrival.slots);
+        self.served += 1;
+        let mut freed = Freed { snid: arrival.rpc.snid, lease: held.lease };
+        match &mut self.source {
+            Source::Engine { freed: ring, .. } => {
+                // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.
+                while let Err(back) = ring.try_push(freed) {
+                    freed = back;
+                    std::hint::spin_loop();
+                }
+            }
+            Source::Inline(engine) => {
+                engine.count_served();
+                engine.free(engine.now(), release.core, freed);
+                self.take_dispatched();
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        match &self.source {
+            Source::Engine { stop, .. } => stop.load(Ordering::Relaxed),
+            Source::Inline(engine) => engine.is_stopped(),
+        }
+    }
+
+    fn wind_up(&mut self) {
+        if let Source::Inline(engine) = &mut self.source {
+            engine.wind_up();
+        }
+    }
+
+    #[inline]
+    fn rest(&mut self, idle_since: &mut Option<u64>) {
+        self.channels.tidy();
+        match &mut self.source {
+            Source::Inline(engine) => engine.rest(engine.now()),
+            Source::Engine { clock, .. } => {
+                let now = clock.now_ps();
+                let since = *idle_since.get_or_insert(now);
+                rest_after(nebula_nic::Span::from_ps(now.saturating_sub(since)));
+            }
+        }
+    }
+}
+
+/// An RPC that a worker has begun: its payload in the receive buffer, and the room for its reply.
+///
+/// Dropping it frees the buffer (the papers' `free_buffer`); one that was not answered tells its client
+/// [`Fault::Unanswered`].
+#[derive(Debug)]
+pub struct Rpc<'w> {
+    worker: &'w Worker,
+    begun: Option<Begun>,
+    is_answered: bool,
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.arrival.fmt(f)
+    }
+}
+
+impl Rpc<'_> {
+    /// The request.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        self.begun.as_ref().map_or(&[], |begun| begun.held.lease.payload(begun.arrival.bytes as usize))
+    }
+
+    /// What the NIC knows of it: sender, size, slots, when it came.
+    #[must_use]
+    pub fn arrival(&self) -> Arrival {
+        self.begun.as_ref().map_or_else(Arrival::default, |begun| begun.arrival)
+    }
+
+    /// Sends the reply. The first one counts; later ones are ignored, since the client may have taken it already.
+    pub fn rpc_send(&mut self, reply: &[u8]) {
+        self.answer(|out| {
+            out.write(reply);
+            None
+        });
+    }
+
+    fn answer(&mut self, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {
+        let Some(begun) = self.begun.as_ref().filter(|_| !self.is_answered) else { return };
+        let mut inner = self.worker.inner.borrow_mut();
+        if let Some(channel) = inner.channels.channel(begun.arrival.rpc.snid) {
+            let mut reply = Reply::new(channel.slots(), begun.arrival.rpc.tid.0, begun.held.span);
+            match write(&mut reply) {
+                None => reply.publish(),
+                Some(fault) => reply.fail(fault),
+            }
+        }
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Rpc<'_> {
+    fn drop(&mut self) {
+        self.answer(|_| Some(Fault::Unanswered));
+        if let Some(begun) = self.begun.take() {
+            self.worker.inner.borrow_mut().release(begun);
+        }
+    }
+}
