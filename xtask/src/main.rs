@@ -1,7 +1,7 @@
 //! Nebula's own chores. Everything that CI runs is here, in plain Rust; nothing has to be installed by hand.
 //!
-//! `cargo xtask` alone prints what there is. Each chore is one module: [`test`] (what CI runs, step by step),
-//! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust) and [`bench`] (the tables
+//! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
+//! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust) and [`mod@bench`] (the tables
 //! that README quotes).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
