@@ -92,7 +92,7 @@ pub struct Generator {
     /// The latest time handed in.
     now: Timestamp,
     last_answer: Timestamp,
-    is_stopped: bool,
+    stopped_at: Option<Timestamp>,
 }
 
 impl Generator {
@@ -118,7 +118,7 @@ impl Generator {
             lateness: LatencyRecorder::with_warm_up_until(warm_until),
             now: start,
             last_answer: start,
-            is_stopped: false,
+            stopped_at: None,
         }
     }
 
@@ -132,7 +132,7 @@ impl Generator {
     #[inline]
     pub fn poll_send(&mut self, now: Timestamp) -> Option<(Token, Operation)> {
         self.now = now;
-        if self.is_stopped {
+        if self.stopped_at.is_some() {
             return None;
         }
         if let Some(token) = self.blocked.pop_front() {
@@ -241,10 +241,13 @@ impl Generator {
     ///
     /// Operations under way are lost; those that were due and never left are counted as never sent. Both have
     /// infinite latency: leaving out what could not even be sent would flatter the tail. What is due later is
-    /// not offered.
+    /// not offered. A second stop changes nothing.
     pub fn handle_stop(&mut self, now: Timestamp) {
+        if self.stopped_at.is_some() {
+            return;
+        }
         self.now = now;
-        self.is_stopped = true;
+        self.stopped_at = Some(now);
         while let Some(token) = self.blocked.pop_front() {
             if let Some(entry) = self.outstanding.remove(token) {
                 self.count_never_sent(&entry.operation);
@@ -269,7 +272,7 @@ impl Generator {
     /// Returns when the next operation is due, blocked ones aside; `None` at the end of the load.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.schedule.peek_due().filter(|_| !self.is_stopped)
+        self.schedule.peek_due().filter(|_| self.stopped_at.is_none())
     }
 
     /// Returns the number of operations under way, blocked ones included.
@@ -302,8 +305,9 @@ impl Generator {
     #[must_use]
     pub fn into_report(mut self) -> LoadReport {
         self.handle_stop(self.now);
-        let was_cut = self.schedule.peek_due().is_some();
-        let end = if was_cut { self.now } else { self.schedule.end().max(self.last_answer) };
+        // A schedule that was cut short ends where it was cut.
+        let cut_at = self.stopped_at.filter(|_| self.schedule.peek_due().is_some());
+        let end = cut_at.unwrap_or_else(|| self.schedule.end().max(self.last_answer));
         LoadReport {
             rate_rps: self.schedule.rate_rps(),
             counts: self.counts,
