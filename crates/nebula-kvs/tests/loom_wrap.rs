@@ -4,8 +4,8 @@
 #[path = "loom/mod.rs"]
 mod tiny;
 
-use nebula_kvs::{Mode, Store};
-use tiny::{AWAY, AWAY_TOO, KEY, delete, get, long_value, race, set, store};
+use nebula_kvs::{KeyHash, Mode, Store};
+use tiny::{AWAY, AWAY_TOO, KEY, delete, get, long_value, race, race_of_three, set, store, value};
 
 /// A cache whose next append recycles the segment of `KEY`'s item: the tail is in the other, behind `AWAY`'s.
 fn about_to_recycle() -> Store {
@@ -70,4 +70,42 @@ fn an_append_that_stalls_is_not_overrun_by_two_that_go_round_the_log() {
         set(s, AWAY, &long_value(4));
     };
     race(2, about_to_recycle, |s| set(s, b"m", &long_value(9)), go_round, at_end);
+}
+
+#[test]
+fn a_get_sees_no_append_of_a_thread_that_found_the_segment_open() {
+    let at_end = |store: &Store, seen| {
+        assert!(matches!(seen, None | Some(1)), "{seen:?}");
+        assert_eq!((get(store, b"q"), get(store, b"r")), (Some(5), Some(6)));
+    };
+    // Two items of half a line, each of a bucket of its own: one thread opens the segment, the other overwrites a half of the item that the GET reads.
+    let append: [fn(&Store); 2] = [|s| set(s, b"q", &value(5)), |s| set(s, b"r", &value(6))];
+    let set_up = || {
+        let store = about_to_recycle();
+        set(&store, b"x", &value(3));
+        store
+    };
+    race_of_three(2, set_up, |s| get(s, KEY), append, at_end);
+}
+
+#[test]
+fn a_delete_does_not_take_the_item_that_recycles_anothers_place_for_its_own() {
+    const HERE: KeyHash = KeyHash(1 << 16 | 9);
+    const ELSEWHERE: KeyHash = KeyHash(2 << 16 | 9);
+    // The bucket holds another key of the same tag; the key itself is appended where that one's item was, for the other bucket.
+    let set_up = || {
+        let store = store(Mode::Cache);
+        store.set(HERE, b"other", &long_value(1)).expect("room");
+        set(&store, AWAY, &long_value(7));
+        store
+    };
+    let at_end = |store: &Store, was_there: bool, ()| {
+        assert!(!was_there);
+        let mut value = Vec::new();
+        assert!(store.get(ELSEWHERE, b"self!", &mut value) && value == long_value(8));
+    };
+    let append = |s: &Store| {
+        s.set(ELSEWHERE, b"self!", &long_value(8)).expect("room");
+    };
+    race(3, set_up, |s| s.delete(HERE, b"self!"), append, at_end);
 }

@@ -7,18 +7,18 @@ use nebula_kvs::{KeyHash, Mode, Pages, Store, StoreConfig};
 /// Two keys of one bucket.
 pub(crate) const KEY: &[u8] = b"k";
 pub(crate) const OTHER: &[u8] = b"o";
-/// Two keys of the other bucket.
+/// Two keys of another bucket.
 pub(crate) const AWAY: &[u8] = b"p";
-pub(crate) const AWAY_TOO: &[u8] = b"r";
+pub(crate) const AWAY_TOO: &[u8] = b"t";
 
-/// Odd keys go to one bucket, even ones to the other; each has its own tag.
+/// The low two bits of a key's first byte are its bucket; each key has its own tag.
 pub(crate) fn hash(key: &[u8]) -> KeyHash {
     KeyHash(u64::from(key[0]) << 16 | u64::from(key[0]))
 }
 
-/// Two buckets and, in a cache, two segments of which each takes one item of a line and one of half a line.
+/// Four buckets and, in a cache, two segments of which each takes one item of a line and one of half a line.
 pub(crate) fn store(mode: Mode) -> Store {
-    let config = StoreConfig { buckets: 2, log_bytes: 256, mode, extra_buckets: 1, pages: Pages::Base };
+    let config = StoreConfig { buckets: 4, log_bytes: 256, mode, extra_buckets: 1, pages: Pages::Base };
     Store::try_new(config).expect("a tiny store")
 }
 
@@ -60,10 +60,7 @@ pub(crate) fn race<A: 'static, B: 'static>(
     two: fn(&Store) -> B,
     at_end: impl Fn(&Store, A, B) + Send + Sync + 'static,
 ) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 10_000;
-    builder.check(move || {
+    builder(preemptions).check(move || {
         let store = Arc::new(set_up());
         let [first, second] = [store.clone(), store.clone()];
         let one = thread::spawn(move || one(&first));
@@ -71,4 +68,33 @@ pub(crate) fn race<A: 'static, B: 'static>(
         let (one, two) = (one.join().expect("its checks hold"), two.join().expect("its checks hold"));
         at_end(&store, one, two);
     });
+}
+
+/// As [`race`], with three threads that return nothing of note but for the first.
+pub(crate) fn race_of_three<A: 'static>(
+    preemptions: usize,
+    set_up: impl Fn() -> Store + Send + Sync + 'static,
+    one: fn(&Store) -> A,
+    others: [fn(&Store); 2],
+    at_end: impl Fn(&Store, A) + Send + Sync + 'static,
+) {
+    builder(preemptions).check(move || {
+        let store = Arc::new(set_up());
+        let first = store.clone();
+        let one = thread::spawn(move || one(&first));
+        let others = others.map(|other| {
+            let store = store.clone();
+            thread::spawn(move || other(&store))
+        });
+        let one = one.join().expect("its checks hold");
+        others.into_iter().for_each(|other| other.join().expect("its checks hold"));
+        at_end(&store, one);
+    });
+}
+
+fn builder(preemptions: usize) -> loom::model::Builder {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 10_000;
+    builder
 }
