@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::shell::{Attempt, Failure, Shell, run as run_command};
+use crate::shell::{Attempt, Failure, Shell, line_of, run as run_command};
 
 /// What `cargo xtask fuzz` can be told.
 #[derive(clap::Args)]
@@ -118,6 +118,7 @@ fn fuzz(shell: &Shell, programs: &Path, target: &str, seconds: u32) -> Result<()
 
 /// Runs a target and passes on what it says, but for the values it lists at the end for use as a dictionary.
 fn run_without_dictionary(command: &mut Command) -> Result<ExitStatus, Failure> {
+    println!("$ {}", line_of(command));
     let mut child = command.stderr(Stdio::piped()).spawn().attempt("start the fuzz target")?;
     let is_dictionary = |line: &str| line.contains("# Uses: ") || line.starts_with("######");
     for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufReader::lines).map_while(Result::ok) {

@@ -102,7 +102,7 @@ pub(crate) fn stdout_of(command: &mut Command) -> Result<String, Failure> {
 }
 
 /// A command as one would type it: the variables set for it, the program, the arguments.
-fn line_of(command: &Command) -> String {
+pub(crate) fn line_of(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
     let mut words: Vec<String> =
         variables.map(|(name, value)| format!("{}={}", name.display(), quoted(value))).collect();
