@@ -1,0 +1,87 @@
+//! The whole back end beside the naive model, over long histories drawn by chance, and whether they got to rare branches.
+
+mod support;
+
+use arbitrary::Unstructured;
+use nebula_nic::{BackendConfig, Mtu, Policy, ScrubMode};
+use std::cell::RefCell;
+use support::op::{Op, STEP};
+use support::pair::Pair;
+use support::reach::Reach;
+
+const POLICIES: [Policy; 9] = [
+    Policy::Jbsq(2),
+    Policy::Jbsq(1),
+    Policy::Jbsq(3),
+    Policy::Jbsq(64),
+    Policy::SingleQueue,
+    Policy::Rss,
+    Policy::RoundRobin,
+    Policy::Random,
+    Policy::KeyHash,
+];
+
+/// A small back end: so small that its bounds are met all the time.
+fn config(draw: &mut Unstructured<'_>) -> arbitrary::Result<BackendConfig> {
+    let mtu = Mtu::try_new(64 * *draw.choose(&[1, 1, 2, 3])?).expect("a multiple of 64");
+    let cores = *draw.choose(&[1, 2, 3, 64, 65, 130])?;
+    Ok(BackendConfig::new(cores, *draw.choose(&POLICIES)?)
+        .slots(draw.int_in_range(8..=150)?)
+        .mtu(mtu)
+        .rpc_bytes_max(draw.int_in_range(1..=512)?)
+        .reassembler_entries(draw.int_in_range(1..=5)?)
+        .queue_bound(draw.int_in_range(1..=12)?)
+        .scrub(if draw.arbitrary()? { ScrubMode::OnFull } else { ScrubMode::AfterNack })
+        .reassembly_timeout(STEP * draw.int_in_range(1..=6)?)
+        .seed(draw.arbitrary()?))
+}
+
+fn history(draw: &mut Unstructured<'_>) -> arbitrary::Result<Pair> {
+    let mut pair = Pair::new(config(draw)?);
+    while !draw.is_empty() {
+        pair.apply(draw.arbitrary::<Op>()?);
+    }
+    Ok(pair)
+}
+
+#[test]
+fn long_histories_agree_with_the_model_and_get_everywhere() {
+    let reach = RefCell::new(Reach::default());
+    arbtest::arbtest(|draw| {
+        let pair = history(draw)?;
+        reach.borrow_mut().add(&pair.model.reach);
+        Ok(())
+    })
+    .size_min(64)
+    .size_max(16_384)
+    .budget_ms(3000);
+    reach.borrow().assert_reached(&[
+        "several packets became whole",
+        "the reassembler was full",
+        "the queue was at its bound",
+        "the head went round",
+        "scrub found a hole",
+        "scrub found none",
+        "a free was refused",
+        "a timeout abandoned",
+        "a lost peer abandoned",
+        "a refused RPC was recalled",
+    ]);
+}
+
+#[test]
+fn all_that_came_in_goes_out_again() {
+    arbtest::arbtest(|draw| {
+        let mut pair = history(draw)?;
+        pair.apply(Op::Timeout { steps: 7 });
+        for core in (0..=255).cycle().take(255 * 150) {
+            pair.apply(Op::Free { core, nth: 0 });
+        }
+        assert_eq!((pair.real.slots_used(), pair.real.queue_depth(), pair.real.incomplete()), (0, 0, 0));
+        let counters = pair.real.counters();
+        assert_eq!(counters.completed, counters.freed, "each whole RPC was served once");
+        Ok(())
+    })
+    .size_max(2048)
+    .budget_ms(500);
+}

@@ -1,0 +1,164 @@
+//! The reassembler beside a map: all short histories, and long ones drawn by chance.
+
+mod support;
+
+use arbitrary::Arbitrary;
+use nebula_nic::{
+    Abandoned, DropReason, Header, Incomplete, Mtu, NodeId, Part, Placement, Reassembler, RpcKey, SlotRange, Span,
+    Timestamp, TransferId,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use support::histories::walk;
+
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Op {
+    Packet { key: u8, packets: u8, pkt_idx: u8 },
+    Expire { age: u8 },
+    PeerGone { peer: u8 },
+    PollAbandoned,
+}
+
+/// Entry, packets seen, number of the entry by age.
+type Entry = (Incomplete, BTreeSet<u32>, u64);
+
+#[derive(Clone)]
+struct Pair {
+    real: Reassembler,
+    model: BTreeMap<RpcKey, Entry>,
+    abandoned: VecDeque<Abandoned>,
+    entries: u32,
+    now: u64,
+}
+
+impl Pair {
+    fn new(entries: u32) -> Self {
+        let real = Reassembler::new(entries, entries * 4, Mtu::MIN, 7);
+        Self { real, model: BTreeMap::new(), abandoned: VecDeque::new(), entries, now: 0 }
+    }
+
+    fn apply(&mut self, op: Op) {
+        self.now += 1;
+        match op {
+            Op::Packet { key, packets, pkt_idx } => self.packet(key, packets, pkt_idx),
+            Op::Expire { age } => {
+                let age = u64::from(age % 16);
+                let (mut freed, now) = (Vec::new(), Timestamp::from_ps(self.now));
+                self.real.abandon_expired(now, Span::from_ps(age), |slots| freed.push(slots));
+                let horizon = self.now;
+                self.abandon(&freed, |_, since| since + age <= horizon);
+            }
+            Op::PeerGone { peer } => {
+                let (mut freed, gone) = (Vec::new(), NodeId(u32::from(peer % 3)));
+                self.real.abandon_peer(gone, |slots| freed.push(slots));
+                self.abandon(&freed, |rpc, _| rpc.snid == gone);
+            }
+            Op::PollAbandoned => assert_eq!(self.real.poll_abandoned(), self.abandoned.pop_front()),
+        }
+        assert_eq!(self.real.len() as usize, self.model.len());
+        assert_eq!(self.real.is_full(), self.in_use() == self.entries as usize);
+        let oldest = self.model.values().map(|(_, _, since)| *since).min();
+        assert_eq!(self.real.oldest(), oldest.map(Timestamp::from_ps));
+    }
+
+    /// Entries of RPCs, and of those abandoned and not reported.
+    fn in_use(&self) -> usize {
+        self.model.len() + self.abandoned.len()
+    }
+
+    fn packet(&mut self, key: u8, packets: u8, pkt_idx: u8) {
+        let header = Header {
+            snid: NodeId(u32::from(key % 3)),
+            tid: TransferId(u32::from(key / 3 % 4)),
+            rpc_bytes: 64 * (2 + u32::from(packets % 3)),
+            pkt_idx: u32::from(pkt_idx % 5),
+            ..Header::default()
+        };
+        let expected = self.expect(&header);
+        assert_eq!(self.real.handle_packet(&header), expected);
+        if expected.is_none() && self.in_use() < self.entries as usize && header.pkt_idx < header.rpc_bytes / 64 {
+            self.start(&header);
+        }
+    }
+
+    fn expect(&mut self, header: &Header) -> Option<Result<Part, DropReason>> {
+        let (rpc, seen, _) = self.model.get_mut(&header.rpc())?;
+        let (rpc, packets) = (*rpc, rpc.bytes / 64);
+        if header.rpc_bytes != rpc.bytes {
+            return Some(Err(DropReason::SizeMismatch));
+        }
+        if header.pkt_idx >= packets {
+            return Some(Err(DropReason::IndexOutOfRange));
+        }
+        if !seen.insert(header.pkt_idx) {
+            return Some(Err(DropReason::Duplicate));
+        }
+        if seen.len() < packets as usize {
+            return Some(Ok(Part::More(rpc)));
+        }
+        self.model.remove(&header.rpc());
+        Some(Ok(Part::Last(rpc)))
+    }
+
+    /// Gives the RPC the lowest four slots that no entry holds.
+    fn start(&mut self, header: &Header) {
+        let taken: Vec<_> = self.model.values().map(|(rpc, ..)| rpc.slots.start.0).collect();
+        let start = (0..).step_by(4).find(|start| !taken.contains(start)).unwrap();
+        let slots = SlotRange::new(start, header.rpc_bytes / 64);
+        let (rpc, bytes) = (header.rpc(), header.rpc_bytes);
+        let rpc = Incomplete { rpc, slots, bytes, key_hash: 9, placement: Placement::Shared };
+        self.real.start(Timestamp::from_ps(self.now), rpc, header.pkt_idx);
+        self.model.insert(header.rpc(), (rpc, BTreeSet::from([header.pkt_idx]), self.now));
+    }
+
+    /// Removes what is over, oldest first, and compares the slots that came free.
+    fn abandon(&mut self, freed: &[SlotRange], is_over: impl Fn(RpcKey, u64) -> bool) {
+        let mut over: Vec<_> =
+            self.model.values().filter(|(rpc, _, since)| is_over(rpc.rpc, *since)).cloned().collect();
+        over.sort_by_key(|(_, _, since)| *since);
+        assert_eq!(freed, over.iter().map(|(rpc, ..)| rpc.slots).collect::<Vec<_>>());
+        for (Incomplete { rpc, slots, .. }, ..) in over {
+            self.model.remove(&rpc);
+            self.abandoned.push_back(Abandoned { rpc, slots });
+        }
+    }
+}
+
+/// What can happen to a table of two entries.
+fn choices(_: &Pair) -> Vec<Op> {
+    let packets = [(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 2), (0, 1, 1), (3, 0, 1), (4, 0, 2)];
+    let packets = packets.map(|(key, packets, pkt_idx)| Op::Packet { key, packets, pkt_idx });
+    packets.into_iter().chain([Op::Expire { age: 3 }, Op::PeerGone { peer: 0 }, Op::PollAbandoned]).collect()
+}
+
+#[test]
+fn all_short_histories_agree_with_a_map() {
+    let histories = walk(&Pair::new(2), 6, &choices, &Pair::apply);
+    assert!(histories > 1_000_000, "{histories} histories");
+}
+
+#[test]
+fn long_histories_agree_with_a_map() {
+    arbtest::arbtest(|draw| {
+        let mut pair = Pair::new(draw.int_in_range(1..=20)?);
+        while !draw.is_empty() {
+            pair.apply(draw.arbitrary()?);
+        }
+        Ok(())
+    })
+    .size_max(4096)
+    .budget_ms(1000);
+}
+
+#[test]
+fn packets_come_in_any_order() {
+    for first in 0..4 {
+        let mut table = Reassembler::new(1, 4, Mtu::MIN, 0);
+        let packet = |pkt_idx| Header { rpc_bytes: 256, pkt_idx, ..Header::default() };
+        let rpc = Incomplete { slots: SlotRange::new(0, 4), bytes: 256, ..Incomplete::default() };
+        table.start(Timestamp::ZERO, rpc, first);
+        let rest = (0..4).rev().filter(|idx| *idx != first);
+        let parts: Vec<_> = rest.map(|idx| table.handle_packet(&packet(idx)).unwrap().unwrap()).collect();
+        assert_eq!(parts, [Part::More(rpc), Part::More(rpc), Part::Last(rpc)]);
+        assert!(table.is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! The receive buffer beside a list of intervals: all short histories, and long ones drawn by chance.
+
+mod support;
+
+use arbitrary::Arbitrary;
+use nebula_nic::{CoreId, Holder, RecvBuffer, SlotRange};
+use support::histories::walk;
+use support::interval_buffer::IntervalBuffer;
+
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Op {
+    Alloc(u8),
+    Give { nth: u8, core: u8 },
+    Free { nth: u8 },
+    FreeAny { start: u8, slots: u8, core: Option<u8> },
+    Scrub(u8),
+}
+
+#[derive(Clone)]
+struct Pair {
+    real: RecvBuffer,
+    model: IntervalBuffer,
+}
+
+impl Pair {
+    fn new(slots: u32) -> Self {
+        Self { real: RecvBuffer::new(slots), model: IntervalBuffer::new(slots) }
+    }
+
+    fn live(&self, nth: u8) -> Option<(SlotRange, Holder)> {
+        self.model.live.get(usize::from(nth) % self.model.live.len().max(1)).copied()
+    }
+
+    /// Lets one thing happen to both, and compares.
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Alloc(slots) => {
+                let slots = u32::from(slots).max(1);
+                let range = self.real.alloc(slots);
+                assert_eq!(range, self.model.alloc(slots));
+            }
+            Op::Give { nth, core } => {
+                if let Some((range, Holder::Nic)) = self.live(nth) {
+                    self.real.give(range, CoreId(core.into()));
+                    self.model.give(range, CoreId(core.into()));
+                }
+            }
+            Op::Free { nth } => {
+                if let Some((range, holder)) = self.live(nth) {
+                    assert!(self.real.free(range, holder) && self.model.free(range, holder));
+                }
+            }
+            Op::FreeAny { start, slots, core } => {
+                let range = SlotRange::new(start.into(), slots.into());
+                let holder = core.map_or(Holder::Nic, |core| Holder::Core(CoreId(core.into())));
+                assert_eq!(self.real.free(range, holder), self.model.free(range, holder), "{range} of {holder:?}");
+            }
+            Op::Scrub(slots) => {
+                let slots = u32::from(slots).max(1);
+                let found = self.real.scrub(slots);
+                assert_eq!(found, self.model.scrub(slots));
+                assert!(!found || self.real.clone().alloc(slots).is_some(), "after a scrub there is room");
+            }
+        }
+        assert_eq!(self.real.slots_used(), self.model.slots_used());
+        assert!(self.real.slots_used() <= self.real.slots_used_max());
+        assert!(self.real.slots_used_max() <= self.real.slots());
+    }
+
+    /// Nothing but exactly one live RPC of that holder can be freed.
+    fn refuses_all_else(&mut self) {
+        for (start, slots) in (0..=5).flat_map(|start| (0..=5).map(move |slots| (start, slots))) {
+            for holder in [Holder::Nic, Holder::Core(CoreId(0)), Holder::Core(CoreId(u16::MAX))] {
+                let range = SlotRange::new(start, slots);
+                if !self.model.live.contains(&(range, holder)) {
+                    assert!(!self.real.free(range, holder), "{range} of {holder:?} is not live");
+                }
+            }
+        }
+    }
+}
+
+/// What can happen to four slots.
+fn choices(pair: &Pair) -> Vec<Op> {
+    let mut ops: Vec<_> = (1..=4).map(Op::Alloc).chain([1, 2].map(Op::Scrub)).collect();
+    for (nth, (_, holder)) in (0..).zip(&pair.model.live) {
+        ops.push(Op::Free { nth });
+        if *holder == Holder::Nic {
+            ops.push(Op::Give { nth, core: 0 });
+        }
+    }
+    ops
+}
+
+#[test]
+fn all_short_histories_agree_with_intervals() {
+    let histories = walk(&Pair::new(4), 7, &choices, &Pair::apply);
+    assert!(histories > 1_000_000, "{histories} histories");
+}
+
+#[test]
+fn only_exactly_one_live_rpc_can_be_freed() {
+    let check = |pair: &mut Pair, op| {
+        pair.apply(op);
+        pair.refuses_all_else();
+    };
+    assert!(walk(&Pair::new(4), 5, &choices, &check) > 10_000);
+}
+
+#[test]
+fn long_histories_agree_with_intervals() {
+    arbtest::arbtest(|draw| {
+        let mut pair = Pair::new(draw.int_in_range(1..=200)?);
+        for _ in 0..draw.int_in_range(0..=400)? {
+            pair.apply(draw.arbitrary()?);
+        }
+        Ok(())
+    })
+    .size_max(4096)
+    .budget_ms(1000);
+}
+
+#[test]
+fn ranges_longer_than_a_word_of_bits_come_and_go() {
+    let mut pair = Pair::new(300);
+    for (slots, nth) in [(130, 0), (64, 0), (63, 1), (65, 0), (1, 1), (128, 0), (100, 2)].repeat(200) {
+        pair.apply(Op::Alloc(slots));
+        pair.apply(Op::Give { nth, core: 3 });
+        if pair.model.slots_used() > 150 {
+            pair.apply(Op::Free { nth });
+        }
+        pair.apply(Op::Scrub(slots));
+    }
+    assert!(pair.real.wraps() > 0);
+}
+
+#[test]
+fn a_slow_rpc_does_not_stop_the_others() {
+    let mut buffer = RecvBuffer::new(64);
+    let slow = buffer.alloc(3).unwrap();
+    for _ in 0..10_000 {
+        let range = buffer.alloc(5).or_else(|| if buffer.scrub(5) { buffer.alloc(5) } else { None }).unwrap();
+        assert!(range.start.0 >= slow.slots, "{range} overlaps the slow one");
+        assert!(buffer.free(range, Holder::Nic));
+    }
+    assert!(buffer.free(slow, Holder::Nic));
+    assert_eq!(buffer.slots_used(), 0);
+}
+
+#[test]
+fn all_slots_can_be_used() {
+    let mut buffer = RecvBuffer::new(130);
+    assert!((0..130).all(|_| buffer.alloc(1).is_some()));
+    assert_eq!((buffer.alloc(1), buffer.slots_free(), buffer.scrub(1)), (None, 0, false));
+}
