@@ -57,6 +57,12 @@ impl Shell {
         &self.target
     }
 
+    /// The workspaces of the repository; those beside the main one have dependencies that nobody needs who uses Nebula.
+    pub(crate) fn manifests(&self) -> impl Iterator<Item = &'static str> {
+        let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml"].into_iter();
+        manifests.filter(|manifest| self.root.join(manifest).exists())
+    }
+
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).stdin(Stdio::null());

@@ -5,8 +5,9 @@ use crate::shell::{Failure, Shell, run};
 use crate::tidy;
 
 pub(super) fn fmt(shell: &Shell) -> Result<Ending, Failure> {
-    run(&mut shell.cargo(&["fmt", "--all", "--check"]))?;
-    run(&mut shell.cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--all", "--check"]))?;
+    for manifest in shell.manifests() {
+        run(&mut shell.cargo(&["fmt", "--manifest-path", manifest, "--all", "--check"]))?;
+    }
     Ok(Ending::Passed)
 }
 

@@ -10,11 +10,8 @@ use serde::Deserialize;
 use super::Ending;
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 
-/// The workspaces of the repository; those outside the main one have dependencies of their own.
-const MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml"];
-
 pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
-    let manifests = MANIFESTS.iter().filter(|manifest| shell.root().join(manifest).exists());
+    let manifests = shell.manifests();
     if shell.has("cargo-deny", &["--version"]) {
         for manifest in manifests {
             let deny = ["deny", "--manifest-path", manifest, "check", "--config", "deny.toml"];
@@ -51,7 +48,7 @@ struct Package {
 
 /// The packages that a workspace takes from elsewhere.
 fn packages(shell: &Shell, manifest: &str) -> Result<Vec<Package>, Failure> {
-    let metadata = ["metadata", "--format-version", "1", "--locked", "--manifest-path", manifest];
+    let metadata = ["metadata", "--format-version", "1", "--manifest-path", manifest];
     let json = stdout_of(&mut shell.cargo(&metadata))?;
     let metadata: Metadata = serde_json::from_str(&json).attempt("read the output of `cargo metadata`")?;
     Ok(metadata.packages.into_iter().filter(|package| package.source.is_some()).collect())
