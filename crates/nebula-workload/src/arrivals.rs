@@ -73,6 +73,19 @@ impl fmt::Display for Arrivals {
 }
 
 /// Arrivals of one kind at one rate, under way.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Span;
+/// use nebula_workload::{Arrivals, Rate, Seed};
+///
+/// let mut process = Arrivals::Paced.at(Rate::try_new(3.0)?);
+/// let mut rng = Seed(1).stream("arrivals");
+/// let three: Span = (0..3).map(|_| process.next_gap(&mut rng)).sum();
+/// assert_eq!(three, Span::from_secs(1));
+/// # Ok::<(), nebula_workload::WorkloadError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ArrivalProcess(Process);
 

@@ -3,6 +3,15 @@
 use thiserror::Error;
 
 /// The one error of this crate; every variant says what was read and what would be right.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_workload::Rate;
+///
+/// let error = "fast".parse::<Rate>().unwrap_err();
+/// assert_eq!(error.to_string(), "rate \"fast\" is not understood: write RPC/s such as 200k, 1.5M or 22MRPS");
+/// ```
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {

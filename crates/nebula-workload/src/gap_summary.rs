@@ -8,6 +8,20 @@ pub const GAP_CLASSES: [Span; 5] =
     [Span::from_us(1), Span::from_us(3), Span::from_us(10), Span::from_us(30), Span::from_us(100)];
 
 /// Counts of gaps and the time observed, which merge.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Span;
+/// use nebula_workload::GapTally;
+///
+/// let mut core = GapTally::new();
+/// core.observe(Span::from_us(10));
+/// core.count(Span::from_us(4));
+/// let mut both = core.clone();
+/// both.merge(&core);
+/// assert_eq!(both.summary().observed, Span::from_us(20));
+/// ```
 #[derive(Clone, Debug)]
 pub struct GapTally {
     observed: Span,

@@ -25,6 +25,16 @@ use crate::outstanding::{Entry, Outstanding};
 use crate::{Counts, Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
 
 /// The bounds and cuts of a [`Generator`].
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Span;
+/// use nebula_workload::GeneratorConfig;
+///
+/// let config = GeneratorConfig { warm_up: Span::from_ms(200), ..GeneratorConfig::default() };
+/// assert_eq!(config.late_after, Span::from_us(10));
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct GeneratorConfig {
     /// Operations meant to leave within this time of the schedule's start are sent but not measured.

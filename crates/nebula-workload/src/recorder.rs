@@ -263,6 +263,18 @@ impl LatencyRecorder {
 }
 
 /// The figures of a [`LatencyRecorder`] that tables show.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Span, Timestamp};
+/// use nebula_workload::{Latency, LatencyRecorder};
+///
+/// let mut recorder = LatencyRecorder::new();
+/// recorder.record(Timestamp::ZERO, Latency::Finite(Span::from_us(3)));
+/// let summary = recorder.summary().expect("one RPC is recorded");
+/// assert_eq!((summary.count, summary.p99), (1, Latency::Finite(Span::from_us(3))));
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct LatencySummary {
     /// RPCs recorded, finite and infinite.

@@ -11,6 +11,18 @@ use crate::arrivals::ArrivalProcess;
 use crate::{Arrivals, Key, KeyPicker, Keys, Mix, Op, Operation, Rate, Rng, Seed, WorkloadError};
 
 /// When a synthetic load ends.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Span, Timestamp};
+/// use nebula_workload::{Length, Seed, Workload};
+///
+/// let length = Length::Duration(Span::from_ms(10));
+/// let schedule = Workload { length, ..Workload::default() }.schedule(Seed(1), Timestamp::ZERO)?;
+/// assert_eq!(schedule.end() - schedule.start(), Span::from_ms(10));
+/// # Ok::<(), nebula_workload::WorkloadError>(())
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Length {
     /// After this much time: the last operation is due before it.
@@ -82,6 +94,20 @@ impl Workload {
 }
 
 /// The operations of one load in the order in which they are due.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Timestamp;
+/// use nebula_workload::{Schedule, TraceReader};
+///
+/// let trace = TraceReader::new("5,get,1,0\n7,get,2,0\n".as_bytes()).collect::<Result<_, _>>()?;
+/// let mut schedule = Schedule::from_trace(trace, Timestamp::ZERO);
+/// let late = Timestamp::from_ps(6_000_000);
+/// assert_eq!(schedule.pop_due(late).map(|operation| operation.key.0), Some(1));
+/// assert_eq!(schedule.pop_due(late), None);
+/// # Ok::<(), nebula_workload::WorkloadError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Schedule {
     source: Source,

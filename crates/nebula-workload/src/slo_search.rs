@@ -67,10 +67,6 @@ impl Point {
         self.missed >= Self::VOTES && self.met < Self::VOTES
     }
 
-    fn is_in_doubt(&self) -> bool {
-        self.met == 0 && self.missed == 1
-    }
-
     /// Met, as far as is known.
     fn is_met(&self) -> bool {
         self.met > 0 && !self.is_missed()
@@ -78,6 +74,17 @@ impl Point {
 }
 
 /// What a search came to.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Span;
+/// use nebula_workload::{Rate, SloSearch};
+///
+/// let search = SloSearch::new(Span::from_us(100), Rate::default(), Rate::MIN..=Rate::MAX, 0.02);
+/// let result = search.result();
+/// assert_eq!((result.throughput_under_slo_rps, result.is_complete), (None, false));
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct SearchResult {
     /// The highest rate that met the SLO in two probes, in RPC/s; `None` if there is none (yet).
@@ -163,9 +170,7 @@ impl SloSearch {
     }
 
     fn step(&self) -> Step {
-        if let Some(doubt) = self.points.iter().find(|point| point.is_in_doubt()) {
-            return Step::Probe(doubt.rate);
-        }
+        // A rate that missed once is neither met nor missed: the same step, and so the same rate, comes up again.
         match (self.highest_met(), self.lowest_missed()) {
             (None, None) => Step::Probe(self.first),
             (Some(met), None) if met.rate < self.highest => Step::Probe(self.limited(met.rate.scaled(2.0))),

@@ -149,7 +149,8 @@ fn a_stall_meets_every_operation_that_was_due_in_it() {
         // Operation k waits 100 - 2k µs for the end and k µs for those before it: half of them more than 50 µs.
         assert_eq!(slow, 50.0 / 10_000.0);
         assert_eq!(report.latency.raw().max(), Some(Latency::Finite(Span::from_us(101))));
-        assert!(!report.generator_was_late(), "waiting for room is not the generator's lateness");
+        let lateness = report.lateness.max();
+        assert_eq!(lateness, Some(Latency::Finite(Span::ZERO)), "waiting for room is not the generator's lateness");
     }
     let same = |report: &LoadReport| report.latency.raw().summary();
     assert_eq!(same(&reports[0]), same(&reports[1]));
@@ -198,6 +199,16 @@ fn one_late_turn_in_a_long_load_is_forgiven() {
     let report = generator.into_report();
     assert!(!report.generator_was_late());
     assert!(report.latency.raw().max() >= Some(Latency::Finite(Span::from_us(299))), "the latency keeps it");
+}
+
+#[test]
+fn a_load_lasts_until_its_end_or_its_last_answer() {
+    let until = |us| Workload { length: Length::Duration(Span::from_us(us)), ..workload(Arrivals::Paced, 0.5, 0) };
+    let duration = |us, server| run(generator(until(us), GeneratorConfig::default()), server).duration;
+    // The last operation is due 2 µs before the end, and answered 1 µs before it.
+    assert_eq!(duration(1000, Server::new()), Span::from_us(1000));
+    let stalled = Server { stall: (at_us(990), at_us(1100)), ..Server::new() };
+    assert_eq!(duration(1000, stalled), Span::from_us(1105), "five are due in the stall");
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn merged_recorders_are_one_recorder() {
     assert_close(&merged, &latencies, "merged");
     assert_eq!(merged.summary(), whole.summary());
     assert!(merged.cells().eq(whole.cells()));
+    assert_eq!((merged.min(), merged.max_finite()), (whole.min(), whole.max_finite()));
     merged.merge(&LatencyRecorder::new());
     assert_eq!(merged.summary(), whole.summary());
 }
@@ -80,6 +81,13 @@ fn refusals_can_only_worsen_a_quantile() {
     latencies.push(Latency::Infinite);
     assert_eq!(recorded(&latencies).quantile(0.99), Some(Latency::Infinite));
     assert!(!recorded(&latencies).meets(Span::MAX));
+}
+
+#[test]
+fn a_quantile_is_not_a_rank_too_high_for_a_rounding_error() {
+    // 0.07 · 100 comes out above 7.
+    let seventh = recorded(&finite_us(1..=100)).quantile(0.07);
+    assert!(seventh < Some(Latency::Finite(Span::from_us(8))), "{seventh:?}");
 }
 
 #[test]

@@ -37,6 +37,22 @@ fn other_keys_and_mixes_leave_the_arrivals_as_they_are() {
 }
 
 #[test]
+fn times_keys_and_operations_do_not_correlate() {
+    let mix = "get=1,set=1".parse().unwrap();
+    let paired = drawn(&Workload { mix, length: Length::Operations(100_000), ..workload() }, 1);
+    let long = |pair: &[Operation]| pair[1].at - pair[0].at > Span::from_ns(693);
+    let high = |pair: &[Operation]| pair[1].key.0 >= 800_000;
+    let set = |pair: &[Operation]| pair[1].op == Op::Set;
+    let both = |left: &dyn Fn(&[Operation]) -> bool, right: &dyn Fn(&[Operation]) -> bool| {
+        paired.windows(2).filter(|pair| left(pair) && right(pair)).count()
+    };
+    // Each is true for half of the operations; one standard deviation is 137.
+    for count in [both(&long, &high), both(&long, &set), both(&high, &set)] {
+        assert!(count.abs_diff(25_000) < 600, "{count}");
+    }
+}
+
+#[test]
 fn a_later_start_shifts_every_time() {
     let later = all(workload().schedule(Seed(1), at_us(77)).unwrap());
     let shifted = drawn(&workload(), 1).into_iter().map(|op| Operation { at: op.at + Span::from_us(77), ..op });

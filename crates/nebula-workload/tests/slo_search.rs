@@ -105,6 +105,24 @@ fn the_bound_on_probes_holds_and_leaves_the_search_incomplete() {
 }
 
 #[test]
+fn a_miss_is_confirmed_at_once() {
+    let mut search = search_from(1e5);
+    search.handle_result(rate(1e5), false);
+    assert_eq!((search.next_rate(), search.result().lowest_missed_rps), (Some(rate(1e5)), None));
+    search.handle_result(rate(1e5), false);
+    assert_eq!((search.next_rate(), search.result().lowest_missed_rps), (Some(rate(5e4)), Some(1e5)));
+}
+
+#[test]
+fn what_meets_above_a_rate_that_misses_is_luck() {
+    let mut search = search_from(1e5);
+    for (rps, is_met) in [(1e5, true), (1e5, true), (5e4, false), (5e4, false)] {
+        search.handle_result(rate(rps), is_met);
+    }
+    assert_eq!((search.next_rate(), search.result().throughput_under_slo_rps), (Some(rate(2.5e4)), None));
+}
+
+#[test]
 fn limits_and_first_rate_are_put_in_order() {
     let search = SloSearch::new(Span::from_us(100), rate(5.0), rate(1e6)..=rate(1e4), 0.0);
     assert_eq!(search.next_rate(), Some(rate(1e6)));
