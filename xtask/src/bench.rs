@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: runs the benchmarks one after another and prints one table.
 //!
 //! A benchmark is a [`Section`] in a file of its own: how to run it and what rows came of it. To add one: a file under
-//! `bench/` and a line in [`sections`]; a section that is a program printing rows as JSON lines is one call of
-//! [`program::rows`]. Figures are ratios within one run, or instruction counts, since wall time on a shared machine
+//! `bench/` and a line in [`sections`]; for a section of the program `nebula-bench`, which prints rows as JSON lines, the
+//! line is enough. Figures are ratios within one run, or instruction counts, since wall time on a shared machine
 //! tells little by itself.
 
 pub(crate) mod instructions;
@@ -38,7 +38,11 @@ trait Section {
 
 /// Every section, in the order they run.
 fn sections() -> Vec<Box<dyn Section>> {
-    vec![Box::new(instructions::Instructions)]
+    let side_by_side = |name, what| Box::new(program::SideBySide { name, what });
+    vec![
+        Box::new(instructions::Instructions),
+        side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run"),
+    ]
 }
 
 /// One measured figure; a benchmark program prints it as one JSON line.

@@ -1,12 +1,29 @@
-//! Rows from a program of the workspace that prints them as JSON lines.
+//! Sections of the program `nebula-bench` in the workspace `bench/`, which prints its rows as JSON lines.
 
-use super::Row;
+use super::{Row, Section};
 use crate::shell::{Attempt, Failure, Shell, stdout_of};
 
-/// Runs `cargo run --release ARGS` and reads the rows it prints; what else it has to say belongs on stderr.
-#[expect(dead_code, reason = "sections that measure time call it")]
-pub(super) fn rows(shell: &Shell, args: &[&str]) -> Result<Vec<Row>, Failure> {
-    parse(&stdout_of(shell.cargo(&["run", "--quiet", "--release"]).args(args))?)
+/// One section of the program.
+pub(super) struct SideBySide {
+    /// The word that chooses it, here and as the program's argument.
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+}
+
+impl Section for SideBySide {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// What the program has to say beside its rows goes to stderr, and so to the terminal.
+    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
+        let run = ["run", "--quiet", "--release", "--manifest-path", "bench/Cargo.toml", "--", self.name];
+        parse(&stdout_of(&mut shell.cargo(&run))?)
+    }
 }
 
 /// One row from each line that opens a JSON object.
