@@ -32,7 +32,8 @@
 //! | `dispatch core=N rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | a core gets an RPC |
 //!
 //! Times are picoseconds. The decisions of a line are the answer about the input first, then what was abandoned, then what was
-//! dispatched. A log may leave what is pending to a later line, as an engine does that takes packets in batches.
+//! dispatched. A log may leave what is pending to a later line, as an engine does that takes packets in batches: a replay asks
+//! for as much as the log has. `poll -> -` says that nothing was pending, and a replay checks that too.
 
 mod replay;
 mod text;

@@ -1,0 +1,133 @@
+//! The text form of decisions: what is written reads back, and a log replays.
+
+mod support;
+
+use nebula_nic::decision::LOG_HEADER;
+use nebula_nic::{
+    BackendConfig, Decision, DropReason, Input, LogLine, NackReason, Policy, ReplayError, ScrubMode, Verdict, replay,
+    replay_text,
+};
+use support::op::Op;
+use support::pair::Pair;
+
+/// A log of a history drawn by chance.
+fn log(draw: &mut arbitrary::Unstructured<'_>, policy: Policy) -> arbitrary::Result<(BackendConfig, Vec<LogLine>)> {
+    let mut pair = Pair::tiny(policy, ScrubMode::OnFull);
+    let mut lines = Vec::new();
+    while !draw.is_empty() {
+        lines.extend(pair.apply(draw.arbitrary::<Op>()?));
+    }
+    Ok((pair.model.config, lines))
+}
+
+fn text(config: BackendConfig, lines: &[LogLine]) -> String {
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    format!("{LOG_HEADER} {config}\n{lines}")
+}
+
+#[test]
+fn every_line_reads_back_as_written() {
+    arbtest::arbtest(|draw| {
+        for line in log(draw, Policy::Jbsq(2))?.1 {
+            assert_eq!(line.to_string().parse(), Ok(line.clone()));
+            assert_eq!(line.input.to_string().parse(), Ok(line.input));
+            for decision in line.decisions {
+                assert_eq!(decision.to_string().parse(), Ok(decision));
+            }
+        }
+        Ok(())
+    })
+    .budget_ms(300);
+}
+
+#[test]
+fn every_reason_reads_back() {
+    for &reason in NackReason::ALL {
+        let decision = Decision::Packet(Verdict::Nack { reason });
+        assert_eq!(decision.to_string().parse(), Ok(decision));
+        assert_eq!(NackReason::from_code(reason.code()), Some(reason));
+    }
+    for &reason in DropReason::ALL {
+        let decision = Decision::Packet(Verdict::Drop { reason });
+        assert_eq!(decision.to_string().parse(), Ok(decision));
+        assert_eq!(DropReason::from_code(reason.code()), Some(reason));
+    }
+    assert_eq!((NackReason::from_code(0), DropReason::from_code(99)), (None, None));
+}
+
+#[test]
+fn a_log_replays_through_another_back_end() {
+    arbtest::arbtest(|draw| {
+        for policy in [Policy::Jbsq(2), Policy::Random] {
+            let (config, lines) = log(draw, policy)?;
+            let count = lines.len();
+            assert_eq!(replay_text(&text(config, &lines)), Ok(count));
+            assert_eq!(replay(config, lines), Ok(count));
+        }
+        Ok(())
+    })
+    .budget_ms(300);
+}
+
+/// Two RPCs for one core with one credit, and the free between them.
+const LOG: &str = "nebula-nic 1 cores=1 policy=single-queue slots=4 rpc_bytes_max=64
+    0 packet request 3.1 bytes=64 idx=0 key=0 -> write slots=0+1 offset=0 bytes=64 complete
+    1 poll -> dispatch core=0 rpc=3.1 slots=0+1 bytes=64 key=0 arrived=0
+    2 packet request 3.2 bytes=64 idx=0 key=0 -> write slots=1+1 offset=0 bytes=64 complete
+    2 poll -> -
+    3 free core=0 slots=0+1 -> freed; dispatch core=0 rpc=3.2 slots=1+1 bytes=64 key=0 arrived=2
+    4 timeout -> -
+";
+
+#[test]
+fn a_log_may_leave_dispatches_to_a_later_line() {
+    assert_eq!(replay_text(LOG), Ok(6));
+}
+
+#[test]
+fn the_first_difference_is_found() {
+    let line_of = |log: String| match replay_text(&log) {
+        Err(ReplayError::Difference(difference)) => difference.line,
+        other => panic!("{other:?} is no difference"),
+    };
+    assert_eq!(line_of(LOG.replace("slots=1+1 offset", "slots=2+1 offset")), 3);
+    assert_eq!(line_of(LOG.replace("freed; ", "refused; ")), 5);
+    assert_eq!(line_of(LOG.replace("dispatch core=0 rpc=3.2", "dispatch core=0 rpc=3.1")), 5);
+    assert_eq!(
+        line_of(LOG.replace("policy=single-queue", "policy=jbsq:2")),
+        4,
+        "it would have gone out before the free"
+    );
+    assert_eq!(line_of(LOG.replace("4 timeout -> -", "4 timeout -> freed")), 6);
+    assert_eq!(line_of(LOG.replace("-> freed; dispatch", "-> freed; freed; dispatch")), 5);
+}
+
+#[test]
+fn what_is_no_log_says_why() {
+    for (log, why) in [
+        ("", "begins with"),
+        ("nebula-nic 1 cores=many", "cores=many"),
+        ("nebula-nic 1 slots=0", "at least"),
+        ("nebula-nic 1\n0 pocket -> -", "packet, free, timeout"),
+        ("nebula-nic 1\n0 poll", "INPUT -> DECISIONS"),
+        ("nebula-nic 1\n0 poll -> nack because", "reason"),
+        ("nebula-nic 1\n0 poll -> freed twice", "no further words"),
+        ("nebula-nic 1\nsoon poll -> -", "picoseconds"),
+    ] {
+        let error = replay_text(log).unwrap_err().to_string();
+        assert!(error.contains(why) && !error.contains('\n'), "{log:?}: {error}");
+    }
+}
+
+#[test]
+fn any_text_is_read_without_panic() {
+    arbtest::arbtest(|draw| {
+        let text: String = draw.arbitrary()?;
+        let words =
+            ["packet ", "request ", "3.4 ", "bytes=", "free core=", " -> ", "; ", "slots=1+", "dispatch ", &text];
+        let mixed: String = (0..12).map(|_| draw.choose(&words).copied()).collect::<arbitrary::Result<_>>()?;
+        let _ = (mixed.parse::<Input>(), mixed.parse::<Decision>(), mixed.parse::<LogLine>(), replay_text(&mixed));
+        Ok(())
+    })
+    .budget_ms(300);
+}

@@ -1,0 +1,129 @@
+//! Construction is the last allocation: a million RPCs make none.
+
+use nebula_nic::{
+    Backend, BackendConfig, CoreId, Freed, Frontend, Header, NodeId, Outcome, Policy, Requester, RequesterConfig,
+    RetryPolicy, Span, Timestamp, Verdict,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    /// Allocations of this thread: tests run side by side.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system allocator unchanged; the count is a thread-local cell without a destructor, so
+// touching it neither allocates nor meets a half-made value.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`; all blocks are the system allocator's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract of `realloc`; all blocks are the system allocator's.
+        unsafe { System.realloc(pointer, layout, bytes) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations that `work` makes.
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+/// A client, a back end and its cores.
+struct World {
+    client: Requester,
+    nic: Backend,
+    cores: Vec<Frontend>,
+    now: Timestamp,
+    replied: u32,
+    refused: u32,
+}
+
+impl World {
+    fn new(policy: Policy) -> Self {
+        let retry = RetryPolicy::BackOff { first: Span::from_ns(50), factor: 2, attempts: 3, seed: 1 };
+        let config = RequesterConfig::new(NodeId(3), 64).retry(retry).deadline(Span::from_us(2)).reply_bytes_max(256);
+        let nic = BackendConfig::new(3, policy).slots(40).rpc_bytes_max(400).reassembler_entries(4).queue_bound(9);
+        let nic = nic.reassembly_timeout(Span::from_ns(100));
+        Self {
+            client: Requester::try_new(config).unwrap(),
+            nic: Backend::try_new(nic).unwrap(),
+            cores: (0..3).map(|core| Frontend::new(CoreId(core), 2)).collect(),
+            now: Timestamp::ZERO,
+            replied: 0,
+            refused: 0,
+        }
+    }
+
+    /// One RPC more, and one step of each core; some packets get lost.
+    fn step(&mut self, number: u32) {
+        self.now += Span::from_ns(7);
+        if let Ok(packets) = self.client.begin(self.now, number * 37 % 400, number.into()) {
+            packets.filter(|packet| packet.tid.0 % 11 != packet.pkt_idx).for_each(|packet| self.packet(packet));
+        }
+        self.nic.handle_timeout(self.now);
+        while self.nic.poll_abandoned().is_some() {}
+        self.client.handle_timeout(self.now);
+        while self.client.poll_expired().is_some() {}
+        while let Some(resend) = self.client.poll_retry(self.now) {
+            resend.outbound.for_each(|packet| self.packet(packet));
+        }
+        self.serve(number as usize % 3);
+    }
+
+    fn packet(&mut self, packet: Header) {
+        if let Verdict::Nack { reason } = self.nic.handle_packet(self.now, packet) {
+            self.client.handle_packet(self.now, Header::nack(packet.rpc(), reason));
+            self.refused += 1;
+        }
+        self.dispatch();
+    }
+
+    fn dispatch(&mut self) {
+        while let Some(dispatch) = self.nic.poll_dispatch(self.now) {
+            self.cores[dispatch.core.index()].handle_dispatch(self.now, dispatch);
+        }
+    }
+
+    fn serve(&mut self, core: usize) {
+        let Some(begin) = self.cores[core].poll_completion(self.now) else { return };
+        for pkt_idx in 0..4 {
+            let outcome = self.client.handle_packet(self.now, Header::reply(begin.arrival.rpc, 256, pkt_idx));
+            self.replied += u32::from(matches!(outcome, Outcome::Reply { .. }));
+        }
+        let release = self.cores[core].handle_release(self.now, begin.arrival.slots);
+        assert_eq!(self.nic.handle_free(self.now, release.core, release.slots), Freed::Taken);
+        self.dispatch();
+    }
+}
+
+#[test]
+fn a_million_rpcs_allocate_nothing() {
+    for policy in [Policy::Jbsq(2), Policy::RoundRobin] {
+        let mut world = World::new(policy);
+        let count = allocations(|| (0..500_000).for_each(|number| world.step(number)));
+        assert_eq!(count, 0, "under {policy}");
+        assert!(world.replied > 50_000 && world.refused > 50_000, "{} and {}", world.replied, world.refused);
+    }
+}
+
+#[test]
+fn the_count_sees_an_allocation() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+}
