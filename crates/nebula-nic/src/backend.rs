@@ -3,6 +3,8 @@
 //! This file only composes; each decision is its station's. One back end serves one messaging domain and is never
 //! shared between threads: more throughput is more back ends.
 
+mod parts;
+
 use crate::admission::Admission;
 use crate::arrival_queue::ArrivalQueue;
 use crate::config::{BackendConfig, ConfigError};
@@ -10,7 +12,7 @@ use crate::counters::Counters;
 use crate::dispatch::{CentralDispatch, Dispatcher, Placement, Queues};
 use crate::id::{CoreId, NodeId, SlotRange};
 use crate::nack_memory::NackMemory;
-use crate::reassembler::{Incomplete, Part, Reassembler};
+use crate::reassembler::Reassembler;
 use crate::recv_buffer::{Holder, RecvBuffer, ScrubMode};
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, Verdict};
@@ -313,69 +315,6 @@ impl<D: CentralDispatch> Backend<D> {
             }
             Err(reason) => self.nack(reason),
         }
-    }
-
-    // -- the way of an RPC of several packets --
-
-    #[inline(never)]
-    fn handle_part(&mut self, now: Timestamp, header: &Header) -> Verdict {
-        let packets = self.config.mtu.packets(header.rpc_bytes);
-        match self.reassembler.handle_packet(header) {
-            Some(Ok(part)) => return self.write_part(now, part, header),
-            Some(Err(reason)) => return self.drop(reason),
-            None => {}
-        }
-        if header.pkt_idx >= packets {
-            return self.drop(DropReason::IndexOutOfRange);
-        }
-        if self.nacked.recall(now, header.rpc()) {
-            return self.drop(DropReason::AlreadyNacked);
-        }
-        match self.admit_part(header) {
-            Ok((slots, placement)) => {
-                let rpc = Incomplete {
-                    rpc: header.rpc(),
-                    slots,
-                    bytes: header.rpc_bytes,
-                    key_hash: header.key_hash,
-                    placement,
-                };
-                self.reassembler.start(now, rpc, header.pkt_idx);
-                self.write(slots, header, false)
-            }
-            Err(reason) => {
-                self.nacked.remember(now, header.rpc(), packets - 1);
-                self.nack(reason)
-            }
-        }
-    }
-
-    fn admit_part(&mut self, header: &Header) -> Result<(SlotRange, Placement), NackReason> {
-        if header.rpc_bytes > self.config.rpc_bytes_max {
-            return Err(NackReason::TooLarge);
-        }
-        if self.reassembler.is_full() {
-            return Err(NackReason::ReassemblerFull);
-        }
-        let placement = self.dispatch.place(header);
-        self.admit(header, placement).map(|slots| (slots, placement))
-    }
-
-    fn write_part(&mut self, now: Timestamp, part: Part, header: &Header) -> Verdict {
-        match part {
-            Part::More(rpc) => self.write(rpc.slots, header, false),
-            Part::Last(rpc) => {
-                let Incomplete { rpc: key, slots, bytes, key_hash, placement } = rpc;
-                self.complete(placement, Arrival { rpc: key, slots, bytes, key_hash, arrived: now });
-                self.write(rpc.slots, header, true)
-            }
-        }
-    }
-
-    fn write(&self, slots: SlotRange, header: &Header, complete: bool) -> Verdict {
-        let mtu = self.config.mtu;
-        let offset_bytes = header.pkt_idx * mtu.bytes();
-        Verdict::Write { slots, offset_bytes, bytes: mtu.packet_bytes(header.rpc_bytes, header.pkt_idx), complete }
     }
 
     // -- steps that every RPC takes --

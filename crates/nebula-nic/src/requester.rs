@@ -13,195 +13,21 @@
 //!
 //! Next: station 1, [`outbound`](crate::outbound), for the RPC after it.
 
+mod config;
+mod outcome;
 mod retry;
 mod table;
 
+pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
+pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
 pub use retry::RetryPolicy;
 
-use crate::id::NodeId;
 use crate::outbound::Outbound;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 use crate::verdict::{DropReason, NackReason};
-use crate::wire::{Header, Kind, Mtu};
+use crate::wire::{Header, Kind};
 use retry::{Backoffs, Next, Retries};
 use table::{Entry, State, Table};
-
-/// The bounds of a requester; nothing is allocated after it is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequesterConfig {
-    /// The node it sends as.
-    pub snid: NodeId,
-    /// RPCs outstanding at most, rounded up to a power of two; beyond, [`Requester::begin`] fails.
-    pub outstanding: u32,
-    /// Payload of one packet, of requests and replies.
-    pub mtu: Mtu,
-    /// The longest reply; packets of longer ones are refused.
-    pub reply_bytes_max: u32,
-    /// From the begin of an RPC, over all tries; [`Span::MAX`] for none.
-    pub deadline: Span,
-    /// What follows a NACK.
-    pub retry: RetryPolicy,
-}
-
-impl RequesterConfig {
-    /// Up to `outstanding` RPCs, packets and replies of 64 B at most, no deadline, and a NACK ends the RPC.
-    #[must_use]
-    pub const fn new(snid: NodeId, outstanding: u32) -> Self {
-        let (mtu, deadline, retry) = (Mtu::MIN, Span::MAX, RetryPolicy::GiveUp);
-        Self { snid, outstanding, mtu, reply_bytes_max: mtu.bytes(), deadline, retry }
-    }
-
-    /// Sets the payload of one packet.
-    #[must_use]
-    pub const fn mtu(mut self, mtu: Mtu) -> Self {
-        self.mtu = mtu;
-        self
-    }
-
-    /// Sets the length of the longest reply.
-    #[must_use]
-    pub const fn reply_bytes_max(mut self, bytes: u32) -> Self {
-        self.reply_bytes_max = bytes;
-        self
-    }
-
-    /// Sets how long an RPC may take, all its tries together.
-    #[must_use]
-    pub const fn deadline(mut self, deadline: Span) -> Self {
-        self.deadline = deadline;
-        self
-    }
-
-    /// Sets what follows a NACK.
-    #[must_use]
-    pub const fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
-        self
-    }
-}
-
-/// The most RPCs that one requester has outstanding.
-pub const OUTSTANDING_MAX: u32 = 1 << 24;
-
-/// Bounds that no requester can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RequesterConfigError {
-    /// No RPC could be outstanding, or too many.
-    #[error("a requester cannot have {got} RPCs outstanding: give 1 to {OUTSTANDING_MAX}")]
-    Outstanding {
-        /// What was asked for.
-        got: u32,
-    },
-    /// A retry policy without a try.
-    #[error("a retry policy with 0 attempts sends nothing: give at least 1, the first try included")]
-    Attempts,
-    /// No server to turn to.
-    #[error("a retry at another server needs servers: give at least 1")]
-    Servers,
-}
-
-/// An RPC to begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Call {
-    /// Payload in bytes.
-    pub bytes: u32,
-    /// Hash of the key it is about, for `key-hash`.
-    pub key_hash: u32,
-    /// Which of the caller's servers gets the first try.
-    pub server: u16,
-    /// The caller's name for the RPC; comes back with every outcome.
-    pub token: u64,
-}
-
-/// As many RPCs are outstanding as the table holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{outstanding} RPCs are outstanding, as many as the table holds: take replies in first, or give it more room")]
-pub struct TableFull {
-    outstanding: u32,
-}
-
-/// What a packet means to the requester.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The reply is whole with this packet; the RPC is over.
-    Reply {
-        /// Which RPC.
-        token: u64,
-        /// The whole reply in bytes.
-        bytes: u32,
-        /// Where in it this packet's payload begins.
-        offset_bytes: u32,
-        /// Payload of this packet.
-        packet_bytes: u32,
-    },
-    /// Part of a reply of which more is to come.
-    Part {
-        /// Which RPC.
-        token: u64,
-        /// Where in the reply this packet's payload begins.
-        offset_bytes: u32,
-        /// Payload of this packet.
-        packet_bytes: u32,
-    },
-    /// The server has taken the request in.
-    Acked {
-        /// Which RPC.
-        token: u64,
-    },
-    /// NACKed; [`Requester::poll_retry`] gives the next try from `at` on.
-    Retry {
-        /// Which RPC.
-        token: u64,
-        /// When.
-        at: Timestamp,
-    },
-    /// NACKed; the next try is for another server, at once.
-    Redirect {
-        /// Which RPC.
-        token: u64,
-        /// Which server.
-        server: u16,
-        /// The packets to send there.
-        outbound: Outbound,
-    },
-    /// NACKed, and the policy has no further try, or none before the deadline; the RPC is over.
-    GaveUp {
-        /// Which RPC.
-        token: u64,
-        /// Why the last try was refused; `None` if the NACK gave no reason that exists.
-        reason: Option<NackReason>,
-    },
-    /// The packet disagrees with the reply it says it belongs to, or with the longest reply; the RPC goes on.
-    Refused {
-        /// Which RPC.
-        token: u64,
-        /// Why.
-        reason: DropReason,
-    },
-    /// The packet, or the whole answer, has come before.
-    Duplicate,
-    /// No RPC of this number is outstanding, or the packet is for another node.
-    Unknown,
-}
-
-/// Another try of an RPC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resend {
-    /// Which RPC.
-    pub token: u64,
-    /// Which server.
-    pub server: u16,
-    /// The packets to send.
-    pub outbound: Outbound,
-}
-
-/// An RPC that is over without an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expired {
-    /// Which RPC.
-    pub token: u64,
-}
 
 /// Decides for a client: which number an RPC gets, whose answer a packet is, and what follows a NACK.
 ///
@@ -414,7 +240,7 @@ impl Requester {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TransferId;
+    use crate::{NodeId, TransferId};
 
     #[test]
     fn numbers_go_on_past_the_largest() {

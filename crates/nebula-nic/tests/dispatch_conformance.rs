@@ -14,7 +14,7 @@ mod suite {
     }
 
     fn backend(policy: Policy, cores: u16) -> Backend {
-        Backend::try_new(BackendConfig::new(cores, policy).seed(5)).unwrap()
+        Backend::try_new(BackendConfig::new(cores, policy).seed(5)).expect("the suite uses bounds that are possible")
     }
 
     /// Hands in RPCs until no core has credit for any.
@@ -51,7 +51,7 @@ mod suite {
             let given = fill(&mut nic, 8000);
             let bound = policy.dispatcher(cores, 5).bound();
             match policy.dispatcher(cores, 5).queues() {
-                Queues::Shared => assert_eq!(given.len() as u32, u32::from(cores) * bound),
+                Queues::Shared => assert_eq!(given.len(), usize::from(cores) * bound as usize),
                 _ => {
                     let placed: BTreeSet<_> = given.iter().map(|dispatch| dispatch.core).collect();
                     assert!(

@@ -206,9 +206,9 @@ impl Model {
 
     fn is_at_bound(&self, placement: Placement) -> bool {
         match placement {
-            Placement::Shared => self.shared.len() as u32 >= self.bound,
+            Placement::Shared => self.shared.len() >= self.bound as usize,
             Placement::Core(core) => {
-                self.own[core.index()].len() as u32 >= self.bound.div_ceil(u32::from(self.config.cores))
+                self.own[core.index()].len() >= self.bound.div_ceil(u32::from(self.config.cores)) as usize
             }
         }
     }
