@@ -247,6 +247,13 @@ fn blocked_operations_come_back_first_in_order_and_with_their_token() {
     let sent: Vec<_> = std::iter::from_fn(|| generator.poll_send(at_us(6))).collect();
     generator.handle_blocked(sent[1].0);
     generator.handle_blocked(sent[2].0);
+    for _ in 0..3 {
+        // Blocked again and again, an operation is held once.
+        let (first, _) = generator.poll_send(at_us(7)).unwrap();
+        let (second, _) = generator.poll_send(at_us(7)).unwrap();
+        generator.handle_blocked(first);
+        generator.handle_blocked(second);
+    }
     let again: Vec<_> = std::iter::from_fn(|| generator.poll_send(at_us(8))).collect();
     assert_eq!(again[..2], sent[1..]);
     assert_eq!((again.len(), again[2].1.at), (3, at_us(8)));

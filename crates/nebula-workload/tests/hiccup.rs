@@ -29,6 +29,15 @@ fn a_step_longer_than_the_threshold_is_a_gap() {
 }
 
 #[test]
+fn a_threshold_below_what_the_summary_counts_is_kept() {
+    let mut detector = GapDetector::new(Span::from_ns(100), 10);
+    for ns in [0, 100, 600] {
+        detector.observe(Timestamp::ZERO + Span::from_ns(ns));
+    }
+    assert_eq!((detector.log().len(), detector.summary().longest), (1, Span::ZERO));
+}
+
+#[test]
 fn the_first_reading_and_a_pause_are_no_gaps() {
     let mut detector = detected(&[500, 501]);
     detector.resume(at_us(900));

@@ -73,6 +73,26 @@ fn merged_recorders_are_one_recorder() {
 }
 
 #[test]
+fn merging_keeps_extremes_and_counts_of_either_side() {
+    let side = |ns: [u64; 2]| {
+        let mut recorder = LatencyRecorder::with_warm_up_until(Timestamp::from_ps(1));
+        recorder.record(Timestamp::ZERO, Latency::Infinite);
+        for ns in ns {
+            recorder.record(Timestamp::from_ps(1), Latency::Finite(Span::from_ns(ns)));
+        }
+        recorder
+    };
+    let (inner, outer) = (side([20, 30]), side([10, 200_000_000_000]));
+    for (left, right) in [(&inner, &outer), (&outer, &inner)] {
+        let mut merged = left.clone();
+        merged.merge(right);
+        assert_eq!(merged.min(), Some(Latency::Finite(Span::from_ns(10))));
+        assert_eq!(merged.max_finite(), Some(LatencyRecorder::MAX));
+        assert_eq!((merged.ignored(), merged.saturated(), merged.count()), (2, 1, 4));
+    }
+}
+
+#[test]
 fn refusals_can_only_worsen_a_quantile() {
     let mut latencies = finite_us(1..=99);
     latencies.push(Latency::Infinite);
