@@ -224,17 +224,17 @@ impl Log {
         loop {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let position = item::align(tail, granules);
-            // Pinned before it is taken: the next to recycle this segment reads a tail that comes after ours, and so sees the pin.
+            // Pinned before it is taken, so that whoever comes to recycle this segment sees the pin.
             let pin = self.pins.pin(self.segment(tail));
             if position + granules >= self.segment_start(tail) + self.cut.segment_granules {
                 drop(pin);
                 self.open_segment_after(tail);
                 continue;
             }
-            // AcqRel: Acquire pairs with the Release of the thread that opened this segment, whose move of the head is seen;
-            // Release passes it, and the pin, on to whoever takes the tail next.
-            let taken =
-                self.tail.0.compare_exchange_weak(tail, position + granules, Ordering::AcqRel, Ordering::Relaxed);
+            // Relaxed: the order comes from the pin. Who opened this segment touched its pins before it moved the tail here, and who
+            // recycles it will touch them after it has seen the tail elsewhere; so `pin` came after the one and before the other.
+            let next = position + granules;
+            let taken = self.tail.0.compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed);
             if taken.is_ok() {
                 // Release fence: pairs with a reader's Acquire fence. A reader that sees any word of the item to be written
                 // sees the head too, past what stood here.
@@ -249,7 +249,8 @@ impl Log {
     fn open_segment_after(&self, tail: u64) {
         let opened = self.segment_after(tail);
         let a_lap = 1 << self.lap_bits;
-        self.head.0.fetch_max(self.segment_after(opened - a_lap), Ordering::AcqRel);
+        // Relaxed: published by `is_drained`, to every writer that pins the segment later.
+        self.head.0.fetch_max(self.segment_after(opened - a_lap), Ordering::Relaxed);
         let mut backoff = Backoff::default();
         let mut seen = self.tail.0.load(Ordering::Relaxed);
         while self.segment_start(seen) == self.segment_start(tail) {
@@ -258,8 +259,8 @@ impl Log {
                 seen = self.tail.0.load(Ordering::Relaxed);
                 continue;
             }
-            // AcqRel: passes the move of the head on to those who append, and orders it after the moves before.
-            match self.tail.0.compare_exchange(seen, opened, Ordering::AcqRel, Ordering::Relaxed) {
+            // Relaxed: as in `reserve_circular`.
+            match self.tail.0.compare_exchange(seen, opened, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(other) => seen = other,
             }
@@ -290,4 +291,70 @@ impl Log {
 pub(crate) struct PinnedItem<'a> {
     pub(crate) words: &'a [AtomicU64],
     _pin: Option<Pin<'a>>,
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const PAGES: Pages = Pages::Base;
+
+    #[test]
+    fn a_cache_log_has_2_to_64_segments_and_is_hardly_larger_than_asked() {
+        for bits in 0..33 {
+            for log_bytes in [(1 << bits) - 1, 1 << bits, (1 << bits) + 1, 3 << bits] {
+                let cut = Cut::of(log_bytes, Mode::Cache);
+                assert!((2..=SEGMENTS_MAX as u64).contains(&cut.segments), "{log_bytes}: {cut:?}");
+                assert!(cut.segment_granules.is_power_of_two(), "{log_bytes}: {cut:?}");
+                assert!(cut.log_bytes() >= log_bytes, "{log_bytes}: {cut:?}");
+                assert!(
+                    log_bytes < 4096 || cut.log_bytes() <= log_bytes + log_bytes.div_ceil(4),
+                    "{log_bytes}: {cut:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_of_16_mib_takes_the_longest_item() {
+        let longest = item::Shape { key_bytes: item::KEY_BYTES_MAX, value_bytes: item::VALUE_BYTES_MAX };
+        assert!(Cut::of(16 << 20, Mode::Cache).item_granules_max(Mode::Cache) >= longest.granules());
+    }
+
+    #[test]
+    fn positions_live_from_their_reservation_until_their_segment_is_entered_again() {
+        // Three segments (not a power of two) of four granules, of which an item of two leaves room for one more granule.
+        let log = Log::try_new(3 * 128, Mode::Cache, PAGES).unwrap();
+        let positions: Vec<u64> = (0..30).map(|_| log.reserve(2).unwrap().position).collect();
+        for (i, &position) in positions.iter().enumerate() {
+            assert_eq!(log.window().contains(position), i + 3 >= positions.len(), "item {i} at {position}");
+            assert_eq!(log.word(position), i % 3 * 16);
+        }
+        assert_eq!(log.wraps(), 9);
+    }
+
+    #[test]
+    fn ages_are_right_where_positions_pass_48_bits() {
+        let window = Window { head: (1 << 48) - 4 };
+        let [old, young, gone] = [(1 << 48) - 2, 5, (1 << 48) - 5];
+        assert!(window.contains(old) && window.contains(young) && !window.contains(gone));
+        assert!(window.age_order(old) < window.age_order(young));
+    }
+
+    #[test]
+    fn a_store_log_is_used_to_its_last_granule_and_then_full() {
+        let log = Log::try_new(5 * GRANULE_BYTES, Mode::Store, PAGES).unwrap();
+        assert_eq!([1, 2, 1].map(|granules| log.reserve(granules).unwrap().position), [0, 2, 4]);
+        assert!(log.reserve(1).is_err());
+        assert!(log.window().contains(0));
+    }
+
+    #[test]
+    fn a_pinned_segment_is_not_drained_until_the_pin_is_gone() {
+        let log = Log::try_new(256, Mode::Cache, PAGES).unwrap();
+        let reserved = log.reserve(1).unwrap();
+        assert!(!log.pins.is_drained(0) && log.pins.is_drained(1));
+        drop(reserved);
+        assert!(log.pins.is_drained(0));
+    }
 }

@@ -82,7 +82,8 @@ impl Pins {
     #[inline]
     pub(crate) fn pin(&self, segment: usize) -> Pin<'_> {
         let count = &self.0[stripe()].0[segment % SEGMENTS_MAX];
-        // Acquire: pairs with the Release of `is_drained`. Release: so that `is_drained` continues this word's release sequence.
+        // Acquire: pairs with the Release of `is_drained`; the head that was moved before is seen. Release: so that whoever recycles the
+        // segment, and touches this word later, comes after what this thread has seen of the tail.
         count.fetch_add(1, Ordering::AcqRel);
         Pin { count }
     }
