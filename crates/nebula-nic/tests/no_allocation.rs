@@ -62,8 +62,8 @@ impl World {
         let nic = BackendConfig::new(3, policy).slots(40).rpc_bytes_max(400).reassembler_entries(4).queue_bound(9);
         let nic = nic.reassembly_timeout(Span::from_ns(100));
         Self {
-            client: Requester::try_new(config).unwrap(),
-            nic: Backend::try_new(nic).unwrap(),
+            client: Requester::try_new(config).expect("the bounds are possible"),
+            nic: Backend::try_new(nic).expect("the bounds are possible"),
             cores: (0..3).map(|core| Frontend::new(CoreId(core), 2)).collect(),
             now: Timestamp::ZERO,
             replied: 0,

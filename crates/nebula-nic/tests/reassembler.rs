@@ -102,7 +102,7 @@ impl Pair {
     /// Gives the RPC the lowest four slots that no entry holds.
     fn start(&mut self, header: &Header) {
         let taken: Vec<_> = self.model.values().map(|(rpc, ..)| rpc.slots.start.0).collect();
-        let start = (0..).step_by(4).find(|start| !taken.contains(start)).unwrap();
+        let start = (0..).step_by(4).find(|start| !taken.contains(start)).expect("there are more slots than entries");
         let slots = SlotRange::new(start, header.rpc_bytes / 64);
         let (rpc, bytes) = (header.rpc(), header.rpc_bytes);
         let rpc = Incomplete { rpc, slots, bytes, key_hash: 9, placement: Placement::Shared };

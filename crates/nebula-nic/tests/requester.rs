@@ -14,11 +14,11 @@ fn at(ns: u64) -> Timestamp {
 }
 
 fn requester(config: RequesterConfig) -> Requester {
-    Requester::try_new(config).unwrap()
+    Requester::try_new(config).expect("the bounds are possible")
 }
 
 fn begin(client: &mut Requester, token: u64) -> RpcKey {
-    RpcKey { snid: ME, tid: client.begin(at(0), 64, token).unwrap().tid() }
+    RpcKey { snid: ME, tid: client.begin(at(0), 64, token).expect("there is room").tid() }
 }
 
 fn nack(client: &mut Requester, now: Timestamp, tid: TransferId, reason: NackReason) -> Outcome {
@@ -256,7 +256,7 @@ impl World {
     fn packet(&mut self, client: &mut Requester, tid: TransferId, token: u64, kind: u8, bytes: u8, pkt_idx: u8) {
         let rpc = RpcKey { snid: ME, tid };
         let header = match kind % 3 {
-            0 => Header::nack(rpc, *NackReason::ALL.get(usize::from(bytes % 4)).unwrap()),
+            0 => Header::nack(rpc, NackReason::ALL[usize::from(bytes % 4)]),
             _ => Header::reply(rpc, u32::from(bytes) % 200, u32::from(pkt_idx % 4)),
         };
         match client.handle_packet(self.now, header) {

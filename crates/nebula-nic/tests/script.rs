@@ -53,7 +53,7 @@ fn tiny() -> BackendConfig {
 }
 
 fn script(config: BackendConfig) -> Script {
-    Script { nic: Backend::try_new(config).unwrap(), so_far: Vec::new() }
+    Script { nic: Backend::try_new(config).expect("the bounds are possible"), so_far: Vec::new() }
 }
 
 impl Script {
