@@ -212,7 +212,9 @@ impl<D: CentralDispatch> Backend<D> {
         self.reassembler.poll_abandoned()
     }
 
-    /// NACKs RPCs from now on that find `waiting` others waiting; 0 refuses every RPC.
+    /// NACKs RPCs from here on that find `waiting` others waiting; 0 refuses every RPC.
+    ///
+    /// A bound above what the arrival queue has places for is cut to that.
     pub fn set_queue_bound(&mut self, _now: Timestamp, waiting: u32) {
         self.admission.set_bound(waiting);
     }

@@ -153,3 +153,20 @@ fn all_slots_can_be_used() {
     assert!((0..130).all(|_| buffer.alloc(1).is_some()));
     assert_eq!((buffer.alloc(1), buffer.slots_free(), buffer.scrub(1)), (None, 0, false));
 }
+
+#[test]
+fn no_part_of_an_rpc_can_be_freed_wherever_it_lies() {
+    let core = CoreId(3);
+    for (start, slots) in (0..130).flat_map(|start| [2, 3, 63, 64, 65, 70].map(|slots| (start, slots))) {
+        let mut buffer = RecvBuffer::new(200);
+        let before = (start > 0).then(|| buffer.alloc(start));
+        let range = buffer.alloc(slots).unwrap();
+        buffer.give(range, core);
+        for part in [(start, 1), (start, slots - 1), (start + 1, slots - 1), (start, slots + 1)] {
+            let part = SlotRange::new(part.0, part.1);
+            assert!(!buffer.free(part, Holder::Core(core)), "{part} of {range}, behind {before:?}");
+        }
+        assert!(buffer.free(range, Holder::Core(core)));
+        assert_eq!(buffer.slots_used(), start);
+    }
+}
