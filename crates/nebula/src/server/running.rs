@@ -162,6 +162,7 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
 /// Opens an endpoint: door and engine run, the workers are the caller's.
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let backend_config = config.backend_config()?;
+    backend_config.validate()?;
     let status = Arc::new(SharedMemory::create_published("nebula-status", STATUS_BYTES)?);
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), STATUS_BYTES)?);
     let listener = open_door(&endpoint, &config, status.clone())?;
