@@ -1,0 +1,34 @@
+//! What the suites share: processes of their own, an end to every wait, numbers by draw, a raw hand in a ring.
+#![allow(dead_code, reason = "each suite uses its part")]
+
+pub(crate) mod draw;
+pub(crate) mod process;
+pub(crate) mod raw;
+pub(crate) mod watch;
+
+use nebula::{Reply, ServerConfig, Status, StatusReader};
+
+/// An endpoint that no other test and no other run uses.
+pub(crate) fn endpoint(test: &str) -> String {
+    format!("shm://e2e-{}-{test}", std::process::id())
+}
+
+/// Answers with the request.
+pub(crate) fn echo(request: &[u8], reply: &mut Reply<'_>) {
+    reply.write(request);
+}
+
+/// A configuration, from the default one.
+pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
+    let mut config = ServerConfig::default();
+    change(&mut config);
+    config
+}
+
+/// Waits until the page of counters says that nothing is held and `clients` are left.
+pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
+    watch::wait_until(&format!("no slots used, {clients} clients left"), || {
+        let seen = status.read();
+        (seen.slots_used == 0 && seen.clients == clients).then_some(seen)
+    })
+}

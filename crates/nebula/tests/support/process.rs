@@ -1,0 +1,109 @@
+//! Processes of a test: the test's own executable, run again with a role.
+//!
+//! A test that wants another process begins with [`role`]: in the process that it spawns, that gives the role to play, and
+//! the play ends the process. What the process says comes back as lines; it ends with its parent, however that one ends.
+
+use rustix::process::{Pid, Signal};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+
+const ROLE: &str = "NEBULA_TEST_ROLE";
+/// What tells a process's own lines from those of the test harness.
+const MARK: char = '@';
+
+/// The words that a process was spawned with; `None` in the test itself.
+pub(crate) fn role() -> Option<Vec<String>> {
+    let words = std::env::var(ROLE).ok()?;
+    // Also when the test is killed: nothing of it is left behind.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).expect("a signal at the parent's end");
+    Some(words.split(' ').map(str::to_owned).collect())
+}
+
+/// Tells the test a line.
+pub(crate) fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{MARK}{line}").and_then(|()| out.flush()).expect("the test listens");
+}
+
+/// Waits until the test lets go of this process.
+pub(crate) fn wait_for_end() {
+    let mut line = String::new();
+    while std::io::stdin().read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+        line.clear();
+    }
+}
+
+/// Another process, killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    out: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Runs the test of that name, in a process of its own, with the words of its role.
+    pub(crate) fn spawn(test: &str, words: &[&str]) -> Self {
+        let executable = std::env::current_exe().expect("the test's own executable");
+        let mut child = Command::new(executable)
+            .args([test, "--exact", "--nocapture"])
+            .env(ROLE, words.join(" "))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let (stdin, out) = (child.stdin.take(), child.stdout.take().expect("piped"));
+        Self { child, stdin, out: BufReader::new(out) }
+    }
+
+    /// The next line that the process says; `None` once it has ended.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        loop {
+            let mut line = String::new();
+            if self.out.read_line(&mut line).expect("text") == 0 {
+                return None;
+            }
+            if let Some((_, said)) = line.split_once(MARK) {
+                return Some(said.trim_end().to_owned());
+            }
+        }
+    }
+
+    /// Waits for exactly this line.
+    pub(crate) fn wait_for(&mut self, expected: &str) {
+        assert_eq!(self.line().as_deref(), Some(expected));
+    }
+
+    /// SIGKILL, and its end.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("a child can be killed");
+        self.child.wait().expect("a killed child ends");
+    }
+
+    /// SIGSTOP.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// SIGCONT.
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).expect("a child can be signaled");
+    }
+
+    /// Lets go of the process and waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        drop(self.stdin.take());
+        self.child.wait().expect("a child ends")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

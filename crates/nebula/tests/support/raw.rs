@@ -1,0 +1,158 @@
+//! A hand in the ring: the handshake and the slots as bytes, for a client that keeps to nothing.
+//!
+//! The layout is written out a second time, on purpose: a change of the protocol that forgets its version fails here.
+
+use nebula_sys::shared::SharedMemory;
+use nebula_sys::sync::{AtomicU64, Ordering};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, connect, recvmsg, send, socket_with,
+};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+/// Who wrote a slot.
+pub(crate) const REQUEST: u64 = 1;
+pub(crate) const REPLY: u64 = 2;
+pub(crate) const NACK: u64 = 3;
+
+/// A connection without a hello.
+pub(crate) fn dial(endpoint: &str) -> OwnedFd {
+    let name = endpoint.strip_prefix("shm://").expect("an endpoint");
+    let address = SocketAddrUnix::new_abstract_name(format!("nebula/1/{name}").as_bytes()).expect("short enough");
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).expect("a socket");
+    connect(&socket, &address).expect("a server");
+    socket
+}
+
+/// The words of a hello.
+pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
+    let mut message = [0; 64];
+    message[..8].copy_from_slice(b"NEBULA\0H");
+    message[8..12].copy_from_slice(&version.to_le_bytes());
+    message[12..16].copy_from_slice(&slots.to_le_bytes());
+    message
+}
+
+/// Says `bytes`; false when the other side has hung up.
+pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> bool {
+    send(socket, bytes, SendFlags::NOSIGNAL).is_ok()
+}
+
+/// What the server answers: its message, cut to what came, and the descriptors with it. Empty when it hangs up.
+pub(crate) fn hear(socket: &OwnedFd) -> (Vec<u8>, Vec<OwnedFd>) {
+    let mut message = [0; 128];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut control, RecvFlags::CMSG_CLOEXEC);
+    let bytes = got.map_or(0, |got| got.bytes);
+    let mut fds = Vec::new();
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = part {
+            fds.extend(received);
+        }
+    }
+    (message[..bytes].to_vec(), fds)
+}
+
+/// The code of a refusal, 0 for a welcome.
+pub(crate) fn answer_code(message: &[u8]) -> u32 {
+    word(message, 12)
+}
+
+fn word(message: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(message[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// Whether the other side has hung up, or said something.
+pub(crate) fn is_readable(socket: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(socket, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0)
+}
+
+/// What stands in the header of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) mark: u64,
+    pub(crate) pkt_idx: u32,
+    pub(crate) span: u32,
+    pub(crate) rpc_bytes: u32,
+    pub(crate) extra: u32,
+}
+
+impl Slot {
+    /// A request of `rpc_bytes` bytes that spans `span` slots.
+    pub(crate) const fn request(rpc_bytes: u32, span: u32) -> Self {
+        Self { mark: REQUEST, pkt_idx: 0, span, rpc_bytes, extra: 0 }
+    }
+}
+
+/// A ring, to write into at will.
+#[derive(Debug)]
+pub(crate) struct RawRing {
+    pub(crate) socket: OwnedFd,
+    memory: SharedMemory,
+    pub(crate) slots: u32,
+    pub(crate) mtu_bytes: u32,
+}
+
+impl RawRing {
+    /// Greets the server as a client should and maps the ring that it grants.
+    pub(crate) fn connect(endpoint: &str, slots: u32) -> Self {
+        let socket = dial(endpoint);
+        assert!(say(&socket, &hello(1, slots)), "the server hung up");
+        let (message, fds) = hear(&socket);
+        assert_eq!((message.len(), fds.len()), (64, 2), "{message:?}");
+        assert_eq!((&message[..8], answer_code(&message)), (&b"NEBULA\0W"[..], 0));
+        let (granted, mtu_bytes) = (word(&message, 20), word(&message, 24));
+        assert_eq!(granted, slots);
+        let memory = fds.into_iter().next().expect("the ring");
+        let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8).expect("sealed");
+        Self { socket, memory, slots, mtu_bytes }
+    }
+
+    fn stride(mtu_bytes: u32) -> usize {
+        mtu_bytes as usize / 8 + 8
+    }
+
+    /// Every word of the ring.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        self.memory.words()
+    }
+
+    /// The words of the slot at `position`: two of header, then the payload.
+    pub(crate) fn slot(&self, position: u32) -> &[AtomicU64] {
+        let stride = Self::stride(self.mtu_bytes);
+        let at = (position % self.slots) as usize * stride;
+        &self.words()[at..at + stride]
+    }
+
+    /// Writes the header of the slot at `position`.
+    pub(crate) fn put(&self, position: u32, slot: Slot) {
+        let words = self.slot(position);
+        words[1].store(u64::from(slot.rpc_bytes) | u64::from(slot.extra) << 32, Ordering::Relaxed);
+        let first = u64::from(position)
+            | u64::from(slot.pkt_idx & 0xFFFF) << 32
+            | u64::from(slot.span & 0xFFF) << 48
+            | slot.mark << 60;
+        words[0].store(first, Ordering::Release);
+    }
+
+    /// What the server answered at `position`, if it did: its mark, the bytes of the reply, and what else it says.
+    pub(crate) fn answer(&self, position: u32) -> Option<(u64, u32, u32)> {
+        let words = self.slot(position);
+        let first = words[0].load(Ordering::Acquire);
+        let mark = first >> 60;
+        let is_answer = first & u64::from(u32::MAX) == u64::from(position) && mark != REQUEST && mark != 0;
+        let second = words[1].load(Ordering::Relaxed);
+        let half = |value: u64| u32::try_from(value & u64::from(u32::MAX)).expect("masked");
+        is_answer.then(|| (mark, half(second), half(second >> 32)))
+    }
+
+    /// Whether the server has cut the connection.
+    pub(crate) fn is_cut(&self) -> bool {
+        is_readable(&self.socket)
+    }
+}
