@@ -9,7 +9,7 @@
 use crate::core_set::CoreSet;
 use crate::dispatch::{Placement, Queues};
 use crate::id::CoreId;
-use crate::verdict::Arrival;
+use crate::verdict::{Arrival, PackedArrival};
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -74,7 +74,7 @@ impl ArrivalQueue {
     /// # Panics
     ///
     /// If the queue is full, or the placement names a queue that the policy did not announce.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, placement: Placement, arrival: Arrival) {
         match placement {
             Placement::Shared => self.shared.push(arrival),
@@ -89,7 +89,7 @@ impl ArrivalQueue {
     }
 
     /// Takes the head of the shared queue.
-    #[inline]
+    #[inline(always)]
     pub fn pop_shared(&mut self) -> Option<Arrival> {
         self.shared.pop()
     }
@@ -97,7 +97,7 @@ impl ArrivalQueue {
     /// The RPC `ahead` places behind the head of the shared queue.
     #[must_use]
     #[inline]
-    pub fn peek_shared(&self, ahead: usize) -> Option<&Arrival> {
+    pub fn peek_shared(&self, ahead: usize) -> Option<Arrival> {
         self.shared.peek(ahead)
     }
 
@@ -124,7 +124,7 @@ impl ArrivalQueue {
 /// A ring of a power of two.
 #[derive(Clone, Debug)]
 struct Ring {
-    items: Box<[Arrival]>,
+    items: Box<[PackedArrival]>,
     head: u32,
     len: u32,
 }
@@ -132,7 +132,7 @@ struct Ring {
 impl Ring {
     fn new(capacity: u32) -> Self {
         let items = if capacity == 0 { 0 } else { (capacity as usize).next_power_of_two() };
-        Self { items: vec![Arrival::default(); items].into(), head: 0, len: 0 }
+        Self { items: vec![PackedArrival::default(); items].into(), head: 0, len: 0 }
     }
 
     #[inline]
@@ -140,20 +140,20 @@ impl Ring {
         self.head.wrapping_add(ahead) as usize & self.items.len().wrapping_sub(1)
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, arrival: Arrival) {
         assert!((self.len as usize) < self.items.len(), "admission lets in no more than the queue holds");
         let place = self.place(self.len);
-        self.items[place] = arrival;
+        self.items[place] = arrival.into();
         self.len += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<Arrival> {
         if self.len == 0 {
             return None;
         }
-        let arrival = self.items[self.place(0)];
+        let arrival = self.items[self.place(0)].into();
         self.len -= 1;
         // An empty ring begins again at its first place: at low load one line of it stays in the cache.
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
@@ -161,9 +161,9 @@ impl Ring {
     }
 
     #[inline]
-    fn peek(&self, ahead: usize) -> Option<&Arrival> {
+    fn peek(&self, ahead: usize) -> Option<Arrival> {
         let ahead = u32::try_from(ahead).ok().filter(|&ahead| ahead < self.len)?;
-        Some(&self.items[self.place(ahead)])
+        Some(self.items[self.place(ahead)].into())
     }
 }
 

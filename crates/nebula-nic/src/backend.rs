@@ -121,7 +121,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// An RPC of one packet is not looked up among those being reassembled: two RPCs of a peer under one number are
     /// the peer's mistake and stay two RPCs. Likewise a packet that comes again after its RPC was whole begins another
     /// RPC; transports that duplicate must filter.
-    #[inline]
+    #[inline(always)]
     pub fn handle_packet(&mut self, now: Timestamp, header: Header) -> Verdict {
         self.counters.packets += 1;
         if header.kind != Kind::Request {
@@ -145,7 +145,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// # Cost
     ///
     /// O(slots of the RPC / 64).
-    #[inline]
+    #[inline(always)]
     pub fn handle_free(&mut self, _now: Timestamp, core: CoreId, slots: SlotRange) -> Freed {
         if !self.buffer.free(slots, Holder::Core(core)) {
             self.counters.refused_frees += 1;
@@ -160,7 +160,7 @@ impl<D: CentralDispatch> Backend<D> {
     }
 
     /// The next RPC for which a core has credit, and that core.
-    #[inline]
+    #[inline(always)]
     pub fn poll_dispatch(&mut self, _now: Timestamp) -> Option<Dispatch> {
         if self.queue.has_shared()
             && let Some(core) = self.dispatch.pick()
@@ -237,7 +237,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// Lets a runtime fetch what the next RPCs need while it serves this one.
     #[must_use]
     #[inline]
-    pub fn peek_waiting(&self, ahead: usize) -> Option<&Arrival> {
+    pub fn peek_waiting(&self, ahead: usize) -> Option<Arrival> {
         self.queue.peek_shared(ahead)
     }
 
@@ -322,7 +322,7 @@ impl<D: CentralDispatch> Backend<D> {
     // -- steps that every RPC takes --
 
     /// Slots for the RPC that begins with this packet and will wait at `placement`, or why not.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, header: &Header, placement: Placement) -> Result<SlotRange, NackReason> {
         if let Some(reason) = self.admission.refusal(&self.queue, placement) {
             return Err(reason);
@@ -346,7 +346,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, placement: Placement, arrival: Arrival) {
         self.counters.completed += 1;
         self.queue.push(placement, arrival);
@@ -363,7 +363,7 @@ impl<D: CentralDispatch> Backend<D> {
         Some(dispatch)
     }
 
-    #[inline]
+    #[inline(always)]
     fn give(&mut self, core: CoreId, arrival: Arrival) -> Dispatch {
         self.dispatch.handle_dispatched(core);
         self.buffer.give(arrival.slots, core);

@@ -6,7 +6,7 @@
 //! Next: station 10, [`release`](crate::release).
 
 use crate::dispatch::JBSQ_BOUND_MAX;
-use crate::verdict::Arrival;
+use crate::verdict::{Arrival, PackedArrival};
 
 /// Places of the ring: as many as the largest bound of a policy, so that a masked index needs no check.
 const PLACES: usize = JBSQ_BOUND_MAX as usize;
@@ -16,7 +16,7 @@ const _: () = assert!(PLACES.is_power_of_two(), "an index is masked to the place
 /// The RPCs at a core that it has not begun.
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
-    entries: [Arrival; PLACES],
+    entries: [PackedArrival; PLACES],
     /// Places in use less one: the bound, rounded up to a power of two, so that a small bound stays in few cache lines.
     mask: u32,
     head: u32,
@@ -32,7 +32,7 @@ impl CompletionQueue {
     #[must_use]
     pub fn new(bound: u32) -> Self {
         assert!((1..=JBSQ_BOUND_MAX).contains(&bound), "a core has a bound from 1 to {JBSQ_BOUND_MAX}, not {bound}");
-        Self { entries: [Arrival::default(); PLACES], mask: bound.next_power_of_two() - 1, head: 0, len: 0 }
+        Self { entries: [PackedArrival::default(); PLACES], mask: bound.next_power_of_two() - 1, head: 0, len: 0 }
     }
 
     /// RPCs in it.
@@ -54,17 +54,17 @@ impl CompletionQueue {
     /// # Panics
     ///
     /// If the queue is full: the back end has given more than the bound.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, arrival: Arrival) {
         assert!(self.len <= self.mask, "a core was given more RPCs than its bound");
-        self.entries[self.place(self.len)] = arrival;
+        self.entries[self.place(self.len)] = arrival.into();
         self.len += 1;
     }
 
     /// Takes the first.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Arrival> {
-        let first = *self.front()?;
+        let first = self.front()?;
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
         Some(first)
@@ -72,9 +72,9 @@ impl CompletionQueue {
 
     /// The first, left in place.
     #[must_use]
-    #[inline]
-    pub fn front(&self) -> Option<&Arrival> {
-        if self.len == 0 { None } else { Some(&self.entries[self.place(0)]) }
+    #[inline(always)]
+    pub fn front(&self) -> Option<Arrival> {
+        if self.len == 0 { None } else { Some(self.entries[self.place(0)].into()) }
     }
 
     #[inline]

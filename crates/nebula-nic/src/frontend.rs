@@ -59,7 +59,7 @@ impl Frontend {
     /// # Panics
     ///
     /// If the core has its bound of RPCs already.
-    #[inline]
+    #[inline(always)]
     pub fn handle_dispatch(&mut self, _now: Timestamp, dispatch: Dispatch) -> Steer {
         let ahead = self.outstanding();
         assert!(ahead < self.bound, "a core was given more RPCs than its bound");
@@ -68,12 +68,12 @@ impl Frontend {
     }
 
     /// Begins the next RPC, if one has been given. The one before need not be done.
-    #[inline]
+    #[inline(always)]
     pub fn poll_completion(&mut self, _now: Timestamp) -> Option<Begin> {
         let arrival = self.completions.pop()?;
         self.in_service += 1;
         let steer_next = match self.steering {
-            Steering::On => self.completions.front().copied(),
+            Steering::On => self.completions.front(),
             Steering::Off => None,
         };
         Some(Begin { arrival, steer_next })
@@ -84,7 +84,7 @@ impl Frontend {
     /// # Panics
     ///
     /// If no RPC is in service.
-    #[inline]
+    #[inline(always)]
     pub fn handle_release(&mut self, _now: Timestamp, slots: SlotRange) -> Release {
         assert!(self.in_service > 0, "an RPC was released that was not begun");
         self.in_service -= 1;

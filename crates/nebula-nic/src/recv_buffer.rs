@@ -149,7 +149,7 @@ impl RecvBuffer {
     /// # Cost
     ///
     /// O(slots / 64) amortized over a lap of `head`, no allocation; mostly one word. In RTL one cycle.
-    #[inline]
+    #[inline(always)]
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
         if self.tail - self.head < slots && !self.extend(slots) {
             return None;
@@ -163,7 +163,7 @@ impl RecvBuffer {
     }
 
     /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned.
-    #[inline]
+    #[inline(always)]
     pub fn give(&mut self, range: SlotRange, core: CoreId) {
         self.holders[range.start.0 as usize] = core.0;
     }
@@ -173,7 +173,7 @@ impl RecvBuffer {
     /// # Cost
     ///
     /// O(`range.slots` / 64), no allocation.
-    #[inline]
+    #[inline(always)]
     pub fn free(&mut self, range: SlotRange, holder: Holder) -> bool {
         let Some(held) = self.holders.get_mut(range.start.0 as usize) else { return false };
         if *held != holder.code() {
@@ -314,7 +314,7 @@ impl RecvBuffer {
     }
 
     /// Sets the bits of a range that is free.
-    #[inline]
+    #[inline(always)]
     fn mark(&mut self, range: SlotRange) {
         if range.slots == 1 {
             self.words[(range.start.0 / 64) as usize].used |= 1 << (range.start.0 % 64);

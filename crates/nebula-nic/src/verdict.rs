@@ -2,7 +2,7 @@
 //!
 //! Small `Copy` values and no errors: a NACK is an outcome of the domain, not a fault.
 
-use crate::id::{CoreId, RpcKey, SlotRange};
+use crate::id::{CoreId, NodeId, RpcKey, SlotRange, TransferId};
 use crate::time::Timestamp;
 use core::fmt;
 use core::str::FromStr;
@@ -130,6 +130,42 @@ pub struct Arrival {
     pub key_hash: u32,
     /// When its last packet came.
     pub arrived: Timestamp,
+}
+
+/// An [`Arrival`] as it lies in a queue: whole words, written and read as such.
+///
+/// A field that is stored narrow and soon after loaded as part of something wider cannot be forwarded from the store buffer; the load
+/// then waits until every store before it has left the core, and in a runtime those are replies on their way to another core's cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PackedArrival([u64; 4]);
+
+const fn pair(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the halves of a pair")]
+const fn halves(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
+}
+
+impl From<Arrival> for PackedArrival {
+    #[inline(always)]
+    fn from(arrival: Arrival) -> Self {
+        let Arrival { rpc, slots, bytes, key_hash, arrived } = arrival;
+        let (rpc, slots) = (pair(rpc.snid.0, rpc.tid.0), pair(slots.start.0, slots.slots));
+        Self([rpc, slots, pair(bytes, key_hash), arrived.as_ps()])
+    }
+}
+
+impl From<PackedArrival> for Arrival {
+    #[inline(always)]
+    fn from(packed: PackedArrival) -> Self {
+        let [rpc, slots, sizes, arrived] = packed.0;
+        let ((snid, tid), (start, slots), (bytes, key_hash)) = (halves(rpc), halves(slots), halves(sizes));
+        let rpc = RpcKey { snid: NodeId(snid), tid: TransferId(tid) };
+        let (slots, arrived) = (SlotRange::new(start, slots), Timestamp::from_ps(arrived));
+        Self { rpc, slots, bytes, key_hash, arrived }
+    }
 }
 
 /// A core gets an RPC.

@@ -18,19 +18,15 @@ use crate::sync::{AtomicU64, Ordering};
 /// # Cost
 ///
 /// O(bytes / 16).
-#[inline]
+#[inline(always)]
 pub fn load_bytes(src: &[AtomicU64], dst: &mut [u8]) {
-    assert!(dst.len() <= src.len() * 8, "copy of {} bytes from {} words", dst.len(), src.len());
-    let (pairs, rest) = dst.as_chunks_mut::<16>();
-    for (i, pair) in pairs.iter_mut().enumerate() {
-        let [low, high] = load_pair(&src[2 * i..]);
-        pair[..8].copy_from_slice(&low.to_le_bytes());
-        pair[8..].copy_from_slice(&high.to_le_bytes());
-    }
-    let done = pairs.len() * 2;
-    for (word, part) in src[done..].iter().zip(rest.chunks_mut(8)) {
-        let bytes = word.load(Ordering::Relaxed).to_le_bytes();
-        part.copy_from_slice(&bytes[..part.len()]);
+    assert!(dst.len() <= src.len() * 8, "copy of more bytes than the words hold");
+    let whole = dst.len() / 8;
+    moving::load(src, &mut dst[..whole * 8]);
+    let rest = dst.len() % 8;
+    if rest > 0 {
+        let last = src[whole].load(Ordering::Relaxed).to_le_bytes();
+        dst[whole * 8..].copy_from_slice(&last[..rest]);
     }
 }
 
@@ -43,19 +39,16 @@ pub fn load_bytes(src: &[AtomicU64], dst: &mut [u8]) {
 /// # Cost
 ///
 /// O(bytes / 16).
-#[inline]
+#[inline(always)]
 pub fn store_bytes(dst: &[AtomicU64], src: &[u8]) {
-    assert!(src.len() <= dst.len() * 8, "copy of {} bytes to {} words", src.len(), dst.len());
-    let (pairs, rest) = src.as_chunks::<16>();
-    for (i, pair) in pairs.iter().enumerate() {
-        let halves = pair.as_chunks::<8>().0;
-        store_pair(&dst[2 * i..], [u64::from_le_bytes(halves[0]), u64::from_le_bytes(halves[1])]);
-    }
-    let done = pairs.len() * 2;
-    for (word, part) in dst[done..].iter().zip(rest.chunks(8)) {
-        let mut bytes = [0; 8];
-        bytes[..part.len()].copy_from_slice(part);
-        word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+    assert!(src.len() <= dst.len() * 8, "copy of more bytes than the words hold");
+    let whole = src.len() / 8;
+    moving::store(dst, &src[..whole * 8]);
+    let rest = src.len() % 8;
+    if rest > 0 {
+        let mut last = [0; 8];
+        last[..rest].copy_from_slice(&src[whole * 8..]);
+        dst[whole].store(u64::from_le_bytes(last), Ordering::Relaxed);
     }
 }
 
@@ -68,16 +61,11 @@ pub fn store_bytes(dst: &[AtomicU64], src: &[u8]) {
 /// # Cost
 ///
 /// O(bytes / 16).
-#[inline]
+#[inline(always)]
 pub fn copy_words(dst: &[AtomicU64], src: &[AtomicU64], bytes: usize) {
     let words = bytes.div_ceil(8);
-    let (dst, src) = (&dst[..words], &src[..words]);
-    for i in 0..words / 2 {
-        store_pair(&dst[2 * i..], load_pair(&src[2 * i..]));
-    }
-    if words % 2 == 1 {
-        dst[words - 1].store(src[words - 1].load(Ordering::Relaxed), Ordering::Relaxed);
-    }
+    assert!(words <= dst.len() && words <= src.len(), "copy of more bytes than the words hold");
+    moving::copy(&dst[..words], src);
 }
 
 /// Whether the first `bytes.len()` bytes of `src` equal `bytes`.
@@ -98,37 +86,104 @@ pub fn eq_bytes(src: &[AtomicU64], bytes: &[u8]) -> bool {
     same && (rest.is_empty() || src[whole.len()].load(Ordering::Relaxed).to_le_bytes()[..rest.len()] == *rest)
 }
 
-#[inline(always)]
-fn load_pair(src: &[AtomicU64]) -> [u64; 2] {
-    let pair = &src[..2];
-    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    {
-        let value: std::arch::x86_64::__m128i;
-        // SAFETY: the slice holds two words. The load reads each of them once, as two relaxed atomic loads would, which any
-        // concurrent store may race with; the assembly keeps the compiler from assuming the memory to be still.
+/// Whole words on x86-64. The public functions have checked that both sides hold them.
+#[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+mod moving {
+    use super::AtomicU64;
+    use std::arch::{asm, x86_64::__m128i};
+
+    #[inline(always)]
+    pub(super) fn load(src: &[AtomicU64], dst: &mut [u8]) {
+        debug_assert!(dst.len() <= src.len() * 8);
+        // SAFETY: `src` holds as many bytes as `dst`; `dst` is borrowed mutably, so they do not overlap.
+        unsafe { move_words(dst.as_mut_ptr(), src.as_ptr().cast(), dst.len()) };
+    }
+
+    #[inline(always)]
+    pub(super) fn store(dst: &[AtomicU64], src: &[u8]) {
+        debug_assert!(src.len() <= dst.len() * 8);
+        // SAFETY: `dst` holds as many bytes as `src`, and is atomics, which may be written through a shared reference.
+        unsafe { move_words(dst.as_ptr().cast::<u8>().cast_mut(), src.as_ptr(), src.len()) };
+    }
+
+    #[inline(always)]
+    pub(super) fn copy(dst: &[AtomicU64], src: &[AtomicU64]) {
+        debug_assert!(dst.len() <= src.len());
+        // SAFETY: `src` holds as many words as `dst`, which is atomics and may be written through a shared reference.
+        unsafe { move_words(dst.as_ptr().cast::<u8>().cast_mut(), src.as_ptr().cast(), dst.len() * 8) };
+    }
+
+    /// Moves `bytes` bytes, a multiple of 8, each word as if by one relaxed atomic load and one relaxed atomic store, in no
+    /// particular order.
+    ///
+    /// # Safety
+    ///
+    /// `src` must be readable and `dst` writable for `bytes` bytes. Where other threads or processes reach either side, they must do
+    /// so through atomics.
+    #[inline(always)]
+    unsafe fn move_words(dst: *mut u8, src: *const u8, bytes: usize) {
+        let mut at = 0;
+        // SAFETY: every access lies within `bytes` bytes of `src` or `dst`. Assembly keeps the compiler from assuming that the memory
+        // is still while others write it; an aligned 8-byte half of an access is single-copy atomic on x86-64.
         unsafe {
-            std::arch::asm!("movdqu {}, [{}]", out(xmm_reg) value, in(reg) pair.as_ptr(), options(nostack, preserves_flags, readonly));
-            std::mem::transmute::<std::arch::x86_64::__m128i, [u64; 2]>(value)
+            while bytes - at >= 64 {
+                let (a, b, c, d): (__m128i, __m128i, __m128i, __m128i);
+                asm!(
+                    "movdqu {a}, [{from}]", "movdqu {b}, [{from} + 16]",
+                    "movdqu {c}, [{from} + 32]", "movdqu {d}, [{from} + 48]",
+                    "movdqu [{to}], {a}", "movdqu [{to} + 16], {b}",
+                    "movdqu [{to} + 32], {c}", "movdqu [{to} + 48], {d}",
+                    from = in(reg) src.add(at), to = in(reg) dst.add(at),
+                    a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = out(xmm_reg) d,
+                    options(nostack, preserves_flags),
+                );
+                let _ = (a, b, c, d);
+                at += 64;
+            }
+            while bytes - at >= 16 {
+                let pair: __m128i;
+                asm!(
+                    "movdqu {pair}, [{from}]", "movdqu [{to}], {pair}",
+                    from = in(reg) src.add(at), to = in(reg) dst.add(at), pair = out(xmm_reg) pair,
+                    options(nostack, preserves_flags),
+                );
+                let _ = pair;
+                at += 16;
+            }
+            if at < bytes {
+                let word: u64;
+                asm!(
+                    "mov {word}, [{from}]", "mov [{to}], {word}",
+                    from = in(reg) src.add(at), to = in(reg) dst.add(at), word = out(reg) word,
+                    options(nostack, preserves_flags),
+                );
+                let _ = word;
+            }
         }
     }
-    #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
-    [pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed)]
 }
 
-#[inline(always)]
-fn store_pair(dst: &[AtomicU64], value: [u64; 2]) {
-    let pair = &dst[..2];
-    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    // SAFETY: the slice holds two words behind `&AtomicU64`, so writing them through a shared reference is allowed; the store writes
-    // each once, as two relaxed atomic stores would.
-    unsafe {
-        let value = std::mem::transmute::<[u64; 2], std::arch::x86_64::__m128i>(value);
-        std::arch::asm!("movdqu [{}], {}", in(reg) pair.as_ptr(), in(xmm_reg) value, options(nostack, preserves_flags));
+/// Whole words elsewhere, under loom and under Miri: one by one.
+#[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
+mod moving {
+    use super::{AtomicU64, Ordering};
+
+    pub(super) fn load(src: &[AtomicU64], dst: &mut [u8]) {
+        for (word, part) in src.iter().zip(dst.as_chunks_mut::<8>().0) {
+            *part = word.load(Ordering::Relaxed).to_le_bytes();
+        }
     }
-    #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
-    {
-        pair[0].store(value[0], Ordering::Relaxed);
-        pair[1].store(value[1], Ordering::Relaxed);
+
+    pub(super) fn store(dst: &[AtomicU64], src: &[u8]) {
+        for (word, part) in dst.iter().zip(src.as_chunks::<8>().0) {
+            word.store(u64::from_le_bytes(*part), Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn copy(dst: &[AtomicU64], src: &[AtomicU64]) {
+        for (to, from) in dst.iter().zip(src) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 }
 
@@ -172,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "copy of 9 bytes from 1 words")]
+    #[should_panic(expected = "copy of more bytes than the words hold")]
     fn a_copy_past_the_end_is_a_callers_mistake() {
         load_bytes(&words(1), &mut [0; 9]);
     }

@@ -63,10 +63,9 @@ impl RecvRegion {
     #[inline]
     pub fn lease(&mut self, start: u32, slots: u32) -> Option<SlotLease> {
         let end = start.checked_add(slots).filter(|&end| end <= self.slots && slots > 0)?;
-        if !self.all(start, end, |word, mask| word & mask == 0) {
+        if !self.try_set(start, end) {
             return None;
         }
-        self.apply(start, end, |word, mask| *word |= mask);
         self.leases += 1;
         // SAFETY: `start` is below `self.slots`, so the offset stays inside the mapping.
         let base = unsafe { self.base.add(start as usize * SLOT_BYTES) };
@@ -87,7 +86,7 @@ impl RecvRegion {
         let SlotLease { base, start, slots } = lease;
         let own = self.base.as_ptr() as usize + start as usize * SLOT_BYTES == base.as_ptr() as usize;
         assert!(own && start + slots <= self.slots, "a lease was returned to a region that it is not of");
-        self.apply(start, start + slots, |word, mask| *word &= !mask);
+        self.clear(start, start + slots);
         self.leases -= 1;
     }
 
@@ -109,14 +108,30 @@ impl RecvRegion {
         self.memory.pages()
     }
 
-    #[inline]
-    fn all(&self, start: u32, end: u32, test: impl Fn(u64, u64) -> bool) -> bool {
-        masks(start, end).all(|(index, mask)| test(self.leased[index], mask))
+    /// Sets the bits `start..end` unless one of them is set.
+    #[inline(always)]
+    fn try_set(&mut self, start: u32, end: u32) -> bool {
+        // Mostly a range lies within one word.
+        if let Some((index, mask)) = one_word(start, end) {
+            let word = &mut self.leased[index];
+            let is_free = *word & mask == 0;
+            *word |= if is_free { mask } else { 0 };
+            return is_free;
+        }
+        let is_free = masks(start, end).all(|(index, mask)| self.leased[index] & mask == 0);
+        if is_free {
+            masks(start, end).for_each(|(index, mask)| self.leased[index] |= mask);
+        }
+        is_free
     }
 
-    #[inline]
-    fn apply(&mut self, start: u32, end: u32, change: impl Fn(&mut u64, u64)) {
-        masks(start, end).for_each(|(index, mask)| change(&mut self.leased[index], mask));
+    #[inline(always)]
+    fn clear(&mut self, start: u32, end: u32) {
+        if let Some((index, mask)) = one_word(start, end) {
+            self.leased[index] &= !mask;
+        } else {
+            masks(start, end).for_each(|(index, mask)| self.leased[index] &= !mask);
+        }
     }
 }
 
@@ -128,6 +143,13 @@ impl Drop for RecvRegion {
             unsafe { std::mem::ManuallyDrop::drop(&mut self.memory) };
         }
     }
+}
+
+/// The word of a bitvector that bits `start..end` fall into and their mask, if it is one word.
+#[inline(always)]
+fn one_word(start: u32, end: u32) -> Option<(usize, u64)> {
+    let (index, from, slots) = (start / 64, start % 64, end - start);
+    (from + slots <= 64).then(|| (index as usize, (u64::MAX >> (64 - slots)) << from))
 }
 
 /// The words of a bitvector that bits `start..end` fall into, each with the mask of those bits.

@@ -12,7 +12,7 @@ use crate::endpoint::{Endpoint, IntoEndpoint};
 use crate::engine::egress::Fault;
 use crate::status::StatusReader;
 use crate::transport::shm::slot::{Mark, SlotHeader};
-use nebula_nic::{Call, Expired, Header, Kind, NodeId, Outcome, Requester, RpcKey, Span, Timestamp};
+use nebula_nic::{Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp};
 use nebula_sys::clock::Clock;
 use retained::Retained;
 use ring::{Pending, Ring};
@@ -68,10 +68,14 @@ pub struct Client {
     retained: Retained,
     /// Tickets that ended otherwise than by an answer in the ring.
     ended: VecDeque<(Ticket, CallError)>,
+    /// Tries that wait for room in the ring.
+    resends: VecDeque<(u64, Outbound)>,
     reply: Vec<u8>,
     next_ticket: u64,
     rpc_bytes_max: u32,
     reply_bytes_max: u32,
+    /// Servers that the retry policy counts; all of them stand for the one that this client is connected to.
+    servers: u16,
     slo: Span,
 }
 
@@ -108,9 +112,11 @@ impl Client {
             status: StatusReader::new(status),
             clock: Clock::new(),
             ended: VecDeque::with_capacity(geometry.slots as usize),
+            resends: VecDeque::new(),
             reply: vec![0; reply_bytes_max as usize],
             next_ticket: 0,
-            rpc_bytes_max: welcome.rpc_bytes_max,
+            rpc_bytes_max: welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes)),
+            servers: config.servers(),
             reply_bytes_max,
             slo: Span::from_ps(welcome.slo_ps),
             ring,
@@ -145,7 +151,8 @@ impl Client {
             return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
         };
         let span = self.span(bytes);
-        if !self.ring.has_room(span) {
+        // What waits to be sent again goes first, or it might wait for ever.
+        if !self.ring.has_room(span) || !self.resends.is_empty() {
             return Err(self.ring.refusal());
         }
         let (now, token) = (self.now(), self.next_ticket);
@@ -192,7 +199,7 @@ impl Client {
             self.keep_time();
         }
         if self.ended.is_empty() && self.ring.looks_gone() {
-            self.requester.handle_server_gone(Timestamp::ZERO, 0);
+            self.give_up_all();
             self.expire(&CallError::ServerGone);
         }
         let (ticket, error) = self.ended.pop_front()?;
@@ -245,7 +252,7 @@ impl Client {
         self.slo
     }
 
-    /// The longest request that the server takes, in bytes.
+    /// The longest request that the server takes and this client's ring holds, in bytes.
     #[must_use]
     pub fn rpc_bytes_max(&self) -> u32 {
         self.rpc_bytes_max
@@ -284,7 +291,7 @@ impl Client {
 
     /// Gives up on the only outstanding RPC: its answer, should it still come, is ignored.
     fn abandon(&mut self, ticket: Ticket) -> CallError {
-        self.requester.handle_server_gone(Timestamp::ZERO, 0);
+        self.give_up_all();
         while self.requester.poll_expired().is_some() {}
         self.retained.drop_request(ticket.0);
         CallError::TimedOut
@@ -308,15 +315,19 @@ impl Client {
                 self.ring.done(position);
                 self.take_nack(nack)
             }
-            Mark::Fault => {
-                let reply = Header::reply(rpc, 0, 0);
-                self.ring.done(position);
-                let Outcome::Reply { token, .. } = self.requester.handle_packet(self.now(), reply) else { return None };
-                self.retained.drop_request(token);
-                Some((Ticket(token), Err(CallError::Fault(Fault::from_code(header.extra)))))
-            }
+            Mark::Fault => self.take_fault(position, rpc, Fault::from_code(header.extra)),
             Mark::Request => None,
         }
+    }
+
+    /// Ends an RPC that was served and has no reply.
+    #[inline(never)]
+    fn take_fault(&mut self, at: Pending, rpc: RpcKey, fault: Fault) -> Option<(Ticket, Result<usize, CallError>)> {
+        self.ring.done(at);
+        let empty = Header::reply(rpc, 0, 0);
+        let Outcome::Reply { token, .. } = self.requester.handle_packet(self.now(), empty) else { return None };
+        self.retained.drop_request(token);
+        Some((Ticket(token), Err(CallError::Fault(fault))))
     }
 
     #[inline(always)]
@@ -326,6 +337,10 @@ impl Client {
         header: SlotHeader,
         rpc: RpcKey,
     ) -> Option<(Ticket, Result<usize, CallError>)> {
+        // The slots carry whole packets: the server may have found room for more than was provisioned.
+        if header.rpc_bytes > self.reply_bytes_max {
+            return self.take_fault(at, rpc, Fault::ReplyTooLarge);
+        }
         let packets = self.ring.geometry().packets(header.rpc_bytes);
         let now = self.now();
         let mut ended = None;
@@ -338,7 +353,7 @@ impl Client {
                 Outcome::Part { offset_bytes, packet_bytes, .. } => {
                     self.copy(at.position.wrapping_add(pkt_idx), offset_bytes, packet_bytes);
                 }
-                // Longer than was provisioned, or for an RPC that has expired: nothing is to be had from the rest.
+                // For an RPC that has expired: nothing is to be had from the rest.
                 _ => break,
             }
         }
@@ -363,7 +378,8 @@ impl Client {
                 Some((Ticket(token), Err(error)))
             }
             Outcome::Redirect { token, outbound, .. } => {
-                self.resend(token, outbound);
+                self.resends.push_back((token, outbound));
+                self.resend();
                 None
             }
             _ => None,
@@ -373,15 +389,21 @@ impl Client {
     #[inline(never)]
     fn keep_time(&mut self) {
         let now = self.now();
-        if self.requester.poll_timeout().is_none_or(|due| due > now) {
-            return;
+        if self.requester.poll_timeout().is_some_and(|due| due <= now) {
+            self.requester.handle_timeout(now);
+            self.expire(&CallError::TimedOut);
+            while let Some(resend) = self.requester.poll_retry(now) {
+                self.resends.push_back((resend.token, resend.outbound));
+            }
         }
-        self.requester.handle_timeout(now);
-        self.expire(&CallError::TimedOut);
-        while self.ring.has_room(1)
-            && let Some(resend) = self.requester.poll_retry(now)
-        {
-            self.resend(resend.token, resend.outbound);
+        self.resend();
+    }
+
+    /// Ends every RPC that is outstanding.
+    #[cold]
+    fn give_up_all(&mut self) {
+        for server in 0..self.servers {
+            self.requester.handle_server_gone(Timestamp::ZERO, server);
         }
     }
 
@@ -392,12 +414,18 @@ impl Client {
         }
     }
 
-    /// Sends a kept request again. Without room in the ring the RPC ends here: the server has not answered a whole ring of others.
-    fn resend(&mut self, token: u64, packets: nebula_nic::Outbound) {
-        let span = self.span(packets.rpc_bytes());
-        match self.retained.request(token) {
-            Some(request) if self.ring.has_room(span) => self.ring.send(packets, span, request),
-            _ => self.requester.handle_server_gone(Timestamp::ZERO, 0),
+    /// Sends kept requests again, as far as there is room in the ring.
+    fn resend(&mut self) {
+        while let Some(&(token, packets)) = self.resends.front() {
+            // One that is over by other ways is not kept any more.
+            if let Some(request) = self.retained.request(token) {
+                let span = self.span(packets.rpc_bytes());
+                if !self.ring.has_room(span) {
+                    return;
+                }
+                self.ring.send(packets, span, request);
+            }
+            self.resends.pop_front();
         }
     }
 }

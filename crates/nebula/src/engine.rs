@@ -19,8 +19,8 @@ mod recorder;
 use crate::server::{IdlePolicy, ServeError, ServerConfig};
 use crate::status::{Extra, StatusPage};
 use crate::transport::shm::listener::Mailbox;
-use cpu::{Freed, Held, Job, WorkerLink};
-use nebula_nic::{Backend, CoreId, SlotRange, Timestamp};
+use cpu::{Freed, Held, WorkerLink};
+use nebula_nic::{Arrival, Backend, CoreId, Dispatch, SlotRange, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::mem::Pages;
 use nebula_sys::region::RecvRegion;
@@ -234,16 +234,21 @@ impl Engine {
         }
     }
 
-    /// The next RPC that a core has credit for, with its payload.
+    /// The next RPC that a core has credit for.
     #[inline(always)]
-    pub(crate) fn next_dispatch(&mut self, now: Timestamp) -> Option<Job> {
+    pub(crate) fn next_dispatch(&mut self, now: Timestamp) -> Option<Dispatch> {
         let dispatch = self.backend.poll_dispatch(now)?;
         if let Some(recorder) = &mut self.recorder {
             recorder.dispatch(dispatch);
         }
-        let held = self.held[dispatch.arrival.slots.start.0 as usize].take();
-        let held = held.expect("a dispatched RPC was written into its slots when it arrived");
-        Some(Job { dispatch, held })
+        Some(dispatch)
+    }
+
+    /// The payload of an RPC that was dispatched: from now on its core's.
+    #[inline(always)]
+    pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
+        let held = self.held[arrival.slots.start.0 as usize].take();
+        held.expect("a dispatched RPC was written into its slots when it arrived")
     }
 
     /// Takes back what a worker has done with.

@@ -30,6 +30,12 @@ pub trait Service {
     /// A panic is caught: the client gets [`Fault::HandlerPanicked`](crate::Fault::HandlerPanicked), the worker goes on.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
 
+    /// Whether [`prefetch`](Self::prefetch) does anything, so that nobody goes through the arrivals for nothing.
+    #[inline(always)]
+    fn prefetches(&self) -> bool {
+        false
+    }
+
     /// Hints at memory that [`serve`](Self::serve) will touch for this request. Must have no effect but on timing: it may be called
     /// any number of times, or never.
     #[inline(always)]

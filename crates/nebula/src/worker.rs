@@ -65,7 +65,7 @@ pub struct Worker {
 struct Inner {
     source: Source,
     frontend: Frontend,
-    /// Payloads of the completion queue's entries, in its order.
+    /// Payloads of the completion queue's entries, in its order; an inline engine keeps them itself.
     waiting: VecDeque<Held>,
     channels: ChannelCache,
     steering: Steering,
@@ -137,27 +137,40 @@ impl Worker {
     }
 
     /// Serves every RPC with `service` until the server stops.
-    pub fn run<S: Service>(self, service: &S) {
-        let mut inner = self.inner.into_inner();
+    pub fn run<S: Service>(mut self, service: &S) {
         let mut idle_since = None;
         loop {
-            inner.pull(service);
-            let mut served = 0;
-            while served < RPCS_PER_TURN
-                && let Some(begun) = inner.begin(service)
-            {
-                inner.serve(begun, service);
-                served += 1;
-            }
-            if served > 0 {
+            if self.turn(service) > 0 {
                 idle_since = None;
                 continue;
             }
+            let inner = self.inner.get_mut();
             if inner.is_stopped() {
                 return inner.wind_up();
             }
             inner.rest(&mut idle_since);
         }
+    }
+
+    /// Serves what is there, at most some RPCs, and returns how many: for callers that have a loop of their own.
+    ///
+    /// An inline worker also runs one turn of its engine.
+    ///
+    /// # Cost
+    ///
+    /// No allocation, no lock, no system call; one clock read with an inline engine, none without.
+    #[inline]
+    pub fn turn<S: Service>(&mut self, service: &S) -> usize {
+        let inner = self.inner.get_mut();
+        inner.pull(service);
+        let mut served = 0;
+        while served < RPCS_PER_TURN
+            && let Some(begun) = inner.begin(service)
+        {
+            inner.serve(begun, service);
+            served += 1;
+        }
+        served
     }
 }
 
@@ -174,7 +187,7 @@ impl Inner {
             }
             Source::Inline(engine) => {
                 let now = engine.begin_turn();
-                if self.steering == Steering::On {
+                if self.steering == Steering::On && service.prefetches() {
                     let packets = engine.poll_rings(now, |payload| service.prefetch(payload, Stage::Arrived));
                     engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Next));
                     engine.end_ingress(now, packets);
@@ -191,9 +204,8 @@ impl Inner {
     #[inline(always)]
     fn take_dispatched(&mut self) {
         if let Source::Inline(engine) = &mut self.source {
-            while let Some(job) = engine.next_dispatch(engine.now()) {
-                self.frontend.handle_dispatch(Timestamp::ZERO, job.dispatch);
-                self.waiting.push_back(job.held);
+            while let Some(dispatch) = engine.next_dispatch(engine.now()) {
+                self.frontend.handle_dispatch(Timestamp::ZERO, dispatch);
             }
         }
     }
@@ -202,14 +214,17 @@ impl Inner {
     #[inline(always)]
     fn begin<S: Service>(&mut self, service: &S) -> Option<Begun> {
         let begin = self.frontend.poll_completion(Timestamp::ZERO)?;
-        let held = self.waiting.pop_front()?;
-        // An inline engine has copied every payload through this core's cache already.
-        if let (Source::Engine { .. }, Some(next), Some(behind)) =
-            (&self.source, begin.steer_next, self.waiting.front())
-        {
+        let held = match &mut self.source {
+            // An inline engine has copied every payload through this core's cache already: there is nothing to steer.
+            Source::Inline(engine) => engine.take_payload(&begin.arrival),
+            Source::Engine { .. } => self.waiting.pop_front()?,
+        };
+        if let (Some(next), Some(behind)) = (begin.steer_next, self.waiting.front()) {
             let payload = behind.lease.payload(next.bytes as usize);
             prefetch::read_bytes(payload);
-            service.prefetch(payload, Stage::Arrived);
+            if service.prefetches() {
+                service.prefetch(payload, Stage::Arrived);
+            }
         }
         Some(Begun { arrival: begin.arrival, held })
     }
@@ -246,7 +261,10 @@ impl Inner {
             Source::Inline(engine) => {
                 engine.count_served();
                 engine.free(engine.now(), release.core, freed);
-                self.take_dispatched();
+                // Everything that could be dispatched had been: one credit more is one RPC more at most.
+                if let Some(dispatch) = engine.next_dispatch(engine.now()) {
+                    self.frontend.handle_dispatch(Timestamp::ZERO, dispatch);
+                }
             }
         }
     }

@@ -72,6 +72,14 @@ impl ClientConfig {
         self.retry != RetryPolicy::GiveUp
     }
 
+    /// Servers among which the retry policy chooses.
+    pub(crate) fn servers(&self) -> u16 {
+        match self.retry {
+            RetryPolicy::AnotherServer { servers, .. } => servers,
+            RetryPolicy::GiveUp | RetryPolicy::BackOff { .. } => 1,
+        }
+    }
+
     pub(crate) fn is_timed(&self) -> bool {
         self.deadline != Span::MAX || self.keeps_requests()
     }

@@ -4,11 +4,10 @@ use super::{ConnectError, SubmitError};
 use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
 use crate::transport::shm::slot::{Geometry, Mark, SlotHeader, Slots};
-use nebula_nic::{Outbound, TransferId};
+use nebula_nic::{Header, Outbound, TransferId};
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -21,8 +20,56 @@ pub(crate) struct Pending {
     is_done: bool,
 }
 
+/// The RPCs in the ring, in the order of their positions: at most as many as it has slots, so a plain array with a mask.
+#[derive(Debug)]
+struct PendingQueue {
+    entries: Box<[Pending]>,
+    head: u32,
+    len: u32,
+}
+
+impl PendingQueue {
+    fn new(slots: u32) -> Self {
+        let entry = Pending { position: 0, tid: TransferId(0), span: 0, is_done: false };
+        Self { entries: vec![entry; slots.next_power_of_two() as usize].into(), head: 0, len: 0 }
+    }
+
+    #[inline(always)]
+    fn place(&self, ahead: u32) -> usize {
+        self.head.wrapping_add(ahead) as usize & (self.entries.len() - 1)
+    }
+
+    #[inline(always)]
+    fn get(&self, ahead: u32) -> Option<&Pending> {
+        if ahead < self.len { Some(&self.entries[self.place(ahead)]) } else { None }
+    }
+
+    #[inline(always)]
+    fn get_mut(&mut self, ahead: u32) -> Option<&mut Pending> {
+        let place = self.place(ahead);
+        if ahead < self.len { Some(&mut self.entries[place]) } else { None }
+    }
+
+    #[inline(always)]
+    fn push_back(&mut self, pending: Pending) {
+        let place = self.place(self.len);
+        self.entries[place] = pending;
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    fn pop_front(&mut self) -> Option<Pending> {
+        let front = *self.get(0)?;
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        Some(front)
+    }
+}
+
 /// Polls without an answer between two looks at the socket: some tens of microseconds, against the 0.2 µs that the look costs.
 const POLLS_PER_LOOK: u32 = 4096;
+/// How far ahead of an answer that has come the next ones are fetched.
+const ANSWERS_AHEAD: u32 = 4;
 /// Most polls of the oldest slot between two looks at another one.
 const ROVE_EVERY_MAX: u32 = 64;
 
@@ -34,14 +81,14 @@ pub(crate) struct Ring {
     socket: OwnedFd,
     next: u32,
     /// In the order of positions; slots come free from the front.
-    pending: VecDeque<Pending>,
+    pending: PendingQueue,
     slots_used: u32,
     /// Looks at the oldest slot since the last answer.
     polls: u32,
     /// Times that nothing was found to do.
     idles: u32,
     /// Which of the pending is looked at next, out of turn.
-    rover: usize,
+    rover: u32,
     rove_every: u32,
     is_gone: bool,
     call_timeout: Duration,
@@ -99,7 +146,7 @@ fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
 
 impl Ring {
     fn new(memory: SharedMemory, geometry: Geometry, socket: OwnedFd) -> Self {
-        let pending = VecDeque::with_capacity(geometry.slots as usize);
+        let pending = PendingQueue::new(geometry.slots);
         Self {
             memory,
             geometry,
@@ -148,20 +195,24 @@ impl Ring {
     /// Puts the packets of an RPC into the next slots; there must be room.
     #[inline(always)]
     pub(crate) fn send(&mut self, packets: Outbound, span: u32, request: &[u8]) {
-        let position = self.next;
-        let mtu = self.geometry.mtu_bytes as usize;
-        let slots = self.slots();
-        let tid = packets.tid();
-        for (header, part) in packets.zip(Parts { rest: request, mtu, is_first: true }) {
-            let at = position.wrapping_add(header.pkt_idx);
-            slots.store(at, part);
-            let mark = Mark::Request;
-            let (pkt_idx, rpc_bytes, extra) = (header.pkt_idx, header.rpc_bytes, header.key_hash);
-            slots.publish(at, SlotHeader { mark, pkt_idx, span, rpc_bytes, extra });
+        let (position, tid) = (self.next, packets.tid());
+        let mut rest = request;
+        for header in packets {
+            let (part, later) = rest.split_at(rest.len().min(self.geometry.mtu_bytes as usize));
+            self.send_packet(position, &header, span, part);
+            rest = later;
         }
         self.next = position.wrapping_add(span);
         self.slots_used += span;
         self.pending.push_back(Pending { position, tid, span, is_done: false });
+    }
+
+    #[inline(always)]
+    fn send_packet(&self, position: u32, header: &Header, span: u32, part: &[u8]) {
+        let (slots, at) = (self.slots(), position.wrapping_add(header.pkt_idx));
+        slots.store(at, part);
+        let &Header { pkt_idx, rpc_bytes, key_hash: extra, .. } = header;
+        slots.publish(at, SlotHeader { mark: Mark::Request, pkt_idx, span, rpc_bytes, extra });
     }
 
     /// An RPC whose answer has come, with the answer's header.
@@ -171,13 +222,14 @@ impl Ring {
     /// costs the server a line transfer.
     #[inline(always)]
     pub(crate) fn next_answer(&mut self) -> Option<(Pending, SlotHeader)> {
-        let oldest = *self.pending.front()?;
+        let oldest = *self.pending.get(0)?;
         if let Some(header) = self.answer(oldest) {
             self.polls = 0;
+            self.slots().prefetch_read(oldest.position.wrapping_add(ANSWERS_AHEAD));
             return Some((oldest, header));
         }
         self.polls = self.polls.wrapping_add(1);
-        if self.polls % self.rove_every != 0 { None } else { self.rove() }
+        if self.polls.is_multiple_of(self.rove_every) { self.rove() } else { None }
     }
 
     #[inline(always)]
@@ -187,7 +239,7 @@ impl Ring {
 
     #[inline(never)]
     fn rove(&mut self) -> Option<(Pending, SlotHeader)> {
-        let outstanding = self.pending.len();
+        let outstanding = self.pending.len;
         self.rover = if self.rover + 1 < outstanding { self.rover + 1 } else { 0 };
         let found = self.pending.get(self.rover).copied().filter(|pending| !pending.is_done);
         let found = found.and_then(|pending| self.answer(pending).map(|header| (pending, header)));
@@ -199,9 +251,9 @@ impl Ring {
     /// Gives back the slots of an RPC whose answer was taken.
     #[inline(always)]
     pub(crate) fn done(&mut self, answered: Pending) {
-        if self.pending.front().is_some_and(|oldest| oldest.position == answered.position) {
+        if self.pending.get(0).is_some_and(|oldest| oldest.position == answered.position) {
             self.pop_front();
-            while self.pending.front().is_some_and(|oldest| oldest.is_done) {
+            while self.pending.get(0).is_some_and(|oldest| oldest.is_done) {
                 self.pop_front();
             }
         } else if let Some(pending) = self.pending.get_mut(self.rover) {
@@ -236,28 +288,6 @@ impl Ring {
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
         // A server sends nothing after its welcome: anything to read is the end.
         matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0)
-    }
-}
-
-/// A request cut into the payloads of its packets; an empty one is one empty payload.
-struct Parts<'a> {
-    rest: &'a [u8],
-    mtu: usize,
-    is_first: bool,
-}
-
-impl<'a> Iterator for Parts<'a> {
-    type Item = &'a [u8];
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.rest.is_empty() && !self.is_first {
-            return None;
-        }
-        self.is_first = false;
-        let (part, rest) = self.rest.split_at(self.rest.len().min(self.mtu));
-        self.rest = rest;
-        Some(part)
     }
 }
 

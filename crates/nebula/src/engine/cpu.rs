@@ -80,9 +80,9 @@ impl Engine {
 
     #[inline]
     fn hand_out(&mut self, now: Timestamp) {
-        while let Some(job) = self.next_dispatch(now) {
-            let core = job.dispatch.core.index();
-            let pushed = self.links[core].jobs.try_push(job);
+        while let Some(dispatch) = self.next_dispatch(now) {
+            let held = self.take_payload(&dispatch.arrival);
+            let pushed = self.links[dispatch.core.index()].jobs.try_push(Job { dispatch, held });
             assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");
         }
     }

@@ -17,6 +17,10 @@ pub(super) const FRESH_MAX: usize = 64;
 /// Rings of silent clients looked at in a turn, beyond which they take turns.
 const RINGS_PER_TURN: usize = 64;
 
+/// How far ahead of the cursor slots are fetched, in a state that the reply can be written in: enough for the lines of a burst to
+/// cross the machine side by side and not one after the other.
+const SLOTS_AHEAD: u32 = 8;
+
 /// What to do with a slot.
 enum Packet {
     /// Nothing there yet.
@@ -69,6 +73,8 @@ impl Engine {
         if slot.mark != Mark::Request {
             return Packet::None;
         }
+        slots.prefetch_write(ring.cursor);
+        slots.prefetch_read(ring.cursor.wrapping_add(SLOTS_AHEAD));
         let Some(current) = current(ring, &slot, slots) else { return Packet::Violation };
         let rpc_bytes = current.rpc_bytes;
         let header = Header {

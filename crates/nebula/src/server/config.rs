@@ -31,7 +31,6 @@ pub enum IdlePolicy {
 
 /// Everything that a server can be told.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ServerConfig {
     /// How RPCs are given to workers.
     pub policy: Policy,

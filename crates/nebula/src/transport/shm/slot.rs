@@ -165,17 +165,45 @@ impl<'a> Slots<'a> {
         load_bytes(self.payload(position), into);
     }
 
+    /// Hints that the first line of the slot at `position` will be read and then written soon.
+    #[inline(always)]
+    pub(crate) fn prefetch_write(&self, position: u32) {
+        nebula_sys::prefetch::write(self.slot(position), 0);
+    }
+
+    /// Hints that the first line of the slot at `position` will be read soon.
+    #[inline(always)]
+    pub(crate) fn prefetch_read(&self, position: u32) {
+        nebula_sys::prefetch::read(self.slot(position), 0);
+    }
+
     /// Writes `bytes` bytes at `offset` of the payload that starts at `position` and goes on in the slots after it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store_at(&self, position: u32, offset: usize, bytes: &[u8]) {
+        if offset.is_multiple_of(8) && offset + bytes.len() <= self.geometry.mtu_bytes as usize {
+            return store_bytes(&self.payload(position)[offset / 8..], bytes);
+        }
+        self.store_across(position, offset, bytes);
+    }
+
+    #[inline(never)]
+    fn store_across(&self, position: u32, offset: usize, bytes: &[u8]) {
         self.scatter(position, offset, bytes.len(), |words, skip, done, len| {
             store_unaligned(words, skip, &bytes[done..done + len]);
         });
     }
 
     /// As [`store_at`](Self::store_at), from words that other cores may be changing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy_at(&self, position: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
+        if offset.is_multiple_of(8) && offset + bytes <= self.geometry.mtu_bytes as usize {
+            return copy_words(&self.payload(position)[offset / 8..], src, bytes);
+        }
+        self.copy_across(position, offset, src, bytes);
+    }
+
+    #[inline(never)]
+    fn copy_across(&self, position: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
         self.scatter(position, offset, bytes, |words, skip, done, len| {
             if skip == 0 && done % 8 == 0 {
                 copy_words(words, &src[done / 8..], len);
@@ -281,8 +309,9 @@ mod tests {
             let slots = Slots::new(&words, GEOMETRY);
             let mut expected: Vec<u8> = Vec::new();
             for _ in 0..u.int_in_range(1..=6)? {
-                let piece: Vec<u8> =
-                    (0..u.int_in_range(0..=150_usize)?).map(|i| ((i * 7 + expected.len()) % 251) as u8).collect();
+                let piece: Vec<u8> = (0..u.int_in_range(0..=150_usize)?)
+                    .map(|i| u8::try_from((i * 7 + expected.len()) % 251).unwrap())
+                    .collect();
                 if expected.len() + piece.len() > 5 * 128 {
                     break;
                 }
@@ -296,8 +325,8 @@ mod tests {
                 expected.extend(piece);
             }
             let mut read = vec![0; expected.len()];
-            for (i, part) in read.chunks_mut(128).enumerate() {
-                slots.load(6 + i as u32, part);
+            for (position, part) in (6..).zip(read.chunks_mut(128)) {
+                slots.load(position, part);
             }
             assert_eq!(read, expected);
             Ok(())

@@ -1,0 +1,98 @@
+//! The yardstick: the barest ring that a reply can come back through, one cache line a slot or more, the reply over the request.
+//!
+//! No header, no receive buffer, no dispatch, no protection: the server spins on the next slot, flips a byte and writes it back.
+//! Nothing that moves a request and a reply between two cores' caches in this way can be faster by much.
+
+use crate::child::{self, Server};
+use crate::measure::Pipe;
+use crate::Failure;
+use nebula_sys::copy::{load_bytes, store_bytes};
+use nebula_sys::shared::SharedMemory;
+use nebula_sys::sync::{AtomicU64, Ordering};
+use std::os::fd::AsRawFd;
+
+/// Slots of the ring.
+pub const SLOTS: u64 = 64;
+const REQUEST: u64 = 1;
+const REPLY: u64 = 2;
+/// Bytes of a slot that are the flag.
+const FLAG_BYTES: usize = 8;
+const LINES_MAX: usize = 16;
+
+/// The client's end.
+pub struct Bare {
+    memory: SharedMemory,
+    lines: usize,
+    head: u64,
+    tail: u64,
+    buffer: [u8; LINES_MAX * 64],
+    _server: Server,
+}
+
+impl Bare {
+    /// Starts a server and connects to it; slots have `lines` cache lines.
+    pub fn start(lines: usize) -> Result<Self, Failure> {
+        let memory = SharedMemory::create("bare-ring", SLOTS as usize * lines * 64)?;
+        for slot in 0..SLOTS as usize {
+            memory.words()[slot * lines * 8].store(u64::MAX, Ordering::Relaxed);
+        }
+        let path = format!("/proc/{}/fd/{}", std::process::id(), memory.fd().as_raw_fd());
+        let server = Server::start(&["serve-bare", &path, &lines.to_string()])?;
+        Ok(Self { memory, lines, head: 0, tail: 0, buffer: [7; LINES_MAX * 64], _server: server })
+    }
+
+    fn is_answered(&self) -> bool {
+        slot(self.memory.words(), self.lines, self.head)[0].load(Ordering::Acquire) == self.head << 2 | REPLY
+    }
+}
+
+fn slot(words: &[AtomicU64], lines: usize, position: u64) -> &[AtomicU64] {
+    let at = (position % SLOTS) as usize * lines * 8;
+    &words[at..at + lines * 8]
+}
+
+impl Pipe for Bare {
+    #[inline(always)]
+    fn send(&mut self, _: u64) -> bool {
+        if self.tail - self.head == SLOTS {
+            return false;
+        }
+        let slot = slot(self.memory.words(), self.lines, self.tail);
+        store_bytes(&slot[1..], &self.buffer[..self.lines * 64 - FLAG_BYTES]);
+        slot[0].store(self.tail << 2 | REQUEST, Ordering::Release);
+        self.tail += 1;
+        true
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> u64 {
+        let from = self.head;
+        while self.head < self.tail && self.is_answered() {
+            let slot = slot(self.memory.words(), self.lines, self.head);
+            load_bytes(&slot[1..], &mut self.buffer[..self.lines * 64 - FLAG_BYTES]);
+            self.head += 1;
+        }
+        self.head - from
+    }
+}
+
+/// The server's end: never returns, its parent kills it.
+pub fn serve(words: &[&str]) -> Result<(), Failure> {
+    let [path, lines] = words else { return Err("serve-bare PATH LINES".into()) };
+    let lines: usize = lines.parse()?;
+    nebula_sys::affinity::pin_to(child::server_core())?;
+    let file = std::fs::File::options().read(true).write(true).open(path)?;
+    let memory = SharedMemory::open(file.into(), SLOTS as usize * lines * 64)?;
+    child::ready()?;
+    let mut buffer = [0; LINES_MAX * 64];
+    let buffer = &mut buffer[..lines * 64 - FLAG_BYTES];
+    for position in 0.. {
+        let slot = slot(memory.words(), lines, position);
+        while slot[0].load(Ordering::Acquire) != position << 2 | REQUEST {}
+        load_bytes(&slot[1..], buffer);
+        buffer[0] ^= 1;
+        store_bytes(&slot[1..], buffer);
+        slot[0].store(position << 2 | REPLY, Ordering::Release);
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! The echo through the whole runtime (header, receive buffer, dispatch, reply) beside the bare ring.
+
+use crate::bare::{self, Bare};
+use crate::child::{self, Server};
+use crate::measure::{Pipe, median, round_trip, throughput};
+use crate::row::{Bound, against, plain};
+use crate::Failure;
+use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span};
+
+/// Rounds of each side, one after the other.
+const ROUNDS: usize = 7;
+
+/// A client that echoes through Nebula, and its server.
+pub struct Echo {
+    client: Client,
+    request: Vec<u8>,
+    _server: Server,
+}
+
+impl Echo {
+    /// Starts a server and connects to it, to send requests of `bytes` bytes. Two servers that poll would share the servers' core, so
+    /// each measurement starts its own and ends it.
+    pub fn start(bytes: usize, slots: u32) -> Result<Self, Failure> {
+        let name = format!("shm://bench-echo-{}", std::process::id());
+        let server = Server::start(&["serve-echo", &name])?;
+        let client = Client::connect_with(&name, ClientConfig::default().slots(slots))?;
+        Ok(Self { client, request: vec![7; bytes], _server: server })
+    }
+}
+
+impl Pipe for Echo {
+    #[inline(always)]
+    fn send(&mut self, _: u64) -> bool {
+        self.client.submit(&self.request).is_ok()
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> u64 {
+        let mut taken = 0;
+        while let Some(done) = self.client.poll() {
+            assert!(done.result.is_ok_and(|reply| reply.len() == self.request.len()), "the echo failed");
+            taken += 1;
+        }
+        taken
+    }
+}
+
+/// Client and server in turns on one thread, 16 RPCs at a time: nobody polls in vain, so instructions can be counted.
+pub fn count(bytes: usize, rpcs: u64) -> Result<(), Failure> {
+    let name = format!("shm://bench-count-{}", std::process::id());
+    let (server, mut workers) = nebula::Server::bind(&name).config(config()).open()?;
+    let mut client = Client::connect_with(&name, ClientConfig::default().slots(64))?;
+    let request = vec![7; bytes];
+    let serve = |request: &[u8], reply: &mut Reply| reply.write(request);
+    for _ in 0..rpcs / 16 {
+        for _ in 0..16 {
+            client.submit(&request)?;
+        }
+        let mut done = 0;
+        while done < 16 {
+            workers[0].turn(&serve);
+            while let Some(completion) = client.poll() {
+                completion.result?;
+                done += 1;
+            }
+        }
+    }
+    server.stop();
+    Ok(())
+}
+
+/// Measures and prints.
+pub fn run() -> Result<(), Failure> {
+    child::pin_client()?;
+    let only: Option<usize> = std::env::var("ONLY").ok().and_then(|s| s.parse().ok());
+    if let Some(w) = only {
+        for _ in 0..3 {
+        let b = throughput(&mut Bare::start(1)?, w as u64);
+        let o = throughput(&mut Echo::start(48, bare::SLOTS as u32)?, w as u64);
+        eprintln!("w {w}: bare {b:.2} ours {o:.2} ratio {:.2}", o / b);
+        }
+        return Ok(());
+    }
+    for (what, bytes, lines) in [("a line of 64 B, header and 48 B payload", 48, 1), ("64 B payload", 64, 2)] {
+        compare(what, bytes, lines)?;
+    }
+    Ok(())
+}
+
+fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
+    let yardstick = format!("bare in-place ring, {lines} line(s) a slot");
+    for outstanding in [1, 16, 64] {
+        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            bare.push(throughput(&mut Bare::start(lines)?, outstanding));
+            ours.push(throughput(&mut Echo::start(bytes, bare::SLOTS as u32)?, outstanding));
+        }
+        let (ours, bare) = (median(ours), median(bare));
+        plain(&format!("{yardstick}, {outstanding} outstanding"), bare, "M RPC/s");
+        let bound = (outstanding == 64).then_some(Bound::AtLeast(0.4));
+        against(&format!("echo, {what}, {outstanding} outstanding"), ours, "M RPC/s", (&yardstick, bare), bound);
+    }
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        bare.push(round_trip(&mut Bare::start(lines)?));
+        ours.push(round_trip(&mut Echo::start(bytes, bare::SLOTS as u32)?));
+    }
+    let p50 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.0).collect());
+    let p99 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.1).collect());
+    plain(&format!("{yardstick}, round trip p50"), p50(&bare), "ns");
+    against(&format!("echo, {what}, round trip p50"), p50(&ours), "ns", (&yardstick, p50(&bare)), Some(Bound::AtMost(1.5)));
+    against(&format!("echo, {what}, round trip p99"), p99(&ours), "ns", (&yardstick, p99(&bare)), None);
+    Ok(())
+}
+
+fn config() -> ServerConfig {
+    let mut config = ServerConfig::default();
+    config.inline = true;
+    config.idle = IdlePolicy::Spin;
+    config.mtu_bytes = 64;
+    // Under an instruction counter an RPC takes fifty times as long: nothing is to be refused for that.
+    config.slo = Span::from_ms(10);
+    config
+}
+
+/// The server: engine and worker on one core.
+pub fn serve(name: &str) -> Result<(), Failure> {
+    let config = ServerConfig { pin: vec![child::server_core()], ..config() };
+    let server = nebula::Server::bind(name).config(config);
+    let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    child::ready()?;
+    server.join();
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! Benchmarks that put Nebula beside other ways to do the same, in one run: what counts is the ratio.
+//!
+//! `nebula-bench SECTION` measures and prints one JSON line a row; `cargo xtask bench` runs the sections and makes the table.
+//! Servers are child processes of this program, pinned to another core.
+
+mod bare;
+mod child;
+mod echo;
+mod measure;
+mod row;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["echo"] => echo::run(),
+        ["serve-bare", rest @ ..] => bare::serve(rest),
+        ["serve-echo", name] => echo::serve(name),
+        ["count-echo", bytes, rpcs] => echo::count(bytes.parse()?, rpcs.parse()?),
+        _ => Err("usage: nebula-bench echo".into()),
+    }
+}

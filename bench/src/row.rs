@@ -1,0 +1,44 @@
+//! One measured figure, as the benchmark table wants it: a JSON line.
+
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Row<'a> {
+    what: &'a str,
+    value: f64,
+    unit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Against<'a>>,
+}
+
+/// What a figure is compared with, in the same run.
+#[derive(Serialize)]
+pub struct Against<'a> {
+    what: &'a str,
+    ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<Bound>,
+}
+
+/// What the ratio is to reach.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// Prints a figure.
+pub fn plain(what: &str, value: f64, unit: &str) {
+    print(&Row { what, value, unit, against: None });
+}
+
+/// Prints a figure beside its yardstick.
+pub fn against(what: &str, value: f64, unit: &str, yardstick: (&str, f64), bound: Option<Bound>) {
+    let against = Some(Against { what: yardstick.0, ratio: value / yardstick.1, bound });
+    print(&Row { what, value, unit, against });
+}
+
+fn print(row: &Row) {
+    println!("{}", serde_json::to_string(row).expect("a row is plain data"));
+}
