@@ -188,7 +188,7 @@ impl Engine {
     /// Rests after an idle turn, as far as the policy allows.
     #[inline]
     pub(crate) fn rest(&mut self, now: Timestamp) {
-        if self.idle == IdlePolicy::Spin || self.backend.slots_used() > 0 {
+        if self.idle == IdlePolicy::Spin {
             return std::hint::spin_loop();
         }
         if let Some(since) = self.idle_since {
