@@ -1,0 +1,220 @@
+//! RPCs of every size: cut into packets, put together again, around the ring and around the largest position.
+
+mod support;
+
+use nebula::{CallError, Client, ClientConfig, Fault, Reply, Server, SubmitError};
+use std::collections::BTreeMap;
+use support::draw::Draw;
+use support::watch::{Watchdog, wait_until};
+use support::{echo, endpoint, server_config, wait_until_clean};
+
+/// The bytes of a request or reply, of which no two packets are alike.
+fn pattern(len: usize, seed: u64) -> Vec<u8> {
+    Draw::new(seed).bytes(len)
+}
+
+/// Calls until the server takes the request in: an RPC may find no room, or may have been cut off by the machine in the middle.
+fn call(client: &mut Client, request: &[u8]) -> Result<Vec<u8>, CallError> {
+    wait_until("an answer", || match client.call(request) {
+        Err(CallError::Nack { .. }) => None,
+        answer => Some(answer.map(<[u8]>::to_vec)),
+    })
+}
+
+/// Sizes that lie at, before and after multiples of `mtu`, up to `max`.
+fn border_sizes(mtu: usize, max: usize) -> impl Iterator<Item = usize> {
+    let borders = (0..=max / mtu).flat_map(move |packets| [packets * mtu, packets * mtu + 1, packets * mtu + mtu - 1]);
+    borders.filter(move |&bytes| bytes <= max)
+}
+
+#[test]
+fn echoes_of_every_size_around_the_packets_come_back_whole() {
+    let _watchdog = Watchdog::new("echoes of every size", 120);
+    for (mtu, inline) in [(64, true), (576, false), (1024, true), (65_536, false)] {
+        let name = endpoint(&format!("sizes-{mtu}"));
+        let config = server_config(|config| (config.mtu_bytes, config.inline) = (mtu, inline));
+        let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+        let max = 65_536;
+        let config = ClientConfig::default().slots(2048).reply_bytes_max(max);
+        let mut client = Client::connect_with(&name, config).expect("a seat");
+        for bytes in border_sizes(mtu as usize, max as usize) {
+            let request = pattern(bytes, u64::from(mtu));
+            assert!(call(&mut client, &request).expect("an echo") == request, "{bytes} bytes in packets of {mtu}");
+        }
+        drop(client);
+        let status = wait_until_clean(server.status(), 0);
+        assert_eq!((status.violations, status.dropped), (0, 0));
+        server.stop();
+    }
+}
+
+/// Replies with as many bytes as the request's first four say, of the pattern that its next eight give.
+fn of_asked_size(request: &[u8], reply: &mut Reply<'_>) {
+    let Some((bytes, seed)) = asked(request) else { return };
+    reply.write(&pattern(bytes, seed));
+}
+
+fn asked(request: &[u8]) -> Option<(usize, u64)> {
+    let (bytes, rest) = request.split_first_chunk::<4>()?;
+    Some((u32::from_le_bytes(*bytes) as usize, u64::from_le_bytes(*rest.first_chunk::<8>()?)))
+}
+
+fn ask(bytes: usize, seed: u64, padding: usize) -> Vec<u8> {
+    let mut request = u32::try_from(bytes).expect("a size").to_le_bytes().to_vec();
+    request.extend(seed.to_le_bytes());
+    request.resize(12 + padding, 0xA5);
+    request
+}
+
+#[test]
+fn replies_of_another_size_than_their_requests_come_back_whole() {
+    let _watchdog = Watchdog::new("replies of another size", 120);
+    let name = endpoint("asked");
+    let server = Server::bind(&name).serve(of_asked_size).expect("a server");
+    let config = ClientConfig::default().reply_bytes_max(65_536);
+    let mut client = Client::connect_with(&name, config).expect("a seat");
+    for (seed, bytes) in border_sizes(576, 65_536).enumerate() {
+        let padding = [0, 576, 65_536 - 12 - bytes, 5][seed % 4].min(65_536 - 12);
+        let reply = call(&mut client, &ask(bytes, seed as u64, padding)).expect("a reply");
+        assert!(reply == pattern(bytes, seed as u64), "a reply of {bytes} bytes to a request of {}", 12 + padding);
+    }
+    assert_eq!(call(&mut client, b"").expect("nothing for nothing"), b"");
+    server.stop();
+}
+
+#[test]
+fn a_mebibyte_goes_there_and_back() {
+    let _watchdog = Watchdog::new("a mebibyte", 120);
+    let name = endpoint("mebibyte");
+    let max = 1 << 20;
+    let config = server_config(|config| (config.mtu_bytes, config.rpc_bytes_max) = (4096, max));
+    let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+    let config = ClientConfig::default().slots(512).reply_bytes_max(max);
+    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let max = max as usize;
+    for bytes in [max, max - 1, max - 4096, max - 4095, max - 4097, max / 2, 1, 0, max] {
+        let request = pattern(bytes, 7);
+        assert!(call(&mut client, &request).expect("an echo") == request, "{bytes} bytes");
+    }
+    let too_large = client.submit(&vec![0; max + 1]);
+    assert_eq!(too_large, Err(SubmitError::TooLarge { bytes: max + 1, max: 1 << 20 }));
+    server.stop();
+}
+
+#[test]
+fn a_reply_without_room_is_a_fault_and_the_next_one_arrives() {
+    let _watchdog = Watchdog::new("a reply without room", 60);
+    let name = endpoint("no-room");
+    let server = Server::bind(&name).serve(of_asked_size).expect("a server");
+    // The room is what was asked for, whatever the slots that hold it could carry.
+    for room in [0, 8, 100, 575, 576, 577, 1152, 4000] {
+        let config = ClientConfig::default().reply_bytes_max(room);
+        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let room = room as usize;
+        for (bytes, padding) in [(room, 0), (room, 2000), (room + 1, 0), (room + 1, 2000), (room + 600, 0), (60_000, 9)]
+        {
+            let answer = call(&mut client, &ask(bytes, 3, padding));
+            let expected =
+                if bytes > room { Err(CallError::Fault(Fault::ReplyTooLarge)) } else { Ok(pattern(bytes, 3)) };
+            assert_eq!(answer, expected, "a reply of {bytes} in a room of {room}, request of {}", 12 + padding);
+            assert_eq!(call(&mut client, &ask(room.min(7), 4, 0)).expect("fits"), pattern(room.min(7), 4));
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn a_request_that_can_never_be_sent_is_too_large_at_once() {
+    let _watchdog = Watchdog::new("a request too large", 60);
+    let name = endpoint("too-large");
+    let server = Server::bind(&name).rpc_bytes_max(10_000).serve(echo).expect("a server");
+    let mut client = Client::connect(&name).expect("a seat");
+    let refused = client.submit(&[0; 10_001]);
+    assert_eq!(refused, Err(SubmitError::TooLarge { bytes: 10_001, max: 10_000 }));
+    assert_eq!(client.outstanding(), 0, "what was not sent is not outstanding");
+    assert!(matches!(client.call(&[0; 10_001]), Err(CallError::NotSent(SubmitError::TooLarge { .. }))));
+
+    let mut small = Client::connect_with(&name, ClientConfig::default().slots(4)).expect("a seat");
+    let refused = small.submit(&[0; 4 * 576 + 1]);
+    assert_eq!(refused, Err(SubmitError::TooLarge { bytes: 4 * 576 + 1, max: 4 * 576 }), "four slots hold no more");
+    assert_eq!(small.rpc_bytes_max(), 4 * 576);
+    let whole_ring = small.submit(&[7; 4 * 576]).expect("the whole ring");
+    let fault = wait_until("its answer", || small.poll().map(|done| (done.ticket, done.result.err())));
+    assert_eq!(fault, (whole_ring, Some(CallError::Fault(Fault::ReplyTooLarge))), "room for one packet by default");
+    server.stop();
+}
+
+/// Keeps the ring as full as it goes, with echoes of sizes by draw, and checks each.
+fn stream(client: &mut Client, rpcs: u64, draw: &mut Draw, bytes_max: usize) -> u64 {
+    let mut expected = BTreeMap::new();
+    let (mut sent, mut answered, mut nacked) = (0, 0, 0);
+    let mut waiting: Option<Vec<u8>> = None;
+    while answered < rpcs {
+        if sent < rpcs {
+            let request = waiting.take().unwrap_or_else(|| {
+                let bytes = draw.below(bytes_max + 1);
+                draw.bytes(bytes)
+            });
+            match client.submit(&request) {
+                Ok(ticket) => {
+                    sent += 1;
+                    assert!(expected.insert(ticket, request).is_none(), "a ticket came twice");
+                    continue;
+                }
+                Err(SubmitError::Full) => waiting = Some(request),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let done = wait_until("an answer", || client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+        let request = expected.remove(&done.0).expect("each ticket ends once");
+        match done.1 {
+            Ok(reply) => assert!(reply == request, "another's reply, or a torn one"),
+            Err(CallError::Nack { .. }) => nacked += 1,
+            Err(error) => panic!("{error}"),
+        }
+        answered += 1;
+    }
+    assert_eq!((client.outstanding(), expected.len()), (0, 0));
+    nacked
+}
+
+#[test]
+fn mixed_spans_go_round_a_small_ring_a_hundred_thousand_times() {
+    let _watchdog = Watchdog::new("mixed spans", 120);
+    for (inline, seed) in [(true, 1), (false, 2)] {
+        let name = endpoint(&format!("wrap-{seed}"));
+        let config = server_config(|config| (config.mtu_bytes, config.inline) = (128, inline));
+        let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+        let config = ClientConfig::default().slots(16).reply_bytes_max(0);
+        // Without room of their own, replies have the room of their requests.
+        let mut tight = Client::connect_with(&name, config).expect("a seat");
+        let refused = tight.call(b"no room");
+        assert_eq!(refused, Err(CallError::Fault(Fault::ReplyTooLarge)));
+        let config = ClientConfig::default().slots(16).reply_bytes_max(600);
+        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let nacked = stream(&mut client, 50_000, &mut Draw::new(seed), 600);
+        assert!(nacked < 25_000, "{nacked} of 50000 found no room");
+        drop((client, tight));
+        let status = wait_until_clean(server.status(), 0);
+        assert_eq!((status.violations, status.dropped), (0, 0));
+        server.stop();
+    }
+}
+
+#[test]
+fn positions_go_on_past_the_largest() {
+    let _watchdog = Watchdog::new("positions past the largest", 120);
+    let name = endpoint("positions");
+    let config = server_config(|config| (config.mtu_bytes, config.inline) = (64, true));
+    let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+    // Every RPC spans as many slots as an RPC can, so that a million of them wrap the 32 bits of a position.
+    let span = 4095;
+    let config = ClientConfig::default().slots(65_536).reply_bytes_max(span * 64);
+    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let rpcs = (1 << 32) / u64::from(span) + 1000;
+    stream(&mut client, rpcs, &mut Draw::new(3), 64);
+    drop(client);
+    let status = wait_until_clean(server.status(), 0);
+    assert_eq!((status.violations, status.dropped), (0, 0));
+    server.stop();
+}
