@@ -101,4 +101,12 @@ mod tests {
         memory.forget_peer(NodeId(3));
         assert!(!memory.recall(Timestamp::ZERO, RPC));
     }
+
+    #[test]
+    fn an_rpc_of_which_nothing_comes_takes_no_place() {
+        let mut memory = NackMemory::new(1, Span::from_us(1), 1);
+        memory.remember(Timestamp::ZERO, RPC, 1);
+        memory.remember(Timestamp::ZERO, RpcKey { tid: TransferId(8), ..RPC }, 0);
+        assert!(memory.recall(Timestamp::ZERO, RPC));
+    }
 }
