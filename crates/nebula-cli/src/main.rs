@@ -1,2 +1,32 @@
-//! The program `nebula`.
-fn main() {}
+//! The program `nebula`: every command of it, and nothing that a library could do.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `cli` | the words of the command line, and how a wrong one is answered |
+//! | `size`, `doctor` | what a server needs, and what this machine can promise |
+//! | `kv` | `serve kv`: the store behind an endpoint |
+//! | `load` | `load kv`: the open-loop client of that service |
+//! | `output`, `signal` | results and errors on their streams; Ctrl-C |
+//!
+//! **Invariant:** results go to standard output, all else to standard error; bad input ends with 2, a fault with 1, a closed pipe
+//! with 0, and nothing panics. *Enforced by* [`Failure`](output::Failure), which every command returns, and `tests/words.rs`.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod size;
+mod doctor;
+mod kv;
+mod load;
+mod output;
+mod signal;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let Err(failure) = cli::run() else { return ExitCode::SUCCESS };
+    if let Some(line) = failure.line() {
+        output::note(line);
+    }
+    failure.exit_code()
+}

@@ -1,0 +1,111 @@
+//! Does the store fit into this machine? Asked before a page is touched: later the kernel ends the process instead.
+
+use nebula_kvs::{Mode, StoreConfig};
+use nebula_workload::KEY_BYTES;
+
+use crate::output::{Failure, units};
+
+/// The share of the free memory that a store may take: what is left runs the machine.
+const SHARE: (u64, u64) = (7, 8);
+
+/// The sizes of a store of `items` values of `value_bytes` bytes.
+pub(crate) fn config_for(items: u64, value_bytes: u32, mode: Mode) -> StoreConfig {
+    StoreConfig { mode, ..StoreConfig::for_items(items, KEY_BYTES, value_bytes as usize) }
+}
+
+/// Bytes of the index and the log.
+pub(crate) fn store_bytes(config: &StoreConfig) -> u64 {
+    const BUCKET_BYTES: u64 = 64;
+    let extra = if config.mode == Mode::Store { config.extra_buckets as u64 } else { 0 };
+    (config.buckets as u64 + extra) * BUCKET_BYTES + config.log_bytes as u64
+}
+
+/// The memory that a store may take here, in bytes.
+pub(crate) fn budget_bytes() -> u64 {
+    let free = [meminfo_available(), cgroup_available()].into_iter().flatten().min();
+    free.map_or(u64::MAX, |free| free / SHARE.1 * SHARE.0)
+}
+
+/// The most items whose store takes no more than `budget` bytes.
+pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
+    let fits = |items: u64| store_bytes(&config_for(items, value_bytes, mode)) <= budget;
+    // An item takes its value at least, and never less than a granule of the log.
+    let (mut fitting, mut beyond) = (0, budget / u64::from(value_bytes.max(32)) + 1);
+    while beyond - fitting > 1 {
+        let middle = fitting + (beyond - fitting) / 2;
+        if fits(middle) { fitting = middle } else { beyond = middle }
+    }
+    fitting
+}
+
+/// The sizes of a store of `items` values, if it fits into `budget` bytes.
+///
+/// # Errors
+///
+/// Bad input, saying how many items would fit.
+pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u64) -> Result<StoreConfig, Failure> {
+    let most = items_that_fit(value_bytes, mode, budget);
+    if items <= most {
+        return Ok(config_for(items, value_bytes, mode));
+    }
+    let least_bytes = items.saturating_mul(u64::from(value_bytes) + KEY_BYTES as u64);
+    Err(Failure::bad_input(format!(
+        "{items} items of {value_bytes} B take more than {} and the store may take {}: --items {most} would fit",
+        units::bytes(least_bytes),
+        units::bytes(budget),
+    )))
+}
+
+/// What the kernel thinks could be had without swapping.
+pub(crate) fn meminfo_available() -> Option<u64> {
+    meminfo("MemAvailable:")
+}
+
+/// A line of `/proc/meminfo`, in bytes or, where it has no unit, as it is.
+pub(crate) fn meminfo(name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let mut words = line.split_whitespace();
+    let number: u64 = words.next()?.parse().ok()?;
+    Some(if words.next() == Some("kB") { number * 1024 } else { number })
+}
+
+/// What a container's limit leaves.
+fn cgroup_available() -> Option<u64> {
+    let read = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
+    let (limit, used) =
+        [("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")]
+            .into_iter()
+            .find_map(|(limit, used)| Some((read(limit)?, read(used)?)))?;
+    Some(limit.saturating_sub(used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_to_fit_fits_and_one_more_does_not() {
+        for (value_bytes, budget) in [(512, 1 << 30), (8, 1 << 30), (512, 1 << 20), (100_000, 10 << 20)] {
+            for mode in [Mode::Cache, Mode::Store] {
+                let items = items_that_fit(value_bytes, mode, budget);
+                assert!(store_bytes(&config_for(items, value_bytes, mode)) <= budget);
+                assert!(store_bytes(&config_for(items + 1, value_bytes, mode)) > budget);
+                assert!(checked_config(items, value_bytes, mode, budget).is_ok());
+                let refused = checked_config(items + 1, value_bytes, mode, budget).unwrap_err();
+                assert!(refused.line().unwrap().contains(&format!("--items {items} would fit")), "{refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_beyond_all_bounds_is_refused_and_not_computed() {
+        assert!(checked_config(u64::MAX, 512, Mode::Cache, 1 << 30).is_err());
+    }
+
+    #[test]
+    fn the_papers_data_set_takes_about_a_gigabyte() {
+        let bytes = store_bytes(&config_for(1_600_000, 512, Mode::Cache));
+        assert!((1_000_000_000..1_300_000_000).contains(&bytes), "{bytes}");
+    }
+}

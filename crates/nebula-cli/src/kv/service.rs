@@ -1,0 +1,104 @@
+//! The handler: one request against the store, its reply written where the client reads it.
+//!
+//! A GET copies the value once, from the log straight into the client's ring. Another core may change the value meanwhile; the store
+//! then has the copy made again, or reports a miss, and nobody has seen the first try, as a reply's header is published last.
+
+use nebula::{Reply, Service, Stage};
+use nebula_kvs::protocol::{self, HEADER_BYTES, Request, Status};
+use nebula_kvs::{KeyHash, SetError, Store, ValueSink};
+use nebula_sys::sync::AtomicU64;
+
+/// A store behind an endpoint.
+pub(crate) struct KvService {
+    store: Store,
+    /// Bytes of key and value that are fetched ahead.
+    item_bytes: usize,
+}
+
+impl KvService {
+    /// Serves `store`, most of whose items have `item_bytes` bytes of key and value.
+    pub(crate) fn new(store: Store, item_bytes: usize) -> Self {
+        Self { store, item_bytes }
+    }
+
+    #[inline]
+    fn get(&self, key: &[u8], reply: &mut Reply<'_>) {
+        let mut sink = ReplySink { reply, bytes: 0 };
+        let is_found = self.store.get(Store::hash(key), key, &mut sink);
+        let bytes = sink.bytes;
+        if is_found {
+            reply.write_at(0, &protocol::Reply::header(Status::Ok, bytes));
+        } else {
+            answer(reply, Status::NotFound);
+        }
+    }
+
+    #[inline]
+    fn set(&self, key: &[u8], value: &[u8]) -> Status {
+        match self.store.set(Store::hash(key), key, value) {
+            Ok(_) => Status::Ok,
+            Err(SetError::Full | SetError::ItemBytes { .. }) => Status::Full,
+            Err(_) => Status::Malformed,
+        }
+    }
+
+    #[inline]
+    fn delete(&self, key: &[u8]) -> Status {
+        if self.store.delete(Store::hash(key), key) { Status::Ok } else { Status::NotFound }
+    }
+}
+
+impl Service for KvService {
+    #[inline]
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        match Request::decode(request) {
+            Ok(Request::Get { key }) => self.get(key, reply),
+            Ok(Request::Set { key, value }) => answer(reply, self.set(key, value)),
+            Ok(Request::Delete { key }) => answer(reply, self.delete(key)),
+            Err(_) => answer(reply, Status::Malformed),
+        }
+    }
+
+    #[inline]
+    fn prefetches(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn prefetch(&self, request: &[u8], stage: Stage) {
+        let Some(hash) = hash_of(request) else { return };
+        match stage {
+            Stage::Arrived => self.store.prefetch_bucket(hash),
+            Stage::Next => self.store.prefetch_entry(hash, self.item_bytes),
+        }
+    }
+}
+
+/// The hash of the key in a request, without a look at the rest of it: for a hint it need not be a request.
+#[inline]
+fn hash_of(request: &[u8]) -> Option<KeyHash> {
+    let key_bytes = usize::from(*request.get(1)?);
+    request.get(HEADER_BYTES..HEADER_BYTES + key_bytes).map(Store::hash)
+}
+
+/// Replies without a value; a value tried before is forgotten.
+#[inline]
+fn answer(reply: &mut Reply<'_>, status: Status) {
+    reply.clear();
+    reply.write_at(0, &protocol::Reply::header(status, 0));
+}
+
+/// Puts a value behind the place of the reply's header.
+struct ReplySink<'r, 'a> {
+    reply: &'r mut Reply<'a>,
+    bytes: u32,
+}
+
+impl ValueSink for ReplySink<'_, '_> {
+    #[inline]
+    fn write(&mut self, value: &[AtomicU64], bytes: usize) {
+        self.reply.clear();
+        self.reply.write_words_at(HEADER_BYTES, value, bytes);
+        self.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
+}

@@ -1,0 +1,227 @@
+//! The words of `nebula load kv`, and what they set going.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nebula::Endpoint;
+use nebula_kvs::VALUE_BYTES_MAX;
+use nebula_nic::Span;
+use nebula_workload::{Arrivals, Keys, Mix, Operation, Rate, Seed, TraceReader};
+
+use super::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, rows, run};
+use crate::output::{self, Failure, Format, units};
+use crate::{cli, signal};
+
+const EXAMPLES: &str = "Examples:
+  nebula load kv --preload --rate 200k                          store all keys, then 5 s of half GET, half SET
+  nebula load kv --rate 1.5M --mix get=95,set=5 --key-dist zipf:0.99 --clients 2
+  nebula load kv --find-slo 100us --format json                 the highest rate whose p99 is within 100 µs
+  nebula load kv --trace day.csv --preload --keys 100k
+
+Latency counts from the moment the schedule meant to send; a NACK is infinitely late. Each tail is shown raw, and with the RPCs
+excluded that met a pause of the machine itself, beside the share that was kept. An infinite latency is null in JSON.";
+
+/// Load the key-value service in an open loop, and measure it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Whom to ask
+    #[arg(long, default_value = "shm://kv")]
+    endpoint: Endpoint,
+    /// RPCs a second, of all clients together; where --find-slo begins
+    #[arg(long, default_value = "200k", conflicts_with = "trace")]
+    rate: Rate,
+    /// What is measured; 5s unless given, 1s for each load of --find-slo
+    #[arg(long, conflicts_with = "trace")]
+    duration: Option<Span>,
+    /// Sent before that, and not measured; 1s unless given, 200ms for --find-slo, nothing for --trace
+    #[arg(long)]
+    warm_up: Option<Span>,
+    /// When RPCs arrive: poisson, paced
+    #[arg(long, default_value = "poisson", conflicts_with = "trace")]
+    arrivals: Arrivals,
+    /// Number of keys
+    #[arg(long, default_value = "1.6M", value_parser = cli::count)]
+    keys: u64,
+    /// Which keys are popular: uniform, zipf:THETA
+    #[arg(long, default_value = "uniform", conflicts_with = "trace")]
+    key_dist: Keys,
+    /// Weights of get, set and delete
+    #[arg(long, default_value = "get=50,set=50", conflicts_with = "trace")]
+    mix: Mix,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
+    value_bytes: u32,
+    /// Client threads, each with a connection and a share of the rate
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    clients: u16,
+    /// Same seed, same operations at the same times
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Slots of each client's ring, a power of two: the most RPCs outstanding
+    #[arg(long, default_value_t = 256)]
+    slots: u32,
+    /// Cores to pin clients to, in turn
+    #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
+    pin: Vec<usize>,
+    /// Replay this CSV of time_us,op,key,value_bytes
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Search for the highest rate whose p99 is within this bound
+    #[arg(long, value_name = "SLO", conflicts_with = "trace")]
+    find_slo: Option<Span>,
+    /// Store every key first
+    #[arg(long)]
+    preload: bool,
+    /// Form of the results
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Does what the words say, and prints what came of it.
+pub(crate) fn run_command(args: Args) -> Result<(), Failure> {
+    signal::catch()?;
+    let plan = plan(&args)?;
+    if args.preload {
+        preload_all(&plan)?;
+    }
+    match args.find_slo {
+        Some(slo) => search(&plan, slo, args.format),
+        None => measure(&plan, args.format),
+    }
+}
+
+fn plan(args: &Args) -> Result<LoadPlan, Failure> {
+    let (duration, warm_up) = match (&args.trace, args.find_slo) {
+        (Some(_), _) => (Span::ZERO, Span::ZERO),
+        (None, Some(_)) => (Span::from_secs(1), Span::from_ms(200)),
+        (None, None) => (Span::from_secs(5), Span::from_secs(1)),
+    };
+    let plan = LoadPlan {
+        endpoint: args.endpoint.clone(),
+        rate: args.rate,
+        duration: args.duration.unwrap_or(duration),
+        warm_up: args.warm_up.unwrap_or(warm_up),
+        arrivals: args.arrivals,
+        key_count: args.keys,
+        keys: args.key_dist,
+        mix: args.mix,
+        value_bytes: args.value_bytes,
+        clients: args.clients,
+        seed: Seed(args.seed),
+        slots: args.slots,
+        pin: args.pin.clone(),
+        trace: args.trace.as_deref().map(read_trace).transpose()?,
+    };
+    // What cannot be drawn is said before a server is looked for.
+    plan.keys.over(plan.key_count)?;
+    Ok(plan)
+}
+
+fn read_trace(path: &Path) -> Result<Arc<[Operation]>, Failure> {
+    let name = path.display();
+    let file = std::fs::File::open(path).map_err(|error| Failure::bad_input(format!("cannot open {name}: {error}")))?;
+    let operations: Arc<[Operation]> = TraceReader::new(file)
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    if operations.is_empty() {
+        return Err(Failure::bad_input(format!("{name}: the trace holds no operation")));
+    }
+    let longest = operations.iter().map(|operation| operation.value_bytes as usize).max().unwrap_or(0);
+    if longest > VALUE_BYTES_MAX {
+        return Err(Failure::bad_input(format!("{name}: a value of {longest} bytes is over {VALUE_BYTES_MAX}")));
+    }
+    Ok(operations)
+}
+
+fn preload_all(plan: &LoadPlan) -> Result<(), Failure> {
+    let bar = bar("storing {human_len} keys  {bar:40}  {percent} %", Some(plan.key_count));
+    let stored = preload(&plan.endpoint, plan.key_count, plan.value_bytes, &mut |stored| bar.set_position(stored));
+    bar.finish_and_clear();
+    stored
+}
+
+fn measure(plan: &LoadPlan, format: Format) -> Result<(), Failure> {
+    let bar = bar("{msg}", None);
+    let outcome = run(plan, &mut |progress| bar.set_message(line(progress)));
+    bar.finish_and_clear();
+    let outcome = outcome?;
+    output::print(format, &[rows::load_row(&outcome)])?;
+    warn(&outcome);
+    signal::check()
+}
+
+fn search(plan: &LoadPlan, slo: Span, format: Format) -> Result<(), Failure> {
+    let bar = bar("{msg}", None);
+    let mut judged = |probe: &Probe| bar.suspend(|| output::note(verdict(probe)));
+    let found = find_slo(plan, slo, &mut |progress| bar.set_message(line(progress)), &mut judged);
+    bar.finish_and_clear();
+    let found = found?;
+    output::print(format, &[rows::search_row(&found)])?;
+    warn_of_search(&found);
+    Ok(())
+}
+
+/// A bar on a terminal; nothing in a pipe.
+fn bar(template: &str, length: Option<u64>) -> ProgressBar {
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(length, target).with_style(style)
+}
+
+fn line(progress: &Progress) -> String {
+    let time = |span: Option<Span>| span.map_or("–".to_owned(), units::span);
+    format!(
+        "{:.1} of {:.1} s  {:>6} RPC/s  p50 {:>8}  p99 {:>8}  {} NACKs",
+        progress.elapsed.as_secs_f64().min(progress.total.as_secs_f64()),
+        progress.total.as_secs_f64(),
+        units::rate(progress.replied_rps),
+        time(progress.p50),
+        time(progress.p99),
+        progress.nacked,
+    )
+}
+
+fn verdict(probe: &Probe) -> String {
+    let p99 = units::latency(probe.outcome.report.latency.raw().quantile(0.99));
+    format!(
+        "{:>6} RPC/s  p99 {p99:>9}  {}",
+        units::rate(probe.rate.as_rps()),
+        if probe.is_met { "met" } else { "missed" }
+    )
+}
+
+/// Says what makes the figures doubtful.
+fn warn(outcome: &LoadOutcome) {
+    let report = &outcome.report;
+    if report.generator_was_late() {
+        let share = units::percent(report.share_later_than(report.late_after));
+        let bound = units::span(report.late_after);
+        output::note(format!(
+            "note: {share} of the RPCs left more than {bound} late although there was room: the tail is the load generator's too; \
+             use a lower --rate, more --clients, or --pin"
+        ));
+    }
+    if report.latency.unjudged() > 0 {
+        output::note(format!(
+            "note: {} RPCs are in the raw tail alone: this load is too long to remember them all",
+            report.latency.unjudged()
+        ));
+    }
+    if outcome.was_interrupted {
+        output::note("note: interrupted; the figures are of what was sent until then");
+    }
+}
+
+/// Says whether the limit found may be the client's and not the server's.
+fn warn_of_search(found: &FoundSlo) {
+    let is_late = |probe: &&Probe| !probe.is_met && probe.outcome.report.generator_was_late();
+    let missed = found.probes.iter().filter(is_late).map(|probe| probe.rate.as_rps()).reduce(f64::min);
+    if let Some(rate) = missed.filter(|&rate| found.result.lowest_missed_rps == Some(rate)) {
+        let rate = units::rate(rate);
+        output::note(format!("note: at {rate} RPC/s the load generator itself was late; more --clients may find more"));
+    }
+}

@@ -1,0 +1,26 @@
+//! Getting to a server that may just be starting.
+
+use std::time::{Duration, Instant};
+
+use nebula::{Client, ClientConfig, ConnectError, Endpoint};
+
+use crate::output::Failure;
+use crate::signal;
+
+/// How long a server may take to appear.
+const PATIENCE: Duration = Duration::from_secs(2);
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+/// Connects; where nobody serves, tries again for two seconds.
+pub(super) fn connect(endpoint: &Endpoint, config: &ClientConfig) -> Result<Client, Failure> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match Client::connect_with(endpoint, config.clone()) {
+            Err(ConnectError::NobodyServes { .. }) if Instant::now() < until => {
+                signal::check()?;
+                std::thread::sleep(BETWEEN_TRIES);
+            }
+            connected => return Ok(connected?),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! One client of the load: a loop that spins between clock, schedule and ring.
+//!
+//! Each turn reads the clock, sends what is due, takes in what has come, and reads the clock again. The second reading is the
+//! completion time of what came: a latency may be too long by the few hundred nanoseconds of a turn, and is never too short. Turns
+//! are kept short, as the same readings tell when the core stood still.
+
+use std::sync::Arc;
+
+use nebula::{CallError, Client, SubmitError};
+use nebula_nic::{Span, Timestamp};
+use nebula_sys::clock::Clock;
+use nebula_workload::{Gap, GapDetector, GapLog, Generator, LoadReport, Operation, Token};
+
+use super::exchange::{self, Requests};
+use super::live::Live;
+use crate::output::Failure;
+use crate::signal;
+
+/// RPCs sent, and taken in, in one turn: with 512 B values some hundred nanoseconds each.
+const PER_TURN: usize = 4;
+/// A reading of the clock this much after the one before is a gap: more than a turn of [`PER_TURN`], less than a timer tick.
+const GAP: Span = Span::from_us(3);
+/// Gaps remembered: those of a quarter of an hour at a thousand timer ticks a second.
+const GAPS_MAX: usize = 1 << 20;
+/// Between two looks at the server's gaps: it lists thousands, and one look then takes in only a few.
+const LOOK_EVERY: Span = Span::from_ms(1);
+
+/// What a client brings home.
+#[derive(Debug)]
+pub(super) struct Driven {
+    /// Not settled yet.
+    pub(super) report: LoadReport,
+    pub(super) own_gaps: GapDetector,
+    pub(super) server_gaps: GapLog,
+    pub(super) server: nebula::Status,
+}
+
+/// An RPC on its way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    token: Token,
+    operation: Operation,
+}
+
+/// How an RPC ended.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Replied { is_found: bool },
+    Nacked,
+}
+
+/// A client under way.
+#[derive(Debug)]
+pub(super) struct Driver {
+    client: Client,
+    generator: Generator,
+    requests: Requests,
+    /// By ticket, modulo their number: a ring never holds tickets further apart than it has slots.
+    flights: Box<[Option<Flight>]>,
+    live: Arc<Live>,
+    clock: Clock,
+    gaps: GapDetector,
+    server_gaps: GapLog,
+    server_gaps_seen: u64,
+    look_at: Timestamp,
+    /// Waiting for answers ends here.
+    give_up_at: Timestamp,
+}
+
+impl Driver {
+    /// A client that sends what `generator` says over a ring of `slots` slots.
+    pub(super) fn new(client: Client, slots: u32, generator: Generator, requests: Requests, live: Arc<Live>) -> Self {
+        let clock = Clock::new();
+        Self {
+            server_gaps_seen: client.status().gaps_seen(),
+            client,
+            generator,
+            requests,
+            flights: vec![None; slots as usize].into(),
+            live,
+            clock,
+            gaps: GapDetector::new(GAP, 1 << 16),
+            server_gaps: GapLog::with_capacity(GAPS_MAX),
+            look_at: Timestamp::ZERO,
+            give_up_at: Timestamp::ZERO,
+        }
+    }
+
+    /// Spins until the schedule is over and answered, or `give_up_at`, or a signal.
+    pub(super) fn run(mut self, give_up_at: Timestamp) -> Result<Driven, Failure> {
+        self.give_up_at = give_up_at;
+        loop {
+            let now = self.now();
+            self.gaps.observe(now);
+            if self.generator.is_finished() || now >= self.give_up_at || signal::has_come() {
+                return Ok(self.finish(now));
+            }
+            self.send(now)?;
+            self.take_in()?;
+            if now >= self.look_at {
+                self.look_at_server(now);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ps(self.clock.now_ps())
+    }
+
+    /// Sends what is due.
+    #[inline]
+    fn send(&mut self, now: Timestamp) -> Result<(), Failure> {
+        for _ in 0..PER_TURN {
+            let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(()) };
+            let request = self.requests.encode(&operation).map_err(Failure::bad_input)?;
+            match self.client.submit(request) {
+                Ok(ticket) => {
+                    let at = index(ticket.0, self.flights.len());
+                    self.flights[at] = Some(Flight { token, operation });
+                }
+                Err(SubmitError::Full) => {
+                    self.generator.handle_blocked(token);
+                    return Ok(());
+                }
+                Err(error @ SubmitError::TooLarge { .. }) => return Err(Failure::bad_input(error)),
+                Err(error) => return Err(Failure::fault(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what has come.
+    #[inline]
+    fn take_in(&mut self) -> Result<(), Failure> {
+        let mut endings = [None; PER_TURN];
+        for ending in &mut endings {
+            *ending = self.poll()?;
+            if ending.is_none() {
+                break;
+            }
+        }
+        if endings[0].is_none() {
+            return Ok(());
+        }
+        let now = self.now();
+        self.gaps.observe(now);
+        endings.into_iter().flatten().for_each(|(flight, ending)| self.end(now, flight, ending));
+        Ok(())
+    }
+
+    /// The next RPC that is over, its answer looked at.
+    #[inline]
+    fn poll(&mut self) -> Result<Option<(Flight, Ending)>, Failure> {
+        let Some(done) = self.client.poll() else { return Ok(None) };
+        let at = index(done.ticket.0, self.flights.len());
+        let Some(flight) = self.flights[at].take() else {
+            return Err(Failure::fault(format!("the answer to RPC {} came twice", done.ticket.0)));
+        };
+        let ending = match done.result {
+            Ok(reply) => {
+                let is_found = exchange::check(&flight.operation, reply).map_err(Failure::fault)?;
+                Ending::Replied { is_found }
+            }
+            Err(CallError::Nack { .. }) => Ending::Nacked,
+            Err(error) => return Err(Failure::fault(error)),
+        };
+        Ok(Some((flight, ending)))
+    }
+
+    #[inline]
+    fn end(&mut self, now: Timestamp, flight: Flight, ending: Ending) {
+        match ending {
+            Ending::Replied { is_found } => {
+                self.generator.handle_reply(now, flight.token, is_found);
+                self.live.count_reply(now - flight.operation.at);
+            }
+            Ending::Nacked => {
+                self.generator.handle_nack(now, flight.token);
+                self.live.count_nack();
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn look_at_server(&mut self, now: Timestamp) {
+        self.look_at = now + LOOK_EVERY;
+        let status = self.client.status();
+        let seen = status.gaps_seen();
+        for gap in status.gaps(self.server_gaps_seen, self.clock) {
+            self.server_gaps.push(Gap { start: Timestamp::from_ps(gap.from_ps), end: Timestamp::from_ps(gap.to_ps) });
+        }
+        self.server_gaps_seen = seen;
+    }
+
+    #[cold]
+    fn finish(mut self, now: Timestamp) -> Driven {
+        self.generator.handle_stop(now);
+        self.look_at_server(now);
+        Driven {
+            report: self.generator.into_report(),
+            own_gaps: self.gaps,
+            server_gaps: self.server_gaps,
+            server: self.client.status().read(),
+        }
+    }
+}
+
+/// The place of a ticket among `places`, a power of two.
+#[expect(clippy::cast_possible_truncation, reason = "masked to below the number of places")]
+#[inline(always)]
+fn index(ticket: u64, places: usize) -> usize {
+    ticket as usize & (places - 1)
+}

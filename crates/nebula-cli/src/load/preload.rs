@@ -1,0 +1,152 @@
+//! All keys stored before the load: a closed loop, as fast as the server takes them.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use nebula::{CallError, Client, ClientConfig, Completion, Endpoint, NackReason, SubmitError};
+use nebula_nic::Timestamp;
+use nebula_workload::{Key, Op, Operation};
+
+use super::connect::connect;
+use super::exchange::{self, Requests};
+use crate::output::Failure;
+use crate::signal;
+
+/// RPCs outstanding at most: enough to keep a server busy, few enough for the queue that an SLO allows.
+const WINDOW_MAX: usize = 64;
+/// Replies after which the window grows by one again.
+const GROW_EVERY: u64 = 256;
+/// A server that answers nothing for so long will not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Keys between two reports of progress.
+const REPORT_EVERY: u64 = 4096;
+
+/// Stores a value of `value_bytes` bytes under each key from 0 to `keys`; `progress` is told how many are stored, now and then.
+///
+/// A NACK halves the window, and the key is stored later.
+///
+/// # Errors
+///
+/// A fault when the server cannot be reached, ends, answers wrongly or not at all; `Interrupted` after a signal.
+pub(crate) fn preload(
+    endpoint: &Endpoint,
+    keys: u64,
+    value_bytes: u32,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), Failure> {
+    let client = connect(endpoint, &ClientConfig::default().slots(1024))?;
+    let mut loader = Loader::new(client, keys, value_bytes);
+    while loader.stored < keys {
+        loader.fill_window()?;
+        if loader.take_one()? && loader.stored.is_multiple_of(REPORT_EVERY) {
+            progress(loader.stored);
+            signal::check()?;
+        }
+    }
+    progress(keys);
+    Ok(())
+}
+
+struct Loader {
+    client: Client,
+    requests: Requests,
+    value_bytes: u32,
+    keys: u64,
+    next: u64,
+    /// Keys that were refused.
+    again: Vec<u64>,
+    /// Tickets and keys on their way, in order of tickets.
+    under_way: VecDeque<(u64, u64)>,
+    window: usize,
+    stored: u64,
+    idle_polls: u32,
+    last_answer: Instant,
+}
+
+impl Loader {
+    fn new(client: Client, keys: u64, value_bytes: u32) -> Self {
+        Self {
+            client,
+            requests: Requests::new(value_bytes),
+            value_bytes,
+            keys,
+            next: 0,
+            again: Vec::with_capacity(WINDOW_MAX),
+            under_way: VecDeque::with_capacity(WINDOW_MAX),
+            window: WINDOW_MAX,
+            stored: 0,
+            idle_polls: 0,
+            last_answer: Instant::now(),
+        }
+    }
+
+    fn fill_window(&mut self) -> Result<(), Failure> {
+        while self.under_way.len() < self.window
+            && let Some(key) = self.next_key()
+        {
+            let request = self.requests.encode(&self.set(key)).map_err(Failure::bad_input)?;
+            match self.client.submit(request) {
+                Ok(ticket) => self.under_way.push_back((ticket.0, key)),
+                Err(SubmitError::Full) => {
+                    self.again.push(key);
+                    return Ok(());
+                }
+                Err(error @ SubmitError::TooLarge { .. }) => return Err(Failure::bad_input(error)),
+                Err(error) => return Err(Failure::fault(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn next_key(&mut self) -> Option<u64> {
+        let fresh = |next: &mut u64| (*next < self.keys).then(|| std::mem::replace(next, *next + 1));
+        self.again.pop().or_else(|| fresh(&mut self.next))
+    }
+
+    fn set(&self, key: u64) -> Operation {
+        Operation { at: Timestamp::ZERO, op: Op::Set, key: Key(key), value_bytes: self.value_bytes }
+    }
+
+    /// Takes in an answer, if one has come; true when it stored a key.
+    fn take_one(&mut self) -> Result<bool, Failure> {
+        let Some(Completion { ticket, result }) = self.client.poll() else {
+            return self.idle().map(|()| false);
+        };
+        let at = self.under_way.iter().position(|&(under_way, _)| under_way == ticket.0);
+        let Some((_, key)) = at.and_then(|at| self.under_way.remove(at)) else {
+            return Err(Failure::fault(format!("the answer to RPC {} came twice", ticket.0)));
+        };
+        self.idle_polls = 0;
+        match result {
+            Ok(reply) => {
+                exchange::check(&Operation { at: Timestamp::ZERO, op: Op::Set, key: Key(key), value_bytes: 0 }, reply)
+                    .map_err(Failure::fault)?;
+                self.stored += 1;
+                self.window += usize::from(self.stored.is_multiple_of(GROW_EVERY) && self.window < WINDOW_MAX);
+                Ok(true)
+            }
+            Err(CallError::Nack { reason }) if reason != NackReason::TooLarge => {
+                self.again.push(key);
+                self.window = (self.window / 2).max(1);
+                Ok(false)
+            }
+            Err(error) => Err(Failure::fault(error)),
+        }
+    }
+
+    /// Nothing has come: looks at the time and for a signal, but seldom.
+    fn idle(&mut self) -> Result<(), Failure> {
+        self.idle_polls += 1;
+        if self.idle_polls == 1 {
+            self.last_answer = Instant::now();
+        }
+        if self.idle_polls.is_multiple_of(1 << 16) {
+            signal::check()?;
+            if self.last_answer.elapsed() > PATIENCE {
+                return Err(Failure::fault("the server has not answered for 10 s"));
+            }
+        }
+        std::hint::spin_loop();
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! One load: clients on threads of their own, their measurements joined.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use nebula::Status;
+use nebula_nic::{Span, Timestamp};
+use nebula_sys::clock::Clock;
+use nebula_workload::{GapLog, GapSummary, GapTally, Generator, GeneratorConfig, LoadReport};
+
+use super::connect::connect;
+use super::driver::{Driven, Driver};
+use super::exchange::Requests;
+use super::live::{Live, Progress};
+use super::plan::LoadPlan;
+use crate::output::Failure;
+use crate::signal;
+
+/// What a load came to.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadOutcome {
+    /// All clients' measurements, gaps settled.
+    pub(crate) report: LoadReport,
+    /// How often the clients' cores stood still.
+    pub(crate) gaps: GapSummary,
+    /// The server's counters at the end.
+    pub(crate) server: Status,
+    /// A signal ended the load early; what is reported is what was measured until then.
+    pub(crate) was_interrupted: bool,
+}
+
+/// How long answers are waited for after the last operation was due: ten thousand times a usual SLO.
+const DRAIN: Span = Span::from_secs(1);
+/// Between two looks at the progress.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Runs a load to its end, or to a signal. `watch` is called some times a second.
+///
+/// # Errors
+///
+/// A fault when the server cannot be reached, ends, or answers wrongly; bad input when it cannot take such a load.
+pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<LoadOutcome, Failure> {
+    let clock = Clock::new();
+    let config = plan.client_config();
+    let clients = (0..plan.clients.max(1)).map(|_| connect(&plan.endpoint, &config)).collect::<Result<Vec<_>, _>>()?;
+    let start = Timestamp::from_ps(clock.now_ps()) + time_to_prepare(plan);
+    let lives: Vec<Arc<Live>> = clients.iter().map(|_| Arc::new(Live::new())).collect();
+    let (tell, told) = mpsc::channel();
+    let mut threads = Vec::with_capacity(clients.len());
+    for ((index, client), live) in (0..).zip(clients).zip(&lives) {
+        let (plan, live, tell) = (plan.clone(), live.clone(), tell.clone());
+        let drive = move || {
+            // A closed channel means that the load has failed already.
+            let _ = tell.send(drive(&plan, index, client, live, start));
+        };
+        let name = format!("nebula-client-{index}");
+        threads.push(thread::Builder::new().name(name).spawn(drive).map_err(Failure::fault)?);
+    }
+    drop(tell);
+    let watcher = Watcher { clock, start, total: plan.span(), lives: &lives };
+    let driven = watcher.collect(&told, watch)?;
+    threads.into_iter().for_each(|thread| drop(thread.join()));
+    join(driven)
+}
+
+/// The time in which every client allocates its tables: at half a gigabyte a second, and some for its thread to start.
+fn time_to_prepare(plan: &LoadPlan) -> Span {
+    const BYTES_PER_PENDING: u64 = 24;
+    let bytes = plan.pending_max() as u64 * u64::from(plan.clients.max(1)) * BYTES_PER_PENDING;
+    Span::from_ms(50) + Span::from_ns(bytes * 2)
+}
+
+/// What a client's thread does.
+fn drive(
+    plan: &LoadPlan,
+    index: u16,
+    client: nebula::Client,
+    live: Arc<Live>,
+    start: Timestamp,
+) -> Result<Driven, Failure> {
+    if let Some(&core) = plan.pin.get(usize::from(index) % plan.pin.len().max(1)) {
+        let pinned = nebula_sys::affinity::pin_to(core);
+        pinned.map_err(|error| Failure::bad_input(format!("cannot pin a client to core {core}: {error}")))?;
+    }
+    let config =
+        GeneratorConfig { warm_up: plan.warm_up, pending_max: plan.pending_max(), ..GeneratorConfig::default() };
+    let generator = Generator::new(plan.schedule(index, start)?, config);
+    let requests = Requests::new(plan.value_bytes_max());
+    Driver::new(client, plan.slots, generator, requests, live).run(start + plan.span() + DRAIN)
+}
+
+/// Who looks on while the clients work.
+struct Watcher<'a> {
+    clock: Clock,
+    start: Timestamp,
+    total: Span,
+    lives: &'a [Arc<Live>],
+}
+
+impl Watcher<'_> {
+    /// Waits for all clients; the first failure ends the wait.
+    fn collect(
+        &self,
+        told: &mpsc::Receiver<Result<Driven, Failure>>,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<Vec<Driven>, Failure> {
+        let mut driven = Vec::with_capacity(self.lives.len());
+        let mut progress = Progress::default();
+        loop {
+            match told.recv_timeout(LOOK_EVERY) {
+                Ok(result) => driven.push(result?),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    progress = self.look(&progress);
+                    watch(&progress);
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) if driven.len() < self.lives.len() => {
+                    return Err(Failure::fault("a client of the load ended without a result"));
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(driven),
+            }
+        }
+    }
+
+    fn look(&self, before: &Progress) -> Progress {
+        let elapsed = Timestamp::from_ps(self.clock.now_ps()) - self.start;
+        Progress::look(self.lives, before, elapsed, self.total)
+    }
+}
+
+/// Settles each client's tails with its own gaps and the server's, then adds the clients up.
+fn join(driven: Vec<Driven>) -> Result<LoadOutcome, Failure> {
+    let mut tally = GapTally::new();
+    let mut joined: Option<LoadReport> = None;
+    let mut server = Status::default();
+    for Driven { mut report, own_gaps, server_gaps, server: status } in driven {
+        report.latency.settle_all(&GapLog::merged([own_gaps.log(), &server_gaps]));
+        tally.merge(own_gaps.tally());
+        server = status;
+        match &mut joined {
+            Some(joined) => joined.merge(report),
+            None => joined = Some(report),
+        }
+    }
+    let report = joined.ok_or_else(|| Failure::fault("a load without clients measures nothing"))?;
+    Ok(LoadOutcome { report, gaps: tally.summary(), server, was_interrupted: signal::has_come() })
+}

@@ -1,0 +1,43 @@
+//! What commands print: results on standard output, all else on standard error.
+
+mod failure;
+mod rows;
+pub(crate) mod units;
+mod value;
+
+pub(crate) use failure::Failure;
+pub(crate) use rows::Row;
+pub(crate) use value::Value;
+
+use std::io::Write;
+
+/// The form of the results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// One object a line.
+    Json,
+    /// A line of names, then a line a result.
+    Csv,
+}
+
+/// Prints `rows` to standard output.
+pub(crate) fn print(format: Format, rows: &[Row]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    rows::write_rows(&mut out, format, rows)?;
+    Ok(out.flush()?)
+}
+
+/// Prints one line to standard output.
+pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+/// Tells the user something beside the results. Where standard error is closed there is nobody to tell.
+pub(crate) fn note(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

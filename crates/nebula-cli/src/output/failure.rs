@@ -1,0 +1,109 @@
+//! How a command ends when it does not end well.
+
+use std::process::ExitCode;
+
+/// Why a command ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// What was asked for cannot be; the line says what would be right.
+    #[error("{0}")]
+    BadInput(String),
+    /// Something went wrong on the way.
+    #[error("{0}")]
+    Fault(String),
+    /// The user, or who started the command, ended it.
+    #[error("interrupted")]
+    Interrupted,
+    /// Nobody reads the output any more.
+    #[error("nobody reads the output")]
+    OutputClosed,
+}
+
+impl Failure {
+    pub(crate) fn bad_input(what: impl std::fmt::Display) -> Self {
+        Self::BadInput(one_line(&what.to_string()))
+    }
+
+    pub(crate) fn fault(what: impl std::fmt::Display) -> Self {
+        Self::Fault(one_line(&what.to_string()))
+    }
+
+    /// The line for standard error; none where there is nothing to say.
+    pub(crate) fn line(&self) -> Option<String> {
+        match self {
+            Self::BadInput(line) | Self::Fault(line) => Some(format!("error: {line}")),
+            Self::Interrupted | Self::OutputClosed => None,
+        }
+    }
+
+    /// 2 for bad input, 1 for a fault, 130 as shells have it for Ctrl-C. A reader that has seen enough is no failure.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::BadInput(_) => 2,
+            Self::Fault(_) => 1,
+            Self::Interrupted => 130,
+            Self::OutputClosed => 0,
+        })
+    }
+}
+
+/// An error's text without line breaks.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Writing the results failed.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::fault(format!("cannot write the results: {error}")),
+        }
+    }
+}
+
+impl From<nebula::ConnectError> for Failure {
+    fn from(error: nebula::ConnectError) -> Self {
+        match error {
+            nebula::ConnectError::Endpoint(_) | nebula::ConnectError::ReplyTooLarge { .. } => Self::bad_input(error),
+            _ => Self::fault(error),
+        }
+    }
+}
+
+impl From<nebula::ServeError> for Failure {
+    fn from(error: nebula::ServeError) -> Self {
+        use nebula::ServeError as E;
+        match error {
+            E::Taken { .. } | E::System(_) | E::Memory(_) | E::Shared(_) => Self::fault(error),
+            _ => Self::bad_input(error),
+        }
+    }
+}
+
+impl From<nebula_workload::WorkloadError> for Failure {
+    fn from(error: nebula_workload::WorkloadError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<nebula_kvs::StoreError> for Failure {
+    fn from(error: nebula_kvs::StoreError) -> Self {
+        match std::error::Error::source(&error) {
+            Some(cause) => Self::fault(format!("{error}: {cause}")),
+            None => Self::bad_input(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line_and_a_closed_pipe_is_none() {
+        assert_eq!(Failure::fault("one\n  two").line().unwrap(), "error: one two");
+        let closed = Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert!(closed.line().is_none() && closed.exit_code() == ExitCode::SUCCESS);
+    }
+}

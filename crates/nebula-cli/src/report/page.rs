@@ -1,0 +1,206 @@
+//! The frame of every page: head, style sheet, figures and tables.
+
+use super::chart::{Chart, PALETTE, hex};
+
+/// A page under construction, from top to bottom.
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    title: String,
+    body: String,
+}
+
+impl Page {
+    /// Begins a page with its one sentence and the line about the machine.
+    pub(super) fn new(title: &str, verdict: &str, machine: &str) -> Self {
+        let body = format!(
+            "<h1>{}</h1>\n<p class=\"verdict\">{}</p>\n<p class=\"quiet\">{}</p>\n",
+            escape(title),
+            escape(verdict),
+            escape(machine)
+        );
+        Self { title: title.to_owned(), body }
+    }
+
+    /// Adds charts side by side, or one below the other where the window is narrow.
+    #[must_use]
+    pub(super) fn charts(mut self, figures: &[Figure]) -> Self {
+        self.body.push_str("<div class=\"figures\">\n");
+        for (number, figure) in figures.iter().enumerate() {
+            self.body.push_str(&figure.to_html(&format!("chart{number}")));
+        }
+        self.body.push_str("</div>\n");
+        self
+    }
+
+    /// Adds a table, which scrolls by itself where the window is narrow.
+    #[must_use]
+    pub(super) fn table(mut self, table: &Table) -> Self {
+        self.body.push_str(&table.to_html());
+        self
+    }
+
+    /// Adds a heading with a list of remarks below it.
+    #[must_use]
+    pub(super) fn remarks(mut self, heading: &str, remarks: &[String]) -> Self {
+        let items: String = remarks.iter().map(|remark| format!("<li>{}</li>\n", escape(remark))).collect();
+        self.body.push_str(&format!("<h2>{}</h2>\n<ul>\n{items}</ul>\n", escape(heading)));
+        self
+    }
+
+    /// The whole document. Its policy forbids the browser to load anything.
+    pub(super) fn finish(self, footer: &str) -> String {
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <title>{}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n{}<footer>{}</footer>\n</main>\n</body>\n</html>\n",
+            escape(&self.title),
+            colors(),
+            self.body,
+            escape(footer),
+        )
+    }
+}
+
+/// A chart with a heading, its legend, and a sentence below.
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    pub(super) chart: Chart,
+    /// Samples, as `svg` elements, with what they mean.
+    pub(super) legend: Vec<(String, String)>,
+    pub(super) caption: String,
+}
+
+impl Figure {
+    fn to_html(&self, id: &str) -> String {
+        let meaning = |(sample, text): &(String, String)| format!("<li>{sample} {}</li>\n", escape(text));
+        let legend: String = self.legend.iter().map(meaning).collect();
+        format!(
+            "<figure>\n<h2>{}</h2>\n{}<ul class=\"legend\">\n{legend}</ul>\n<figcaption>{}</figcaption>\n</figure>\n",
+            escape(&self.chart.title),
+            self.chart.to_svg(id),
+            escape(&self.caption),
+        )
+    }
+}
+
+/// A table: the first column names its row.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) caption: String,
+    pub(super) headings: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn to_html(&self) -> String {
+        let headings: String =
+            self.headings.iter().map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading))).collect();
+        let rows: String = self.rows.iter().map(|row| row_html(row)).collect();
+        format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n<table>\n<caption>{0}</caption>\n\
+             <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n",
+            escape(&self.caption)
+        )
+    }
+}
+
+fn row_html(row: &[String]) -> String {
+    let cells = row.iter().enumerate().map(|(column, cell)| match column {
+        0 => format!("<th scope=\"row\">{}</th>", escape(cell)),
+        _ => format!("<td>{}</td>", escape(cell)),
+    });
+    format!("<tr>{}</tr>\n", cells.collect::<String>())
+}
+
+/// Text as HTML shows it, in elements and in quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// The palette as variables of the style sheet, and what replaces the colors of the charts in the dark.
+fn colors() -> String {
+    let names = ["paper", "ink", "grid", "blue", "orange", "muted"];
+    let variables = |pick: fn(&Pair) -> plotters::style::RGBColor| -> String {
+        names.iter().zip(&PALETTE).map(|(name, pair)| format!("--{name}:{};", hex(pick(pair)))).collect()
+    };
+    let replaced: String = PALETTE
+        .iter()
+        .map(|(light, dark)| {
+            let (light, dark) = (hex(*light), hex(*dark));
+            format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}\n")
+        })
+        .collect();
+    format!(
+        ":root{{{}}}\n@media (prefers-color-scheme:dark){{\n:root{{{}}}\n{replaced}}}\n",
+        variables(|pair| pair.0),
+        variables(|pair| pair.1)
+    )
+}
+
+type Pair = (plotters::style::RGBColor, plotters::style::RGBColor);
+
+const STYLE: &str = "\
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
+main{max-width:76rem;margin:0 auto;padding:1.5rem 1rem 3rem}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 .5rem}
+h2{font-size:1.1rem;margin:0 0 .5rem}
+.verdict{font-size:1.2rem;line-height:1.45;margin:0 0 .75rem;max-width:60rem;text-wrap:pretty}
+.quiet,footer,figcaption,caption{color:var(--muted);font-size:.9rem}
+.quiet{max-width:60rem;margin:0 0 2rem}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2rem;margin:0 0 2.5rem}
+figure{margin:0;min-width:0}
+figure>svg{display:block;width:100%;height:auto}
+svg text{font-family:inherit}
+.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.15rem 1.25rem;margin:.5rem 0;padding:0;font-size:.9rem}
+.legend li{display:flex;align-items:center;gap:.5rem}
+.sample{width:40px;height:16px;flex:none}
+.scroll{overflow-x:auto;margin:0 0 2.5rem}
+table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;width:100%}
+caption{text-align:left;padding:0 0 .5rem}
+th,td{text-align:right;padding:.35rem .75rem;white-space:nowrap;border-bottom:1px solid var(--grid)}
+thead th{vertical-align:bottom;white-space:normal;min-width:4.5rem;border-bottom:2px solid var(--muted)}
+th:first-child{text-align:left;padding-left:0}
+tbody th{font-weight:600}
+ul{padding-left:1.2rem;max-width:60rem}
+li{margin:.3rem 0}
+footer{margin-top:2.5rem;border-top:1px solid var(--grid);padding-top:.75rem}
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_cannot_become_markup() {
+        let nasty = "<script>alert('1')</script> & \"more\"";
+        let table = Table { caption: nasty.into(), headings: vec![nasty.into()], rows: vec![vec![nasty.into(); 2]] };
+        let page = Page::new(nasty, nasty, nasty).table(&table).remarks(nasty, &[nasty.into()]).finish(nasty);
+        assert!(!page.contains("<script") && !page.contains("alert('"));
+        assert!(page.contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;more&quot;"));
+    }
+
+    #[test]
+    fn in_the_dark_every_color_of_a_chart_is_replaced() {
+        let sheet = colors();
+        for (light, dark) in PALETTE {
+            for attribute in ["fill", "stroke"] {
+                let rule = format!("[{attribute}=\"{}\"]{{{attribute}:{}}}", hex(light), hex(dark));
+                assert!(sheet.contains(&rule), "{rule}");
+            }
+        }
+    }
+}
