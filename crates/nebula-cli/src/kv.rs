@@ -120,6 +120,7 @@ fn service(args: &Args) -> Result<KvService, Failure> {
     Ok(KvService::new(store, KEY_BYTES + args.value_bytes as usize))
 }
 
+#[expect(clippy::field_reassign_with_default, reason = "the type is non-exhaustive: it has no other constructor here")]
 fn config(args: &Args) -> ServerConfig {
     let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes as usize);
     let mut config = ServerConfig::default();

@@ -18,6 +18,8 @@ const WINDOW_MAX: usize = 64;
 const GROW_EVERY: u64 = 256;
 /// A server that answers nothing for so long will not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Polls in vain before others are let run: the server may be waiting for this very core.
+const SPINS: u32 = 1024;
 /// Keys between two reports of progress.
 const REPORT_EVERY: u64 = 4096;
 
@@ -140,13 +142,17 @@ impl Loader {
         if self.idle_polls == 1 {
             self.last_answer = Instant::now();
         }
-        if self.idle_polls.is_multiple_of(1 << 16) {
+        if self.idle_polls.is_multiple_of(1 << 14) {
             signal::check()?;
             if self.last_answer.elapsed() > PATIENCE {
                 return Err(Failure::fault("the server has not answered for 10 s"));
             }
         }
-        std::hint::spin_loop();
+        if self.idle_polls > SPINS {
+            std::thread::yield_now()
+        } else {
+            std::hint::spin_loop()
+        }
         Ok(())
     }
 }

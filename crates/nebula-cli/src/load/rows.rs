@@ -1,7 +1,7 @@
 //! The results of a load, described once for tables, JSON and CSV.
 
 use nebula_nic::Span;
-use nebula_workload::{Latency, LatencyRecorder, LatencySummary};
+use nebula_workload::{Counts, Latency, LatencyRecorder, LatencySummary};
 
 use super::run::LoadOutcome;
 use super::search::FoundSlo;
@@ -60,11 +60,16 @@ fn with_table(row: Row, outcome: &LoadOutcome) -> Row {
     let counts = &report.counts;
     let tails = [report.latency.raw().summary(), report.latency.gaps_excluded().summary()];
     let kept = report.latency.share_kept().map_or("–".to_owned(), units::percent);
-    let lines = |of: fn(&LatencySummary) -> Latency| tails.map(|tail| units::latency(tail.as_ref().map(of))).join("\n");
+    let shown = |latency| match latency {
+        Some(Latency::Infinite) => infinite(&report.counts).to_owned(),
+        latency => units::latency(latency),
+    };
+    let lines = |of: fn(&LatencySummary) -> Latency| tails.map(|tail| shown(tail.as_ref().map(of))).join("\n");
     row.shown("rate", units::rate(report.rate_rps))
         .shown("achieved", units::rate(report.achieved_rps()))
         .shown("NACKed", units::percent(share(counts.nacked, counts.offered)))
-        .shown("lost", (counts.lost + counts.never_sent).to_string())
+        .shown("lost", counts.lost.to_string())
+        .shown("unsent", counts.never_sent.to_string())
         .word("tail", "raw\ngaps excluded")
         .shown("kept", format!("100 %\n{kept}"))
         .shown("p50", lines(|tail| tail.p50))
@@ -72,6 +77,15 @@ fn with_table(row: Row, outcome: &LoadOutcome) -> Row {
         .shown("p99", lines(|tail| tail.p99))
         .shown("p99.9", lines(|tail| tail.p999))
         .shown("max", lines(|tail| tail.max))
+}
+
+/// What most of the infinite latencies are of.
+fn infinite(counts: &Counts) -> &'static str {
+    match counts.nacked.max(counts.lost).max(counts.never_sent) {
+        most if most == counts.nacked => "∞ (NACK)",
+        most if most == counts.lost => "∞ (lost)",
+        _ => "∞ (unsent)",
+    }
 }
 
 /// The fields of a recorder's latencies, in nanoseconds; infinite ones are `null`.

@@ -14,11 +14,11 @@ pub(crate) fn span(span: Span) -> String {
     }
 }
 
-/// A latency; that of a NACK is infinite.
+/// A latency; that of a NACK, and of an RPC that was lost, is infinite.
 pub(crate) fn latency(latency: Option<Latency>) -> String {
     match latency {
         Some(Latency::Finite(finite)) => span(finite),
-        Some(Latency::Infinite) => "∞ (NACK)".to_owned(),
+        Some(Latency::Infinite) => "∞".to_owned(),
         None => "–".to_owned(),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.01 => "<0.01 %".to_owned(),
-        percent if percent < 100.0 && percent >= 99.995 => ">99.99 %".to_owned(),
+        percent if (99.995..100.0).contains(&percent) => ">99.99 %".to_owned(),
         percent if percent == 0.0 || percent == 100.0 => format!("{percent:.0} %"),
         percent => format!("{} %", three_digits(percent)),
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_nack_is_infinitely_late() {
-        assert_eq!(latency(Some(Latency::Infinite)), "∞ (NACK)");
+        assert_eq!(latency(Some(Latency::Infinite)), "∞");
         assert_eq!(latency(None), "–");
     }
 }

@@ -1,0 +1,87 @@
+//! One thing that was looked at.
+
+use crate::output::{Row, Value};
+
+/// What was measured, whether it will do, and what to do where it will not.
+#[derive(Clone, Debug)]
+pub(super) struct Finding {
+    check: String,
+    measured: String,
+    /// The figures in `measured`, for programs.
+    values: Vec<(&'static str, Value)>,
+    /// What would mend it; empty where all is well.
+    advice: &'static str,
+}
+
+impl Finding {
+    pub(super) fn new(check: impl Into<String>, measured: impl Into<String>) -> Self {
+        Self { check: check.into(), measured: measured.into(), values: Vec::new(), advice: "" }
+    }
+
+    /// A figure, for programs.
+    #[must_use]
+    pub(super) fn value(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.values.push((name, value.into()));
+        self
+    }
+
+    /// A warning with its remedy, unless `is_well`.
+    #[must_use]
+    pub(super) fn advise_unless(mut self, is_well: bool, advice: &'static str) -> Self {
+        if !is_well && self.advice.is_empty() {
+            self.advice = advice;
+        }
+        self
+    }
+
+    pub(super) fn row(&self) -> Row {
+        let verdict = if self.advice.is_empty() { "ok" } else { "warn" };
+        Row::new()
+            .field("check", self.check.as_str())
+            .field("measured", self.measured.as_str())
+            .field("verdict", verdict)
+            .field("advice", self.advice)
+            .field("values", Value::Object(self.values.clone()))
+            .word("check", self.check.as_str())
+            .word("verdict", verdict)
+            .word("measured", wrapped(&self.measured, self.advice))
+    }
+}
+
+/// The text in lines that a terminal holds, the advice beginning a line of its own.
+fn wrapped(text: &str, advice: &str) -> String {
+    let advice = if advice.is_empty() { String::new() } else { format!("→ {advice}") };
+    let lines = lines_of(text).into_iter().chain(lines_of(&advice));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn lines_of(text: &str) -> Vec<String> {
+    const COLUMNS: usize = 78;
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + word.chars().count() < COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_longer_than_the_terminal_and_no_word_is_lost() {
+        let text = "word ".repeat(40).trim_end().to_owned();
+        let shown = wrapped(&text, "advice");
+        assert!(shown.lines().all(|line| line.chars().count() <= 78));
+        assert_eq!(shown.split_whitespace().count(), 42);
+        assert_eq!(shown.lines().last(), Some("→ advice"));
+        assert_eq!(wrapped("all is well", ""), "all is well");
+    }
+}

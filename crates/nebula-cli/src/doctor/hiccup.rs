@@ -1,0 +1,150 @@
+//! How often and how long cores stand still: loops that spin, and the gaps in their clock.
+
+use std::time::Duration;
+
+use nebula_nic::{Span, Timestamp};
+use nebula_sys::affinity::{allowed_cores, pin_to};
+use nebula_sys::clock::Clock;
+use nebula_workload::{GapDetector, GapSummary};
+
+use super::finding::Finding;
+use crate::output::{Failure, Value, units};
+use crate::signal;
+
+/// Cores watched at once: the client's and the server's.
+const CORES: usize = 2;
+/// Gaps remembered a core.
+const GAPS_MAX: usize = 1 << 18;
+
+/// What one core did.
+#[derive(Clone, Debug)]
+pub(crate) struct CoreHiccups {
+    pub(crate) core: usize,
+    pub(crate) summary: GapSummary,
+    /// Lengths of the gaps of a microsecond and longer.
+    lengths: Vec<Span>,
+}
+
+/// Spins on the first two cores for `time` each, at once; less after a signal.
+pub(crate) fn watch(time: Duration) -> Result<Vec<CoreHiccups>, Failure> {
+    let cores = allowed_cores().into_iter().take(CORES);
+    let spawn = |core| std::thread::Builder::new().name(format!("nebula-watch-{core}")).spawn(move || spin(core, time));
+    let threads = cores.map(spawn).collect::<Result<Vec<_>, _>>().map_err(Failure::fault)?;
+    let join =
+        |thread: std::thread::JoinHandle<_>| thread.join().map_err(|_| Failure::fault("a watching thread ended"))?;
+    threads.into_iter().map(join).collect()
+}
+
+fn spin(core: usize, time: Duration) -> Result<CoreHiccups, Failure> {
+    pin_to(core).map_err(|error| Failure::fault(format!("cannot pin to core {core}: {error}")))?;
+    let clock = Clock::new();
+    let mut detector = GapDetector::new(GapDetector::COUNTED_FROM, GAPS_MAX);
+    let mut now = clock.now_ps();
+    let until = now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000));
+    while now < until && !signal::has_come() {
+        detector.observe(Timestamp::from_ps(now));
+        now = clock.now_ps();
+    }
+    let lengths = detector.log().iter().map(|gap| gap.length()).collect();
+    Ok(CoreHiccups { core, summary: detector.summary(), lengths })
+}
+
+/// A line a core, and what they come to.
+pub(super) fn findings(cores: &[CoreHiccups]) -> Vec<Finding> {
+    cores.iter().map(of_core).chain(std::iter::once(of_floor(p99_floor(cores)))).collect()
+}
+
+/// Shares above which a core is not fit for microseconds: a quiet machine loses some tenths of a percent to its timer.
+const SHARE_LOST_MAX: f64 = 0.03;
+const LONG_GAPS_PER_S_MAX: f64 = 50.0;
+
+fn of_core(hiccups: &CoreHiccups) -> Finding {
+    let summary = &hiccups.summary;
+    let classes = summary.per_second_above;
+    let counts = classes.map(|(bound, per_s)| format!("{per_s:.0} > {}", units::span(bound))).join(", ");
+    let measured = format!(
+        "gaps a second: {counts}; {} of the time lost, longest {}",
+        units::percent(summary.share_lost),
+        units::span(summary.longest),
+    );
+    let long_per_s = classes[3].1;
+    let names = ["above_1us", "above_3us", "above_10us", "above_30us", "above_100us"];
+    let per_s = names.into_iter().zip(classes).map(|(name, (_, per_s))| (name, Value::from(per_s))).collect();
+    Finding::new(format!("hiccups core {}", hiccups.core), measured)
+        .value("gaps_per_s", Value::Object(per_s))
+        .value("share_lost", summary.share_lost)
+        .value("longest_ns", summary.longest.as_ns())
+        .advise_unless(
+            summary.share_lost <= SHARE_LOST_MAX && long_per_s <= LONG_GAPS_PER_S_MAX,
+            "something else runs on this core: end it, or keep it off (isolcpus, nohz_full, cpusets; on a virtual machine, dedicated cores)",
+        )
+}
+
+/// An SLO is tenfold the floor at least, or the machine decides whether it is met.
+const FLOOR_MAX: Span = Span::from_us(10);
+
+fn of_floor(floor: Span) -> Finding {
+    let measured = match floor {
+        Span::ZERO => "none: RPCs that meet a gap are fewer than 1 %".to_owned(),
+        floor => format!("{} for any software on these cores", units::span(floor)),
+    };
+    Finding::new("p99 floor", measured).value("p99_floor_ns", floor.as_ns()).advise_unless(
+        floor <= FLOOR_MAX,
+        "an SLO should be ten times this or more: choose a longer one, or quiet the cores first",
+    )
+}
+
+/// The least p99 that an RPC of no length at all can have when it needs every one of these cores at a random moment.
+///
+/// An RPC that meets a gap of length L waits for the rest of it; it waits longer than x with the probability (L − x) / observed, summed
+/// over all gaps longer than x and all cores. The floor is the x at which that is 1 %.
+pub(crate) fn p99_floor(cores: &[CoreHiccups]) -> Span {
+    let share_above = |x: Span| -> f64 { cores.iter().map(|core| core.share_waiting_longer_than(x)).sum() };
+    let longest = cores.iter().map(|core| core.summary.longest.as_ps()).max().unwrap_or(0);
+    let (mut below, mut beyond) = (0, longest);
+    if share_above(Span::ZERO) <= 0.01 {
+        return Span::ZERO;
+    }
+    while beyond - below > 1 {
+        let middle = below + (beyond - below) / 2;
+        if share_above(Span::from_ps(middle)) > 0.01 { below = middle } else { beyond = middle }
+    }
+    Span::from_ps(beyond)
+}
+
+impl CoreHiccups {
+    fn share_waiting_longer_than(&self, x: Span) -> f64 {
+        let rest: f64 = self.lengths.iter().map(|&length| length.saturating_sub(x).as_secs_f64()).sum();
+        let observed = self.summary.observed.as_secs_f64();
+        if observed > 0.0 { rest / observed } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_workload::GapTally;
+
+    fn core(gaps: u64, length: Span) -> CoreHiccups {
+        let mut tally = GapTally::new();
+        tally.observe(Span::from_secs(1));
+        (0..gaps).for_each(|_| tally.count(length));
+        let lengths = vec![length; usize::try_from(gaps).unwrap()];
+        CoreHiccups { core: 0, summary: tally.summary(), lengths }
+    }
+
+    #[test]
+    fn a_quiet_machine_has_no_floor() {
+        assert_eq!(p99_floor(&[core(1000, Span::from_us(9))]), Span::ZERO, "0.9 % of the time is below 1 %");
+        assert_eq!(p99_floor(&[]), Span::ZERO);
+    }
+
+    #[test]
+    fn the_floor_is_where_one_rpc_in_a_hundred_waits() {
+        // 1000 gaps of 20 µs: at x the share (20 µs − x) · 1000/s is 1 % at 10 µs; of two such cores at 15 µs.
+        let near = |floor: Span, expected: Span| floor.as_ps().abs_diff(expected.as_ps()) <= 2;
+        let one = core(1000, Span::from_us(20));
+        assert!(near(p99_floor(std::slice::from_ref(&one)), Span::from_us(10)));
+        assert!(near(p99_floor(&[one.clone(), one]), Span::from_us(15)));
+    }
+}

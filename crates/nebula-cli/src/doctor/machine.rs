@@ -1,0 +1,122 @@
+//! What stands still while it is looked at: cores, clock, pages, memory.
+
+use std::hint::black_box;
+
+use nebula_kvs::Mode;
+use nebula_sys::affinity::allowed_cores;
+use nebula_sys::clock::Clock;
+use nebula_sys::mem::{HUGE_PAGE_BYTES, Pages, WordRegion};
+use nebula_sys::shared::SharedMemory;
+
+use super::finding::Finding;
+use crate::kv::memory;
+use crate::output::units;
+
+/// In the order in which a server needs them.
+pub(super) fn findings() -> Vec<Finding> {
+    vec![cores(), clock(), huge_pages(), store_memory(), shared_memory()]
+}
+
+fn cores() -> Finding {
+    let cores = allowed_cores();
+    let list = cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let use_of = match cores.len() {
+        1 => "client and server take turns on it",
+        2 => "one for a client, one for `serve --inline`",
+        _ => "a client, an engine, and workers on the others",
+    };
+    Finding::new("cores", format!("{} ({list}): {use_of}", cores.len())).value("cores", cores.len()).advise_unless(
+        cores.len() >= 2,
+        "give this process two cores or more (taskset, cpuset): on one, every RPC waits for a switch of threads",
+    )
+}
+
+fn clock() -> Finding {
+    let clock = Clock::new();
+    let read_ns = ns_per_read(clock);
+    let kind = if clock.is_counter() { "invariant time-stamp counter" } else { "the kernel's clock" };
+    let measured = format!("{kind}, {:.0} MHz, {read_ns:.0} ns a reading", clock.hz() / 1e6);
+    Finding::new("clock", measured)
+        .value("is_counter", clock.is_counter())
+        .value("hz", clock.hz().round())
+        .value("read_ns", (read_ns * 10.0).round() / 10.0)
+        .advise_unless(
+            clock.is_counter(),
+            "let the virtual machine see an invariant TSC: readings then cost half, and processes agree on the time",
+        )
+        .advise_unless(read_ns < 100.0, "a reading this slow is trapped: let the virtual machine read the TSC itself")
+}
+
+/// The least of several rounds: what a reading costs when nothing comes in between.
+fn ns_per_read(clock: Clock) -> f64 {
+    const READS: u32 = 10_000;
+    let round = |_| {
+        let start = clock.ticks();
+        (0..READS).for_each(|_| {
+            black_box(clock.ticks());
+        });
+        clock.ps(clock.ticks() - start)
+    };
+    let least_ps = (0..20).map(round).min().unwrap_or(0);
+    least_ps as f64 / 1e3 / f64::from(READS)
+}
+
+fn huge_pages() -> Finding {
+    let setting = |file: &str| selected(&format!("/sys/kernel/mm/transparent_hugepage/{file}"));
+    let (thp, shmem) = (setting("enabled"), setting("shmem_enabled"));
+    let free = memory::meminfo("HugePages_Free:").unwrap_or(0);
+    let granted = WordRegion::new(2 * HUGE_PAGE_BYTES / 8, Pages::Huge2M).map(|region| region.pages());
+    let got = granted.as_ref().map_or_else(ToString::to_string, ToString::to_string);
+    let measured =
+        format!("a store gets {got}; transparent: {thp}, in shared memory: {shmem}, free in the pool: {free}");
+    Finding::new("huge pages", measured)
+        .value("granted", got)
+        .value("transparent", thp)
+        .value("shmem", shmem)
+        .value("pool_free", free)
+        .advise_unless(
+            granted.is_ok_and(|pages| pages != Pages::Base),
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: a store on 4 KiB pages is up to twice as slow",
+        )
+}
+
+/// The word in brackets of a kernel setting.
+fn selected(file: &str) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let word = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    word.unwrap_or("unknown").to_owned()
+}
+
+/// NEBULA's data set: 1.6 M pairs of 16 B and 512 B.
+const ITEMS: u64 = 1_600_000;
+const VALUE_BYTES: u32 = 512;
+
+fn store_memory() -> Finding {
+    let budget = memory::budget_bytes();
+    let needed = memory::store_bytes(&memory::config_for(ITEMS, VALUE_BYTES, Mode::Cache));
+    let fitting = memory::items_that_fit(VALUE_BYTES, Mode::Cache, budget.min(1 << 50));
+    let measured = format!(
+        "a store may take {}; 1.6 M items of 512 B take {}, {} items would fit",
+        units::bytes(budget),
+        units::bytes(needed),
+        units::rate(fitting as f64),
+    );
+    Finding::new("memory", measured)
+        .value("budget_bytes", budget)
+        .value("needed_bytes", needed)
+        .value("items_that_fit", fitting)
+        .advise_unless(needed <= budget, "free some memory, or serve with fewer --items")
+}
+
+fn shared_memory() -> Finding {
+    const BYTES: usize = 1 << 20;
+    let mapped = SharedMemory::create("nebula-doctor", BYTES);
+    let measured = match &mapped {
+        Ok(memory) => format!("memfd of {} mapped", units::bytes(memory.bytes() as u64)),
+        Err(error) => error.to_string(),
+    };
+    Finding::new("shared memory", measured).value("is_mapped", mapped.is_ok()).advise_unless(
+        mapped.is_ok(),
+        "allow memfd_create and sealing (a container's seccomp profile may forbid them): shm:// needs both",
+    )
+}
