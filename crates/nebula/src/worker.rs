@@ -109,15 +109,15 @@ impl Worker {
     pub fn wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let mut idle_since = None;
         loop {
+            // Asked first, for there may always be a next one.
+            if self.inner.borrow().is_stopped() {
+                self.inner.borrow_mut().wind_up();
+                return None;
+            }
             if let Some(rpc) = self.try_wait_for_rpc() {
                 return Some(rpc);
             }
-            let mut inner = self.inner.borrow_mut();
-            if inner.is_stopped() {
-                inner.wind_up();
-                return None;
-            }
-            inner.rest(&mut idle_since);
+            self.inner.borrow_mut().rest(&mut idle_since);
         }
     }
 
@@ -139,17 +139,15 @@ impl Worker {
     /// Serves every RPC with `service` until the server stops.
     pub fn run<S: Service>(mut self, service: &S) {
         let mut idle_since = None;
-        loop {
+        // Asked every turn: under load there may always be something to do.
+        while !self.inner.get_mut().is_stopped() {
             if self.turn(service) > 0 {
                 idle_since = None;
-                continue;
+            } else {
+                self.inner.get_mut().rest(&mut idle_since);
             }
-            let inner = self.inner.get_mut();
-            if inner.is_stopped() {
-                return inner.wind_up();
-            }
-            inner.rest(&mut idle_since);
         }
+        self.inner.get_mut().wind_up();
     }
 
     /// Serves what is there, at most some RPCs, and returns how many: for callers that have a loop of their own.
