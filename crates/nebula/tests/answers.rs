@@ -1,0 +1,490 @@
+//! Every RPC ends exactly once: by a reply, a fault, a NACK, a deadline or the end of its server.
+
+mod support;
+
+use nebula::{
+    CallError, Client, ClientConfig, Fault, NackReason, Policy, Queueing, Reply, RetryPolicy, Rpc, RunningServer,
+    Server, ServerConfig, Span, SubmitError, Ticket, Worker,
+};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use support::draw::Draw;
+use support::watch::{Watchdog, spin, wait_until};
+use support::{echo, endpoint, server_config, wait_until_clean};
+
+/// An RPC's end, out of the client's hands.
+type End = (Ticket, Result<Vec<u8>, CallError>);
+
+fn next_end(client: &mut Client) -> Option<End> {
+    client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
+}
+
+/// A server whose only worker is the caller, engine included: nothing happens behind the test's back.
+fn by_hand(test: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, RunningServer, Worker) {
+    let name = endpoint(test);
+    let config = server_config(|config| {
+        config.inline = true;
+        change(config);
+    });
+    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
+    (name, server, workers.pop().expect("one worker"))
+}
+
+/// Takes in what the rings hold, RPCs that the worker is given included.
+fn next_rpc(worker: &Worker) -> Rpc<'_> {
+    wait_until("an RPC", || worker.try_wait_for_rpc())
+}
+
+/// At most two RPCs may wait for the one core.
+fn two_may_wait(config: &mut ServerConfig) {
+    (config.slo, config.service_mean, config.policy) = (Span::from_us(1), Span::from_us(1), Policy::Jbsq(1));
+}
+
+// -- faults --
+
+/// Panics without a message when asked to; else answers.
+fn fragile(request: &[u8], reply: &mut Reply<'_>) {
+    reply.write(b"partly written");
+    if request == b"panic" {
+        std::panic::resume_unwind(Box::new("asked for"));
+    }
+    reply.clear();
+    reply.write(request);
+}
+
+#[test]
+fn a_handler_that_panics_is_a_fault_and_the_server_goes_on() {
+    let _watchdog = Watchdog::new("a handler that panics", 60);
+    for inline in [true, false] {
+        let name = endpoint(&format!("panic-{inline}"));
+        let server = Server::bind(&name).inline(inline).serve(fragile).expect("a server");
+        let mut client = Client::connect(&name).expect("a seat");
+        for _ in 0..100 {
+            assert_eq!(client.call(b"panic"), Err(CallError::Fault(Fault::HandlerPanicked)));
+            assert_eq!(client.call(b"calm").expect("an echo"), b"calm");
+        }
+        drop(client);
+        assert_eq!(wait_until_clean(server.status(), 0).freed, 200);
+        server.stop();
+    }
+}
+
+#[test]
+fn an_rpc_dropped_without_an_answer_is_a_fault() {
+    let _watchdog = Watchdog::new("an RPC dropped", 60);
+    let (name, server, worker) = by_hand("dropped", |_| ());
+    let mut client = Client::connect(&name).expect("a seat");
+    let tickets = [b"a", b"b"].map(|request| client.submit(request).expect("room"));
+    drop(next_rpc(&worker));
+    let mut second = next_rpc(&worker);
+    second.rpc_send(b"first answer");
+    second.rpc_send(b"second answer");
+    drop(second);
+    let ends = [(); 2].map(|()| wait_until("an end", || next_end(&mut client)));
+    let unanswered = Err(CallError::Fault(Fault::Unanswered));
+    assert_eq!(ends, [(tickets[0], unanswered), (tickets[1], Ok(b"first answer".to_vec()))]);
+    server.stop();
+}
+
+// -- many at once --
+
+#[test]
+fn a_slow_rpc_holds_up_none_that_another_worker_can_serve() {
+    let _watchdog = Watchdog::new("a slow RPC", 60);
+    static GATE: AtomicBool = AtomicBool::new(false);
+    let name = endpoint("slow");
+    let server =
+        Server::bind(&name).policy(Policy::SingleQueue).workers(2).serve(|request: &[u8], reply: &mut Reply| {
+            while request == b"slow" && !GATE.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            reply.write(request);
+        });
+    let server = server.expect("a server");
+    let mut client = Client::connect(&name).expect("a seat");
+    let slow = client.submit(b"slow").expect("room");
+    for number in 0..60_u32 {
+        let quick = client.submit(&number.to_le_bytes()).expect("room behind the slow one");
+        assert_eq!(wait_until("a quick one", || next_end(&mut client)), (quick, Ok(number.to_le_bytes().to_vec())));
+    }
+    GATE.store(true, Ordering::Release);
+    assert_eq!(wait_until("the slow one", || next_end(&mut client)), (slow, Ok(b"slow".to_vec())));
+    assert_eq!(client.outstanding(), 0);
+    server.stop();
+}
+
+/// Serves `rpcs` RPCs, up to seven at once, and frees them by draw, while `_held` is held all along.
+fn hold_and_free_by_draw(worker: &Worker, rpcs: usize, _held: &Rpc<'_>) {
+    let mut draw = Draw::new(5);
+    let mut held: Vec<(Rpc<'_>, Vec<u8>)> = Vec::new();
+    let mut freed = 0;
+    while freed < rpcs {
+        if let Some(rpc) = worker.try_wait_for_rpc() {
+            let seen = rpc.payload().to_vec();
+            held.push((rpc, seen));
+        }
+        if held.len() == 7 || (!held.is_empty() && draw.once_in(3)) {
+            let at = draw.below(held.len());
+            finish(held.swap_remove(at));
+            freed += 1;
+        }
+    }
+}
+
+/// Answers with what was seen first, which must still be there.
+fn finish((mut rpc, seen): (Rpc<'_>, Vec<u8>)) {
+    assert_eq!(rpc.payload(), seen, "a payload changed while its RPC was held");
+    rpc.rpc_send(&seen);
+}
+
+#[test]
+fn rpcs_held_at_once_and_freed_out_of_order_keep_their_payloads() {
+    let _watchdog = Watchdog::new("RPCs held at once", 60);
+    // Sixteen times the longest RPC, so that what is held stands in the way again and again.
+    let (name, server, worker) = by_hand("held", |config| {
+        (config.policy, config.rpc_bytes_max) = (Policy::Jbsq(8), 1024);
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 * 1024 };
+    });
+    let mut slow = Client::connect_with(&name, ClientConfig::default().reply_bytes_max(1024)).expect("a seat");
+    let request = Draw::new(4).bytes(1000);
+    slow.submit(&request).expect("room");
+    let longest_held = next_rpc(&worker);
+    let rpcs = 20_000;
+    let client = std::thread::spawn(move || {
+        let config = ClientConfig::default().slots(64).reply_bytes_max(1024);
+        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let mut draw = Draw::new(6);
+        exchange(&mut client, rpcs, 8, |_| {
+            let bytes = draw.below(1025);
+            draw.bytes(bytes)
+        })
+    });
+    hold_and_free_by_draw(&worker, rpcs, &longest_held);
+    let done = wait_until("the client's end", || {
+        assert!(worker.try_wait_for_rpc().is_none(), "an RPC too many");
+        client.is_finished().then_some(())
+    });
+    assert_eq!((done, client.join().expect("no wrong answer").nacked), ((), 0), "there was room behind the slow one");
+    finish((longest_held, request.clone()));
+    assert_eq!(wait_until("the slow one", || next_end(&mut slow)).1, Ok(request));
+    server.stop();
+}
+
+/// What became of RPCs.
+#[derive(Debug, Default)]
+struct Ends {
+    replied: usize,
+    nacked: usize,
+    timed_out: usize,
+}
+
+/// Sends `rpcs` RPCs, at most `depth` at once, and holds each ticket against its one end; a reply is an echo.
+fn exchange(client: &mut Client, rpcs: usize, depth: u32, mut request: impl FnMut(usize) -> Vec<u8>) -> Ends {
+    let mut ends = Ends::default();
+    let mut outstanding = BTreeMap::new();
+    let mut sent = 0;
+    let mut waiting = None;
+    while sent < rpcs || !outstanding.is_empty() {
+        if sent < rpcs && client.outstanding() < depth {
+            let request = waiting.take().unwrap_or_else(|| request(sent));
+            match client.submit(&request) {
+                Ok(ticket) => {
+                    sent += 1;
+                    assert!(outstanding.insert(ticket, request).is_none(), "a ticket came twice");
+                    continue;
+                }
+                Err(error) => {
+                    assert_eq!(error, SubmitError::Full);
+                    waiting = Some(request);
+                }
+            }
+        }
+        let (ticket, result) = wait_until("an end", || next_end(client));
+        let request = outstanding.remove(&ticket).expect("a ticket that is outstanding");
+        match result {
+            Ok(reply) => {
+                assert!(reply == request, "another's reply");
+                ends.replied += 1;
+            }
+            Err(CallError::Nack { .. }) => ends.nacked += 1,
+            Err(CallError::TimedOut) => ends.timed_out += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(client.outstanding(), 0);
+    assert!(next_end(client).is_none(), "an end too many");
+    ends
+}
+
+// -- NACKs and what follows --
+
+/// Lets the engine of `worker` see what is in the rings, while the worker serves nothing more than `_held`.
+fn look(worker: &Worker, _held: &Rpc<'_>) {
+    assert!(worker.try_wait_for_rpc().is_none(), "one RPC at a time");
+}
+
+/// Has the core serve one RPC and two more wait.
+fn fill<'w>(crowd: &mut Client, worker: &'w Worker) -> Rpc<'w> {
+    crowd.submit(&[0]).expect("room");
+    let serving = next_rpc(worker);
+    for number in [1, 2] {
+        crowd.submit(&[number]).expect("room");
+    }
+    look(worker, &serving);
+    serving
+}
+
+#[test]
+fn an_rpc_that_would_wait_too_long_is_refused_at_once_and_others_keep_their_place() {
+    let _watchdog = Watchdog::new("refused at once", 60);
+    let (name, server, worker) = by_hand("refused", two_may_wait);
+    let mut client = Client::connect(&name).expect("a seat");
+    let serving = fill(&mut client, &worker);
+    let tickets: Vec<_> = (3..6_u8).map(|number| client.submit(&[number]).expect("room")).collect();
+    look(&worker, &serving);
+    // One is served, two wait, three are refused, and that before any of the others is done.
+    let refused: Vec<_> = (0..3).map(|_| wait_until("a NACK", || next_end(&mut client))).collect();
+    let nack = CallError::Nack { reason: NackReason::QueueBound };
+    assert!(refused.iter().all(|(_, result)| *result == Err(nack.clone())), "{refused:?}");
+    assert!(refused.iter().map(|(ticket, _)| *ticket).eq(tickets), "{refused:?}");
+    finish((serving, vec![0]));
+    for _ in 0..2 {
+        let rpc = next_rpc(&worker);
+        let seen = rpc.payload().to_vec();
+        finish((rpc, seen));
+    }
+    for number in 0..3 {
+        assert_eq!(wait_until("a reply", || next_end(&mut client)).1, Ok(vec![number]));
+    }
+    assert_eq!((next_end(&mut client), client.outstanding()), (None, 0));
+    server.stop();
+}
+
+#[test]
+fn a_back_off_gets_through_once_there_is_room() {
+    let _watchdog = Watchdog::new("a back-off gets through", 60);
+    let (name, server, worker) = by_hand("back-off", two_may_wait);
+    let mut crowd = Client::connect(&name).expect("a seat");
+    let serving = fill(&mut crowd, &worker);
+    let retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 1, attempts: u32::MAX, seed: 1 };
+    let mut patient = Client::connect_with(&name, ClientConfig::default().retry(retry)).expect("a seat");
+    let ticket = patient.submit(b"patience").expect("room");
+    let refusals = || server.status().read().nacked_queue_bound;
+    // The page of counters is written now and then; the NACKs come all the same.
+    wait_until("three refusals", || {
+        assert_eq!(next_end(&mut patient), None, "there is no room yet");
+        look(&worker, &serving);
+        (refusals() >= 3).then_some(())
+    });
+    finish((serving, vec![0]));
+    let end = wait_until("its turn", || {
+        if let Some(rpc) = worker.try_wait_for_rpc() {
+            let seen = rpc.payload().to_vec();
+            finish((rpc, seen));
+        }
+        next_end(&mut patient)
+    });
+    assert_eq!(end, (ticket, Ok(b"patience".to_vec())));
+    server.stop();
+}
+
+#[test]
+fn a_back_off_ends_with_its_attempts_and_with_its_deadline() {
+    let _watchdog = Watchdog::new("a back-off ends", 60);
+    let (name, server, worker) = by_hand("attempts", two_may_wait);
+    let mut crowd = Client::connect(&name).expect("a seat");
+    let serving = fill(&mut crowd, &worker);
+    let nack = CallError::Nack { reason: NackReason::QueueBound };
+    let back_off = |attempts| RetryPolicy::BackOff { first: Span::from_us(100), factor: 2, attempts, seed: 1 };
+    for (retry, deadline) in [
+        (back_off(4), Span::MAX),
+        (back_off(u32::MAX), Span::from_ms(20)),
+        (RetryPolicy::AnotherServer { servers: 3, attempts: 7 }, Span::MAX),
+        (RetryPolicy::GiveUp, Span::MAX),
+    ] {
+        let config = ClientConfig::default().retry(retry).deadline(deadline);
+        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let ticket = client.submit(b"in vain").expect("room");
+        let end = wait_until("its end", || {
+            look(&worker, &serving);
+            next_end(&mut client)
+        });
+        assert_eq!(end, (ticket, Err(nack.clone())), "{retry:?}");
+        assert_eq!(client.outstanding(), 0);
+    }
+    drop(serving);
+    server.stop();
+}
+
+#[test]
+fn a_deadline_ends_an_rpc_once_and_its_late_answer_ends_none() {
+    let _watchdog = Watchdog::new("a deadline", 60);
+    let (name, server, worker) = by_hand("deadline", |_| ());
+    let config = ClientConfig::default().slots(4).deadline(Span::from_ms(2));
+    let mut client = Client::connect_with(&name, config).expect("a seat");
+    for round in 0..20_u8 {
+        let ticket = wait_until("room", || client.submit(&[round]).ok());
+        let rpc = next_rpc(&worker);
+        assert_eq!(wait_until("the deadline", || next_end(&mut client)), (ticket, Err(CallError::TimedOut)));
+        assert_eq!(client.outstanding(), 0);
+        finish((rpc, vec![round]));
+        assert_eq!(next_end(&mut client), None, "it was over");
+    }
+    drop(client);
+    wait_until("all of it gone", || {
+        assert!(worker.try_wait_for_rpc().is_none());
+        (server.status().read().slots_used == 0).then_some(())
+    });
+    server.stop();
+}
+
+#[test]
+fn retries_without_room_in_the_ring_end_each_rpc_once() {
+    let _watchdog = Watchdog::new("retries without room", 100);
+    for (which, retry) in [
+        RetryPolicy::BackOff { first: Span::from_us(20), factor: 1, attempts: 8, seed: 3 },
+        RetryPolicy::AnotherServer { servers: 2, attempts: 8 },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = endpoint(&format!("no-room-{which}"));
+        let config = server_config(|config| {
+            two_may_wait(config);
+            (config.workers, config.rpc_bytes_max) = (2, 4 * 576);
+        });
+        let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+        std::thread::scope(|scope| {
+            for seed in 0..2_u64 {
+                let name = &name;
+                scope.spawn(move || {
+                    // Four RPCs of the longest kind fill the ring, and so does what was refused and waits.
+                    let config = ClientConfig::default().slots(16).reply_bytes_max(4 * 576).retry(retry);
+                    let mut client = Client::connect_with(name, config).expect("a seat");
+                    let mut draw = Draw::new(seed);
+                    let ends = exchange(&mut client, 5_000, 16, |_| {
+                        let bytes = draw.below(4 * 576);
+                        draw.bytes(bytes)
+                    });
+                    assert_eq!((ends.replied + ends.nacked, ends.timed_out), (5_000, 0));
+                });
+            }
+        });
+        let status = wait_until_clean(server.status(), 0);
+        assert!(status.nacked() > 0, "{status:?}");
+        server.stop();
+    }
+}
+
+// -- ends of the server --
+
+#[test]
+fn a_server_under_load_stops_and_every_rpc_ends() {
+    let _watchdog = Watchdog::new("a server under load stops", 60);
+    for inline in [true, false] {
+        let name = endpoint(&format!("stop-{inline}"));
+        // So slow, and so much waits, that there is always something to do.
+        let config = server_config(|config| {
+            (config.inline, config.queueing) = (inline, Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
+        });
+        let server = Server::bind(&name).config(config).serve(|request: &[u8], reply: &mut Reply| {
+            spin(Duration::from_micros(50));
+            reply.write(request);
+        });
+        let server = server.expect("a server");
+        let is_warm = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..2).map(|_| scope.spawn(|| hammer_until_gone(&name, &is_warm))).collect();
+            wait_until("load", || is_warm.load(Ordering::Acquire).then_some(()));
+            server.stop();
+            for client in clients {
+                client.join().expect("every RPC ended");
+            }
+        });
+    }
+}
+
+/// Keeps 64 RPCs outstanding until the server is gone, and sees each of them end.
+fn hammer_until_gone(name: &str, is_warm: &AtomicBool) {
+    let mut client = Client::connect(name).expect("a seat");
+    let (mut sent, mut ended) = (0_u64, 0_u64);
+    loop {
+        match client.submit(&sent.to_le_bytes()) {
+            Ok(_) => sent += 1,
+            Err(SubmitError::Full) => {}
+            Err(error) => {
+                assert_eq!(error, SubmitError::ServerGone);
+                break;
+            }
+        }
+        while client.outstanding() >= 64
+            && let Some((_, result)) = next_end(&mut client)
+        {
+            assert!(matches!(result, Ok(_) | Err(CallError::Nack { .. } | CallError::ServerGone)), "{result:?}");
+            ended += 1;
+        }
+        is_warm.fetch_or(ended > 2_000, Ordering::Release);
+    }
+    while ended < sent {
+        let (_, result) = wait_until("the last ends", || next_end(&mut client));
+        assert!(matches!(result, Ok(_) | Err(CallError::Nack { .. } | CallError::ServerGone)), "{result:?}");
+        ended += 1;
+    }
+    assert_eq!((client.outstanding(), next_end(&mut client)), (0, None));
+}
+
+#[test]
+fn a_stopped_server_ends_what_waits_under_every_retry_policy() {
+    let _watchdog = Watchdog::new("a stopped server ends what waits", 60);
+    for (which, retry) in [
+        RetryPolicy::GiveUp,
+        RetryPolicy::BackOff { first: Span::from_ms(60_000), factor: 1, attempts: 9, seed: 0 },
+        RetryPolicy::AnotherServer { servers: 4, attempts: u32::MAX },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (name, server, worker) = by_hand(&format!("stopped-{which}"), two_may_wait);
+        let mut client = Client::connect_with(&name, ClientConfig::default().retry(retry)).expect("a seat");
+        let tickets: Vec<_> = (0..8_u8).map(|number| client.submit(&[number]).expect("room")).collect();
+        let serving = next_rpc(&worker);
+        let mut ended = Vec::new();
+        for _ in 0..1000 {
+            look(&worker, &serving);
+            ended.extend(next_end(&mut client));
+        }
+        server.stop();
+        while ended.len() < tickets.len() {
+            let end = wait_until("the rest", || next_end(&mut client));
+            assert_eq!(end.1, Err(CallError::ServerGone), "{retry:?}");
+            ended.push(end);
+        }
+        let mut ended: Vec<_> = ended.into_iter().map(|(ticket, _)| ticket).collect();
+        ended.sort_unstable();
+        assert_eq!((ended, client.outstanding()), (tickets, 0), "{retry:?}");
+        assert_eq!(client.call(b"anyone?"), Err(CallError::ServerGone));
+    }
+}
+
+#[test]
+fn a_call_gives_up_in_time_and_the_next_one_gets_its_own_answer() {
+    let _watchdog = Watchdog::new("a call gives up", 60);
+    let (name, server, worker) = by_hand("timeout", |_| ());
+    let config = ClientConfig::default().slots(4).call_timeout(Duration::from_millis(20));
+    let mut client = Client::connect_with(&name, config).expect("a seat");
+    // Nobody turns the engine: three RPCs stay in the ring, and then there is no room for more.
+    for request in [b"one", b"two", b"thr", b"for", b"fiv"] {
+        assert_eq!(client.call(request), Err(CallError::TimedOut));
+    }
+    let serving = std::thread::spawn(move || {
+        while let Some(mut rpc) = worker.wait_for_rpc() {
+            let seen = rpc.payload().to_vec();
+            rpc.rpc_send(&seen);
+        }
+    });
+    let reply = wait_until("an answer", || client.call(b"six").ok().map(<[u8]>::to_vec));
+    assert_eq!(reply, b"six", "not a late answer to another");
+    server.stop();
+    serving.join().expect("the worker ends with its server");
+}
