@@ -102,3 +102,59 @@ impl ValueSink for ReplySink<'_, '_> {
         self.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula::{CallError, Client, Fault, RunningServer, Server};
+    use nebula_kvs::StoreConfig;
+
+    /// A service of 100 items, and a client with room for values of 512 B.
+    fn served(test: &str) -> (RunningServer, Client) {
+        let name = format!("shm://cli-{test}-{}", std::process::id());
+        let store = Store::try_new(StoreConfig::for_items(100, 16, 512)).unwrap();
+        let server = Server::bind(&name).inline(true).serve(KvService::new(store, 528)).unwrap();
+        (server, Client::connect(&name).unwrap())
+    }
+
+    fn ask(client: &mut Client, request: &Request<'_>) -> (Status, Vec<u8>) {
+        let mut message = vec![0; request.encoded_bytes()];
+        request.encode_into(&mut message).unwrap();
+        let reply = client.call(&message).unwrap();
+        let reply = protocol::Reply::decode(reply).unwrap();
+        (reply.status, reply.value.to_vec())
+    }
+
+    #[test]
+    fn what_is_set_is_got_until_it_is_deleted() {
+        let (_server, mut client) = served("set-get-delete");
+        let key = b"sixteen-byte-key";
+        for bytes in [0, 1, 8, 511, 512] {
+            let value = vec![u8::try_from(bytes % 251).unwrap(); bytes];
+            assert_eq!(ask(&mut client, &Request::Get { key }), (Status::NotFound, vec![]));
+            assert_eq!(ask(&mut client, &Request::Set { key, value: &value }), (Status::Ok, vec![]));
+            assert_eq!(ask(&mut client, &Request::Get { key }), (Status::Ok, value));
+            assert_eq!(ask(&mut client, &Request::Delete { key }), (Status::Ok, vec![]));
+            assert_eq!(ask(&mut client, &Request::Delete { key }), (Status::NotFound, vec![]));
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_said_to_be_malformed() {
+        let (_server, mut client) = served("malformed");
+        for request in [&[][..], &[1], &[9; 8], &[1, 16, 0, 0, 0, 0, 0, 0], &[0; 64]] {
+            let reply = client.call(request).unwrap();
+            assert_eq!(protocol::Reply::decode(reply).unwrap().status, Status::Malformed, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_longer_than_the_clients_room_is_a_fault_and_no_part_of_it() {
+        let (_server, mut client) = served("too-long");
+        let mut message = vec![0; 1024];
+        let bytes = Request::Set { key: b"k", value: &[7; 900] }.encode_into(&mut message).unwrap();
+        assert_eq!(client.call(&message[..bytes]).unwrap().len(), HEADER_BYTES);
+        let bytes = Request::Get { key: b"k" }.encode_into(&mut message).unwrap();
+        assert_eq!(client.call(&message[..bytes]), Err(CallError::Fault(Fault::ReplyTooLarge)));
+    }
+}

@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Slots of each client's ring, a power of two: the most RPCs outstanding
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 256, value_parser = slots)]
     slots: u32,
     /// Cores to pin clients to, in turn
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
@@ -78,6 +78,11 @@ pub(crate) struct Args {
     /// Form of the results
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+fn slots(text: &str) -> Result<u32, String> {
+    let slots = text.parse().ok().filter(|slots: &u32| slots.is_power_of_two() && (2..=1 << 16).contains(slots));
+    slots.ok_or_else(|| format!("write a power of two from 2 to 65536, not {text:?}"))
 }
 
 /// Does what the words say, and prints what came of it.

@@ -1,0 +1,241 @@
+//! A real server process under a real load: what is counted, and how each of them ends.
+
+#![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
+
+mod program;
+
+use std::io::{BufRead, BufReader};
+use std::process::Child;
+use std::time::Duration;
+
+use nebula::{Reply, RunningServer, Server, ServerConfig, Span};
+use program::{command, nebula, signal, wait};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A name that no other test and no other run uses.
+fn endpoint(test: &str) -> String {
+    format!("shm://cli-{test}-{}", std::process::id())
+}
+
+/// Starts `serve kv` with a small store, and returns once it is ready.
+fn serve(endpoint: &str, more: &[&str]) -> Child {
+    let args = [
+        "serve",
+        "kv",
+        "--endpoint",
+        endpoint,
+        "--items",
+        "20k",
+        "--value-bytes",
+        "64",
+        "--inline",
+        "--end-with-parent",
+    ];
+    let mut child = command(&[&args[..], more].concat()).spawn().unwrap();
+    // What follows the first line stays in the pipe: the reader takes one byte at a time.
+    let mut ready = String::new();
+    let stdout = child.stdout.as_mut().unwrap();
+    BufReader::with_capacity(1, stdout).read_line(&mut ready).unwrap();
+    assert_eq!(ready, format!("ready {endpoint}\n"));
+    child
+}
+
+/// Arguments of a short load of the small store.
+fn load<'a>(endpoint: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["load", "kv", "--endpoint", endpoint, "--keys", "10k", "--value-bytes", "64", "--format", "json"], more].concat()
+}
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+fn count(row: &Value, field: &str) -> u64 {
+    row[field].as_u64().unwrap_or_else(|| panic!("{field} is no count in {row}"))
+}
+
+/// Whether every RPC offered is accounted for.
+fn assert_adds_up(row: &Value) {
+    let ends = ["replied", "nacked", "lost", "never_sent"].map(|field| count(row, field));
+    assert_eq!(count(row, "offered"), ends.iter().sum::<u64>(), "{row}");
+}
+
+#[test]
+fn a_store_that_was_filled_answers_every_key() {
+    let endpoint = endpoint("round-trip");
+    let server = serve(&endpoint, &[]);
+    let measured = ["--preload", "--rate", "20k", "--duration", "300ms", "--warm-up", "100ms"];
+    let ended = nebula(&load(&endpoint, &measured)).assert_ok();
+    let row = json(&ended.stdout);
+    assert_adds_up(&row);
+    assert!(count(&row, "offered") > 3000, "{row}");
+    assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{row}");
+    assert_eq!(row["rate_rps"], 20_000.0);
+    for tail in ["latency_ns", "latency_ns_gaps_excluded"] {
+        for figure in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
+            assert!(row[tail].get(figure).is_some(), "{tail} has no {figure}: {row}");
+        }
+    }
+    assert!(row["share_kept"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{row}");
+    for field in ["achieved_rps", "nack_share", "sender_late_share"] {
+        assert!(row[field].is_number(), "{field}: {row}");
+    }
+    signal(&server, Signal::TERM);
+    let counters = wait(server).assert_ok();
+    assert!(counters.stdout.contains("served"), "{counters:?}");
+}
+
+#[test]
+fn two_clients_share_a_load_with_deletes_and_popular_keys() {
+    let endpoint = endpoint("two-clients");
+    let server = serve(&endpoint, &["--format", "json"]);
+    let mixed = ["--mix", "get=60,set=20,delete=20", "--key-dist", "zipf:0.99", "--clients", "2", "--rate", "20k"];
+    let brief = ["--duration", "200ms", "--warm-up", "0ms"];
+    let row = json(&nebula(&load(&endpoint, &[&mixed[..], &brief].concat())).assert_ok().stdout);
+    assert_adds_up(&row);
+    assert!(count(&row, "not_found") > 0, "nothing was stored before, and much is deleted: {row}");
+    signal(&server, Signal::INT);
+    let counters = json(&wait(server).assert_ok().stdout);
+    assert!(count(&counters, "served") >= count(&row, "replied"), "{counters}");
+    assert_eq!(count(&counters, "violations"), 0);
+}
+
+#[test]
+fn ctrl_c_ends_a_server_and_frees_its_name() {
+    let endpoint = endpoint("ctrl-c");
+    let server = serve(&endpoint, &[]);
+    nebula(&["serve", "kv", "--endpoint", &endpoint, "--items", "9"]).assert_error(1, "is being served already");
+    signal(&server, Signal::INT);
+    let ended = wait(server).assert_ok();
+    assert_eq!(ended.stderr, format!("serving {endpoint}; stop with Ctrl-C\n"));
+    let again = serve(&endpoint, &[]);
+    signal(&again, Signal::INT);
+    wait(again).assert_ok();
+}
+
+#[test]
+fn ctrl_c_ends_a_load_with_what_it_has_measured() {
+    let endpoint = endpoint("ctrl-c-load");
+    let server = serve(&endpoint, &["--format", "json"]);
+    // Long: only the signal ends it. It is sent once the server has seen the client.
+    let load = command(&load(&endpoint, &["--rate", "2k", "--duration", "600s", "--warm-up", "0ms"])).spawn().unwrap();
+    wait_until_served(&endpoint);
+    signal(&load, Signal::INT);
+    let ended = wait(load);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_adds_up(&json(&ended.stdout));
+    assert!(ended.stderr.contains("interrupted"), "{ended:?}");
+    signal(&server, Signal::INT);
+    wait(server).assert_ok();
+}
+
+#[test]
+fn a_server_that_is_killed_is_a_fault_of_the_load_within_seconds() {
+    let endpoint = endpoint("killed");
+    let server = serve(&endpoint, &[]);
+    let load = command(&load(&endpoint, &["--rate", "2k", "--duration", "600s", "--warm-up", "0ms"])).spawn().unwrap();
+    wait_until_served(&endpoint);
+    signal(&server, Signal::KILL);
+    wait(load).assert_error(1, "the server is gone");
+    wait(server);
+}
+
+/// Polls the server's status page until an RPC of somebody has been served.
+fn wait_until_served(endpoint: &str) {
+    let client = nebula::Client::connect(endpoint).unwrap();
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while client.status().read().freed == 0 {
+        assert!(std::time::Instant::now() < until, "nothing was served for a minute");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_trace_is_replayed_operation_by_operation() {
+    let endpoint = endpoint("trace");
+    let server = serve(&endpoint, &[]);
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let lines: String =
+        (0..200).map(|i| format!("{},{},{},32\n", i * 50, ["set", "get", "get", "delete"][i % 4], i / 4)).collect();
+    std::fs::write(trace.path(), format!("time_us,op,key,value_bytes\n{lines}")).unwrap();
+    let path = trace.path().to_str().unwrap();
+    let row = json(&nebula(&load(&endpoint, &["--trace", path])).assert_ok().stdout);
+    assert_adds_up(&row);
+    assert_eq!((count(&row, "offered"), count(&row, "not_found")), (200, 0), "{row}");
+    signal(&server, Signal::INT);
+    wait(server).assert_ok();
+}
+
+#[test]
+fn a_bad_line_of_a_trace_is_named_by_its_number() {
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let path = trace.path().to_str().unwrap();
+    for (text, said) in [
+        (
+            "time_us,op,key,value_bytes\n0,get,1,0\n5,put,1,0\n",
+            "trace line 3: \"5,put,1,0\": op must be get, set or delete",
+        ),
+        ("0,get,1,0\n7,get,1,0\n6,get,1,0\n", "trace line 3: \"6,get,1,0\": time goes back"),
+        ("0,get,1\n", "trace line 1: \"0,get,1\": has 3 fields"),
+        ("time_us,op,key,value_bytes\n", "holds no operation"),
+        ("0,set,1,1048576\n", "is over 1048575"),
+    ] {
+        std::fs::write(path, text).unwrap();
+        nebula(&load("shm://not-asked", &["--trace", path])).assert_error(2, said);
+    }
+}
+
+#[test]
+fn a_bound_that_no_load_can_meet_is_found_to_be_met_by_none() {
+    let endpoint = endpoint("find-slo");
+    let server = serve(&endpoint, &[]);
+    let search = ["--find-slo", "1ns", "--rate", "4k", "--duration", "20ms", "--warm-up", "0ms"];
+    let row = json(&nebula(&load(&endpoint, &search)).assert_ok().stdout);
+    assert_eq!(row["throughput_under_slo_rps"], Value::Null, "{row}");
+    assert_eq!((&row["lowest_missed_rps"], &row["slo_ns"]), (&1000.0.into(), &1.into()), "{row}");
+    assert_eq!(row["is_complete"], true);
+    signal(&server, Signal::INT);
+    wait(server).assert_ok();
+}
+
+/// A service of this very process, thought to take 0.2 ms.
+fn serve_here(endpoint: &str, answer: impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static) -> RunningServer {
+    let mut config = ServerConfig::default();
+    (config.slo, config.service_mean) = (Span::from_ms(4), Span::from_us(200));
+    Server::bind(endpoint).config(config).serve(answer).unwrap()
+}
+
+#[test]
+fn a_wrong_answer_is_a_fault_and_not_throughput() {
+    let endpoint = endpoint("wrong");
+    let run = |said| nebula(&load(&endpoint, &["--rate", "1k", "--mix", "get=1"])).assert_error(1, said);
+    let server = serve_here(&endpoint, |request, reply| reply.write(&request[..7]));
+    run("shorter than its 8-byte header");
+    server.stop();
+    let server = serve_here(&endpoint, |_, reply| reply.write(&[0, 0, 0, 0, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]));
+    run("returned 8 bytes that this load generator never wrote there");
+    server.stop();
+    let server = serve_here(&endpoint, |_, reply| reply.write(&[2, 0, 0, 0, 0, 0, 0, 0]));
+    run("the store is full");
+    server.stop();
+}
+
+#[test]
+fn overload_is_refused_and_every_refusal_counted_as_infinitely_late() {
+    let endpoint = endpoint("overload");
+    // Each takes 0.2 ms, so 5 k/s at most are served; 20 k/s are asked for, and some ten may wait.
+    let slow = |_: &[u8], reply: &mut Reply<'_>| {
+        let until = std::time::Instant::now() + Duration::from_micros(200);
+        while std::time::Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        reply.write(&[0; 8]);
+    };
+    let server = serve_here(&endpoint, slow);
+    let overload = ["--rate", "20k", "--mix", "set=1", "--duration", "500ms", "--warm-up", "0ms", "--slots", "1024"];
+    let row = json(&nebula(&load(&endpoint, &overload)).assert_ok().stdout);
+    assert_adds_up(&row);
+    assert!(count(&row, "nacked") > 0 && row["nack_share"].as_f64() > Some(0.01), "{row}");
+    assert_eq!((count(&row, "lost"), &row["latency_ns"]["p99"]), (0, &Value::Null), "{row}");
+    server.stop();
+}

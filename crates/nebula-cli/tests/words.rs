@@ -1,0 +1,125 @@
+//! The words of the program: what it takes, what it refuses and how, and the exact form of its results.
+
+#![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
+
+#[expect(dead_code, reason = "each test file uses its share")]
+mod program;
+
+use program::{command, nebula, wait};
+
+#[test]
+fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
+    let cases: &[(&[&str], &str)] = &[
+        (&[], "nebula --help"),
+        (&["fly"], "unrecognized subcommand 'fly'"),
+        (&["serve"], "nebula --help"),
+        (&["size", "--format", "xml"], "[possible values: table, json, csv]"),
+        (&["size", "--loda", "0.5"], "a similar argument exists: '--load'"),
+        (&["size", "--cores", "-1"], "unexpected argument '-1'"),
+        (&["size", "--cores", "0"], "at least 1 core"),
+        (&["size", "--load", "1"], "less than 1"),
+        (&["size", "--load", "NaN"], "less than 1"),
+        (&["size", "--rpc-bytes", "0"], "at least 1 byte"),
+        (&["doctor", "--seconds", "-3"], "unexpected argument '-3'"),
+        (&["doctor", "--seconds", "0"], "from 0.01 to 3600"),
+        (&["serve", "kv", "--policy", "jbsq:0"], "such as jbsq:2"),
+        (&["serve", "kv", "--policy", "work-stealing"], "not available in the runtime"),
+        (&["serve", "kv", "--endpoint", "kv"], "expected shm://NAME"),
+        (&["serve", "kv", "--slo", "100"], "such as 100us"),
+        (&["serve", "kv", "--inline", "--workers", "2"], "takes 1 worker"),
+        (&["serve", "kv", "--items", "many"], "such as 1600000 or 1.6M"),
+        (&["serve", "kv", "--items", "1G", "--memory-bytes", "64MiB"], "would fit"),
+        (&["serve", "kv", "--items", "9", "--mtu-bytes", "100"], "a multiple of 64"),
+        (&["serve", "kv", "--recv-buffer-bytes", "1MiB"], "--unbounded"),
+        (&["load", "kv", "--rate", "fast"], "such as 200k"),
+        (&["load", "kv", "--mix", "put=1"], "such as get=50,set=45,delete=5"),
+        (&["load", "kv", "--key-dist", "zipf:99"], "at most 10"),
+        (&["load", "kv", "--keys", "0"], "use 1 to 2^53 keys"),
+        (&["load", "kv", "--slots", "3"], "a power of two"),
+        (&["load", "kv", "--find-slo", "100"], "such as 100us"),
+        (&["load", "kv", "--value-bytes", "1048576"], "is not in 0..=1048575"),
+        (&["load", "kv", "--trace", "no/such/file.csv"], "cannot open no/such/file.csv"),
+        (&["load", "kv", "--trace", "a.csv", "--rate", "1k"], "cannot be used with"),
+    ];
+    for (args, said) in cases {
+        nebula(args).assert_error(2, said);
+    }
+}
+
+#[test]
+fn help_and_version_are_results() {
+    for args in [
+        &["--help"][..],
+        &["size", "--help"],
+        &["doctor", "--help"],
+        &["serve", "kv", "--help"],
+        &["load", "kv", "--help"],
+    ] {
+        let ended = nebula(args).assert_ok();
+        assert!(ended.stdout.contains("Examples:") && ended.stderr.is_empty(), "{args:?}: {ended:?}");
+    }
+    assert!(nebula(&["--version"]).assert_ok().stdout.starts_with("nebula "));
+}
+
+#[test]
+fn size_prints_the_papers_server_in_every_form() {
+    let table = "\
+cores      load  E[Nq]  buffer slots   buffer  bitvector  reassembler entries
+   64  0.984375  53.91          8640  540 KiB   1.05 KiB                  540
+";
+    let json = r#"{"cores":64,"load":0.984375,"queue_depth_mean":53.90668144918197,"buffer_slots":8640,"buffer_bytes":552960,"bitvector_bytes":1080,"reassembler_entries":540}
+"#;
+    let csv = "\
+cores,load,queue_depth_mean,buffer_slots,buffer_bytes,bitvector_bytes,reassembler_entries
+64,0.984375,53.90668144918197,8640,552960,1080,540
+";
+    let size = ["size", "--cores", "64", "--load", "0.984375", "--rpc-bytes", "1024", "--format"];
+    for (format, expected) in [("table", table), ("json", json), ("csv", csv)] {
+        assert_eq!(nebula(&[&size[..], &[format]].concat()).assert_ok().stdout, expected);
+    }
+    assert_eq!(nebula(&["size"]).assert_ok().stdout, table, "which is what it prints unless told otherwise");
+}
+
+#[test]
+fn size_prints_a_row_for_each_number_of_cores_and_each_load() {
+    let csv = nebula(&["size", "--cores", "2,4", "--load", "0.5,0.9", "--format", "csv"]).assert_ok().stdout;
+    let pairs: Vec<String> =
+        csv.lines().skip(1).map(|row| row.split(',').take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(pairs, ["2 0.5", "2 0.9", "4 0.5", "4 0.9"]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    for args in [&["size"][..], &["size", "--format", "csv"], &["size", "--format", "json"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = wait(command(args).stdout(writer).spawn().unwrap()).assert_ok();
+        assert_eq!(ended.stderr, "");
+    }
+}
+
+#[test]
+fn a_load_without_a_server_is_a_fault_that_names_the_command_to_start_one() {
+    let endpoint = format!("shm://cli-nobody-{}", std::process::id());
+    let said =
+        format!("nobody serves {endpoint}: start a server there first, such as: nebula serve kv --endpoint {endpoint}");
+    nebula(&["load", "kv", "--endpoint", &endpoint]).assert_error(1, &said);
+    nebula(&["load", "kv", "--endpoint", &endpoint, "--preload"]).assert_error(1, &said);
+}
+
+#[test]
+fn the_doctor_gives_a_verdict_on_each_thing_it_looks_at() {
+    let ended = nebula(&["doctor", "--seconds", "0.05", "--format", "json"]).assert_ok();
+    let findings: Vec<serde_json::Value> =
+        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let checks: Vec<&str> = findings.iter().map(|finding| finding["check"].as_str().unwrap()).collect();
+    for check in ["cores", "clock", "huge pages", "memory", "shared memory", "p99 floor", "round trip"] {
+        assert!(checks.contains(&check), "{check} is not in {checks:?}");
+    }
+    for finding in &findings {
+        let has_advice = finding["advice"] != "";
+        assert_eq!(finding["verdict"], if has_advice { "warn" } else { "ok" }, "{finding}");
+        assert_ne!(finding["measured"], "", "{finding}");
+    }
+    assert_eq!(findings[4]["values"]["is_mapped"], true);
+}
