@@ -277,10 +277,10 @@ impl<'a> Reply<'a> {
     }
 }
 
+/// One word, so that it is built in a register and not byte by byte in memory.
+#[inline]
 fn header(first: [u8; 4], value_bytes: u32) -> [u8; HEADER_BYTES] {
-    let [a, b, c, d] = first;
-    let [e, f, g, h] = value_bytes.to_le_bytes();
-    [a, b, c, d, e, f, g, h]
+    (u64::from(u32::from_le_bytes(first)) | u64::from(value_bytes) << 32).to_le_bytes()
 }
 
 fn split_header(bytes: &[u8]) -> Result<(&[u8; HEADER_BYTES], &[u8]), ProtocolError> {

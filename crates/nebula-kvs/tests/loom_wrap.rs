@@ -88,24 +88,58 @@ fn a_get_sees_no_append_of_a_thread_that_found_the_segment_open() {
     race_of_three(1, set_up, |s| get(s, KEY), append, at_end);
 }
 
+/// The bucket and tag of two keys.
+const HERE: KeyHash = KeyHash(1 << 16 | 9);
+/// Another bucket, for which the second key is appended where the first key's item was.
+const ELSEWHERE: KeyHash = KeyHash(2 << 16 | 9);
+
+fn append_elsewhere(store: &Store) {
+    store.set(ELSEWHERE, b"self!", &long_value(8)).expect("room");
+}
+
+/// The first key alone: its item is the next to be recycled.
+fn with_other() -> Store {
+    let store = store(Mode::Cache);
+    store.set(HERE, b"other", &long_value(1)).expect("room");
+    set(&store, AWAY, &long_value(7));
+    store
+}
+
+/// Both keys; only the first one's item is about to be recycled.
+fn with_other_and_self() -> Store {
+    let store = store(Mode::Cache);
+    store.set(HERE, b"other", &long_value(1)).expect("room");
+    store.set(HERE, b"self!", &long_value(7)).expect("room");
+    store
+}
+
+fn get_at(store: &Store, hash: KeyHash) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    store.get(hash, b"self!", &mut value).then_some(value)
+}
+
 #[test]
 fn a_delete_does_not_take_the_item_that_recycles_anothers_place_for_its_own() {
-    const HERE: KeyHash = KeyHash(1 << 16 | 9);
-    const ELSEWHERE: KeyHash = KeyHash(2 << 16 | 9);
-    // The bucket holds another key of the same tag; the key itself is appended where that one's item was, for the other bucket.
-    let set_up = || {
-        let store = store(Mode::Cache);
-        store.set(HERE, b"other", &long_value(1)).expect("room");
-        set(&store, AWAY, &long_value(7));
-        store
-    };
     let at_end = |store: &Store, was_there: bool, ()| {
         assert!(!was_there);
-        let mut value = Vec::new();
-        assert!(store.get(ELSEWHERE, b"self!", &mut value) && value == long_value(8));
+        assert_eq!(get_at(store, ELSEWHERE), Some(long_value(8).to_vec()));
     };
-    let append = |s: &Store| {
-        s.set(ELSEWHERE, b"self!", &long_value(8)).expect("room");
+    race(3, with_other, |s| s.delete(HERE, b"self!"), append_elsewhere, at_end);
+}
+
+#[test]
+fn a_get_passes_by_such_an_item_to_its_own() {
+    let at_end = |_: &Store, seen: Option<Vec<u8>>, ()| assert_eq!(seen, Some(long_value(7).to_vec()));
+    race(3, with_other_and_self, |s| get_at(s, HERE), append_elsewhere, at_end);
+}
+
+#[test]
+fn an_update_passes_by_such_an_item_and_leaves_no_second_entry() {
+    let at_end = |store: &Store, (), ()| {
+        assert_eq!(get_at(store, HERE), Some(long_value(9).to_vec()));
+        assert!(store.delete(HERE, b"self!"));
+        assert_eq!(get_at(store, HERE), None);
     };
-    race(3, set_up, |s| s.delete(HERE, b"self!"), append, at_end);
+    let update = |s: &Store| assert!(s.set(HERE, b"self!", &long_value(9)).is_ok());
+    race(3, with_other_and_self, update, append_elsewhere, at_end);
 }

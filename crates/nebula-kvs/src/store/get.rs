@@ -1,0 +1,63 @@
+//! GET: copy first, then look whether what was copied was whole.
+
+use crate::{
+    KeyHash, Probe, Store, ValueSink,
+    backoff::Backoff,
+    bucket::{self, Bucket},
+    touch::{Access::Read, Structure, blocks},
+};
+use nebula_sys::sync::{Ordering, fence};
+
+impl<P: Probe> Store<P> {
+    // -- GET --
+
+    /// Hands the value of `key` to `sink` and returns true, or returns false where there is none.
+    ///
+    /// On false, `sink` may have been written to; what is in it means nothing.
+    ///
+    /// # Cost
+    ///
+    /// One line of index and the item's lines; no allocation, no write to shared memory. While another thread changes the same bucket,
+    /// it starts over.
+    #[inline]
+    pub fn get(&self, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> bool {
+        let home = self.index.home(hash);
+        let mut backoff = Backoff::default();
+        loop {
+            if let Some(is_found) = self.get_optimistically(home, hash, key, sink) {
+                return is_found;
+            }
+            backoff.wait();
+        }
+    }
+
+    /// One attempt; nothing when another thread held the bucket, changed it meanwhile, or recycled what was copied.
+    #[inline]
+    fn get_optimistically(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<bool> {
+        let begun = bucket::begin_read(home)?;
+        let position = self.copy_value(home, hash, key, sink);
+        // Acquire fence: pairs with the Release fences of `bucket::hold` and `Log::reserve`. If any word copied above was written
+        // later than the version or the item's lap allow, the loads below see that they have moved.
+        fence(Ordering::Acquire);
+        // An item that has gone meanwhile may have been another's of the same tag, and the key be there all the same: look again.
+        let is_true = position.is_none_or(|position| self.log.window().contains(position));
+        (is_true && bucket::is_unchanged(home, begun)).then_some(position.is_some())
+    }
+
+    /// Copies the value to `sink`, whole or not, and returns the item's position.
+    #[inline]
+    fn copy_value(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<u64> {
+        self.probe.touch(Structure::Bucket, 0..=0, Read);
+        let window = self.window();
+        for bucket in self.index.chain(home) {
+            for (_, entry) in bucket::entries_with_tag(bucket, hash.tag()) {
+                let Some((header, item)) = self.item_if_key(window, entry, key) else { continue };
+                let Some(value) = header.value(item) else { continue };
+                self.probe.touch(Structure::LogItem, blocks(0..header.shape.words()), Read);
+                sink.write(value, header.shape.value_bytes);
+                return Some(entry.position());
+            }
+        }
+        None
+    }
+}
