@@ -5,6 +5,7 @@ use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
 use crate::transport::shm::slot::{Geometry, Mark, SlotHeader, Slots};
 use nebula_nic::{Header, Outbound, TransferId};
+use nebula_sys::clock::Clock;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -66,8 +67,10 @@ impl PendingQueue {
     }
 }
 
-/// Polls without an answer between two looks at the socket: some tens of microseconds, against the 0.2 µs that the look costs.
-const POLLS_PER_LOOK: u32 = 4096;
+/// Polls without an answer between two looks at the clock. Few, for whoever lets others run between polls may wait for milliseconds each.
+const POLLS_PER_CLOCK: u32 = 32;
+/// Least time between two looks at the socket, against the 0.2 µs that one costs.
+const PS_PER_LOOK: u64 = 50_000_000;
 /// How far ahead of an answer that has come the next ones are fetched.
 const ANSWERS_AHEAD: u32 = 4;
 /// Most polls of the oldest slot between two looks at another one.
@@ -91,6 +94,8 @@ pub(crate) struct Ring {
     rover: u32,
     rove_every: u32,
     is_gone: bool,
+    clock: Clock,
+    looked_ticks: u64,
     call_timeout: Duration,
 }
 
@@ -159,6 +164,8 @@ impl Ring {
             rover: 0,
             rove_every: 1,
             is_gone: false,
+            clock: Clock::new(),
+            looked_ticks: 0,
             call_timeout: Duration::from_secs(5),
         }
     }
@@ -278,10 +285,19 @@ impl Ring {
     #[inline(always)]
     pub(crate) fn looks_gone(&mut self) -> bool {
         self.idles = self.idles.wrapping_add(1);
-        if !self.is_gone && self.idles.is_multiple_of(POLLS_PER_LOOK) {
-            self.is_gone = self.has_hung_up();
+        if !self.is_gone && self.idles.is_multiple_of(POLLS_PER_CLOCK) {
+            self.look();
         }
         self.is_gone
+    }
+
+    #[inline(never)]
+    fn look(&mut self) {
+        let ticks = self.clock.ticks();
+        if self.clock.ps(ticks.wrapping_sub(self.looked_ticks)) >= PS_PER_LOOK {
+            self.looked_ticks = ticks;
+            self.is_gone = self.has_hung_up();
+        }
     }
 
     fn has_hung_up(&self) -> bool {
