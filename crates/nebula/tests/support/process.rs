@@ -3,7 +3,7 @@
 //! A test that wants another process begins with [`role`]: in the process that it spawns, that gives the role to play, and
 //! the play ends the process. What the process says comes back as lines; it ends with its parent, however that one ends.
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
@@ -80,9 +80,11 @@ impl Process {
         self.child.wait().expect("a killed child ends");
     }
 
-    /// SIGSTOP.
+    /// SIGSTOP, and its effect.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
+        let changed = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).expect("a child");
+        assert!(changed.is_some_and(|(_, status)| status.stopped()), "{changed:?}");
     }
 
     /// SIGCONT.

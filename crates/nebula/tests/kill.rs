@@ -1,0 +1,230 @@
+//! Processes killed in the middle of anything: a client leaves nothing behind, a server is an error in time.
+
+mod support;
+
+use nebula::{CallError, Client, ClientConfig, Queueing, Reply, Server, SubmitError};
+use std::process::exit;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use support::draw::Draw;
+use support::process::{Process, role, say, wait_for_end};
+use support::watch::{Watchdog, wait_until};
+use support::{echo, endpoint, server_config, wait_until_clean};
+
+/// Kills of a client, for each kind of server.
+const KILLS: u64 = 40;
+/// A server that is gone is noticed in this time.
+const NOTICED_WITHIN: Duration = Duration::from_secs(2);
+
+// -- a client is killed --
+
+/// What a client does until it is killed: as much as it can, of every kind.
+fn play_victim(name: &str, seed: u64) -> ! {
+    let mut draw = Draw::new(seed);
+    say("ready");
+    loop {
+        let config = ClientConfig::default().slots(1 << (2 + draw.below(7))).reply_bytes_max(2000);
+        let Ok(mut client) = Client::connect_with(name, config) else { continue };
+        // Some come and go, some stay.
+        for _ in 0..10_usize.pow(u32::try_from(draw.below(6)).expect("small")) {
+            let bytes = [8, 100, 576, 577, 3000, 20_000][draw.below(6)];
+            if client.submit(&draw.bytes(bytes)).is_err() && client.poll().is_none() {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Kills one client after another while a second one calls without a break.
+fn kill_clients(test: &'static str, inline: bool) {
+    if let Some(words) = role() {
+        play_victim(&words[0], words[1].parse().expect("a seed"));
+    }
+    let _watchdog = Watchdog::new(test, 120);
+    let name = endpoint(if inline { "victims-inline" } else { "victims" });
+    let config = server_config(|config| {
+        // So much room that a NACK is no excuse.
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 64 << 20 };
+        (config.inline, config.workers) = (inline, if inline { 1 } else { 2 });
+    });
+    let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+    let config = ClientConfig::default().reply_bytes_max(2000).call_timeout(Duration::from_secs(60));
+    let mut survivor = Client::connect_with(&name, config).expect("a seat");
+    let mut draw = Draw::new(1);
+    for kill in 0..KILLS {
+        let mut victim = Process::spawn(test, &[&name, &kill.to_string()]);
+        victim.wait_for("ready");
+        // How far it gets is measured in the survivor's calls: no two are alike.
+        for _ in 0..draw.below(200) {
+            let bytes = draw.below(2001);
+            let request = draw.bytes(bytes);
+            assert!(survivor.call(&request).expect("no error in sight of another's end") == request);
+        }
+        victim.kill();
+    }
+    let status = wait_until_clean(server.status(), 1);
+    assert_eq!(status.violations, 0, "what a dead client left behind was sound: {status:?}");
+    assert_eq!(survivor.call(b"still there").expect("an echo"), b"still there");
+    drop(survivor);
+    wait_until_clean(server.status(), 0);
+    server.stop();
+}
+
+#[test]
+fn killed_clients_leave_nothing_behind() {
+    kill_clients("killed_clients_leave_nothing_behind", false);
+}
+
+#[test]
+fn killed_clients_leave_nothing_behind_at_an_inline_server() {
+    kill_clients("killed_clients_leave_nothing_behind_at_an_inline_server", true);
+}
+
+// -- a server is killed, or halted --
+
+/// Serves until it is killed: a request of `halt` is never answered.
+fn play_server(name: &str, kind: &str) -> ! {
+    let service = |request: &[u8], reply: &mut Reply<'_>| {
+        while request == b"halt" {
+            std::thread::park();
+        }
+        reply.write(request);
+    };
+    let config = server_config(|config| {
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
+        config.inline = kind == "inline";
+    });
+    let server = Server::bind(name).config(config).serve(service).expect("a server");
+    say("ready");
+    wait_for_end();
+    server.stop();
+    exit(0);
+}
+
+/// A server in another process.
+fn serve_elsewhere(test: &str, name: &str, kind: &str) -> Process {
+    let mut server = Process::spawn(test, &[name, kind]);
+    server.wait_for("ready");
+    server
+}
+
+/// Waits far longer than a test takes.
+fn patient() -> ClientConfig {
+    ClientConfig::default().call_timeout(Duration::from_secs(600))
+}
+
+/// Takes in the ends of `outstanding` RPCs: all say that the server is gone, and so does whatever is tried after them.
+fn assert_gone(client: &mut Client, outstanding: usize) {
+    for _ in 0..outstanding {
+        let result = wait_until("the end of an RPC", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)));
+        assert_eq!(result, Err(CallError::ServerGone));
+    }
+    assert_eq!(client.outstanding(), 0);
+    assert_eq!(client.call(b"more"), Err(CallError::ServerGone));
+    assert_eq!(client.submit(b"more"), Err(SubmitError::ServerGone));
+    assert!(client.poll().is_none());
+}
+
+#[test]
+fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
+    const TEST: &str = "a_killed_server_ends_every_rpc_in_time_and_frees_its_name";
+    if let Some(words) = role() {
+        play_server(&words[0], &words[1]);
+    }
+    let _watchdog = Watchdog::new(TEST, 120);
+    let name = endpoint("killed");
+    for outstanding in [0, 1, 2, 3, 50, 100, 200, 256] {
+        let mut server = serve_elsewhere(TEST, &name, if outstanding % 3 == 0 { "inline" } else { "threaded" });
+        let mut idle = Client::connect(&name).expect("a seat");
+        assert_eq!(idle.call(b"warm").expect("an echo"), b"warm");
+        // The only worker is at a halt; the rest waits, in the server or in the ring.
+        let mut busy = Client::connect(&name).expect("a seat");
+        for _ in 0..outstanding {
+            busy.submit(b"halt").expect("room");
+        }
+        server.kill();
+        let killed = Instant::now();
+        assert_gone(&mut busy, outstanding);
+        assert_gone(&mut idle, 0);
+        assert!(killed.elapsed() < NOTICED_WITHIN, "{:?} for {outstanding} RPCs", killed.elapsed());
+        let again = Server::bind(&name).serve(echo).expect("the name is free at once");
+        assert_eq!(Client::connect(&name).expect("a seat").call(b"again").expect("an echo"), b"again");
+        again.stop();
+    }
+}
+
+/// Keeps the cores busy: nobody who waits has one for itself.
+fn with_busy_cores<R>(run: impl FnOnce() -> R) -> R {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 * std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = run();
+        is_over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+#[test]
+fn a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine() {
+    const TEST: &str = "a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine";
+    if let Some(words) = role() {
+        play_server(&words[0], &words[1]);
+    }
+    let _watchdog = Watchdog::new(TEST, 120);
+    let name = endpoint("killed-busy");
+    for kind in ["threaded", "inline"] {
+        let mut server = serve_elsewhere(TEST, &name, kind);
+        let mut client = Client::connect_with(&name, patient()).expect("a seat");
+        let started = Instant::now();
+        let (result, ended, killed) = with_busy_cores(|| {
+            std::thread::scope(|scope| {
+                let caller = scope.spawn(|| (client.call(b"halt").map(<[u8]>::to_vec), Instant::now()));
+                // No sign tells from outside that the call waits; some time for it to get there, and if not, so be it.
+                wait_until("a while", || {
+                    (caller.is_finished() || started.elapsed() > Duration::from_millis(50)).then_some(())
+                });
+                server.kill();
+                let killed = Instant::now();
+                let (result, ended) = caller.join().expect("the call ends");
+                (result, ended, killed)
+            })
+        });
+        assert_eq!(result, Err(CallError::ServerGone));
+        let noticed = ended.saturating_duration_since(killed);
+        assert!(noticed < NOTICED_WITHIN, "{noticed:?} at a {kind} server");
+    }
+}
+
+#[test]
+fn a_halted_server_times_calls_out_and_serves_again_when_it_goes_on() {
+    const TEST: &str = "a_halted_server_times_calls_out_and_serves_again_when_it_goes_on";
+    if let Some(words) = role() {
+        play_server(&words[0], &words[1]);
+    }
+    let _watchdog = Watchdog::new(TEST, 120);
+    let name = endpoint("halted");
+    for kind in ["threaded", "inline"] {
+        let mut server = serve_elsewhere(TEST, &name, kind);
+        let config = ClientConfig::default().call_timeout(Duration::from_millis(50));
+        let mut client = Client::connect_with(&name, config).expect("a seat");
+        for round in 0..3_u8 {
+            wait_until("an answer", || client.call(&[round]).ok().map(|reply| assert_eq!(reply, [round])));
+            server.pause();
+            for number in 0..3_u8 {
+                assert_eq!(client.call(&[round, number]), Err(CallError::TimedOut), "at a halted {kind} server");
+            }
+            server.resume();
+            let reply = wait_until("an answer", || client.call(b"go on").ok().map(<[u8]>::to_vec));
+            assert_eq!(reply, b"go on", "not the answer to a call that timed out");
+        }
+        assert_eq!(client.outstanding(), 0);
+        assert!(server.end().success(), "a {kind} server ends cleanly after all that");
+        assert_gone(&mut client, 0);
+    }
+}
