@@ -17,7 +17,7 @@ Exit codes: 0 done, 1 a fault while running, 2 bad input, 130 ended by Ctrl-C.";
 
 /// Microsecond-scale RPC that keeps its tail-latency promise
 #[derive(Debug, Parser)]
-#[command(name = "nebula", version, after_help = EXAMPLES, infer_subcommands = false)]
+#[command(name = "nebula", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

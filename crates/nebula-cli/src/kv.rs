@@ -3,7 +3,7 @@
 pub(crate) mod memory;
 mod service;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nebula::{Endpoint, Policy, Queueing, Server, ServerConfig, Span, Status, Steering};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
@@ -101,6 +101,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
     }
     signal::catch()?;
+    check_writable(args.decision_log.as_deref())?;
     let service = service(&args)?;
     let server = Server::bind(&args.endpoint).config(config(&args)).serve(service)?;
     announce(&args.endpoint);
@@ -108,6 +109,13 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let status = server.status().read();
     server.stop();
     output::print(args.format, &[counters(&status)])
+}
+
+/// Asks for a file before a gigabyte of store is made.
+fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let created = std::fs::File::create(path).map(drop);
+    created.map_err(|error| Failure::bad_input(format!("cannot write {}: {error}", path.display())))
 }
 
 fn service(args: &Args) -> Result<KvService, Failure> {

@@ -5,10 +5,10 @@
 mod program;
 
 use std::io::{BufRead, BufReader};
-use std::process::Child;
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use nebula::{Reply, RunningServer, Server, ServerConfig, Span};
+use nebula::{Client, Reply, RunningServer, Server, ServerConfig, Span};
 use program::{command, nebula, signal, wait};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -114,6 +114,24 @@ fn ctrl_c_ends_a_server_and_frees_its_name() {
 }
 
 #[test]
+fn a_server_ends_with_the_process_that_started_it_however_that_one_ends() {
+    let endpoint = endpoint("parent");
+    // A shell that has something to do after its child, so that it stays the parent.
+    let script =
+        format!("'{}' serve kv --endpoint {endpoint} --items 9 --end-with-parent; true", env!("CARGO_BIN_EXE_nebula"));
+    let mut shell =
+        Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    BufReader::new(shell.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    assert!(Client::connect(&endpoint).is_ok());
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while Client::connect(&endpoint).is_ok() {
+        assert!(Instant::now() < until, "the server lives on for a minute");
+    }
+}
+
+#[test]
 fn ctrl_c_ends_a_load_with_what_it_has_measured() {
     let endpoint = endpoint("ctrl-c-load");
     let server = serve(&endpoint, &["--format", "json"]);
@@ -142,10 +160,10 @@ fn a_server_that_is_killed_is_a_fault_of_the_load_within_seconds() {
 
 /// Polls the server's status page until an RPC of somebody has been served.
 fn wait_until_served(endpoint: &str) {
-    let client = nebula::Client::connect(endpoint).unwrap();
-    let until = std::time::Instant::now() + Duration::from_secs(60);
+    let client = Client::connect(endpoint).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
     while client.status().read().freed == 0 {
-        assert!(std::time::Instant::now() < until, "nothing was served for a minute");
+        assert!(Instant::now() < until, "nothing was served for a minute");
         std::thread::yield_now();
     }
 }
@@ -225,8 +243,8 @@ fn overload_is_refused_and_every_refusal_counted_as_infinitely_late() {
     let endpoint = endpoint("overload");
     // Each takes 0.2 ms, so 5 k/s at most are served; 20 k/s are asked for, and some ten may wait.
     let slow = |_: &[u8], reply: &mut Reply<'_>| {
-        let until = std::time::Instant::now() + Duration::from_micros(200);
-        while std::time::Instant::now() < until {
+        let until = Instant::now() + Duration::from_micros(200);
+        while Instant::now() < until {
             std::hint::spin_loop();
         }
         reply.write(&[0; 8]);

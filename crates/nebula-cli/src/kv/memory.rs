@@ -42,8 +42,11 @@ pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// Bad input, saying how many items would fit.
+/// Bad input: no items at all, or too many, saying how many would fit.
 pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u64) -> Result<StoreConfig, Failure> {
+    if items == 0 {
+        return Err(Failure::bad_input("a store of 0 items holds nothing: give --items of 1 or more"));
+    }
     let most = items_that_fit(value_bytes, mode, budget);
     if items <= most {
         return Ok(config_for(items, value_bytes, mode));

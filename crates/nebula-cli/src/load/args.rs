@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nebula::Endpoint;
 use nebula_kvs::VALUE_BYTES_MAX;
 use nebula_nic::Span;
-use nebula_workload::{Arrivals, Keys, Mix, Operation, Rate, Seed, TraceReader};
+use nebula_workload::{Arrivals, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
 use super::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, rows, run};
 use crate::output::{self, Failure, Format, units};
@@ -154,7 +154,7 @@ fn measure(plan: &LoadPlan, format: Format) -> Result<(), Failure> {
     bar.finish_and_clear();
     let outcome = outcome?;
     output::print(format, &[rows::load_row(&outcome)])?;
-    warn(&outcome);
+    warn(plan, &outcome);
     signal::check()
 }
 
@@ -200,7 +200,7 @@ fn verdict(probe: &Probe) -> String {
 }
 
 /// Says what makes the figures doubtful.
-fn warn(outcome: &LoadOutcome) {
+fn warn(plan: &LoadPlan, outcome: &LoadOutcome) {
     let report = &outcome.report;
     if report.generator_was_late() {
         let share = units::percent(report.share_later_than(report.late_after));
@@ -208,6 +208,12 @@ fn warn(outcome: &LoadOutcome) {
         output::note(format!(
             "note: {share} of the RPCs left more than {bound} late although there was room: the tail is the load generator's too; \
              use a lower --rate, more --clients, or --pin"
+        ));
+    }
+    if report.counts.not_found > 0 && plan.mix.share(Op::Delete) == 0.0 && plan.trace.is_none() {
+        let missed = report.counts.not_found;
+        output::note(format!(
+            "note: {missed} GETs found no value, which is less work: store all keys first with --preload"
         ));
     }
     if report.latency.unjudged() > 0 {
