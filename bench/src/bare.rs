@@ -3,9 +3,9 @@
 //! No header, no receive buffer, no dispatch, no protection: the server spins on the next slot, flips a byte and writes it back.
 //! Nothing that moves a request and a reply between two cores' caches in this way can be faster by much.
 
+use crate::Failure;
 use crate::child::{self, Server};
 use crate::measure::Pipe;
-use crate::Failure;
 use nebula_sys::copy::{load_bytes, store_bytes};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::{AtomicU64, Ordering};

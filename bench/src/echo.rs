@@ -1,10 +1,10 @@
 //! The echo through the whole runtime (header, receive buffer, dispatch, reply) beside the bare ring.
 
+use crate::Failure;
 use crate::bare::{self, Bare};
 use crate::child::{self, Server};
 use crate::measure::{Pipe, median, round_trip, throughput};
 use crate::row::{Bound, against, plain};
-use crate::Failure;
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span};
 
 /// Rounds of each side, one after the other.
@@ -72,15 +72,6 @@ pub fn count(bytes: usize, rpcs: u64) -> Result<(), Failure> {
 /// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
-    let only: Option<usize> = std::env::var("ONLY").ok().and_then(|s| s.parse().ok());
-    if let Some(w) = only {
-        for _ in 0..3 {
-        let b = throughput(&mut Bare::start(1)?, w as u64);
-        let o = throughput(&mut Echo::start(48, bare::SLOTS as u32)?, w as u64);
-        eprintln!("w {w}: bare {b:.2} ours {o:.2} ratio {:.2}", o / b);
-        }
-        return Ok(());
-    }
     for (what, bytes, lines) in [("a line of 64 B, header and 48 B payload", 48, 1), ("64 B payload", 64, 2)] {
         compare(what, bytes, lines)?;
     }
@@ -108,7 +99,13 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     let p50 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.0).collect());
     let p99 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.1).collect());
     plain(&format!("{yardstick}, round trip p50"), p50(&bare), "ns");
-    against(&format!("echo, {what}, round trip p50"), p50(&ours), "ns", (&yardstick, p50(&bare)), Some(Bound::AtMost(1.5)));
+    against(
+        &format!("echo, {what}, round trip p50"),
+        p50(&ours),
+        "ns",
+        (&yardstick, p50(&bare)),
+        Some(Bound::AtMost(1.5)),
+    );
     against(&format!("echo, {what}, round trip p99"), p99(&ours), "ns", (&yardstick, p99(&bare)), None);
     Ok(())
 }

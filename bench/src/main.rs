@@ -6,6 +6,7 @@
 mod bare;
 mod child;
 mod echo;
+mod kv;
 mod measure;
 mod row;
 
@@ -16,9 +17,10 @@ fn main() -> Result<(), Failure> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["echo"] => echo::run(),
+        ["kv", program] => kv::run(program),
         ["serve-bare", rest @ ..] => bare::serve(rest),
         ["serve-echo", name] => echo::serve(name),
         ["count-echo", bytes, rpcs] => echo::count(bytes.parse()?, rpcs.parse()?),
-        _ => Err("usage: nebula-bench echo".into()),
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA".into()),
     }
 }

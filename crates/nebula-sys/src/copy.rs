@@ -89,76 +89,98 @@ pub fn eq_bytes(src: &[AtomicU64], bytes: &[u8]) -> bool {
 /// Whole words on x86-64. The public functions have checked that both sides hold them.
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod moving {
-    use super::AtomicU64;
-    use std::arch::{asm, x86_64::__m128i};
+    use super::{AtomicU64, Ordering};
+    use std::arch::{
+        asm,
+        x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128},
+    };
+
+    /// Bytes of a vector.
+    const PAIR: usize = 16;
+    /// Fewer bytes than this are stored word by word.
+    const SHORT: usize = 64;
 
     #[inline(always)]
     pub(super) fn load(src: &[AtomicU64], dst: &mut [u8]) {
         debug_assert!(dst.len() <= src.len() * 8);
-        // SAFETY: `src` holds as many bytes as `dst`; `dst` is borrowed mutably, so they do not overlap.
-        unsafe { move_words(dst.as_mut_ptr(), src.as_ptr().cast(), dst.len()) };
+        let from = src.as_ptr().cast::<u8>();
+        let (pairs, rest) = dst.as_chunks_mut::<PAIR>();
+        for (i, pair) in pairs.iter_mut().enumerate() {
+            // SAFETY: `src` holds as many bytes as `dst`, so these 16 too.
+            let value = unsafe { load_pair(from.add(i * PAIR)) };
+            // SAFETY: 16 bytes that are borrowed mutably; the store needs no alignment.
+            unsafe { _mm_storeu_si128(pair.as_mut_ptr().cast(), value) };
+        }
+        if let Some(word) = rest.as_chunks_mut::<8>().0.first_mut() {
+            *word = src[pairs.len() * 2].load(Ordering::Relaxed).to_le_bytes();
+        }
     }
 
     #[inline(always)]
     pub(super) fn store(dst: &[AtomicU64], src: &[u8]) {
         debug_assert!(src.len() <= dst.len() * 8);
-        // SAFETY: `dst` holds as many bytes as `src`, and is atomics, which may be written through a shared reference.
-        unsafe { move_words(dst.as_ptr().cast::<u8>().cast_mut(), src.as_ptr(), src.len()) };
+        // A short message was mostly put together just before, in words or less. A load that spans several stores cannot be forwarded
+        // from them and waits until they have left the core, behind whatever else is on its way to another one: so word by word.
+        if src.len() < SHORT {
+            for (word, part) in dst.iter().zip(src.as_chunks::<8>().0) {
+                word.store(u64::from_le_bytes(*part), Ordering::Relaxed);
+            }
+            return;
+        }
+        let to = dst.as_ptr().cast::<u8>().cast_mut();
+        let (pairs, rest) = src.as_chunks::<PAIR>();
+        for (i, pair) in pairs.iter().enumerate() {
+            // SAFETY: 16 bytes that are borrowed; the load needs no alignment.
+            let value = unsafe { _mm_loadu_si128(pair.as_ptr().cast()) };
+            // SAFETY: `dst` holds as many bytes as `src`, so these 16 too, and is atomics, which may be written through a shared reference.
+            unsafe { store_pair(to.add(i * PAIR), value) };
+        }
+        if let Some(word) = rest.as_chunks::<8>().0.first() {
+            dst[pairs.len() * 2].store(u64::from_le_bytes(*word), Ordering::Relaxed);
+        }
     }
 
     #[inline(always)]
     pub(super) fn copy(dst: &[AtomicU64], src: &[AtomicU64]) {
         debug_assert!(dst.len() <= src.len());
-        // SAFETY: `src` holds as many words as `dst`, which is atomics and may be written through a shared reference.
-        unsafe { move_words(dst.as_ptr().cast::<u8>().cast_mut(), src.as_ptr().cast(), dst.len() * 8) };
+        let (from, to) = (src.as_ptr().cast::<u8>(), dst.as_ptr().cast::<u8>().cast_mut());
+        for i in 0..dst.len() / 2 {
+            // SAFETY: `src` holds as many words as `dst`, which is atomics and may be written through a shared reference.
+            unsafe { store_pair(to.add(i * PAIR), load_pair(from.add(i * PAIR))) };
+        }
+        if let Some(odd) = dst.len().checked_sub(1).filter(|last| last % 2 == 0) {
+            dst[odd].store(src[odd].load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 
-    /// Moves `bytes` bytes, a multiple of 8, each word as if by one relaxed atomic load and one relaxed atomic store, in no
-    /// particular order.
+    /// Loads 16 bytes that others may be writing: as two relaxed atomic loads of 8 would.
     ///
     /// # Safety
     ///
-    /// `src` must be readable and `dst` writable for `bytes` bytes. Where other threads or processes reach either side, they must do
-    /// so through atomics.
+    /// The 16 bytes must be readable, and whoever else reaches them must do so through atomics.
     #[inline(always)]
-    unsafe fn move_words(dst: *mut u8, src: *const u8, bytes: usize) {
-        let mut at = 0;
-        // SAFETY: every access lies within `bytes` bytes of `src` or `dst`. Assembly keeps the compiler from assuming that the memory
-        // is still while others write it; an aligned 8-byte half of an access is single-copy atomic on x86-64.
+    unsafe fn load_pair(from: *const u8) -> __m128i {
+        let value;
+        // SAFETY: the caller vouches for the bytes. Assembly keeps the compiler from assuming that they are still; each aligned 8-byte
+        // half of the access is single-copy atomic on x86-64.
         unsafe {
-            while bytes - at >= 64 {
-                let (a, b, c, d): (__m128i, __m128i, __m128i, __m128i);
-                asm!(
-                    "movdqu {a}, [{from}]", "movdqu {b}, [{from} + 16]",
-                    "movdqu {c}, [{from} + 32]", "movdqu {d}, [{from} + 48]",
-                    "movdqu [{to}], {a}", "movdqu [{to} + 16], {b}",
-                    "movdqu [{to} + 32], {c}", "movdqu [{to} + 48], {d}",
-                    from = in(reg) src.add(at), to = in(reg) dst.add(at),
-                    a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = out(xmm_reg) d,
-                    options(nostack, preserves_flags),
-                );
-                let _ = (a, b, c, d);
-                at += 64;
-            }
-            while bytes - at >= 16 {
-                let pair: __m128i;
-                asm!(
-                    "movdqu {pair}, [{from}]", "movdqu [{to}], {pair}",
-                    from = in(reg) src.add(at), to = in(reg) dst.add(at), pair = out(xmm_reg) pair,
-                    options(nostack, preserves_flags),
-                );
-                let _ = pair;
-                at += 16;
-            }
-            if at < bytes {
-                let word: u64;
-                asm!(
-                    "mov {word}, [{from}]", "mov [{to}], {word}",
-                    from = in(reg) src.add(at), to = in(reg) dst.add(at), word = out(reg) word,
-                    options(nostack, preserves_flags),
-                );
-                let _ = word;
-            }
+            asm!("movdqu {value}, [{from}]", from = in(reg) from, value = out(xmm_reg) value,
+                options(nostack, preserves_flags, readonly));
+        }
+        value
+    }
+
+    /// Stores 16 bytes that others may be reading or writing: as two relaxed atomic stores of 8 would.
+    ///
+    /// # Safety
+    ///
+    /// The 16 bytes must be writable, and whoever else reaches them must do so through atomics.
+    #[inline(always)]
+    unsafe fn store_pair(to: *mut u8, value: __m128i) {
+        // SAFETY: as in `load_pair`.
+        unsafe {
+            asm!("movdqu [{to}], {value}", to = in(reg) to, value = in(xmm_reg) value,
+                options(nostack, preserves_flags));
         }
     }
 }

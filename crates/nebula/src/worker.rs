@@ -185,14 +185,13 @@ impl Inner {
             }
             Source::Inline(engine) => {
                 let now = engine.begin_turn();
-                if self.steering == Steering::On && service.prefetches() {
-                    let packets = engine.poll_rings(now, |payload| service.prefetch(payload, Stage::Arrived));
+                let packets = engine.poll_rings(now);
+                // A pass for each stage, so that the misses of all that arrived overlap.
+                if packets > 0 && self.steering == Steering::On && service.prefetches() {
+                    engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Arrived));
                     engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Next));
-                    engine.end_ingress(now, packets);
-                } else {
-                    let packets = engine.poll_rings(now, |_| ());
-                    engine.end_ingress(now, packets);
                 }
+                engine.end_ingress(now, packets);
                 self.take_dispatched();
             }
         }

@@ -232,6 +232,7 @@ impl Ring {
         let oldest = *self.pending.get(0)?;
         if let Some(header) = self.answer(oldest) {
             self.polls = 0;
+            self.slots().prefetch_write(oldest.position);
             self.slots().prefetch_read(oldest.position.wrapping_add(ANSWERS_AHEAD));
             return Some((oldest, header));
         }

@@ -44,7 +44,7 @@ impl Engine {
     pub(crate) fn turn(&mut self) -> bool {
         let now = self.begin_turn();
         let freed = self.collect_freed(now);
-        let packets = self.poll_rings(now, |_| ());
+        let packets = self.poll_rings(now);
         self.hand_out(now);
         self.end_turn(now, packets, freed);
         let is_idle = freed + packets == 0;

@@ -59,14 +59,14 @@ impl<'a> Reply<'a> {
     }
 
     /// Appends `bytes`.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, bytes: &[u8]) {
         self.write_at(self.bytes, bytes);
     }
 
     /// Writes `bytes` at `offset`, extending the reply to their end where it is shorter; a gap holds unspecified bytes of the
     /// client's own request.
-    #[inline]
+    #[inline(always)]
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         if let Some(end) = self.reserve(offset, bytes.len()) {
             self.slots.store_at(self.position, offset, bytes);
@@ -75,7 +75,7 @@ impl<'a> Reply<'a> {
     }
 
     /// As [`write_at`](Self::write_at), from words that other cores may be changing: a store's log, copied once, straight to the client.
-    #[inline]
+    #[inline(always)]
     pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
         if let Some(end) = self.reserve(offset, bytes) {
             self.slots.copy_at(self.position, offset, words, bytes);
@@ -83,7 +83,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn reserve(&mut self, offset: usize, bytes: usize) -> Option<usize> {
         let end = offset.checked_add(bytes).filter(|&end| end <= self.capacity as usize);
         self.is_too_large |= end.is_none();
@@ -115,19 +115,20 @@ impl<'a> Reply<'a> {
     }
 
     /// Makes the reply visible to the client.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn publish(self) {
         if self.is_too_large {
             return self.fail(Fault::ReplyTooLarge);
         }
         #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
         let rpc_bytes = self.bytes as u32;
-        let packets = self.slots.geometry().packets(rpc_bytes);
-        let header = |pkt_idx| SlotHeader { mark: Mark::Reply, pkt_idx, span: packets, rpc_bytes, extra: 0 };
+        let span = self.slots.geometry().packets(rpc_bytes);
+        let header = SlotHeader { mark: Mark::Reply, pkt_idx: 0, span, rpc_bytes, extra: 0 };
         // The first slot is published last: it is the one that the client looks at.
-        for pkt_idx in (0..packets).rev() {
-            self.slots.publish(self.position.wrapping_add(pkt_idx), header(pkt_idx));
+        for pkt_idx in (1..span).rev() {
+            self.slots.publish(self.position.wrapping_add(pkt_idx), SlotHeader { pkt_idx, ..header });
         }
+        self.slots.publish(self.position, header);
     }
 
     /// Tells the client that there is no reply, and why.

@@ -6,9 +6,9 @@
 
 use super::Engine;
 use super::cpu::Held;
-use super::peers::{Current, PeerRing};
+use super::peers::Current;
 use crate::transport::shm::slot::{Mark, SlotHeader, Slots};
-use nebula_nic::{Header, Kind, NackReason, SlotRange, Timestamp, TransferId, Verdict};
+use nebula_nic::{Header, Kind, Timestamp, TransferId, Verdict};
 
 /// Packets taken from one ring in a turn, so that no client starves the others.
 const PACKETS_PER_RING: usize = 16;
@@ -21,20 +21,10 @@ const RINGS_PER_TURN: usize = 64;
 /// cross the machine side by side and not one after the other.
 const SLOTS_AHEAD: u32 = 8;
 
-/// What to do with a slot.
-enum Packet {
-    /// Nothing there yet.
-    None,
-    /// Decided about: go on.
-    Taken,
-    /// The client writes nonsense.
-    Violation,
-}
-
 impl Engine {
-    /// Takes what the rings hold, at most some packets of each; `on_arrival` sees each RPC that became whole. Returns the packets taken.
+    /// Takes what the rings hold, at most some packets of each. Returns the packets taken.
     #[inline]
-    pub(crate) fn poll_rings(&mut self, now: Timestamp, mut on_arrival: impl FnMut(&[u8])) -> usize {
+    pub(crate) fn poll_rings(&mut self, now: Timestamp) -> usize {
         self.fresh.clear();
         let rings = self.rings.list.len();
         let looks = rings.min(RINGS_PER_TURN);
@@ -42,81 +32,67 @@ impl Engine {
         let mut packets = 0;
         for look in 0..looks {
             let place = if first + look < rings { first + look } else { first + look - rings };
-            packets += self.poll_ring(now, place, &mut on_arrival);
+            packets += self.poll_ring(now, place);
         }
         packets
     }
 
     #[inline(always)]
-    fn poll_ring(&mut self, now: Timestamp, place: usize, on_arrival: &mut impl FnMut(&[u8])) -> usize {
-        for taken in 0..PACKETS_PER_RING {
-            match self.poll_slot(now, place, on_arrival) {
-                Packet::Taken => {}
-                Packet::None => return taken,
-                Packet::Violation => {
-                    self.rings.cut_off(place);
-                    return taken;
-                }
-            }
-        }
-        PACKETS_PER_RING
-    }
-
-    #[inline(always)]
-    fn poll_slot(&mut self, now: Timestamp, place: usize, on_arrival: &mut impl FnMut(&[u8])) -> Packet {
-        let ring = &mut self.rings.list[place];
+    fn poll_ring(&mut self, now: Timestamp, place: usize) -> usize {
+        let Self { rings, backend, region, held, recorder, fresh, .. } = self;
+        let ring = &mut rings.list[place];
         if ring.is_gone {
-            return Packet::None;
+            return 0;
         }
-        let slots = ring.channel.slots();
-        let Some(slot) = slots.header(ring.cursor) else { return Packet::None };
-        if slot.mark != Mark::Request {
-            return Packet::None;
-        }
-        slots.prefetch_write(ring.cursor);
-        slots.prefetch_read(ring.cursor.wrapping_add(SLOTS_AHEAD));
-        let Some(current) = current(ring, &slot, slots) else { return Packet::Violation };
-        let rpc_bytes = current.rpc_bytes;
-        let header = Header {
-            kind: Kind::Request,
-            snid: ring.channel.snid(),
-            tid: TransferId(current.base),
-            rpc_bytes,
-            pkt_idx: slot.pkt_idx,
-            key_hash: slot.extra,
-        };
-        let verdict = self.backend.handle_packet(now, header);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.packet(now, header, verdict);
-        }
-        match verdict {
-            Verdict::Write { slots: range, offset_bytes, bytes, complete } => {
-                if slot.pkt_idx == 0 {
-                    ring.in_flight += 1;
-                    let lease = self.region.lease(range.start.0, range.slots);
-                    let lease = lease.expect("the back end gives out free slots only");
-                    self.held[range.start.0 as usize] = Some(Held { lease, span: current.span });
-                }
-                let held = self.held[range.start.0 as usize].as_mut().expect("leased with the first packet");
-                held.lease.write(offset_bytes as usize, slots.payload(ring.cursor), bytes as usize);
-                advance(ring, current, slot.pkt_idx + 1);
-                if complete {
-                    on_arrival(held.lease.payload(rpc_bytes as usize));
-                    self.remember(range, rpc_bytes);
-                }
+        let channel = &*ring.channel;
+        let (slots, snid) = (channel.slots(), channel.snid());
+        let mut reader = Reader { cursor: ring.cursor, current: ring.current };
+        let mut taken = 0;
+        let is_sound = loop {
+            let Some(slot) = slots.header(reader.cursor).filter(|slot| slot.mark == Mark::Request) else { break true };
+            slots.prefetch_write(reader.cursor);
+            slots.prefetch_read(reader.cursor.wrapping_add(SLOTS_AHEAD));
+            let Some(current) = reader.current(&slot, slots) else { break false };
+            let Current { base, rpc_bytes, span, .. } = current;
+            let (tid, pkt_idx, key_hash) = (TransferId(base), slot.pkt_idx, slot.extra);
+            let header = Header { kind: Kind::Request, snid, tid, rpc_bytes, pkt_idx, key_hash };
+            let verdict = backend.handle_packet(now, header);
+            if let Some(recorder) = recorder {
+                recorder.packet(now, header, verdict);
             }
-            Verdict::Nack { reason } => refuse(ring, current, reason),
-            // The packets of an RPC are read once and in order, so none of them can be dropped; its client would wait for good.
-            Verdict::Drop { .. } => return Packet::Violation,
+            match verdict {
+                Verdict::Write { slots: range, offset_bytes, bytes, complete } => {
+                    let place = &mut held[range.start.0 as usize];
+                    if slot.pkt_idx == 0 {
+                        ring.in_flight += 1;
+                        let lease = region.lease(range.start.0, range.slots);
+                        let lease = lease.expect("the back end gives out free slots only");
+                        *place = Some(Held { lease, span });
+                    }
+                    let Some(Held { lease, .. }) = place else { unreachable!("leased with the first packet") };
+                    lease.write(offset_bytes as usize, slots.payload(reader.cursor), bytes as usize);
+                    reader.advance(current, pkt_idx + 1);
+                    if complete && fresh.len() < FRESH_MAX {
+                        fresh.push((range.start.0, rpc_bytes));
+                    }
+                }
+                Verdict::Nack { reason } => {
+                    channel.nack(base, reason);
+                    reader.skip(current);
+                }
+                // The packets of an RPC are read once and in order, so none can be dropped; its client would wait for good.
+                Verdict::Drop { .. } => break false,
+            }
+            taken += 1;
+            if taken == PACKETS_PER_RING {
+                break true;
+            }
+        };
+        (ring.cursor, ring.current) = (reader.cursor, reader.current);
+        if !is_sound {
+            rings.cut_off(place);
         }
-        Packet::Taken
-    }
-
-    #[inline(always)]
-    fn remember(&mut self, range: SlotRange, bytes: u32) {
-        if self.fresh.len() < FRESH_MAX {
-            self.fresh.push((range.start.0, bytes));
-        }
+        taken
     }
 
     /// Calls `visit` with the payload of each RPC that arrived in this turn.
@@ -130,38 +106,44 @@ impl Engine {
     }
 }
 
-/// The RPC that the packet in `slot` is of; `None` when the packet cannot be: the client does not keep to the protocol.
-#[inline(always)]
-fn current(ring: &PeerRing, slot: &SlotHeader, slots: Slots<'_>) -> Option<Current> {
-    match ring.current {
-        None => {
-            let packets = slots.geometry().packets(slot.rpc_bytes);
-            let is_sound = slot.pkt_idx == 0 && packets <= slot.span && slot.span <= slots.geometry().slots;
-            is_sound.then_some(Current { base: ring.cursor, span: slot.span, rpc_bytes: slot.rpc_bytes, packets })
-        }
-        Some(current) => {
-            let expected = ring.cursor.wrapping_sub(current.base);
-            (slot.pkt_idx == expected && slot.rpc_bytes == current.rpc_bytes).then_some(current)
-        }
-    }
+/// Where the engine stands in a ring.
+struct Reader {
+    cursor: u32,
+    current: Option<Current>,
 }
 
-/// Moves the cursor behind a packet, and behind the RPC when it was the last.
-#[inline(always)]
-fn advance(ring: &mut PeerRing, current: Current, next: u32) {
-    if next == current.packets {
-        ring.cursor = current.base.wrapping_add(current.span);
-        ring.current = None;
-    } else {
-        ring.cursor = ring.cursor.wrapping_add(1);
-        ring.current = Some(current);
+impl Reader {
+    /// The RPC that the packet in `slot` is of; `None` when the packet cannot be: the client does not keep to the protocol.
+    #[inline(always)]
+    fn current(&self, slot: &SlotHeader, slots: Slots<'_>) -> Option<Current> {
+        match self.current {
+            None => {
+                let packets = slots.geometry().packets(slot.rpc_bytes);
+                let is_sound = slot.pkt_idx == 0 && packets <= slot.span && slot.span <= slots.geometry().slots;
+                is_sound.then_some(Current { base: self.cursor, span: slot.span, rpc_bytes: slot.rpc_bytes, packets })
+            }
+            Some(current) => {
+                let expected = self.cursor.wrapping_sub(current.base);
+                (slot.pkt_idx == expected && slot.rpc_bytes == current.rpc_bytes).then_some(current)
+            }
+        }
     }
-}
 
-/// Answers an RPC with a NACK and goes on behind it.
-#[inline(always)]
-fn refuse(ring: &mut PeerRing, current: Current, reason: NackReason) {
-    ring.channel.nack(current.base, reason);
-    ring.cursor = current.base.wrapping_add(current.span);
-    ring.current = None;
+    /// Moves the cursor behind a packet, and behind the RPC when it was the last.
+    #[inline(always)]
+    fn advance(&mut self, current: Current, next: u32) {
+        if next == current.packets {
+            self.skip(current);
+        } else {
+            self.cursor = self.cursor.wrapping_add(1);
+            self.current = Some(current);
+        }
+    }
+
+    /// Moves the cursor behind an RPC.
+    #[inline(always)]
+    fn skip(&mut self, current: Current) {
+        self.cursor = current.base.wrapping_add(current.span);
+        self.current = None;
+    }
 }

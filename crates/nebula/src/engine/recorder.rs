@@ -73,8 +73,8 @@ impl Recorder {
         self.add(Decision::Dispatch(dispatch));
     }
 
+    /// Hands what is written to the disk. The latest line stays: decisions may still be added to it.
     pub(super) fn flush(&mut self) {
-        self.write_pending();
         if let Some(out) = &mut self.out
             && out.flush().is_err()
         {
@@ -85,6 +85,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
+        self.write_pending();
         self.flush();
     }
 }

@@ -89,14 +89,13 @@ impl Geometry {
 pub(crate) struct Slots<'a> {
     words: &'a [AtomicU64],
     geometry: Geometry,
-    stride: usize,
 }
 
 impl<'a> Slots<'a> {
     /// A view of `words`, which must hold the whole ring.
     pub(crate) fn new(words: &'a [AtomicU64], geometry: Geometry) -> Self {
         debug_assert!(words.len() * 8 >= geometry.bytes());
-        Self { words, geometry, stride: geometry.stride_words() }
+        Self { words, geometry }
     }
 
     #[inline(always)]
@@ -106,8 +105,9 @@ impl<'a> Slots<'a> {
 
     #[inline(always)]
     fn slot(&self, position: u32) -> &'a [AtomicU64] {
-        let at = (position & (self.geometry.slots - 1)) as usize * self.stride;
-        &self.words[at..at + self.stride]
+        let stride = self.geometry.stride_words();
+        let at = (position & (self.geometry.slots - 1)) as usize * stride;
+        &self.words[at..at + stride]
     }
 
     /// The header of the slot at `position`, or `None` while it holds nothing for that position.

@@ -1,0 +1,127 @@
+//! tonic: a unary call with one field of bytes, over a Unix socket, one thread a side.
+//!
+//! The service is written out instead of generated, as the generator would have it but for the router: no `protoc`, no build script.
+
+use super::PAYLOAD_BYTES;
+use crate::Failure;
+use crate::child::{self, Server};
+use crate::measure::Pipe;
+use prost::bytes::Bytes;
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::task::{Context, Poll};
+use tokio::net::UnixListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+use tonic::body::Body;
+use tonic::codegen::http::{self, uri::PathAndQuery};
+use tonic::codegen::tokio_stream::wrappers::UnixListenerStream;
+use tonic::codegen::{BoxFuture, Service};
+use tonic::server::UnaryService;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Response, Status};
+use tonic_prost::ProstCodec;
+
+/// Request and reply.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Payload {
+    #[prost(bytes = "bytes", tag = "1")]
+    bytes: Bytes,
+}
+
+type Codec = ProstCodec<Payload, Payload>;
+
+/// The client's end: each call is a task.
+pub struct Grpc {
+    calls: JoinSet<Result<usize, Status>>,
+    channel: Channel,
+    runtime: Runtime,
+    _server: Server,
+}
+
+impl Grpc {
+    /// Starts a server and connects to it.
+    pub fn start() -> Result<Self, Failure> {
+        let socket = std::env::temp_dir().join(format!("nebula-bench-{}.sock", std::process::id()));
+        let path = socket.to_str().ok_or("the folder for temporary files has a name that is no UTF-8")?;
+        let server = Server::start(&["serve-peer", "tonic", path])?;
+        let runtime = runtime()?;
+        let channel = runtime.block_on(Endpoint::from_shared(format!("unix:{path}"))?.connect());
+        // Both ends are open, or never will be: the name has done its work.
+        std::fs::remove_file(&socket)?;
+        Ok(Self { calls: JoinSet::new(), channel: channel?, runtime, _server: server })
+    }
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// One call: the bytes of its reply.
+async fn call(channel: Channel) -> Result<usize, Status> {
+    let mut client = tonic::client::Grpc::new(channel);
+    client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+    let request = Request::new(Payload { bytes: Bytes::from_static(&[7; PAYLOAD_BYTES]) });
+    let reply = client.unary(request, PathAndQuery::from_static("/bench.Echo/Echo"), Codec::default()).await?;
+    Ok(reply.into_inner().bytes.len())
+}
+
+impl Pipe for Grpc {
+    fn send(&mut self, _: u64) -> bool {
+        self.calls.spawn_on(call(self.channel.clone()), self.runtime.handle());
+        true
+    }
+
+    /// Waits for one reply, and takes those that have come with it.
+    fn take(&mut self) -> u64 {
+        let mut over = self.runtime.block_on(self.calls.join_next());
+        let mut taken = 0;
+        while let Some(call) = over {
+            let bytes = call.expect("no panic in a call").expect("an answer to a call");
+            assert_eq!(bytes, PAYLOAD_BYTES, "the echo failed");
+            taken += 1;
+            over = self.calls.try_join_next();
+        }
+        taken
+    }
+}
+
+/// The service, as HTTP/2 sees it.
+#[derive(Clone)]
+struct EchoService;
+
+impl Service<http::Request<Body>> for EchoService {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        Box::pin(async { Ok(tonic::server::Grpc::new(Codec::default()).unary(Handler, request).await) })
+    }
+}
+
+/// The service, as its user sees it.
+struct Handler;
+
+impl UnaryService<Payload> for Handler {
+    type Response = Payload;
+    type Future = Ready<Result<Response<Payload>, Status>>;
+
+    fn call(&mut self, request: Request<Payload>) -> Self::Future {
+        ready(Ok(Response::new(request.into_inner())))
+    }
+}
+
+/// The server's end: never returns, its parent kills it.
+pub fn serve(path: &str) -> Result<(), Failure> {
+    runtime()?.block_on(async {
+        let listener = UnixListener::bind(path)?;
+        child::ready()?;
+        let server = tonic::transport::Server::builder();
+        Ok(server.serve_with_incoming(EchoService, UnixListenerStream::new(listener)).await?)
+    })
+}
