@@ -123,13 +123,14 @@ impl Engine {
     pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
         let work = packets + served;
         self.turns = self.turns.wrapping_add(1);
+        if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.queue_depth()) {
+            self.set_queue_bound(now, bound);
+        }
+        // Last, for what follows from it stands in the log with the RPCs dispatched next.
         if let Some(due) = self.backend.poll_timeout()
             && due <= now
         {
             self.expire(now);
-        }
-        if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.queue_depth()) {
-            self.set_queue_bound(now, bound);
         }
         if work > 0 {
             self.has_news = true;
