@@ -1,0 +1,176 @@
+//! The runtime decides nothing: the log of a run, replayed through a fresh back end, is the same log.
+
+mod support;
+
+use nebula::{CallError, Client, ClientConfig, Policy, Reply, Server, ServerConfig, Span, Status};
+use nebula_nic::{ReplayError, replay_text};
+use std::path::PathBuf;
+use std::time::Duration;
+use support::draw::Draw;
+use support::raw::{NACK, RawRing, Slot};
+use support::watch::{Watchdog, spin, wait_until};
+use support::{endpoint, server_config, wait_until_clean};
+
+/// RPCs of each client of a run.
+const RPCS: usize = 3_000;
+const CLIENTS: u64 = 3;
+/// What an RPC takes: longer than the configuration says.
+const SERVICE: Duration = Duration::from_micros(10);
+
+/// Where a run writes its log; removed with the value.
+struct LogFile(PathBuf);
+
+impl LogFile {
+    fn new(run: &str) -> Self {
+        Self(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("parity-{}-{run}.log", std::process::id())))
+    }
+}
+
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Runs a server with everything that can happen to its NIC; its log and its last counters.
+fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
+    let file = LogFile::new(name);
+    let endpoint = endpoint(&format!("parity-{name}"));
+    let config = server_config(|config| {
+        config.decision_log = Some(file.0.clone());
+        (config.mtu_bytes, config.rpc_bytes_max) = (128, 2048);
+        (config.slo, config.service_mean) = (Span::from_us(50), Span::from_us(2));
+        change(config);
+    });
+    let server = Server::bind(&endpoint).config(config).serve(|request: &[u8], reply: &mut Reply| {
+        spin(SERVICE);
+        reply.write(request);
+    });
+    let server = server.expect("a server");
+    let half = half_an_rpc(&endpoint);
+    std::thread::scope(|scope| {
+        for seed in 0..CLIENTS {
+            let endpoint = &endpoint;
+            scope.spawn(move || load(endpoint, seed));
+        }
+    });
+    // Its time ran out while the others were at it; another one's does not, for its peer leaves.
+    wait_until("the half's end", || half.answer(0).map(|answer| assert_eq!(answer.0, NACK)));
+    drop(half);
+    drop(half_an_rpc(&endpoint));
+    let status = server.status();
+    wait_until_clean(status, 0);
+    // The page is written now and then: when it has caught up, nothing is under way.
+    let status = wait_until("the last counters", || {
+        let seen = status.read();
+        (seen.completed == seen.freed && seen.abandoned >= 1).then_some(seen)
+    });
+    server.stop();
+    (std::fs::read_to_string(&file.0).expect("the log of the run"), status)
+}
+
+/// A client that sends the first of two packets, and no more.
+fn half_an_rpc(endpoint: &str) -> RawRing {
+    let ring = RawRing::connect(endpoint, 4);
+    ring.put(0, Slot::request(200, 2));
+    ring
+}
+
+/// RPCs of all sizes, as many at once as the ring holds; the last ones are left behind.
+fn load(endpoint: &str, seed: u64) {
+    let config = ClientConfig::default().slots(512).reply_bytes_max(128);
+    let mut client = Client::connect_with(endpoint, config).expect("a seat");
+    let mut draw = Draw::new(seed);
+    let mut sent = 0;
+    while sent < RPCS {
+        let bytes = if draw.once_in(4) { draw.below(2049) } else { draw.below(129) };
+        let key = u32::try_from(draw.below(1 << 30)).expect("masked");
+        match client.submit_keyed(&draw.bytes(bytes), key) {
+            Ok(_) => sent += 1,
+            Err(_) => take_ends(&mut client),
+        }
+    }
+}
+
+fn take_ends(client: &mut Client) {
+    if client.poll().is_none() {
+        return std::thread::yield_now();
+    }
+    while let Some(done) = client.poll() {
+        assert!(matches!(done.result, Ok(_) | Err(CallError::Nack { .. } | CallError::Fault(_))), "{done:?}");
+    }
+}
+
+/// How often `word` stands in the log.
+fn count(log: &str, word: &str) -> u64 {
+    log.matches(word).count() as u64
+}
+
+/// Replays the log and holds it against the counters, which were kept elsewhere.
+fn assert_same(name: &str, log: &str, status: Status) {
+    let lines = replay_text(log).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(lines > RPCS, "{name}: {lines} lines");
+    assert_eq!(lines, log.lines().count() - 1, "{name}: every line but the configuration's");
+    assert_eq!(count(log, " packet request "), status.packets, "{name}");
+    assert_eq!(count(log, " complete"), status.completed, "{name}");
+    assert_eq!(count(log, "dispatch core="), status.dispatched, "{name}");
+    assert_eq!(count(log, "-> freed"), status.freed, "{name}");
+    assert_eq!(count(log, "-> nack "), status.nacked(), "{name}");
+    assert_eq!(count(log, "abandoned "), status.abandoned, "{name}");
+    assert!(status.abandoned > 0, "{name}: a run in which little happened: {status:?}");
+    for input in ["timeout ->", "peer-gone ", " more\n"] {
+        assert!(log.contains(input), "{name}: no {input:?} in the log");
+    }
+}
+
+#[test]
+fn the_log_of_an_inline_run_replays() {
+    let _watchdog = Watchdog::new("the log of an inline run", 100);
+    for policy in [Policy::Jbsq(2), Policy::SingleQueue, Policy::Jbsq(16), Policy::Rss] {
+        let name = format!("inline-{}", policy.to_string().replace(':', "-"));
+        let (log, status) = run(&name, |config| (config.inline, config.policy) = (true, policy));
+        assert_same(&name, &log, status);
+        assert!(status.nacked() > 0, "{name}: {status:?}");
+    }
+}
+
+#[test]
+fn the_log_of_a_run_with_two_workers_replays_under_every_policy() {
+    let _watchdog = Watchdog::new("the log of a run with two workers", 100);
+    let policies =
+        [Policy::Rss, Policy::RoundRobin, Policy::Random, Policy::KeyHash, Policy::SingleQueue, Policy::Jbsq(2)];
+    for policy in policies {
+        let name = policy.to_string().replace(':', "-");
+        let (log, status) = run(&name, |config| (config.workers, config.policy) = (2, policy));
+        assert_same(&name, &log, status);
+        assert!(status.nacked() > 0, "{name}: {status:?}");
+    }
+}
+
+#[test]
+fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
+    let _watchdog = Watchdog::new("the log of a run in which the bound moves", 100);
+    for inline in [true, false] {
+        let name = if inline { "bound-inline" } else { "bound" };
+        // A bound so high that the queue never runs empty, and then the measured service time brings it down.
+        let (log, status) = run(name, |config| (config.inline, config.slo) = (inline, Span::from_ms(10)));
+        assert_same(name, &log, status);
+        assert!(count(&log, " queue-bound ") > 0, "{name}: the bound stayed");
+    }
+}
+
+#[test]
+fn a_log_that_was_tampered_with_does_not_replay() {
+    let _watchdog = Watchdog::new("a tampered log", 100);
+    let (log, _) = run("tampered", |config| config.workers = 2);
+    for (from, to) in [
+        ("dispatch core=0", "dispatch core=1"),
+        ("-> nack queue-bound", "-> nack buffer-full"),
+        ("-> freed", "-> refused"),
+    ] {
+        // In the middle, where there is a past and a future.
+        let at = log[log.len() / 2..].find(from).expect("such a decision") + log.len() / 2;
+        let tampered = format!("{}{to}{}", &log[..at], &log[at + from.len()..]);
+        assert!(matches!(replay_text(&tampered), Err(ReplayError::Difference(_))), "{to}");
+    }
+}
