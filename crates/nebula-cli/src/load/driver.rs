@@ -83,7 +83,7 @@ impl Driver {
             flights: vec![None; slots as usize].into(),
             live,
             clock,
-            gaps: GapDetector::new(GAP, 1 << 16),
+            gaps: GapDetector::new(GAP, GAPS_MAX),
             server_gaps: GapLog::with_capacity(GAPS_MAX),
             look_at: Timestamp::ZERO,
             quiet_since: Timestamp::ZERO,

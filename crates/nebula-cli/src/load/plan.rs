@@ -112,7 +112,7 @@ impl LoadPlan {
         let clients = u64::from(self.clients.max(1));
         let expected = match &self.trace {
             Some(trace) => trace.len() as u64,
-            None => whole(self.rate.as_rps() * self.span().as_secs_f64()),
+            None => whole(self.rate.as_rps() * self.duration.as_secs_f64()),
         };
         // An eighth more, as clients and arrivals are uneven.
         let room = (expected + expected / 8).min(PENDING_MAX) / clients + 1024;
