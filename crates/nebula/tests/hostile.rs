@@ -1,0 +1,317 @@
+//! Clients that write what they please: the server cuts them off, and an honest client beside them notices nothing.
+
+mod support;
+
+use nebula::{CallError, Client, ClientConfig, Reply, RetryPolicy, Server, Span, Status, StatusReader};
+use nebula_sys::sync::Ordering::{Acquire, Relaxed, Release};
+use std::hint::black_box;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use support::draw::Draw;
+use support::raw::{NACK, REPLY, REQUEST, RawRing, Slot};
+use support::watch::{Watchdog, wait_until};
+use support::{endpoint, server_config, wait_until_clean};
+
+/// Payloads that changed under a handler's hands.
+static TORN: AtomicU64 = AtomicU64::new(0);
+/// Panics of the server's threads.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+fn count_panics() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let default = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let thread = std::thread::current();
+            let is_servers = thread.name().is_some_and(|name| name.starts_with("nebula-"));
+            PANICS.fetch_add(u64::from(is_servers), Relaxed);
+            default(panic);
+        }));
+    });
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(bytes.len() as u64, |sum, &byte| sum.rotate_left(5) ^ u64::from(byte))
+}
+
+/// An echo that reads its request twice.
+fn wary(request: &[u8], reply: &mut Reply<'_>) {
+    let first = checksum(request);
+    reply.write(request);
+    let second = checksum(black_box(request));
+    TORN.fetch_add(u64::from(first != second), Relaxed);
+}
+
+/// What an attack sees of the scene.
+struct Scene<'a> {
+    endpoint: &'a str,
+    status: &'a StatusReader,
+    /// Calls of the honest client that were answered.
+    served: &'a AtomicU64,
+}
+
+impl Scene<'_> {
+    /// Waits until the honest client has been served a few times more.
+    fn wait_for_service(&self) {
+        let before = self.served.load(Acquire);
+        wait_until("service for the honest client", || (self.served.load(Acquire) >= before + 3).then_some(()));
+    }
+
+    fn wait_until_cut(&self, ring: &RawRing, what: &str) {
+        wait_until(&format!("an end for {what}"), || ring.is_cut().then_some(()));
+    }
+}
+
+/// Echoes of all sizes until told otherwise. What is refused is tried again, and everything else is wrong.
+fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
+    let retry = RetryPolicy::BackOff { first: Span::from_us(50), factor: 2, attempts: 12, seed: 9 };
+    let config = ClientConfig::default().reply_bytes_max(4096).retry(retry);
+    let mut client = Client::connect_with(endpoint, config).expect("a seat");
+    let mut draw = Draw::new(77);
+    while !is_over.load(Acquire) {
+        let bytes = draw.below(4097);
+        let request = draw.bytes(bytes);
+        match client.call(&request) {
+            Ok(reply) => {
+                assert!(reply == request, "the honest client got a wrong answer");
+                served.fetch_add(1, Release);
+            }
+            Err(error) => assert!(matches!(error, CallError::Nack { .. }), "{error}"),
+        }
+    }
+}
+
+/// Attacks both kinds of server while an honest client calls; afterwards nothing is left, and they stop.
+fn withstand(test: &'static str, short: &str, attack: impl Fn(&Scene<'_>)) -> Vec<Status> {
+    let _watchdog = Watchdog::new(test, 110);
+    count_panics();
+    [true, false].map(|inline| withstand_as(&endpoint(&format!("{short}-{inline}")), inline, &attack)).to_vec()
+}
+
+fn withstand_as(endpoint: &str, inline: bool, attack: &impl Fn(&Scene<'_>)) -> Status {
+    let config = server_config(|config| (config.inline, config.rpc_bytes_max) = (inline, 8192));
+    let server = Server::bind(endpoint).config(config).serve(wary).expect("a server");
+    let (is_over, served) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| call_honestly(endpoint, &is_over, &served));
+        let scene = Scene { endpoint, status: server.status(), served: &served };
+        scene.wait_for_service();
+        attack(&scene);
+        scene.wait_for_service();
+        is_over.store(true, Release);
+    });
+    let status = wait_until_clean(server.status(), 0);
+    server.stop();
+    assert_eq!(
+        (TORN.load(Relaxed), PANICS.load(Relaxed)),
+        (0, 0),
+        "payloads torn, threads of the server that panicked"
+    );
+    status
+}
+
+// -- nonsense in the ring --
+
+/// Numbers at the borders of fields, more often than not.
+fn odd_number(draw: &mut Draw) -> u32 {
+    let any = u32::try_from(draw.number() >> 32).expect("32 bits");
+    [0, 1, 2, 63, 64, 575, 576, 577, 4095, 4096, 8192, 8193, 65_535, u32::MAX - 1, u32::MAX, any][draw.below(16)]
+}
+
+/// A header that may be sound but for one field, or not at all.
+fn odd_slot(draw: &mut Draw) -> Slot {
+    let sound = Slot::request(u32::try_from(draw.below(1200)).expect("small"), 3);
+    match draw.below(6) {
+        0 => Slot { span: odd_number(draw), ..sound },
+        1 => Slot { rpc_bytes: odd_number(draw), ..sound },
+        2 => Slot { pkt_idx: odd_number(draw), ..sound },
+        3 => Slot { mark: draw.number() & 15, ..sound },
+        4 => Slot { extra: odd_number(draw), ..sound },
+        _ => Slot {
+            mark: REQUEST,
+            pkt_idx: u32::try_from(draw.below(3)).expect("small"),
+            span: odd_number(draw),
+            rpc_bytes: odd_number(draw),
+            extra: odd_number(draw),
+        },
+    }
+}
+
+fn scribble(ring: &RawRing, draw: &mut Draw) {
+    for word in ring.words() {
+        word.store(draw.number(), Relaxed);
+    }
+    if draw.once_in(4) {
+        return;
+    }
+    // At their positions, so that the server looks past the first word; some laps, since it may take some in.
+    for position in 0..ring.slots * 3 {
+        ring.put(position, odd_slot(draw));
+        if draw.once_in(8) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn random_words_in_the_ring_harm_nobody_else() {
+    let statuses = withstand("random words", "scribble", |scene| {
+        let mut draw = Draw::new(11);
+        for round in 0..150 {
+            let ring = RawRing::connect(scene.endpoint, 1 << (1 + draw.below(7)));
+            scribble(&ring, &mut draw);
+            // Some leave at once, some stay until they are seen through.
+            if round % 3 == 0 {
+                scene.wait_for_service();
+            }
+        }
+    });
+    assert!(statuses.iter().all(|status| status.violations > 20), "{statuses:?}");
+}
+
+#[test]
+fn each_breach_of_the_protocol_is_cut_off_and_counted() {
+    let sound = Slot::request(1000, 2);
+    let breaches: &[(&str, &[Slot])] = &[
+        ("a span of nothing", &[Slot { span: 0, ..sound }]),
+        ("an empty RPC that spans nothing", &[Slot::request(0, 0)]),
+        ("a span longer than the ring", &[Slot { span: 17, ..sound }]),
+        ("the longest span", &[Slot { span: 4095, ..sound }]),
+        ("more bytes than the span holds", &[Slot::request(577, 1)]),
+        ("all the bytes there are", &[Slot { rpc_bytes: u32::MAX, ..sound }]),
+        ("an RPC that begins with its second packet", &[Slot { pkt_idx: 1, ..sound }]),
+        ("an RPC that begins with its last packet", &[Slot { pkt_idx: 65_535, ..sound }]),
+        ("an index that jumps", &[Slot::request(1700, 3), Slot { pkt_idx: 2, ..Slot::request(1700, 3) }]),
+        ("an index that stays", &[sound, sound]),
+        ("a size that grows", &[sound, Slot { pkt_idx: 1, rpc_bytes: 1001, ..sound }]),
+        ("a size that shrinks", &[sound, Slot { pkt_idx: 1, rpc_bytes: 10, ..sound }]),
+        ("a size beyond all bounds, later", &[sound, Slot { pkt_idx: 1, rpc_bytes: u32::MAX, ..sound }]),
+    ];
+    let statuses = withstand("each breach", "breach", |scene| {
+        for (what, slots) in breaches {
+            let ring = RawRing::connect(scene.endpoint, 16);
+            for (position, slot) in (0..).zip(*slots) {
+                ring.put(position, *slot);
+            }
+            scene.wait_until_cut(&ring, what);
+        }
+        scene.wait_for_service();
+    });
+    assert!(statuses.iter().all(|status| status.violations == breaches.len() as u64), "{statuses:?}");
+}
+
+#[test]
+fn what_is_odd_and_sound_is_answered() {
+    let statuses = withstand("what is odd and sound", "odd", |scene| {
+        let ring = RawRing::connect(scene.endpoint, 16);
+        let answer = |position| wait_until("an answer", || ring.answer(position));
+        // Longer than the server takes, in a span that could hold it: a NACK for the whole span, and on behind it.
+        ring.put(0, Slot::request(8193, 15));
+        assert_eq!(answer(0), (NACK, 0, 4), "too large");
+        ring.put(15, Slot::request(0, 1));
+        assert_eq!(answer(15), (REPLY, 0, 0));
+        // A span of the whole ring, and one packet in it.
+        ring.put(16, Slot::request(8, 16));
+        assert_eq!(answer(16), (REPLY, 8, 0));
+        // What is no request is not there, until it is one.
+        for mark in [0, REPLY, NACK, 4, 5, 15] {
+            ring.put(32, Slot { mark, ..Slot::request(8, 1) });
+            scene.wait_for_service();
+            assert!(!ring.is_cut());
+        }
+        ring.put(32, Slot { extra: u32::MAX, ..Slot::request(8, 1) });
+        assert_eq!(answer(32), (REPLY, 8, 0));
+        // A span that changes after the first packet changes nothing.
+        ring.put(33, Slot::request(1000, 2));
+        ring.put(34, Slot { pkt_idx: 1, span: 9, ..Slot::request(1000, 2) });
+        assert_eq!(answer(33), (REPLY, 1000, 0));
+        ring.put(35, Slot::request(3, 1));
+        assert_eq!(answer(35), (REPLY, 3, 0));
+    });
+    assert!(statuses.iter().all(|status| (status.violations, status.nacked_too_large) == (0, 1)), "{statuses:?}");
+}
+
+// -- RPCs that are never whole --
+
+#[test]
+fn rpcs_that_are_never_whole_age_out() {
+    let statuses = withstand("RPCs that are never whole", "halves", |scene| {
+        // More than can be put together at once, in packets small enough that the buffer is not what fills up.
+        let rings: Vec<_> = (0..150).map(|_| RawRing::connect(scene.endpoint, 4)).collect();
+        for lap in 0..5 {
+            for ring in &rings {
+                ring.put(lap * 2, Slot::request(600, 2));
+            }
+            for ring in &rings {
+                let (mark, ..) = wait_until("an end of each half", || ring.answer(lap * 2));
+                assert_eq!(mark, NACK);
+            }
+        }
+        // The longest ones take all the room there is, and give it back.
+        for ring in &rings {
+            ring.put(10, Slot::request(4 * 576, 4));
+        }
+        for ring in &rings {
+            wait_until("an end of each half", || ring.answer(10));
+        }
+        assert!(rings.iter().all(|ring| !ring.is_cut()), "slow is no crime");
+        scene.wait_for_service();
+    });
+    assert!(statuses.iter().all(|status| status.abandoned > 100 && status.violations == 0), "{statuses:?}");
+}
+
+#[test]
+fn halves_left_behind_give_their_room_back_at_once() {
+    let statuses = withstand("halves left behind", "left", |scene| {
+        for _ in 0..100 {
+            let ring = RawRing::connect(scene.endpoint, 16);
+            ring.put(0, Slot::request(8192, 15));
+            drop(ring);
+        }
+        wait_until("only the honest client", || (scene.status.read().clients == 1).then_some(()));
+    });
+    assert!(statuses.iter().all(|status| status.violations == 0), "{statuses:?}");
+}
+
+// -- words that change while they are read --
+
+/// Changes payloads and sizes as fast as it can.
+fn flip(ring: &RawRing, is_over: &AtomicBool) {
+    let mut draw = Draw::new(5);
+    while !is_over.load(Relaxed) {
+        let value = [0, u64::MAX][draw.below(2)];
+        let slot = ring.slot(u32::try_from(draw.below(4)).expect("small"));
+        slot[2..].iter().for_each(|word| word.store(value, Relaxed));
+        // Sizes that fit the span of one, and those that do not.
+        let bytes = [576, 8, 1, 570, 577, u64::from(u32::MAX)][if draw.once_in(50) { 5 } else { draw.below(4) }];
+        slot[1].store(bytes, Relaxed);
+    }
+}
+
+#[test]
+fn a_payload_that_changes_while_it_is_read_is_one_payload_to_the_handler() {
+    let statuses = withstand("a payload that changes", "flip", |scene| {
+        let (mut answered, mut cut) = (0, 0);
+        while answered < 3_000 {
+            let ring = RawRing::connect(scene.endpoint, 4);
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| flip(&ring, &is_over));
+                for position in 0..500 {
+                    ring.put(position, Slot::request(576, 1));
+                    let answer = wait_until("an answer or the end", || {
+                        if ring.is_cut() { Some(None) } else { ring.answer(position).map(Some) }
+                    });
+                    match answer {
+                        Some(_) => answered += 1,
+                        None => break,
+                    }
+                }
+                is_over.store(true, Relaxed);
+            });
+            cut += u64::from(ring.is_cut());
+        }
+        assert!(answered > cut, "{answered} answered, {cut} cut off");
+    });
+    assert!(statuses.iter().all(|status| status.freed > 3_000), "{statuses:?}");
+}
