@@ -1,0 +1,175 @@
+//! Three times more than the server can do: each RPC is answered or refused, once, and no queue grows beyond its bound.
+
+mod support;
+
+use nebula::{
+    CallError, Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, Span, Status, SubmitError,
+};
+use std::time::{Duration, Instant};
+use support::watch::{Watchdog, spin, wait_until};
+use support::{endpoint, server_config, wait_until_clean};
+
+/// What the handler takes for an RPC.
+const SERVICE: Duration = Duration::from_micros(20);
+const CLIENTS: u64 = 3;
+/// How long the burst lasts.
+const BURST: Duration = Duration::from_millis(400);
+
+/// What became of the RPCs of a client.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    sent: u64,
+    replied: u64,
+    nacked: u64,
+}
+
+/// Keeps a worker busy for the service time, then answers with the request.
+fn slow_echo(request: &[u8], reply: &mut Reply<'_>) {
+    spin(SERVICE);
+    reply.write(request);
+}
+
+/// Which ends of its tickets a client has seen.
+struct Tickets {
+    client: Client,
+    first: Option<u64>,
+    has_ended: Vec<bool>,
+    ends: Ends,
+}
+
+impl Tickets {
+    /// Sends a request that says which one it is, as long as the longest packet.
+    fn send(&mut self, bytes: usize) -> bool {
+        let mut request = vec![0xC3; bytes];
+        request[..8].copy_from_slice(&self.ends.sent.to_le_bytes());
+        match self.client.submit(&request) {
+            Ok(ticket) => {
+                let first = *self.first.get_or_insert(ticket.0);
+                assert_eq!(ticket.0 - first, self.ends.sent, "tickets count up");
+                self.has_ended.push(false);
+                self.ends.sent += 1;
+                true
+            }
+            Err(error) => {
+                assert_eq!(error, SubmitError::Full);
+                false
+            }
+        }
+    }
+
+    /// Takes in one end, if there is one.
+    fn take(&mut self) -> bool {
+        let Some(done) = self.client.poll() else { return false };
+        let number = done.ticket.0 - self.first.expect("something was sent");
+        match done.result {
+            Ok(reply) => {
+                assert_eq!(reply[..8], number.to_le_bytes(), "another's reply");
+                self.ends.replied += 1;
+            }
+            Err(CallError::Nack { .. }) => self.ends.nacked += 1,
+            Err(error) => panic!("{error}"),
+        }
+        let has_ended = &mut self.has_ended[usize::try_from(number).expect("an index")];
+        assert!(!std::mem::replace(has_ended, true), "RPC {number} ended twice");
+        true
+    }
+}
+
+/// Sends by the clock, `rate_rps` RPCs a second, whatever comes back, and then waits for the last end.
+fn burst(endpoint: &str, rate_rps: f64, bytes: usize) -> Ends {
+    let config = ClientConfig::default().reply_bytes_max(2048);
+    let client = Client::connect_with(endpoint, config).expect("a seat");
+    let mut tickets = Tickets { client, first: None, has_ended: Vec::new(), ends: Ends::default() };
+    let started = Instant::now();
+    while started.elapsed() < BURST {
+        let is_due = (tickets.ends.sent as f64) < started.elapsed().as_secs_f64() * rate_rps;
+        let has_sent = is_due && tickets.send(bytes);
+        if !has_sent && !tickets.take() {
+            std::thread::yield_now();
+        }
+    }
+    while tickets.client.outstanding() > 0 {
+        wait_until("the end of the last RPCs", || tickets.take().then_some(()));
+    }
+    assert!(tickets.has_ended.iter().all(|&has_ended| has_ended), "RPCs were lost");
+    tickets.ends
+}
+
+/// Three times what the workers can do, from several clients at once.
+fn overload(name: &str, bytes: usize, change: impl FnOnce(&mut ServerConfig)) -> (Ends, Status, u64) {
+    let endpoint = endpoint(&format!("overload-{name}"));
+    let config = server_config(|config| {
+        (config.slo, config.service_mean) = (Span::from_us(200), Span::from_us(20));
+        change(config);
+    });
+    let capacity_rps = f64::from(config.workers) / SERVICE.as_secs_f64();
+    let server = Server::bind(&endpoint).config(config).serve(slow_echo).expect("a server");
+    let bound =
+        wait_until("the first counters", || Some(server.status().read().queue_bound).filter(|&bound| bound > 0));
+    let ends: Vec<Ends> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| scope.spawn(|| burst(&endpoint, 3.0 * capacity_rps / CLIENTS as f64, bytes)))
+            .collect();
+        clients.into_iter().map(|client| client.join().expect("a burst")).collect()
+    });
+    let sum = |of: fn(&Ends) -> u64| ends.iter().map(of).sum();
+    let all = Ends { sent: sum(|ends| ends.sent), replied: sum(|ends| ends.replied), nacked: sum(|ends| ends.nacked) };
+    let status = wait_until_clean(server.status(), 0);
+    server.stop();
+    (all, status, bound)
+}
+
+/// Both sides agree on what happened, and something did.
+fn assert_accounted(name: &str, ends: Ends, status: Status) {
+    assert_eq!(ends.replied + ends.nacked, ends.sent, "{name}: {ends:?}");
+    assert_eq!((ends.replied, ends.nacked), (status.freed, status.nacked()), "{name}: {status:?}");
+    assert!(ends.replied > 100 && ends.nacked > 100, "{name}: no overload: {ends:?}");
+    assert_eq!((status.violations, status.dropped, status.abandoned), (0, 0, 0), "{name}");
+    assert!(status.slots_used_max <= status.slots, "{name}: {status:?}");
+}
+
+#[test]
+fn at_three_times_saturation_every_rpc_is_answered_or_refused_and_queues_keep_their_bound() {
+    let _watchdog = Watchdog::new("three times saturation", 100);
+    for (workers, inline, policy) in [
+        (1, true, Policy::Jbsq(2)),
+        (1, false, Policy::Jbsq(2)),
+        (2, false, Policy::Jbsq(2)),
+        (2, false, Policy::SingleQueue),
+        (2, false, Policy::RoundRobin),
+    ] {
+        let name = format!("{}-{workers}-{inline}", policy.to_string().replace(':', "-"));
+        let (ends, status, bound) = overload(&name, 64, |config| {
+            (config.workers, config.inline, config.policy) = (workers, inline, policy);
+        });
+        assert_accounted(&name, ends, status);
+        // With a queue for each core, each has its share of the bound, rounded up.
+        assert!(status.queue_depth_max <= bound.next_multiple_of(u64::from(workers)), "{name}: {bound}, {status:?}");
+        assert_eq!(status.nacked(), status.nacked_queue_bound, "{name}: the bound came before the buffer's end");
+    }
+}
+
+#[test]
+fn rpcs_of_several_packets_pass_the_bound_only_as_far_as_they_were_under_way() {
+    let _watchdog = Watchdog::new("three times saturation in several packets", 100);
+    for inline in [true, false] {
+        let name = format!("packets-{inline}");
+        let (ends, status, bound) = overload(&name, 2000, |config| config.inline = inline);
+        assert_accounted(&name, ends, status);
+        // Each client has one RPC under way at most, since a ring is read in order.
+        assert!(status.queue_depth_max <= bound + CLIENTS, "{name}: {bound}, {status:?}");
+    }
+}
+
+#[test]
+fn without_a_bound_the_buffer_is_what_refuses() {
+    let _watchdog = Watchdog::new("without a bound", 100);
+    let (ends, status, _) = overload("unbounded", 2000, |config| {
+        config.rpc_bytes_max = 2048;
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 64 * 1024 };
+    });
+    assert_accounted("unbounded", ends, status);
+    assert_eq!(status.nacked(), status.nacked_buffer_full);
+    // 32 slots an RPC; less than one RPC's room is left over when one is refused.
+    assert!(status.slots_used_max > status.slots - 32, "{status:?}");
+}
