@@ -1,0 +1,304 @@
+//! A million operations on a real store, from clients in processes of their own, each held against a model.
+
+mod support;
+
+use nebula::{CallError, Client, ClientConfig, Policy, Server, ServerConfig, Service, Stage, SubmitError, Ticket};
+use nebula_kvs::protocol::{Reply, Request, Status};
+use nebula_kvs::{Mode, Store, StoreConfig, ValueSink};
+use nebula_sys::sync::AtomicU64;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::exit;
+use support::draw::Draw;
+use support::process::{Process, role, say, wait_for_end};
+use support::watch::{Watchdog, wait_until};
+use support::{endpoint, server_config, wait_until_clean};
+
+/// Client processes of each server.
+const CLIENTS: usize = 2;
+/// Keys of one client; no other one uses them.
+const KEYS: usize = 3000;
+/// RPCs that a client has outstanding.
+const DEPTH: u32 = 64;
+/// Longest value: beyond a packet, so that some requests and replies take two.
+const VALUE_BYTES_MAX: usize = 800;
+
+// -- the service --
+
+/// A store behind the bytes of its protocol.
+struct Kv(Store);
+
+/// Puts a value behind the header of a reply, straight from the log.
+struct IntoReply<'r, 'a> {
+    reply: &'r mut nebula::Reply<'a>,
+    bytes: usize,
+}
+
+impl ValueSink for IntoReply<'_, '_> {
+    fn write(&mut self, value: &[AtomicU64], bytes: usize) {
+        self.reply.clear();
+        self.reply.write_words_at(8, value, bytes);
+        self.bytes = bytes;
+    }
+}
+
+impl Kv {
+    fn get(&self, key: &[u8], reply: &mut nebula::Reply<'_>) -> Status {
+        let mut sink = IntoReply { reply, bytes: 0 };
+        if !self.0.get(Store::hash(key), key, &mut sink) {
+            sink.reply.clear();
+            return Status::NotFound;
+        }
+        let bytes = u32::try_from(sink.bytes).expect("a value's length");
+        sink.reply.write_at(0, &Reply::header(Status::Ok, bytes));
+        Status::Ok
+    }
+}
+
+impl Service for Kv {
+    fn serve(&self, request: &[u8], reply: &mut nebula::Reply<'_>) {
+        let status = match Request::decode(request) {
+            Ok(Request::Get { key }) => match self.get(key, reply) {
+                Status::Ok => return,
+                status => status,
+            },
+            Ok(Request::Set { key, value }) => {
+                if self.0.set(Store::hash(key), key, value).is_ok() {
+                    Status::Ok
+                } else {
+                    Status::Full
+                }
+            }
+            Ok(Request::Delete { key }) if self.0.delete(Store::hash(key), key) => Status::Ok,
+            Ok(Request::Delete { .. }) => Status::NotFound,
+            Err(_) => Status::Malformed,
+        };
+        reply.write(&Reply::header(status, 0));
+    }
+
+    fn prefetches(&self) -> bool {
+        true
+    }
+
+    fn prefetch(&self, request: &[u8], stage: Stage) {
+        let Ok(request) = Request::decode(request) else { return };
+        match stage {
+            Stage::Arrived => self.0.prefetch_bucket(Store::hash(request.key())),
+            Stage::Next => self.0.prefetch_entry(Store::hash(request.key()), 400),
+        }
+    }
+}
+
+fn store() -> Kv {
+    let items = (CLIENTS * KEYS) as u64;
+    // In this mode nothing is forgotten, and the log holds every value that outgrew its place.
+    let config = StoreConfig { mode: Mode::Store, log_bytes: 512 << 20, ..StoreConfig::for_items(items, 16, 400) };
+    Kv(Store::try_new(config).expect("memory for the store"))
+}
+
+// -- a client --
+
+/// An operation, kept until it is answered: a refused one is tried again.
+#[derive(Clone, Debug)]
+enum Op {
+    Get,
+    Set(Vec<u8>),
+    Delete,
+}
+
+impl Op {
+    fn draw(draw: &mut Draw) -> Self {
+        match draw.below(10) {
+            0..5 => Self::Get,
+            5..9 => {
+                let bytes = draw.below(VALUE_BYTES_MAX + 1);
+                Self::Set(draw.bytes(bytes))
+            }
+            _ => Self::Delete,
+        }
+    }
+
+    fn encode(&self, key: &[u8], buffer: &mut [u8]) -> usize {
+        let request = match self {
+            Self::Get => Request::Get { key },
+            Self::Set(value) => Request::Set { key, value },
+            Self::Delete => Request::Delete { key },
+        };
+        request.encode_into(buffer).expect("room for the longest request")
+    }
+}
+
+/// What the store must hold for one client, and what is under way.
+struct Checker {
+    client: Client,
+    owner: u64,
+    model: BTreeMap<usize, Vec<u8>>,
+    outstanding: BTreeMap<Ticket, (usize, Op)>,
+    /// Operations on one key never overlap: two workers might serve them in either order.
+    busy: BTreeSet<usize>,
+    refused: Vec<(usize, Op)>,
+    nacked: u64,
+}
+
+impl Checker {
+    fn key(&self, number: usize) -> [u8; 16] {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&self.owner.to_le_bytes());
+        key[8..].copy_from_slice(&(number as u64).to_le_bytes());
+        key
+    }
+
+    /// Sends; what finds no room is to be tried again.
+    fn submit(&mut self, number: usize, op: Op) {
+        let mut buffer = [0; 8 + 16 + VALUE_BYTES_MAX];
+        let key = self.key(number);
+        let bytes = op.encode(&key, &mut buffer);
+        match self.client.submit_keyed(&buffer[..bytes], u32::try_from(number).expect("few keys")) {
+            Ok(ticket) => {
+                assert!(self.outstanding.insert(ticket, (number, op)).is_none(), "a ticket came twice");
+            }
+            Err(error) => {
+                assert_eq!(error, SubmitError::Full);
+                self.refused.push((number, op));
+            }
+        }
+    }
+
+    /// Takes in one answer and holds it against the model; `false` when none has come.
+    fn take(&mut self) -> bool {
+        let Some(done) = self.client.poll() else { return false };
+        let (number, op) = self.outstanding.remove(&done.ticket).expect("each ticket ends once");
+        match done.result {
+            Ok(bytes) => {
+                let expected = expect(&mut self.model, number, op);
+                let Reply { status, value } = Reply::decode(bytes).expect("a reply of the protocol");
+                assert!((status, value) == (expected.0, &expected.1[..]), "key {number}: {status:?}");
+                self.busy.remove(&number);
+            }
+            Err(CallError::Nack { .. }) => {
+                self.nacked += 1;
+                self.refused.push((number, op));
+            }
+            Err(error) => panic!("{error}"),
+        }
+        true
+    }
+
+    /// Runs `ops` operations by draw, [`DEPTH`] at once.
+    fn run(&mut self, ops: u64, draw: &mut Draw) {
+        let mut left = ops;
+        while left > 0 || !self.busy.is_empty() {
+            if self.client.outstanding() < DEPTH
+                && let Some((number, op)) = self.next_op(&mut left, draw)
+            {
+                self.submit(number, op);
+            } else {
+                wait_until("an answer", || self.take().then_some(()));
+            }
+            while self.take() {}
+        }
+    }
+
+    fn next_op(&mut self, left: &mut u64, draw: &mut Draw) -> Option<(usize, Op)> {
+        if let Some(refused) = self.refused.pop() {
+            return Some(refused);
+        }
+        let number = draw.below(KEYS);
+        (*left > 0 && self.busy.insert(number)).then(|| {
+            *left -= 1;
+            (number, Op::draw(draw))
+        })
+    }
+
+    /// Asks for every key, one after the other.
+    fn check_all(&mut self) {
+        for number in 0..KEYS {
+            self.busy.insert(number);
+            self.submit(number, Op::Get);
+            while !self.busy.is_empty() {
+                wait_until("an answer", || self.take().then_some(()));
+                if let Some((number, op)) = self.refused.pop() {
+                    self.submit(number, op);
+                }
+            }
+        }
+    }
+}
+
+/// What the store must answer; the model is then as the store.
+fn expect(model: &mut BTreeMap<usize, Vec<u8>>, number: usize, op: Op) -> (Status, Vec<u8>) {
+    match op {
+        Op::Get => model.get(&number).map_or((Status::NotFound, Vec::new()), |value| (Status::Ok, value.clone())),
+        Op::Set(value) => {
+            model.insert(number, value);
+            (Status::Ok, Vec::new())
+        }
+        Op::Delete if model.remove(&number).is_some() => (Status::Ok, Vec::new()),
+        Op::Delete => (Status::NotFound, Vec::new()),
+    }
+}
+
+/// A client process: name, which client, operations.
+fn play_client(words: &[String]) -> ! {
+    let number = |at: usize| words[at].parse::<u64>().expect("a number");
+    let (owner, ops) = (number(1), number(2));
+    let config = ClientConfig::default().reply_bytes_max(8 + 800);
+    let client = Client::connect_with(&words[0], config).expect("a seat");
+    let (model, outstanding, busy, refused) = Default::default();
+    let mut checker = Checker { client, owner, model, outstanding, busy, refused, nacked: 0 };
+    checker.run(ops, &mut Draw::new(owner));
+    checker.check_all();
+    assert_eq!((checker.client.outstanding(), checker.outstanding.len()), (0, 0));
+    say(&format!("nacked {}", checker.nacked));
+    wait_for_end();
+    exit(0);
+}
+
+// -- the test --
+
+/// Serves a store to client processes that run `ops` operations altogether.
+fn serve_and_check(test: &'static str, name: &str, ops: u64, change: impl FnOnce(&mut ServerConfig)) {
+    let endpoint = endpoint(name);
+    let server = Server::bind(&endpoint).config(server_config(change)).serve(store()).expect("a server");
+    let each = (ops / CLIENTS as u64).to_string();
+    let mut clients: Vec<_> =
+        (0..CLIENTS).map(|owner| Process::spawn(test, &[&endpoint, &owner.to_string(), &each])).collect();
+    let mut nacked = 0;
+    for client in &mut clients {
+        let said = client.line().expect("a client without a wrong answer");
+        nacked += said.strip_prefix("nacked ").and_then(|count| count.parse::<u64>().ok()).expect("a count");
+        assert!(client.end().success());
+    }
+    let status = wait_until_clean(server.status(), 0);
+    assert_eq!((status.violations, status.dropped), (0, 0), "{name}");
+    assert_eq!(
+        (status.freed, status.nacked() + status.abandoned),
+        (ops + (CLIENTS * KEYS) as u64, nacked),
+        "{name}: {status:?}"
+    );
+    server.stop();
+}
+
+#[test]
+fn three_hundred_thousand_operations_on_an_inline_server_match_the_model() {
+    const TEST: &str = "three_hundred_thousand_operations_on_an_inline_server_match_the_model";
+    if let Some(words) = role() {
+        play_client(&words);
+    }
+    let _watchdog = Watchdog::new(TEST, 120);
+    serve_and_check(TEST, "kv-inline", 300_000, |config| config.inline = true);
+}
+
+#[test]
+fn seven_hundred_thousand_operations_under_six_policies_match_the_model() {
+    const TEST: &str = "seven_hundred_thousand_operations_under_six_policies_match_the_model";
+    if let Some(words) = role() {
+        play_client(&words);
+    }
+    let _watchdog = Watchdog::new(TEST, 120);
+    let policies =
+        [Policy::Rss, Policy::RoundRobin, Policy::Random, Policy::KeyHash, Policy::SingleQueue, Policy::Jbsq(2)];
+    for policy in policies {
+        let name = format!("kv-{}", policy.to_string().replace(':', "-"));
+        serve_and_check(TEST, &name, 120_000, |config| (config.workers, config.policy) = (2, policy));
+    }
+}
