@@ -3,12 +3,17 @@
 //! `nebula-bench SECTION` measures and prints one JSON line a row; `cargo xtask bench` runs the sections and makes the table.
 //! Servers are child processes of this program, pinned to another core.
 
+#![forbid(unsafe_code)]
+
 mod bare;
 mod child;
 mod echo;
 mod kv;
 mod measure;
+mod memory;
+mod peers;
 mod row;
+mod watchdog;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -18,9 +23,13 @@ fn main() -> Result<(), Failure> {
     match words.as_slice() {
         ["echo"] => echo::run(),
         ["kv", program] => kv::run(program),
+        ["peers"] => peers::run(),
+        ["memory"] => memory::run(),
         ["serve-bare", rest @ ..] => bare::serve(rest),
         ["serve-echo", name] => echo::serve(name),
+        ["serve-peer", rest @ ..] => peers::serve(rest),
+        ["serve-memory", name] => memory::serve(name),
         ["count-echo", bytes, rpcs] => echo::count(bytes.parse()?, rpcs.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA".into()),
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | peers | memory".into()),
     }
 }

@@ -91,10 +91,10 @@ pub fn serve(name: &str) -> Result<(), Failure> {
 }
 
 fn answer(request: &[u8], reply: &mut Reply) {
-    match (request, Resident::of_this_process()) {
-        (ASK, Some(resident)) => reply.write(&resident.encode()),
-        (ASK, None) => {}
-        _ => reply.write(request),
+    if request != ASK {
+        reply.write(request);
+    } else if let Some(resident) = Resident::of_this_process() {
+        reply.write(&resident.encode());
     }
 }
 

@@ -83,13 +83,11 @@ pub fn run() -> Result<(), Failure> {
 /// One row a peer: the medians of the rounds.
 fn print((figure, unit, of): Figure, samples: &[Vec<Sample>]) {
     let medians: Vec<f64> = samples.iter().map(|samples| median(samples.iter().map(of).collect())).collect();
-    for (peer, &value) in PEERS.iter().zip(&medians) {
-        let what = format!("{PAYLOAD_BYTES} B echo, {figure}: {}", peer.name);
-        if value.to_bits() == medians[0].to_bits() {
-            plain(&what, value, unit);
-        } else {
-            against(&what, value, unit, (PEERS[0].name, medians[0]), None);
-        }
+    let what = |peer: &Peer| format!("{PAYLOAD_BYTES} B echo, {figure}: {}", peer.name);
+    let (nebula, yardstick) = (&PEERS[0], medians[0]);
+    plain(&what(nebula), yardstick, unit);
+    for (peer, &value) in PEERS.iter().zip(&medians).skip(1) {
+        against(&what(peer), value, unit, (nebula.name, yardstick), None);
     }
 }
 
