@@ -6,6 +6,7 @@
 //! tells little by itself.
 
 pub(crate) mod instructions;
+mod kv;
 mod program;
 mod table;
 
@@ -42,6 +43,9 @@ fn sections() -> Vec<Box<dyn Section>> {
     vec![
         Box::new(instructions::Instructions),
         side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run"),
+        Box::new(kv::Kv),
+        side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run"),
+        side_by_side("memory", "memory of a server with 1 client and with 1,000"),
     ]
 }
 

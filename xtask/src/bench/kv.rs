@@ -1,0 +1,25 @@
+//! The key-value service beside its own store called directly.
+
+use super::{Row, Section};
+use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+
+/// The section `kv` of the program `nebula-bench`, which starts the program `nebula` as its server.
+pub(super) struct Kv;
+
+impl Section for Kv {
+    fn name(&self) -> &'static str {
+        "kv"
+    }
+
+    fn what(&self) -> &'static str {
+        "the KV service over shm, beside the same store called directly on one core in the same run"
+    }
+
+    fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
+        run(&mut shell.cargo(&["build", "--release", "-p", "nebula-cli"]))?;
+        let nebula = shell.target().join("release/nebula");
+        let bench = ["run", "--quiet", "--release", "--manifest-path", "bench/Cargo.toml", "--", "kv"];
+        let rows = stdout_of(shell.cargo(&bench).arg(nebula))?;
+        serde_json::Deserializer::from_str(&rows).into_iter().collect::<Result<_, _>>().attempt("read the rows of `kv`")
+    }
+}
