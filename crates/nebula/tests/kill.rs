@@ -85,8 +85,10 @@ fn killed_clients_leave_nothing_behind_at_an_inline_server() {
 /// Serves until it is killed: a request of `halt` is never answered.
 fn play_server(name: &str, kind: &str) -> ! {
     let service = |request: &[u8], reply: &mut Reply<'_>| {
-        while request == b"halt" {
-            std::thread::park();
+        if request == b"halt" {
+            loop {
+                std::thread::park();
+            }
         }
         reply.write(request);
     };

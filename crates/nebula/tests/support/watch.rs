@@ -1,5 +1,6 @@
 //! An end to every wait: a test that hangs ends the process, and says where.
 
+use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ impl Watchdog {
         let (alive, watched) = channel::<()>();
         std::thread::spawn(move || {
             if watched.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("{test}: not over after {seconds} s");
+                let _ = writeln!(std::io::stderr(), "{test}: not over after {seconds} s");
                 std::process::abort();
             }
         });
