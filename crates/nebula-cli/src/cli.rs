@@ -4,9 +4,10 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::output::{self, Failure};
-use crate::{doctor, kv, load, size};
+use crate::{demo, doctor, kv, load, size};
 
 const EXAMPLES: &str = "Examples:
+  nebula demo                                            a service keeps its SLO past saturation: half a minute
   nebula doctor                                          what this machine can promise
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
   nebula serve kv --endpoint shm://kv --inline           in one terminal
@@ -25,6 +26,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Doctor(doctor::Args),
     Size(size::Args),
     /// Serve something until Ctrl-C
@@ -52,6 +54,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Err(answer) => return answer_to(&answer),
     };
     match cli.command {
+        Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Size(args) => size::run(&args),
         Command::Serve(Serve::Kv(args)) => kv::run(args),

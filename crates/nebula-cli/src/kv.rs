@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Fetch payloads and items ahead of their RPC's turn
     #[arg(long, value_enum, default_value_t = OnOff::On)]
     steering: OnOff,
+    /// Time that each RPC takes on top of the store's, as a heavier handler would
+    #[arg(long, default_value = "0ns", value_name = "TIME")]
+    work: Span,
     /// Items that the store is sized for
     #[arg(long, default_value = "1.6M", value_parser = cli::count)]
     items: u64,
@@ -125,7 +128,7 @@ fn service(args: &Args) -> Result<KvService, Failure> {
     };
     let budget = memory::budget_bytes().min(args.memory_bytes.unwrap_or(u64::MAX));
     let store = Store::try_new(memory::checked_config(args.items, args.value_bytes, mode, budget)?)?;
-    Ok(KvService::new(store, KEY_BYTES + args.value_bytes as usize))
+    Ok(KvService::new(store, KEY_BYTES + args.value_bytes as usize).working(args.work))
 }
 
 #[expect(clippy::field_reassign_with_default, reason = "the type is non-exhaustive: it has no other constructor here")]

@@ -6,6 +6,7 @@
 //! | `size`, `doctor` | what a server needs, and what this machine can promise |
 //! | `kv` | `serve kv`: the store behind an endpoint |
 //! | `load` | `load kv`: the open-loop client of that service |
+//! | `demo`, `report` | both in one, and the page with the curves |
 //! | `output`, `signal` | results and errors on their streams; Ctrl-C |
 //!
 //! **Invariant:** results go to standard output, all else to standard error; bad input ends with 2, a fault with 1, a closed pipe
@@ -18,6 +19,8 @@ mod size;
 mod doctor;
 mod kv;
 mod load;
+mod report;
+mod demo;
 mod output;
 mod signal;
 

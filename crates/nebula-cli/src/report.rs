@@ -4,12 +4,14 @@
 //!
 //! | module | what it makes |
 //! |---|---|
+//! | `finding` | what a sweep found, for the page and for the table on the terminal |
 //! | `sweep` | the page of a sweep over the offered load, design beside design: `nebula demo` |
 //! | `load` | the page of one load, or of a search for the load at the SLO: `nebula load kv --report` |
 //! | `chart` | a chart, by plotters, in the colors of the page |
 //! | `page` | the frame: head, style sheet, figures, tables |
 
 mod chart;
+pub(crate) mod finding;
 pub(crate) mod load;
 mod page;
 pub(crate) mod sweep;

@@ -216,6 +216,24 @@ fn a_bound_that_no_load_can_meet_is_found_to_be_met_by_none() {
     wait(server).assert_ok();
 }
 
+#[test]
+fn a_report_is_one_page_with_the_curve_of_what_was_printed() {
+    let endpoint = endpoint("report");
+    let server = serve(&endpoint, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("load.html");
+    let brief = ["--rate", "10k", "--duration", "100ms", "--warm-up", "0ms", "--report", page.to_str().unwrap()];
+    nebula(&load(&endpoint, &brief)).assert_ok();
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("<svg") && html.ends_with("</html>\n"), "{html}");
+    let nowhere = ["--rate", "10k", "--duration", "1ms", "--warm-up", "0ms", "--report", "no/such/folder/load.html"];
+    let ended = nebula(&load(&endpoint, &nowhere));
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
+    assert!(ended.stderr.contains("cannot write the report to no/such/folder/load.html"), "{ended:?}");
+    signal(&server, Signal::INT);
+    wait(server).assert_ok();
+}
+
 /// A service of this very process, thought to take 0.2 ms.
 fn serve_here(endpoint: &str, answer: impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static) -> RunningServer {
     let mut config = ServerConfig::default();

@@ -11,7 +11,7 @@ pub use error::{CallError, ConnectError, SubmitError};
 use crate::endpoint::{Endpoint, IntoEndpoint};
 use crate::engine::egress::Fault;
 use crate::status::StatusReader;
-use crate::transport::shm::slot::{Mark, SlotHeader};
+use crate::transport::shm::slot::{Mark, SPAN_MAX, SlotHeader};
 use nebula_nic::{Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp};
 use nebula_sys::clock::Clock;
 use retained::Retained;
@@ -101,7 +101,7 @@ impl Client {
         let geometry = ring.geometry();
         let reply_bytes_max = config.reply_bytes_max.unwrap_or(geometry.mtu_bytes);
         let span = geometry.packets(reply_bytes_max);
-        if span > geometry.slots {
+        if span > geometry.slots.min(SPAN_MAX) {
             return Err(ConnectError::ReplyTooLarge { bytes: reply_bytes_max, slots: geometry.slots });
         }
         let requester = Requester::try_new(config.requester(NodeId(welcome.snid), geometry, reply_bytes_max))?;

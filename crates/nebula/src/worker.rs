@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// RPCs that an inline worker serves between two looks at the rings: the queue then builds up where it is bounded, and not in the rings.
-const RPCS_PER_TURN: usize = 32;
+pub(crate) const RPCS_PER_TURN: usize = 16;
 
 /// Where a worker's RPCs come from.
 #[derive(Debug)]

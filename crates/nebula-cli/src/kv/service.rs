@@ -3,9 +3,10 @@
 //! A GET copies the value once, from the log straight into the client's ring. Another core may change the value meanwhile; the store
 //! then has the copy made again, or reports a miss, and nobody has seen the first try, as a reply's header is published last.
 
-use nebula::{Reply, Service, Stage};
+use nebula::{Reply, Service, Span, Stage};
 use nebula_kvs::protocol::{self, HEADER_BYTES, Request, Status};
 use nebula_kvs::{KeyHash, SetError, Store, ValueSink};
+use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
 
 /// A store behind an endpoint.
@@ -13,12 +14,32 @@ pub(crate) struct KvService {
     store: Store,
     /// Bytes of key and value that are fetched ahead.
     item_bytes: usize,
+    /// Ticks that each RPC takes on top.
+    work_ticks: u64,
+    clock: Clock,
 }
 
 impl KvService {
     /// Serves `store`, most of whose items have `item_bytes` bytes of key and value.
     pub(crate) fn new(store: Store, item_bytes: usize) -> Self {
-        Self { store, item_bytes }
+        Self { store, item_bytes, work_ticks: 0, clock: Clock::new() }
+    }
+
+    /// As before, and each RPC takes `work` longer.
+    pub(crate) fn working(mut self, work: Span) -> Self {
+        self.work_ticks = self.clock.ticks_of(work.as_ps());
+        self
+    }
+
+    /// Spins as long as a heavier handler would compute.
+    #[inline]
+    fn work(&self) {
+        if self.work_ticks > 0 {
+            let from = self.clock.ticks();
+            while self.clock.ticks().wrapping_sub(from) < self.work_ticks {
+                std::hint::spin_loop();
+            }
+        }
     }
 
     #[inline]
@@ -57,6 +78,7 @@ impl Service for KvService {
             Ok(Request::Delete { key }) => answer(reply, self.delete(key)),
             Err(_) => answer(reply, Status::Malformed),
         }
+        self.work();
     }
 
     #[inline]

@@ -12,13 +12,14 @@ use nebula_workload::{Arrivals, Keys, Mix, Op, Operation, Rate, Seed, TraceReade
 
 use super::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, rows, run};
 use crate::output::{self, Failure, Format, units};
-use crate::{cli, signal};
+use crate::{cli, report, signal};
 
 const EXAMPLES: &str = "Examples:
   nebula load kv --preload --rate 200k                          store all keys, then 5 s of half GET, half SET
   nebula load kv --rate 1.5M --mix get=95,set=5 --key-dist zipf:0.99 --clients 2
   nebula load kv --find-slo 100us --format json                 the highest rate whose p99 is within 100 µs
   nebula load kv --trace day.csv --preload --keys 100k
+  nebula load kv --rate 500k --report load.html                 the curve of latency by percentile, too
 
 Latency counts from the moment the schedule meant to send; a NACK is infinitely late. Each tail is shown raw, and with the RPCs
 excluded that met a pause of the machine itself, beside the share that was kept. An infinite latency is null in JSON.";
@@ -75,6 +76,9 @@ pub(crate) struct Args {
     /// Store every key first
     #[arg(long)]
     preload: bool,
+    /// Draw what was measured into this HTML page
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Form of the results
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -93,8 +97,8 @@ pub(crate) fn run_command(args: Args) -> Result<(), Failure> {
         preload_all(&plan)?;
     }
     match args.find_slo {
-        Some(slo) => search(&plan, slo, args.format),
-        None => measure(&plan, args.format),
+        Some(slo) => search(&plan, slo, &args),
+        None => measure(&plan, &args),
     }
 }
 
@@ -148,25 +152,34 @@ fn preload_all(plan: &LoadPlan) -> Result<(), Failure> {
     stored
 }
 
-fn measure(plan: &LoadPlan, format: Format) -> Result<(), Failure> {
+fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     let bar = bar("{msg}", None);
     let outcome = run(plan, &mut |progress| bar.set_message(line(progress)));
     bar.finish_and_clear();
     let outcome = outcome?;
-    output::print(format, &[rows::load_row(&outcome)])?;
+    output::print(args.format, &[rows::load_row(&outcome)])?;
+    draw(args, |footer| report::load::render_load(&outcome, footer))?;
     warn(plan, &outcome);
     signal::check()
 }
 
-fn search(plan: &LoadPlan, slo: Span, format: Format) -> Result<(), Failure> {
+fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
     let bar = bar("{msg}", None);
     let mut judged = |probe: &Probe| bar.suspend(|| output::note(verdict(probe)));
     let found = find_slo(plan, slo, &mut |progress| bar.set_message(line(progress)), &mut judged);
     bar.finish_and_clear();
     let found = found?;
-    output::print(format, &[rows::search_row(&found)])?;
+    output::print(args.format, &[rows::search_row(&found)])?;
+    draw(args, |footer| report::load::render_search(&found, footer))?;
     warn_of_search(&found);
     Ok(())
+}
+
+/// Writes the page that was asked for, if one was.
+fn draw(args: &Args, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
+    let Some(path) = &args.report else { return Ok(()) };
+    let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " load kv.");
+    report::write(path, &render(footer))
 }
 
 /// A bar on a terminal; nothing in a pipe.

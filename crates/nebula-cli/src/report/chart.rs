@@ -5,6 +5,7 @@
 //!
 //! A logarithmic axis is a linear one over logarithms: the caller hands in `log10` of its values and the ticks to label.
 
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
@@ -45,9 +46,31 @@ impl Axis {
         nearest.map(|tick| tick.1.clone()).unwrap_or_default()
     }
 
-    fn range(&self) -> impl Ranged<ValueType = f64, FormatOption = plotters::coord::ranged1d::DefaultFormatting> + use<> {
-        let ticks = self.ticks.iter().map(|tick| tick.0).collect::<Vec<_>>();
-        (self.from..self.to).with_key_points(ticks)
+    fn range(&self) -> Ticked {
+        Ticked { scale: (self.from..self.to).into(), ticks: self.ticks.iter().map(|tick| tick.0).collect() }
+    }
+}
+
+/// A linear scale whose ticks are given: plotters would choose its own.
+struct Ticked {
+    scale: RangedCoordf64,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Ticked {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.scale.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.scale.range()
     }
 }
 
@@ -63,6 +86,8 @@ pub(super) enum Marker {
 pub(super) enum Stroke {
     Solid,
     Dashed,
+    /// Markers alone.
+    None,
 }
 
 /// A point of a line; a hollow marker says that there is more to it.
@@ -164,6 +189,7 @@ impl Line {
         match self.stroke {
             Stroke::Solid => chart.draw_series(LineSeries::new(points, style))?,
             Stroke::Dashed => chart.draw_series(DashedLineSeries::new(points, 7, 5, style))?,
+            Stroke::None => chart.draw_series(LineSeries::new([], style))?,
         };
         let Some(marker) = self.marker else { return Ok(()) };
         for dot in &self.dots {
@@ -214,7 +240,12 @@ pub(super) fn hex(color: RGBColor) -> String {
 
 /// A sample of a line for a legend.
 pub(super) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is_hollow: bool) -> String {
-    let (ink, dashes) = (hex(color), if stroke == Stroke::Dashed { " stroke-dasharray=\"7 5\"" } else { "" });
+    let ink = hex(color);
+    let dashes = match stroke {
+        Stroke::Solid => "",
+        Stroke::Dashed => " stroke-dasharray=\"7 5\"",
+        Stroke::None => " stroke-opacity=\"0\"",
+    };
     let inside = if is_hollow { hex(PAPER) } else { ink.clone() };
     let style = format!("fill=\"{inside}\" stroke=\"{ink}\" stroke-width=\"2\"");
     let shape = match marker {
@@ -239,7 +270,11 @@ pub(super) fn round_ticks(to: f64, label: impl Fn(f64) -> String) -> Vec<(f64, S
     let decade = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0].map(|factor| factor * decade).into_iter().find(|step| *step >= rough);
     let step = step.unwrap_or(10.0 * decade);
-    (0..=8).map(|count| f64::from(count) * step).take_while(|at| *at <= to * 1.000_001).map(|at| (at, label(at))).collect()
+    (0..=8)
+        .map(|count| f64::from(count) * step)
+        .take_while(|at| *at <= to * 1.000_001)
+        .map(|at| (at, label(at)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -10,8 +10,11 @@ use super::peers::Current;
 use crate::transport::shm::slot::{Mark, SlotHeader, Slots};
 use nebula_nic::{Header, Kind, Timestamp, TransferId, Verdict};
 
-/// Packets taken from one ring in a turn, so that no client starves the others.
-const PACKETS_PER_RING: usize = 16;
+/// Packets taken in from one ring in a turn, so that no client starves the others. More than an inline worker serves in a turn: under
+/// overload the queue then grows to its bound, and what is beyond it is refused, instead of waiting unseen in the ring.
+const PACKETS_PER_RING: usize = 2 * crate::worker::RPCS_PER_TURN;
+/// Packets of one ring refused in a turn, which is quickly done.
+const NACKS_PER_RING: usize = 256;
 /// Arrivals of one turn that are remembered for prefetching.
 pub(super) const FRESH_MAX: usize = 64;
 /// Rings of silent clients looked at in a turn, beyond which they take turns.
@@ -47,7 +50,7 @@ impl Engine {
         let channel = &*ring.channel;
         let (slots, snid) = (channel.slots(), channel.snid());
         let mut reader = Reader { cursor: ring.cursor, current: ring.current };
-        let mut taken = 0;
+        let (mut taken, mut refused) = (0, 0);
         let is_sound = loop {
             let Some(slot) = slots.header(reader.cursor).filter(|slot| slot.mark == Mark::Request) else { break true };
             slots.prefetch_write(reader.cursor);
@@ -79,12 +82,13 @@ impl Engine {
                 Verdict::Nack { reason } => {
                     channel.nack(base, reason);
                     reader.skip(current);
+                    refused += 1;
                 }
                 // The packets of an RPC are read once and in order, so none can be dropped; its client would wait for good.
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
-            if taken == PACKETS_PER_RING {
+            if taken - refused == PACKETS_PER_RING || refused == NACKS_PER_RING {
                 break true;
             }
         };

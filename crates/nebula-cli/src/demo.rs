@@ -1,0 +1,277 @@
+//! `nebula demo`: a key-value service in a process of its own, driven past saturation by clients in this one.
+//!
+//! The same loads are offered to two designs: NEBULA's, with one buffer sized from the SLO and NACKs, and the same server with
+//! connection-sized queueing and none. What is left of the tail when the machine's own pauses are taken out is shown beside the raw.
+
+mod machine;
+mod service;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use nebula_nic::Span;
+use nebula_workload::Rate;
+
+use crate::load::{self, LoadOutcome, LoadPlan};
+use crate::output::{self, Failure, Format, Row, Value, note, units};
+use crate::report::finding::{Design, Point, Reading, Sweep, hiccups};
+use crate::report::{self, sweep};
+use crate::{cli, doctor, signal};
+use machine::Machine;
+use service::{Kind, Service};
+
+const EXAMPLES: &str = "Examples:
+  nebula demo                              about half a minute; writes nebula-report.html
+  nebula demo --slo 50us --work 500ns      a tighter promise for a lighter handler
+  nebula demo --quick --no-report          a few seconds, a small store
+  nebula demo --format json                one object a line, for scripts
+
+Each RPC does a GET or a SET and then computes for --work, 1 µs unless set: a store alone is faster than one client core can ask.";
+
+/// Watch a service keep its SLO past saturation, and one without NACKs lose it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Bound that 99 % of RPCs are to keep
+    #[arg(long, default_value = "100us")]
+    slo: Span,
+    /// Time that each RPC takes on top of the store's
+    #[arg(long, default_value = "1us")]
+    work: Span,
+    /// Pairs to store; 1.6 million, or fewer where memory is short, unless given
+    #[arg(long, value_parser = cli::count)]
+    items: Option<u64>,
+    /// Bytes of each value
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=65_536))]
+    value_bytes: u32,
+    /// Time that each load is offered for
+    #[arg(long, value_name = "SECONDS")]
+    seconds_per_point: Option<f64>,
+    /// A small store and short loads
+    #[arg(long)]
+    quick: bool,
+    /// Where to write the page with the curves
+    #[arg(long, value_name = "FILE", default_value = "nebula-report.html")]
+    report: PathBuf,
+    /// Write no page
+    #[arg(long, conflicts_with = "report")]
+    no_report: bool,
+    /// Form of the table
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Loads offered, as shares of the saturation rate.
+const LOADS: [f64; 8] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.05, 1.25, 1.5];
+const LOADS_QUICK: [f64; 3] = [0.3, 0.8, 1.5];
+/// The share of a core's time that a quiet virtual machine does not lose.
+const BUSY: f64 = 0.05;
+/// Where the search for the most that the service serves begins, and where it gives up: no client core sends faster.
+const FIRST_RPS: f64 = 200_000.0;
+const LAST_RPS: f64 = 5e7;
+/// Pairs in NEBULA's evaluation (§VI).
+const ITEMS: u64 = 1_600_000;
+const ITEMS_QUICK: u64 = 20_000;
+
+/// Runs the demo.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    signal::catch()?;
+    let stage = Stage::set(args)?;
+    note(format!("1/4 watching {} do nothing …", stage.machine));
+    let quiet = stage.watch_hiccups()?;
+    note(format!("    {}", hiccups(&quiet)));
+    if quiet.share_lost > BUSY {
+        note(
+            "    other programs use these cores: what follows shows them as much as the designs. Better on an idle machine.",
+        );
+    }
+    let mut sweep = Sweep {
+        slo: args.slo,
+        machine: stage.machine.to_string(),
+        workload: stage.workload(),
+        hiccups: quiet,
+        designs: Vec::new(),
+    };
+    let (bounded, saturation) = stage.show(Kind::SloBounded, "2/4", None)?;
+    sweep.designs.push(bounded);
+    let (unbounded, _) = stage.show(Kind::Unbounded, "3/4", Some(saturation))?;
+    sweep.designs.push(unbounded);
+    note("4/4 what it came to:");
+    output::print(args.format, &rows(&sweep))?;
+    conclude(args, &sweep)
+}
+
+/// What both designs have in common.
+struct Stage<'a> {
+    args: &'a Args,
+    machine: Machine,
+    items: u64,
+    point: Span,
+}
+
+impl<'a> Stage<'a> {
+    fn set(args: &'a Args) -> Result<Self, Failure> {
+        let wanted = args.items.unwrap_or(if args.quick { ITEMS_QUICK } else { ITEMS });
+        let items = machine::items_that_fit(wanted, args.value_bytes);
+        if items == 0 {
+            return Err(Failure::fault("there is not enough free memory for even a small store"));
+        }
+        if items < wanted {
+            note(format!("memory is short: {items} pairs instead of {wanted}"));
+        }
+        let seconds = args.seconds_per_point.unwrap_or(if args.quick { 0.25 } else { 1.0 });
+        if !(0.05..=600.0).contains(&seconds) {
+            return Err(Failure::bad_input("--seconds-per-point: give a time from 0.05 to 600"));
+        }
+        Ok(Self { args, machine: Machine::look(), items, point: Span::from_us(micros(seconds)) })
+    }
+
+    fn loads(&self) -> &'static [f64] {
+        if self.args.quick { &LOADS_QUICK } else { &LOADS }
+    }
+
+    fn workload(&self) -> String {
+        let (value, work) = (self.args.value_bytes, units::span(self.args.work));
+        format!(
+            "{} pairs of 16 B/{value} B, half GETs, half SETs, uniform keys, Poisson arrivals, {work} of computing an RPC",
+            self.items
+        )
+    }
+
+    fn watch_hiccups(&self) -> Result<nebula_workload::GapSummary, Failure> {
+        let time = Duration::from_millis(if self.args.quick { 200 } else { 1000 });
+        let cores = doctor::hiccup::watch(time)?;
+        signal::check()?;
+        let worst = cores.into_iter().map(|core| core.summary).max_by(|a, b| a.share_lost.total_cmp(&b.share_lost));
+        worst.ok_or_else(|| Failure::fault("there is no core to watch"))
+    }
+
+    /// Starts a service, fills it, finds where it saturates unless that is known, and offers it every load.
+    fn show(&self, kind: Kind, step: &str, saturation: Option<f64>) -> Result<(Design, f64), Failure> {
+        note(format!("{step} {} in a process of its own: {}", kind.name(), kind.what()));
+        let service = Service::start(kind, self.args, &self.machine, self.items)?;
+        let shown = self.fill(&service).and_then(|()| self.offer(&service, kind, saturation));
+        // A service that ended says why better than the client that it left.
+        shown.map_err(|failure| service.blame(failure))
+    }
+
+    fn fill(&self, service: &Service) -> Result<(), Failure> {
+        let bar = bar(self.items, "    storing {bar:30} {pos}/{len} pairs");
+        load::preload(service.endpoint(), self.items, self.args.value_bytes, &mut |stored| bar.set_position(stored))?;
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    fn offer(&self, service: &Service, kind: Kind, saturation: Option<f64>) -> Result<(Design, f64), Failure> {
+        let saturation = match saturation {
+            Some(rps) => rps,
+            None => self.saturation(service)?,
+        };
+        let bar = bar(self.loads().len() as u64, "    offering {bar:30} load {pos} of {len}");
+        let (mut points, mut buffer_bytes) = (Vec::new(), 0);
+        for share in self.loads() {
+            let outcome = self.load(service, share * saturation, self.point)?;
+            buffer_bytes = outcome.server.buffer_bytes();
+            points.push(Point::of(&outcome));
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        let (name, what) = (kind.name().to_owned(), kind.what().to_owned());
+        Ok((Design { name, what, buffer_bytes, points }, saturation))
+    }
+
+    /// The most that the service serves, asked for more and more. A pause of the machine can spoil one load, so two in a row must fall
+    /// short.
+    fn saturation(&self, service: &Service) -> Result<f64, Failure> {
+        let (mut offered, mut served_most, mut short) = (FIRST_RPS, 0.0_f64, 0);
+        while short < 2 && offered < LAST_RPS {
+            let outcome = self.load(service, offered, self.point / 4)?;
+            let served = outcome.report.achieved_rps();
+            served_most = served_most.max(served);
+            short = if served < 0.9 * offered { short + 1 } else { 0 };
+            offered *= 1.5;
+        }
+        note(format!("    it serves {} RPC/s at most", units::rate(served_most)));
+        Ok(served_most)
+    }
+
+    fn load(&self, service: &Service, rps: f64, duration: Span) -> Result<LoadOutcome, Failure> {
+        let plan = LoadPlan {
+            endpoint: service.endpoint().clone(),
+            rate: Rate::try_new(rps).map_err(Failure::fault)?,
+            duration,
+            warm_up: duration / 5,
+            key_count: self.items,
+            value_bytes: self.args.value_bytes,
+            slots: 1024,
+            clients: self.machine.clients(),
+            pin: self.machine.client_cores(),
+            ..LoadPlan::default()
+        };
+        let outcome = load::run(&plan, &mut |_| ())?;
+        signal::check()?;
+        Ok(outcome)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to lie between 0.05 and 600 s")]
+fn micros(seconds: f64) -> u64 {
+    (seconds * 1e6) as u64
+}
+
+/// A bar on a terminal, nothing in a pipe.
+fn bar(length: u64, template: &str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(length).with_style(style)
+}
+
+/// A row a load, design after design.
+fn rows(sweep: &Sweep) -> Vec<Row> {
+    let of_design = |design: &Design| design.points.iter().map(|point| row(sweep, design, point)).collect::<Vec<_>>();
+    sweep.designs.iter().flat_map(of_design).collect()
+}
+
+fn row(sweep: &Sweep, design: &Design, point: &Point) -> Row {
+    let finite =
+        |latency: nebula_workload::Latency| latency.finite().map_or(Value::Null, |span| Value::from(span.as_ns()));
+    let excluded = point.gaps_excluded.map_or(Value::Null, |tail| finite(tail.p99));
+    let met = |reading| point.meets(reading, sweep.slo).map_or(Value::Null, Value::from);
+    let row = Row::new()
+        .field("design", design.name.clone())
+        .field("offered_rps", point.offered_rps)
+        .field("served_rps", point.served_rps)
+        .field("nack_share", point.nack_share)
+        .field("unanswered_share", point.unanswered_share)
+        .field("latency_ns_p50", finite(point.raw.p50))
+        .field("latency_ns_p99", finite(point.raw.p99))
+        .field("latency_ns_p99_gaps_excluded", excluded)
+        .field("share_kept", point.share_kept.map_or(Value::Null, Value::from))
+        .field("latency_ns_p99_answered", point.raw.p99_answered.map_or(Value::Null, |span| Value::from(span.as_ns())))
+        .field("slo_ns", sweep.slo.as_ns())
+        .field("meets_slo_raw", met(Reading::Raw))
+        .field("meets_slo_gaps_excluded", met(Reading::GapsExcluded))
+        .word("design", design.name.clone());
+    point.shown(sweep.slo).into_iter().fold(row, |row, (heading, text)| row.shown(heading, text))
+}
+
+fn conclude(args: &Args, found: &Sweep) -> Result<(), Failure> {
+    note(format!("\n{}", found.designs.iter().map(|design| design.verdict(found.slo)).collect::<Vec<_>>().join("\n")));
+    note(
+        "A NACK counts as infinitely late. Raw: all RPCs. Gaps excluded: without those that met a pause of the machine.",
+    );
+    if found.designs.iter().flat_map(|design| &design.points).any(|point| point.sender_was_late) {
+        note("Under some loads the sender itself was late: what it measured there is its own core's doing, too.");
+    }
+    if args.no_report {
+        return Ok(());
+    }
+    let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " demo.");
+    report::write(&args.report, &sweep::render(found, footer))?;
+    note(format!("The curves: {}", args.report.display()));
+    Ok(())
+}

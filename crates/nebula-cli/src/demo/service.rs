@@ -1,0 +1,109 @@
+//! The service under demonstration: this program again, as a child that ends with its guard.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use nebula::Endpoint;
+
+use super::Args;
+use super::machine::Machine;
+use crate::output::Failure;
+
+/// How the service queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    SloBounded,
+    Unbounded,
+}
+
+impl Kind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Kind::SloBounded => "jbsq:2, NACK",
+            Kind::Unbounded => "jbsq:2, unbounded",
+        }
+    }
+
+    pub(super) const fn what(self) -> &'static str {
+        match self {
+            Kind::SloBounded => "buffer and queue sized from the SLO, the rest NACKed at once",
+            Kind::Unbounded => "connection-sized buffer, nothing NACKed",
+        }
+    }
+}
+
+/// A child that serves; killed and waited for when it goes out of scope.
+#[derive(Debug)]
+pub(super) struct Service {
+    endpoint: Endpoint,
+    child: Child,
+}
+
+impl Service {
+    /// Starts the service and waits until it is ready.
+    pub(super) fn start(kind: Kind, args: &Args, machine: &Machine, items: u64) -> Result<Self, Failure> {
+        let endpoint = Endpoint::Shm(format!("nebula-demo-{}", std::process::id()));
+        let program =
+            std::env::current_exe().map_err(|error| Failure::fault(format!("cannot find this program: {error}")))?;
+        let mut command = Command::new(program);
+        command.args(["serve", "kv", "--endpoint", &endpoint.to_string(), "--end-with-parent", "--policy", "jbsq:2"]);
+        command.args(["--items", &items.to_string(), "--value-bytes", &args.value_bytes.to_string()]);
+        command.args(["--slo", &flag(args.slo), "--work", &flag(args.work)]);
+        let pins: Vec<String> = machine.service_cores().iter().map(ToString::to_string).collect();
+        command.args(["--pin", &pins.join(",")]);
+        match machine.workers() {
+            0 => command.arg("--inline"),
+            workers => command.args(["--workers", &workers.to_string()]),
+        };
+        if kind == Kind::Unbounded {
+            command.arg("--unbounded");
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.map_err(|error| Failure::fault(format!("cannot start the service: {error}")))?;
+        let mut service = Self { endpoint, child };
+        service.wait_ready()?;
+        Ok(service)
+    }
+
+    fn wait_ready(&mut self) -> Result<(), Failure> {
+        let mut line = String::new();
+        if let Some(out) = self.child.stdout.as_mut() {
+            BufReader::new(out).read_line(&mut line).map_err(Failure::fault)?;
+        }
+        if line.starts_with("ready") { Ok(()) } else { Err(self.last_words()) }
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What went wrong: the service's own last words, if it has ended by itself.
+    pub(super) fn blame(mut self, failure: Failure) -> Failure {
+        match (&failure, self.child.try_wait()) {
+            (Failure::Fault(_), Ok(Some(_))) => self.last_words(),
+            _ => failure,
+        }
+    }
+
+    fn last_words(&mut self) -> Failure {
+        let _ = self.child.kill();
+        let mut said = String::new();
+        if let Some(mut err) = self.child.stderr.take() {
+            let _ = err.read_to_string(&mut said);
+        }
+        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        Failure::fault(format!("the service ended: {}", last.trim_start_matches("error: ")))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A time as flags have it.
+fn flag(span: nebula_nic::Span) -> String {
+    format!("{}ns", span.as_ns())
+}

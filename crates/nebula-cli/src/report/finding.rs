@@ -1,0 +1,317 @@
+//! What a sweep found: designs, the loads offered to each, and whether they met the SLO.
+//!
+//! Two readings of every tail stand side by side. *Raw* is all RPCs. *Gaps excluded* leaves out those that met a pause of the
+//! machine itself. In both, an RPC that got no answer is infinitely late, so that refusing RPCs cannot make a load look met.
+
+use nebula_nic::Span;
+use nebula_workload::{GapSummary, Latency, LatencyRecorder};
+
+use crate::load::LoadOutcome;
+use crate::output::units;
+
+/// Designs measured one after the other on the same machine, under the same loads.
+#[derive(Clone, Debug)]
+pub(crate) struct Sweep {
+    pub(crate) slo: Span,
+    /// The machine, and how its cores were shared out.
+    pub(crate) machine: String,
+    /// What was stored and asked for.
+    pub(crate) workload: String,
+    /// The machine's own pauses, seen by a loop that does nothing else.
+    pub(crate) hiccups: GapSummary,
+    pub(crate) designs: Vec<Design>,
+}
+
+/// One way to queue RPCs.
+#[derive(Clone, Debug)]
+pub(crate) struct Design {
+    /// As the table names it.
+    pub(crate) name: String,
+    /// What sets it apart.
+    pub(crate) what: String,
+    /// Its receive buffer.
+    pub(crate) buffer_bytes: u64,
+    /// In the order in which they were offered.
+    pub(crate) points: Vec<Point>,
+}
+
+/// One load offered to one design.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    /// RPCs a second that the schedule meant to send.
+    pub(crate) offered_rps: f64,
+    /// Answers a second.
+    pub(crate) served_rps: f64,
+    /// The share of RPCs refused, in 0 to 1.
+    pub(crate) nack_share: f64,
+    /// The share of RPCs that got no answer at all, in 0 to 1.
+    pub(crate) unanswered_share: f64,
+    /// All RPCs.
+    pub(crate) raw: Tail,
+    /// Those that met no gap; `None` where fewer than [`KEPT_MIN`] are left.
+    pub(crate) gaps_excluded: Option<Tail>,
+    /// The share of RPCs that met no gap, in 0 to 1.
+    pub(crate) share_kept: Option<f64>,
+    /// The load generator, and not the server, may have made the tail.
+    pub(crate) sender_was_late: bool,
+}
+
+/// The least share of RPCs from which a tail without gaps is made. A slow RPC is the likelier to meet a gap, so what is left of a long
+/// queue are the lucky ones.
+pub(crate) const KEPT_MIN: f64 = 0.5;
+
+/// The figures of one reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tail {
+    /// Of all RPCs.
+    pub(crate) p50: Latency,
+    /// Of all RPCs: what the SLO bounds.
+    pub(crate) p99: Latency,
+    /// Of the RPCs that were answered: how long who got in had to wait.
+    pub(crate) p99_answered: Option<Span>,
+}
+
+/// Which of the two readings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Raw,
+    GapsExcluded,
+}
+
+impl Tail {
+    fn of(recorder: &LatencyRecorder) -> Option<Self> {
+        let answered = recorder.count() - recorder.infinite();
+        let among_all = 0.99 * answered as f64 / recorder.count().max(1) as f64;
+        Some(Self {
+            p50: recorder.quantile(0.5)?,
+            p99: recorder.quantile(0.99)?,
+            p99_answered: if answered > 0 { recorder.quantile(among_all).and_then(Latency::finite) } else { None },
+        })
+    }
+}
+
+impl Point {
+    /// The figures of a load that has been measured.
+    pub(crate) fn of(outcome: &LoadOutcome) -> Self {
+        const NOTHING: Tail = Tail { p50: Latency::Infinite, p99: Latency::Infinite, p99_answered: None };
+        let report = &outcome.report;
+        let share = |part: u64| part as f64 / report.counts.offered.max(1) as f64;
+        let share_kept = report.latency.share_kept();
+        let enough = share_kept.filter(|&kept| kept >= KEPT_MIN);
+        Self {
+            offered_rps: report.rate_rps,
+            served_rps: report.achieved_rps(),
+            nack_share: share(report.counts.nacked),
+            unanswered_share: share(report.counts.lost + report.counts.never_sent),
+            raw: Tail::of(report.latency.raw()).unwrap_or(NOTHING),
+            gaps_excluded: enough.and_then(|_| Tail::of(report.latency.gaps_excluded())),
+            share_kept,
+            sender_was_late: report.generator_was_late(),
+        }
+    }
+
+    /// RPCs refused a second.
+    pub(crate) fn nacked_rps(&self) -> f64 {
+        self.offered_rps * self.nack_share
+    }
+
+    /// The figures of a reading.
+    pub(crate) fn tail(&self, reading: Reading) -> Option<Tail> {
+        match reading {
+            Reading::Raw => Some(self.raw),
+            Reading::GapsExcluded => self.gaps_excluded,
+        }
+    }
+
+    /// Whether the p99 of all RPCs offered is within `slo`; `None` where the reading has too few.
+    pub(crate) fn meets(&self, reading: Reading, slo: Span) -> Option<bool> {
+        Some(self.tail(reading)?.p99 <= Latency::Finite(slo))
+    }
+
+    /// The row that tables show, heading and text of each column but the design's.
+    pub(crate) fn shown(&self, slo: Span) -> Vec<(&'static str, String)> {
+        let all =
+            |tail: Option<Tail>, of: fn(&Tail) -> Latency| tail.as_ref().map_or("–".to_owned(), |t| latency(of(t)));
+        let answered = self.raw.p99_answered.map_or("–".to_owned(), units::span);
+        vec![
+            ("offered", units::rate(self.offered_rps)),
+            ("served", units::rate(self.served_rps)),
+            ("NACKed", units::percent(self.nack_share)),
+            ("p50", latency(self.raw.p50)),
+            ("p99\nraw", latency(self.raw.p99)),
+            ("p99 gaps\nexcluded", all(self.gaps_excluded, |tail| tail.p99)),
+            ("kept", self.share_kept.map_or("–".to_owned(), units::percent)),
+            ("p99 raw of\nanswered", answered),
+            ("SLO met\nraw", verdict(self.meets(Reading::Raw, slo))),
+            ("SLO met gaps\nexcluded", verdict(self.meets(Reading::GapsExcluded, slo))),
+        ]
+    }
+}
+
+impl Design {
+    /// The highest load offered that met `slo`.
+    pub(crate) fn highest_met(&self, reading: Reading, slo: Span) -> Option<f64> {
+        let met = self.points.iter().filter(|point| point.meets(reading, slo) == Some(true));
+        met.map(|point| point.offered_rps).reduce(f64::max)
+    }
+
+    /// The highest load offered.
+    pub(crate) fn hardest(&self) -> Option<&Point> {
+        self.points.iter().max_by(|one, other| one.offered_rps.total_cmp(&other.offered_rps))
+    }
+
+    /// What it came to, in one sentence.
+    pub(crate) fn verdict(&self, slo: Span) -> String {
+        let load = |reading| {
+            self.highest_met(reading, slo)
+                .map_or("at no load".to_owned(), |rps| format!("up to {} RPC/s", units::rate(rps)))
+        };
+        let overload = self.hardest().map_or(String::new(), |point| format!("; {}", in_overload(point)));
+        format!(
+            "{} ({}, receive buffer {}) kept p99 within {} {} with the machine's gaps excluded and {} raw{overload}.",
+            self.name,
+            self.what,
+            units::bytes(self.buffer_bytes),
+            units::span(slo),
+            load(Reading::GapsExcluded),
+            load(Reading::Raw),
+        )
+    }
+}
+
+/// What became of those who were answered under the hardest load.
+fn in_overload(point: &Point) -> String {
+    let answered =
+        point.raw.p99_answered.map_or("no answer".to_owned(), |p99| format!("a raw p99 of {}", units::span(p99)));
+    let refused = if point.nack_share > 0.0 {
+        format!("{} NACKed at once", units::percent(point.nack_share))
+    } else {
+        "none NACKed".to_owned()
+    };
+    format!("at {} offered, {refused}, those answered had {answered}", units::rate(point.offered_rps))
+}
+
+impl Sweep {
+    /// What all designs came to, a sentence each.
+    pub(crate) fn verdict(&self) -> String {
+        self.designs.iter().map(|design| design.verdict(self.slo)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The machine's own pauses in one sentence.
+pub(crate) fn hiccups(gaps: &GapSummary) -> String {
+    let per_second = gaps.per_second_above.first().map_or(0.0, |class| class.1);
+    let typical = gaps.length_p50.map_or("none".to_owned(), units::span);
+    format!(
+        "a core stood still {per_second:.0} times a second for 1 µs or more, {} of the time (median {typical}, longest {})",
+        units::percent(gaps.share_lost),
+        units::span(gaps.longest)
+    )
+}
+
+/// A latency; ∞ for RPCs that were NACKed or got no answer.
+fn latency(latency: Latency) -> String {
+    latency.finite().map_or("∞".to_owned(), units::span)
+}
+
+fn verdict(is_met: Option<bool>) -> String {
+    match is_met {
+        Some(true) => "yes".to_owned(),
+        Some(false) => "no".to_owned(),
+        None => "–".to_owned(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use nebula_nic::Timestamp;
+
+    pub(in crate::report) fn point(offered_rps: f64, nack_share: f64, p99_us: u64) -> Point {
+        let p99 = if nack_share > 0.01 { Latency::Infinite } else { Latency::Finite(Span::from_us(p99_us)) };
+        let p99_answered = Some(Span::from_us(p99_us));
+        let raw = Tail { p50: Latency::Finite(Span::from_ns(900)), p99, p99_answered };
+        let excluded = Tail { p99_answered: Some(Span::from_us(p99_us / 2)), ..raw };
+        Point {
+            offered_rps,
+            served_rps: offered_rps * (1.0 - nack_share),
+            nack_share,
+            unanswered_share: 0.0,
+            raw,
+            gaps_excluded: (p99_us < 1000).then_some(excluded),
+            share_kept: Some(if p99_us < 1000 { 0.95 } else { 0.01 }),
+            sender_was_late: false,
+        }
+    }
+
+    pub(in crate::report) fn sweep() -> Sweep {
+        let bounded = [(0.4e6, 0.0, 8), (1.0e6, 0.0, 14), (1.8e6, 0.0, 60), (2.4e6, 0.2, 85), (3.0e6, 0.35, 88)];
+        let unbounded = [(0.4e6, 8), (1.0e6, 15), (1.8e6, 700), (2.4e6, 90_000), (3.0e6, 210_000)];
+        let design = |name: &str, what: &str, buffer_bytes, points| Design {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            buffer_bytes,
+            points,
+        };
+        Sweep {
+            slo: Span::from_us(100),
+            machine: "2 cores".to_owned(),
+            workload: "1.6M pairs of 16 B/512 B".to_owned(),
+            hiccups: nebula_workload::GapTally::new().summary(),
+            designs: vec![
+                design(
+                    "jbsq:2",
+                    "SLO-sized buffer",
+                    82_000,
+                    bounded.map(|(rps, nacked, p99)| point(rps, nacked, p99)).into(),
+                ),
+                design("unbounded", "no NACK", 64 << 20, unbounded.map(|(rps, p99)| point(rps, 0.0, p99)).into()),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_load_of_which_more_than_a_hundredth_is_nacked_does_not_meet_the_slo_however_fast_the_rest() {
+        let mut recorder = LatencyRecorder::new();
+        (0..980).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Finite(Span::from_us(3))));
+        (0..20).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Infinite));
+        let tail = Tail::of(&recorder).unwrap();
+        assert_eq!((tail.p99, tail.p99_answered), (Latency::Infinite, Some(Span::from_us(3))));
+        assert_eq!(tail.p50, Latency::Finite(Span::from_us(3)));
+    }
+
+    #[test]
+    fn the_p99_of_the_answered_is_the_99th_of_a_hundred_answers() {
+        let mut recorder = LatencyRecorder::new();
+        (1..=100).for_each(|ns| recorder.record(Timestamp::ZERO, Latency::Finite(Span::from_ns(ns))));
+        (0..300).for_each(|_| recorder.record(Timestamp::ZERO, Latency::Infinite));
+        assert_eq!(Tail::of(&recorder).unwrap().p99_answered, Some(Span::from_ns(99)));
+    }
+
+    #[test]
+    fn each_reading_has_its_own_highest_load_met() {
+        let found = sweep();
+        let highest = |design: usize, reading| found.designs[design].highest_met(reading, found.slo);
+        assert_eq!(highest(0, Reading::Raw), Some(1.8e6));
+        assert_eq!(highest(1, Reading::Raw), Some(1.0e6));
+        let mut design = found.designs[1].clone();
+        design.points[1].raw.p99 = Latency::Finite(Span::from_ms(2));
+        assert_eq!(design.highest_met(Reading::Raw, found.slo), Some(0.4e6));
+        assert_eq!(design.highest_met(Reading::GapsExcluded, found.slo), Some(1.0e6));
+    }
+
+    #[test]
+    fn the_verdict_says_loads_buffer_and_what_overload_did() {
+        let found = sweep();
+        let (bounded, unbounded) = (found.designs[0].verdict(found.slo), found.designs[1].verdict(found.slo));
+        assert!(
+            bounded.contains(
+                "up to 1.8M RPC/s raw; at 3M offered, 35 % NACKed at once, those answered had a raw p99 of 88 µs."
+            ),
+            "{bounded}"
+        );
+        assert!(unbounded.contains("receive buffer 64 MiB") && unbounded.contains("none NACKed"), "{unbounded}");
+        let never = Design { points: Vec::new(), ..found.designs[0].clone() };
+        assert!(never.verdict(found.slo).ends_with("at no load with the machine's gaps excluded and at no load raw."));
+    }
+}

@@ -1,0 +1,205 @@
+//! The page of one load, or of a search for the highest load under the SLO.
+
+use nebula_workload::{Latency, LatencyRecorder};
+use plotters::style::RGBColor;
+
+use super::chart::{Axis, BLUE, Bound, Chart, Dot, Line, Marker, ORANGE, Stroke, round_ticks, sample};
+use super::finding::{Point, Reading, hiccups};
+use super::page::{Figure, Page, Table};
+use super::sweep::{latency_axis, log_us};
+use crate::load::{FoundSlo, LoadOutcome, Probe};
+use crate::output::units;
+
+/// The page of one load.
+pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {
+    let point = Point::of(outcome);
+    let p99 = outcome.report.latency.raw().quantile(0.99).and_then(Latency::finite);
+    let p99 = p99
+        .map_or("an infinite p99, as over 1 % got no reply".to_owned(), |p99| format!("a p99 of {}", units::span(p99)));
+    let verdict = format!(
+        "At {} RPC/s offered, {} RPC/s were served with {p99} (raw) and {} were NACKed.",
+        units::rate(point.offered_rps),
+        units::rate(point.served_rps),
+        units::percent(point.nack_share),
+    );
+    Page::new("Nebula: one load", &verdict, &machine(outcome))
+        .charts(&[curve_figure(outcome)])
+        .table(&tails_table(outcome))
+        .remarks("How to read this", &remarks(&point))
+        .finish(footer)
+}
+
+/// The page of a search.
+pub(crate) fn render_search(found: &FoundSlo, footer: &str) -> String {
+    let slo = units::span(found.slo);
+    let verdict = match found.result.throughput_under_slo_rps {
+        Some(rps) => format!(
+            "Up to {} RPC/s the raw p99 stayed within {slo}, NACKs counted as infinitely late.",
+            units::rate(rps)
+        ),
+        None => {
+            format!("At no load that was tried did the raw p99 stay within {slo}, NACKs counted as infinitely late.")
+        }
+    };
+    let best = found.best().map(|probe| &probe.outcome);
+    let figures: Vec<Figure> = std::iter::once(probes_figure(found)).chain(best.map(curve_figure)).collect();
+    let mut page =
+        Page::new("Nebula: load under the SLO", &verdict, &best.map(machine).unwrap_or_default()).charts(&figures);
+    if let Some(best) = best {
+        page = page.table(&tails_table(best)).remarks("How to read this", &remarks(&Point::of(best)));
+    }
+    page.finish(footer)
+}
+
+fn machine(outcome: &LoadOutcome) -> String {
+    let buffer = units::bytes(outcome.server.buffer_bytes());
+    format!("The server's receive buffer has {buffer}. During the load, {}.", hiccups(&outcome.gaps))
+}
+
+// -- the curve of percentiles --
+
+const READINGS: [(Reading, RGBColor, Stroke, &str); 2] =
+    [(Reading::Raw, BLUE, Stroke::Solid, "raw"), (Reading::GapsExcluded, ORANGE, Stroke::Dashed, "gaps excluded")];
+
+fn recorder(outcome: &LoadOutcome, reading: Reading) -> &LatencyRecorder {
+    match reading {
+        Reading::Raw => outcome.report.latency.raw(),
+        Reading::GapsExcluded => outcome.report.latency.gaps_excluded(),
+    }
+}
+
+fn curve_figure(outcome: &LoadOutcome) -> Figure {
+    let lines: Vec<Line> = READINGS
+        .iter()
+        .map(|&(reading, color, stroke, _)| Line {
+            color,
+            marker: None,
+            stroke,
+            dots: curve(recorder(outcome, reading)),
+        })
+        .collect();
+    let heights = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y);
+    let (low, high) = heights.fold((0.0, 1.0), |(low, high): (f64, f64), y| (low.min(y), high.max(y)));
+    let chart = Chart {
+        title: format!("Latency by percentile at {} RPC/s", units::rate(outcome.report.rate_rps)),
+        description: describe(outcome),
+        x: nines_axis(),
+        y: Axis { label: "latency".to_owned(), ..latency_axis(low, high) },
+        lines,
+        bound: None,
+    };
+    let legend =
+        READINGS.iter().map(|&(_, color, stroke, words)| (sample(color, None, stroke, false), words.to_owned()));
+    let caption = "Both scales are logarithmic: each step to the right leaves a tenth of the RPCs. A curve ends where the rest got no reply.";
+    Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
+}
+
+/// Shares of the axis, by how many nines they have.
+const PERCENTILES: [(f64, &str); 5] = [(0.0, "0"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %")];
+/// The axis ends at 99.99 %: a load of a second has a hundred RPCs beyond it at a million a second.
+const LAST_NINES: f64 = 4.0;
+
+fn nines(share: f64) -> f64 {
+    -(1.0 - share).log10()
+}
+
+fn nines_axis() -> Axis {
+    let ticks = PERCENTILES.iter().map(|&(share, label)| (nines(share), label.to_owned()));
+    let last = (LAST_NINES, "99.99 %".to_owned());
+    Axis {
+        label: "share of RPCs, no slower than this".to_owned(),
+        from: 0.0,
+        to: LAST_NINES,
+        ticks: ticks.chain([last]).collect(),
+    }
+}
+
+/// Twenty points for each nine, as far as there are RPCs to tell them apart.
+fn curve(recorder: &LatencyRecorder) -> Vec<Dot> {
+    let resolved = (recorder.count().max(1) as f64).log10().min(LAST_NINES);
+    let at = (0..=80).map(|step| f64::from(step) / 20.0).take_while(|&x| x <= resolved);
+    at.map_while(|x| {
+        let latency = recorder.quantile(1.0 - 10f64.powf(-x))?.finite()?;
+        Some(Dot { x, y: log_us(latency), is_hollow: false })
+    })
+    .collect()
+}
+
+fn describe(outcome: &LoadOutcome) -> String {
+    let words = |&(reading, _, _, words): &(Reading, RGBColor, Stroke, &str)| {
+        let at = |share| recorder(outcome, reading).quantile(share);
+        format!(
+            "{words}: p50 {}, p99 {}, p99.9 {}.",
+            units::latency(at(0.5)),
+            units::latency(at(0.99)),
+            units::latency(at(0.999))
+        )
+    };
+    READINGS.iter().map(words).collect::<Vec<_>>().join(" ")
+}
+
+fn tails_table(outcome: &LoadOutcome) -> Table {
+    let row = |&(reading, _, _, words): &(Reading, RGBColor, Stroke, &str)| {
+        let at = |share| units::latency(recorder(outcome, reading).quantile(share));
+        let kept = match reading {
+            Reading::Raw => Some(1.0),
+            Reading::GapsExcluded => outcome.report.latency.share_kept(),
+        };
+        let kept = kept.map_or("–".to_owned(), units::percent);
+        [words.to_owned(), kept].into_iter().chain([0.5, 0.9, 0.99, 0.999, 1.0].map(at)).collect()
+    };
+    Table {
+        caption: "Latency from the moment the schedule meant to send. Kept: RPCs that met no gap of the machine."
+            .to_owned(),
+        headings: ["tail", "kept", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned).into(),
+        rows: READINGS.iter().map(row).collect(),
+    }
+}
+
+fn remarks(point: &Point) -> Vec<String> {
+    let mut remarks = vec![
+        "An RPC that was NACKed or got no answer is infinitely late.".to_owned(),
+        "Gaps excluded: without the RPCs during which, or within 20 µs after which, the client's or the server's loop saw its core \
+         stand still. It is fair only beside the raw tail and the share kept."
+            .to_owned(),
+    ];
+    if point.sender_was_late {
+        remarks.push(
+            "The load generator itself was late, so that the tail is partly its own, not the server's.".to_owned(),
+        );
+    }
+    remarks
+}
+
+// -- the probes of a search --
+
+fn probes_figure(found: &FoundSlo) -> Figure {
+    let (met, missed): (Vec<&Probe>, Vec<&Probe>) = found.probes.iter().partition(|probe| probe.is_met);
+    let lines = vec![probe_dots(&met, BLUE, Marker::Circle), probe_dots(&missed, ORANGE, Marker::Square)];
+    let slo = log_us(found.slo);
+    let heights = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y);
+    let (low, high) = heights.chain([slo]).fold((0.0, 3.0), |(low, high): (f64, f64), y| (low.min(y), high.max(y)));
+    let to = found.probes.iter().map(|probe| probe.rate.as_rps()).fold(1.0, f64::max) * 1.05;
+    let in_words =
+        |probe: &Probe| format!("{} {}", units::rate(probe.rate.as_rps()), if probe.is_met { "met" } else { "missed" });
+    let chart = Chart {
+        title: "Loads that were tried".to_owned(),
+        description: found.probes.iter().map(in_words).collect::<Vec<_>>().join("; "),
+        x: Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) },
+        y: latency_axis(low, high),
+        lines,
+        bound: Some(Bound { y: slo, label: format!("SLO {}", units::span(found.slo)) }),
+    };
+    let of = |color, marker, words: &str| (sample(color, Some(marker), Stroke::None, false), words.to_owned());
+    let legend = vec![of(BLUE, Marker::Circle, "met the SLO"), of(ORANGE, Marker::Square, "missed it")];
+    let caption = "Raw p99 of the RPCs that were answered. A hollow marker under the SLO is missed all the same: over 1 % were NACKed.";
+    Figure { chart, legend, caption: caption.to_owned() }
+}
+
+fn probe_dots(probes: &[&Probe], color: RGBColor, marker: Marker) -> Line {
+    let dot = |probe: &&Probe| {
+        let raw = Point::of(&probe.outcome).raw;
+        Some(Dot { x: probe.rate.as_rps(), y: log_us(raw.p99_answered?), is_hollow: raw.p99 == Latency::Infinite })
+    };
+    Line { color, marker: Some(marker), stroke: Stroke::None, dots: probes.iter().filter_map(dot).collect() }
+}

@@ -1,0 +1,286 @@
+//! The page of a sweep: tail and throughput over the offered load, design beside design.
+
+use nebula_nic::Span;
+use nebula_workload::Latency;
+use plotters::style::RGBColor;
+
+use super::chart::{
+    Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, decades, round_ticks, sample,
+};
+use super::finding::{Design, KEPT_MIN, Point, Reading, Sweep, hiccups};
+use super::page::{Figure, Page, Table};
+use crate::output::units;
+
+/// How the first and the second design look, and any after them.
+const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
+
+/// The page, a whole HTML document.
+pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
+    let machine = format!("{}. {}. Left alone, {}.", sweep.machine, sweep.workload, hiccups(&sweep.hiccups));
+    Page::new("Nebula under load", &sweep.verdict(), &machine)
+        .charts(&[tail_figure(sweep), throughput_figure(sweep)])
+        .table(&table(sweep))
+        .remarks("How to read this", &remarks(sweep))
+        .finish(footer)
+}
+
+fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (RGBColor, Marker))> {
+    sweep.designs.iter().zip(LOOKS.into_iter().cycle())
+}
+
+// -- tail over load --
+
+fn tail_figure(sweep: &Sweep) -> Figure {
+    let tail_lines = |(design, look): (&Design, _)| {
+        [tail_line(design, look, Reading::Raw), tail_line(design, look, Reading::GapsExcluded)]
+    };
+    let lines: Vec<Line> = looks(sweep).flat_map(tail_lines).collect();
+    let heights = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y);
+    let slo = log_us(sweep.slo);
+    let (low, high) = heights.chain([slo]).fold((0.0, 3.0), |(low, high): (f64, f64), y| (low.min(y), high.max(y)));
+    let chart = Chart {
+        title: "p99 latency of the RPCs that were answered".to_owned(),
+        description: describe(sweep, tail_in_words),
+        x: load_axis(sweep),
+        y: latency_axis(low, high),
+        lines,
+        bound: Some(Bound { y: slo, label: format!("SLO {}", units::span(sweep.slo)) }),
+    };
+    Figure { chart, legend: tail_legend(sweep), caption: TAIL_CAPTION.to_owned() }
+}
+
+const TAIL_CAPTION: &str = "From the moment the schedule meant to send to the answer, on a logarithmic scale. Over the SLO is too late. A \
+    hollow marker under the SLO is not met either: so many were NACKed there that the p99 of all RPCs offered is infinite.";
+
+/// The axis of a latency whose logarithms reach from `low` to `high`, whole decades.
+pub(super) fn latency_axis(low: f64, high: f64) -> Axis {
+    #[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
+    let (from, to) = (low.floor() as i32, high.ceil() as i32);
+    Axis {
+        label: "p99 latency".to_owned(),
+        from: f64::from(from),
+        to: f64::from(to),
+        ticks: decades(from, to, |us| units::span(span_of_us(us))),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a power of ten of µs, at most a hundred seconds"
+)]
+fn span_of_us(us: f64) -> Span {
+    Span::from_ns((us * 1e3).round() as u64)
+}
+
+/// The logarithm of a latency in µs; one of nothing counts as one of a nanosecond.
+pub(super) fn log_us(span: Span) -> f64 {
+    (span.as_ns_f64().max(1.0) / 1e3).log10()
+}
+
+fn load_axis(sweep: &Sweep) -> Axis {
+    let offered = sweep.designs.iter().flat_map(|design| &design.points).map(|point| point.offered_rps);
+    let to = offered.fold(0.0, f64::max).max(1.0) * 1.05;
+    Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) }
+}
+
+fn tail_line(design: &Design, (color, marker): (RGBColor, Marker), reading: Reading) -> Line {
+    let dot = |point: &Point| {
+        let tail = point.tail(reading)?;
+        Some(Dot { x: point.offered_rps, y: log_us(tail.p99_answered?), is_hollow: tail.p99 == Latency::Infinite })
+    };
+    Line { color, marker: Some(marker), stroke: stroke(reading), dots: design.points.iter().filter_map(dot).collect() }
+}
+
+fn stroke(reading: Reading) -> Stroke {
+    match reading {
+        Reading::Raw => Stroke::Solid,
+        Reading::GapsExcluded => Stroke::Dashed,
+    }
+}
+
+fn tail_legend(sweep: &Sweep) -> Vec<(String, String)> {
+    let of_design = |(design, (color, marker)): (&Design, (RGBColor, Marker))| {
+        [(Reading::Raw, "raw"), (Reading::GapsExcluded, "gaps excluded")].map(|(reading, words)| {
+            (sample(color, Some(marker), stroke(reading), false), format!("{}, {words}", design.name))
+        })
+    };
+    let hollow = (sample(INK, Some(Marker::Circle), Stroke::Solid, true), "over 1 % NACKed".to_owned());
+    looks(sweep).flat_map(of_design).chain([hollow]).collect()
+}
+
+// -- throughput over load --
+
+fn throughput_figure(sweep: &Sweep) -> Figure {
+    let mut lines = vec![all_served(sweep)];
+    let mut legend = vec![(sample(MUTED, None, Stroke::Dashed, false), "all that was offered".to_owned())];
+    for (design, (color, marker)) in looks(sweep) {
+        let mut add = |of: fn(&Point) -> f64, stroke, words: &str| {
+            lines.push(rate_line(design, color, marker, stroke, of));
+            legend.push((sample(color, Some(marker), stroke, false), format!("{}, {words}", design.name)));
+        };
+        add(|point| point.served_rps, Stroke::Solid, "served");
+        if design.points.iter().any(|point| point.nack_share > 0.0) {
+            add(Point::nacked_rps, Stroke::Dashed, "NACKed");
+        }
+    }
+    let load = load_axis(sweep);
+    let chart = Chart {
+        title: "Served and NACKed".to_owned(),
+        description: describe(sweep, throughput_in_words),
+        y: Axis { label: "RPC/s".to_owned(), ..load.clone() },
+        x: load,
+        lines,
+        bound: None,
+    };
+    let caption = "A NACK is an answer within microseconds: the client can go elsewhere or try later. Without NACKs the same RPCs wait.";
+    Figure { chart, legend, caption: caption.to_owned() }
+}
+
+fn all_served(sweep: &Sweep) -> Line {
+    let to = load_axis(sweep).to;
+    let dots = [0.0, to].map(|at| Dot { x: at, y: at, is_hollow: false }).into();
+    Line { color: MUTED, marker: None, stroke: Stroke::Dashed, dots }
+}
+
+fn rate_line(design: &Design, color: RGBColor, marker: Marker, stroke: Stroke, of: fn(&Point) -> f64) -> Line {
+    let dot = |point: &Point| Dot { x: point.offered_rps, y: of(point), is_hollow: false };
+    Line { color, marker: Some(marker), stroke, dots: design.points.iter().map(dot).collect() }
+}
+
+// -- words --
+
+/// What a chart shows, point by point, for those who hear the page.
+fn describe(sweep: &Sweep, in_words: fn(&Point) -> String) -> String {
+    let of_design = |design: &Design| {
+        let points = design.points.iter().map(in_words).collect::<Vec<_>>();
+        format!("{}: {}.", design.name, points.join("; "))
+    };
+    sweep.designs.iter().map(of_design).collect::<Vec<_>>().join(" ")
+}
+
+fn tail_in_words(point: &Point) -> String {
+    let p99 = point.raw.p99_answered.map_or("no answer".to_owned(), units::span);
+    format!("{p99} raw at {} RPC/s", units::rate(point.offered_rps))
+}
+
+fn throughput_in_words(point: &Point) -> String {
+    let (served, nacked) = (units::rate(point.served_rps), units::percent(point.nack_share));
+    format!("{served} served and {nacked} NACKed at {} RPC/s", units::rate(point.offered_rps))
+}
+
+fn table(sweep: &Sweep) -> Table {
+    let row = |design: &Design, point: &Point| -> Vec<String> {
+        let shown = point.shown(sweep.slo).into_iter().map(|(_, text)| text);
+        std::iter::once(design.name.clone()).chain(shown).collect()
+    };
+    let headings = sweep.designs.iter().flat_map(|design| design.points.first()).take(1);
+    let headings = headings.flat_map(|point| point.shown(sweep.slo)).map(|(heading, _)| heading.replace('\n', " "));
+    Table {
+        caption: "Rates are RPC/s. ∞: NACKed or unanswered. Kept: RPCs that met no gap of the machine.".to_owned(),
+        headings: std::iter::once("design".to_owned()).chain(headings).collect(),
+        rows: sweep.designs.iter().flat_map(|design| design.points.iter().map(|point| row(design, point))).collect(),
+    }
+}
+
+fn remarks(sweep: &Sweep) -> Vec<String> {
+    let slo = units::span(sweep.slo);
+    let mut remarks = vec![
+        format!(
+            "SLO met: the p99 of all RPCs offered is within {slo}, an RPC that was NACKed or got no answer counting as infinitely late. \
+             Up to one in a hundred may be NACKed; refusing more can never make a load look met."
+        ),
+        "Each verdict is given twice. \"Raw\" counts every RPC. \"Gaps excluded\" leaves out those during which, or within 20 µs after \
+         which, the server's or the client's loop saw its core stand still: timer ticks and the host, which no server on this machine \
+         can avoid. It is fair only beside the raw one and the share kept."
+            .to_owned(),
+        format!(
+            "Where fewer than {} of the RPCs met no gap, no tail without gaps is given: a slow RPC is the likelier to meet one, and the \
+             lucky rest would say little.",
+            units::percent(KEPT_MIN)
+        ),
+        "Requests leave on an open-loop Poisson schedule that knows nothing of the answers; latency counts from the moment the schedule \
+         meant to send, so a queue in front of the server, or a client that is late, hides nothing."
+            .to_owned(),
+    ];
+    remarks.extend(sweep.designs.iter().map(|design| {
+        format!("{}: {}. Receive buffer {}.", design.name, design.what, units::bytes(design.buffer_bytes))
+    }));
+    remarks.extend(late_senders(sweep));
+    remarks
+}
+
+/// The loads at which the client itself was late, if any.
+pub(crate) fn late_senders(sweep: &Sweep) -> Option<String> {
+    let late = |design: &Design| {
+        let rates =
+            design.points.iter().filter(|point| point.sender_was_late).map(|point| units::rate(point.offered_rps));
+        let rates = rates.collect::<Vec<_>>().join(", ");
+        (!rates.is_empty()).then(|| format!("{} at {rates} RPC/s", design.name))
+    };
+    let late = sweep.designs.iter().filter_map(late).collect::<Vec<_>>().join("; ");
+    (!late.is_empty()).then(|| {
+        format!("The load generator itself was late, so that the tail is partly its own, not the server's: {late}.")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::finding::tests::sweep;
+
+    #[test]
+    fn the_page_needs_nothing_else_and_runs_nothing() {
+        let page = render(&sweep(), "made by a test");
+        assert_eq!(page.matches("role=\"img\"").count(), 2);
+        for foreign in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "src="] {
+            assert!(!page.replace("http-equiv", "").contains(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn every_element_that_is_opened_is_closed() {
+        let page = render(&sweep(), "made by a test");
+        for name in
+            ["html", "head", "body", "main", "figure", "svg", "table", "tr", "td", "th", "ul", "li", "text", "title"]
+        {
+            let opened = page.matches(&format!("<{name}>")).count() + page.matches(&format!("<{name} ")).count();
+            assert_eq!(opened, page.matches(&format!("</{name}>")).count(), "{name}");
+            assert!(opened > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_point_at_which_too_many_were_nacked_is_hollow() {
+        let found = sweep();
+        let line = tail_line(&found.designs[0], LOOKS[0], Reading::Raw);
+        assert_eq!(line.dots.iter().map(|dot| dot.is_hollow).collect::<Vec<_>>(), [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn a_tail_made_of_too_few_rpcs_is_not_drawn() {
+        let found = sweep();
+        assert_eq!(tail_line(&found.designs[1], LOOKS[1], Reading::Raw).dots.len(), 5);
+        assert_eq!(tail_line(&found.designs[1], LOOKS[1], Reading::GapsExcluded).dots.len(), 3);
+    }
+
+    #[test]
+    fn the_axes_hold_every_point() {
+        let found = sweep();
+        for figure in [tail_figure(&found), throughput_figure(&found)] {
+            let (x, y) = (&figure.chart.x, &figure.chart.y);
+            for dot in figure.chart.lines.iter().flat_map(|line| &line.dots) {
+                assert!((x.from..=x.to).contains(&dot.x) && (y.from..=y.to).contains(&dot.y), "{dot:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sweep_of_nothing_is_still_a_page() {
+        let mut nothing = sweep();
+        nothing.designs.iter_mut().for_each(|design| design.points.clear());
+        assert!(render(&nothing, "").ends_with("</html>\n"));
+        nothing.designs.clear();
+        assert!(render(&nothing, "").ends_with("</html>\n"));
+    }
+}

@@ -1,0 +1,106 @@
+//! The demo from end to end, with a small store.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use std::io::Read;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest that a demo of a second or two may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn demo(args: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nebula"));
+    command.arg("demo").args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Waits for the end, but not for ever.
+fn finish(mut child: Child) -> Output {
+    let until = Instant::now() + LIMIT;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            let _ = child.kill();
+            panic!("the demo did not end within {LIMIT:?}");
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Processes of this machine whose command line holds `words`.
+fn processes_with(words: &str) -> Vec<u32> {
+    let is_one = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ").contains(words)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(is_one).collect()
+}
+
+#[test]
+fn both_designs_are_shown_and_nothing_is_left_behind() {
+    let page = std::env::temp_dir().join(format!("nebula-demo-{}.html", std::process::id()));
+    let child = demo(&[
+        "--quick",
+        "--items",
+        "2000",
+        "--seconds-per-point",
+        "0.1",
+        "--format",
+        "json",
+        "--report",
+        page.to_str().unwrap(),
+    ]);
+    let service = format!("shm://nebula-demo-{}", child.id());
+    let output = finish(child);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 6, "three loads for each of two designs: {out}");
+    for (row, design) in rows.iter().zip(["jbsq:2, NACK"; 3].into_iter().chain(["jbsq:2, unbounded"; 3])) {
+        assert_eq!(row["design"], design);
+        assert!(row["offered_rps"].as_f64().unwrap() > 0.0 && row["served_rps"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["meets_slo_raw"].is_boolean(), "{row}");
+    }
+    assert!(rows[3..].iter().all(|row| row["nack_share"] == 0.0), "without a bound nothing is NACKed: {out}");
+    let html = std::fs::read_to_string(&page).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"));
+    assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
+    for loading in ["src=", "<script", "<link", "@import", "url("] {
+        assert!(!html.contains(loading), "the page loads something: {loading}");
+    }
+    assert!(processes_with(&service).is_empty(), "the service outlived the demo");
+}
+
+#[test]
+fn ctrl_c_ends_the_demo_and_its_service() {
+    let mut child = demo(&["--items", "200000", "--no-report", "--seconds-per-point", "600"]);
+    let service = format!("shm://nebula-demo-{}", child.id());
+    let until = Instant::now() + LIMIT;
+    while processes_with(&service).is_empty() {
+        assert!(child.try_wait().unwrap().is_none() && Instant::now() < until, "the demo started no service");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let mut err = child.stderr.take().unwrap();
+    let output = finish(child);
+    let mut said = String::new();
+    let _ = err.read_to_string(&mut said);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(processes_with(&service).is_empty(), "the service outlived the demo");
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_line() {
+    for (args, word) in
+        [(["--seconds-per-point", "0"], "0.05"), (["--value-bytes", "1"], "8"), (["--slo", "fast"], "fast")]
+    {
+        let output = finish(demo(&args));
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
+        assert!(err.starts_with("error: ") && err.trim_end().lines().count() == 1 && err.contains(word), "{err}");
+    }
+}
