@@ -136,8 +136,8 @@ impl Resident {
 /// Lets this process have the descriptors it needs, as far as it may.
 fn raise_file_limit() -> Result<(), Failure> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if maximum.is_some_and(|most| most < FILES) {
-        return Err(format!("a thousand clients take {FILES} descriptors, this process may have {maximum:?}").into());
+    if let Some(most) = maximum.filter(|&most| most < FILES) {
+        return Err(format!("a thousand clients take {FILES} descriptors, this process may have {most}").into());
     }
     if current.is_some_and(|granted| granted < FILES) {
         setrlimit(Resource::Nofile, Rlimit { current: Some(FILES), maximum })?;
