@@ -144,6 +144,8 @@ fn config(args: &Args) -> ServerConfig {
         args.mtu_bytes.unwrap_or_else(|| request_bytes(KEY_BYTES).next_multiple_of(64).min(MTU_BYTES_AUTO));
     config.rpc_bytes_max = request_bytes(KEY_BYTES_MAX);
     config.rpc_bytes_mean = request_bytes(KEY_BYTES);
+    // Told and not only measured, as the receive buffer is made before the first RPC.
+    config.service_mean = config.service_mean + args.work;
     if args.unbounded {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: args.recv_buffer_bytes };
     }
