@@ -1,15 +1,24 @@
 //! How fast RPCs are served, and so how long a queue the SLO allows.
 //!
 //! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is the whole time that an RPC takes
-//! of a worker, the engine's share included; so it is measured as elapsed time over RPCs served while the queue was never empty.
+//! of a worker, the engine's share included. An inline worker's turn tells it: its length over the RPCs served in it. Workers with
+//! threads of their own tell it only while the queue is never empty, so they are measured over windows of such time.
+//!
+//! A pause of the machine says nothing about the service. So no measurement counts for more than some times the mean: a longer service
+//! is believed after some tens of turns, a pause is all but forgotten after as many.
 
 use crate::server::ServerConfig;
 use nebula_nic::{Span, Timestamp};
 
-/// RPCs in one measurement.
+/// RPCs in a window.
 const WINDOW: usize = 512;
-/// Weight of a new measurement: 1 / 2^SHIFT.
-const SHIFT: u32 = 3;
+/// The most that one measurement counts for, in means.
+const OUTLIER_FACTOR: u64 = 4;
+/// Weight of a turn: 1 / 2^SHIFT; of a window.
+const TURN_SHIFT: u32 = 6;
+const WINDOW_SHIFT: u32 = 3;
+/// Turns between two looks at the bound: it costs a square root.
+const TURNS_PER_LOOK: u32 = 64;
 /// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the machine.
 const EXPLAINED_FACTOR: u64 = 4;
 
@@ -18,8 +27,10 @@ pub(super) struct Pace {
     config: ServerConfig,
     service: Span,
     queue_bound: u32,
+    turn_ended: Option<Timestamp>,
     window_started: Option<Timestamp>,
     window_served: usize,
+    turns: u32,
     /// Work of the last turn.
     work: u64,
     has_rested: bool,
@@ -28,38 +39,66 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn new(config: &ServerConfig) -> Self {
         let queue_bound = config.queue_bound(config.service_mean);
-        let (service, config) = (config.service_mean, config.clone());
-        Self { config, service, queue_bound, window_started: None, window_served: 0, work: 0, has_rested: false }
+        Self {
+            service: config.service_mean,
+            config: config.clone(),
+            queue_bound,
+            turn_ended: None,
+            window_started: None,
+            window_served: 0,
+            turns: 0,
+            work: 0,
+            has_rested: false,
+        }
     }
 
-    /// Notes a turn that did `work` things, `served` of them RPCs served, and left `waiting` RPCs; a new bound for the queue, if it is
-    /// time for one.
+    /// Notes that at `now`, since the turn before, `work` things were done, `served` of them RPCs served, and that `waiting` RPCs are
+    /// left; a new bound for the queue, if it is time for one.
     #[inline]
     pub(super) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
         self.work = work as u64;
-        if waiting == 0 {
-            self.window_started = None;
-            return None;
+        if self.config.inline {
+            let before = self.turn_ended.replace(now);
+            if let (Some(before), 1..) = (before, served) {
+                self.learn((now - before) / served as u64, TURN_SHIFT);
+            }
+        } else {
+            self.end_turn_of_window(now, served, waiting);
         }
-        let Some(started) = self.window_started else {
-            (self.window_started, self.window_served) = (Some(now), 0);
-            return None;
-        };
-        self.window_served += served;
-        if self.window_served < WINDOW { None } else { self.end_window(now - started) }
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_PER_LOOK) { self.look(waiting) } else { None }
     }
 
-    /// Takes a busy window of some RPCs into the mean.
-    #[cold]
-    fn end_window(&mut self, elapsed: Span) -> Option<u32> {
-        self.window_started = None;
-        let each = elapsed.as_ps() * u64::from(self.config.workers) / self.window_served.max(1) as u64;
-        let mean = self.service.as_ps();
-        // A window in which the machine paused says nothing about the service.
-        if each > 16 * mean.max(1) {
-            return None;
+    #[inline]
+    fn end_turn_of_window(&mut self, now: Timestamp, served: usize, waiting: u32) {
+        let Some(started) = self.window_started.filter(|_| waiting > 0) else {
+            self.window_started = (waiting > 0).then_some(now);
+            self.window_served = 0;
+            return;
+        };
+        self.window_served += served;
+        if self.window_served >= WINDOW {
+            let each = (now - started) * u64::from(self.config.workers) / self.window_served as u64;
+            self.learn(each, WINDOW_SHIFT);
+            self.window_started = None;
         }
-        self.service = Span::from_ps(mean - (mean >> SHIFT) + (each >> SHIFT));
+    }
+
+    #[inline]
+    fn learn(&mut self, each: Span, shift: u32) {
+        let mean = self.service.as_ps().max(1 << TURN_SHIFT);
+        let each = each.as_ps().min(OUTLIER_FACTOR * mean);
+        self.service = Span::from_ps(mean - (mean >> shift) + (each >> shift));
+    }
+
+    /// The bound, if it has moved by more than an eighth. While nothing waits, threads of their own tell nothing new: what was learnt
+    /// under load then fades.
+    #[cold]
+    fn look(&mut self, waiting: u32) -> Option<u32> {
+        if !self.config.inline && waiting == 0 {
+            let (mean, first) = (self.service.as_ps(), self.config.service_mean.as_ps());
+            self.service = Span::from_ps(mean - (mean >> TURN_SHIFT) + (first >> TURN_SHIFT));
+        }
         let bound = self.config.queue_bound(self.service);
         let has_moved = bound.abs_diff(self.queue_bound) > self.queue_bound / 8;
         has_moved.then(|| {
@@ -87,5 +126,62 @@ impl Pace {
 
     pub(super) fn service(&self) -> Span {
         self.service
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICE: Span = Span::from_us(1);
+
+    fn pace(inline: bool) -> Pace {
+        Pace::new(&ServerConfig { inline, service_mean: SERVICE, slo: Span::from_us(100), ..ServerConfig::default() })
+    }
+
+    /// Turns of 16 RPCs of `service` each, with RPCs left waiting; the last bound that was told.
+    fn run(pace: &mut Pace, turns: u32, service: Span, now: &mut Timestamp) {
+        for _ in 0..turns {
+            *now += service * 16;
+            pace.end_turn(*now, 32, 16, 100);
+        }
+    }
+
+    #[test]
+    fn a_longer_service_shortens_the_queue_and_a_shorter_one_lengthens_it() {
+        for inline in [true, false] {
+            let (mut pace, mut now) = (pace(inline), Timestamp::ZERO);
+            let first = pace.queue_bound();
+            run(&mut pace, 10_000, SERVICE * 5, &mut now);
+            assert!(pace.service().as_ns().abs_diff(5000) < 500, "{}", pace.service());
+            assert!(pace.queue_bound() < first / 3);
+            run(&mut pace, 10_000, SERVICE, &mut now);
+            assert!(pace.queue_bound() > first / 2, "{} of {first}", pace.queue_bound());
+        }
+    }
+
+    #[test]
+    fn a_pause_of_the_machine_does_not_shorten_the_queue() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        run(&mut pace, 1000, SERVICE, &mut now);
+        let before = pace.queue_bound();
+        for _ in 0..10 {
+            now += Span::from_ms(6);
+            run(&mut pace, 100, SERVICE, &mut now);
+        }
+        assert!(pace.queue_bound() * 8 >= before * 6, "{} of {before}", pace.queue_bound());
+    }
+
+    #[test]
+    fn what_threads_of_their_own_taught_under_load_fades_when_nothing_waits() {
+        let (mut pace, mut now) = (pace(false), Timestamp::ZERO);
+        let first = pace.queue_bound();
+        run(&mut pace, 10_000, SERVICE * 20, &mut now);
+        assert!(pace.queue_bound() < first / 4);
+        for _ in 0..100_000 {
+            now += SERVICE;
+            pace.end_turn(now, 0, 0, 0);
+        }
+        assert!(pace.queue_bound() * 8 >= first * 6, "{} of {first}", pace.queue_bound());
     }
 }
