@@ -145,7 +145,7 @@ fn config(args: &Args) -> ServerConfig {
     config.rpc_bytes_max = request_bytes(KEY_BYTES_MAX);
     config.rpc_bytes_mean = request_bytes(KEY_BYTES);
     // Told and not only measured, as the receive buffer is made before the first RPC.
-    config.service_mean = config.service_mean + args.work;
+    config.service_mean += args.work;
     if args.unbounded {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: args.recv_buffer_bytes };
     }
