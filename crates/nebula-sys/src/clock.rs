@@ -20,8 +20,12 @@ use std::time::{Duration, Instant};
 pub struct Clock {
     /// Picoseconds a tick, as a fixed-point number with 32 fraction bits.
     ps_per_tick_q32: u64,
+    /// The tick that this process counts picoseconds from: from boot they would overflow after 213 days.
+    origin_ticks: u64,
 }
 
+/// The length of the kernel's nanoseconds.
+const KERNELS: u64 = 1000 << 32;
 /// How long the counter is compared with the kernel's clock: 20 ms leave an error of some parts in a million.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
@@ -40,7 +44,9 @@ impl Clock {
     #[must_use]
     pub fn new() -> Self {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
-        *CLOCK.get_or_init(|| if is_invariant() { calibrate() } else { Clock { ps_per_tick_q32: 1000 << 32 } })
+        *CLOCK.get_or_init(|| {
+            if is_invariant() { calibrate() } else { Clock { ps_per_tick_q32: KERNELS, origin_ticks: kernel_ns() } }
+        })
     }
 
     /// Ticks since some fixed moment, the same for all processes of this boot.
@@ -51,14 +57,21 @@ impl Clock {
     #[inline(always)]
     #[must_use]
     pub fn ticks(self) -> u64 {
-        if self.ps_per_tick_q32 == 1000 << 32 { kernel_ns() } else { counter() }
+        if self.ps_per_tick_q32 == KERNELS { kernel_ns() } else { counter() }
     }
 
-    /// Picoseconds since some fixed moment.
+    /// Picoseconds since this process first asked for its clock.
     #[inline(always)]
     #[must_use]
     pub fn now_ps(self) -> u64 {
-        self.ps(self.ticks())
+        self.at_ps(self.ticks())
+    }
+
+    /// The moment `ticks`, of any process, on the scale of [`now_ps`](Self::now_ps); 0 for moments before its start.
+    #[inline(always)]
+    #[must_use]
+    pub fn at_ps(self, ticks: u64) -> u64 {
+        self.ps(ticks.saturating_sub(self.origin_ticks))
     }
 
     /// The length of `ticks` ticks in picoseconds, saturating at 213 days.
@@ -83,7 +96,7 @@ impl Clock {
     /// Whether the processor's counter is used, and not the kernel's clock.
     #[must_use]
     pub fn is_counter(self) -> bool {
-        self.ps_per_tick_q32 != 1000 << 32
+        self.ps_per_tick_q32 != KERNELS
     }
 }
 
@@ -97,7 +110,7 @@ fn calibrate() -> Clock {
         (0..16).map(|_| read_pair(start)).min_by_key(|pair| pair.0).map_or((1, 1), |pair| (pair.1, pair.2));
     let ps = u128::from(elapsed) * 1000;
     let ticks = u128::from(to.saturating_sub(from)).max(1);
-    Clock { ps_per_tick_q32: u64::try_from((ps << 32) / ticks).unwrap_or(1000 << 32) }
+    Clock { ps_per_tick_q32: u64::try_from((ps << 32) / ticks).unwrap_or(KERNELS), origin_ticks: from }
 }
 
 /// The ticks that one reading took, the nanoseconds since `start`, and the counter in the middle.
@@ -152,6 +165,14 @@ mod tests {
         let (kernel, ours) = (start.elapsed().as_nanos() as f64, (clock.now_ps() - from) as f64 / 1000.0);
         // A preemption between the two readings lengthens one of them: allow a millisecond.
         assert!((ours - kernel).abs() < kernel * 0.001 + 1e6, "{ours} ns against {kernel} ns");
+    }
+
+    #[test]
+    fn moments_count_from_the_start_of_the_process() {
+        let clock = Clock::new();
+        assert_eq!(clock.at_ps(0), 0);
+        let (before, now) = (clock.now_ps(), clock.at_ps(clock.ticks()));
+        assert!(now >= before && now < 3_600_000_000_000_000, "{now} ps since the test began");
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Engine {
     #[inline]
     pub(crate) fn begin_turn(&mut self) -> Timestamp {
         let ticks = self.clock.ticks();
-        let now = Timestamp::from_ps(self.clock.ps(ticks));
+        let now = Timestamp::from_ps(self.clock.at_ps(ticks));
         self.note_gap(now, ticks);
         (self.turn_started, self.turn_ticks) = (now, ticks);
         if let Some(letters) = self.mailbox.collect() {
@@ -197,7 +197,7 @@ impl Engine {
             self.pace.has_rested();
             // Time at rest is no gap.
             self.turn_ticks = self.clock.ticks();
-            self.turn_started = Timestamp::from_ps(self.clock.ps(self.turn_ticks));
+            self.turn_started = Timestamp::from_ps(self.clock.at_ps(self.turn_ticks));
         }
     }
 

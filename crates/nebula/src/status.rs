@@ -233,7 +233,7 @@ impl StatusReader {
     fn gap(&self, number: u64, clock: Clock) -> Option<Gap> {
         let at = COUNTER_WORDS + 2 * usize::try_from(number % GAPS as u64).ok()?;
         let (from, to) = (self.memory.load(at)?, self.memory.load(at + 1)?);
-        (from < to).then(|| Gap { from_ps: clock.ps(from), to_ps: clock.ps(to) })
+        (from < to).then(|| Gap { from_ps: clock.at_ps(from), to_ps: clock.at_ps(to) })
     }
 }
 
