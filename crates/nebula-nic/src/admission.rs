@@ -7,6 +7,9 @@
 //! Only the packet that would start an RPC is judged. Later packets of an RPC that was let in always pass, so a queue may
 //! grow past its bound by the RPCs that were being reassembled.
 //!
+//! Departs: the paper refuses when the buffer is full, which it sizes so that this is when the SLO is lost. Here the
+//! service time is measured while it runs, so the bound on the queue follows it, and the buffer is the bound on bytes.
+//!
 //! A policy with a queue for each core shares the bound out: each queue is judged alone, against the bound over
 //! the number of cores, rounded up.
 //!

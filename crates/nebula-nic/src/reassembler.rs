@@ -11,6 +11,9 @@
 //! A pool of entries stays in place; an open-addressed index finds them. Entries hang in a list by age, so the oldest is
 //! known at once and an RPC whose packets stop coming can be abandoned.
 //!
+//! Departs: the papers' link loses nothing, so every RPC becomes whole. Where peers can end at any moment, an RPC that is
+//! not whole in time is abandoned and its slots are freed.
+//!
 //! Next: station 6, [`arrival_queue`](crate::arrival_queue).
 
 use crate::dispatch::Placement;
