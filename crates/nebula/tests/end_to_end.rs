@@ -284,7 +284,7 @@ fn three_hundred_thousand_operations_on_an_inline_server_match_the_model() {
     if let Some(words) = role() {
         play_client(&words);
     }
-    let _watchdog = Watchdog::new(TEST, 120);
+    let _watchdog = Watchdog::new(TEST, 180);
     serve_and_check(TEST, "kv-inline", 300_000, |config| config.inline = true);
 }
 
@@ -294,7 +294,7 @@ fn seven_hundred_thousand_operations_under_six_policies_match_the_model() {
     if let Some(words) = role() {
         play_client(&words);
     }
-    let _watchdog = Watchdog::new(TEST, 120);
+    let _watchdog = Watchdog::new(TEST, 180);
     let policies =
         [Policy::Rss, Policy::RoundRobin, Policy::Random, Policy::KeyHash, Policy::SingleQueue, Policy::Jbsq(2)];
     for policy in policies {
