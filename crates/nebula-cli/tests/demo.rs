@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn demo(args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nebula"));
     command.arg("demo").args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap()
+    // A group of its own, as a shell makes for a command: what is sent to it does not reach the test.
+    command.process_group(0).spawn().unwrap()
 }
 
 /// Waits for the end, but not for ever.
@@ -74,23 +75,49 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
     assert!(processes_with(&service).is_empty(), "the service outlived the demo");
 }
 
-#[test]
-fn ctrl_c_ends_the_demo_and_its_service() {
+/// A demo that would take hours, once its service runs; with the service's process id.
+fn long_demo() -> (Child, u32) {
     let mut child = demo(&["--items", "200000", "--no-report", "--seconds-per-point", "600"]);
     let service = format!("shm://nebula-demo-{}", child.id());
     let until = Instant::now() + LIMIT;
-    while processes_with(&service).is_empty() {
-        assert!(child.try_wait().unwrap().is_none() && Instant::now() < until, "the demo started no service");
+    loop {
+        match processes_with(&service)[..] {
+            [pid, ..] => return (child, pid),
+            [] => assert!(child.try_wait().unwrap().is_none() && Instant::now() < until, "the demo started no service"),
+        }
         std::thread::park_timeout(Duration::from_millis(20));
     }
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let mut err = child.stderr.take().unwrap();
+}
+
+fn pid(id: u32) -> rustix::process::Pid {
+    rustix::process::Pid::from_raw(id.try_into().unwrap()).unwrap()
+}
+
+#[test]
+fn ctrl_c_ends_the_demo_and_its_service() {
+    let (child, _) = long_demo();
+    let service = format!("shm://nebula-demo-{}", child.id());
+    // As a terminal does it: to every process of the group.
+    rustix::process::kill_process_group(pid(child.id()), rustix::process::Signal::INT).unwrap();
     let output = finish(child);
-    let mut said = String::new();
-    let _ = err.read_to_string(&mut said);
+    let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(!said.contains("error: "), "{said}");
     assert!(processes_with(&service).is_empty(), "the service outlived the demo");
+}
+
+#[test]
+fn a_service_that_dies_is_a_fault_in_one_line() {
+    let (child, service) = long_demo();
+    rustix::process::kill_process(pid(service), rustix::process::Signal::KILL).unwrap();
+    let output = finish(child);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(
+        said.lines().filter(|line| line.starts_with("error: the service ended (signal: 9")).count(),
+        1,
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The service under demonstration: this program again, as a child that ends with its guard.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use nebula::Endpoint;
 
@@ -58,6 +60,9 @@ impl Service {
         if kind == Kind::Unbounded {
             command.arg("--unbounded");
         }
+        // A terminal sends Ctrl-C to the whole group. In a group of its own the service goes when the demo lets it go, and not before:
+        // the demo would take it for a fault.
+        command.process_group(0);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.map_err(|error| Failure::fault(format!("cannot start the service: {error}")))?;
         let mut service = Self { endpoint, child };
@@ -79,20 +84,33 @@ impl Service {
 
     /// What went wrong: the service's own last words, if it has ended by itself.
     pub(super) fn blame(mut self, failure: Failure) -> Failure {
-        match (&failure, self.child.try_wait()) {
-            (Failure::Fault(_), Ok(Some(_))) => self.last_words(),
-            _ => failure,
+        match failure {
+            Failure::Fault(_) if self.has_ended() => self.last_words(),
+            failure => failure,
+        }
+    }
+
+    /// A client notices that the other end is gone a little before the kernel has the child's status.
+    fn has_ended(&mut self) -> bool {
+        const PATIENCE: Duration = Duration::from_millis(200);
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                ended => return matches!(ended, Ok(Some(_))),
+            }
         }
     }
 
     fn last_words(&mut self) -> Failure {
         let _ = self.child.kill();
+        let status = self.child.wait().map_or("of unknown cause".to_owned(), |status| status.to_string());
         let mut said = String::new();
         if let Some(mut err) = self.child.stderr.take() {
             let _ = err.read_to_string(&mut said);
         }
-        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        Failure::fault(format!("the service ended: {}", last.trim_start_matches("error: ")))
+        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+        Failure::fault(format!("the service ended ({status}); it last said: {}", last.trim_start_matches("error: ")))
     }
 }
 
