@@ -111,13 +111,14 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
 }
 
 fn config() -> ServerConfig {
-    let mut config = ServerConfig::default();
-    config.inline = true;
-    config.idle = IdlePolicy::Spin;
-    config.mtu_bytes = 64;
-    // Under an instruction counter an RPC takes fifty times as long: nothing is to be refused for that.
-    config.slo = Span::from_ms(10);
-    config
+    ServerConfig {
+        inline: true,
+        idle: IdlePolicy::Spin,
+        mtu_bytes: 64,
+        // Under an instruction counter an RPC takes fifty times as long: nothing is to be refused for that.
+        slo: Span::from_ms(10),
+        ..ServerConfig::default()
+    }
 }
 
 /// The server: engine and worker on one core.
