@@ -16,7 +16,7 @@ use nebula_workload::Rate;
 
 use crate::load::{self, LoadOutcome, LoadPlan};
 use crate::output::{self, Failure, Format, Row, Value, note, units};
-use crate::report::finding::{Design, Point, Reading, Sweep, hiccups};
+use crate::report::finding::{Design, Point, Reading, Sweep, disturbance, hiccups};
 use crate::report::{self, sweep};
 use crate::{cli, doctor, signal};
 use machine::Machine;
@@ -66,8 +66,6 @@ pub(crate) struct Args {
 /// Loads offered, as shares of the saturation rate.
 const LOADS: [f64; 8] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.05, 1.25, 1.5];
 const LOADS_QUICK: [f64; 3] = [0.3, 0.8, 1.5];
-/// The share of a core's time that a quiet virtual machine does not lose.
-const BUSY: f64 = 0.05;
 /// Where the search for the most that the service serves begins, and where it gives up: no client core sends faster.
 const FIRST_RPS: f64 = 200_000.0;
 const LAST_RPS: f64 = 5e7;
@@ -79,13 +77,11 @@ const ITEMS_QUICK: u64 = 20_000;
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let stage = Stage::set(args)?;
-    note(format!("1/4 watching {} do nothing …", stage.machine));
+    note(format!("1/4 how still does this machine stand? {}", stage.machine));
     let quiet = stage.watch_hiccups()?;
     note(format!("    {}", hiccups(&quiet)));
-    if quiet.share_lost > BUSY {
-        note(
-            "    other programs use these cores: what follows shows them as much as the designs. Better on an idle machine.",
-        );
+    if let Some(warning) = disturbance(&quiet) {
+        note(format!("    {warning}"));
     }
     let mut sweep = Sweep {
         slo: args.slo,
@@ -119,8 +115,10 @@ impl<'a> Stage<'a> {
             return Err(Failure::fault("there is not enough free memory for even a small store"));
         }
         if items < wanted {
-            note(format!("memory is short: {items} pairs instead of {wanted}"));
+            let of = |pairs: u64| units::rate(pairs as f64);
+            note(format!("memory is short: {} pairs instead of {}", of(items), of(wanted)));
         }
+        check_report(args)?;
         let seconds = args.seconds_per_point.unwrap_or(if args.quick { 0.25 } else { 1.0 });
         if !(0.05..=600.0).contains(&seconds) {
             return Err(Failure::bad_input("--seconds-per-point: give a time from 0.05 to 600"));
@@ -136,7 +134,7 @@ impl<'a> Stage<'a> {
         let (value, work) = (self.args.value_bytes, units::span(self.args.work));
         format!(
             "{} pairs of 16 B/{value} B, half GETs, half SETs, uniform keys, Poisson arrivals, {work} of computing an RPC",
-            self.items
+            units::rate(self.items as f64)
         )
     }
 
@@ -216,6 +214,15 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// Half a minute of measuring should not end with a page that cannot be written.
+fn check_report(args: &Args) -> Result<(), Failure> {
+    let directory = args.report.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match directory.filter(|directory| !args.no_report && !directory.is_dir()) {
+        Some(missing) => Err(Failure::bad_input(format!("--report: there is no directory {}", missing.display()))),
+        None => Ok(()),
+    }
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to lie between 0.05 and 600 s")]
 fn micros(seconds: f64) -> u64 {
     (seconds * 1e6) as u64
@@ -262,11 +269,9 @@ fn row(sweep: &Sweep, design: &Design, point: &Point) -> Row {
 fn conclude(args: &Args, found: &Sweep) -> Result<(), Failure> {
     note(format!("\n{}", found.designs.iter().map(|design| design.verdict(found.slo)).collect::<Vec<_>>().join("\n")));
     note(
-        "A NACK counts as infinitely late. Raw: all RPCs. Gaps excluded: without those that met a pause of the machine.",
+        "A NACK counts as infinitely late (∞). Raw: all RPCs. Gaps excluded: without those that met a pause of the machine.",
     );
-    if found.designs.iter().flat_map(|design| &design.points).any(|point| point.sender_was_late) {
-        note("Under some loads the sender itself was late: what it measured there is its own core's doing, too.");
-    }
+    sweep::late_senders(found).into_iter().for_each(note);
     if args.no_report {
         return Ok(());
     }

@@ -59,7 +59,7 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
     assert!(output.status.success(), "{err}");
     let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 6, "three loads for each of two designs: {out}");
-    for (row, design) in rows.iter().zip(["jbsq:2, NACK"; 3].into_iter().chain(["jbsq:2, unbounded"; 3])) {
+    for (row, design) in rows.iter().zip(["jbsq:2 with NACK"; 3].into_iter().chain(["jbsq:2 unbounded"; 3])) {
         assert_eq!(row["design"], design);
         assert!(row["offered_rps"].as_f64().unwrap() > 0.0 && row["served_rps"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["meets_slo_raw"].is_boolean(), "{row}");
@@ -122,9 +122,12 @@ fn a_service_that_dies_is_a_fault_in_one_line() {
 
 #[test]
 fn what_cannot_be_is_said_in_one_line() {
-    for (args, word) in
-        [(["--seconds-per-point", "0"], "0.05"), (["--value-bytes", "1"], "8"), (["--slo", "fast"], "fast")]
-    {
+    for (args, word) in [
+        (["--seconds-per-point", "0"], "0.05"),
+        (["--value-bytes", "1"], "8"),
+        (["--slo", "fast"], "fast"),
+        (["--report", "/nowhere/page.html"], "/nowhere"),
+    ] {
         let output = finish(demo(&args));
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");

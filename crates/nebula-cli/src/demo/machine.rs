@@ -45,8 +45,8 @@ impl std::fmt::Display for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (cores, clients) = (self.cores.len(), self.clients());
         match self.workers() {
-            0 => write!(f, "{cores} cores, one of them engine and worker, {clients} for clients"),
-            workers => write!(f, "{cores} cores, one for the engine, {workers} for workers, {clients} for clients"),
+            0 => write!(f, "{cores} cores: one for engine and worker, {clients} for clients"),
+            workers => write!(f, "{cores} cores: one for the engine, {workers} for workers, {clients} for clients"),
         }
     }
 }

@@ -21,14 +21,14 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Kind::SloBounded => "jbsq:2, NACK",
-            Kind::Unbounded => "jbsq:2, unbounded",
+            Kind::SloBounded => "jbsq:2 with NACK",
+            Kind::Unbounded => "jbsq:2 unbounded",
         }
     }
 
     pub(super) const fn what(self) -> &'static str {
         match self {
-            Kind::SloBounded => "buffer and queue sized from the SLO, the rest NACKed at once",
+            Kind::SloBounded => "buffer and queue sized from the SLO, what does not fit NACKed at once",
             Kind::Unbounded => "connection-sized buffer, nothing NACKed",
         }
     }

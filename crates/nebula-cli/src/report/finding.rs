@@ -137,13 +137,13 @@ impl Point {
             ("offered", units::rate(self.offered_rps)),
             ("served", units::rate(self.served_rps)),
             ("NACKed", units::percent(self.nack_share)),
-            ("p50", latency(self.raw.p50)),
+            ("p50\nraw", latency(self.raw.p50)),
             ("p99\nraw", latency(self.raw.p99)),
             ("p99 gaps\nexcluded", all(self.gaps_excluded, |tail| tail.p99)),
             ("kept", self.share_kept.map_or("–".to_owned(), units::percent)),
-            ("p99 raw of\nanswered", answered),
-            ("SLO met\nraw", verdict(self.meets(Reading::Raw, slo))),
-            ("SLO met gaps\nexcluded", verdict(self.meets(Reading::GapsExcluded, slo))),
+            ("p99 raw,\nanswered", answered),
+            ("meets SLO\nraw", verdict(self.meets(Reading::Raw, slo))),
+            ("meets SLO, gaps\nexcluded", verdict(self.meets(Reading::GapsExcluded, slo))),
         ]
     }
 }
@@ -160,12 +160,14 @@ impl Design {
         self.points.iter().max_by(|one, other| one.offered_rps.total_cmp(&other.offered_rps))
     }
 
+    /// The highest load that met `slo`, in words.
+    fn load_met(&self, reading: Reading, slo: Span) -> String {
+        let highest = self.highest_met(reading, slo);
+        highest.map_or("at no load".to_owned(), |rps| format!("up to {} RPC/s", units::rate(rps)))
+    }
+
     /// What it came to, in one sentence.
     pub(crate) fn verdict(&self, slo: Span) -> String {
-        let load = |reading| {
-            self.highest_met(reading, slo)
-                .map_or("at no load".to_owned(), |rps| format!("up to {} RPC/s", units::rate(rps)))
-        };
         let overload = self.hardest().map_or(String::new(), |point| format!("; {}", in_overload(point)));
         format!(
             "{} ({}, receive buffer {}) kept p99 within {} {} with the machine's gaps excluded and {} raw{overload}.",
@@ -173,8 +175,8 @@ impl Design {
             self.what,
             units::bytes(self.buffer_bytes),
             units::span(slo),
-            load(Reading::GapsExcluded),
-            load(Reading::Raw),
+            self.load_met(Reading::GapsExcluded, slo),
+            self.load_met(Reading::Raw, slo),
         )
     }
 }
@@ -192,10 +194,37 @@ fn in_overload(point: &Point) -> String {
 }
 
 impl Sweep {
-    /// What all designs came to, a sentence each.
-    pub(crate) fn verdict(&self) -> String {
-        self.designs.iter().map(|design| design.verdict(self.slo)).collect::<Vec<_>>().join(" ")
+    /// What all designs came to, in one sentence.
+    pub(crate) fn headline(&self) -> String {
+        let each = |of: &dyn Fn(&Design) -> String| self.designs.iter().map(of).collect::<Vec<_>>().join(" and ");
+        let Some(hardest) = self.designs.first().and_then(Design::hardest) else {
+            return "Nothing was measured.".to_owned();
+        };
+        let answered = |design: &Design| design.hardest().and_then(|point| point.raw.p99_answered);
+        format!(
+            "The SLO of {} held {} (all RPCs, raw), {} with the machine's gaps excluded; at {} RPC/s offered, the RPCs answered had a \
+             raw p99 of {}.",
+            units::span(self.slo),
+            each(&|design| format!("{} for {}", design.load_met(Reading::Raw, self.slo), design.name)),
+            each(&|design| design.load_met(Reading::GapsExcluded, self.slo)),
+            units::rate(hardest.offered_rps),
+            each(&|design| answered(design).map_or("∞".to_owned(), units::span)),
+        )
     }
+}
+
+/// The share of a core's time that a quiet virtual machine does not lose.
+const BUSY: f64 = 0.05;
+
+/// What is to be known of figures that were measured beside other programs.
+pub(crate) fn disturbance(gaps: &GapSummary) -> Option<String> {
+    (gaps.share_lost > BUSY).then(|| {
+        format!(
+            "Other programs used these cores, {} of the time: the figures show them as much as the designs. Run it again on an idle \
+             machine.",
+            units::percent(gaps.share_lost)
+        )
+    })
 }
 
 /// The machine's own pauses in one sentence.
@@ -298,6 +327,28 @@ pub(super) mod tests {
         design.points[1].raw.p99 = Latency::Finite(Span::from_ms(2));
         assert_eq!(design.highest_met(Reading::Raw, found.slo), Some(0.4e6));
         assert_eq!(design.highest_met(Reading::GapsExcluded, found.slo), Some(1.0e6));
+    }
+
+    #[test]
+    fn the_headline_is_one_sentence_with_both_readings_of_both_designs() {
+        let mut found = sweep();
+        found.designs[1].points[1].raw.p99 = Latency::Finite(Span::from_ms(2));
+        assert_eq!(
+            found.headline(),
+            "The SLO of 100 µs held up to 1.8M RPC/s for jbsq:2 and up to 400k RPC/s for unbounded (all RPCs, raw), up to 1.8M RPC/s and up \
+             to 1M RPC/s with the machine's gaps excluded; at 3M RPC/s offered, the RPCs answered had a raw p99 of 88 µs and 210 ms."
+        );
+        assert_eq!(Sweep { designs: Vec::new(), ..found }.headline(), "Nothing was measured.");
+    }
+
+    #[test]
+    fn figures_measured_beside_other_programs_say_so() {
+        let mut tally = nebula_workload::GapTally::new();
+        tally.observe(Span::from_ms(100));
+        tally.count(Span::from_ms(2));
+        assert_eq!(disturbance(&tally.summary()), None, "a quiet virtual machine loses as much");
+        tally.count(Span::from_ms(10));
+        assert!(disturbance(&tally.summary()).unwrap().contains("12 % of the time"));
     }
 
     #[test]

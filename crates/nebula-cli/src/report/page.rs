@@ -21,6 +21,15 @@ impl Page {
         Self { title: title.to_owned(), body }
     }
 
+    /// Adds what makes the figures doubtful, where there is such a thing.
+    #[must_use]
+    pub(super) fn warning(mut self, warning: Option<String>) -> Self {
+        if let Some(warning) = warning {
+            self.body.push_str(&format!("<p class=\"warning\" role=\"note\">{}</p>\n", escape(&warning)));
+        }
+        self
+    }
+
     /// Adds charts side by side, or one below the other where the window is narrow.
     #[must_use]
     pub(super) fn charts(mut self, figures: &[Figure]) -> Self {
@@ -161,6 +170,7 @@ h2{font-size:1.1rem;margin:0 0 .5rem}
 .verdict{font-size:1.2rem;line-height:1.45;margin:0 0 .75rem;max-width:60rem;text-wrap:pretty}
 .quiet,footer,figcaption,caption{color:var(--muted);font-size:.9rem}
 .quiet{max-width:60rem;margin:0 0 2rem}
+.warning{max-width:60rem;margin:-1rem 0 2rem;padding:.5rem 1rem;border-left:4px solid var(--orange)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2rem;margin:0 0 2.5rem}
 figure{margin:0;min-width:0}
 figure>svg{display:block;width:100%;height:auto}

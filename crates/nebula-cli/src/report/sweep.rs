@@ -7,7 +7,7 @@ use plotters::style::RGBColor;
 use super::chart::{
     Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, decades, round_ticks, sample,
 };
-use super::finding::{Design, KEPT_MIN, Point, Reading, Sweep, hiccups};
+use super::finding::{Design, KEPT_MIN, Point, Reading, Sweep, disturbance, hiccups};
 use super::page::{Figure, Page, Table};
 use crate::output::units;
 
@@ -17,7 +17,8 @@ const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker:
 /// The page, a whole HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
     let machine = format!("{}. {}. Left alone, {}.", sweep.machine, sweep.workload, hiccups(&sweep.hiccups));
-    Page::new("Nebula under load", &sweep.verdict(), &machine)
+    Page::new("Nebula under load", &sweep.headline(), &machine)
+        .warning(disturbance(&sweep.hiccups))
         .charts(&[tail_figure(sweep), throughput_figure(sweep)])
         .table(&table(sweep))
         .remarks("How to read this", &remarks(sweep))
@@ -187,7 +188,7 @@ fn remarks(sweep: &Sweep) -> Vec<String> {
     let slo = units::span(sweep.slo);
     let mut remarks = vec![
         format!(
-            "SLO met: the p99 of all RPCs offered is within {slo}, an RPC that was NACKed or got no answer counting as infinitely late. \
+            "Meets SLO: the p99 of all RPCs offered is within {slo}, an RPC that was NACKed or got no answer counting as infinitely late. \
              Up to one in a hundred may be NACKed; refusing more can never make a load look met."
         ),
         "Each verdict is given twice. \"Raw\" counts every RPC. \"Gaps excluded\" leaves out those during which, or within 20 µs after \
@@ -203,9 +204,7 @@ fn remarks(sweep: &Sweep) -> Vec<String> {
          meant to send, so a queue in front of the server, or a client that is late, hides nothing."
             .to_owned(),
     ];
-    remarks.extend(sweep.designs.iter().map(|design| {
-        format!("{}: {}. Receive buffer {}.", design.name, design.what, units::bytes(design.buffer_bytes))
-    }));
+    remarks.extend(sweep.designs.iter().map(|design| design.verdict(sweep.slo)));
     remarks.extend(late_senders(sweep));
     remarks
 }
@@ -273,6 +272,14 @@ mod tests {
                 assert!((x.from..=x.to).contains(&dot.x) && (y.from..=y.to).contains(&dot.y), "{dot:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_page_measured_beside_other_programs_warns() {
+        let mut found = sweep();
+        assert!(!render(&found, "").contains("class=\"warning\""));
+        found.hiccups.share_lost = 0.5;
+        assert!(render(&found, "").contains("class=\"warning\" role=\"note\">Other programs used these cores, 50 %"));
     }
 
     #[test]
