@@ -180,15 +180,15 @@ impl<'a> Stage<'a> {
         Ok((Design { name, what, buffer_bytes, points }, saturation))
     }
 
-    /// The most that the service serves, asked for more and more. A pause of the machine can spoil one load, so two in a row must fall
-    /// short.
+    /// The most that the service serves, asked for more and more until twice in a row it serves no more than before. That a load falls
+    /// short is no sign by itself: on a busy machine every one does, as what arrives during a pause is NACKed.
     fn saturation(&self, service: &Service) -> Result<f64, Failure> {
-        let (mut offered, mut served_most, mut short) = (FIRST_RPS, 0.0_f64, 0);
-        while short < 2 && offered < LAST_RPS {
-            let outcome = self.load(service, offered, self.point / 4)?;
-            let served = outcome.report.achieved_rps();
+        const MORE: f64 = 1.1;
+        let (mut offered, mut served_most, mut in_vain) = (FIRST_RPS, 0.0_f64, 0);
+        while in_vain < 2 && offered < LAST_RPS {
+            let served = self.load(service, offered, self.point / 4)?.report.achieved_rps();
+            in_vain = if served > MORE * served_most { 0 } else { in_vain + 1 };
             served_most = served_most.max(served);
-            short = if served < 0.9 * offered { short + 1 } else { 0 };
             offered *= 1.5;
         }
         note(format!("    it serves {} RPC/s at most", units::rate(served_most)));

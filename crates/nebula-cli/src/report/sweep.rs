@@ -215,7 +215,11 @@ pub(crate) fn late_senders(sweep: &Sweep) -> Option<String> {
         let rates =
             design.points.iter().filter(|point| point.sender_was_late).map(|point| units::rate(point.offered_rps));
         let rates = rates.collect::<Vec<_>>().join(", ");
-        (!rates.is_empty()).then(|| format!("{} at {rates} RPC/s", design.name))
+        match design.points.iter().filter(|point| point.sender_was_late).count() {
+            0 => None,
+            all if all == design.points.len() => Some(format!("{} at every load", design.name)),
+            _ => Some(format!("{} at {rates} RPC/s", design.name)),
+        }
     };
     let late = sweep.designs.iter().filter_map(late).collect::<Vec<_>>().join("; ");
     (!late.is_empty()).then(|| {
