@@ -264,12 +264,12 @@ pub(super) fn decades(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<
     (from..=to).map(|exponent| (f64::from(exponent), label(10f64.powi(exponent)))).collect()
 }
 
-/// Four to eight ticks at round numbers from 0 to `to`.
+/// Five to nine ticks at round numbers from 0 to `to`.
 pub(super) fn round_ticks(to: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
-    let rough = to.max(f64::MIN_POSITIVE) / 5.0;
-    let decade = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0].map(|factor| factor * decade).into_iter().find(|step| *step >= rough);
-    let step = step.unwrap_or(10.0 * decade);
+    let longest = to.max(f64::MIN_POSITIVE) / 4.0;
+    let decade = 10f64.powf(longest.log10().floor());
+    let steps = [5.0, 2.5, 2.0].map(|factor| factor * decade);
+    let step = steps.into_iter().find(|step| *step <= longest).unwrap_or(decade);
     (0..=8)
         .map(|count| f64::from(count) * step)
         .take_while(|at| *at <= to * 1.000_001)
@@ -283,9 +283,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_within_the_axis() {
-        for to in [0.7, 3.0, 9.9, 1_234_567.0] {
+        for to in (1..1000).map(|tenths| f64::from(tenths) / 10.0).chain([525e3, 1_234_567.0]) {
             let ticks = round_ticks(to, |at| at.to_string());
-            assert!((4..=8).contains(&ticks.len()), "{to}: {ticks:?}");
+            assert!((5..=9).contains(&ticks.len()), "{to}: {ticks:?}");
             assert!(ticks.iter().all(|tick| (0.0..=to * 1.001).contains(&tick.0)));
         }
         let labels: Vec<String> = decades(0, 2, |us| format!("{us}")).into_iter().map(|tick| tick.1).collect();

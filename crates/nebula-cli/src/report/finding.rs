@@ -200,13 +200,17 @@ impl Sweep {
         let Some(hardest) = self.designs.first().and_then(Design::hardest) else {
             return "Nothing was measured.".to_owned();
         };
+        let held = |reading| match self.designs.iter().any(|design| design.highest_met(reading, self.slo).is_some()) {
+            true => each(&|design| format!("{} for {}", design.load_met(reading, self.slo), design.name)),
+            false => "at no load".to_owned(),
+        };
         let answered = |design: &Design| design.hardest().and_then(|point| point.raw.p99_answered);
         format!(
-            "The SLO of {} held {} (all RPCs, raw), {} with the machine's gaps excluded; at {} RPC/s offered, the RPCs answered had a \
+            "The SLO of {} held {} (all RPCs, raw), and {} (the machine's gaps excluded); at {} RPC/s offered, the RPCs answered had a \
              raw p99 of {}.",
             units::span(self.slo),
-            each(&|design| format!("{} for {}", design.load_met(Reading::Raw, self.slo), design.name)),
-            each(&|design| design.load_met(Reading::GapsExcluded, self.slo)),
+            held(Reading::Raw),
+            held(Reading::GapsExcluded),
             units::rate(hardest.offered_rps),
             each(&|design| answered(design).map_or("∞".to_owned(), units::span)),
         )
@@ -335,8 +339,14 @@ pub(super) mod tests {
         found.designs[1].points[1].raw.p99 = Latency::Finite(Span::from_ms(2));
         assert_eq!(
             found.headline(),
-            "The SLO of 100 µs held up to 1.8M RPC/s for jbsq:2 and up to 400k RPC/s for unbounded (all RPCs, raw), up to 1.8M RPC/s and up \
-             to 1M RPC/s with the machine's gaps excluded; at 3M RPC/s offered, the RPCs answered had a raw p99 of 88 µs and 210 ms."
+            "The SLO of 100 µs held up to 1.8M RPC/s for jbsq:2 and up to 400k RPC/s for unbounded (all RPCs, raw), and up to 1.8M RPC/s for \
+             jbsq:2 and up to 1M RPC/s for unbounded (the machine's gaps excluded); at 3M RPC/s offered, the RPCs answered had a raw p99 of 88 µs and 210 ms."
+        );
+        found.designs.iter_mut().for_each(|design| design.points.drain(..4).for_each(drop));
+        assert!(
+            found.headline().contains("held at no load (all RPCs, raw), and at no load (the"),
+            "{}",
+            found.headline()
         );
         assert_eq!(Sweep { designs: Vec::new(), ..found }.headline(), "Nothing was measured.");
     }

@@ -108,7 +108,7 @@ impl Table {
             self.headings.iter().map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading))).collect();
         let rows: String = self.rows.iter().map(|row| row_html(row)).collect();
         format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n<table>\n<caption>{0}</caption>\n\
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n<table>\n<caption><span>{0}</span></caption>\n\
              <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n",
             escape(&self.caption)
         )
@@ -181,9 +181,10 @@ svg text{font-family:inherit}
 .scroll{overflow-x:auto;margin:0 0 2.5rem}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;width:100%}
 caption{text-align:left;padding:0 0 .5rem}
+caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}
 th,td{text-align:right;padding:.35rem .75rem;white-space:nowrap;border-bottom:1px solid var(--grid)}
 thead th{vertical-align:bottom;white-space:normal;min-width:4.5rem;border-bottom:2px solid var(--muted)}
-th:first-child{text-align:left;padding-left:0}
+th:first-child{text-align:left;padding-left:0;position:sticky;left:0;background:var(--paper)}
 tbody th{font-weight:600}
 ul{padding-left:1.2rem;max-width:60rem}
 li{margin:.3rem 0}

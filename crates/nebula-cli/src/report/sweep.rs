@@ -51,7 +51,7 @@ fn tail_figure(sweep: &Sweep) -> Figure {
 }
 
 const TAIL_CAPTION: &str = "From the moment the schedule meant to send to the answer, on a logarithmic scale. Over the SLO is too late. A \
-    hollow marker under the SLO is not met either: so many were NACKed there that the p99 of all RPCs offered is infinite.";
+    hollow marker under the SLO is not met either: so many were NACKed or unanswered there that the p99 of all RPCs offered is infinite.";
 
 /// The axis of a latency whose logarithms reach from `low` to `high`, whole decades.
 pub(super) fn latency_axis(low: f64, high: f64) -> Axis {
@@ -106,7 +106,7 @@ fn tail_legend(sweep: &Sweep) -> Vec<(String, String)> {
             (sample(color, Some(marker), stroke(reading), false), format!("{}, {words}", design.name))
         })
     };
-    let hollow = (sample(INK, Some(Marker::Circle), Stroke::Solid, true), "over 1 % NACKed".to_owned());
+    let hollow = (sample(INK, Some(Marker::Circle), Stroke::Solid, true), "over 1 % NACKed or unanswered".to_owned());
     looks(sweep).flat_map(of_design).chain([hollow]).collect()
 }
 
@@ -134,7 +134,8 @@ fn throughput_figure(sweep: &Sweep) -> Figure {
         lines,
         bound: None,
     };
-    let caption = "A NACK is an answer within microseconds: the client can go elsewhere or try later. Without NACKs the same RPCs wait.";
+    let caption =
+        "Who is NACKed knows it at once, and can go elsewhere or try later. Without NACKs the same RPCs wait.";
     Figure { chart, legend, caption: caption.to_owned() }
 }
 
