@@ -88,7 +88,7 @@ impl Default for ServerConfig {
 
 /// The part of the SLO that an RPC may spend waiting and in service; the rest is for the way there and back and for the machine's own
 /// pauses.
-const SLO_SHARE_PERCENT: u64 = 80;
+const SLO_SHARE_PERCENT: u64 = 70;
 
 impl ServerConfig {
     /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.
