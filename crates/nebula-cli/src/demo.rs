@@ -16,7 +16,7 @@ use nebula_workload::Rate;
 
 use crate::load::{self, LoadOutcome, LoadPlan};
 use crate::output::{self, Failure, Format, Row, Value, note, units};
-use crate::report::finding::{Design, Point, Reading, Sweep, disturbance, hiccups};
+use crate::report::finding::{Design, Point, Reading, Sweep, hiccups};
 use crate::report::{self, sweep};
 use crate::{cli, doctor, signal};
 use machine::Machine;
@@ -80,9 +80,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     note(format!("1/4 how still does this machine stand? {}", stage.machine));
     let quiet = stage.watch_hiccups()?;
     note(format!("    {}", hiccups(&quiet)));
-    if let Some(warning) = disturbance(&quiet) {
-        note(format!("    {warning}"));
-    }
     let mut sweep = Sweep {
         slo: args.slo,
         machine: stage.machine.to_string(),
@@ -90,6 +87,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         hiccups: quiet,
         designs: Vec::new(),
     };
+    if let Some(warning) = sweep.disturbance() {
+        note(format!("    {warning}"));
+    }
     let (bounded, saturation) = stage.show(Kind::SloBounded, "2/4", None)?;
     sweep.designs.push(bounded);
     let (unbounded, _) = stage.show(Kind::Unbounded, "3/4", Some(saturation))?;
@@ -258,6 +258,7 @@ fn row(sweep: &Sweep, design: &Design, point: &Point) -> Row {
         .field("latency_ns_p99", finite(point.raw.p99))
         .field("latency_ns_p99_gaps_excluded", excluded)
         .field("share_kept", point.share_kept.map_or(Value::Null, Value::from))
+        .field("machine_share_lost", point.share_lost)
         .field("latency_ns_p99_answered", point.raw.p99_answered.map_or(Value::Null, |span| Value::from(span.as_ns())))
         .field("slo_ns", sweep.slo.as_ns())
         .field("meets_slo_raw", met(Reading::Raw))
@@ -271,6 +272,7 @@ fn conclude(args: &Args, found: &Sweep) -> Result<(), Failure> {
     note(
         "A NACK counts as infinitely late (∞). Raw: all RPCs. Gaps excluded: without those that met a pause of the machine.",
     );
+    found.disturbance().into_iter().for_each(note);
     sweep::late_senders(found).into_iter().for_each(note);
     if args.no_report {
         return Ok(());

@@ -52,6 +52,8 @@ pub(crate) struct Point {
     pub(crate) gaps_excluded: Option<Tail>,
     /// The share of RPCs that met no gap, in 0 to 1.
     pub(crate) share_kept: Option<f64>,
+    /// The share of the clients' time in which their cores stood still, in 0 to 1.
+    pub(crate) share_lost: f64,
     /// The load generator, and not the server, may have made the tail.
     pub(crate) sender_was_late: bool,
 }
@@ -106,6 +108,7 @@ impl Point {
             raw: Tail::of(report.latency.raw()).unwrap_or(NOTHING),
             gaps_excluded: enough.and_then(|_| Tail::of(report.latency.gaps_excluded())),
             share_kept,
+            share_lost: outcome.gaps.share_lost,
             sender_was_late: report.generator_was_late(),
         }
     }
@@ -166,6 +169,11 @@ impl Design {
         highest.map_or("at no load".to_owned(), |rps| format!("up to {} RPC/s", units::rate(rps)))
     }
 
+    /// The share of the clients' time in which their cores stood still, over all loads, in 0 to 1.
+    fn share_lost(&self) -> f64 {
+        self.points.iter().map(|point| point.share_lost).sum::<f64>() / self.points.len().max(1) as f64
+    }
+
     /// What it came to, in one sentence.
     pub(crate) fn verdict(&self, slo: Span) -> String {
         let overload = self.hardest().map_or(String::new(), |point| format!("; {}", in_overload(point)));
@@ -194,6 +202,21 @@ fn in_overload(point: &Point) -> String {
 }
 
 impl Sweep {
+    /// What is to be known of figures that were measured beside other programs. Two designs that were not disturbed alike cannot be
+    /// compared.
+    pub(crate) fn disturbance(&self) -> Option<String> {
+        let during = |design: &Design| (design.share_lost(), format!("while {} was measured", design.name));
+        let before = (self.hiccups.share_lost, "before the service ran".to_owned());
+        let phases: Vec<_> = self.designs.iter().map(during).chain([before]).collect();
+        phases.iter().any(|phase| phase.0 > BUSY).then(|| {
+            let told = phases.iter().map(|(share, when)| format!("{} of the time {when}", units::percent(*share)));
+            format!(
+                "Other programs used these cores: {}. The figures show them as much as the designs; run it again on an idle machine.",
+                told.collect::<Vec<_>>().join(", ")
+            )
+        })
+    }
+
     /// What all designs came to, in one sentence.
     pub(crate) fn headline(&self) -> String {
         let each = |of: &dyn Fn(&Design) -> String| self.designs.iter().map(of).collect::<Vec<_>>().join(" and ");
@@ -219,17 +242,6 @@ impl Sweep {
 
 /// The share of a core's time that a quiet virtual machine does not lose.
 const BUSY: f64 = 0.05;
-
-/// What is to be known of figures that were measured beside other programs.
-pub(crate) fn disturbance(gaps: &GapSummary) -> Option<String> {
-    (gaps.share_lost > BUSY).then(|| {
-        format!(
-            "Other programs used these cores, {} of the time: the figures show them as much as the designs. Run it again on an idle \
-             machine.",
-            units::percent(gaps.share_lost)
-        )
-    })
-}
 
 /// The machine's own pauses in one sentence.
 pub(crate) fn hiccups(gaps: &GapSummary) -> String {
@@ -273,6 +285,7 @@ pub(super) mod tests {
             raw,
             gaps_excluded: (p99_us < 1000).then_some(excluded),
             share_kept: Some(if p99_us < 1000 { 0.95 } else { 0.01 }),
+            share_lost: 0.01,
             sender_was_late: false,
         }
     }
@@ -352,13 +365,19 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn figures_measured_beside_other_programs_say_so() {
-        let mut tally = nebula_workload::GapTally::new();
-        tally.observe(Span::from_ms(100));
-        tally.count(Span::from_ms(2));
-        assert_eq!(disturbance(&tally.summary()), None, "a quiet virtual machine loses as much");
-        tally.count(Span::from_ms(10));
-        assert!(disturbance(&tally.summary()).unwrap().contains("12 % of the time"));
+    fn figures_measured_beside_other_programs_say_when() {
+        let mut found = sweep();
+        assert_eq!(found.disturbance(), None, "a quiet virtual machine loses as much");
+        found.designs[1].points.iter_mut().for_each(|point| point.share_lost = 0.5);
+        let said = found.disturbance().unwrap();
+        assert!(
+            said.contains("1 % of the time while jbsq:2 was measured, 50 % of the time while unbounded was"),
+            "{said}"
+        );
+        found.designs.clear();
+        assert_eq!(found.disturbance(), None);
+        found.hiccups.share_lost = 0.12;
+        assert!(found.disturbance().unwrap().contains("cores: 12 % of the time before the service ran"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use plotters::style::RGBColor;
 use super::chart::{
     Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, decades, round_ticks, sample,
 };
-use super::finding::{Design, KEPT_MIN, Point, Reading, Sweep, disturbance, hiccups};
+use super::finding::{Design, KEPT_MIN, Point, Reading, Sweep, hiccups};
 use super::page::{Figure, Page, Table};
 use crate::output::units;
 
@@ -18,7 +18,7 @@ const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker:
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
     let machine = format!("{}. {}. Left alone, {}.", sweep.machine, sweep.workload, hiccups(&sweep.hiccups));
     Page::new("Nebula under load", &sweep.headline(), &machine)
-        .warning(disturbance(&sweep.hiccups))
+        .warning(sweep.disturbance())
         .charts(&[tail_figure(sweep), throughput_figure(sweep)])
         .table(&table(sweep))
         .remarks("How to read this", &remarks(sweep))
@@ -284,7 +284,7 @@ mod tests {
         let mut found = sweep();
         assert!(!render(&found, "").contains("class=\"warning\""));
         found.hiccups.share_lost = 0.5;
-        assert!(render(&found, "").contains("class=\"warning\" role=\"note\">Other programs used these cores, 50 %"));
+        assert!(render(&found, "").contains("class=\"warning\" role=\"note\">Other programs used these cores: 1 % of"));
     }
 
     #[test]
