@@ -149,7 +149,7 @@ impl Chart {
         let letters = ("sans-serif", LETTERS).into_font().color(&INK);
         let mut chart = ChartBuilder::on(area)
             .margin(8)
-            .margin_right(20)
+            .margin_right(34)
             .margin_top(34)
             .x_label_area_size(52)
             .y_label_area_size(64)
@@ -166,13 +166,15 @@ impl Chart {
             .draw()?;
         // The name of the vertical axis stands level above it: turned letters are hard to read.
         area.draw(&Text::new(self.y.label.clone(), (8, 8), letters.clone()))?;
+        self.lines.iter().try_for_each(|line| line.draw(&mut chart))?;
+        // Last, so that no line strikes out its name.
         if let Some(bound) = &self.bound {
             let ends = [(self.x.from, bound.y), (self.x.to, bound.y)];
             chart.draw_series(DashedLineSeries::new(ends, 2, 4, INK.stroke_width(2)))?;
             let label = EmptyElement::at(ends[0]) + Text::new(bound.label.clone(), (8, -20), letters);
             chart.draw_series([label])?;
         }
-        self.lines.iter().try_for_each(|line| line.draw(&mut chart))
+        Ok(())
     }
 }
 

@@ -172,9 +172,9 @@ h2{font-size:1.1rem;margin:0 0 .5rem}
 .quiet{max-width:60rem;margin:0 0 2rem}
 .warning{max-width:60rem;margin:-1rem 0 2rem;padding:.5rem 1rem;border-left:4px solid var(--orange)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2rem;margin:0 0 2.5rem}
-figure{margin:0;min-width:0}
+figure{margin:0;min-width:0;max-width:44rem}
 figure>svg{display:block;width:100%;height:auto}
-svg text{font-family:inherit}
+svg text{font-family:inherit;paint-order:stroke;stroke:var(--paper);stroke-width:4px}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.15rem 1.25rem;margin:.5rem 0;padding:0;font-size:.9rem}
 .legend li{display:flex;align-items:center;gap:.5rem}
 .sample{width:40px;height:16px;flex:none}

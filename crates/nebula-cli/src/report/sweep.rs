@@ -201,6 +201,8 @@ fn remarks(sweep: &Sweep) -> Vec<String> {
              lucky rest would say little.",
             units::percent(KEPT_MIN)
         ),
+        "A few NACKs at a low load are the machine's: what arrives during a pause of the server is more than it could serve within the SLO."
+            .to_owned(),
         "Requests leave on an open-loop Poisson schedule that knows nothing of the answers; latency counts from the moment the schedule \
          meant to send, so a queue in front of the server, or a client that is late, hides nothing."
             .to_owned(),
