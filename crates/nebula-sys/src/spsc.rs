@@ -157,12 +157,6 @@ impl<T: Send> Consumer<T> {
         self.ring.head.store(self.head, Ordering::Release);
         Some(value)
     }
-
-    /// Whether the producer is gone; what it pushed before can still be popped.
-    #[must_use]
-    pub fn is_abandoned(&self) -> bool {
-        Arc::strong_count(&self.ring) == 1
-    }
 }
 
 impl<T> std::fmt::Debug for Producer<T> {

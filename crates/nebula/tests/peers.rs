@@ -2,7 +2,7 @@
 
 mod support;
 
-use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, ServeError, Server, Span};
+use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Reply, ServeError, Server, Span};
 use std::sync::Barrier;
 use support::watch::{Watchdog, wait_until};
 use support::{echo, endpoint, server_config, wait_until_clean};
@@ -176,5 +176,21 @@ fn a_pause_of_the_engine_is_listed_as_a_gap() {
     assert_eq!(gaps.iter().filter(covers).count(), 1, "{gaps:?} and a pause from {from_ps} to {to_ps}");
     assert!(gaps.iter().all(|gap| gap.from_ps < gap.to_ps));
     assert!(gaps.is_sorted_by_key(|gap| gap.from_ps));
+    server.stop();
+}
+
+#[test]
+fn replies_that_no_span_can_describe_are_refused_when_connecting() {
+    let _watchdog = Watchdog::new("too long a span", 100);
+    let endpoint = endpoint("peers-span");
+    let server = Server::bind(&endpoint).config(server_config(|config| config.mtu_bytes = 64));
+    let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request)).expect("a server");
+    let config = ClientConfig::default().slots(1 << 16).reply_bytes_max(64 * 4096);
+    let refused = Client::connect_with(&endpoint, config.clone());
+    assert!(matches!(refused, Err(ConnectError::ReplyTooLarge { .. })), "{refused:?}");
+    let mut longest = Client::connect_with(&endpoint, config.reply_bytes_max(64 * 4095)).expect("a span of 4095 slots");
+    for _ in 0..40 {
+        assert_eq!(longest.call(b"again and again").expect("a reply"), b"again and again");
+    }
     server.stop();
 }
