@@ -4,19 +4,43 @@
 //! and makes an [`ArrivalProcess`] that draws one gap after the other. Gaps are whole picoseconds, and what
 //! rounding takes from one gap is given to the next, so that the sum of many gaps does not drift from the rate.
 //!
+//! | spelling | meaning |
+//! |---|---|
+//! | `poisson` | independent exponential gaps |
+//! | `paced`, `deterministic` | equal gaps |
+//! | `packets:8` | RPCs of 8 packets on one link: 7 fixed packet gaps and an exponential one |
+//! | `mmpp2:5x,0.1,100us` | Poisson at two rates: a tenth of the time in bursts of 100 µs on average, at five times the calm rate |
+//! | `on-off:100us,300us` | Poisson while on, silent while off; exponential periods of these means |
+//! | `trace:FILE` | recorded arrivals, stretched to the rate and repeated |
+//!
 //! # How to add a kind
 //!
-//! A variant in [`Arrivals`] with its word in `SPELLINGS`, a variant in `Process` with its state, and a file with
-//! its draw if that is longer than a few lines; `tests/arrivals.rs` instantiates the conformance suite once a kind.
+//! A variant in [`Arrivals`] with its word in `arrivals/parse.rs`, a variant in `Process` with its state, and a file
+//! with its draw; `tests/arrivals.rs` instantiates the conformance suite once a kind.
+
+mod carry;
+mod renewal;
+mod paced;
+mod modulated;
+mod recorded;
+mod parse;
 
 use std::fmt;
+use std::io::{self, BufReader, Read};
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use nebula_nic::Span;
 
 use crate::{Rate, Rng, WorkloadError};
+use modulated::Modulated;
+pub use modulated::{Mmpp2, OnOff};
+use paced::Paced;
+pub use recorded::ArrivalTrace;
+use recorded::Recorded;
+use renewal::{Packets, Poisson};
 
-/// A kind of arrivals: `poisson` or `paced`.
+/// A kind of arrivals: see the [spellings](self).
 ///
 /// # Examples
 ///
@@ -29,7 +53,7 @@ use crate::{Rate, Rng, WorkloadError};
 /// assert_eq!(gap.as_ps(), 500_000);
 /// # Ok::<(), nebula_workload::WorkloadError>(())
 /// ```
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Arrivals {
     /// Independent exponential gaps: many clients that know nothing of each other.
@@ -37,38 +61,80 @@ pub enum Arrivals {
     Poisson,
     /// Equal gaps: the steadiest load there is.
     Paced,
+    /// RPCs of so many packets: all gaps between packets are fixed but that before an RPC's first, which is
+    /// exponential of the same mean. The squared CV of the gaps between RPCs is 1/packets².
+    Packets(NonZeroU32),
+    /// Poisson arrivals whose rate changes between two values.
+    Mmpp2(Mmpp2),
+    /// Poisson arrivals that pause.
+    OnOff(OnOff),
+    /// Recorded arrivals.
+    Trace(ArrivalTrace),
 }
 
 impl Arrivals {
-    const SPELLINGS: [(Self, &'static str); 2] = [(Self::Poisson, "poisson"), (Self::Paced, "paced")];
-
-    /// Begins arrivals of this kind at `rate`.
+    /// Begins arrivals of this kind at `rate` on average.
     #[must_use]
-    pub fn at(self, rate: Rate) -> ArrivalProcess {
+    pub fn at(&self, rate: Rate) -> ArrivalProcess {
         ArrivalProcess(match self {
             Self::Poisson => Process::Poisson(Poisson::new(rate)),
             Self::Paced => Process::Paced(Paced::new(rate)),
+            Self::Packets(packets) => Process::Packets(Packets::new(*packets, rate)),
+            Self::Mmpp2(mmpp2) => Process::Modulated(mmpp2.at(rate)),
+            Self::OnOff(on_off) => Process::Modulated(on_off.at(rate)),
+            Self::Trace(trace) => Process::Recorded(Recorded::new(trace, rate)),
+        })
+    }
+
+    /// Reads a spelling that may name a file, which `open` opens by the name as written.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the spelling, [`WorkloadError::SampleFile`] for a file that cannot be opened or read, or
+    /// holds less than two times, and [`WorkloadError::SampleLine`] for a line that is no time or goes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_workload::Arrivals;
+    ///
+    /// let arrivals = Arrivals::parse_with("trace:day.csv", |_| Ok("arrival_ns\n0\n100\n5000\n".as_bytes()))?;
+    /// assert_eq!(arrivals.to_string(), "trace:day.csv");
+    /// let error = Arrivals::parse_with("trace:day.csv", |_| Ok("0\n100\n99\n".as_bytes())).unwrap_err().to_string();
+    /// assert_eq!(error, "\"day.csv\" line 3: \"99\": time goes back: sort the lines");
+    /// # Ok::<(), nebula_workload::WorkloadError>(())
+    /// ```
+    pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
+        parse::arrivals(text, &mut |_, file| {
+            let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
+            ArrivalTrace::read(file, BufReader::new(source))
         })
     }
 }
 
+/// Reads all but `trace:FILE`, for which [`Arrivals::parse_with`] is there.
 impl FromStr for Arrivals {
     type Err = WorkloadError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::SPELLINGS
-            .iter()
-            .find_map(|&(kind, word)| (word == text).then_some(kind))
-            .ok_or_else(|| WorkloadError::spelling("arrivals", text, "poisson or paced"))
+        parse::arrivals(text, &mut |spelled, _| {
+            let (what, text) = (spelled.what, spelled.text.to_owned());
+            Err(WorkloadError::FileNotOpened { what, text, expected: "a law such as poisson" })
+        })
     }
 }
 
+/// Shows the spelling that reads back as the same kind.
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Poisson => "poisson",
-            Self::Paced => "paced",
-        })
+        match self {
+            Self::Poisson => f.pad("poisson"),
+            Self::Paced => f.pad("paced"),
+            Self::Packets(packets) => f.pad(&format!("packets:{packets}")),
+            Self::Mmpp2(mmpp2) => f.pad(&mmpp2.to_string()),
+            Self::OnOff(on_off) => f.pad(&on_off.to_string()),
+            Self::Trace(trace) => f.pad(&format!("trace:{}", trace.name())),
+        }
     }
 }
 
@@ -93,6 +159,9 @@ pub struct ArrivalProcess(Process);
 enum Process {
     Poisson(Poisson),
     Paced(Paced),
+    Packets(Packets),
+    Modulated(Modulated),
+    Recorded(Recorded),
 }
 
 impl ArrivalProcess {
@@ -102,68 +171,23 @@ impl ArrivalProcess {
     ///
     /// # Cost
     ///
-    /// O(1), no allocation; `poisson` takes one draw and one logarithm, `paced` no draw.
+    /// No allocation. `poisson` and `packets` take one draw and one logarithm, `paced` and `trace` no draw; `mmpp2`
+    /// and `on-off` take one more a change of state, on average at most 200 a gap.
     #[inline]
     pub fn next_gap(&mut self, rng: &mut Rng) -> Span {
         match &mut self.0 {
             Process::Poisson(process) => process.next_gap(rng),
             Process::Paced(process) => process.next_gap(),
+            Process::Packets(process) => process.next_gap(rng),
+            Process::Modulated(process) => process.next_gap(rng),
+            Process::Recorded(process) => process.next_gap(),
         }
     }
 }
 
 const PS_PER_SEC: u64 = 1_000_000_000_000;
 
-#[derive(Clone, Debug)]
-struct Poisson {
-    gap_ps_mean: f64,
-    /// The fraction of a picosecond that earlier gaps were cut by, in `0..1`.
-    carry_ps: f64,
+/// The mean gap at `rate`.
+fn gap_ps_mean(rate: Rate) -> f64 {
+    PS_PER_SEC as f64 / rate.as_rps()
 }
-
-impl Poisson {
-    fn new(rate: Rate) -> Self {
-        Self { gap_ps_mean: PS_PER_SEC as f64 / rate.as_rps(), carry_ps: 0.0 }
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 37 times 1e15 ps, and whole")]
-    fn next_gap(&mut self, rng: &mut Rng) -> Span {
-        // `libm` and not the system's logarithm: the same gaps on every machine.
-        let exact_ps = -libm::log(rng.unit()) * self.gap_ps_mean + self.carry_ps;
-        let whole_ps = libm::floor(exact_ps);
-        self.carry_ps = exact_ps - whole_ps;
-        Span::from_ps(whole_ps as u64)
-    }
-}
-
-/// Equal gaps by Bresenham's line: `whole` picoseconds each, and one more whenever the remainders add up to one.
-#[derive(Clone, Debug)]
-struct Paced {
-    whole_ps: u64,
-    /// What a gap exceeds `whole_ps` by, in units of 1/`unit` ps.
-    remainder: u64,
-    unit: u64,
-    owed: u64,
-}
-
-impl Paced {
-    /// Rates are taken to the nearest 2⁻²⁰ RPC/s: a whole number of them is exact.
-    const RATE_SCALE: u64 = 1 << 20;
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is at most 1e12, times 2^20")]
-    fn new(rate: Rate) -> Self {
-        let unit = libm::round(rate.as_rps() * Self::RATE_SCALE as f64) as u64;
-        let second = PS_PER_SEC * Self::RATE_SCALE;
-        Self { whole_ps: second / unit, remainder: second % unit, unit, owed: 0 }
-    }
-
-    fn next_gap(&mut self) -> Span {
-        self.owed += self.remainder;
-        let extra_ps = u64::from(self.owed >= self.unit);
-        self.owed -= extra_ps * self.unit;
-        Span::from_ps(self.whole_ps + extra_ps)
-    }
-}
-
-// A second in scaled picoseconds, and the sum of two remainders, stay within 64 bits.
-const _: () = assert!(PS_PER_SEC < u64::MAX / 2 / Paced::RATE_SCALE);

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | how fast, and at which rates? | [`rate`], [`sweep`] |
 //! | when does the next RPC arrive? | [`arrivals`] |
+//! | how long does an RPC keep its core? | [`service`] |
 //! | which key, which operation? | [`keys`], [`mix`], [`operation`] |
 //! | or: which recorded operations? | [`trace`] |
 //! | what is due at this moment? | [`schedule`] |
@@ -29,10 +30,15 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod spelling;
+mod column;
+mod smooth;
 pub mod rng;
 pub mod rate;
 pub mod sweep;
 pub mod arrivals;
+mod alias;
+pub mod service;
 pub mod keys;
 mod zipf;
 pub mod mix;
@@ -49,7 +55,7 @@ pub mod generator;
 pub mod report;
 pub mod slo_search;
 
-pub use arrivals::{ArrivalProcess, Arrivals};
+pub use arrivals::{ArrivalProcess, ArrivalTrace, Arrivals, Mmpp2, OnOff};
 pub use error::WorkloadError;
 pub use gap_log::{Gap, GapLog};
 pub use gap_summary::{GapSummary, GapTally};
@@ -64,6 +70,7 @@ pub use recorder::{Latency, LatencyRecorder, LatencySummary};
 pub use report::{Counts, LoadReport};
 pub use rng::{Rng, Seed};
 pub use schedule::{Length, Schedule, Workload};
+pub use service::{ServiceTime, TypeId};
 pub use slo_search::{SearchResult, SloSearch};
 pub use sweep::Sweep;
 pub use tails::Tails;

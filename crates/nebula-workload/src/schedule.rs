@@ -48,7 +48,7 @@ pub enum Length {
 /// assert_eq!(schedule.pop_due(due).map(|operation| operation.at), Some(due));
 /// # Ok::<(), nebula_workload::WorkloadError>(())
 /// ```
-#[derive(Copy, Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// When operations arrive.
     pub arrivals: Arrivals,

@@ -19,6 +19,7 @@
 // distributions", ACM TOMACS 6(3), 1996.
 
 use crate::Rng;
+use crate::smooth::{expm1_ratio, log1p_ratio};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
@@ -71,16 +72,3 @@ impl Zipf {
         libm::exp(y * log1p_ratio(t))
     }
 }
-
-/// (e^t - 1) / t, continued through t = 0.
-fn expm1_ratio(t: f64) -> f64 {
-    if t.abs() > SERIES_BELOW { libm::expm1(t) / t } else { 1.0 + t / 2.0 }
-}
-
-/// ln(1 + t) / t, continued through t = 0.
-fn log1p_ratio(t: f64) -> f64 {
-    if t.abs() > SERIES_BELOW { libm::log1p(t) / t } else { 1.0 - t / 2.0 }
-}
-
-/// The terms left out of the series, t²/6 and t²/3, are below the resolution of an `f64` here.
-const SERIES_BELOW: f64 = 1e-8;

@@ -113,7 +113,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         rate: args.rate,
         duration: args.duration.unwrap_or(duration),
         warm_up: args.warm_up.unwrap_or(warm_up),
-        arrivals: args.arrivals,
+        arrivals: args.arrivals.clone(),
         key_count: args.keys,
         keys: args.key_dist,
         mix: args.mix,

@@ -96,7 +96,7 @@ impl LoadPlan {
             return Ok(Schedule::from_trace(share, start));
         }
         let workload = Workload {
-            arrivals: self.arrivals,
+            arrivals: self.arrivals.clone(),
             rate: self.rate.scaled(1.0 / f64::from(clients)),
             keys: self.keys,
             key_count: self.key_count,

@@ -1,0 +1,49 @@
+//! Gaps that are independent of each other: `poisson` and `packets:N`.
+
+use std::num::NonZeroU32;
+
+use nebula_nic::Span;
+
+use super::carry::Carry;
+use super::gap_ps_mean;
+use crate::{Rate, Rng};
+
+#[derive(Clone, Debug)]
+pub(super) struct Poisson {
+    gap_ps_mean: f64,
+    carry: Carry,
+}
+
+impl Poisson {
+    pub(super) fn new(rate: Rate) -> Self {
+        Self { gap_ps_mean: gap_ps_mean(rate), carry: Carry::default() }
+    }
+
+    #[inline]
+    pub(super) fn next_gap(&mut self, rng: &mut Rng) -> Span {
+        self.carry.whole(rng.exponential() * self.gap_ps_mean)
+    }
+}
+
+/// One link that is busy with N - 1 packets and then waits an exponential time of one packet's mean.
+///
+/// Source: the simulator published with NEBULA makes its load so, not by Poisson arrivals.
+#[derive(Clone, Debug)]
+pub(super) struct Packets {
+    fixed_ps: f64,
+    packet_ps_mean: f64,
+    carry: Carry,
+}
+
+impl Packets {
+    pub(super) fn new(packets: NonZeroU32, rate: Rate) -> Self {
+        let packets = f64::from(packets.get());
+        let packet_ps_mean = gap_ps_mean(rate) / packets;
+        Self { fixed_ps: packet_ps_mean * (packets - 1.0), packet_ps_mean, carry: Carry::default() }
+    }
+
+    #[inline]
+    pub(super) fn next_gap(&mut self, rng: &mut Rng) -> Span {
+        self.carry.whole(self.fixed_ps + rng.exponential() * self.packet_ps_mean)
+    }
+}

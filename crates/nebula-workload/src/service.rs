@@ -1,0 +1,260 @@
+//! How long does an RPC keep its core?
+//!
+//! A [`ServiceTime`] is a distribution with one spelling everywhere. It knows its mean and its squared coefficient
+//! of variation exactly, and draws without allocating. Times are whole picoseconds, to the nearest, and end at
+//! [`Span::MAX`].
+//!
+//! | spelling | meaning |
+//! |---|---|
+//! | `fixed:1us` | always the same |
+//! | `exp:1us` | exponential of this mean |
+//! | `uniform:0ns-2us` | each picosecond from first to last is equally likely |
+//! | `bimodal:500ns@0.9,5500ns@0.1` | two or more times with their shares |
+//! | `lognormal:mean=1us,sigma=1.5`, `lognormal:mean=1us,scv=1` | by the deviation of the logarithm, or the squared CV |
+//! | `gev:loc=181.5ns,scale=50ns,shape=0.65` | generalized extreme value, negative times taken as 0 |
+//! | `pareto:min=500ns,alpha=1.5`, `pareto:min=500ns,alpha=1.5,max=1ms` | power law, the second one without what exceeds `max` |
+//! | `trace:FILE` | times recorded in nanoseconds, one a line, drawn with replacement |
+//! | `fixed:300ns+exp:300ns` | the sum of independent parts |
+//! | `mix:get=0.995*exp:1us;scan=0.005*fixed:500us` | request types with their shares |
+//!
+//! A part of a sum is any of the first eight; a type of a mix is one of those or a sum.
+//!
+//! # How to add a distribution
+//!
+//! A file under `service/` with a type that implements `Law` and its `KIND`, a variant in `Part`, and a line in
+//! `KINDS` of `service/parse.rs`; `tests/service.rs` holds it to its law once it has a line there.
+
+mod moments;
+mod part;
+mod steady;
+mod uniform;
+mod points;
+mod lognormal;
+mod gev;
+mod pareto;
+mod empirical;
+mod request_mix;
+mod parse;
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use nebula_nic::Span;
+
+use crate::{Rng, WorkloadError};
+use empirical::Empirical;
+use moments::Moments;
+use part::Part;
+use request_mix::RequestMix;
+
+/// The number of a request type, counted from 0 in the order of the mix.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_workload::{ServiceTime, TypeId};
+///
+/// let service: ServiceTime = "mix:get=0.995*exp:1us;scan=0.005*fixed:500us".parse()?;
+/// assert_eq!(service.of_type(TypeId(1)).map(ServiceTime::mean_ps), Some(500e6));
+/// # Ok::<(), nebula_workload::WorkloadError>(())
+/// ```
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub u8);
+
+/// A distribution of service times: see the [spellings](self).
+///
+/// # Examples
+///
+/// ```
+/// use nebula_workload::{Seed, ServiceTime};
+///
+/// let service: ServiceTime = "fixed:300ns+exp:300ns".parse()?;
+/// assert_eq!((service.mean_ps(), service.scv()), (600e3, Some(0.25)));
+/// assert!(service.sample(&mut Seed(1).stream("service")).as_ns() >= 300);
+///
+/// let error = "exp:fast".parse::<ServiceTime>().unwrap_err().to_string();
+/// assert_eq!(error, "service time \"exp:fast\" is not understood: write exp:TIME such as exp:1us");
+/// # Ok::<(), nebula_workload::WorkloadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceTime {
+    shape: Shape,
+    moments: Moments,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Shape {
+    Part(Part),
+    Sum(Box<[Part]>),
+    Mix(RequestMix),
+}
+
+impl ServiceTime {
+    /// Draws a service time.
+    ///
+    /// # Cost
+    ///
+    /// No allocation, time independent of earlier draws. `exp` takes one draw and one logarithm; `lognormal` draws
+    /// again with probability 0.21.
+    #[inline]
+    #[must_use]
+    pub fn sample(&self, rng: &mut Rng) -> Span {
+        match &self.shape {
+            Shape::Part(part) => part.sample(rng),
+            Shape::Sum(parts) => parts.iter().map(|part| part.sample(rng)).sum(),
+            Shape::Mix(mix) => mix.sample(rng).1,
+        }
+    }
+
+    /// Draws a service time and the type of the request it is for: type 0 unless this is a mix.
+    ///
+    /// The times are those that [`sample`](Self::sample) draws from the same stream.
+    #[inline]
+    #[must_use]
+    pub fn sample_typed(&self, rng: &mut Rng) -> (TypeId, Span) {
+        match &self.shape {
+            Shape::Mix(mix) => mix.sample(rng),
+            _ => (TypeId(0), self.sample(rng)),
+        }
+    }
+
+    /// Returns the request types with their shares, by [`TypeId`]; one called `all` unless this is a mix.
+    #[must_use]
+    pub fn types(&self) -> Vec<(String, f64)> {
+        match &self.shape {
+            Shape::Mix(mix) => mix.types().map(|kind| (kind.name.to_string(), kind.share)).collect(),
+            _ => vec![("all".to_owned(), 1.0)],
+        }
+    }
+
+    /// Returns the service time of one type; `None` for a type that is not there.
+    #[must_use]
+    pub fn of_type(&self, TypeId(index): TypeId) -> Option<&Self> {
+        match &self.shape {
+            Shape::Mix(mix) => mix.types().nth(index.into()).map(|kind| &kind.service),
+            _ => (index == 0).then_some(self),
+        }
+    }
+
+    /// Returns the mean in picoseconds, from the distribution and not from draws; above 0 and finite.
+    #[must_use]
+    pub fn mean_ps(&self) -> f64 {
+        self.moments.mean_ps
+    }
+
+    /// Returns the squared coefficient of variation, variance / mean²: 0 for fixed times, 1 for exponential ones.
+    ///
+    /// `None` where the variance is infinite: the mean of a run then converges too slowly to be worth an interval.
+    #[must_use]
+    pub fn scv(&self) -> Option<f64> {
+        self.moments.scv()
+    }
+
+    /// Reads a spelling that may name files, which `open` opens by the name as written.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the spelling, [`WorkloadError::SampleFile`] for a file that cannot be opened or read, and
+    /// [`WorkloadError::SampleLine`] for a line that is no time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_workload::ServiceTime;
+    ///
+    /// let open = |name: &str| match name {
+    ///     "get.csv" => Ok("service_ns\n500\n1500\n".as_bytes()),
+    ///     _ => Err(std::io::ErrorKind::NotFound.into()),
+    /// };
+    /// assert_eq!(ServiceTime::parse_with("trace:get.csv", open)?.mean_ps(), 1e6);
+    /// let error = ServiceTime::parse_with("trace:put.csv", open).unwrap_err().to_string();
+    /// assert_eq!(error, "\"put.csv\" could not be opened: entity not found");
+    /// # Ok::<(), nebula_workload::WorkloadError>(())
+    /// ```
+    pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
+        parse::service(text, &mut |spelled| {
+            let file = spelled.text;
+            let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
+            Empirical::read(file, BufReader::new(source))
+        })
+    }
+
+    /// Makes the distribution of recorded times, read from the lines of `source`; it is spelled `trace:name`.
+    ///
+    /// Every time of the file is kept, at 8 B.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkloadError::SampleLine`] for a line that is no time, [`WorkloadError::SampleFile`] for a source that
+    /// cannot be read or holds no time, [`WorkloadError::Spelling`] for a name that would not read back and
+    /// [`WorkloadError::OutOfRange`] where all times are 0.
+    pub fn from_samples(name: &str, source: impl BufRead) -> Result<Self, WorkloadError> {
+        Self::from_part(Part::Empirical(Empirical::read(name, source)?))
+    }
+
+    /// Makes the distribution of times that are at hand, such as those a run just measured.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_samples`](Self::from_samples).
+    pub fn from_spans(name: &str, spans: impl Into<Arc<[Span]>>) -> Result<Self, WorkloadError> {
+        Self::from_part(Part::Empirical(Empirical::new(name, spans.into())?))
+    }
+
+    fn from_part(part: Part) -> Result<Self, WorkloadError> {
+        let moments = part.moments();
+        Self { shape: Shape::Part(part), moments }.checked()
+    }
+
+    fn from_sum(parts: Vec<Part>) -> Result<Self, WorkloadError> {
+        let moments = parts.iter().map(Part::moments).sum();
+        Self { shape: Shape::Sum(parts.into()), moments }.checked()
+    }
+
+    fn from_mix(mix: RequestMix) -> Result<Self, WorkloadError> {
+        let moments = Moments::of_mixture(mix.types().map(|kind| (kind.share, kind.service.moments)));
+        Self { shape: Shape::Mix(mix), moments }.checked()
+    }
+
+    /// Refuses a mean of 0, by which no load could be told from another.
+    fn checked(self) -> Result<Self, WorkloadError> {
+        let mean_ps = self.mean_ps();
+        let wrong = || WorkloadError::out_of_range("mean service time in ps", mean_ps, "use times above 0");
+        if mean_ps > 0.0 && mean_ps.is_finite() { Ok(self) } else { Err(wrong()) }
+    }
+}
+
+/// Reads all but `trace:FILE`, for which [`ServiceTime::parse_with`] is there.
+impl FromStr for ServiceTime {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse::service(text, &mut |spelled| {
+            let text = format!("trace:{}", spelled.text);
+            Err(WorkloadError::FileNotOpened { what: spelled.what, text, expected: "a law such as exp:1us" })
+        })
+    }
+}
+
+/// Shows the spelling that reads back as the same distribution.
+impl fmt::Display for ServiceTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shape {
+            Shape::Part(part) => write!(f, "{part}"),
+            Shape::Sum(parts) => parts.iter().enumerate().try_for_each(|(index, part)| {
+                let plus = if index == 0 { "" } else { "+" };
+                write!(f, "{plus}{part}")
+            }),
+            Shape::Mix(mix) => write!(f, "{mix}"),
+        }
+    }
+}
+
+/// Takes a time to the nearest picosecond; what is negative becomes 0, what is too long becomes [`Span::MAX`].
+#[inline]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast from a float ends at both ends")]
+fn rounded(ps: f64) -> Span {
+    Span::from_ps((ps + 0.5) as u64)
+}

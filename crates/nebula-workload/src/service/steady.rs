@@ -1,0 +1,72 @@
+//! `fixed:1us` and `exp:1us`: the two that queueing theory is written for.
+
+use std::fmt;
+
+use nebula_nic::Span;
+
+use super::moments::Moments;
+use super::part::{Kind, Law, Part};
+use super::rounded;
+use crate::Rng;
+use crate::spelling::Time;
+
+pub(super) const FIXED: Kind = Kind {
+    word: "fixed",
+    expected: "fixed:TIME such as fixed:1us",
+    parse: |spelled, text| Ok(Part::Fixed(Fixed(spelled.time(text)?))),
+};
+
+pub(super) const EXPONENTIAL: Kind = Kind {
+    word: "exp",
+    expected: "exp:TIME such as exp:1us",
+    parse: |spelled, text| Ok(Part::Exponential(Exponential::new(spelled.time_above_0(text)?))),
+};
+
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct Fixed(Span);
+
+impl Law for Fixed {
+    #[inline]
+    fn sample(&self, _: &mut Rng) -> Span {
+        self.0
+    }
+
+    fn moments(&self) -> Moments {
+        Moments { mean_ps: self.0.as_ps() as f64, variance: 0.0 }
+    }
+}
+
+impl fmt::Display for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fixed:{}", Time(self.0))
+    }
+}
+
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct Exponential {
+    mean: Span,
+    mean_ps: f64,
+}
+
+impl Exponential {
+    fn new(mean: Span) -> Self {
+        Self { mean, mean_ps: mean.as_ps() as f64 }
+    }
+}
+
+impl Law for Exponential {
+    #[inline]
+    fn sample(&self, rng: &mut Rng) -> Span {
+        rounded(rng.exponential() * self.mean_ps)
+    }
+
+    fn moments(&self) -> Moments {
+        Moments { mean_ps: self.mean_ps, variance: self.mean_ps * self.mean_ps }
+    }
+}
+
+impl fmt::Display for Exponential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "exp:{}", Time(self.mean))
+    }
+}
