@@ -1,19 +1,24 @@
 //! After construction, a million RPCs allocate nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 use nebula_nic::{Span, Timestamp};
-use nebula_workload::{GapDetector, Generator, GeneratorConfig, Keys, Length, Rate, Seed, Workload};
+use nebula_workload::{
+    Arrivals, GapDetector, Generator, GeneratorConfig, Keys, Length, Rate, Seed, ServiceTime, Workload,
+};
 
 struct Counting;
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Of this thread: tests run side by side.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
 
 // SAFETY: every call is passed on to the system's allocator as it came; counting touches no memory of its own.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
@@ -64,8 +69,29 @@ fn a_million_operations_allocate_nothing() {
     let mut generator = Generator::new(schedule, GeneratorConfig { pending_max: 1000, ..GeneratorConfig::default() });
     // A small log: forgetting must not allocate either.
     let mut detector = GapDetector::new(GapDetector::THRESHOLD, 16);
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = ALLOCATIONS.with(Cell::get);
     drive(&mut generator, &mut detector);
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+    assert_eq!(ALLOCATIONS.with(Cell::get), before);
     assert!(before > 0 && generator.counts().settled() == 1_000_000 && detector.log().forgotten() > 100);
+}
+
+#[test]
+fn draws_of_arrivals_and_service_times_allocate_nothing() {
+    let open = |_: &str| Ok("1\n2\n4\n".as_bytes());
+    let arrivals = ["poisson", "paced", "packets:8", "mmpp2:5x,0.1,100us", "on-off:1us,3us", "trace:day.csv"];
+    let mut processes = arrivals.map(|text| Arrivals::parse_with(text, open).unwrap().at(Rate::default()));
+    let services = [
+        "mix:a=0.5*exp:1us+lognormal:mean=1us,sigma=1;b=0.5*trace:day.csv",
+        "bimodal:1us@0.5,2us@0.5+gev:loc=1us,scale=1us,shape=0.1+pareto:min=1us,alpha=2+uniform:1us-2us",
+    ];
+    let services = services.map(|text| ServiceTime::parse_with(text, open).unwrap());
+    let mut rng = Seed(1).stream("draws");
+    let before = ALLOCATIONS.with(Cell::get);
+    let mut total = Span::ZERO;
+    for _ in 0..100_000 {
+        total += processes.iter_mut().map(|process| process.next_gap(&mut rng)).sum();
+        total += services.iter().map(|service| service.sample_typed(&mut rng).1).sum();
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get), before);
+    assert!(before > 0 && total > Span::from_secs(1));
 }
