@@ -103,7 +103,7 @@ impl ServiceTime {
     pub fn sample(&self, rng: &mut Rng) -> Span {
         match &self.shape {
             Shape::Part(part) => part.sample(rng),
-            Shape::Sum(parts) => parts.iter().map(|part| part.sample(rng)).sum(),
+            Shape::Sum(parts) => sample_sum(parts, rng),
             Shape::Mix(mix) => mix.sample(rng).1,
         }
     }
@@ -250,6 +250,10 @@ impl fmt::Display for ServiceTime {
             Shape::Mix(mix) => write!(f, "{mix}"),
         }
     }
+}
+
+fn sample_sum(parts: &[Part], rng: &mut Rng) -> Span {
+    parts.iter().map(|part| part.sample(rng)).sum()
 }
 
 /// Takes a time to the nearest picosecond; what is negative becomes 0, what is too long becomes [`Span::MAX`].

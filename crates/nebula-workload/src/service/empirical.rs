@@ -47,7 +47,6 @@ fn reads_back(name: &str) -> bool {
 }
 
 impl Law for Empirical {
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "below the length of a slice")]
     fn sample(&self, rng: &mut Rng) -> Span {
         self.spans[rng.below(self.spans.len() as u64) as usize]

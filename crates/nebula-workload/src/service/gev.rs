@@ -100,7 +100,6 @@ impl Gev {
 }
 
 impl Law for Gev {
-    #[inline]
     fn sample(&self, rng: &mut Rng) -> Span {
         rounded(self.at(-libm::log(rng.exponential().max(EXPONENTIAL_MIN))))
     }

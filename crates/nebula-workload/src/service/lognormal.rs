@@ -62,7 +62,6 @@ impl Lognormal {
 }
 
 impl Law for Lognormal {
-    #[inline]
     fn sample(&self, rng: &mut Rng) -> Span {
         rounded(libm::exp(self.mu + self.sigma * standard_normal(rng)))
     }

@@ -80,7 +80,6 @@ impl Pareto {
 }
 
 impl Law for Pareto {
-    #[inline]
     fn sample(&self, rng: &mut Rng) -> Span {
         let above = self.beyond + rng.unit() * (1.0 - self.beyond);
         rounded(self.min_ps * libm::exp(-libm::log(above) / self.alpha))

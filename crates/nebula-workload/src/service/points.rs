@@ -42,7 +42,6 @@ impl Points {
 }
 
 impl Law for Points {
-    #[inline]
     fn sample(&self, rng: &mut Rng) -> Span {
         self.points[self.alias.draw(rng)].0
     }

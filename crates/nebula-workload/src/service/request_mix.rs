@@ -38,7 +38,6 @@ impl RequestMix {
         self.types.iter()
     }
 
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there are at most 256 types")]
     pub(super) fn sample(&self, rng: &mut Rng) -> (TypeId, Span) {
         let index = self.alias.draw(rng);

@@ -34,7 +34,6 @@ impl Uniform {
 }
 
 impl Law for Uniform {
-    #[inline]
     fn sample(&self, rng: &mut Rng) -> Span {
         self.first + Span::from_ps(rng.below(self.choices))
     }
