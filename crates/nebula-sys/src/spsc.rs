@@ -218,8 +218,14 @@ mod tests {
 
     #[test]
     fn two_threads_pass_every_value_in_order() {
-        let (mut push, mut pop) = ring(8);
-        let count = if cfg!(miri) { 200 } else { 200_000 };
+        // Where both threads have one core, they take turns as often as the ring is full.
+        for (capacity, count) in [(8, 10_000), (256, 200_000)] {
+            pass_in_order(capacity, if cfg!(miri) { 200 } else { count });
+        }
+    }
+
+    fn pass_in_order(capacity: usize, count: usize) {
+        let (mut push, mut pop) = ring(capacity);
         let sender = std::thread::spawn(move || {
             for value in 0..count {
                 while push.try_push(value).is_err() {

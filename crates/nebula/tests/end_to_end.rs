@@ -135,7 +135,8 @@ struct Checker {
     outstanding: BTreeMap<Ticket, (usize, Op)>,
     /// Operations on one key never overlap: two workers might serve them in either order.
     busy: BTreeSet<usize>,
-    refused: Vec<(usize, Op)>,
+    /// To be sent, again or for the first time.
+    to_send: Vec<(usize, Op)>,
     nacked: u64,
 }
 
@@ -158,7 +159,7 @@ impl Checker {
             }
             Err(error) => {
                 assert_eq!(error, SubmitError::Full);
-                self.refused.push((number, op));
+                self.to_send.push((number, op));
             }
         }
     }
@@ -176,7 +177,7 @@ impl Checker {
             }
             Err(CallError::Nack { .. }) => {
                 self.nacked += 1;
-                self.refused.push((number, op));
+                self.to_send.push((number, op));
             }
             Err(error) => panic!("{error}"),
         }
@@ -199,8 +200,8 @@ impl Checker {
     }
 
     fn next_op(&mut self, left: &mut u64, draw: &mut Draw) -> Option<(usize, Op)> {
-        if let Some(refused) = self.refused.pop() {
-            return Some(refused);
+        if let Some(next) = self.to_send.pop() {
+            return Some(next);
         }
         let number = draw.below(KEYS);
         (*left > 0 && self.busy.insert(number)).then(|| {
@@ -209,18 +210,11 @@ impl Checker {
         })
     }
 
-    /// Asks for every key, one after the other.
-    fn check_all(&mut self) {
-        for number in 0..KEYS {
-            self.busy.insert(number);
-            self.submit(number, Op::Get);
-            while !self.busy.is_empty() {
-                wait_until("an answer", || self.take().then_some(()));
-                if let Some((number, op)) = self.refused.pop() {
-                    self.submit(number, op);
-                }
-            }
-        }
+    /// Asks for every key.
+    fn check_all(&mut self, draw: &mut Draw) {
+        self.busy.extend(0..KEYS);
+        self.to_send.extend((0..KEYS).map(|number| (number, Op::Get)));
+        self.run(0, draw);
     }
 }
 
@@ -243,10 +237,11 @@ fn play_client(words: &[String]) -> ! {
     let (owner, ops) = (number(1), number(2));
     let config = ClientConfig::default().reply_bytes_max(8 + 800);
     let client = Client::connect_with(&words[0], config).expect("a seat");
-    let (model, outstanding, busy, refused) = Default::default();
-    let mut checker = Checker { client, owner, model, outstanding, busy, refused, nacked: 0 };
-    checker.run(ops, &mut Draw::new(owner));
-    checker.check_all();
+    let (model, outstanding, busy, to_send) = Default::default();
+    let mut checker = Checker { client, owner, model, outstanding, busy, to_send, nacked: 0 };
+    let mut draw = Draw::new(owner);
+    checker.run(ops, &mut draw);
+    checker.check_all(&mut draw);
     assert_eq!((checker.client.outstanding(), checker.outstanding.len()), (0, 0));
     say(&format!("nacked {}", checker.nacked));
     wait_for_end();
@@ -284,7 +279,7 @@ fn three_hundred_thousand_operations_on_an_inline_server_match_the_model() {
     if let Some(words) = role() {
         play_client(&words);
     }
-    let _watchdog = Watchdog::new(TEST, 180);
+    let _watchdog = Watchdog::new(TEST);
     serve_and_check(TEST, "kv-inline", 300_000, |config| config.inline = true);
 }
 
@@ -294,7 +289,7 @@ fn seven_hundred_thousand_operations_under_six_policies_match_the_model() {
     if let Some(words) = role() {
         play_client(&words);
     }
-    let _watchdog = Watchdog::new(TEST, 180);
+    let _watchdog = Watchdog::new(TEST);
     let policies =
         [Policy::Rss, Policy::RoundRobin, Policy::Random, Policy::KeyHash, Policy::SingleQueue, Policy::Jbsq(2)];
     for policy in policies {

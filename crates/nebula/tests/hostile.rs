@@ -9,7 +9,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use support::draw::Draw;
 use support::raw::{NACK, REPLY, REQUEST, RawRing, Slot};
-use support::watch::{Watchdog, wait_until};
+use support::watch::{WAIT_MAX, Watchdog, wait_until};
 use support::{endpoint, server_config, wait_until_clean};
 
 /// Payloads that changed under a handler's hands.
@@ -65,7 +65,7 @@ impl Scene<'_> {
 /// Echoes of all sizes until told otherwise. What is refused is tried again, and everything else is wrong.
 fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
     let retry = RetryPolicy::BackOff { first: Span::from_us(50), factor: 2, attempts: 12, seed: 9 };
-    let config = ClientConfig::default().reply_bytes_max(4096).retry(retry);
+    let config = ClientConfig::default().reply_bytes_max(4096).retry(retry).call_timeout(WAIT_MAX);
     let mut client = Client::connect_with(endpoint, config).expect("a seat");
     let mut draw = Draw::new(77);
     while !is_over.load(Acquire) {
@@ -83,7 +83,7 @@ fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
 
 /// Attacks both kinds of server while an honest client calls; afterwards nothing is left, and they stop.
 fn withstand(test: &'static str, short: &str, attack: impl Fn(&Scene<'_>)) -> Vec<Status> {
-    let _watchdog = Watchdog::new(test, 110);
+    let _watchdog = Watchdog::new(test);
     count_panics();
     [true, false].map(|inline| withstand_as(&endpoint(&format!("{short}-{inline}")), inline, &attack)).to_vec()
 }
@@ -157,16 +157,28 @@ fn scribble(ring: &RawRing, draw: &mut Draw) {
 fn random_words_in_the_ring_harm_nobody_else() {
     let statuses = withstand("random words", "scribble", |scene| {
         let mut draw = Draw::new(11);
-        for round in 0..150 {
+        for round in 0..60 {
             let ring = RawRing::connect(scene.endpoint, 1 << (1 + draw.below(7)));
             scribble(&ring, &mut draw);
-            // Some leave at once, some stay until they are seen through.
+            // Most leave at once, and may never be seen; some write on until they are seen through.
             if round % 3 == 0 {
-                scene.wait_for_service();
+                breach_until_cut(scene, &ring);
             }
         }
     });
-    assert!(statuses.iter().all(|status| status.violations > 20), "{statuses:?}");
+    assert!(statuses.iter().all(|status| status.violations >= 20), "{statuses:?}");
+}
+
+/// Writes what no RPC begins or goes on with, wherever the server may have come to in a ring that was scribbled into.
+fn breach_until_cut(scene: &Scene<'_>, ring: &RawRing) {
+    let breach = Slot { pkt_idx: 65_535, ..Slot::request(1, 1) };
+    let mut laps = (0..5).cycle();
+    wait_until("an end for a scribbler", || {
+        let first = laps.next()? * ring.slots;
+        (first..first + ring.slots).for_each(|position| ring.put(position, breach));
+        scene.wait_for_service();
+        ring.is_cut().then_some(())
+    });
 }
 
 #[test]
@@ -190,7 +202,8 @@ fn each_breach_of_the_protocol_is_cut_off_and_counted() {
     let statuses = withstand("each breach", "breach", |scene| {
         for (what, slots) in breaches {
             let ring = RawRing::connect(scene.endpoint, 16);
-            for (position, slot) in (0..).zip(*slots) {
+            // The first one last: an RPC that is long in coming is abandoned, and what would follow is not looked at.
+            for (slot, position) in slots.iter().zip(0..).collect::<Vec<_>>().into_iter().rev() {
                 ring.put(position, *slot);
             }
             scene.wait_until_cut(&ring, what);
@@ -222,8 +235,8 @@ fn what_is_odd_and_sound_is_answered() {
         ring.put(32, Slot { extra: u32::MAX, ..Slot::request(8, 1) });
         assert_eq!(answer(32), (REPLY, 8, 0));
         // A span that changes after the first packet changes nothing.
-        ring.put(33, Slot::request(1000, 2));
         ring.put(34, Slot { pkt_idx: 1, span: 9, ..Slot::request(1000, 2) });
+        ring.put(33, Slot::request(1000, 2));
         assert_eq!(answer(33), (REPLY, 1000, 0));
         ring.put(35, Slot::request(3, 1));
         assert_eq!(answer(35), (REPLY, 3, 0));
@@ -275,10 +288,13 @@ fn halves_left_behind_give_their_room_back_at_once() {
 
 // -- words that change while they are read --
 
-/// Changes payloads and sizes as fast as it can.
+/// Changes payloads and sizes as fast as it can, and lets others run now and then: they may have this core only.
 fn flip(ring: &RawRing, is_over: &AtomicBool) {
     let mut draw = Draw::new(5);
     while !is_over.load(Relaxed) {
+        if draw.once_in(32) {
+            std::thread::yield_now();
+        }
         let value = [0, u64::MAX][draw.below(2)];
         let slot = ring.slot(u32::try_from(draw.below(4)).expect("small"));
         slot[2..].iter().for_each(|word| word.store(value, Relaxed));

@@ -38,7 +38,7 @@ fn answer_to(endpoint: &str, bytes: &[u8]) -> Option<u32> {
 #[test]
 fn a_hello_that_is_none_gets_no_answer_or_a_reason() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("a hello that is none", 60);
+    let _watchdog = Watchdog::new("a hello that is none");
     let name = endpoint("hello");
     let server = Server::bind(&name).serve(echo).expect("a server");
     let mut inside = Client::connect(&name).expect("a seat");
@@ -78,7 +78,7 @@ fn say_with_descriptors(socket: &OwnedFd, count: usize) {
 #[test]
 fn descriptors_that_nobody_asked_for_are_closed() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("descriptors that nobody asked for", 60);
+    let _watchdog = Watchdog::new("descriptors that nobody asked for");
     let name = endpoint("descriptors");
     let server = Server::bind(&name).serve(echo).expect("a server");
     let before = descriptors();
@@ -95,7 +95,7 @@ fn descriptors_that_nobody_asked_for_are_closed() {
 #[test]
 fn five_thousand_beyond_the_seats_are_refused_and_cost_nothing() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("five thousand beyond the seats", 100);
+    let _watchdog = Watchdog::new("five thousand beyond the seats");
     let name = endpoint("beyond");
     let config = server_config(|config| config.clients_max = 2);
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
@@ -125,7 +125,7 @@ fn dial_and_say(endpoint: &str) -> OwnedFd {
 #[test]
 fn those_who_say_nothing_are_let_go_and_hold_up_nobody() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("those who say nothing", 60);
+    let _watchdog = Watchdog::new("those who say nothing");
     let name = endpoint("silent");
     let server = Server::bind(&name).serve(echo).expect("a server");
     let before = descriptors();
@@ -144,7 +144,7 @@ fn those_who_say_nothing_are_let_go_and_hold_up_nobody() {
 #[test]
 fn those_who_leave_before_the_answer_give_their_seats_back() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("those who leave before the answer", 60);
+    let _watchdog = Watchdog::new("those who leave before the answer");
     let name = endpoint("hasty");
     let config = server_config(|config| config.clients_max = 4);
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
@@ -162,7 +162,7 @@ fn those_who_leave_before_the_answer_give_their_seats_back() {
 #[test]
 fn one_who_talks_after_the_welcome_is_let_go() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("one who talks", 60);
+    let _watchdog = Watchdog::new("one who talks");
     let name = endpoint("talks");
     let server = Server::bind(&name).serve(echo).expect("a server");
     let mut honest = Client::connect_with(&name, ClientConfig::default()).expect("a seat");

@@ -121,7 +121,7 @@ fn assert_same(name: &str, log: &str, status: Status) {
 
 #[test]
 fn the_log_of_an_inline_run_replays() {
-    let _watchdog = Watchdog::new("the log of an inline run", 100);
+    let _watchdog = Watchdog::new("the log of an inline run");
     for policy in [Policy::Jbsq(2), Policy::SingleQueue, Policy::Jbsq(16), Policy::Rss] {
         let name = format!("inline-{}", policy.to_string().replace(':', "-"));
         let (log, status) = run(&name, |config| (config.inline, config.policy) = (true, policy));
@@ -132,7 +132,7 @@ fn the_log_of_an_inline_run_replays() {
 
 #[test]
 fn the_log_of_a_run_with_two_workers_replays_under_every_policy() {
-    let _watchdog = Watchdog::new("the log of a run with two workers", 100);
+    let _watchdog = Watchdog::new("the log of a run with two workers");
     let policies =
         [Policy::Rss, Policy::RoundRobin, Policy::Random, Policy::KeyHash, Policy::SingleQueue, Policy::Jbsq(2)];
     for policy in policies {
@@ -145,7 +145,7 @@ fn the_log_of_a_run_with_two_workers_replays_under_every_policy() {
 
 #[test]
 fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
-    let _watchdog = Watchdog::new("the log of a run in which the bound moves", 100);
+    let _watchdog = Watchdog::new("the log of a run in which the bound moves");
     let file = LogFile::new("bound");
     let endpoint = endpoint("parity-bound");
     let config = server_config(|config| {
@@ -176,7 +176,7 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
 
 #[test]
 fn a_log_that_was_tampered_with_does_not_replay() {
-    let _watchdog = Watchdog::new("a tampered log", 100);
+    let _watchdog = Watchdog::new("a tampered log");
     let (log, _) = run("tampered", |config| config.workers = 2);
     for (from, to) in [
         ("dispatch core=0", "dispatch core=1"),

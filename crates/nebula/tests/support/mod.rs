@@ -26,9 +26,13 @@ pub(crate) fn server_config(change: impl FnOnce(&mut ServerConfig)) -> ServerCon
 }
 
 /// Waits until the page of counters says that nothing is held and `clients` are left.
+///
+/// And that twice in a row: a page that is read while it is written mixes what was with what is.
 pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
+    let mut before = Status::default();
     watch::wait_until(&format!("no slots used, {clients} clients left"), || {
         let seen = status.read();
-        (seen.slots_used == 0 && seen.clients == clients).then_some(seen)
+        let is_settled = std::mem::replace(&mut before, seen) == seen;
+        (is_settled && seen.slots_used == 0 && seen.clients == clients).then_some(seen)
     })
 }

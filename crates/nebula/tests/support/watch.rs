@@ -5,7 +5,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How long any single wait may take, on the busiest machine.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How long any test may take: some ten seconds' work on a tenth of a core.
+const TEST_MAX: Duration = Duration::from_secs(180);
+/// A wait of this length is no short one: it then leaves the core to those who are waited for.
+const YIELDING_MAX: Duration = Duration::from_micros(100);
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// Ends the process if it is not dropped in time.
 pub(crate) struct Watchdog {
@@ -14,11 +20,11 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    pub(crate) fn new(test: &'static str, seconds: u64) -> Self {
+    pub(crate) fn new(test: &'static str) -> Self {
         let (alive, watched) = channel::<()>();
         std::thread::spawn(move || {
-            if watched.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
-                let _ = writeln!(std::io::stderr(), "{test}: not over after {seconds} s");
+            if watched.recv_timeout(TEST_MAX) == Err(RecvTimeoutError::Timeout) {
+                let _ = writeln!(std::io::stderr(), "{test}: not over after {TEST_MAX:?}");
                 std::process::abort();
             }
         });
@@ -33,8 +39,13 @@ pub(crate) fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(started.elapsed() < WAIT_MAX, "waited in vain for: {what}");
-        std::thread::yield_now();
+        let waited = started.elapsed();
+        assert!(waited < WAIT_MAX, "waited in vain for: {what}");
+        if waited < YIELDING_MAX {
+            std::thread::yield_now();
+        } else {
+            std::thread::park_timeout(PAUSE);
+        }
     }
 }
 
