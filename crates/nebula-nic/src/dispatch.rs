@@ -12,6 +12,7 @@
 //! | `random` | one a core | by chance |
 //! | `key-hash` | one a core | by hash of the RPC's key |
 //! | `single-queue` | one | an idle one |
+//! | `mcs-lock` | one | an idle one, once it has the lock: a software queue, in the simulator only |
 //! | `jbsq:N` | one | the least loaded one of those with fewer than N outstanding |
 //!
 //! With a queue a core, a core is given [`PER_CORE_BOUND`] RPCs at most and the others wait at the NIC, in their core's
@@ -236,6 +237,8 @@ policies! {
     KeyHash = "key-hash", "key-hash", PerCore<KeyHash>, |(cores, _, ())| PerCore::new(cores, KeyHash::new(cores));
     /// One queue; an idle core takes the head.
     SingleQueue = "single-queue", "single-queue", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
+    /// One queue in shared memory behind an MCS lock: decides as `single-queue`, and each dispatch waits for the lock.
+    McsLock = "mcs-lock", "mcs-lock", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
     /// One queue; at most so many RPCs at a core, the one in service included.
     Jbsq(u32) = "jbsq", "jbsq:N", Jbsq, |(cores, _, bound)| Jbsq::new(cores, bound);
 }

@@ -8,12 +8,13 @@ use support::op::{Op, STEP};
 use support::pair::Pair;
 use support::reach::Reach;
 
-const POLICIES: [Policy; 9] = [
+const POLICIES: [Policy; 10] = [
     Policy::Jbsq(2),
     Policy::Jbsq(1),
     Policy::Jbsq(3),
     Policy::Jbsq(64),
     Policy::SingleQueue,
+    Policy::McsLock,
     Policy::Rss,
     Policy::RoundRobin,
     Policy::Random,

@@ -117,6 +117,7 @@ conforms! {
     random: Policy::Random;
     key_hash: Policy::KeyHash;
     single_queue: Policy::SingleQueue;
+    mcs_lock: Policy::McsLock;
     jbsq_1: Policy::Jbsq(1);
     jbsq_2: Policy::Jbsq(2);
     jbsq_5: Policy::Jbsq(5);

@@ -105,7 +105,7 @@ impl Model {
     /// The most RPCs a core may have, in the words of the policy's name.
     pub fn dispatch_bound(&self) -> u32 {
         match self.config.policy {
-            Policy::SingleQueue => 1,
+            Policy::SingleQueue | Policy::McsLock => 1,
             Policy::Jbsq(bound) => bound,
             Policy::Rss | Policy::RoundRobin | Policy::Random | Policy::KeyHash => 2,
         }

@@ -8,7 +8,7 @@ use crate::service::Service;
 use crate::status::{STATUS_BYTES, StatusPage, StatusReader};
 use crate::transport::shm::listener::{Listener, Terms, ring};
 use crate::worker::Worker;
-use nebula_nic::{CentralDispatch, ConfigError, CoreId, Frontend};
+use nebula_nic::{CentralDispatch, ConfigError, CoreId, Frontend, Policy};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
@@ -43,6 +43,12 @@ pub enum ServeError {
     /// The NIC cannot be built so.
     #[error(transparent)]
     Nic(#[from] ConfigError),
+    /// The policy is one of the simulator's.
+    #[error("policy {policy} is simulated only: serve with jbsq:2, single-queue, rss, round-robin, random or key-hash")]
+    SimulatedOnly {
+        /// The policy asked for.
+        policy: Policy,
+    },
     /// Inline mode has one worker.
     #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
     InlineWorkers {
@@ -163,6 +169,9 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let backend_config = config.backend_config()?;
     backend_config.validate()?;
+    if backend_config.policy == Policy::McsLock {
+        return Err(ServeError::SimulatedOnly { policy: backend_config.policy });
+    }
     let status = Arc::new(SharedMemory::create_published("nebula-status", STATUS_BYTES)?);
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), STATUS_BYTES)?);
     let listener = open_door(&endpoint, &config, status.clone())?;

@@ -1,0 +1,100 @@
+//! What a simulation can be asked for in vain.
+
+use nebula_nic::{ConfigError, Policy, RequesterConfigError};
+use nebula_workload::WorkloadError;
+
+/// Why there is no result. Each is one line that says what would be right.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// A load that is no share of the cores' capacity.
+    #[error("a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}")]
+    Load {
+        /// Load asked for.
+        got: f64,
+    },
+    /// Without a bound the queue grows without end.
+    #[error("a load of {got} with an unbounded queue has no steady state: give a load less than 1, or a --queue-bound")]
+    Unstable {
+        /// Load asked for.
+        got: f64,
+    },
+    /// The queue outgrew what a run can hold.
+    #[error("the queue grew past {rpcs} RPCs: the load is more than {policy} with these costs can carry; lower it, or give a --queue-bound")]
+    Outgrown {
+        /// RPCs that were waiting.
+        rpcs: u32,
+        /// The policy.
+        policy: Policy,
+    },
+    /// No servers, or too many cores.
+    #[error("{servers} servers of {cores} cores cannot be simulated: give at least 1 server and at most {} cores in all", crate::system::CORES_TOTAL_MAX)]
+    Servers {
+        /// Servers asked for.
+        servers: u16,
+        /// Cores of each.
+        cores: u16,
+    },
+    /// A lock where there is none.
+    #[error("a lock hand-off costs nothing under {policy}: it belongs to the policy mcs-lock")]
+    LockWithout {
+        /// Policy asked for.
+        policy: Policy,
+    },
+    /// A service that takes no time, or longer than a run can last.
+    #[error("a mean service time of {mean_ns} ns cannot be simulated: give 1 ns to 1 s")]
+    Service {
+        /// Mean of the distribution.
+        mean_ns: f64,
+    },
+    /// Nothing to measure.
+    #[error("{got} RPCs cannot be measured: give 1000 to 1e12 a replication")]
+    Rpcs {
+        /// RPCs asked for.
+        got: u64,
+    },
+    /// No interval without replications.
+    #[error("{got} replications give no interval: give 2 to 10000")]
+    Replications {
+        /// Replications asked for.
+        got: u32,
+    },
+    /// No clients, or too many.
+    #[error("{got} clients cannot be simulated: give 1 to {}", crate::load::CLIENTS_MAX)]
+    Clients {
+        /// Clients asked for.
+        got: u32,
+    },
+    /// Simulated time came to its end.
+    #[error("the run would last longer than {seconds} simulated seconds, which is as far as its clock goes: measure fewer RPCs or shorter ones")]
+    Endless {
+        /// Length of the clock.
+        seconds: u64,
+    },
+    /// A precision that no run reaches.
+    #[error("a precision of {got} is not possible: give a share such as 1% or 0.005")]
+    Precision {
+        /// Precision asked for.
+        got: f64,
+    },
+    /// An SLO that the service alone misses, or none.
+    #[error("an SLO of {slo_ns} ns cannot be searched for: at the lowest load the p99 is {p99_ns} ns already")]
+    Slo {
+        /// SLO asked for.
+        slo_ns: f64,
+        /// The p99 that was found.
+        p99_ns: f64,
+    },
+    /// The NIC cannot be built so.
+    #[error(transparent)]
+    Nic(#[from] ConfigError),
+    /// The clients cannot be built so.
+    #[error(transparent)]
+    Requester(#[from] RequesterConfigError),
+    /// The workload is none.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+}
+
+/// The highest load that may be offered, in capacities of the cores.
+pub const LOAD_MAX: f64 = 100.0;

@@ -1,0 +1,101 @@
+//! The designs that differ in two things only: who gets an RPC, and how much memory the buffers take.
+
+use nebula_nic::Policy;
+use serde::{Deserialize, Deserializer, de};
+
+/// A design of NIC and RPC stack, as far as this model sees it.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Policy;
+/// use nebula_sim::memory::Design;
+///
+/// assert_eq!(Design::nebula().policy, Policy::SingleQueue);
+/// assert!(Design::rpcvalet().buffer_bytes > 100_000_000_000, "send and receive slots of every pair of nodes");
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Design {
+    /// Which core serves which RPC; as text its spelling.
+    #[serde(deserialize_with = "policy")]
+    pub policy: Policy,
+    /// Memory that network buffers take, of which the LLC holds what it can.
+    pub buffer_bytes: u64,
+    /// The probability that a buffer is in the LLC, if it is not to follow from the sizes.
+    #[serde(default)]
+    pub llc_hit: Option<f64>,
+}
+
+impl Design {
+    /// Buffers for each connection, and a core drawn for each RPC.
+    ///
+    /// # Source
+    ///
+    /// NEBULA §III: RSS is modeled as a draw of the core.
+    #[must_use]
+    pub const fn rss() -> Self {
+        Self::of(Policy::Random, CONNECTED_BYTES)
+    }
+
+    /// Buffers for each connection, and one queue for all cores.
+    ///
+    /// # Source
+    ///
+    /// NEBULA §III.
+    #[must_use]
+    pub const fn rpcvalet() -> Self {
+        Self::of(Policy::SingleQueue, CONNECTED_BYTES)
+    }
+
+    /// One shared receive buffer, and a core drawn for each RPC.
+    ///
+    /// # Source
+    ///
+    /// NEBULA §III: a shared receive queue leaves the choice of the core to the sender.
+    #[must_use]
+    pub const fn srq() -> Self {
+        Self::of(Policy::Random, SHARED_BYTES)
+    }
+
+    /// One shared receive buffer, and one queue for all cores.
+    ///
+    /// # Source
+    ///
+    /// NEBULA §III.
+    #[must_use]
+    pub const fn nebula() -> Self {
+        Self::of(Policy::SingleQueue, SHARED_BYTES)
+    }
+
+    /// A design whose LLC hits follow from the size of its buffers.
+    #[must_use]
+    pub const fn of(policy: Policy, buffer_bytes: u64) -> Self {
+        Self { policy, buffer_bytes, llc_hit: None }
+    }
+
+    /// Sets the probability that a buffer is in the LLC, whatever its size.
+    #[must_use]
+    pub const fn llc_hit(mut self, share: f64) -> Self {
+        self.llc_hit = Some(share);
+        self
+    }
+}
+
+/// 1,024 nodes with 256 messages of 512 B for each other: one receive buffer and a send buffer for each node.
+///
+/// # Source
+///
+/// The published simulator. The paper's text counts the receive buffers alone, 134 MB; with them a third of the accesses would hit.
+const CONNECTED_BYTES: u64 = 1024 * 256 * 512 * (1 + 1024);
+
+/// One buffer for all peers.
+///
+/// # Source
+///
+/// The published simulator.
+const SHARED_BYTES: u64 = 327_000;
+
+fn policy<'de, D: Deserializer<'de>>(text: D) -> Result<Policy, D::Error> {
+    String::deserialize(text)?.parse().map_err(de::Error::custom)
+}

@@ -1,0 +1,137 @@
+//! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
+
+use crate::error::SimError;
+use nebula_nic::{BackendConfig, CentralDispatch, Policy, RetryPolicy, Span};
+
+/// Servers that share one load, and how their RPCs meet their cores.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Policy;
+/// use nebula_sim::System;
+///
+/// let system = System::new(Policy::Jbsq(2), 64).queue_bound(540);
+/// assert_eq!(system.cores_total(), 64);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct System {
+    /// Which core serves which RPC.
+    pub policy: Policy,
+    /// Cores of one server.
+    pub cores: u16,
+    /// Servers; a client's RPC goes to one of them by chance.
+    pub servers: u16,
+    /// An RPC that finds so many waiting at its server is NACKed; without a bound every RPC is let in.
+    ///
+    /// Under a policy with a queue a core the bound is shared out over the cores, as admission does in the runtime.
+    pub queue_bound: Option<u32>,
+    /// What a client does after a NACK.
+    pub reaction: RetryPolicy,
+    /// What each mechanism costs.
+    pub costs: Costs,
+}
+
+/// What the mechanisms between NIC and core cost, over and above the service time.
+///
+/// All are zero by default: the theory's ideal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// From the dispatch of an RPC until its core can begin it. With credit for more than one RPC a core hides it.
+    pub dispatch: Span,
+    /// From the end of an RPC until the NIC knows of it.
+    pub notify: Span,
+    /// How long one core holds the lock of `mcs-lock`, the hand-off included: a core spends it on each RPC, and one core after the other.
+    pub lock_handoff: Span,
+}
+
+impl System {
+    /// One server of `cores` cores without a bound on its queue, whose mechanisms cost nothing.
+    #[must_use]
+    pub const fn new(policy: Policy, cores: u16) -> Self {
+        let costs = Costs { dispatch: Span::ZERO, notify: Span::ZERO, lock_handoff: Span::ZERO };
+        Self { policy, cores, servers: 1, queue_bound: None, reaction: RetryPolicy::GiveUp, costs }
+    }
+
+    /// Sets the bound on the queue of each server.
+    #[must_use]
+    pub const fn queue_bound(mut self, waiting: u32) -> Self {
+        self.queue_bound = Some(waiting);
+        self
+    }
+
+    /// Sets the number of servers.
+    #[must_use]
+    pub const fn servers(mut self, servers: u16) -> Self {
+        self.servers = servers;
+        self
+    }
+
+    /// Sets what a client does after a NACK.
+    #[must_use]
+    pub const fn reaction(mut self, reaction: RetryPolicy) -> Self {
+        self.reaction = reaction;
+        self
+    }
+
+    /// Sets what the mechanisms cost.
+    #[must_use]
+    pub const fn costs(mut self, costs: Costs) -> Self {
+        self.costs = costs;
+        self
+    }
+
+    /// Cores of all servers together.
+    #[must_use]
+    pub fn cores_total(&self) -> u32 {
+        u32::from(self.cores) * u32::from(self.servers)
+    }
+
+    /// Whether it can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] with what is wrong with it.
+    pub fn validate(&self) -> Result<(), SimError> {
+        if self.servers == 0 || self.cores_total() > CORES_TOTAL_MAX {
+            return Err(SimError::Servers { servers: self.servers, cores: self.cores });
+        }
+        if self.costs.lock_handoff != Span::ZERO && self.policy != Policy::McsLock {
+            return Err(SimError::LockWithout { policy: self.policy });
+        }
+        self.backend(SLOTS_FIRST, 0).map(|_| ())
+    }
+
+    /// The NIC of one server with room for at least `slots` RPCs, waiting or being served.
+    pub(crate) fn backend(&self, slots: u32, seed: u64) -> Result<BackendConfig, SimError> {
+        // An RPC is one packet of one slot here: only how many there are matters at this level.
+        let config = BackendConfig::new(self.cores, self.policy)
+            .slots(slots)
+            .rpc_bytes_max(64)
+            .reassembler_entries(1)
+            .queue_bound(self.queue_bound.unwrap_or(u32::MAX))
+            .seed(seed);
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// RPCs that one core is given at most.
+    pub(crate) fn per_core(&self) -> u32 {
+        self.policy.dispatcher(1, 0).bound()
+    }
+
+    /// Slots to begin with: what the bound lets in, with room for what its cores hold and for holes behind slow RPCs.
+    pub(crate) fn slots_first(&self) -> u32 {
+        let given = u32::from(self.cores) * self.per_core();
+        let waiting = self.queue_bound.unwrap_or(0).min(SLOTS_LAST / 4);
+        (2 * (given + waiting)).next_power_of_two().clamp(SLOTS_FIRST, SLOTS_LAST)
+    }
+}
+
+/// Cores that one run can have in all.
+pub const CORES_TOTAL_MAX: u32 = 1 << 16;
+
+/// Slots of a server whose queue has no bound, at first: they stay in a core's cache. A run that needs more begins again with more.
+const SLOTS_FIRST: u32 = 1 << 13;
+/// Slots beyond which a queue is said to grow without end.
+pub(crate) const SLOTS_LAST: u32 = 1 << 22;

@@ -1,0 +1,186 @@
+//! What one run has measured: RPCs after the warm-up, their latencies and the queues that they found.
+//!
+//! Nothing here grows with the number of RPCs. Sums are whole picoseconds, so that adding tallies up gives the same bytes in
+//! whichever order runs end.
+
+use hdrhistogram::Histogram;
+use nebula_nic::{Span, Timestamp};
+
+/// Counts by value, to three significant digits.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    counts: Histogram<u64>,
+    sum: u128,
+}
+
+/// Values up to here are counted as they are, beyond as this; 52 days in picoseconds.
+const VALUE_MAX: u64 = 1 << 62;
+const DIGITS: u8 = 3;
+
+impl Distribution {
+    pub(crate) fn new() -> Self {
+        let counts = Histogram::new_with_bounds(1, VALUE_MAX, DIGITS).expect("bounds that hdrhistogram allows");
+        Self { counts, sum: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, value: u64) {
+        self.counts.saturating_record(value);
+        self.sum += u128::from(value);
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts).expect("both have the same bounds");
+        self.sum += other.sum;
+    }
+
+    /// How many values were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// The mean of all values, exact; 0 without any.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
+    }
+
+    /// The value that a share `share` of all values does not exceed, to 0.1 %; 0 without any.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> f64 {
+        if self.count() == 0 {
+            return 0.0;
+        }
+        self.counts.median_equivalent(self.counts.value_at_quantile(share)) as f64
+    }
+
+    /// The share of values above `value`, to its three digits.
+    #[must_use]
+    pub fn share_above(&self, value: u64) -> f64 {
+        if self.count() == 0 {
+            return 0.0;
+        }
+        1.0 - self.counts.count_between(0, value) as f64 / self.count() as f64
+    }
+
+    /// The largest value, to 0.1 %.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.counts.max()
+    }
+}
+
+/// What the RPCs of a run's measured window saw.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// From the moment that a client meant to send until the buffer was freed, in picoseconds, of RPCs served. Back-offs are in it.
+    pub latency: Distribution,
+    /// From arrival until a core began, in picoseconds, of RPCs served.
+    pub queued: Distribution,
+    /// RPCs waiting at the server, not given to a core, as an arrival found them.
+    pub queue_depth: Distribution,
+    /// RPCs that were served.
+    pub served: u64,
+    /// RPCs that their client gave up on after a NACK.
+    pub given_up: u64,
+    /// NACKs, of all tries.
+    pub nacks: u64,
+    /// Of the whole window, from its first arrival to its last.
+    pub window: Span,
+    /// Time that cores spent on RPCs which ended in the window, in picoseconds.
+    pub busy_ps: u128,
+    /// Time that those cores held the lock or waited for it, in picoseconds.
+    pub lock_ps: u128,
+    opened: Option<Timestamp>,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        let [latency, queued, queue_depth] = std::array::from_fn(|_| Distribution::new());
+        let (window, opened) = (Span::ZERO, None);
+        Self { latency, queued, queue_depth, served: 0, given_up: 0, nacks: 0, window, busy_ps: 0, lock_ps: 0, opened }
+    }
+
+    /// RPCs whose end is known.
+    #[must_use]
+    #[inline]
+    pub const fn ended(&self) -> u64 {
+        self.served + self.given_up
+    }
+
+    /// The share of RPCs that were served.
+    #[must_use]
+    pub fn accepted(&self) -> f64 {
+        if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
+    }
+
+    /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
+    #[must_use]
+    pub fn latency_with_nacks(&self, share: f64) -> f64 {
+        let accepted = self.accepted();
+        if share > accepted { f64::INFINITY } else { self.latency.quantile(share / accepted) }
+    }
+
+    /// RPCs that came a second.
+    #[must_use]
+    pub fn offered_rps(&self) -> f64 {
+        self.ended() as f64 / self.window.as_secs_f64()
+    }
+
+    /// RPCs served a second.
+    #[must_use]
+    pub fn served_rps(&self) -> f64 {
+        self.served as f64 / self.window.as_secs_f64()
+    }
+
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, now: Timestamp) {
+        let opened = *self.opened.get_or_insert(now);
+        self.window = now - opened;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.latency.add(&other.latency);
+        self.queued.add(&other.queued);
+        self.queue_depth.add(&other.queue_depth);
+        self.served += other.served;
+        self.given_up += other.given_up;
+        self.nacks += other.nacks;
+        self.window += other.window;
+        self.busy_ps += other.busy_ps;
+        self.lock_ps += other.lock_ps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nack_counts_as_infinite_latency() {
+        let mut tally = Tally::new();
+        for latency in 1..=99 {
+            tally.latency.record(latency);
+        }
+        (tally.served, tally.given_up) = (99, 1);
+        assert_eq!(tally.latency_with_nacks(0.99), 99.0);
+        assert_eq!(tally.latency_with_nacks(0.98), 98.0);
+        tally.given_up = 2;
+        assert_eq!(tally.latency_with_nacks(0.99), f64::INFINITY);
+    }
+
+    #[test]
+    fn quantiles_are_right_to_a_thousandth() {
+        let mut values = Distribution::new();
+        for value in 1..=1_000_000_u64 {
+            values.record(value * 1000);
+        }
+        for share in [0.01, 0.5, 0.9, 0.99, 0.999] {
+            let exact = share * 1e9;
+            assert!((values.quantile(share) / exact - 1.0).abs() < 1e-3, "{share}: {}", values.quantile(share));
+        }
+        assert_eq!(values.mean(), 500_000_500.0);
+        assert!((values.share_above(900_000_000) - 0.1).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,162 @@
+//! One run: the stations of an RPC in simulated time.
+//!
+//! `world/egress.rs`, `world/ingress.rs` and `world/cpu.rs` carry out what `nebula-nic` decides, as the runtime's files of the same
+//! names do in real time. This file holds what they share and the order of events.
+//!
+//! ```text
+//!            egress                 ingress               cpu
+//! clients ──▶ number, send ───────▶ admit, queue ───────▶ dispatch ─▶ begin … finish ─┐
+//!    ▲            ▲                    │ NACK                 ▲        (calendar)      │
+//!    │ think      │ back off           ▼                      └── slots, credit ◀──────┤
+//!    └────────────┴──────────────── reaction ◀─────────────────────────────── reply ───┘
+//! ```
+//!
+//! There are four kinds of events, each with a place of its own, so that none is boxed and none is looked for: the ends of RPCs
+//! (the [`Calendar`]), what is on the way between NIC and cores (constant delays, so two FIFOs), arrivals (one time), and what
+//! clients wait for. At the same time they come in that order.
+//!
+//! Next: [`egress`].
+
+mod egress;
+mod ingress;
+mod cpu;
+mod server;
+
+use crate::calendar::Calendar;
+use crate::error::SimError;
+use crate::load::Load;
+use crate::system::{SLOTS_LAST, System};
+use crate::tally::Tally;
+use cpu::Wires;
+use egress::Clients;
+use nebula_nic::Timestamp;
+use nebula_workload::Seed;
+use server::Server;
+
+/// How long a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    /// RPCs before the measured window, which fill the empty system.
+    pub warmup: u64,
+    /// RPCs of the measured window.
+    pub rpcs: u64,
+}
+
+impl Length {
+    /// `rpcs` measured RPCs, after a tenth as many to fill the system.
+    #[must_use]
+    pub const fn of(rpcs: u64) -> Self {
+        Self { warmup: rpcs / 10, rpcs }
+    }
+
+    #[inline]
+    const fn is_measured(self, number: u64) -> bool {
+        number.wrapping_sub(self.warmup) < self.rpcs
+    }
+}
+
+/// Runs `load` on `system` from empty until all RPCs of the measured window have ended.
+///
+/// The same arguments give the same tally on every machine.
+///
+/// # Errors
+///
+/// [`SimError`] for what cannot be simulated, and where the queue grows without end.
+///
+/// # Cost
+///
+/// O(RPCs · log cores), memory by the longest queue.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Policy;
+/// use nebula_sim::{Length, Load, System, run};
+/// use nebula_workload::Seed;
+///
+/// let load = Load::open("exp:1us".parse()?, 0.5);
+/// let tally = run(&System::new(Policy::Jbsq(2), 16), &load, Length::of(20_000), Seed(1))?;
+/// assert_eq!(tally.served, 20_000);
+/// assert!((tally.latency.mean() / 1e6 - 1.0).abs() < 0.05, "hardly any RPC waits at half load");
+/// # Ok::<(), nebula_sim::SimError>(())
+/// ```
+pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    system.validate()?;
+    load.validate(system)?;
+    let mut slots = system.slots_first();
+    loop {
+        match World::new(system, load, length, seed, slots)?.run() {
+            Err(Stop::NoRoom) if slots < SLOTS_LAST => slots = (slots * 16).min(SLOTS_LAST),
+            Err(Stop::NoRoom) => return Err(SimError::Outgrown { rpcs: slots, policy: system.policy }),
+            Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
+            Ok(tally) => return Ok(tally),
+        }
+    }
+}
+
+/// Why a run ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// The slots, or the table of outstanding RPCs, are too few: the run begins again with more, from the same seed.
+    NoRoom,
+    /// The calendar ends after so many seconds.
+    NoTime(u64),
+}
+
+struct World<'a> {
+    system: &'a System,
+    length: Length,
+    /// Cores of one server, as an index.
+    cores: usize,
+    // -- stations --
+    clients: Clients<'a>,
+    servers: Box<[Server]>,
+    /// The end of what each core serves; core `c` of server `s` is source `s · cores + c`.
+    calendar: Calendar,
+    wires: Wires,
+    // -- what has happened --
+    tally: Tally,
+    stop: Option<Stop>,
+}
+
+impl<'a> World<'a> {
+    fn new(system: &'a System, load: &'a Load, length: Length, seed: Seed, slots: u32) -> Result<Self, SimError> {
+        let cores = usize::from(system.cores);
+        let server = |index| Server::try_new(system.backend(slots, seed.replica(index).0)?);
+        let servers = (0..u64::from(system.servers)).map(server).collect::<Result<_, SimError>>()?;
+        Ok(Self {
+            system,
+            length,
+            cores,
+            clients: Clients::try_new(system, load, seed, slots)?,
+            servers,
+            calendar: Calendar::new(cores * usize::from(system.servers)),
+            wires: Wires::default(),
+            tally: Tally::new(),
+            stop: None,
+        })
+    }
+
+    fn run(mut self) -> Result<Tally, Stop> {
+        while self.tally.ended() < self.length.rpcs {
+            self.turn();
+            if let Some(stop) = self.stop {
+                return Err(stop);
+            }
+        }
+        Ok(self.tally)
+    }
+
+    /// Carries the next event out.
+    #[inline]
+    fn turn(&mut self) {
+        let (end, wire, send) = (self.calendar.next_ps(), self.wires.next_ps(), self.clients.next_ps());
+        if end <= wire && end <= send {
+            self.finish_next();
+        } else if wire <= send {
+            self.carry_next(Timestamp::from_ps(wire));
+        } else {
+            self.send_next(Timestamp::from_ps(send));
+        }
+    }
+}

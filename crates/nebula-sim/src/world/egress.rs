@@ -1,0 +1,258 @@
+//! Station 1, in simulated time: clients number their RPCs and send them; what a NACK makes them do is the requester's to say.
+//!
+//! In an open loop without a bound on the queue nobody is refused and nobody waits for an answer: RPCs are drawn and forgotten.
+//! Else the clients' table of outstanding RPCs is kept, as in a real client.
+//!
+//! Next: [`ingress`](super::ingress).
+
+use super::{Stop, World};
+use crate::error::SimError;
+use crate::load::{Load, Source};
+use crate::system::System;
+use nebula_nic::{Call, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId};
+use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// An RPC as its client knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Request {
+    pub(super) number: u64,
+    pub(super) service_ps: u64,
+    /// When the client meant to send it.
+    pub(super) sent: Timestamp,
+    /// Which client of a closed loop.
+    client: u32,
+}
+
+/// All clients of the run.
+pub(super) struct Clients<'a> {
+    service: &'a ServiceTime,
+    services: Rng,
+    servers: u64,
+    choices: Rng,
+    /// RPCs numbered so far.
+    numbered: u64,
+    source: NextRpc<'a>,
+    /// Clients that hear of answers.
+    pub(super) listening: Option<Listening>,
+}
+
+enum NextRpc<'a> {
+    Open { process: ArrivalProcess, gaps: Rng, at: Timestamp },
+    Closed { think: Option<&'a ServiceTime>, thoughts: Rng, thinking: BinaryHeap<Reverse<(Timestamp, u32)>> },
+}
+
+/// The clients' table of RPCs outstanding.
+pub(super) struct Listening {
+    pub(super) requester: Requester,
+    requests: Vec<Request>,
+    unused: Vec<u32>,
+}
+
+impl<'a> Clients<'a> {
+    pub(super) fn try_new(system: &System, load: &'a Load, seed: Seed, room: u32) -> Result<Self, SimError> {
+        let listens = system.queue_bound.is_some() || matches!(load.source, Source::Closed { .. });
+        let listening = if listens { Some(Listening::try_new(system, load, room)?) } else { None };
+        let source = match (&load.source, load.rate(system)?) {
+            (Source::Open { arrivals, .. }, Some(rate)) => {
+                let (mut process, mut gaps) = (arrivals.at(rate), seed.stream("arrivals"));
+                let at = Timestamp::ZERO + process.next_gap(&mut gaps);
+                NextRpc::Open { process, gaps, at }
+            }
+            (Source::Closed { clients, think }, _) => NextRpc::closed(*clients, think.as_ref(), seed),
+            (Source::Open { utilization, .. }, None) => return Err(SimError::Load { got: *utilization }),
+        };
+        Ok(Self {
+            service: &load.service,
+            services: seed.stream("service"),
+            servers: u64::from(system.servers),
+            choices: seed.stream("servers"),
+            numbered: 0,
+            source,
+            listening,
+        })
+    }
+
+    /// When the next RPC or the next try is sent.
+    #[inline]
+    pub(super) fn next_ps(&self) -> u64 {
+        let next = self.source.at().as_ps();
+        match &self.listening {
+            None => next,
+            Some(listening) => listening.requester.poll_timeout().map_or(next, |at| at.as_ps().min(next)),
+        }
+    }
+
+    /// Draws the next RPC.
+    #[inline]
+    fn next_request(&mut self, now: Timestamp) -> Request {
+        let number = self.numbered;
+        self.numbered += 1;
+        let service_ps = self.service.sample(&mut self.services).as_ps();
+        let client = self.source.advance();
+        Request { number, service_ps, sent: now, client }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "below the number of servers, which is 16 bits")]
+    #[inline]
+    fn choose_server(&mut self) -> u16 {
+        if self.servers == 1 { 0 } else { self.choices.below(self.servers) as u16 }
+    }
+
+    /// What stands on the wire for an RPC whose answer nobody waits for: each is a flow of its own, as RSS sees it.
+    #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
+    #[inline]
+    fn header(request: &Request) -> Header {
+        let low = request.number as u32;
+        let key_hash = scattered(low);
+        Header { kind: Kind::Request, snid: NodeId(low), tid: TransferId(low), rpc_bytes: 64, pkt_idx: 0, key_hash }
+    }
+}
+
+/// A hash of the RPC's number: keys that are drawn uniformly.
+const fn scattered(number: u32) -> u32 {
+    let mixed = (number as u64 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as u32
+}
+
+impl<'a> NextRpc<'a> {
+    fn closed(clients: u32, think: Option<&'a ServiceTime>, seed: Seed) -> Self {
+        let mut thoughts = seed.stream("think");
+        let mut begin = |client| Reverse((Timestamp::ZERO + first_thought(think, &mut thoughts), client));
+        let thinking = (0..clients).map(&mut begin).collect();
+        Self::Closed { think, thoughts, thinking }
+    }
+
+    #[inline]
+    fn at(&self) -> Timestamp {
+        match self {
+            Self::Open { at, .. } => *at,
+            Self::Closed { thinking, .. } => thinking.peek().map_or(NEVER, |Reverse((at, _))| *at),
+        }
+    }
+
+    /// Goes on to the RPC after this one; which client this one is of.
+    #[inline]
+    fn advance(&mut self) -> u32 {
+        match self {
+            Self::Open { process, gaps, at } => {
+                *at += process.next_gap(gaps);
+                0
+            }
+            Self::Closed { thinking, .. } => thinking.pop().map_or(0, |Reverse((_, client))| client),
+        }
+    }
+
+    /// The client has its answer and thinks of the next RPC.
+    #[inline]
+    fn think(&mut self, now: Timestamp, client: u32) {
+        if let Self::Closed { think, thoughts, thinking } = self {
+            let pause = think.map_or(nebula_nic::Span::ZERO, |think| think.sample(thoughts));
+            thinking.push(Reverse((now + pause, client)));
+        }
+    }
+}
+
+/// Clients do not all begin at once where they think between RPCs.
+fn first_thought(think: Option<&ServiceTime>, thoughts: &mut Rng) -> nebula_nic::Span {
+    think.map_or(nebula_nic::Span::ZERO, |think| think.sample(thoughts))
+}
+
+const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
+
+impl Listening {
+    fn try_new(system: &System, load: &Load, room: u32) -> Result<Self, SimError> {
+        let outstanding = match load.source {
+            Source::Open { .. } => room.saturating_mul(u32::from(system.servers)).min(nebula_nic::requester::OUTSTANDING_MAX),
+            Source::Closed { clients, .. } => clients,
+        };
+        let config = RequesterConfig::new(NodeId(0), outstanding).retry(system.reaction);
+        Ok(Self { requester: Requester::try_new(config)?, requests: Vec::new(), unused: Vec::new() })
+    }
+
+    /// Numbers a request and keeps it until its answer; `None` if the table is full.
+    fn begin(&mut self, now: Timestamp, request: Request, server: u16) -> Option<Outbound> {
+        let place = self.unused.pop().unwrap_or(u32::try_from(self.requests.len()).ok()?);
+        if place as usize == self.requests.len() {
+            self.requests.push(request);
+        }
+        self.requests[place as usize] = request;
+        let key_hash = Clients::header(&request).key_hash;
+        self.requester.begin_call(now, Call { bytes: 64, key_hash, server, token: u64::from(place) }).ok()
+    }
+
+    /// The request behind a token.
+    #[expect(clippy::cast_possible_truncation, reason = "a token is a place")]
+    pub(super) fn request(&self, token: u64) -> Request {
+        self.requests[token as usize]
+    }
+
+    /// Forgets a request that is over.
+    #[expect(clippy::cast_possible_truncation, reason = "a token is a place")]
+    fn end(&mut self, token: u64) {
+        self.unused.push(token as u32);
+    }
+}
+
+impl World<'_> {
+    /// Sends what is due: the next RPC, or another try of one that was refused.
+    #[inline]
+    pub(super) fn send_next(&mut self, now: Timestamp) {
+        if now > self.calendar.latest() {
+            self.stop = Some(Stop::NoTime(self.calendar.latest().as_ps() / 1_000_000_000_000));
+        } else if self.clients.source.at() == now {
+            self.send_first_try(now);
+        } else {
+            self.send_retries(now);
+        }
+    }
+
+    #[inline]
+    fn send_first_try(&mut self, now: Timestamp) {
+        let request = self.clients.next_request(now);
+        let server = self.clients.choose_server();
+        if self.length.is_measured(request.number) {
+            self.tally.note_arrival(now);
+        }
+        let Some(listening) = &mut self.clients.listening else {
+            return self.receive(now, server, Clients::header(&request), &request);
+        };
+        match listening.begin(now, request, server) {
+            Some(outbound) => self.send(now, server, outbound, &request),
+            None => self.stop = Some(Stop::NoRoom),
+        }
+    }
+
+    #[cold]
+    fn send_retries(&mut self, now: Timestamp) {
+        while let Some(listening) = &mut self.clients.listening
+            && let Some(resend) = listening.requester.poll_retry(now)
+        {
+            let request = listening.request(resend.token);
+            self.send(now, resend.server, resend.outbound, &request);
+        }
+    }
+
+    /// An RPC is one packet at this level, and the wire takes no time.
+    pub(super) fn send(&mut self, now: Timestamp, server: u16, mut outbound: Outbound, request: &Request) {
+        if let Some(header) = outbound.next() {
+            // To RSS each RPC is a flow of its own, though one table numbers them all.
+            self.receive(now, server, Header { snid: NodeId(header.tid.0), ..header }, request);
+        }
+    }
+
+    /// The client of an RPC learns that it is over.
+    pub(super) fn end(&mut self, now: Timestamp, token: u64) {
+        if let Some(listening) = &mut self.clients.listening {
+            let client = listening.request(token).client;
+            listening.end(token);
+            self.clients.source.think(now, client);
+        }
+    }
+
+    /// The number under which the client's table knows the RPC.
+    pub(super) fn key(rpc: RpcKey) -> RpcKey {
+        RpcKey { snid: NodeId(0), ..rpc }
+    }
+}

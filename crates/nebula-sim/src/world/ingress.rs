@@ -1,0 +1,61 @@
+//! Stations 2 to 6 and 11, in simulated time: the back end decides about an RPC; its client hears of a NACK or of the reply.
+//!
+//! Next: [`cpu`](super::cpu).
+
+use super::egress::Request;
+use super::server::InFlight;
+use super::{Stop, World};
+use nebula_nic::{Header, NackReason, Outcome, RpcKey, Timestamp, Verdict};
+
+impl World<'_> {
+    /// The packet of an RPC reaches a server.
+    #[inline]
+    pub(super) fn receive(&mut self, now: Timestamp, index: u16, header: Header, request: &Request) {
+        let server = &mut self.servers[usize::from(index)];
+        let Request { number, service_ps, sent, .. } = *request;
+        let is_measured = self.length.is_measured(number);
+        if is_measured {
+            self.tally.queue_depth.record(u64::from(server.backend.queue_depth()));
+        }
+        match server.backend.handle_packet(now, header) {
+            Verdict::Write { slots, .. } => {
+                server.in_flight[slots.start.0 as usize] = InFlight { number, service_ps, sent };
+                self.hand_out(now, usize::from(index));
+            }
+            Verdict::Nack { reason: NackReason::QueueBound } if self.system.queue_bound.is_some() => {
+                self.tally.nacks += u64::from(is_measured);
+                self.take_nack(now, Header::nack(header.rpc(), NackReason::QueueBound));
+            }
+            // The buffer is no bound at this level: it is sized so that the queue's bound comes first.
+            Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop = Some(Stop::NoRoom),
+        }
+    }
+
+    /// A NACK reaches the client: the requester's policy says what follows.
+    #[cold]
+    fn take_nack(&mut self, now: Timestamp, nack: Header) {
+        let Some(listening) = &mut self.clients.listening else { return };
+        let nack = Header { snid: Self::key(nack.rpc()).snid, ..nack };
+        match listening.requester.handle_packet(now, nack) {
+            Outcome::Redirect { token, server, outbound } => {
+                let request = listening.request(token);
+                self.send(now, server, outbound, &request);
+            }
+            Outcome::GaveUp { token, .. } => {
+                let number = listening.request(token).number;
+                self.tally.given_up += u64::from(self.length.is_measured(number));
+                self.end(now, token);
+            }
+            _ => {}
+        }
+    }
+
+    /// The reply reaches the client.
+    #[inline]
+    pub(super) fn take_reply(&mut self, now: Timestamp, rpc: RpcKey) {
+        let Some(listening) = &mut self.clients.listening else { return };
+        if let Outcome::Reply { token, .. } = listening.requester.handle_packet(now, Header::reply(Self::key(rpc), 0, 0)) {
+            self.end(now, token);
+        }
+    }
+}
