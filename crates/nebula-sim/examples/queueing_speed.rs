@@ -1,5 +1,11 @@
 //! How many RPCs a second of real time the queueing level simulates, beside a bare Kiefer–Wolfowitz recursion of the same model.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    reason = "an example that prints, with times below 2^53 ps"
+)]
+
 use nebula_nic::Policy;
 use nebula_sim::{Length, Load, System, run};
 use nebula_workload::{Rng, Seed};

@@ -8,7 +8,9 @@ use nebula_workload::WorkloadError;
 #[non_exhaustive]
 pub enum SimError {
     /// A load that is no share of the cores' capacity.
-    #[error("a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}")]
+    #[error(
+        "a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}"
+    )]
     Load {
         /// Load asked for.
         got: f64,
@@ -20,7 +22,9 @@ pub enum SimError {
         got: f64,
     },
     /// The queue outgrew what a run can hold.
-    #[error("the queue grew past {rpcs} RPCs: the load is more than {policy} with these costs can carry; lower it, or give a --queue-bound")]
+    #[error(
+        "the queue grew past {rpcs} RPCs: the load is more than {policy} with these costs can carry; lower it, or give a --queue-bound"
+    )]
     Outgrown {
         /// RPCs that were waiting.
         rpcs: u32,
@@ -28,7 +32,10 @@ pub enum SimError {
         policy: Policy,
     },
     /// No servers, or too many cores.
-    #[error("{servers} servers of {cores} cores cannot be simulated: give at least 1 server and at most {} cores in all", crate::system::CORES_TOTAL_MAX)]
+    #[error(
+        "{servers} servers of {cores} cores cannot be simulated: give at least 1 server and at most {} cores in all",
+        crate::system::CORES_TOTAL_MAX
+    )]
     Servers {
         /// Servers asked for.
         servers: u16,
@@ -66,7 +73,9 @@ pub enum SimError {
         got: u32,
     },
     /// Simulated time came to its end.
-    #[error("the run would last longer than {seconds} simulated seconds, which is as far as its clock goes: measure fewer RPCs or shorter ones")]
+    #[error(
+        "the run would last longer than {seconds} simulated seconds, which is as far as its clock goes: measure fewer RPCs or shorter ones"
+    )]
     Endless {
         /// Length of the clock.
         seconds: u64,

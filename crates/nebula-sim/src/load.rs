@@ -117,7 +117,11 @@ impl Load {
 
     /// The SLO that is `times` the mean service time.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and both factors are positive")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and both factors are positive"
+    )]
     pub fn slo(&self, times: f64) -> Span {
         Span::from_ps(libm::round(self.service.mean_ps() * times) as u64)
     }

@@ -39,7 +39,9 @@ pub enum MemoryError {
         got: u32,
     },
     /// No time left to compute.
-    #[error("a service time of {service_ns} ns is not possible: give more than the {waiting_ns} ns that it assumes for memory, and at most 1 s")]
+    #[error(
+        "a service time of {service_ns} ns is not possible: give more than the {waiting_ns} ns that it assumes for memory, and at most 1 s"
+    )]
     Service {
         /// Service time asked for.
         service_ns: u64,
@@ -74,7 +76,9 @@ pub enum MemoryError {
         got: u64,
     },
     /// The backlog outgrew what a run can hold.
-    #[error("more than {rpcs} RPCs waited: the load is more than {policy} can carry here; lower it, or measure fewer RPCs")]
+    #[error(
+        "more than {rpcs} RPCs waited: the load is more than {policy} can carry here; lower it, or measure fewer RPCs"
+    )]
     Outgrown {
         /// RPCs that were waiting.
         rpcs: u32,
@@ -82,7 +86,9 @@ pub enum MemoryError {
         policy: Policy,
     },
     /// Simulated time came to its end.
-    #[error("the run would last longer than {hours} simulated hours, which is as far as its clock goes: measure fewer RPCs")]
+    #[error(
+        "the run would last longer than {hours} simulated hours, which is as far as its clock goes: measure fewer RPCs"
+    )]
     Endless {
         /// Length of the clock.
         hours: u64,

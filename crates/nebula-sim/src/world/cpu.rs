@@ -25,14 +25,19 @@ impl Wires {
     }
 }
 
+/// The head of a FIFO, if it has arrived.
+fn due<T>(fifo: &mut VecDeque<T>, now: Timestamp, at: impl Fn(&T) -> Timestamp) -> Option<T> {
+    if fifo.front().is_some_and(|head| at(head) <= now) { fifo.pop_front() } else { None }
+}
+
 impl World<'_> {
     /// Takes in what has arrived at a NIC or a core.
     #[cold]
     pub(super) fn carry_next(&mut self, now: Timestamp) {
         // A free comes before a dispatch of the same time: the NIC decides with all it can know.
-        if let Some((_, server, core, slots)) = self.wires.frees.pop_front_if(|(at, ..)| *at <= now) {
+        if let Some((_, server, core, slots)) = due(&mut self.wires.frees, now, |free| free.0) {
             self.collect_freed(now, server, core, slots);
-        } else if let Some((_, server, dispatch)) = self.wires.dispatches.pop_front_if(|(at, ..)| *at <= now) {
+        } else if let Some((_, server, dispatch)) = due(&mut self.wires.dispatches, now, |dispatch| dispatch.0) {
             self.deliver(now, server, dispatch);
         }
     }
@@ -114,7 +119,8 @@ impl World<'_> {
 
     #[inline]
     fn measure(&mut self, now: Timestamp, index: usize, serving: &Serving) {
-        let InFlight { number, sent, service_ps } = self.servers[index].in_flight[serving.arrival.slots.start.0 as usize];
+        let InFlight { number, sent, service_ps } =
+            self.servers[index].in_flight[serving.arrival.slots.start.0 as usize];
         if !self.length.is_measured(number) {
             return;
         }

@@ -164,7 +164,9 @@ const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
 impl Listening {
     fn try_new(system: &System, load: &Load, room: u32) -> Result<Self, SimError> {
         let outstanding = match load.source {
-            Source::Open { .. } => room.saturating_mul(u32::from(system.servers)).min(nebula_nic::requester::OUTSTANDING_MAX),
+            Source::Open { .. } => {
+                room.saturating_mul(u32::from(system.servers)).min(nebula_nic::requester::OUTSTANDING_MAX)
+            }
             Source::Closed { clients, .. } => clients,
         };
         let config = RequesterConfig::new(NodeId(0), outstanding).retry(system.reaction);

@@ -54,7 +54,9 @@ impl World<'_> {
     #[inline]
     pub(super) fn take_reply(&mut self, now: Timestamp, rpc: RpcKey) {
         let Some(listening) = &mut self.clients.listening else { return };
-        if let Outcome::Reply { token, .. } = listening.requester.handle_packet(now, Header::reply(Self::key(rpc), 0, 0)) {
+        if let Outcome::Reply { token, .. } =
+            listening.requester.handle_packet(now, Header::reply(Self::key(rpc), 0, 0))
+        {
             self.end(now, token);
         }
     }

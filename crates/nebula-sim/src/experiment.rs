@@ -1,0 +1,206 @@
+//! One operating point with error bars: replications side by side, and a rule when to stop.
+//!
+//! Replication `i` has the seed's replica `i`, so that a result depends on the seed and on how many replications there were, never on how many
+//! threads ran them. Two systems under one seed meet the same arrivals and the same service times.
+
+use crate::error::SimError;
+use crate::interval::Interval;
+use crate::load::Load;
+use crate::system::System;
+use crate::tally::Tally;
+use crate::world::{Length, run};
+use nebula_workload::Seed;
+use rayon::prelude::*;
+
+/// How much is simulated for one operating point.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sim::Effort;
+///
+/// let effort = Effort::default().rpcs(50_000).replications(4).precision(0.01);
+/// assert!(effort.validate().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// RPCs measured in each replication.
+    pub rpcs: u64,
+    /// RPCs before those, which fill the empty system; a tenth of them if not set.
+    pub warmup: Option<u64>,
+    /// Replications; with a precision, as many at a time until it is reached.
+    pub replications: u32,
+    /// Half-width of the p99's interval, as a share of the p99, at which to stop.
+    pub precision: Option<f64>,
+    /// Replications at most, where a precision asks for more and more.
+    pub replications_max: u32,
+    /// What every random draw follows from.
+    pub seed: Seed,
+}
+
+impl Default for Effort {
+    /// Ten replications of 200,000 RPCs.
+    fn default() -> Self {
+        Self { rpcs: 200_000, warmup: None, replications: 10, precision: None, replications_max: 200, seed: Seed(1) }
+    }
+}
+
+impl Effort {
+    /// Sets the RPCs measured in each replication.
+    #[must_use]
+    pub const fn rpcs(mut self, rpcs: u64) -> Self {
+        self.rpcs = rpcs;
+        self
+    }
+
+    /// Sets the replications.
+    #[must_use]
+    pub const fn replications(mut self, replications: u32) -> Self {
+        self.replications = replications;
+        self
+    }
+
+    /// Sets the precision to stop at.
+    #[must_use]
+    pub const fn precision(mut self, share: f64) -> Self {
+        self.precision = Some(share);
+        self
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub const fn seed(mut self, seed: Seed) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The length of one replication.
+    #[must_use]
+    pub const fn length(&self) -> Length {
+        match self.warmup {
+            Some(warmup) => Length { warmup, rpcs: self.rpcs },
+            None => Length::of(self.rpcs),
+        }
+    }
+
+    /// Whether so much can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] with what is wrong with it.
+    pub fn validate(&self) -> Result<(), SimError> {
+        if !(1_000..=1_000_000_000_000).contains(&self.rpcs) {
+            return Err(SimError::Rpcs { got: self.rpcs });
+        }
+        if !(2..=10_000).contains(&self.replications) {
+            return Err(SimError::Replications { got: self.replications });
+        }
+        match self.precision {
+            Some(got) if !(1e-5..1.0).contains(&got) => Err(SimError::Precision { got }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What an operating point has shown.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// All replications together.
+    pub tally: Tally,
+    /// The p99 of each replication in picoseconds, of the RPCs served.
+    pub p99_ps: Vec<f64>,
+    /// The same of all RPCs, with a NACK counted as infinite.
+    pub p99_ps_with_nacks: Vec<f64>,
+    /// Mean latencies of each replication in picoseconds.
+    pub mean_ps: Vec<f64>,
+    /// Mean queue depths of each replication.
+    pub depth_mean: Vec<f64>,
+    /// p99 of the queue depth of each replication.
+    pub depth_p99: Vec<f64>,
+    /// Whether the precision asked for was reached; `None` if none was asked for.
+    pub is_precise: Option<bool>,
+}
+
+impl Estimate {
+    fn empty() -> Self {
+        let [p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99] = Default::default();
+        Self { tally: Tally::new(), p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99, is_precise: None }
+    }
+
+    fn take(&mut self, tally: &Tally) {
+        self.tally.add(tally);
+        self.p99_ps.push(tally.latency.quantile(0.99));
+        self.p99_ps_with_nacks.push(tally.latency_with_nacks(0.99));
+        self.mean_ps.push(tally.latency.mean());
+        self.depth_mean.push(tally.queue_depth.mean());
+        self.depth_p99.push(tally.queue_depth.quantile(0.99));
+    }
+
+    /// Replications that ran.
+    #[must_use]
+    pub fn replications(&self) -> usize {
+        self.p99_ps.len()
+    }
+
+    /// The p99 in picoseconds, of the RPCs served.
+    #[must_use]
+    pub fn p99(&self) -> Interval {
+        Interval::of(&self.p99_ps)
+    }
+
+    /// Whether the p99 of all RPCs keeps an SLO, a NACK counted as infinite.
+    #[must_use]
+    pub fn meets(&self, slo: nebula_nic::Span) -> bool {
+        Interval::of(&self.p99_ps_with_nacks).value <= slo.as_ps() as f64
+    }
+}
+
+/// Runs replications of one operating point until the effort is spent or its precision reached.
+///
+/// `progress` is told of each replication that has ended, from whichever thread ran it.
+///
+/// # Errors
+///
+/// [`SimError`] of the first replication that has one.
+///
+/// # Cost
+///
+/// As many threads as rayon has; memory for one tally a replication.
+pub fn estimate(
+    system: &System,
+    load: &Load,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<Estimate, SimError> {
+    effort.validate()?;
+    let mut estimate = Estimate::empty();
+    let mut first = 0;
+    loop {
+        let last = first + effort.replications;
+        for tally in replicate(system, load, effort, first..last, progress)? {
+            estimate.take(&tally);
+        }
+        let Some(precision) = effort.precision else { return Ok(estimate) };
+        let is_precise = estimate.p99().relative() <= precision;
+        if is_precise || last >= effort.replications_max {
+            estimate.is_precise = Some(is_precise);
+            return Ok(estimate);
+        }
+        first = last;
+    }
+}
+
+fn replicate(
+    system: &System,
+    load: &Load,
+    effort: &Effort,
+    indices: std::ops::Range<u32>,
+    progress: &(dyn Fn() + Sync),
+) -> Result<Vec<Tally>, SimError> {
+    let one = |index| {
+        let tally = run(system, load, effort.length(), effort.seed.replica(u64::from(index)));
+        progress();
+        tally
+    };
+    indices.into_par_iter().map(one).collect()
+}

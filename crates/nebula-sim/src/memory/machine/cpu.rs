@@ -1,0 +1,102 @@
+//! The cores: dispatch, the two accesses that a core waits for, and what it copies beside them.
+
+use super::Machine;
+use nebula_nic::{Arrival, CentralDispatch, CoreId, Frontend, Policy, RpcKey, Timestamp};
+
+/// A core and the RPC that it serves.
+pub(super) struct Core {
+    frontend: Frontend,
+    stage: Stage,
+    serving: Arrival,
+}
+
+/// What the core ends next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    /// It waits for the index and computes.
+    Computing,
+    /// It waits for the write of the result.
+    Returning,
+}
+
+impl Core {
+    pub(super) fn all(cores: u16, policy: Policy) -> Box<[Self]> {
+        let bound = policy.dispatcher(1, 0).bound();
+        (0..cores).map(|core| Self::new(Frontend::new(CoreId(core), bound))).collect()
+    }
+
+    fn new(frontend: Frontend) -> Self {
+        Self { frontend, stage: Stage::Idle, serving: Arrival::default() }
+    }
+}
+
+impl Machine {
+    /// Gives RPCs to cores as long as there is one for the other.
+    pub(super) fn dispatch(&mut self, now: Timestamp) {
+        while let Some(dispatch) = self.backend.poll_dispatch(now) {
+            let core = dispatch.core.index();
+            self.cores[core].frontend.handle_dispatch(now, dispatch);
+            if self.cores[core].stage == Stage::Idle {
+                self.begin(now, core);
+            }
+        }
+    }
+
+    /// The core `core` ends what it does.
+    pub(super) fn handle_core(&mut self, now: Timestamp, core: usize) {
+        match self.cores[core].stage {
+            Stage::Computing => self.copy_and_return(now, core),
+            Stage::Returning => self.finish(now, core),
+            Stage::Idle => self.calendar.clear(core),
+        }
+    }
+
+    /// Begins the next RPC that the core was given, with its access to the index, or idles.
+    fn begin(&mut self, now: Timestamp, core: usize) {
+        let Some(begin) = self.cores[core].frontend.poll_completion(now) else {
+            self.cores[core].stage = Stage::Idle;
+            self.calendar.clear(core);
+            return;
+        };
+        self.cores[core].serving = begin.arrival;
+        self.cores[core].stage = Stage::Computing;
+        let looked_up = self.access(now, core);
+        self.calendar.set(core, looked_up + self.compute);
+    }
+
+    /// Begins the copy of the value and, if what it replaces is dirty, the write-back; then writes the result.
+    fn copy_and_return(&mut self, now: Timestamp, core: usize) {
+        self.streams.begin(now, self.blocks, ());
+        if !self.ni.llc.hits_core() {
+            self.streams.begin(now, self.blocks, ());
+        }
+        self.cores[core].stage = Stage::Returning;
+        let returned = self.access(now, core);
+        self.calendar.set(core, returned);
+    }
+
+    /// Gives slots and credit back, and takes the next RPC.
+    fn finish(&mut self, now: Timestamp, core: usize) {
+        let Core { serving, frontend, .. } = &mut self.cores[core];
+        let Arrival { rpc, arrived, slots, .. } = *serving;
+        let release = frontend.handle_release(now, slots);
+        self.meter.note_done(number(rpc), arrived, now);
+        self.backend.handle_free(now, release.core, release.slots);
+        self.begin(now, core);
+        self.dispatch(now);
+    }
+
+    /// An access that the core waits for: when it ends.
+    #[inline]
+    fn access(&mut self, now: Timestamp, core: usize) -> Timestamp {
+        let access = self.dram.access(now);
+        self.meter.note_access(number(self.cores[core].serving.rpc), now, access);
+        access.done
+    }
+}
+
+/// The number that the NI gave an RPC.
+const fn number(rpc: RpcKey) -> u64 {
+    (rpc.snid.0 as u64) << 32 | rpc.tid.0 as u64
+}

@@ -1,0 +1,138 @@
+//! The network interface: arrivals, the blocks that they move, and when an RPC is ready for a core.
+//!
+//! Next: [`cpu`](super::cpu).
+
+use super::{ARRIVAL, Machine, READY, Stop};
+use crate::memory::chance::Chance;
+use crate::memory::error::MemoryError;
+use crate::memory::model::MemoryModel;
+use nebula_nic::{Header, NodeId, Span, Timestamp, TransferId, Verdict};
+use nebula_workload::{ArrivalProcess, Rate, Rng, Seed};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The fetches of one RPC.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    number: u64,
+    /// When the last of those made so far ends.
+    ready: Timestamp,
+}
+
+/// What comes from the network, and the RPCs that are not ready.
+pub(super) struct Ni {
+    arrivals: ArrivalProcess,
+    arrival_rng: Rng,
+    /// From an RPC's first packet to its last.
+    packets: Span,
+    pub(super) llc: Llc,
+    /// RPCs by the time at which they are ready, of those whose time is known.
+    coming: BinaryHeap<Reverse<(Timestamp, u64)>>,
+}
+
+/// Draws whether a buffer is in the LLC.
+pub(super) struct Llc {
+    hit: Chance,
+    ni_rng: Rng,
+    core_rng: Rng,
+}
+
+impl Llc {
+    #[inline]
+    fn hits_ni(&mut self) -> bool {
+        self.hit.happens(self.ni_rng.next_u64())
+    }
+
+    /// Whether the block that a core's copy takes the place of is clean.
+    #[inline]
+    pub(super) fn hits_core(&mut self) -> bool {
+        self.hit.happens(self.core_rng.next_u64())
+    }
+}
+
+impl Ni {
+    pub(super) fn new(model: &MemoryModel, hit: Chance, rate: Rate, packet_gap: Span, seed: Seed) -> Self {
+        Self {
+            arrivals: model.arrivals().at(rate),
+            arrival_rng: seed.stream("arrivals"),
+            packets: packet_gap * u64::from(model.blocks() - 1),
+            llc: Llc { hit, ni_rng: seed.stream("ni dice"), core_rng: seed.stream("core dice") },
+            coming: BinaryHeap::new(),
+        }
+    }
+}
+
+impl Machine {
+    /// Notes when the RPC after one that comes at `now` does.
+    pub(super) fn schedule_arrival(&mut self, now: Timestamp) {
+        let at = now + self.ni.arrivals.next_gap(&mut self.ni.arrival_rng);
+        let latest = self.calendar.latest();
+        // What follows from an arrival comes soon after it, so half of the clock is room enough.
+        if at.as_ps() > latest.as_ps() / 2 {
+            self.stop = Some(Stop::NoTime(latest.as_ps() / 2 / PS_PER_HOUR));
+        } else {
+            self.calendar.set(self.cores.len() + ARRIVAL, at);
+        }
+    }
+
+    /// The first packet of an RPC comes.
+    pub(super) fn handle_arrival(&mut self, now: Timestamp) {
+        let number = self.meter.note_arrival(now);
+        if self.ni.llc.hits_ni() {
+            self.expect(number, now + self.ni.packets);
+        } else {
+            self.fetches.begin(now, self.blocks, Fetch { number, ready: now });
+        }
+        self.schedule_arrival(now);
+    }
+
+    /// Makes the fetch that is due; returns whether it is the last of its RPC.
+    pub(super) fn make_fetch(&mut self) -> bool {
+        let Some(mut fetch) = self.fetches.pop() else { return false };
+        fetch.note.ready = fetch.note.ready.max(self.dram.access(fetch.at).done);
+        if !fetch.is_last() {
+            self.fetches.resume(fetch);
+            return false;
+        }
+        if !self.ni.llc.hits_ni() {
+            self.streams.begin(fetch.at, self.blocks, ());
+        }
+        self.expect(fetch.note.number, fetch.note.ready);
+        true
+    }
+
+    /// The earliest RPC is ready: it goes to the NIC's back end.
+    pub(super) fn handle_ready(&mut self, now: Timestamp) {
+        if let Some(Reverse((_, number))) = self.ni.coming.pop() {
+            self.meter.note_ready(number, self.backend.queue_depth());
+            match self.backend.handle_packet(now, header(number)) {
+                Verdict::Write { .. } => self.dispatch(now),
+                Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop = Some(Stop::NoRoom),
+            }
+        }
+        self.schedule_ready();
+    }
+
+    /// An RPC will be ready at `ready`.
+    fn expect(&mut self, number: u64, ready: Timestamp) {
+        self.ni.coming.push(Reverse((ready, number)));
+        self.schedule_ready();
+    }
+
+    fn schedule_ready(&mut self) {
+        let source = self.cores.len() + READY;
+        match self.ni.coming.peek() {
+            Some(&Reverse((ready, _))) => self.calendar.set(source, ready),
+            None => self.calendar.clear(source),
+        }
+    }
+}
+
+/// The one packet that stands for an RPC.
+#[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
+const fn header(number: u64) -> Header {
+    let (snid, tid) = (NodeId((number >> 32) as u32), TransferId(number as u32));
+    Header { kind: nebula_nic::Kind::Request, snid, tid, rpc_bytes: 64, pkt_idx: 0, key_hash: 0 }
+}
+
+const PS_PER_HOUR: u64 = 3_600 * 1_000_000_000_000;

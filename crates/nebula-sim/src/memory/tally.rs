@@ -1,0 +1,62 @@
+//! What one run of the memory model found.
+
+use super::series::Bandwidth;
+use crate::tally::Distribution;
+use nebula_nic::Span;
+
+/// Latencies, bandwidth and queues of the RPCs that arrived in the measured window.
+#[derive(Clone, Debug)]
+pub struct MemoryTally {
+    /// From ready until done, in picoseconds, of measured RPCs that were served.
+    pub latency: Distribution,
+    /// What cores waited for a bank, once an access that they wait for, in picoseconds.
+    pub bank_wait: Distribution,
+    /// RPCs waiting at the NIC, not given to a core, as an RPC found them when it was ready.
+    pub queue_depth: Distribution,
+    /// Measured RPCs that were not served when four windows' loads had come after them: the server is saturated.
+    pub unserved: u64,
+    /// RPCs offered a second.
+    pub offered_rps: f64,
+    /// RPCs served a second in the window.
+    pub achieved_rps: f64,
+    /// From the first arrival of a measured RPC to the last.
+    pub window: Span,
+    /// DRAM bandwidth in the window, in 10⁹ bytes a second.
+    pub dram_gb_per_s: f64,
+    /// DRAM bytes moved in the window, an RPC served in it; of a saturated server a number without a meaning.
+    pub bytes_per_rpc: f64,
+    /// DRAM bandwidth over time.
+    pub bandwidth: Bandwidth,
+    /// By how many RPCs the backlog, which is those that have come and are not served, grew from the begin of the window to its end.
+    pub backlog_growth: u64,
+    /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the backlog grew by more than 1 in 200 of
+    /// the measured RPCs and 2 a core.
+    ///
+    /// A load within half a percent of saturation is not told from one below it, nor is a run too short to fill its queues told from a saturated one.
+    pub is_saturated: bool,
+}
+
+impl MemoryTally {
+    /// RPCs that were measured, the [unserved](Self::unserved) ones included.
+    #[must_use]
+    pub fn rpcs(&self) -> u64 {
+        self.latency.count() + self.unserved
+    }
+
+    /// The latency in nanoseconds that a share `share` of all measured RPCs keeps, an unserved one counted as infinite.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_sim::memory::{Design, MemoryModel, MemoryRun, run};
+    ///
+    /// let tally = run(&MemoryModel::default(), &Design::nebula(), &MemoryRun::of(0.3, 10_000))?;
+    /// assert!(tally.latency_ns(0.5) < tally.latency_ns(0.99));
+    /// # Ok::<(), nebula_sim::memory::MemoryError>(())
+    /// ```
+    #[must_use]
+    pub fn latency_ns(&self, share: f64) -> f64 {
+        let served = self.latency.count() as f64 / self.rpcs().max(1) as f64;
+        if share > served { f64::INFINITY } else { self.latency.quantile(share / served) / 1e3 }
+    }
+}

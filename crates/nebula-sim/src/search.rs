@@ -1,0 +1,123 @@
+//! Which load still meets the SLO, and how sure is that?
+//!
+//! Each replication bisects for itself, under its own seed: within one seed all loads meet the same service times and the same arrivals,
+//! only closer together, so the p99 grows nearly steadily with the load. The answers of the replications are independent and
+//! give the interval.
+
+use crate::error::SimError;
+use crate::experiment::Effort;
+use crate::interval::Interval;
+use crate::load::Load;
+use crate::system::System;
+use crate::tally::Tally;
+use crate::world::run;
+use nebula_nic::Span;
+use nebula_workload::Seed;
+use rayon::prelude::*;
+
+/// The highest load that keeps an SLO.
+#[derive(Clone, Debug)]
+pub struct LoadAtSlo {
+    /// Load as a share of the cores' capacity, with its interval.
+    pub load: Interval,
+    /// What each replication found.
+    pub loads: Vec<f64>,
+    /// The p99 of the queue depth at that load, with its interval.
+    pub depth_p99: Interval,
+    /// The mean queue depth at that load, with its interval.
+    pub depth_mean: Interval,
+    /// RPCs served a second at that load.
+    pub served_rps: Interval,
+}
+
+/// Where a search looks, and how closely.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bracket {
+    /// Lowest load.
+    pub lowest: f64,
+    /// Highest load; below 1 unless the queue has a bound.
+    pub highest: f64,
+    /// Width at which a replication stops bisecting.
+    pub width: f64,
+}
+
+impl Default for Bracket {
+    /// From 0.01 to 0.9995, to 0.0005.
+    fn default() -> Self {
+        Self { lowest: 0.01, highest: 0.9995, width: 0.0005 }
+    }
+}
+
+/// Searches for the highest load at which 99 % of all RPCs end within `slo`, a NACK counted as infinite.
+///
+/// # Errors
+///
+/// [`SimError::Slo`] if the lowest load misses it already; else as a run.
+///
+/// # Cost
+///
+/// About log2((highest − lowest) / width) runs a replication: 11 by default.
+pub fn load_at_slo(
+    system: &System,
+    load: &Load,
+    slo: Span,
+    bracket: Bracket,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<LoadAtSlo, SimError> {
+    effort.validate()?;
+    let bisect_one = |index| {
+        let found = bisect(system, load, slo, bracket, effort, effort.seed.replica(u64::from(index)));
+        progress();
+        found
+    };
+    let found: Vec<(f64, Tally)> =
+        (0..effort.replications).into_par_iter().map(bisect_one).collect::<Result<_, _>>()?;
+    let over = |figure: &dyn Fn(&Tally) -> f64| {
+        Interval::of(&found.iter().map(|(_, tally)| figure(tally)).collect::<Vec<_>>())
+    };
+    let loads: Vec<f64> = found.iter().map(|&(load, _)| load).collect();
+    Ok(LoadAtSlo {
+        load: Interval::of(&loads),
+        depth_p99: over(&|tally| tally.queue_depth.quantile(0.99)),
+        depth_mean: over(&|tally| tally.queue_depth.mean()),
+        served_rps: over(&Tally::served_rps),
+        loads,
+    })
+}
+
+/// The highest load that one seed meets the SLO at, and what it showed there.
+fn bisect(
+    system: &System,
+    load: &Load,
+    slo: Span,
+    bracket: Bracket,
+    effort: &Effort,
+    seed: Seed,
+) -> Result<(f64, Tally), SimError> {
+    let probe = |at: f64| match run(system, &load.clone().at(at), effort.length(), seed) {
+        // A queue that outgrows all room has missed every SLO.
+        Err(SimError::Outgrown { .. }) => Ok(None),
+        tally => tally.map(Some),
+    };
+    let meets = |tally: &Tally| tally.latency_with_nacks(0.99) <= slo.as_ps() as f64;
+    let (mut met_at, mut missed_at) = (bracket.lowest, bracket.highest);
+    let mut best = match probe(met_at)? {
+        Some(tally) if meets(&tally) => tally,
+        tally => {
+            let p99_ns = tally.map_or(f64::INFINITY, |tally| tally.latency_with_nacks(0.99) / 1e3);
+            return Err(SimError::Slo { slo_ns: slo.as_ns_f64(), p99_ns });
+        }
+    };
+    if let Some(tally) = probe(missed_at)?.filter(meets) {
+        return Ok((missed_at, tally));
+    }
+    while missed_at - met_at > bracket.width {
+        let middle = (met_at + missed_at) / 2.0;
+        match probe(middle)?.filter(meets) {
+            Some(tally) => (met_at, best) = (middle, tally),
+            None => missed_at = middle,
+        }
+    }
+    Ok((met_at, best))
+}
