@@ -123,6 +123,7 @@ fn infinite_variances_are_none() {
     for (spelling, has_variance) in [
         ("gev:loc=181.5ns,scale=50ns,shape=0.65", false),
         ("gev:loc=181.5ns,scale=50ns,shape=0.5", false),
+        ("gev:loc=181.5ns,scale=50ns,shape=0.505", false),
         ("gev:loc=181.5ns,scale=50ns,shape=0.499", true),
         ("pareto:min=1us,alpha=2", false),
         ("pareto:min=1us,alpha=2.001", true),
@@ -204,6 +205,11 @@ fn uniform_times_reach_both_ends() {
         assert!((190..310).contains(&seen), "{ps} ps: {seen}");
     }
     assert!(drawn.iter().all(|ns| (0.005..=0.008).contains(ns)));
+}
+
+#[test]
+fn times_are_taken_to_the_nearest_picosecond() {
+    assert_eq!(draws_ns(&service("lognormal:mean=1us,sigma=0"), 100), [1000.0; 100]);
 }
 
 #[test]

@@ -70,6 +70,12 @@ impl Gev {
         self.loc_ps + self.scale_ps * s * expm1_ratio(self.shape * s)
     }
 
+    /// Returns the time that is exceeded with probability 1 - e^-`drawn`.
+    #[inline]
+    fn of_exponential(&self, drawn: f64) -> f64 {
+        self.at(-libm::log(drawn.max(EXPONENTIAL_MIN)))
+    }
+
     /// The s whose time is 0; `None` where all times are above.
     fn s_of_0(&self) -> Option<f64> {
         let height = self.loc_ps / self.scale_ps;
@@ -101,7 +107,7 @@ impl Gev {
 
 impl Law for Gev {
     fn sample(&self, rng: &mut Rng) -> Span {
-        rounded(self.at(-libm::log(rng.exponential().max(EXPONENTIAL_MIN))))
+        rounded(self.of_exponential(rng.exponential()))
     }
 
     fn moments(&self) -> Moments {
@@ -125,4 +131,17 @@ fn simpson(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
     let step = (to - from) / f64::from(STEPS);
     let weight = |index| if index == 0 || index == STEPS { 1.0 } else { f64::from(2 + index % 2 * 2) };
     (0..=STEPS).map(|index| weight(index) * f(from + f64::from(index) * step)).sum::<f64>() * step / 3.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rarest_draw_is_long_and_not_forever() {
+        let scale = Span::from_ns(50);
+        let gev = Gev { loc: scale, scale, shape: 0.65, loc_ps: 50e3, scale_ps: 50e3 };
+        let longest_ps = gev.of_exponential(0.0);
+        assert!((gev.of_exponential(2.0 * EXPONENTIAL_MIN)..1e16).contains(&longest_ps), "{longest_ps}");
+    }
 }

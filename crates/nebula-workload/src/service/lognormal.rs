@@ -53,7 +53,7 @@ impl Lognormal {
             Width::Sigma(sigma) => (sigma, "lognormal sigma", sigma),
             Width::Scv(scv) => (libm::sqrt(libm::log1p(scv)), "lognormal scv", scv),
         };
-        if !(0.0..=SIGMA_MAX).contains(&sigma) || got < 0.0 {
+        if !(0.0..=SIGMA_MAX).contains(&sigma) {
             return Err(WorkloadError::out_of_range(what, got, "use 0 or more, up to a sigma of 10"));
         }
         let mu = libm::log(mean.as_ps() as f64) - sigma * sigma / 2.0;
