@@ -61,7 +61,6 @@ impl Dram {
 
     /// An even choice by 32 random bits, but for one part in 2³² / channels.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "below the number of channels, which is an index")]
     fn pick(&self, bits: u64) -> usize {
         ((bits * self.channels.len() as u64) >> 32) as usize
     }

@@ -37,7 +37,7 @@ impl Series {
 
     #[inline]
     pub(super) fn add(&mut self, at: Timestamp, bytes: u64) {
-        match self.bytes.get_mut(at.as_ps() as usize >> self.shift) {
+        match self.bytes.get_mut(self.interval_of(at)) {
             Some(interval) => *interval += bytes,
             None => self.add_beyond(at, bytes),
         }
@@ -50,9 +50,9 @@ impl Series {
 
     /// Rates over time until `end`.
     pub(super) fn bandwidth(&self, end: Timestamp) -> Bandwidth {
-        let whole = (end.as_ps() >> self.shift) as usize;
-        let longest = Bandwidth::INTERVAL_MIN.as_ps().div_ceil(1 << self.shift) as usize;
-        let together = whole.div_ceil(Bandwidth::POINTS_MAX).max(longest);
+        let whole = self.interval_of(end);
+        let shortest = self.interval_of(Timestamp::ZERO + Bandwidth::INTERVAL_MIN) + 1;
+        let together = whole.div_ceil(Bandwidth::POINTS_MAX).max(shortest);
         let interval = Span::from_ps((together as u64) << self.shift);
         let ns = interval.as_ns_f64();
         let points = self.bytes[..whole.min(INTERVALS)].chunks_exact(together);
@@ -60,10 +60,16 @@ impl Series {
     }
 
     fn bytes_until(&self, end: Timestamp) -> f64 {
-        let whole = ((end.as_ps() >> self.shift) as usize).min(INTERVALS);
+        let whole = self.interval_of(end).min(INTERVALS);
         let part = (end.as_ps() - ((whole as u64) << self.shift)) as f64 / (1_u64 << self.shift) as f64;
         let in_part = self.bytes.get(whole).map_or(0.0, |&bytes| bytes as f64 * part);
         self.bytes[..whole].iter().sum::<u64>() as f64 + in_part
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a run never lasts so many intervals")]
+    const fn interval_of(&self, at: Timestamp) -> usize {
+        (at.as_ps() >> self.shift) as usize
     }
 
     #[cold]
