@@ -4,12 +4,13 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::output::{self, Failure};
-use crate::{demo, doctor, kv, load, size};
+use crate::{demo, doctor, kv, load, simulate, size};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service keeps its SLO past saturation: half a minute
   nebula doctor                                          what this machine can promise
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
+  nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     any policy, with error bars
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another
   nebula load kv --endpoint shm://kv --find-slo 100us
@@ -29,6 +30,7 @@ enum Command {
     Demo(demo::Args),
     Doctor(doctor::Args),
     Size(size::Args),
+    Simulate(Box<simulate::Args>),
     /// Serve something until Ctrl-C
     #[command(subcommand)]
     Serve(Serve),
@@ -57,6 +59,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Size(args) => size::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
         Command::Load(Load::Kv(args)) => load::run_command(*args),
     }

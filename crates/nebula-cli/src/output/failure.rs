@@ -87,6 +87,16 @@ impl From<nebula_workload::WorkloadError> for Failure {
     }
 }
 
+impl From<nebula_sim::SimError> for Failure {
+    fn from(error: nebula_sim::SimError) -> Self {
+        use nebula_sim::SimError as E;
+        match error {
+            E::Outgrown { .. } | E::Endless { .. } => Self::fault(error),
+            _ => Self::bad_input(error),
+        }
+    }
+}
+
 impl From<nebula_kvs::StoreError> for Failure {
     fn from(error: nebula_kvs::StoreError) -> Self {
         match std::error::Error::source(&error) {

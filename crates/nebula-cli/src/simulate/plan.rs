@@ -1,0 +1,93 @@
+//! The operating points that the arguments ask for: each policy at each load, checked before the first one runs.
+
+use nebula_nic::{Policy, Span};
+use nebula_sim::{Costs, Load, Source, System};
+
+use super::Args;
+use super::measure::{Ask, Point};
+use super::words::Reaction;
+use crate::output::Failure;
+
+/// How long a core holds the lock of `mcs-lock` unless told: a cache line that two other cores touch between its own turns.
+pub(crate) const LOCK_HANDOFF: Span = Span::from_ns(150);
+
+/// Loads unless given.
+const LOADS: [f64; 2] = [0.5, 0.9];
+
+/// Every policy at every load.
+///
+/// # Errors
+///
+/// Bad input: the first point that cannot be simulated.
+pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
+    check_reaction(args)?;
+    check_lock(args)?;
+    args.effort.effort().validate()?;
+    let points: Vec<Point> = args.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect();
+    for point in &points {
+        point.system.validate()?;
+        point.load.validate(&point.system)?;
+    }
+    Ok(points)
+}
+
+fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
+    let system = system(args, policy);
+    let point = |load: Load, ask| {
+        let slo = args.slo.of(&load);
+        Point { system: system.clone(), slo, load, ask }
+    };
+    let open = |load| Load::open(args.service.clone(), load).arrivals(args.arrivals.clone());
+    if let Some(clients) = args.clients {
+        return vec![point(Load::closed(args.service.clone(), clients, args.think.clone()), Ask::Measure)];
+    }
+    if args.find_slo {
+        return vec![point(open(LOADS[0]), Ask::FindLoad)];
+    }
+    let loads = args.load.as_ref().map_or(&LOADS[..], |loads| &loads.0);
+    loads.iter().map(|&load| point(open(load), Ask::Measure)).collect()
+}
+
+fn system(args: &Args, policy: Policy) -> System {
+    let costs = Costs {
+        dispatch: args.dispatch_latency,
+        notify: args.notify_latency,
+        lock_handoff: lock_handoff(policy, args.lock_handoff),
+    };
+    let reaction = args.on_nack.policy(args.servers, args.effort.seed);
+    let system = System::new(policy, args.cores).servers(args.servers).reaction(reaction).costs(costs);
+    System { queue_bound: args.queue_bound, ..system }
+}
+
+/// What the lock costs where there is one.
+pub(crate) fn lock_handoff(policy: Policy, given: Option<Span>) -> Span {
+    if policy == Policy::McsLock { given.unwrap_or(LOCK_HANDOFF) } else { Span::ZERO }
+}
+
+fn check_lock(args: &Args) -> Result<(), Failure> {
+    if args.lock_handoff.is_some() && !args.policy.contains(&Policy::McsLock) {
+        return Err(Failure::bad_input("--lock-handoff: only the policy mcs-lock has a lock; add it to --policy"));
+    }
+    Ok(())
+}
+
+fn check_reaction(args: &Args) -> Result<(), Failure> {
+    let wrong = match args.on_nack {
+        Reaction::Another if args.servers < 2 => {
+            "--on-nack another: there is no other server; give --servers 2 or more"
+        }
+        Reaction::Retry { .. } | Reaction::Another if args.queue_bound.is_none() => {
+            "--on-nack: without a bound nothing is NACKed; give a --queue-bound"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::bad_input(wrong))
+}
+
+/// The share of capacity that an open loop offers.
+pub(super) const fn offered(load: &Load) -> Option<f64> {
+    match load.source {
+        Source::Open { utilization, .. } => Some(utilization),
+        Source::Closed { .. } => None,
+    }
+}
