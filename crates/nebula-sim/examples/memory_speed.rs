@@ -10,7 +10,9 @@ use std::time::Instant;
 fn main() -> Result<(), MemoryError> {
     let rpcs = std::env::args().nth(1).and_then(|rpcs| rpcs.parse().ok()).unwrap_or(300_000);
     let model = MemoryModel::default();
-    println!("design    load   p99 ns  mean ns   GB/s  bytes/RPC  depth p99  wait p99 ns  saturated  k RPC/s  M accesses/s");
+    println!(
+        "design    load   p99 ns  mean ns   GB/s  bytes/RPC  depth p99  wait p99 ns  saturated  k RPC/s  M accesses/s"
+    );
     for (name, design, load) in cases() {
         let begun = Instant::now();
         let tally = run(&model, &design, &MemoryRun::of(load, rpcs))?;

@@ -1,12 +1,12 @@
 //! What happens next? A tournament of integer keys.
 //!
 //! A simulated core, a DRAM bank or a generator has at most one event to come: the end of what it does. So the events need no
-//! general heap: each *source* has a leaf of a binary tree, and each inner node holds the smaller key of its two children.
+//! general heap: each *source* has a leaf of a tree, and each inner node holds the smallest key of its four children.
 //!
 //! ```text
-//!              [ 7·2 ]            key = time, then source, in one u64
-//!         [ 9·0 ]   [ 7·2 ]       an update takes log2(sources) minima on the way up,
-//!      [9·0] [never] [7·2] [8·3]  without a branch and without a comparison of two fields
+//!                       [ 7·2 ]                       key = time, then source, in one u64
+//!      [ 7·2       8·5         9·9        never ]     an update takes log4(sources) minima of four on the way up,
+//!    [9·0 never 7·2 8·3] [never 8·5 9·6 9·7] …        without a branch and without a comparison of two fields
 //! ```
 //!
 //! Of two events at one time the one of the lower source comes first, on every machine.
@@ -38,9 +38,10 @@ const NEVER: u64 = u64::MAX;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// The root at 1, the children of `i` at `2i` and `2i + 1`, the leaves from `leaves` on.
-    keys: Box<[u64]>,
-    leaves: usize,
+    /// Four siblings each: the groups of the leaves first, then those of the level above, and so on to one group.
+    groups: Box<[[u64; 4]]>,
+    root: u64,
+    leaf_groups: usize,
     source_bits: u32,
 }
 
@@ -48,8 +49,13 @@ impl Calendar {
     /// A calendar for the sources below `sources`, none of which has an event to come.
     #[must_use]
     pub fn new(sources: usize) -> Self {
-        let leaves = sources.max(2).next_power_of_two();
-        Self { keys: vec![NEVER; 2 * leaves].into(), leaves, source_bits: leaves.trailing_zeros() }
+        let mut leaves = 4;
+        while leaves < sources {
+            leaves *= 4;
+        }
+        // 1 + 4 + 16 + … + leaves / 4 groups.
+        let groups = vec![[NEVER; 4]; (leaves - 1) / 3].into();
+        Self { groups, root: NEVER, leaf_groups: leaves / 4, source_bits: leaves.trailing_zeros() }
     }
 
     /// The latest time that a key has room for; with 1,024 sources about five hours.
@@ -83,7 +89,7 @@ impl Calendar {
     #[must_use]
     #[inline]
     pub fn next(&self) -> Option<(Timestamp, usize)> {
-        let key = self.keys[1];
+        let key = self.root;
         (key != NEVER).then(|| (Timestamp::from_ps(key >> self.source_bits), self.source_of(key)))
     }
 
@@ -91,26 +97,28 @@ impl Calendar {
     #[must_use]
     #[inline]
     pub fn next_ps(&self) -> u64 {
-        self.keys[1] >> self.source_bits
+        self.root >> self.source_bits
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the low bits hold a source, which is an index")]
     #[inline]
     fn source_of(&self, key: u64) -> usize {
-        key as usize & (self.leaves - 1)
+        key as usize & (4 * self.leaf_groups - 1)
     }
 
     #[inline]
     fn put(&mut self, source: usize, key: u64) {
-        let keys = &mut self.keys[..2 * self.leaves];
-        let mut node = self.leaves + source;
-        keys[node] = key;
-        let mut smaller = key;
-        while node > 1 {
-            smaller = smaller.min(keys[node ^ 1]);
-            node >>= 1;
-            keys[node] = smaller;
+        assert!(source < 4 * self.leaf_groups, "a calendar has no source beyond those it was made for");
+        let (mut first, mut width, mut place, mut smallest) = (0, self.leaf_groups, source, key);
+        while width > 0 {
+            let group = &mut self.groups[first + place / 4];
+            group[place % 4] = smallest;
+            smallest = group[0].min(group[1]).min(group[2].min(group[3]));
+            first += width;
+            width /= 4;
+            place /= 4;
         }
+        self.root = smallest;
     }
 }
 

@@ -71,6 +71,67 @@ impl Distribution {
     }
 }
 
+/// How often each depth of a queue was found: exact, as depths are small whole numbers.
+///
+/// Memory by the deepest queue, never by how often one was looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Depths {
+    counts: Vec<u64>,
+}
+
+impl Depths {
+    #[inline]
+    pub(crate) fn record(&mut self, depth: u32) {
+        match self.counts.get_mut(depth as usize) {
+            Some(count) => *count += 1,
+            None => self.record_deeper(depth),
+        }
+    }
+
+    #[cold]
+    fn record_deeper(&mut self, depth: u32) {
+        self.counts.resize((depth as usize + 1).next_power_of_two(), 0);
+        self.counts[depth as usize] = 1;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// How many depths were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The mean depth, exact; 0 without any.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let sum: u128 = (0..).zip(&self.counts).map(|(depth, &count): (u128, _)| depth * u128::from(count)).sum();
+        if sum == 0 { 0.0 } else { sum as f64 / self.count() as f64 }
+    }
+
+    /// The depth that a share `share` of all does not exceed, exact; 0 without any.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> f64 {
+        let wanted = share * self.count() as f64;
+        let mut below = 0;
+        let reaches = |&count: &u64| {
+            below += count;
+            below as f64 >= wanted
+        };
+        self.counts.iter().position(reaches).unwrap_or(0) as f64
+    }
+
+    /// The share that exceeds `depth`, exact.
+    #[must_use]
+    pub fn share_above(&self, depth: u32) -> f64 {
+        let above: u64 = self.counts.iter().skip(depth as usize + 1).sum();
+        if above == 0 { 0.0 } else { above as f64 / self.count() as f64 }
+    }
+}
+
 /// What the RPCs of a run's measured window saw.
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -79,7 +140,7 @@ pub struct Tally {
     /// From arrival until a core began, in picoseconds, of RPCs served.
     pub queued: Distribution,
     /// RPCs waiting at the server, not given to a core, as an arrival found them.
-    pub queue_depth: Distribution,
+    pub queue_depth: Depths,
     /// RPCs that were served.
     pub served: u64,
     /// RPCs that their client gave up on after a NACK.
@@ -97,7 +158,8 @@ pub struct Tally {
 
 impl Tally {
     pub(crate) fn new() -> Self {
-        let [latency, queued, queue_depth] = std::array::from_fn(|_| Distribution::new());
+        let [latency, queued] = std::array::from_fn(|_| Distribution::new());
+        let queue_depth = Depths::default();
         let (window, opened) = (Span::ZERO, None);
         Self { latency, queued, queue_depth, served: 0, given_up: 0, nacks: 0, window, busy_ps: 0, lock_ps: 0, opened }
     }
@@ -135,6 +197,15 @@ impl Tally {
     }
 
     #[inline]
+    pub(crate) fn note_served(&mut self, latency_ps: u64, queued_ps: u64, service_ps: u64, lock_ps: u64) {
+        self.served += 1;
+        self.latency.record(latency_ps);
+        self.queued.record(queued_ps);
+        self.busy_ps += u128::from(service_ps);
+        self.lock_ps += u128::from(lock_ps);
+    }
+
+    #[inline]
     pub(crate) fn note_arrival(&mut self, now: Timestamp) {
         let opened = *self.opened.get_or_insert(now);
         self.window = now - opened;
@@ -168,6 +239,20 @@ mod tests {
         assert_eq!(tally.latency_with_nacks(0.98), 98.0);
         tally.given_up = 2;
         assert_eq!(tally.latency_with_nacks(0.99), f64::INFINITY);
+    }
+
+    #[test]
+    fn depths_are_exact() {
+        let mut depths = Depths::default();
+        assert_eq!((depths.mean(), depths.quantile(0.99), depths.count()), (0.0, 0.0, 0));
+        for depth in (0..100).chain([5000]) {
+            depths.record(depth);
+        }
+        let mut both = Depths::default();
+        both.record(7);
+        both.add(&depths);
+        assert_eq!((both.count(), both.mean()), (102, (4950.0 + 5007.0) / 102.0));
+        assert_eq!((depths.quantile(0.5), depths.quantile(1.0), depths.share_above(99)), (50.0, 5000.0, 1.0 / 101.0));
     }
 
     #[test]

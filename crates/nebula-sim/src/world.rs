@@ -29,7 +29,7 @@ use crate::system::{SLOTS_LAST, System};
 use crate::tally::Tally;
 use cpu::Wires;
 use egress::Clients;
-use nebula_nic::Timestamp;
+use nebula_nic::{CentralDispatch, Jbsq, Policy, SingleQueue, Timestamp};
 use nebula_workload::Seed;
 use server::Server;
 
@@ -81,11 +81,39 @@ impl Length {
 /// # Ok::<(), nebula_sim::SimError>(())
 /// ```
 pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    // The policies that are asked most are compiled in; what the others decide comes by way of one `match`.
+    match system.policy {
+        Policy::SingleQueue | Policy::McsLock => {
+            run_with(system, load, length, seed, |cores, _| SingleQueue::new(cores))
+        }
+        Policy::Jbsq(bound) => run_with(system, load, length, seed, |cores, _| Jbsq::new(cores, bound)),
+        policy => run_with(system, load, length, seed, |cores, seed| policy.dispatcher(cores, seed)),
+    }
+}
+
+/// Runs `load` as [`run`] does, under a dispatch policy of the caller's: `dispatch` makes its state for the cores of one server, from a seed.
+///
+/// The policy in `system` says only what it costs.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_with<D: CentralDispatch>(
+    system: &System,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    dispatch: impl Fn(u16, u64) -> D,
+) -> Result<Tally, SimError> {
     system.validate()?;
     load.validate(system)?;
     let mut slots = system.slots_first();
     loop {
-        match World::new(system, load, length, seed, slots)?.run() {
+        let servers = (0..u64::from(system.servers)).map(|index| {
+            let config = system.backend(slots, seed.replica(index).0)?;
+            Server::try_new(config, dispatch(config.cores, config.seed))
+        });
+        match World::new(system, load, length, seed, servers.collect::<Result<_, _>>()?, slots)?.run() {
             Err(Stop::NoRoom) if slots < SLOTS_LAST => slots = (slots * 16).min(SLOTS_LAST),
             Err(Stop::NoRoom) => return Err(SimError::Outgrown { rpcs: slots, policy: system.policy }),
             Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
@@ -103,14 +131,12 @@ enum Stop {
     NoTime(u64),
 }
 
-struct World<'a> {
+struct World<'a, D: CentralDispatch> {
     system: &'a System,
     length: Length,
-    /// Cores of one server, as an index.
-    cores: usize,
     // -- stations --
     clients: Clients<'a>,
-    servers: Box<[Server]>,
+    servers: Box<[Server<D>]>,
     /// The end of what each core serves; core `c` of server `s` is source `s · cores + c`.
     calendar: Calendar,
     wires: Wires,
@@ -119,18 +145,22 @@ struct World<'a> {
     stop: Option<Stop>,
 }
 
-impl<'a> World<'a> {
-    fn new(system: &'a System, load: &'a Load, length: Length, seed: Seed, slots: u32) -> Result<Self, SimError> {
-        let cores = usize::from(system.cores);
-        let server = |index| Server::try_new(system.backend(slots, seed.replica(index).0)?);
-        let servers = (0..u64::from(system.servers)).map(server).collect::<Result<_, SimError>>()?;
+impl<'a, D: CentralDispatch> World<'a, D> {
+    fn new(
+        system: &'a System,
+        load: &'a Load,
+        length: Length,
+        seed: Seed,
+        servers: Box<[Server<D>]>,
+        room: u32,
+    ) -> Result<Self, SimError> {
+        let cores: usize = servers.iter().map(|server| server.cores.len()).sum();
         Ok(Self {
             system,
             length,
-            cores,
-            clients: Clients::try_new(system, load, seed, slots)?,
+            clients: Clients::try_new(system, load, seed, room)?,
             servers,
-            calendar: Calendar::new(cores * usize::from(system.servers)),
+            calendar: Calendar::new(cores),
             wires: Wires::default(),
             tally: Tally::new(),
             stop: None,
@@ -148,9 +178,9 @@ impl<'a> World<'a> {
     }
 
     /// Carries the next event out.
-    #[inline]
+    #[inline(always)]
     fn turn(&mut self) {
-        let (end, wire, send) = (self.calendar.next_ps(), self.wires.next_ps(), self.clients.next_ps());
+        let (end, wire, send) = (self.calendar.next_ps(), self.wires.next_ps, self.clients.next_ps());
         if end <= wire && end <= send {
             self.finish_next();
         } else if wire <= send {

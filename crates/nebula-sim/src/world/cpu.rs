@@ -4,130 +4,172 @@
 //! left: two FIFOs. With costs of zero nothing is ever on the way.
 
 use super::World;
-use super::server::{InFlight, Serving};
-use nebula_nic::{CoreId, Dispatch, SlotRange, Span, Timestamp};
+use super::server::{Server, Serving};
+use crate::calendar::Calendar;
+use crate::system::Costs;
+use nebula_nic::{CentralDispatch, CoreId, Dispatch, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;
 
 /// What is on the way between NICs and cores.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Wires {
     dispatches: VecDeque<(Timestamp, usize, Dispatch)>,
     frees: VecDeque<(Timestamp, usize, CoreId, SlotRange)>,
+    /// When the next of it arrives.
+    pub(super) next_ps: u64,
 }
 
-impl Wires {
-    /// When the next of it arrives.
-    #[inline]
-    pub(super) fn next_ps(&self) -> u64 {
-        let dispatch = self.dispatches.front().map_or(u64::MAX, |(at, ..)| at.as_ps());
-        let free = self.frees.front().map_or(u64::MAX, |(at, ..)| at.as_ps());
-        dispatch.min(free)
+impl Default for Wires {
+    fn default() -> Self {
+        Self { dispatches: VecDeque::new(), frees: VecDeque::new(), next_ps: u64::MAX }
     }
 }
 
-/// The head of a FIFO, if it has arrived.
-fn due<T>(fifo: &mut VecDeque<T>, now: Timestamp, at: impl Fn(&T) -> Timestamp) -> Option<T> {
-    if fifo.front().is_some_and(|head| at(head) <= now) { fifo.pop_front() } else { None }
+impl Wires {
+    #[cold]
+    fn send_dispatch(&mut self, at: Timestamp, index: usize, dispatch: Dispatch) {
+        self.dispatches.push_back((at, index, dispatch));
+        self.next_ps = self.next_ps.min(at.as_ps());
+    }
+
+    #[cold]
+    fn send_free(&mut self, at: Timestamp, index: usize, core: CoreId, slots: SlotRange) {
+        self.frees.push_back((at, index, core, slots));
+        self.next_ps = self.next_ps.min(at.as_ps());
+    }
+
+    /// The head of a FIFO, if it arrives at `now`; what is behind it arrives later.
+    fn due<T>(fifo: &mut VecDeque<T>, now: Timestamp, at: impl Fn(&T) -> Timestamp) -> Option<T> {
+        if fifo.front().is_some_and(|head| at(head) <= now) { fifo.pop_front() } else { None }
+    }
+
+    fn look_ahead(&mut self) {
+        let dispatch = self.dispatches.front().map_or(u64::MAX, |(at, ..)| at.as_ps());
+        let free = self.frees.front().map_or(u64::MAX, |(at, ..)| at.as_ps());
+        self.next_ps = dispatch.min(free);
+    }
 }
 
-impl World<'_> {
+/// The cores of one server, and what they share with those of others.
+pub(super) struct Cores<'a, D: CentralDispatch> {
+    index: usize,
+    /// The source of its core 0 in the calendar.
+    first: usize,
+    pub(super) server: &'a mut Server<D>,
+    calendar: &'a mut Calendar,
+    wires: &'a mut Wires,
+    costs: &'a Costs,
+}
+
+impl<D: CentralDispatch> World<'_, D> {
+    #[inline(always)]
+    pub(super) fn cores(&mut self, index: usize) -> Cores<'_, D> {
+        let Self { servers, calendar, wires, system, .. } = self;
+        let first = index * usize::from(system.cores);
+        Cores { index, first, server: &mut servers[index], calendar, wires, costs: &system.costs }
+    }
+
     /// Takes in what has arrived at a NIC or a core.
     #[cold]
     pub(super) fn carry_next(&mut self, now: Timestamp) {
         // A free comes before a dispatch of the same time: the NIC decides with all it can know.
-        if let Some((_, server, core, slots)) = due(&mut self.wires.frees, now, |free| free.0) {
-            self.collect_freed(now, server, core, slots);
-        } else if let Some((_, server, dispatch)) = due(&mut self.wires.dispatches, now, |dispatch| dispatch.0) {
-            self.deliver(now, server, dispatch);
+        if let Some((_, index, core, slots)) = Wires::due(&mut self.wires.frees, now, |free| free.0) {
+            self.cores(index).collect_freed(now, core, slots);
+        } else if let Some((_, index, dispatch)) = Wires::due(&mut self.wires.dispatches, now, |dispatch| dispatch.0) {
+            self.cores(index).deliver(now, dispatch);
         }
+        self.wires.look_ahead();
     }
 
+    /// The core that is done first is done.
+    #[inline(always)]
+    pub(super) fn finish_next(&mut self) {
+        let Some((now, source)) = self.calendar.next() else { return };
+        let (index, core) = self.place(source);
+        let mut cores = self.cores(index);
+        let serving = cores.server.cores[core].serving;
+        let served = *cores.server.in_flight(serving.slots);
+        cores.finish(now, core, serving.slots);
+        if self.length.is_measured(served.number) {
+            self.tally.note_served((now - served.sent).as_ps(), serving.queued_ps, served.service_ps, serving.lock_ps);
+        }
+        self.take_reply(now, serving.rpc);
+    }
+
+    /// The server and the core of a source of the calendar.
+    #[inline(always)]
+    fn place(&self, source: usize) -> (usize, usize) {
+        let cores = usize::from(self.system.cores);
+        if self.servers.len() == 1 { (0, source) } else { (source / cores, source % cores) }
+    }
+}
+
+impl<D: CentralDispatch> Cores<'_, D> {
     /// The NIC learns that a core is done.
-    #[inline]
-    fn collect_freed(&mut self, now: Timestamp, index: usize, core: CoreId, slots: SlotRange) {
-        self.servers[index].backend.handle_free(now, core, slots);
-        self.hand_out(now, index);
+    #[inline(always)]
+    fn collect_freed(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) {
+        self.server.backend.handle_free(now, core, slots);
+        self.hand_out(now);
     }
 
     /// Gives out what cores have credit for.
-    #[inline]
-    pub(super) fn hand_out(&mut self, now: Timestamp, index: usize) {
-        while let Some(dispatch) = self.servers[index].backend.poll_dispatch(now) {
-            if self.system.costs.dispatch == Span::ZERO {
-                self.deliver(now, index, dispatch);
+    #[inline(always)]
+    pub(super) fn hand_out(&mut self, now: Timestamp) {
+        while let Some(dispatch) = self.server.backend.poll_dispatch(now) {
+            if self.costs.dispatch == Span::ZERO {
+                self.deliver(now, dispatch);
             } else {
-                self.wires.dispatches.push_back((now + self.system.costs.dispatch, index, dispatch));
+                self.wires.send_dispatch(now + self.costs.dispatch, self.index, dispatch);
             }
         }
     }
 
     /// The core's completion queue has one RPC more.
-    #[inline]
-    fn deliver(&mut self, now: Timestamp, index: usize, dispatch: Dispatch) {
+    #[inline(always)]
+    fn deliver(&mut self, now: Timestamp, dispatch: Dispatch) {
         let core = dispatch.core.index();
-        let frontend = &mut self.servers[index].cores[core].frontend;
+        let frontend = &mut self.server.cores[core].frontend;
         frontend.handle_dispatch(now, dispatch);
         if frontend.in_service() == 0 {
-            self.begin(now, index, core);
+            self.begin(now, core);
         }
     }
 
-    /// The core begins what is next in its completion queue; whether there was anything.
-    #[inline]
-    fn begin(&mut self, now: Timestamp, index: usize, core: usize) -> bool {
-        let server = &mut self.servers[index];
-        let Some(begin) = server.cores[core].frontend.poll_completion(now) else { return false };
-        let mut lock_ps = 0;
-        if self.system.costs.lock_handoff != Span::ZERO {
-            // Cores wait in line for the lock, and each holds it for the hand-off.
-            server.lock_free = server.lock_free.max(now) + self.system.costs.lock_handoff;
-            lock_ps = (server.lock_free - now).as_ps();
-        }
-        let service_ps = server.in_flight[begin.arrival.slots.start.0 as usize].service_ps;
-        server.cores[core].serving = Serving { arrival: begin.arrival, began: now, lock_ps };
-        let end = now + Span::from_ps(lock_ps) + Span::from_ps(service_ps);
+    /// The core begins what is next in its completion queue, if anything.
+    #[inline(always)]
+    fn begin(&mut self, now: Timestamp, core: usize) {
+        let lock_ps = if self.costs.lock_handoff == Span::ZERO { 0 } else { self.wait_for_lock(now) };
+        let at_core = &mut self.server.cores[core];
+        let Some(begin) = at_core.frontend.poll_completion(now) else { return };
+        let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
+        at_core.serving = Serving { rpc, slots, queued_ps: (now - begin.arrival.arrived).as_ps(), lock_ps };
+        let end = now + Span::from_ps(lock_ps + self.server.in_flight(slots).service_ps);
         // Beyond its latest time the calendar has no room; arrivals end there, and the run with them.
-        self.calendar.set(index * self.cores + core, end.min(self.calendar.latest()));
-        true
+        self.calendar.set(self.first + core, end.min(self.calendar.latest()));
     }
 
-    /// The core that is done first is done.
-    #[inline]
-    pub(super) fn finish_next(&mut self) {
-        let Some((now, source)) = self.calendar.next() else { return };
-        let (index, core) = self.place(source);
-        let at_core = &mut self.servers[index].cores[core];
-        let serving = at_core.serving;
-        let release = at_core.frontend.handle_release(now, serving.arrival.slots);
-        self.measure(now, index, &serving);
-        self.take_reply(now, serving.arrival.rpc);
-        let goes_on = self.begin(now, index, core);
-        if self.system.costs.notify == Span::ZERO {
-            self.collect_freed(now, index, release.core, release.slots);
+    /// Cores wait in line for the lock of the software queue, and each holds it for the hand-off.
+    #[cold]
+    fn wait_for_lock(&mut self, now: Timestamp) -> u64 {
+        let server = &mut self.server;
+        server.lock_free = server.lock_free.max(now) + self.costs.lock_handoff;
+        (server.lock_free - now).as_ps()
+    }
+
+    /// The core is done with one RPC and goes on to the next.
+    #[inline(always)]
+    fn finish(&mut self, now: Timestamp, core: usize, slots: SlotRange) {
+        let release = self.server.cores[core].frontend.handle_release(now, slots);
+        if self.server.cores[core].frontend.outstanding() > 0 {
+            self.begin(now, core);
+        }
+        if self.costs.notify == Span::ZERO {
+            self.collect_freed(now, release.core, slots);
         } else {
-            self.wires.frees.push_back((now + self.system.costs.notify, index, release.core, release.slots));
+            self.wires.send_free(now + self.costs.notify, self.index, release.core, slots);
         }
-        if !goes_on && self.servers[index].cores[core].frontend.in_service() == 0 {
-            self.calendar.clear(source);
+        if self.server.cores[core].frontend.in_service() == 0 {
+            self.calendar.clear(self.first + core);
         }
-    }
-
-    #[inline]
-    const fn place(&self, source: usize) -> (usize, usize) {
-        if self.servers.len() == 1 { (0, source) } else { (source / self.cores, source % self.cores) }
-    }
-
-    #[inline]
-    fn measure(&mut self, now: Timestamp, index: usize, serving: &Serving) {
-        let InFlight { number, sent, service_ps } =
-            self.servers[index].in_flight[serving.arrival.slots.start.0 as usize];
-        if !self.length.is_measured(number) {
-            return;
-        }
-        self.tally.served += 1;
-        self.tally.latency.record((now - sent).as_ps());
-        self.tally.queued.record((serving.began - serving.arrival.arrived).as_ps());
-        self.tally.busy_ps += u128::from(service_ps);
-        self.tally.lock_ps += u128::from(serving.lock_ps);
     }
 }

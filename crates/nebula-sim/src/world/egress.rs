@@ -9,7 +9,9 @@ use super::{Stop, World};
 use crate::error::SimError;
 use crate::load::{Load, Source};
 use crate::system::System;
-use nebula_nic::{Call, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId};
+use nebula_nic::{
+    Call, CentralDispatch, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId,
+};
 use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -75,7 +77,7 @@ impl<'a> Clients<'a> {
     }
 
     /// When the next RPC or the next try is sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_ps(&self) -> u64 {
         let next = self.source.at().as_ps();
         match &self.listening {
@@ -85,7 +87,7 @@ impl<'a> Clients<'a> {
     }
 
     /// Draws the next RPC.
-    #[inline]
+    #[inline(always)]
     fn next_request(&mut self, now: Timestamp) -> Request {
         let number = self.numbered;
         self.numbered += 1;
@@ -197,9 +199,9 @@ impl Listening {
     }
 }
 
-impl World<'_> {
+impl<D: CentralDispatch> World<'_, D> {
     /// Sends what is due: the next RPC, or another try of one that was refused.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_next(&mut self, now: Timestamp) {
         if now > self.calendar.latest() {
             self.stop = Some(Stop::NoTime(self.calendar.latest().as_ps() / 1_000_000_000_000));
@@ -210,7 +212,7 @@ impl World<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_first_try(&mut self, now: Timestamp) {
         let request = self.clients.next_request(now);
         let server = self.clients.choose_server();

@@ -5,23 +5,26 @@
 use super::egress::Request;
 use super::server::InFlight;
 use super::{Stop, World};
-use nebula_nic::{Header, NackReason, Outcome, RpcKey, Timestamp, Verdict};
+use nebula_nic::{CentralDispatch, Header, NackReason, Outcome, RpcKey, Timestamp, Verdict};
 
-impl World<'_> {
+impl<D: CentralDispatch> World<'_, D> {
     /// The packet of an RPC reaches a server.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, now: Timestamp, index: u16, header: Header, request: &Request) {
-        let server = &mut self.servers[usize::from(index)];
         let Request { number, service_ps, sent, .. } = *request;
         let is_measured = self.length.is_measured(number);
-        if is_measured {
-            self.tally.queue_depth.record(u64::from(server.backend.queue_depth()));
+        let mut cores = self.cores(usize::from(index));
+        let depth = cores.server.backend.queue_depth();
+        let verdict = cores.server.backend.handle_packet(now, header);
+        if let Verdict::Write { slots, .. } = verdict {
+            cores.server.in_flight[slots.start.0 as usize] = InFlight { number, service_ps, sent };
+            cores.hand_out(now);
         }
-        match server.backend.handle_packet(now, header) {
-            Verdict::Write { slots, .. } => {
-                server.in_flight[slots.start.0 as usize] = InFlight { number, service_ps, sent };
-                self.hand_out(now, usize::from(index));
-            }
+        if is_measured {
+            self.tally.queue_depth.record(depth);
+        }
+        match verdict {
+            Verdict::Write { .. } => {}
             Verdict::Nack { reason: NackReason::QueueBound } if self.system.queue_bound.is_some() => {
                 self.tally.nacks += u64::from(is_measured);
                 self.take_nack(now, Header::nack(header.rpc(), NackReason::QueueBound));
@@ -51,7 +54,7 @@ impl World<'_> {
     }
 
     /// The reply reaches the client.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_reply(&mut self, now: Timestamp, rpc: RpcKey) {
         let Some(listening) = &mut self.clients.listening else { return };
         if let Outcome::Reply { token, .. } =

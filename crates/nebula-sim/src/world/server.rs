@@ -1,7 +1,7 @@
 //! One server: its NIC's back end, a front end for each core, and what it holds for the RPCs within.
 
 use crate::error::SimError;
-use nebula_nic::{Arrival, Backend, BackendConfig, CentralDispatch, CoreId, Frontend, Timestamp};
+use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcKey, SlotRange, Steering, Timestamp};
 
 /// An RPC within a server, in the place of its first slot.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,21 +14,15 @@ pub(super) struct InFlight {
     pub(super) sent: Timestamp,
 }
 
-/// What a core does.
+/// What a core serves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Serving {
-    pub(super) arrival: Arrival,
-    pub(super) began: Timestamp,
-    /// From `began` on, before the service.
+    pub(super) rpc: RpcKey,
+    pub(super) slots: SlotRange,
+    /// How long it waited, from its arrival until the core began it.
+    pub(super) queued_ps: u64,
+    /// From there on, before the service.
     pub(super) lock_ps: u64,
-}
-
-pub(super) struct Server {
-    pub(super) backend: Backend,
-    pub(super) cores: Box<[Core]>,
-    pub(super) in_flight: Box<[InFlight]>,
-    /// When the lock of the software queue is free again.
-    pub(super) lock_free: Timestamp,
 }
 
 pub(super) struct Core {
@@ -36,12 +30,30 @@ pub(super) struct Core {
     pub(super) serving: Serving,
 }
 
-impl Server {
-    pub(super) fn try_new(config: BackendConfig) -> Result<Self, SimError> {
-        let backend = Backend::try_new(config)?;
-        let bound = config.policy.dispatcher(config.cores, 0).bound();
-        let core = |id| Core { frontend: Frontend::new(CoreId(id), bound), serving: Serving::default() };
+pub(super) struct Server<D: CentralDispatch> {
+    pub(super) backend: Backend<D>,
+    pub(super) cores: Box<[Core]>,
+    pub(super) in_flight: Box<[InFlight]>,
+    /// When the lock of the software queue is free again.
+    pub(super) lock_free: Timestamp,
+}
+
+impl<D: CentralDispatch> Server<D> {
+    pub(super) fn try_new(config: BackendConfig, dispatch: D) -> Result<Self, SimError> {
+        let bound = dispatch.bound();
+        let backend = Backend::try_with(config, dispatch)?;
+        let core = |id| {
+            let mut frontend = Frontend::new(CoreId(id), bound);
+            // Which payload is fetched ahead of its use makes no difference where memory is not simulated.
+            frontend.set_steering(Steering::Off);
+            Core { frontend, serving: Serving::default() }
+        };
         let in_flight = vec![InFlight::default(); config.slots as usize].into();
         Ok(Self { backend, cores: (0..config.cores).map(core).collect(), in_flight, lock_free: Timestamp::ZERO })
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self, slots: SlotRange) -> &InFlight {
+        &self.in_flight[slots.start.0 as usize]
     }
 }
