@@ -1,48 +1,56 @@
 //! When do network buffers, and not cores, limit a server? The memory-bandwidth model of NEBULA §III.
 //!
-//! A NIC that gives each connection buffers of its own soon has more of them than the LLC holds. Every RPC then fetches blocks from
-//! DRAM and writes dirty victims back, and the DRAM's bandwidth ends before the cores do. This model has just enough in it to see that:
-//! banks with queues, blocks, and cores that wait for some of them.
+//! A NIC that gives each connection buffers of its own soon has more of them than the LLC holds. Every RPC then fetches
+//! blocks from DRAM and writes dirty victims back, and the DRAM's bandwidth ends before the cores do. This model has
+//! just enough in it to see that: banks with queues, blocks, and cores that wait for some of them.
 //!
 //! ```text
-//!  network ─▶ NI ── hit ─────────────────────────────┐
-//!             │ └─ miss: fetch n blocks, a packet     │ ready        ┌─▶ core: index ▸ compute ▸ result ─▶ done
-//!             │    time apart ─┐   └─ write n back ─┐ ▼              │             │               │
-//!             │                │                    │ Backend ───────┘             ├─ copy n blocks │
-//!             │                ▼                    ▼ (dispatch policy)            └─ write n back  │
-//!             └──────────────▶ DRAM: channels × (one FIFO, many banks), 64 B an access ◀────────────┘
+//!  network ─▶ NI ──────────── hit ─────────────▶ ready ─▶ Backend ─▶ core: index ▸ compute ▸ result ─▶ done
+//!              │                                   ▲     (policy)           │               │
+//!              └ miss: fetch n blocks ── all here ─┘                        │               ├ copy n blocks
+//!                      write n victims back                                 │               └ write n victims back
+//!                            │                                              │               │
+//!                            ▼                                              ▼               ▼
+//!                    DRAM: channels, each one FIFO with many banks; 64 B an access
 //! ```
 //!
 //! # Assumptions
 //!
-//! What is not said to be otherwise is as in the simulator that the paper's first author published, whose curves agree with the paper's figure.
+//! What is not said to be otherwise is as in the simulator that the paper's first author published, whose loads of
+//! saturation agree with the paper's figure.
 //!
-//! - An access takes 64 B from a channel drawn evenly. It waits in the channel's one FIFO for any of its banks, which then takes the time of
-//!   a row hit or of a row miss, by chance. There is no bus, and a read costs what a write costs.
-//! - A buffer is in the LLC with the probability `LLC / buffer space`, at most 1: one draw an RPC, and others for the victims.
-//! - The NI is open loop. The fetches of an RPC begin a packet time apart and hold nothing up; their write-backs, if the victims are dirty,
-//!   begin with the last fetch. The RPC is ready for a core when all its fetches have ended: **latency** counts from there until the core is done.
-//! - A core waits for two accesses of an RPC, the index before and the result after it computes. The copy of the value, and the
-//!   write-backs that it causes, begin between the two and run beside the core.
+//! - An access takes 64 B from a channel drawn evenly. It waits in the channel's one FIFO for any of its banks, which
+//!   then takes the time of a row hit or of a row miss, by chance. There is no bus, and a read costs what a write
+//!   costs.
+//! - A buffer is in the LLC with the probability `LLC / buffer space`, at most 1: one draw an RPC, and others for the
+//!   victims.
+//! - The NI is open loop. The fetches of an RPC begin a packet time apart and hold nothing up; their write-backs, if
+//!   the victims are dirty, begin with the last fetch. The RPC is ready for a core when all its fetches have ended:
+//!   **latency** counts from there until the core is done.
+//! - A core waits for two accesses of an RPC, the index before and the result after it computes. The copy of the value,
+//!   and the write-backs that it causes, begin between the two and run beside the core.
 //! - The load is offered RPCs over cores over the service time. Waiting for DRAM is not in the load.
-//! - By default RPCs come as packets of one link: all gaps between packets are fixed but that before an RPC's first, which is exponential of
-//!   the same mean. These arrivals are much steadier than Poisson's; [`PacketGaps::Poisson`] are the textbook's.
+//! - By default RPCs come as packets of one link: all gaps between packets are fixed but that before an RPC's first,
+//!   which is exponential of the same mean. These arrivals are much steadier than Poisson's; [`PacketGaps::Poisson`]
+//!   are the textbook's.
 //!
-//! Departs: the published simulator lets each queue's cores pull; here `nebula-nic` dispatches, at no cost. With a queue a core, the RPC behind the one in
-//! service waits at its core and not at the NIC, which changes no latency.
+//! Departs: the published simulator lets each queue's cores pull; here `nebula-nic` dispatches, at no cost. With a
+//! queue a core, the RPC behind the one in service waits at its core and not at the NIC, which changes no latency.
 //!
-//! Departs: the paper's text has six channels; the default is the published simulator's four of 24 banks, which are as many banks.
+//! Departs: the paper's text has six channels; the default is the published simulator's four of 24 banks, which are as
+//! many banks.
 //!
-//! Departs: the published simulator ends when a core finds the mark behind the last RPC; here the measured RPCs are those that arrive in a window, and the load
-//! goes on until all of them are done.
+//! Departs: the published simulator ends when a core finds the mark behind the last RPC; here the measured RPCs are
+//! those that arrive in a window, and the load goes on until all of them are done.
 //!
 //! # Speed
 //!
-//! Both service times of a bank are constants and accesses begin in the order of time, so the banks' next free times are two
-//! sorted FIFOs ([`dram`]). Accesses of one kind of stream are equally far apart, so the streams themselves are a FIFO ([`stream`]). Only what is
-//! left, two events a core and two an arrival, goes through the [`Calendar`](crate::Calendar).
+//! Both service times of a bank are constants and accesses begin in the order of time, so the banks' next free times
+//! are two sorted FIFOs (`dram`). Accesses of one kind of stream are equally far apart, so the streams themselves are a
+//! FIFO (`stream`). Only what is left, two events a core and two an arrival, goes through the
+//! [`Calendar`](crate::Calendar).
 //!
-//! Next: [`model`], and [`machine`] for the run itself.
+//! Next: `model`, then `machine` for the run itself.
 
 mod chance;
 mod design;

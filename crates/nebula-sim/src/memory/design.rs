@@ -86,7 +86,8 @@ impl Design {
 ///
 /// # Source
 ///
-/// The published simulator. The paper's text counts the receive buffers alone, 134 MB; with them a third of the accesses would hit.
+/// The published simulator. The paper's text counts the receive buffers alone, 134 MB; with them a third of the
+/// accesses would hit.
 const CONNECTED_BYTES: u64 = 1024 * 256 * 512 * (1 + 1024);
 
 /// One buffer for all peers.

@@ -1,8 +1,10 @@
 //! DRAM: channels of banks, and when an access ends.
 //!
-//! A channel is one FIFO with many equal servers, so an access begins when it comes or when the first bank is free, whichever is later, and its end is known
-//! at once: no event is needed. Only *when banks become free* has to be kept (Kiefer and Wolfowitz). An access takes one of two times and accesses begin in
-//! order, so the ends of row hits are sorted as they come, and those of row misses too: two FIFOs hold all banks, and the first free one is at one of two heads.
+//! A channel is one FIFO with many equal servers, so an access begins when it comes or when the first bank is free,
+//! whichever is later, and its end is known at once: no event is needed. Only *when banks become free* has to be kept
+//! (Kiefer and Wolfowitz). An access takes one of two times and accesses begin in order, so the ends of row hits are
+//! sorted as they come, and those of row misses too: two FIFOs hold all banks, and the first free one is at one of two
+//! heads.
 //!
 //! ```text
 //!   hits    41 43 58 60 75 ← now + 39     first free: the smaller head, 41
@@ -182,6 +184,7 @@ mod tests {
 
     /// One bank of one row time with Poisson accesses is M/D/1: the mean wait is ρ/(2(1 − ρ)) times the row time.
     #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "meant to be cut to whole picoseconds")]
     fn one_bank_waits_as_in_m_d_1() {
         let row_hits = Odds { numerator: 1, denominator: 1 };
         let model = MemoryModel { channels: 1, banks_per_channel: 1, row_hits, ..MemoryModel::default() };

@@ -33,14 +33,14 @@ pub enum MemoryError {
         denominator: u32,
     },
     /// An RPC without a block, or too long.
-    #[error("an RPC of {got} bytes cannot be simulated: give 1 to {RPC_BYTES_MAX}", RPC_BYTES_MAX = super::model::RPC_BYTES_MAX)]
+    #[error("an RPC of {got} bytes cannot be simulated: give 1 to {}", super::model::RPC_BYTES_MAX)]
     RpcBytes {
         /// Bytes asked for.
         got: u32,
     },
     /// No time left to compute.
     #[error(
-        "a service time of {service_ns} ns is not possible: give more than the {waiting_ns} ns that it assumes for memory, and at most 1 s"
+        "a service time of {service_ns} ns is not possible: give more than {waiting_ns} ns, which go to memory, up to 1 s"
     )]
     Service {
         /// Service time asked for.
@@ -62,8 +62,8 @@ pub enum MemoryError {
     },
     /// A load that is no share of the cores' capacity, or too far beyond it.
     #[error(
-        "a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}",
-        LOAD_MAX = super::model::LOAD_MAX
+        "a load of {got} is not possible: give a share of the cores' capacity, more than 0 and at most {}",
+        super::model::LOAD_MAX
     )]
     Load {
         /// Load asked for.

@@ -1,9 +1,9 @@
 //! One run: NI, DRAM and cores in simulated time.
 //!
-//! Three things may come next: an access of a copy or a write-back, a fetch of the NI, or an event of the calendar. The earliest does, so the DRAM sees all
-//! accesses in the order of time; at the same time they come in that order.
+//! Three things may come next: an access of a copy or a write-back, a fetch of the NI, or an event of the calendar. The
+//! earliest does, so the DRAM sees all accesses in the order of time; at the same time they come in that order.
 //!
-//! Next: [`ni`], then [`cpu`].
+//! Next: `ni`, then `cpu`.
 
 mod cpu;
 mod ni;
@@ -105,7 +105,8 @@ const SLOTS_LAST: u32 = 1 << 25;
 /// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// The NIC's buffer is full, which it never is in this model: the run begins again with a larger one, from the same seed.
+    /// The NIC's buffer is full, which it never is in this model: the run begins again with a larger one, from the same
+    /// seed.
     NoRoom,
     /// The calendar ends after so many hours.
     NoTime(u64),

@@ -101,7 +101,8 @@ impl Meter {
     pub(super) fn tally(self, moved: &Series, offered_rps: f64, cores: u16) -> MemoryTally {
         let (opened, closed) = (self.opened, self.closed);
         let window = closed.at - opened.at;
-        let done = (closed.done - opened.done) as f64;
+        // A server that has served nobody in the window counts as having served one: no ratio is infinite.
+        let done = (closed.done - opened.done).max(1) as f64;
         let unserved = self.rpcs - self.measured;
         let grown = closed.backlog().saturating_sub(opened.backlog());
         let slack = self.rpcs / GROWTH_PARTS + 2 * u64::from(cores);

@@ -3,7 +3,7 @@
 use super::chance::{Chance, Odds};
 use super::design::Design;
 use super::error::MemoryError;
-use nebula_nic::Span;
+use nebula_nic::{CORES_MAX, ConfigError, Span};
 use nebula_workload::{Arrivals, Rate};
 use serde::Deserialize;
 use std::num::NonZeroU32;
@@ -12,7 +12,8 @@ use std::num::NonZeroU32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketGaps {
-    /// Packets of one link: an exponential gap before an RPC's first packet and fixed ones before its others, as in the published simulator.
+    /// Packets of one link: an exponential gap before an RPC's first packet and fixed ones before its others, as in the
+    /// published simulator.
     #[default]
     #[serde(alias = "artefact")]
     Link,
@@ -24,7 +25,8 @@ pub enum PacketGaps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dice {
-    /// With whole percents on a die of 101 faces, so that a certain hit misses once in 101 times, as in the published simulator.
+    /// With whole percents on a die of 101 faces, so that a certain hit misses once in 101 times, as in the published
+    /// simulator.
     #[default]
     #[serde(alias = "artefact")]
     Faces101,
@@ -38,8 +40,9 @@ pub enum Dice {
 ///
 /// # Source
 ///
-/// The defaults are those of the simulator that NEBULA's first author published, at the values of the paper's §III where it gives them: 60 cores, an LLC of 45 MB, RPCs of 512 B,
-/// a service time of 630 ns. 96 banks of 64 B every 48.4 ns are the memory bandwidth of six channels of DDR4.
+/// The defaults are those of the simulator that NEBULA's first author published, at the values of the paper's §III
+/// where it gives them: 60 cores, an LLC of 45 MB, RPCs of 512 B, a service time of 630 ns. 96 banks of 64 B every 48.4
+/// ns are the memory bandwidth of six channels of DDR4.
 ///
 /// # Examples
 ///
@@ -47,7 +50,7 @@ pub enum Dice {
 /// use nebula_sim::memory::{MemoryModel, PacketGaps};
 ///
 /// let model: MemoryModel = toml::from_str("channels = 6\nbanks_per_channel = 16\npacket_gaps = 'poisson'")?;
-/// assert_eq!(model, MemoryModel { channels: 6, banks_per_channel: 16, packet_gaps: PacketGaps::Poisson, ..MemoryModel::default() });
+/// assert_eq!((model.channels, model.cores, model.packet_gaps), (6, 60, PacketGaps::Poisson));
 /// assert!((model.dram_gb_per_s_max() - 126.9).abs() < 0.1);
 /// # Ok::<(), toml::de::Error>(())
 /// ```
@@ -170,6 +173,9 @@ impl MemoryModel {
         if !self.row_hits.is_possible() {
             let Odds { numerator, denominator } = self.row_hits;
             return Err(MemoryError::RowHits { numerator, denominator });
+        }
+        if self.cores == 0 || self.cores > CORES_MAX {
+            return Err(ConfigError::Cores { got: self.cores }.into());
         }
         self.validate_rpc()
     }

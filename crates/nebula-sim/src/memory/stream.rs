@@ -1,7 +1,8 @@
 //! Streams of accesses that are equally far apart, in the order of time.
 //!
-//! Many streams run at a time: copies and write-backs of many cores, fetches of several RPCs. As all have the same gap, a stream that has just made an access
-//! comes last: every other one is due within a gap from now. So the order of time is the order of a FIFO.
+//! Many streams run at a time: copies and write-backs of many cores, fetches of several RPCs. As all have the same gap,
+//! a stream that has just made an access comes last: every other one is due within a gap from now. So the order of time
+//! is the order of a FIFO.
 
 use nebula_nic::{Span, Timestamp};
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(super) struct Streams<T> {
     gap: Span,
-    /// Never empty: the last one is a sentinel that is never due, so that looking at the next needs no test.
+    /// By the time of their next access.
     due: VecDeque<Stream<T>>,
 }
 

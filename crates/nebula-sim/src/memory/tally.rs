@@ -27,12 +27,14 @@ pub struct MemoryTally {
     pub bytes_per_rpc: f64,
     /// DRAM bandwidth over time.
     pub bandwidth: Bandwidth,
-    /// By how many RPCs the backlog, which is those that have come and are not served, grew from the begin of the window to its end.
+    /// By how many RPCs the backlog, which is those that have come and are not served, grew from the begin of the
+    /// window to its end.
     pub backlog_growth: u64,
-    /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the backlog grew by more than 1 in 200 of
-    /// the measured RPCs and 2 a core.
+    /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the backlog grew by more
+    /// than 1 in 200 of the measured RPCs and 2 a core.
     ///
-    /// A load within half a percent of saturation is not told from one below it, nor is a run too short to fill its queues told from a saturated one.
+    /// A load within half a percent of saturation is not told from one below it, nor is a run too short to fill its
+    /// queues told from a saturated one.
     pub is_saturated: bool,
 }
 

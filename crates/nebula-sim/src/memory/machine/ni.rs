@@ -1,10 +1,9 @@
 //! The network interface: arrivals, the blocks that they move, and when an RPC is ready for a core.
 //!
-//! Next: [`cpu`](super::cpu).
+//! Next: `cpu`.
 
 use super::{ARRIVAL, Machine, READY, Stop};
 use crate::memory::chance::Chance;
-use crate::memory::error::MemoryError;
 use crate::memory::model::MemoryModel;
 use nebula_nic::{Header, NodeId, Span, Timestamp, TransferId, Verdict};
 use nebula_workload::{ArrivalProcess, Rate, Rng, Seed};
