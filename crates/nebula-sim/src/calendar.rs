@@ -43,6 +43,7 @@ pub struct Calendar {
     root: u64,
     leaf_groups: usize,
     source_bits: u32,
+    latest: Timestamp,
 }
 
 impl Calendar {
@@ -55,24 +56,26 @@ impl Calendar {
         }
         // 1 + 4 + 16 + … + leaves / 4 groups.
         let groups = vec![[NEVER; 4]; (leaves - 1) / 3].into();
-        Self { groups, root: NEVER, leaf_groups: leaves / 4, source_bits: leaves.trailing_zeros() }
+        let source_bits = leaves.trailing_zeros();
+        let latest = Timestamp::from_ps((NEVER >> source_bits) - 1);
+        Self { groups, root: NEVER, leaf_groups: leaves / 4, source_bits, latest }
     }
 
     /// The latest time that a key has room for; with 1,024 sources about five hours.
     #[must_use]
+    #[inline]
     pub fn latest(&self) -> Timestamp {
-        Timestamp::from_ps((NEVER >> self.source_bits) - 1)
+        self.latest
     }
 
-    /// Sets when the event of `source` comes; beyond [`latest`](Self::latest) it never comes.
+    /// Sets when the event of `source` comes, at [`latest`](Self::latest) at the latest.
     ///
     /// # Panics
     ///
     /// If there is no such source.
     #[inline]
     pub fn set(&mut self, source: usize, at: Timestamp) {
-        debug_assert!(at <= self.latest(), "beyond what a key has room for");
-        self.put(source, (at.as_ps() << self.source_bits) | source as u64);
+        self.put(source, (at.min(self.latest).as_ps() << self.source_bits) | source as u64);
     }
 
     /// Takes the event of `source` away.

@@ -11,6 +11,7 @@ mod tally;
 mod interval;
 mod experiment;
 mod search;
+pub mod sizing;
 pub mod memory;
 
 pub use calendar::Calendar;

@@ -132,6 +132,6 @@ impl System {
 pub const CORES_TOTAL_MAX: u32 = 1 << 16;
 
 /// Slots of a server whose queue has no bound, at first: they stay in a core's cache. A run that needs more begins again with more.
-const SLOTS_FIRST: u32 = 1 << 13;
+const SLOTS_FIRST: u32 = 1 << 11;
 /// Slots beyond which a queue is said to grow without end.
 pub(crate) const SLOTS_LAST: u32 = 1 << 22;

@@ -142,6 +142,8 @@ struct World<'a, D: CentralDispatch> {
     wires: Wires,
     // -- what has happened --
     tally: Tally,
+    /// Whether every RPC of the measured window has ended, or the run cannot go on.
+    is_over: bool,
     stop: Option<Stop>,
 }
 
@@ -163,18 +165,21 @@ impl<'a, D: CentralDispatch> World<'a, D> {
             calendar: Calendar::new(cores),
             wires: Wires::default(),
             tally: Tally::new(),
+            is_over: false,
             stop: None,
         })
     }
 
     fn run(mut self) -> Result<Tally, Stop> {
-        while self.tally.ended() < self.length.rpcs {
+        while !self.is_over {
             self.turn();
-            if let Some(stop) = self.stop {
-                return Err(stop);
-            }
         }
-        Ok(self.tally)
+        self.stop.map_or(Ok(self.tally), Err)
+    }
+
+    #[cold]
+    fn stop(&mut self, why: Stop) {
+        (self.is_over, self.stop) = (true, Some(why));
     }
 
     /// Carries the next event out.

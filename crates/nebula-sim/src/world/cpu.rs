@@ -65,7 +65,7 @@ impl<D: CentralDispatch> World<'_, D> {
     #[inline(always)]
     pub(super) fn cores(&mut self, index: usize) -> Cores<'_, D> {
         let Self { servers, calendar, wires, system, .. } = self;
-        let first = index * usize::from(system.cores);
+        let first = if index == 0 { 0 } else { index * usize::from(system.cores) };
         Cores { index, first, server: &mut servers[index], calendar, wires, costs: &system.costs }
     }
 
@@ -92,6 +92,7 @@ impl<D: CentralDispatch> World<'_, D> {
         cores.finish(now, core, serving.slots);
         if self.length.is_measured(served.number) {
             self.tally.note_served((now - served.sent).as_ps(), serving.queued_ps, served.service_ps, serving.lock_ps);
+            self.is_over = self.tally.ended() == self.length.rpcs;
         }
         self.take_reply(now, serving.rpc);
     }
@@ -99,8 +100,11 @@ impl<D: CentralDispatch> World<'_, D> {
     /// The server and the core of a source of the calendar.
     #[inline(always)]
     fn place(&self, source: usize) -> (usize, usize) {
+        if self.servers.len() == 1 {
+            return (0, source);
+        }
         let cores = usize::from(self.system.cores);
-        if self.servers.len() == 1 { (0, source) } else { (source / cores, source % cores) }
+        (source / cores, source % cores)
     }
 }
 
@@ -144,8 +148,8 @@ impl<D: CentralDispatch> Cores<'_, D> {
         let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
         at_core.serving = Serving { rpc, slots, queued_ps: (now - begin.arrival.arrived).as_ps(), lock_ps };
         let end = now + Span::from_ps(lock_ps + self.server.in_flight(slots).service_ps);
-        // Beyond its latest time the calendar has no room; arrivals end there, and the run with them.
-        self.calendar.set(self.first + core, end.min(self.calendar.latest()));
+        // The calendar ends at its latest time; arrivals end there too, and the run with them.
+        self.calendar.set(self.first + core, end);
     }
 
     /// Cores wait in line for the lock of the software queue, and each holds it for the hand-off.

@@ -30,7 +30,7 @@ impl<D: CentralDispatch> World<'_, D> {
                 self.take_nack(now, Header::nack(header.rpc(), NackReason::QueueBound));
             }
             // The buffer is no bound at this level: it is sized so that the queue's bound comes first.
-            Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop = Some(Stop::NoRoom),
+            Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop(Stop::NoRoom),
         }
     }
 
@@ -47,6 +47,7 @@ impl<D: CentralDispatch> World<'_, D> {
             Outcome::GaveUp { token, .. } => {
                 let number = listening.request(token).number;
                 self.tally.given_up += u64::from(self.length.is_measured(number));
+                self.is_over = self.tally.ended() == self.length.rpcs;
                 self.end(now, token);
             }
             _ => {}
