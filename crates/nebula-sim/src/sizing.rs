@@ -1,0 +1,373 @@
+//! How large must a server's queue and buffer be? By formula where one is exact, simulated where none is.
+//!
+//! With Poisson arrivals, exponential service times and one queue without costs (M/M/k) all is known: an RPC waits with Erlang C's
+//! probability, and then for an exponential time, from which the tail of the latency and the depth of the queue follow. Everything else is
+//! simulated, with intervals.
+
+use crate::error::SimError;
+use crate::experiment::{Effort, estimate};
+use crate::interval::Interval;
+use crate::load::{Load, Source};
+use crate::search::{Bracket, LoadAtSlo, load_at_slo};
+use crate::system::{Costs, System};
+use nebula_nic::sizing::QUEUE_ROOM;
+use nebula_nic::{Policy, SLOT_BYTES, Sizing, Span, erlang_c, queue_depth_mean};
+use nebula_workload::{Arrivals, ServiceTime};
+
+/// What waits at a server, and under which load.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Policy, Span};
+/// use nebula_sim::sizing::queue_at_slo;
+/// use nebula_sim::{Effort, Load, System};
+///
+/// let (system, load) = (System::new(Policy::SingleQueue, 1), Load::open("exp:1us".parse()?, 0.5));
+/// let queue = queue_at_slo(&system, &load, Span::from_us(10), &Effort::default(), &|| ())?;
+/// // M/M/1: e^-(1 - load)·10 is 1 % at 1 - ln(100)/10.
+/// assert!((queue.load.value - 0.53948).abs() < 1e-5 && !queue.is_simulated);
+/// # Ok::<(), nebula_sim::SimError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueueAt {
+    /// Load as a share of the cores' capacity.
+    pub load: Interval,
+    /// RPCs waiting as an arrival finds them, on average.
+    pub depth_mean: Interval,
+    /// The depth that 99 of 100 arrivals find at most.
+    pub depth_p99: Interval,
+    /// Whether this comes from a simulation: an exact figure has an interval of no width.
+    pub is_simulated: bool,
+}
+
+/// The queue at the highest load that keeps `slo`.
+///
+/// # Errors
+///
+/// [`SimError::Slo`] if no load keeps it; else as a run.
+///
+/// # Cost
+///
+/// That of [`load_at_slo`], or nothing where a formula is exact.
+pub fn queue_at_slo(
+    system: &System,
+    load: &Load,
+    slo: Span,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<QueueAt, SimError> {
+    system.validate()?;
+    load.validate(system)?;
+    if let Some(exact) = Mmk::of(system, load) {
+        return Ok(exact.at_slo(slo)?.queue());
+    }
+    let found = load_at_slo_to_precision(system, load, slo, effort, progress)?;
+    let LoadAtSlo { load, depth_mean, depth_p99, .. } = found;
+    Ok(QueueAt { load, depth_mean, depth_p99, is_simulated: true })
+}
+
+/// The queue at the load that is offered.
+///
+/// # Errors
+///
+/// As a run.
+///
+/// # Cost
+///
+/// That of [`estimate`], or nothing where a formula is exact.
+pub fn queue_at_load(
+    system: &System,
+    load: &Load,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<QueueAt, SimError> {
+    system.validate()?;
+    load.validate(system)?;
+    let Source::Open { utilization, .. } = load.source else {
+        let shown = estimate(system, load, effort, progress)?;
+        let achieved = shown.tally.served_rps() * load.service.mean_ps() / 1e12 / f64::from(system.cores_total());
+        return Ok(QueueAt::simulated(achieved, &shown.depth_mean, &shown.depth_p99));
+    };
+    if let Some(exact) = Mmk::of(system, load) {
+        return Ok(Mmk { utilization, ..exact }.queue());
+    }
+    let shown = estimate(system, load, effort, progress)?;
+    Ok(QueueAt::simulated(utilization, &shown.depth_mean, &shown.depth_p99))
+}
+
+impl QueueAt {
+    fn simulated(load: f64, depth_mean: &[f64], depth_p99: &[f64]) -> Self {
+        let (depth_mean, depth_p99) = (Interval::of(depth_mean), Interval::of(depth_p99));
+        Self { load: Interval::exact(load), depth_mean, depth_p99, is_simulated: true }
+    }
+}
+
+/// [`load_at_slo`] within the system's [bracket](System::bracket), with twice the replications until the load's interval has the effort's
+/// precision.
+///
+/// # Errors
+///
+/// As [`load_at_slo`].
+pub fn load_at_slo_to_precision(
+    system: &System,
+    load: &Load,
+    slo: Span,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<LoadAtSlo, SimError> {
+    let (bracket, mut effort) = (system.bracket(&load.service), *effort);
+    loop {
+        let found = load_at_slo(system, load, slo, bracket, &effort, progress)?;
+        let is_enough = effort.precision.is_none_or(|precision| found.load.relative() <= precision);
+        if is_enough || effort.replications >= effort.replications_max {
+            return Ok(found);
+        }
+        effort.replications = (effort.replications * 2).min(effort.replications_max);
+    }
+}
+
+impl System {
+    /// The load past which a queue without a bound is sure to grow without end: 1 less what its mechanisms cost.
+    ///
+    /// A core with credit for `n` RPCs has at most `n` in each round of dispatch, service and notice; under `mcs-lock` the lock goes round
+    /// once an RPC.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_nic::{Policy, Span};
+    /// use nebula_sim::{Costs, System};
+    ///
+    /// let costs = Costs { lock_handoff: Span::from_ns(125), ..Costs::default() };
+    /// let system = System::new(Policy::McsLock, 16).costs(costs);
+    /// assert_eq!(system.saturation(&"exp:1us".parse()?), 0.5);
+    /// # Ok::<(), nebula_sim::SimError>(())
+    /// ```
+    #[must_use]
+    pub fn saturation(&self, service: &ServiceTime) -> f64 {
+        let Costs { dispatch, notify, lock_handoff } = self.costs;
+        let mean_ps = service.mean_ps();
+        let round_ps = mean_ps + (dispatch + notify + lock_handoff).as_ps() as f64;
+        let core = f64::from(self.per_core()) * mean_ps / round_ps;
+        let busy = mean_ps / (mean_ps + lock_handoff.as_ps() as f64);
+        let lock = mean_ps / (lock_handoff.as_ps() as f64 * f64::from(self.cores));
+        core.min(busy).min(lock).min(1.0)
+    }
+
+    /// The loads between which the highest one that keeps an SLO lies.
+    ///
+    /// With a bound on the queue it may be past saturation, though not by much: at 1 % of NACKs every SLO is missed.
+    #[must_use]
+    pub fn bracket(&self, service: &ServiceTime) -> Bracket {
+        let Bracket { lowest, highest, width } = Bracket::default();
+        let highest = self.saturation(service) * if self.queue_bound.is_some() { 1.05 } else { highest };
+        Bracket { lowest: lowest.min(highest / 2.0), highest, width: width.min(highest / 100.0) }
+    }
+}
+
+/// Room for [`QUEUE_ROOM`] times the RPCs that wait on average, and never less than what the cores hold.
+///
+/// # Source
+///
+/// NEBULA's sizing rule; the floor is ours: slots are held until the end of service, so a buffer below it would NACK while cores are idle.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Policy, Sizing};
+/// use nebula_sim::System;
+/// use nebula_sim::sizing::room;
+///
+/// let system = System::new(Policy::SingleQueue, 64);
+/// assert_eq!(room(&system, 53.9, 1024).buffer_bytes, 540 * 1024);
+/// assert_eq!(room(&system, 0.2, 1024).reassembler_entries, 64);
+/// ```
+#[must_use]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; `as` saturates")]
+pub fn room(system: &System, depth_mean: f64, rpc_bytes: u32) -> Sizing {
+    let waiting = (libm::round(depth_mean).max(1.0) * QUEUE_ROOM) as u64;
+    let rpcs = waiting.max(system.held_at_cores());
+    let buffer_slots = rpcs * u64::from(rpc_bytes.div_ceil(SLOT_BYTES));
+    Sizing {
+        queue_depth_mean: depth_mean,
+        buffer_slots,
+        buffer_bytes: buffer_slots * u64::from(SLOT_BYTES),
+        bitvector_bytes: buffer_slots.div_ceil(8),
+        reassembler_entries: rpcs,
+    }
+}
+
+impl System {
+    /// RPCs that the cores hold at most, of those that count as dispatched and not as waiting.
+    fn held_at_cores(&self) -> u64 {
+        let each = if let Policy::Jbsq(bound) = self.policy { bound } else { 1 };
+        u64::from(each) * u64::from(self.cores)
+    }
+}
+
+/// Poisson arrivals, exponential service times of mean 1, `cores` cores and one queue.
+#[derive(Clone, Copy, Debug)]
+struct Mmk {
+    cores: u32,
+    service_ps: f64,
+    utilization: f64,
+}
+
+/// 99 of 100 RPCs.
+const LATE: f64 = 0.01;
+
+impl Mmk {
+    /// If `system` under `load` is one, or a number of them that share the load by chance.
+    fn of(system: &System, load: &Load) -> Option<Self> {
+        let Source::Open { arrivals: Arrivals::Poisson, utilization } = load.source else { return None };
+        let has_one_queue = matches!(system.policy, Policy::SingleQueue | Policy::Jbsq(1));
+        let is_plain = has_one_queue && system.queue_bound.is_none() && system.costs == Costs::default();
+        (is_plain && is_exponential(&load.service)).then(|| Self {
+            cores: system.cores.into(),
+            service_ps: load.service.mean_ps(),
+            utilization,
+        })
+    }
+
+    /// At the highest load that keeps `slo`: the tail grows with the load.
+    fn at_slo(self, slo: Span) -> Result<Self, SimError> {
+        let slo_services = slo.as_ps() as f64 / self.service_ps;
+        let at = |utilization| Self { utilization, ..self };
+        let meets = |utilization| at(utilization).latency_above(slo_services) <= LATE;
+        let (mut met_at, mut missed_at) = (0.0, 1.0);
+        if !meets(met_at) {
+            // Without any load an RPC takes longer than ln(100) services once in a hundred times.
+            let p99_ns = -libm::log(LATE) * self.service_ps / 1e3;
+            return Err(SimError::Slo { slo_ns: slo.as_ns_f64(), p99_ns });
+        }
+        for _ in 0..f64::MANTISSA_DIGITS {
+            let middle = (met_at + missed_at) / 2.0;
+            if meets(middle) { met_at = middle } else { missed_at = middle }
+        }
+        Ok(at(met_at))
+    }
+
+    fn offered_erlangs(self) -> f64 {
+        self.utilization * f64::from(self.cores)
+    }
+
+    /// The share of RPCs whose latency is above `services` mean service times.
+    ///
+    /// One that waits does so for an exponential time of rate `k − A`, the other part of its latency being the service of rate 1.
+    fn latency_above(self, services: f64) -> f64 {
+        let waits = erlang_c(self.cores, self.offered_erlangs());
+        let drain = f64::from(self.cores) - self.offered_erlangs();
+        let served = libm::exp(-services);
+        let both = if (drain - 1.0).abs() < 1e-9 {
+            (1.0 + services) * served
+        } else {
+            (drain * served - libm::exp(-drain * services)) / (drain - 1.0)
+        };
+        (1.0 - waits) * served + waits * both
+    }
+
+    fn queue(self) -> QueueAt {
+        QueueAt {
+            load: Interval::exact(self.utilization),
+            depth_mean: Interval::exact(queue_depth_mean(self.cores, self.offered_erlangs())),
+            depth_p99: Interval::exact(self.depth_p99()),
+            is_simulated: false,
+        }
+    }
+
+    /// More than `n` wait with probability `C·ρ^(n+1)`.
+    fn depth_p99(self) -> f64 {
+        let waits = erlang_c(self.cores, self.offered_erlangs());
+        let beyond = libm::log(LATE / waits) / libm::log(self.utilization);
+        if waits * self.utilization <= LATE { 0.0 } else { libm::ceil(beyond - 1.0).max(0.0) }
+    }
+}
+
+fn is_exponential(service: &ServiceTime) -> bool {
+    service.to_string().strip_prefix("exp:").is_some_and(|mean| mean.parse::<Span>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_workload::Seed;
+
+    fn exponential(utilization: f64) -> Load {
+        Load::open("exp:1us".parse().unwrap(), utilization)
+    }
+
+    fn effort() -> Effort {
+        Effort::default().rpcs(50_000).replications(4).seed(Seed(3))
+    }
+
+    #[test]
+    fn the_tail_of_one_core_is_that_of_an_exponential() {
+        for utilization in [0.1, 0.5, 0.9] {
+            let one = Mmk { cores: 1, service_ps: 1e6, utilization };
+            for services in [0.5, 3.0, 10.0] {
+                let closed = libm::exp(-(1.0 - utilization) * services);
+                assert!((one.latency_above(services) - closed).abs() < 1e-12, "{utilization} {services}");
+            }
+        }
+        let even = Mmk { cores: 4, service_ps: 1e6, utilization: 0.75 };
+        let near = Mmk { utilization: 0.75 + 1e-7, ..even };
+        assert!((even.latency_above(5.0) - near.latency_above(5.0)).abs() < 1e-6, "where both rates are one");
+    }
+
+    #[test]
+    fn formula_and_simulation_agree_where_both_hold() {
+        // A bound that is never met keeps the formula away.
+        let plain = System::new(Policy::SingleQueue, 4);
+        let bounded = plain.clone().queue_bound(1000);
+        let (load, slo) = (exponential(0.8), Span::from_us(10));
+        let exact = queue_at_load(&plain, &load, &effort(), &|| ()).unwrap();
+        let shown = queue_at_load(&bounded, &load, &effort(), &|| ()).unwrap();
+        assert!(!exact.is_simulated && shown.is_simulated);
+        assert!((shown.depth_mean.value / exact.depth_mean.value - 1.0).abs() < 0.1, "{exact:?} {shown:?}");
+        assert!((shown.depth_p99.value - exact.depth_p99.value).abs() <= 2.0, "{exact:?} {shown:?}");
+        let exact = queue_at_slo(&plain, &load, slo, &effort(), &|| ()).unwrap();
+        let shown = queue_at_slo(&bounded, &load, slo, &effort(), &|| ()).unwrap();
+        assert!((shown.load.value - exact.load.value).abs() < 0.02, "{exact:?} {shown:?}");
+    }
+
+    #[test]
+    fn the_p99_of_the_depth_is_the_least_that_ninety_nine_of_a_hundred_do_not_exceed() {
+        for (cores, utilization) in [(1, 0.5), (1, 0.01), (16, 0.3), (16, 0.95), (64, 0.984_375)] {
+            let queue = Mmk { cores, service_ps: 1e6, utilization };
+            let waits = erlang_c(cores, queue.offered_erlangs());
+            let above = |depth: f64| waits * libm::pow(utilization, depth + 1.0);
+            let depth = queue.depth_p99();
+            assert!(
+                above(depth) <= LATE && (depth == 0.0 || above(depth - 1.0) > LATE),
+                "{cores} {utilization}: {depth}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_slo_that_the_service_alone_misses_is_refused_by_the_formula_too() {
+        let refused =
+            queue_at_slo(&System::new(Policy::SingleQueue, 16), &exponential(0.5), Span::from_us(4), &effort(), &|| ());
+        assert!(matches!(refused, Err(SimError::Slo { p99_ns, .. }) if (p99_ns - 4605.17).abs() < 0.01), "{refused:?}");
+    }
+
+    #[test]
+    fn costs_lower_saturation_unless_credit_hides_them() {
+        let service: ServiceTime = "fixed:1us".parse().unwrap();
+        let costs = Costs { dispatch: Span::from_ns(250), notify: Span::from_ns(250), ..Costs::default() };
+        let at = |policy| System::new(policy, 4).costs(costs).saturation(&service);
+        assert!((at(Policy::SingleQueue) - 1.0 / 1.5).abs() < 1e-12);
+        assert_eq!(at(Policy::Jbsq(2)), 1.0);
+        assert_eq!(System::new(Policy::SingleQueue, 4).bracket(&service), Bracket::default());
+    }
+
+    #[test]
+    fn the_room_for_a_formulas_queue_is_the_papers() {
+        let papers = Sizing::new(64, 63.0 / 64.0, 1024).unwrap();
+        let queue =
+            queue_at_load(&System::new(Policy::SingleQueue, 64), &exponential(63.0 / 64.0), &effort(), &|| ()).unwrap();
+        assert_eq!(room(&System::new(Policy::SingleQueue, 64), queue.depth_mean.value, 1024), papers);
+        assert_eq!(room(&System::new(Policy::Jbsq(2), 64), 0.1, 64).reassembler_entries, 128);
+    }
+}
