@@ -1,6 +1,7 @@
 //! What commands print: results on standard output, all else on standard error.
 
 mod failure;
+pub(crate) mod interval;
 mod rows;
 pub(crate) mod units;
 mod value;

@@ -10,7 +10,7 @@
 mod measure;
 mod plan;
 mod rows;
-mod words;
+pub(crate) mod words;
 
 use nebula_nic::{Policy, Span};
 use nebula_sim::Effort;
@@ -18,10 +18,10 @@ use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 use crate::cli;
 use crate::output::{self, Failure, Format, Row};
-pub(crate) use measure::{Figures, Found, Point, Pool};
-pub(crate) use plan::LOCK_HANDOFF;
+use measure::Pool;
+pub(crate) use plan::{check_saturation, lock_handoff};
+pub(crate) use words::Slo;
 use words::{Loads, Reaction};
-pub(crate) use words::{Slo, share};
 
 const EXAMPLES: &str = "Examples:
   nebula simulate                                                    jbsq:2 on 64 cores, exponential service of 1 µs

@@ -5,7 +5,7 @@
 //! simulated, with intervals.
 
 use crate::error::SimError;
-use crate::experiment::{Effort, estimate};
+use crate::experiment::{Effort, Estimate, estimate};
 use crate::interval::Interval;
 use crate::load::{Load, Source};
 use crate::search::{Bracket, LoadAtSlo, load_at_slo};
@@ -39,6 +39,8 @@ pub struct QueueAt {
     pub depth_p99: Interval,
     /// Whether this comes from a simulation: an exact figure has an interval of no width.
     pub is_simulated: bool,
+    /// Whether a simulation has reached the precision asked for: of the load where that was searched for, else of the p99.
+    pub is_precise: Option<bool>,
 }
 
 /// The queue at the highest load that keeps `slo`.
@@ -64,7 +66,8 @@ pub fn queue_at_slo(
     }
     let found = load_at_slo_to_precision(system, load, slo, effort, progress)?;
     let LoadAtSlo { load, depth_mean, depth_p99, .. } = found;
-    Ok(QueueAt { load, depth_mean, depth_p99, is_simulated: true })
+    let is_precise = effort.precision.map(|precision| load.relative() <= precision);
+    Ok(QueueAt { load, depth_mean, depth_p99, is_simulated: true, is_precise })
 }
 
 /// The queue at the load that is offered.
@@ -87,19 +90,24 @@ pub fn queue_at_load(
     let Source::Open { utilization, .. } = load.source else {
         let shown = estimate(system, load, effort, progress)?;
         let achieved = shown.tally.served_rps() * load.service.mean_ps() / 1e12 / f64::from(system.cores_total());
-        return Ok(QueueAt::simulated(achieved, &shown.depth_mean, &shown.depth_p99));
+        return Ok(QueueAt::simulated(achieved, &shown));
     };
     if let Some(exact) = Mmk::of(system, load) {
         return Ok(Mmk { utilization, ..exact }.queue());
     }
     let shown = estimate(system, load, effort, progress)?;
-    Ok(QueueAt::simulated(utilization, &shown.depth_mean, &shown.depth_p99))
+    Ok(QueueAt::simulated(utilization, &shown))
 }
 
 impl QueueAt {
-    fn simulated(load: f64, depth_mean: &[f64], depth_p99: &[f64]) -> Self {
-        let (depth_mean, depth_p99) = (Interval::of(depth_mean), Interval::of(depth_p99));
-        Self { load: Interval::exact(load), depth_mean, depth_p99, is_simulated: true }
+    fn simulated(load: f64, shown: &Estimate) -> Self {
+        Self {
+            load: Interval::exact(load),
+            depth_mean: Interval::of(&shown.depth_mean),
+            depth_p99: Interval::of(&shown.depth_p99),
+            is_simulated: true,
+            is_precise: shown.is_precise,
+        }
     }
 }
 
@@ -273,6 +281,7 @@ impl Mmk {
             depth_mean: Interval::exact(queue_depth_mean(self.cores, self.offered_erlangs())),
             depth_p99: Interval::exact(self.depth_p99()),
             is_simulated: false,
+            is_precise: None,
         }
     }
 

@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nebula_nic::Span;
-use nebula_sim::{Bracket, Effort, Estimate, Interval, Load, LoadAtSlo, SimError, System, estimate, load_at_slo};
+use nebula_sim::sizing::load_at_slo_to_precision;
+use nebula_sim::{Effort, Estimate, Interval, Load, LoadAtSlo, SimError, System, estimate};
 use rayon::prelude::*;
 
 use super::plan;
@@ -95,10 +96,10 @@ impl Pool {
     /// Bad input. A point whose queue outgrows all room ends no other: its failure comes with what the others have shown.
     pub(crate) fn measure(&self, points: &[Point], effort: &Effort) -> Result<Measured, Failure> {
         let searches = points.iter().filter(|point| point.ask == Ask::FindLoad).count();
-        let bar = bar((points.len() + searches) as u64 * u64::from(effort.replications));
+        let bar = self.bar((points.len() + searches) as u64 * u64::from(effort.replications));
         let replicated = || bar.inc(1);
         let one = |point: &Point| point.measure(effort, &replicated);
-        let results: Vec<Result<Found, SimError>> = self.0.install(|| points.par_iter().map(one).collect());
+        let results: Vec<Result<Found, SimError>> = self.install(|| points.par_iter().map(one).collect());
         bar.finish_and_clear();
         let mut measured = Measured { found: Vec::new(), failure: None };
         for result in results {
@@ -110,15 +111,20 @@ impl Pool {
         }
         Ok(measured)
     }
-}
 
-/// A bar on a terminal; nothing in a pipe.
-fn bar(replications: u64) -> ProgressBar {
-    let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("simulating {bar:40} {pos} of {len} replications, {eta} to go");
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(Some(replications), target).with_style(style)
+    /// Runs `work` on these threads.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.0.install(work)
+    }
+
+    /// A bar on a terminal; nothing in a pipe.
+    pub(crate) fn bar(&self, replications: u64) -> ProgressBar {
+        let target =
+            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("simulating {bar:40} {pos} of {len} replications, {eta} to go");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::with_draw_target(Some(replications), target).with_style(style)
+    }
 }
 
 impl Point {
@@ -137,8 +143,7 @@ impl Point {
 
     /// Searches first, and then looks at what the load found shows.
     fn search(&self, effort: &Effort, replicated: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
-        let bracket = self.bracket();
-        let at_slo = match self.load_at_slo(bracket, effort, replicated) {
+        let at_slo = match load_at_slo_to_precision(&self.system, &self.load, self.slo, effort, replicated) {
             Err(SimError::Slo { .. }) => None,
             found => Some(found?),
         };
@@ -147,6 +152,7 @@ impl Point {
         };
         let there = Self { load: self.load.clone().at(load.value), ..self.clone() };
         let mut found = there.show(effort, replicated)?;
+        let bracket = self.system.bracket(&self.load.service);
         let is_lower_bound = load.value >= bracket.highest - bracket.width;
         found.at_slo = Some(AtSlo { load, served_rps: served_rps.value, is_lower_bound });
         if let Some(figures) = &mut found.figures {
@@ -154,30 +160,6 @@ impl Point {
             figures.meets_slo = true;
         }
         Ok(found)
-    }
-
-    /// As many replications as the precision takes, doubling them.
-    fn load_at_slo(
-        &self,
-        bracket: Bracket,
-        effort: &Effort,
-        replicated: &(dyn Fn() + Sync),
-    ) -> Result<LoadAtSlo, SimError> {
-        let mut effort = *effort;
-        loop {
-            let found = load_at_slo(&self.system, &self.load, self.slo, bracket, &effort, replicated)?;
-            let is_enough = effort.precision.is_none_or(|precision| found.load.relative() <= precision);
-            if is_enough || effort.replications >= effort.replications_max {
-                return Ok(found);
-            }
-            effort.replications = (effort.replications * 2).min(effort.replications_max);
-        }
-    }
-
-    /// A bound on the queue makes loads past saturation possible; they keep no SLO once 1 % is NACKed.
-    fn bracket(&self) -> Bracket {
-        let bracket = Bracket::default();
-        if self.system.queue_bound.is_some() { Bracket { highest: 1.05, ..bracket } } else { bracket }
     }
 }
 

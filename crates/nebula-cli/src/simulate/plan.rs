@@ -6,13 +6,16 @@ use nebula_sim::{Costs, Load, Source, System};
 use super::Args;
 use super::measure::{Ask, Point};
 use super::words::Reaction;
-use crate::output::Failure;
+use crate::output::{Failure, interval};
 
 /// How long a core holds the lock of `mcs-lock` unless told: a cache line that two other cores touch between its own turns.
-pub(crate) const LOCK_HANDOFF: Span = Span::from_ns(150);
+const LOCK_HANDOFF: Span = Span::from_ns(150);
 
 /// Loads unless given.
 const LOADS: [f64; 2] = [0.5, 0.9];
+
+/// Stands for a load where one is searched for.
+const LOWEST: f64 = 0.01;
 
 /// Every policy at every load.
 ///
@@ -27,6 +30,7 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     for point in &points {
         point.system.validate()?;
         point.load.validate(&point.system)?;
+        check_saturation(&point.system, &point.load)?;
     }
     Ok(points)
 }
@@ -42,7 +46,7 @@ fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
         return vec![point(Load::closed(args.service.clone(), clients, args.think.clone()), Ask::Measure)];
     }
     if args.find_slo {
-        return vec![point(open(LOADS[0]), Ask::FindLoad)];
+        return vec![point(open(LOWEST), Ask::FindLoad)];
     }
     let loads = args.load.as_ref().map_or(&LOADS[..], |loads| &loads.0);
     loads.iter().map(|&load| point(open(load), Ask::Measure)).collect()
@@ -57,6 +61,23 @@ fn system(args: &Args, policy: Policy) -> System {
     let reaction = args.on_nack.policy(args.servers, args.effort.seed);
     let system = System::new(policy, args.cores).servers(args.servers).reaction(reaction).costs(costs);
     System { queue_bound: args.queue_bound, ..system }
+}
+
+/// Past saturation a run would show how far the queue had grown when it ended, and nothing else.
+///
+/// # Errors
+///
+/// Bad input, with the load that would be possible.
+pub(crate) fn check_saturation(system: &System, load: &Load) -> Result<(), Failure> {
+    let saturation = system.saturation(&load.service);
+    match offered(load) {
+        Some(load) if load >= saturation && system.queue_bound.is_none() => Err(Failure::bad_input(format!(
+            "a load of {load} with an unbounded queue has no steady state: what {} costs here leaves less than {}; lower it, or give a --queue-bound",
+            system.policy,
+            interval::load(saturation),
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// What the lock costs where there is one.

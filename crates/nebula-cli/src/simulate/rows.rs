@@ -3,6 +3,7 @@
 use nebula_sim::{Interval, Source};
 
 use super::measure::{Ask, Figures, Found};
+use crate::output::interval::{depth, digits, ends, load, time, with_half};
 use crate::output::{Row, Value, units};
 
 /// One operating point.
@@ -14,10 +15,10 @@ pub(super) fn row(found: &Found) -> Row {
 }
 
 fn with_question(row: Row, found: &Found) -> Row {
-    let (system, load) = (&found.point.system, &found.point.load);
+    let (system, asked) = (&found.point.system, &found.point.load);
     row.field("policy", system.policy.to_string())
         .field("cores", u32::from(system.cores))
-        .field("service", load.service.to_string())
+        .field("service", asked.service.to_string())
         .field("load", found.figures.map(|figures| digits(figures.load)))
         .field("seed", found.effort.seed.0)
         .field("rpcs", found.effort.rpcs)
@@ -35,7 +36,7 @@ fn with_figures(row: Row, found: &Found) -> Row {
     let queued = Value::Object(vec![("mean", of(|f| f.queued_mean).into()), ("p99", of(|f| f.queued_p99).into())]);
     let depth =
         Value::Object(vec![("mean", of(|f| f.depth_mean.value).into()), ("p99", of(|f| f.depth_p99.value).into())]);
-    let ci = |get: fn(&Figures) -> Interval| found.figures.as_ref().map_or(Value::Null, |f| interval(get(f)));
+    let ci = |get: fn(&Figures) -> Interval| found.figures.as_ref().map_or(Value::Null, |f| ends(get(f)));
     row.field("offered_mrps", of(|f| f.offered_rps / 1e6))
         .field("throughput_mrps", of(|f| f.served_rps / 1e6))
         .field("accepted", of(|f| f.accepted))
@@ -57,14 +58,14 @@ fn with_search(row: Row, found: &Found) -> Row {
         return row;
     }
     row.field("load_at_slo", found.at_slo.map(|at| digits(at.load.value)))
-        .field("load_at_slo_ci", found.at_slo.map_or(Value::Null, |at| interval(at.load)))
+        .field("load_at_slo_ci", found.at_slo.map_or(Value::Null, |at| ends(at.load)))
         .field("throughput_under_slo_rps", found.at_slo.map(|at| digits(at.served_rps)))
 }
 
 /// What was simulated, so that a row can be run again.
 fn with_setting(row: Row, found: &Found) -> Row {
-    let (system, load) = (&found.point.system, &found.point.load);
-    let row = match &load.source {
+    let (system, asked) = (&found.point.system, &found.point.load);
+    let row = match &asked.source {
         Source::Open { arrivals, .. } => row.field("arrivals", arrivals.to_string()),
         Source::Closed { clients, think } => {
             row.field("clients", *clients).field("think", think.as_ref().map(ToString::to_string))
@@ -80,9 +81,9 @@ fn with_setting(row: Row, found: &Found) -> Row {
 fn with_table(row: Row, found: &Found) -> Row {
     let row = row.word("policy", found.point.system.policy.to_string());
     let row = match (found.point.ask, found.at_slo) {
-        (Ask::Measure, _) => row.shown("load", found.figures.map_or("–".to_owned(), |f| share(f.load))),
+        (Ask::Measure, _) => row.shown("load", found.figures.map_or("–".to_owned(), |f| load(f.load))),
         (Ask::FindLoad, None) => row.shown("load at SLO", "none"),
-        (Ask::FindLoad, Some(at)) => row.shown("load at SLO", with_half(at.load, share)),
+        (Ask::FindLoad, Some(at)) => row.shown("load at SLO", with_half(at.load, load)),
     };
     let of = |get: &dyn Fn(&Figures) -> String| found.figures.as_ref().map_or("–".to_owned(), get);
     row.shown("offered", of(&|f| units::rate(f.offered_rps)))
@@ -94,7 +95,7 @@ fn with_table(row: Row, found: &Found) -> Row {
         .shown("p99.9", of(&|f| time(f.p999)))
         .shown("SLO", units::span(found.point.slo))
         .shown("met", of(&|f| if f.meets_slo { "yes".to_owned() } else { "no".to_owned() }))
-        .shown("queue mean", of(&|f| with_half(f.depth_mean, depth)))
+        .shown("queue mean", of(&|f| depth(f.depth_mean.value)))
         .shown("queue p99", of(&|f| depth(f.depth_p99.value)))
 }
 
@@ -104,67 +105,15 @@ pub(super) fn doubt(found: &Found) -> Option<String> {
     match (found.figures, found.at_slo) {
         (None, _) => Some(format!("note: {policy} keeps the SLO of {} at no load", units::span(found.point.slo))),
         (_, Some(at)) if at.is_lower_bound => {
-            Some(format!("note: {policy} keeps the SLO at the highest load that was tried, {}", share(at.load.value)))
+            Some(format!("note: {policy} keeps the SLO at the highest load that was tried, {}", load(at.load.value)))
         }
         (Some(f), _) if f.is_precise == Some(false) => Some(format!(
             "note: {policy} at load {}: the p99 is known to {} after {} replications, not to {}; give more --rpcs",
-            share(f.load),
+            load(f.load),
             units::percent(f.p99.relative()),
             f.replications,
             units::percent(found.effort.precision.unwrap_or(0.0)),
         )),
         _ => None,
-    }
-}
-
-/// A figure without digits that nothing has measured: nine that count.
-fn digits(figure: f64) -> f64 {
-    if figure == 0.0 || !figure.is_finite() {
-        return figure;
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a finite number")]
-    let decimals = (8 - figure.abs().log10().floor() as i32).clamp(0, 12);
-    let scale = 10f64.powi(decimals);
-    (figure * scale).round() / scale
-}
-
-/// Both ends; an end that is not known is `null`.
-fn interval(interval: Interval) -> Value {
-    Value::List(vec![digits(interval.lo).into(), digits(interval.hi).into()])
-}
-
-/// A figure with half the width of its interval.
-fn with_half(interval: Interval, show: fn(f64) -> String) -> String {
-    let half = (interval.hi - interval.lo) / 2.0;
-    if half.is_finite() {
-        format!("{} ±{}", show(interval.value), units::percent(interval.relative()))
-    } else {
-        show(interval.value)
-    }
-}
-
-fn share(load: f64) -> String {
-    format!("{load:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that is positive; `as` saturates")]
-fn time(ns: f64) -> String {
-    if ns.is_finite() { units::span(nebula_nic::Span::from_ps((ns * 1e3) as u64)) } else { "∞".to_owned() }
-}
-
-fn depth(rpcs: f64) -> String {
-    if rpcs >= 99.95 { format!("{rpcs:.0}") } else { format!("{rpcs:.1}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_lose_the_digits_that_say_nothing_and_no_other() {
-        assert_eq!(digits(0.1 + 0.2), 0.3);
-        assert_eq!(digits(1_234_567.891_234_567), 1_234_567.89);
-        assert_eq!(digits(123_456_789_012.0), 123_456_789_012.0);
-        assert_eq!((digits(0.0), digits(f64::INFINITY)), (0.0, f64::INFINITY));
     }
 }

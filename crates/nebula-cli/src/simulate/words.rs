@@ -8,7 +8,7 @@ use nebula_sim::Load;
 use nebula_workload::{Arrivals, ServiceTime, WorkloadError};
 
 /// Reads a service time; its files are opened here.
-pub(super) fn service(text: &str) -> Result<ServiceTime, WorkloadError> {
+pub(crate) fn service(text: &str) -> Result<ServiceTime, WorkloadError> {
     ServiceTime::parse_with(text, |name| File::open(name))
 }
 
@@ -18,7 +18,7 @@ pub(super) fn arrivals(text: &str) -> Result<Arrivals, WorkloadError> {
 }
 
 /// A share such as `1%` or `0.005`.
-pub(crate) fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
     digits
         .parse()

@@ -1,0 +1,117 @@
+//! Sizes for a service and its SLO: the queue at the highest load that keeps it, or at a load that is given.
+
+use nebula_nic::{Policy, Sizing, Span, queue_bound_for_slo};
+use nebula_sim::sizing::{QueueAt, queue_at_load, queue_at_slo, room};
+use nebula_sim::{Costs, Load, System};
+use nebula_workload::ServiceTime;
+
+use super::{Args, with_sizing, with_sizing_shown};
+use crate::output::interval::{depth, digits, ends, load as load_text, with_half};
+use crate::output::{Failure, Row, note, units};
+use crate::simulate::{Slo, check_saturation, lock_handoff};
+
+/// What is asked, once for each number of cores and each load.
+struct Case {
+    system: System,
+    load: Load,
+    slo: Span,
+    searches: bool,
+}
+
+/// A row for each number of cores and each load; one a number of cores where the load is searched for.
+pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failure> {
+    if args.rpc_bytes == 0 {
+        return Err(Failure::bad_input(nebula_nic::SizingError::RpcBytes));
+    }
+    let pool = args.effort.pool()?;
+    let effort = args.effort.effort();
+    effort.validate()?;
+    let cases = cases(args, service)?;
+    let bar = pool.bar(cases.len() as u64 * u64::from(effort.replications));
+    let replicated = || bar.inc(1);
+    let one = |case: &Case| match case.searches {
+        true => queue_at_slo(&case.system, &case.load, case.slo, &effort, &replicated),
+        false => queue_at_load(&case.system, &case.load, &effort, &replicated),
+    };
+    let found: Result<Vec<QueueAt>, _> = pool.install(|| cases.iter().map(one).collect());
+    bar.finish_and_clear();
+    cases.iter().zip(found?).map(|(case, queue)| row(case, &queue, args)).collect()
+}
+
+fn cases(args: &Args, service: &ServiceTime) -> Result<Vec<Case>, Failure> {
+    let policy = args.policy.unwrap_or_default();
+    let searched = [0.5];
+    let (loads, searches) = if args.load.is_empty() { (&searched[..], true) } else { (&args.load[..], false) };
+    let slo = args.slo.unwrap_or(Slo::Times(10.0));
+    let mut cases = Vec::new();
+    for &cores in &args.cores {
+        let system = system(policy, cores)?;
+        for &load in loads {
+            let load = Load::open(service.clone(), load);
+            load.validate(&system)?;
+            if !searches {
+                check_saturation(&system, &load)?;
+            }
+            cases.push(Case { system: system.clone(), slo: slo.of(&load), load, searches });
+        }
+    }
+    Ok(cases)
+}
+
+fn system(policy: Policy, cores: u32) -> Result<System, Failure> {
+    // What does not fit is refused with the number that was given, as 0 cores are.
+    let count =
+        u16::try_from(cores).map_err(|_| Failure::bad_input(format!("{cores} cores are too many: give 1 to 4096")))?;
+    let costs = Costs { lock_handoff: lock_handoff(policy, None), ..Costs::default() };
+    let system = System::new(policy, count).costs(costs);
+    system.validate()?;
+    Ok(system)
+}
+
+fn row(case: &Case, queue: &QueueAt, args: &Args) -> Result<Row, Failure> {
+    let Case { system, load, slo, .. } = case;
+    let bound = queue_bound_for_slo(*slo, load.slo(1.0), system.cores.into()).map_err(Failure::bad_input)?;
+    let sizing = room(system, measured(queue), args.rpc_bytes);
+    let row = Row::new().field("cores", u32::from(system.cores)).field("load", digits(queue.load.value));
+    let row = with_sizing(row, &sizing)
+        .field("service", load.service.to_string())
+        .field("slo_ns", digits(slo.as_ns_f64()))
+        .field("policy", system.policy.to_string())
+        .field("rpc_bytes", args.rpc_bytes)
+        .field("simulated", queue.is_simulated)
+        .field("queue_depth_mean_ci", ends(queue.depth_mean))
+        .field("queue_depth_p99", digits(queue.depth_p99.value))
+        .field("queue_depth_p99_ci", ends(queue.depth_p99))
+        .field("queue_bound", bound)
+        .field("precise", queue.is_precise);
+    let row = match case.searches {
+        true => row.field("load_at_slo", digits(queue.load.value)).field("load_at_slo_ci", ends(queue.load)),
+        false => row,
+    };
+    warn(case, queue);
+    Ok(shown(row, case, queue, &sizing, bound))
+}
+
+/// A formula's figure is exact; a simulation's has no more digits than were measured.
+fn measured(queue: &QueueAt) -> f64 {
+    if queue.is_simulated { digits(queue.depth_mean.value) } else { queue.depth_mean.value }
+}
+
+fn shown(row: Row, case: &Case, queue: &QueueAt, sizing: &Sizing, bound: u32) -> Row {
+    let row = row
+        .shown("cores", case.system.cores.to_string())
+        .word("policy", case.system.policy.to_string())
+        .shown("SLO", units::span(case.slo))
+        .shown(if case.searches { "load at SLO" } else { "load" }, with_half(queue.load, load_text))
+        .shown("E[Nq]", with_half(queue.depth_mean, depth))
+        .shown("queue p99", depth(queue.depth_p99.value))
+        .shown("queue bound", bound.to_string());
+    with_sizing_shown(row, sizing).word("by", if queue.is_simulated { "simulation" } else { "formula" })
+}
+
+fn warn(case: &Case, queue: &QueueAt) {
+    if queue.is_precise == Some(false) {
+        let cores = case.system.cores;
+        note(format!("note: {cores} cores: the precision asked for was not reached; give more --rpcs"));
+    }
+}
