@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::output::{self, Failure};
-use crate::{demo, doctor, kv, load, simulate, size};
+use crate::{demo, doctor, kv, load, reproduce, simulate, size};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service keeps its SLO past saturation: half a minute
@@ -31,6 +31,7 @@ enum Command {
     Doctor(doctor::Args),
     Size(size::Args),
     Simulate(Box<simulate::Args>),
+    Reproduce(reproduce::Args),
     /// Serve something until Ctrl-C
     #[command(subcommand)]
     Serve(Serve),
@@ -60,6 +61,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Size(args) => size::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
         Command::Load(Load::Kv(args)) => load::run_command(*args),
     }

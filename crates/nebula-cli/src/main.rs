@@ -18,6 +18,7 @@
 mod cli;
 mod size;
 mod simulate;
+mod reproduce;
 mod doctor;
 mod kv;
 mod load;

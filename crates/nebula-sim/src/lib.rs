@@ -13,6 +13,7 @@ mod experiment;
 mod search;
 pub mod sizing;
 pub mod memory;
+pub mod reproduce;
 
 pub use calendar::Calendar;
 pub use error::{LOAD_MAX, SimError};

@@ -1,0 +1,46 @@
+//! Which entries the ids on the command line mean.
+
+use nebula_sim::reproduce::{ENTRIES, Entry};
+
+use crate::output::Failure;
+
+/// The entries whose ids begin with one of `ids`, in the order of the list; all of them without any.
+pub(super) fn entries(ids: &[String]) -> Result<Vec<Entry>, Failure> {
+    if let Some(unknown) = ids.iter().find(|id| !ENTRIES.iter().any(|entry| is_meant(entry, id))) {
+        let there_is = ENTRIES.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", ");
+        return Err(Failure::bad_input(format!("there is no {unknown:?} to reproduce: there is {there_is}")));
+    }
+    let is_picked = |entry: &&Entry| ids.is_empty() || ids.iter().any(|id| is_meant(entry, id));
+    Ok(ENTRIES.iter().filter(is_picked).copied().collect())
+}
+
+/// Whether `id` is the entry's, or whole words from its beginning.
+fn is_meant(entry: &Entry, id: &str) -> bool {
+    let id = id.trim_end_matches('/');
+    entry.id.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picked(ids: &[&str]) -> Result<Vec<&'static str>, String> {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let picked = entries(&ids).map_err(|failure| failure.to_string())?;
+        Ok(picked.iter().map(|entry| entry.id).collect())
+    }
+
+    #[test]
+    fn an_id_or_its_first_word_picks_and_nothing_picks_all() {
+        assert_eq!(picked(&["nebula/eq1"]).unwrap(), ["nebula/eq1"]);
+        assert_eq!(picked(&["nebula/sizing", "nebula/eq1"]).unwrap(), ["nebula/eq1", "nebula/sizing"]);
+        assert_eq!(picked(&[]).unwrap().len(), ENTRIES.len());
+        assert!(picked(&["nebula"]).unwrap().len() >= 2);
+    }
+
+    #[test]
+    fn half_a_word_picks_nothing_and_is_told_what_there_is() {
+        let said = picked(&["nebula/eq"]).unwrap_err();
+        assert!(said.contains("\"nebula/eq\"") && said.contains("nebula/eq1, nebula/sizing"), "{said}");
+    }
+}

@@ -1,0 +1,93 @@
+//! What do the papers' figures become when they are made again? Published beside reproduced, with intervals and verdicts.
+//!
+//! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the published value, ours with its interval, a
+//! [`Verdict`], and where they differ a sentence made from the numbers of that very run. Published values and set-ups are data, in
+//! `papers/*.toml`; no line of code here holds one. *Enforced by* `tests/reproduce.rs`.
+//!
+//! # How to add an entry
+//!
+//! Its figures in `papers/*.toml`, its set-up's type beside the others under [`paper`], a file here with a function from [`Lab`] to
+//! [`Reproduction`], and a line in [`ENTRIES`].
+
+pub mod paper;
+mod row;
+mod lab;
+mod wording;
+mod eq1;
+mod sizing;
+
+pub use lab::{Effort, Lab, Progress};
+pub use row::{Row, Verdict};
+
+use crate::error::SimError;
+use crate::memory::MemoryError;
+
+/// One figure or table of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What it is called, `paper/what`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// What it costs, roughly, in seconds on two cores: quick, normal, full.
+    pub seconds: [u32; 3],
+    reproduce: fn(&Lab<'_>) -> Result<Reproduction, ReproduceError>,
+}
+
+/// All there is.
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "nebula/eq1",
+        title: "how many RPCs wait at 64 cores: Erlang C, by formula and simulated",
+        seconds: [1, 2, 10],
+        reproduce: eq1::reproduce,
+    },
+    Entry {
+        id: "nebula/sizing",
+        title: "receive buffer, bitvector and reassembler from the load",
+        seconds: [0, 0, 0],
+        reproduce: sizing::reproduce,
+    },
+];
+
+impl Entry {
+    /// Makes the figure again.
+    ///
+    /// # Errors
+    ///
+    /// [`ReproduceError`] where a run has no result.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Verdict};
+    /// use nebula_workload::Seed;
+    ///
+    /// let sizing = ENTRIES.iter().find(|entry| entry.id == "nebula/sizing").expect("it is there");
+    /// let found = sizing.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &() })?;
+    /// assert!(found.rows.iter().all(|row| row.verdict() == Verdict::Reproduced));
+    /// # Ok::<(), nebula_sim::reproduce::ReproduceError>(())
+    /// ```
+    pub fn reproduce(&self, lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+        (self.reproduce)(lab)
+    }
+}
+
+/// What an entry has given.
+#[derive(Clone, Debug, Default)]
+pub struct Reproduction {
+    /// One comparison each.
+    pub rows: Vec<Row>,
+}
+
+/// Why there is no reproduction.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReproduceError {
+    /// At the queueing level.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// In the memory model.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}

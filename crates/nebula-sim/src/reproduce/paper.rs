@@ -1,0 +1,159 @@
+//! What was published, as data: figures and set-ups of `papers/*.toml`.
+//!
+//! The files are compiled in. A mistake in one is found by the first test that asks for it.
+
+mod nebula;
+mod rpcvalet;
+
+pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
+pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
+
+use nebula_workload::ServiceTime;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::sync::OnceLock;
+
+/// A paper: its set-ups and its figures.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper<S> {
+    /// Its name, venue and year.
+    pub paper: String,
+    /// Published parameters.
+    pub setup: S,
+    /// Published values.
+    #[serde(rename = "figure")]
+    pub figures: Vec<Figure>,
+}
+
+/// One published value.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Its entry, and what it is called there.
+    pub id: String,
+    /// What it says.
+    pub what: String,
+    /// The value, in `unit`.
+    pub value: f64,
+    /// The unit.
+    pub unit: String,
+    /// How it is meant.
+    #[serde(default)]
+    pub relation: Relation,
+    /// How far from it still counts as reproduced, in `unit`.
+    pub tolerance: f64,
+    /// Why that far.
+    pub tolerance_why: String,
+    /// How it is known.
+    pub origin: Origin,
+    /// Where it stands.
+    pub source: String,
+}
+
+/// How a published value is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// As the value itself.
+    #[default]
+    Equal,
+    /// As an upper bound.
+    AtMost,
+    /// As a lower bound.
+    AtLeast,
+}
+
+/// How a value is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// Read in the paper.
+    Paper,
+    /// Read in the authors' slides.
+    Slides,
+    /// Read in the paper's abstract.
+    Abstract,
+    /// Known at second hand.
+    Recalled,
+    /// Only a public program of the authors suggests it.
+    Artefact,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Paper => "paper",
+            Self::Slides => "slides",
+            Self::Abstract => "abstract",
+            Self::Recalled => "recalled",
+            Self::Artefact => "artefact",
+        })
+    }
+}
+
+impl<S> Paper<S> {
+    /// The published value of this id.
+    ///
+    /// # Panics
+    ///
+    /// If the file has none: an entry and its data belong together.
+    #[must_use]
+    pub fn figure(&self, id: &str) -> &Figure {
+        let found = self.figures.iter().find(|figure| figure.id == id);
+        found.unwrap_or_else(|| panic!("{} has no figure {id:?}", self.paper))
+    }
+}
+
+/// A distribution of service times with a name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Law {
+    /// Its name in ids.
+    pub id: String,
+    /// The service times.
+    #[serde(deserialize_with = "spelled")]
+    pub service: ServiceTime,
+    /// Whether their variance is infinite.
+    #[serde(default)]
+    pub is_heavy: bool,
+}
+
+/// NEBULA, ISCA 2020.
+///
+/// # Panics
+///
+/// If `papers/nebula.toml` is not as its types have it.
+#[must_use]
+pub fn nebula() -> &'static Paper<NebulaSetup> {
+    static PAPER: OnceLock<Paper<NebulaSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("nebula.toml", include_str!("../../../../papers/nebula.toml")))
+}
+
+/// RPCValet, ASPLOS 2019.
+///
+/// # Panics
+///
+/// If `papers/rpcvalet.toml` is not as its types have it.
+#[must_use]
+pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
+    static PAPER: OnceLock<Paper<RpcValetSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("rpcvalet.toml", include_str!("../../../../papers/rpcvalet.toml")))
+}
+
+/// All published values, with the name of their paper.
+pub fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
+    let of_nebula = nebula().figures.iter().map(|figure| (nebula().paper.as_str(), figure));
+    let of_rpcvalet = rpcvalet().figures.iter().map(|figure| (rpcvalet().paper.as_str(), figure));
+    of_nebula.chain(of_rpcvalet)
+}
+
+fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {
+    toml::from_str(text).unwrap_or_else(|error| panic!("papers/{file}: {error}"))
+}
+
+/// Reads what has a spelling.
+fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: fmt::Display>>(text: D) -> Result<T, D::Error> {
+    String::deserialize(text)?.parse().map_err(D::Error::custom)
+}

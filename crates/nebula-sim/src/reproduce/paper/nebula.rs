@@ -1,0 +1,133 @@
+//! The set-ups of NEBULA.
+
+use super::spelled;
+use crate::memory::{Dice, MemoryModel};
+use nebula_workload::{Arrivals, ServiceTime};
+use serde::Deserialize;
+
+/// All set-ups.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NebulaSetup {
+    /// Equation 1.
+    pub eq1: Eq1,
+    /// The sizes of buffers and tables.
+    pub sizing: Sizing,
+    /// Table I.
+    pub table1: Table1,
+    /// Figure 2.
+    pub fig2: Fig2,
+}
+
+/// A server whose waiting RPCs are counted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Eq1 {
+    /// Cores.
+    pub cores: u16,
+    /// Offered load.
+    pub offered_erlangs: f64,
+    /// Service times of the simulation.
+    #[serde(deserialize_with = "spelled")]
+    pub service: ServiceTime,
+}
+
+/// Two servers whose buffers are sized.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sizing {
+    /// Cores of the large one.
+    pub cores: u32,
+    /// Its offered load.
+    pub offered_erlangs: f64,
+    /// Its mean RPC.
+    pub rpc_bytes: u32,
+    /// Cores of the small one.
+    pub small_cores: u32,
+    /// RPCs that wait there on average.
+    pub small_queue_depth_mean: f64,
+    /// Its RPCs.
+    pub small_rpc_bytes: u32,
+}
+
+/// Service times, and the settings under which the table may have been made.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table1 {
+    /// Cores.
+    pub cores: u16,
+    /// The SLO, in mean service times.
+    pub slo_services: f64,
+    /// The nominal mean service time, by which load and SLO are reckoned.
+    pub service_ns: u64,
+    /// The setting that the paper's text describes.
+    pub textbook: String,
+    /// Settings.
+    #[serde(rename = "setting")]
+    pub settings: Vec<Setting>,
+    /// Rows of the table.
+    #[serde(rename = "law")]
+    pub laws: Vec<Printed>,
+}
+
+/// How RPCs come, and how service times are drawn.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// Its name in ids.
+    pub id: String,
+    /// Its name in sentences.
+    pub title: String,
+    /// How RPCs come.
+    #[serde(deserialize_with = "spelled")]
+    pub arrivals: Arrivals,
+    /// How service times are drawn.
+    pub dice: Dice,
+}
+
+/// One row of the table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Printed {
+    /// Its name in ids.
+    pub id: String,
+    /// The load at which the depth was printed.
+    pub load: f64,
+    /// The service times that are meant.
+    #[serde(deserialize_with = "spelled")]
+    pub exact: ServiceTime,
+    /// The service times that the artefact's die gives.
+    #[serde(deserialize_with = "spelled")]
+    pub faces_101: ServiceTime,
+}
+
+impl Printed {
+    /// The service times under a setting.
+    #[must_use]
+    pub const fn service(&self, setting: &Setting) -> &ServiceTime {
+        match setting.dice {
+            Dice::Exact => &self.exact,
+            Dice::Faces101 => &self.faces_101,
+        }
+    }
+}
+
+/// The server of Figure 2, and the loads of its points.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fig2 {
+    /// The SLO.
+    pub slo_ns: f64,
+    /// Where RSS and RPCValet are compared.
+    pub ratio_load: f64,
+    /// Just before saturation.
+    pub sub_us_load: f64,
+    /// Just before NEBULA's cores are all busy.
+    pub nebula_load: f64,
+    /// Up to this multiple of the p99 at the lowest load a p99 is near-optimal.
+    pub near_optimal: f64,
+    /// Loads of the curves.
+    pub loads: Vec<f64>,
+    /// The machine; what is not named is as in the artefact.
+    pub model: MemoryModel,
+}

@@ -1,0 +1,193 @@
+//! When is a figure reproduced? One comparison, and the one rule by which it is judged.
+//!
+//! A published value is **reproduced** when ours lies within the figure's tolerance of it, or when our interval holds it. An interval
+//! counts only if it is narrow: half of it at most a fifth of our value, or a run too short to say anything would agree with all
+//! that was ever published. A bound is reproduced when our value keeps it.
+//!
+//! What is not reproduced **differs**, or is **not reproducible as published**: the latter where the paper's own description of the set-up
+//! cannot give the value, or leaves out what decides it. A row says why, in a sentence made of its run's numbers.
+
+use super::paper::{Figure, Relation};
+use crate::interval::Interval;
+use std::fmt;
+
+/// What a comparison has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Ours is the published value, as nearly as the figure asks.
+    Reproduced,
+    /// The set-up is the published one, the value is another.
+    Differs,
+    /// The published set-up cannot give the value, or is not published in full.
+    NotReproducibleAsPublished,
+    /// Nothing is published: a variant of the set-up.
+    Note,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reproduced => "reproduced",
+            Self::Differs => "differs",
+            Self::NotReproducibleAsPublished => "not-reproducible-as-published",
+            Self::Note => "note",
+        })
+    }
+}
+
+/// One value, published and reproduced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    id: String,
+    what: String,
+    unit: String,
+    published: Option<Figure>,
+    reproduced: Interval,
+    verdict: Verdict,
+    why: Option<String>,
+}
+
+impl Row {
+    /// Judges `ours` by a published value; if it is not reproduced, `otherwise` says what it is and why.
+    #[must_use]
+    pub fn judged(figure: &Figure, ours: Interval, otherwise: (Verdict, String)) -> Self {
+        let (verdict, why) =
+            if is_reproduced(figure, ours) { (Verdict::Reproduced, None) } else { (otherwise.0, Some(otherwise.1)) };
+        Self {
+            id: figure.id.clone(),
+            what: figure.what.clone(),
+            unit: figure.unit.clone(),
+            published: Some(figure.clone()),
+            reproduced: ours,
+            verdict,
+            why,
+        }
+    }
+
+    /// A value beside which nothing is published.
+    #[must_use]
+    pub fn note(id: String, what: String, unit: &str, ours: Interval) -> Self {
+        let unit = unit.to_owned();
+        Self { id, what, unit, published: None, reproduced: ours, verdict: Verdict::Note, why: None }
+    }
+
+    /// Adds a remark to a row that has none.
+    #[must_use]
+    pub fn remark(mut self, why: impl FnOnce() -> String) -> Self {
+        self.why = self.why.or_else(|| Some(why()));
+        self
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What is compared.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The unit of both values.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        &self.unit
+    }
+
+    /// The published value; `None` for a note.
+    #[must_use]
+    pub const fn published(&self) -> Option<&Figure> {
+        self.published.as_ref()
+    }
+
+    /// Ours, with its interval.
+    #[must_use]
+    pub const fn reproduced(&self) -> Interval {
+        self.reproduced
+    }
+
+    /// Ours over the published value; `None` for a note.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        self.published.as_ref().map(|figure| self.reproduced.value / figure.value)
+    }
+
+    /// The verdict.
+    #[must_use]
+    pub const fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Why it is not reproduced, or what else there is to say.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+}
+
+/// Half of an interval that counts, as a share of the value.
+const RELATIVE_MAX: f64 = 0.2;
+
+/// The rule.
+fn is_reproduced(figure: &Figure, ours: Interval) -> bool {
+    let (published, tolerance) = (figure.value, figure.tolerance);
+    // A printed value's own rounding must not decide.
+    let slack = 1e-9 * published.abs();
+    match figure.relation {
+        Relation::Equal => {
+            let is_near = (ours.value - published).abs() <= tolerance + slack;
+            is_near || (ours.relative() <= RELATIVE_MAX && ours.contains(published))
+        }
+        Relation::AtMost => ours.value <= published + tolerance + slack,
+        Relation::AtLeast => ours.value >= published - tolerance - slack,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paper::Origin;
+    use super::*;
+
+    fn figure(relation: Relation) -> Figure {
+        let text = || "x".to_owned();
+        let (id, what, unit, tolerance_why, source) = (text(), text(), text(), text(), text());
+        Figure { id, what, value: 100.0, unit, relation, tolerance: 2.0, tolerance_why, origin: Origin::Paper, source }
+    }
+
+    fn verdict(relation: Relation, value: f64, half: f64) -> Verdict {
+        let ours = Interval { value, lo: value - half, hi: value + half };
+        Row::judged(&figure(relation), ours, (Verdict::Differs, "because".to_owned())).verdict()
+    }
+
+    #[test]
+    fn a_value_within_the_tolerance_or_a_narrow_interval_is_reproduced() {
+        assert_eq!(verdict(Relation::Equal, 102.0, 0.0), Verdict::Reproduced);
+        assert_eq!(verdict(Relation::Equal, 103.0, 1.0), Verdict::Differs);
+        assert_eq!(verdict(Relation::Equal, 103.0, 4.0), Verdict::Reproduced);
+        assert_eq!(verdict(Relation::Equal, 300.0, 250.0), Verdict::Differs, "too wide to say anything");
+        assert_eq!(verdict(Relation::Equal, f64::INFINITY, 0.0), Verdict::Differs);
+        assert_eq!(verdict(Relation::Equal, f64::NAN, 0.0), Verdict::Differs);
+    }
+
+    #[test]
+    fn a_bound_is_reproduced_where_it_is_kept() {
+        assert_eq!(verdict(Relation::AtMost, 3.0, 0.0), Verdict::Reproduced);
+        assert_eq!(verdict(Relation::AtMost, 103.0, 50.0), Verdict::Differs);
+        assert_eq!(verdict(Relation::AtLeast, 103.0, 0.0), Verdict::Reproduced);
+        assert_eq!(verdict(Relation::AtLeast, 97.0, 50.0), Verdict::Differs);
+    }
+
+    #[test]
+    fn a_reproduced_row_needs_no_reason_and_any_other_has_one() {
+        let row = |value| {
+            let otherwise = (Verdict::Differs, "because".to_owned());
+            Row::judged(&figure(Relation::Equal), Interval::exact(value), otherwise)
+        };
+        assert_eq!((row(100.0).why(), row(50.0).why()), (None, Some("because")));
+        assert_eq!(row(50.0).ratio(), Some(0.5));
+        assert_eq!(row(50.0).remark(|| "more".to_owned()).why(), Some("because"));
+        assert_eq!(row(100.0).remark(|| "more".to_owned()).why(), Some("more"));
+    }
+}
