@@ -42,11 +42,11 @@ fn main() {
     };
     let mut best = vec![0.0_f64; policies.len() + 1];
     for _ in 0..rounds {
-        best[0] = best[0].max(time(&mut || drop(black_box(recursion(64, 0.95, rpcs)))));
+        best[0] = best[0].max(time(&mut || _ = black_box(recursion(64, 0.95, rpcs))));
         for (policy, best) in policies.iter().zip(&mut best[1..]) {
             let system = System::new(policy.parse::<Policy>().expect("a policy"), 64);
             let length = Length { warmup: 0, rpcs };
-            *best = best.max(time(&mut || drop(black_box(run(&system, &load, length, Seed(1))))));
+            *best = best.max(time(&mut || _ = black_box(run(&system, &load, length, Seed(1)))));
         }
     }
     println!("bare recursion: {:.1} M RPC/s", best[0]);

@@ -5,9 +5,10 @@
 
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
+use std::fmt;
 
 /// Counts by value, to three significant digits.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Distribution {
     counts: Histogram<u64>,
     sum: u128,
@@ -68,6 +69,14 @@ impl Distribution {
     #[must_use]
     pub fn max(&self) -> u64 {
         self.counts.max()
+    }
+}
+
+/// Its figures and not its counts, of which there are tens of thousands.
+impl fmt::Debug for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, mean, p99, max) = (self.count(), self.mean(), self.quantile(0.99), self.max());
+        write!(f, "Distribution {{ count: {count}, mean: {mean}, p99: {p99}, max: {max} }}")
     }
 }
 

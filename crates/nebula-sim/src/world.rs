@@ -182,6 +182,11 @@ impl<'a, D: CentralDispatch> World<'a, D> {
         (self.is_over, self.stop) = (true, Some(why));
     }
 
+    #[cold]
+    fn stop_at_end(&mut self) {
+        self.stop(Stop::NoTime(self.calendar.latest().as_ps() / 1_000_000_000_000));
+    }
+
     /// Carries the next event out.
     #[inline(always)]
     fn turn(&mut self) {

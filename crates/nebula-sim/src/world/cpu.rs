@@ -84,7 +84,10 @@ impl<D: CentralDispatch> World<'_, D> {
     /// The core that is done first is done.
     #[inline(always)]
     pub(super) fn finish_next(&mut self) {
-        let Some((now, source)) = self.calendar.next() else { return };
+        let Some((now, source)) = self.calendar.next() else {
+            // All cores are idle, and the next RPC comes after the calendar's end.
+            return self.stop_at_end();
+        };
         let (index, core) = self.place(source);
         let mut cores = self.cores(index);
         let serving = cores.server.cores[core].serving;

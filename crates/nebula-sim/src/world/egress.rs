@@ -204,7 +204,7 @@ impl<D: CentralDispatch> World<'_, D> {
     #[inline(always)]
     pub(super) fn send_next(&mut self, now: Timestamp) {
         if now > self.calendar.latest() {
-            self.stop(Stop::NoTime(self.calendar.latest().as_ps() / 1_000_000_000_000));
+            self.stop_at_end();
         } else if self.clients.source.at() == now {
             self.send_first_try(now);
         } else {

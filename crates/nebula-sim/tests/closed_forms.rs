@@ -1,0 +1,179 @@
+//! The queueing level against the formulas of queueing theory: each within the run's own interval, widened where a run starts empty.
+//!
+//! A wrong policy fails here: every formula is also shown *not* to hold for a policy that it is not about.
+
+use nebula_nic::{Policy, Span, erlang_b, erlang_c, queue_depth_mean};
+use nebula_sim::{Effort, Estimate, Interval, Load, System, estimate};
+use nebula_workload::{Arrivals, Seed};
+
+fn effort() -> Effort {
+    Effort::default().rpcs(200_000).replications(10).seed(Seed(17))
+}
+
+fn at(policy: Policy, cores: u16, service: &str, load: f64) -> Estimate {
+    measure(&System::new(policy, cores), &Load::open(service.parse().unwrap(), load))
+}
+
+fn measure(system: &System, load: &Load) -> Estimate {
+    estimate(system, load, &effort(), &|| ()).unwrap()
+}
+
+/// Whether a figure of theory lies within an interval, or within `tolerance` of its middle.
+fn agrees(theory: f64, found: Interval, tolerance: f64) -> bool {
+    found.contains(theory) || (found.value / theory - 1.0).abs() < tolerance
+}
+
+#[track_caller]
+fn assert_agrees(what: &str, theory: f64, found: Interval, tolerance: f64) {
+    assert!(agrees(theory, found, tolerance), "{what}: theory {theory}, found {found:?}");
+    assert!(found.relative() < 0.1, "{what}: the interval says little: {found:?}");
+}
+
+fn mean_us(estimate: &Estimate) -> Interval {
+    Interval::of(&estimate.mean_ps).scaled(1e-6)
+}
+
+fn depth(estimate: &Estimate) -> Interval {
+    Interval::of(&estimate.depth_mean)
+}
+
+const QUEUES: [Policy; 3] = [Policy::SingleQueue, Policy::Jbsq(1), Policy::McsLock];
+
+#[test]
+fn one_core_with_exponential_service_is_mm1() {
+    for load in [0.3, 0.7, 0.9] {
+        for policy in QUEUES {
+            let found = at(policy, 1, "exp:1us", load);
+            assert_agrees("mean latency", 1.0 / (1.0 - load), mean_us(&found), 0.01);
+            assert_agrees("mean queue depth", load * load / (1.0 - load), depth(&found), 0.02);
+            // The latency of M/M/1 is itself exponential.
+            let p99_us = -(0.01_f64.ln()) / (1.0 - load);
+            assert_agrees("p99", p99_us, found.p99().scaled(1e-6), 0.02);
+        }
+    }
+}
+
+#[test]
+fn many_cores_with_one_queue_are_mmk() {
+    for (cores, load) in [(16, 0.7), (16, 0.9), (64, 0.95)] {
+        let found = at(Policy::SingleQueue, cores, "exp:1us", load);
+        let (k, erlangs) = (u32::from(cores), f64::from(cores) * load);
+        let (waits, drain) = (erlang_c(k, erlangs), f64::from(cores) * (1.0 - load));
+        assert_agrees("mean latency", 1.0 + waits / drain, mean_us(&found), 0.01);
+        assert_agrees("E[Nq]", queue_depth_mean(k, erlangs), depth(&found), 0.03);
+        // P(wait > t) = C · e^(-(kμ-λ)t), at once and over time.
+        for multiple in [0.0, 0.5, 1.0, 2.0, 4.0] {
+            let t_us = multiple / drain;
+            let theory = waits * (-multiple).exp();
+            let share = found.tally.queued.share_above((t_us * 1e6).round() as u64);
+            assert!(
+                (share - theory).abs() < 0.03 * waits + 0.002,
+                "P(wait > {t_us} us): theory {theory}, found {share}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_queue_a_core_is_not_mmk() {
+    let found = at(Policy::Random, 16, "exp:1us", 0.9);
+    assert!(!agrees(1.0 + erlang_c(16, 14.4) / 1.6, mean_us(&found), 0.05), "random is no single queue");
+    // It is 16 times M/M/1.
+    assert_agrees("mean latency", 10.0, mean_us(&found), 0.02);
+    let rss = at(Policy::Rss, 16, "exp:1us", 0.9);
+    assert_agrees("mean latency under RSS of many flows", 10.0, mean_us(&rss), 0.02);
+}
+
+#[test]
+fn fixed_service_on_one_core_is_md1() {
+    for load in [0.5, 0.9] {
+        let found = at(Policy::SingleQueue, 1, "fixed:1us", load);
+        assert_agrees("mean latency", 1.0 + load / (2.0 * (1.0 - load)), mean_us(&found), 0.01);
+    }
+    // Paced arrivals of fixed RPCs never wait.
+    let load = Load::open("fixed:1us".parse().unwrap(), 0.99).arrivals(Arrivals::Paced);
+    let found = measure(&System::new(Policy::SingleQueue, 1), &load);
+    assert_eq!((found.tally.queued.max(), found.tally.queue_depth.mean()), (0, 0.0));
+}
+
+#[test]
+fn the_mean_of_one_core_is_pollaczek_and_khinchines() {
+    for service in
+        ["uniform:0ns-2us", "bimodal:500ns@0.9,5500ns@0.1", "fixed:500ns+exp:500ns", "lognormal:mean=1us,scv=2"]
+    {
+        let law: nebula_workload::ServiceTime = service.parse().unwrap();
+        let (mean_us_service, scv) = (law.mean_ps() / 1e6, law.scv().unwrap());
+        for policy in [Policy::SingleQueue, Policy::Jbsq(2), Policy::Jbsq(64), Policy::Rss] {
+            // Of one core every one of them is a FIFO.
+            let found = at(policy, 1, service, 0.7);
+            let theory = mean_us_service * (1.0 + 0.7 * (1.0 + scv) / (2.0 * 0.3));
+            assert_agrees(&format!("{service} under {policy}"), theory, mean_us(&found), 0.02);
+        }
+    }
+}
+
+#[test]
+fn a_bound_on_the_queue_loses_what_mmkk_says() {
+    for (cores, bound, load) in [(1_u16, 4_u32, 0.9), (4, 4, 1.2), (16, 8, 2.0)] {
+        let system = System::new(Policy::SingleQueue, cores).queue_bound(bound);
+        let found = measure(&system, &Load::open("exp:1us".parse().unwrap(), load));
+        // M/M/k/K, K = cores + bound: Erlang B on, one waiting place after the other.
+        let (k, erlangs) = (u32::from(cores), f64::from(cores) * load);
+        let lost = (0..bound).fold(erlang_b(k, erlangs), |lost, _| load * lost / (1.0 + load * lost));
+        let found_lost = 1.0 - found.tally.accepted();
+        assert!(
+            (found_lost / lost - 1.0).abs() < 0.03,
+            "{cores} cores, bound {bound}: theory {lost}, found {found_lost}"
+        );
+        assert!(found.tally.queue_depth.quantile(1.0) <= f64::from(bound));
+        assert_eq!(found.tally.nacks, found.tally.given_up, "who is dropped is NACKed once");
+    }
+}
+
+#[test]
+fn a_closed_loop_is_the_machine_repair_model() {
+    // N clients who think for 9 µs and are served for 1 µs by one core: M/M/1//N.
+    let (clients, think_us) = (8_u32, 9.0);
+    let think = Some("exp:9us".parse().unwrap());
+    let load = Load::closed("exp:1us".parse().unwrap(), clients, think);
+    let found = measure(&System::new(Policy::SingleQueue, 1), &load);
+    let weights: Vec<f64> = (0..=clients)
+        .scan(1.0, |weight, n| {
+            let now = *weight;
+            *weight *= f64::from(clients - n) / think_us;
+            Some(now)
+        })
+        .collect();
+    let busy = 1.0 - weights[0] / weights.iter().sum::<f64>();
+    let served_mrps = found.tally.served_rps() / 1e6;
+    assert!((served_mrps / busy - 1.0).abs() < 0.01, "theory {busy} MRPS, found {served_mrps}");
+    // Little's law over the whole loop.
+    assert_agrees("mean latency", f64::from(clients) / busy - think_us, mean_us(&found), 0.01);
+}
+
+#[test]
+fn littles_law_holds_of_every_policy() {
+    for policy in ["single-queue", "jbsq:2", "jbsq:4", "rss", "random", "round-robin", "key-hash"] {
+        let found = at(policy.parse().unwrap(), 16, "exp:1us", 0.8);
+        let tally = &found.tally;
+        let in_system = tally.offered_rps() * tally.latency.mean() / 1e12;
+        let (queued, served) = (tally.queued.mean() / 1e12, tally.busy_ps as f64 / tally.served as f64 / 1e12);
+        let parts = tally.offered_rps() * (queued + served);
+        assert!((in_system / parts - 1.0).abs() < 1e-6, "{policy}: latency is queueing and service");
+        assert!((tally.offered_rps() * served / 12.8 - 1.0).abs() < 0.01, "{policy}: 16 cores are busy for 0.8");
+    }
+}
+
+#[test]
+fn a_lock_serializes_what_it_guards() {
+    // One RPC every 125 ns at most, however many cores there are.
+    let costs = nebula_sim::Costs { lock_handoff: Span::from_ns(125), ..Default::default() };
+    let system = System::new(Policy::McsLock, 16).costs(costs).queue_bound(50);
+    let found = measure(&system, &Load::open("exp:600ns".parse().unwrap(), 0.95));
+    assert!((found.tally.served_rps() / 8e6 - 1.0).abs() < 0.01, "{}", found.tally.served_rps());
+    // One core alone pays the hand-off with every RPC: M/G/1 of the sum.
+    let system = System::new(Policy::McsLock, 1).costs(costs);
+    let found = measure(&system, &Load::open("exp:500ns".parse().unwrap(), 0.6));
+    let (mean, load, scv) = (0.625, 0.75, 0.64);
+    assert_agrees("mean latency", mean * (1.0 + load * (1.0 + scv) / (2.0 * (1.0 - load))), mean_us(&found), 0.02);
+}

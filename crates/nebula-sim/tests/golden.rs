@@ -1,0 +1,55 @@
+//! A golden run of each policy: the same bytes on every machine, until a decision changes.
+//!
+//! When one is meant to change: put what the failing test prints into `golden/policies.csv`, in the commit that says why.
+
+use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_sim::{Costs, Length, Load, System, Tally, run};
+use nebula_workload::Seed;
+use std::fmt::Write;
+
+const GOLDEN: &str = include_str!("../../../golden/policies.csv");
+
+const LENGTH: Length = Length { warmup: 2_000, rpcs: 20_000 };
+
+fn row(text: &mut String, name: &str, tally: &Tally) {
+    let Tally { served, given_up, nacks, window, busy_ps, lock_ps, .. } = tally;
+    let latency = [0.5, 0.9, 0.99, 0.999].map(|share| format!("{:.0}", tally.latency.quantile(share))).join(",");
+    let means = format!("{:.3},{:.3},{:.6}", tally.latency.mean(), tally.queued.mean(), tally.queue_depth.mean());
+    let counts = format!("{served},{given_up},{nacks},{},{busy_ps},{lock_ps}", window.as_ps());
+    writeln!(text, "{name},{counts},{means},{latency},{:.0}", tally.queue_depth.quantile(0.99)).expect("a string");
+}
+
+#[test]
+fn every_policy_runs_as_its_golden_run() {
+    let mut text = String::from(
+        "run,served,given_up,nacks,window_ps,busy_ps,lock_ps,latency_ps_mean,queued_ps_mean,queue_depth_mean,\
+         latency_ps_p50,latency_ps_p90,latency_ps_p99,latency_ps_p999,queue_depth_p99\n",
+    );
+    let open = |service: &str, load| Load::open(service.parse().unwrap(), load);
+    let mut add = |name: &str, system: &System, load: &Load| {
+        row(&mut text, name, &run(system, load, LENGTH, Seed(42)).unwrap());
+    };
+    for policy in ["rss", "round-robin", "random", "key-hash", "single-queue", "mcs-lock", "jbsq:1", "jbsq:2", "jbsq:8"]
+    {
+        for cores in [1, 16, 100] {
+            let system = System::new(policy.parse().unwrap(), cores);
+            add(&format!("{policy} {cores}"), &system, &open("exp:1us", 0.8));
+        }
+        let system = System::new(policy.parse().unwrap(), 16).queue_bound(20);
+        add(&format!("{policy} 16 bound 20 overloaded"), &system, &open("bimodal:500ns@0.9,5500ns@0.1", 1.3));
+    }
+    let costs = Costs { dispatch: Span::from_ns(40), notify: Span::from_ns(25), lock_handoff: Span::ZERO };
+    add("jbsq:2 16 with costs", &System::new(Policy::Jbsq(2), 16).costs(costs), &open("lognormal:mean=1us,scv=2", 0.8));
+    let costs = Costs { lock_handoff: Span::from_ns(40), ..Costs::default() };
+    add("mcs-lock 16 with its lock", &System::new(Policy::McsLock, 16).costs(costs), &open("exp:1us", 0.5));
+    let back_off = RetryPolicy::BackOff { first: Span::from_us(3), factor: 2, attempts: 5, seed: 7 };
+    let servers = System::new(Policy::Jbsq(2), 4).servers(3).queue_bound(2);
+    add("jbsq:2 3x4 back-off", &servers.clone().reaction(back_off), &open("exp:1us", 0.95));
+    let another = RetryPolicy::AnotherServer { servers: 3, attempts: 3 };
+    add("jbsq:2 3x4 another server", &servers.reaction(another), &open("exp:1us", 0.95));
+    let closed = Load::closed("exp:1us".parse().unwrap(), 24, Some("uniform:0ns-2us".parse().unwrap()));
+    add("jbsq:2 16 closed", &System::new(Policy::Jbsq(2), 16), &closed);
+    let bursts = open("gev:loc=363ns,scale=100ns,shape=0.65", 0.6).arrivals("mmpp2:5x,0.1,20us".parse().unwrap());
+    add("single-queue 16 bursts", &System::new(Policy::SingleQueue, 16), &bursts);
+    assert!(text == GOLDEN, "golden/policies.csv differs from this run:\n{text}");
+}

@@ -1,0 +1,62 @@
+//! Ten times the RPCs take the same memory.
+
+use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_sim::{Length, Load, System, run};
+use nebula_workload::Seed;
+use std::alloc::{GlobalAlloc, Layout, System as Heap};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    /// Bytes held now, and the most that were, of this thread.
+    static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came; counting touches no memory of its own.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.with(|held| {
+            let now = held.get().0.wrapping_add(layout.size());
+            held.set((now, held.get().1.max(now)));
+        });
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { Heap.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.with(|held| held.set((held.get().0.wrapping_sub(layout.size()), held.get().1)));
+        // SAFETY: the caller keeps the contract of `dealloc`, and the block came from `Heap`.
+        unsafe { Heap.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes that a run of so many RPCs held at once.
+fn bytes_max(system: &System, load: &Load, rpcs: u64) -> usize {
+    HELD.with(|held| held.set((1 << 32, 1 << 32)));
+    let tally = run(system, load, Length { warmup: 50_000, rpcs }, Seed(1)).unwrap();
+    assert_eq!(tally.ended(), rpcs);
+    HELD.with(|held| held.get().1) - (1 << 32)
+}
+
+#[test]
+fn memory_does_not_grow_with_the_rpcs() {
+    let service = || "exp:1us".parse().unwrap();
+    let back_off = RetryPolicy::BackOff { first: Span::from_us(3), factor: 2, attempts: 5, seed: 7 };
+    let cases = [
+        (System::new(Policy::SingleQueue, 64), Load::open(service(), 0.9)),
+        (System::new(Policy::Rss, 16), Load::open(service(), 0.6)),
+        (System::new(Policy::Jbsq(2), 16).queue_bound(40), Load::open(service(), 1.5)),
+        (System::new(Policy::Jbsq(2), 4).servers(4).queue_bound(4).reaction(back_off), Load::open(service(), 0.9)),
+        (System::new(Policy::Jbsq(2), 16), Load::closed(service(), 40, None)),
+    ];
+    for (system, load) in cases {
+        let (few, many) = (bytes_max(&system, &load, 50_000), bytes_max(&system, &load, 500_000));
+        // Where a queue was longest decides, which a longer run sees more of.
+        assert!(many <= few + few / 8, "{system:?}: {few} bytes for 50,000 RPCs, {many} for 500,000");
+        assert!(many < 8 << 20, "{system:?}: {many} bytes");
+    }
+}
