@@ -120,7 +120,7 @@ fn curve(recorder: &LatencyRecorder) -> Vec<Dot> {
     let at = (0..=80).map(|step| f64::from(step) / 20.0).take_while(|&x| x <= resolved);
     at.map_while(|x| {
         let latency = recorder.quantile(1.0 - 10f64.powf(-x))?.finite()?;
-        Some(Dot { x, y: log_us(latency), is_hollow: false })
+        Some(Dot::at(x, log_us(latency)))
     })
     .collect()
 }
@@ -199,7 +199,7 @@ fn probes_figure(found: &FoundSlo) -> Figure {
 fn probe_dots(probes: &[&Probe], color: RGBColor, marker: Marker) -> Line {
     let dot = |probe: &&Probe| {
         let raw = Point::of(&probe.outcome).raw;
-        Some(Dot { x: probe.rate.as_rps(), y: log_us(raw.p99_answered?), is_hollow: raw.p99 == Latency::Infinite })
+        Some(Dot::at(probe.rate.as_rps(), log_us(raw.p99_answered?)).hollow(raw.p99 == Latency::Infinite))
     };
     Line { color, marker: Some(marker), stroke: Stroke::None, dots: probes.iter().filter_map(dot).collect() }
 }

@@ -141,25 +141,15 @@ pub(super) fn escape(text: &str) -> String {
 
 /// The palette as variables of the style sheet, and what replaces the colors of the charts in the dark.
 fn colors() -> String {
-    let names = ["paper", "ink", "grid", "blue", "orange", "muted"];
-    let variables = |pick: fn(&Pair) -> plotters::style::RGBColor| -> String {
-        names.iter().zip(&PALETTE).map(|(name, pair)| format!("--{name}:{};", hex(pick(pair)))).collect()
-    };
-    let replaced: String = PALETTE
-        .iter()
-        .map(|(light, dark)| {
-            let (light, dark) = (hex(*light), hex(*dark));
-            format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}\n")
-        })
-        .collect();
-    format!(
-        ":root{{{}}}\n@media (prefers-color-scheme:dark){{\n:root{{{}}}\n{replaced}}}\n",
-        variables(|pair| pair.0),
-        variables(|pair| pair.1)
-    )
+    let (mut on_light, mut on_dark, mut replaced) = (String::new(), String::new(), String::new());
+    for (name, light, dark) in PALETTE {
+        let (light, dark) = (hex(light), hex(dark));
+        on_light.push_str(&format!("--{name}:{light};"));
+        on_dark.push_str(&format!("--{name}:{dark};"));
+        replaced.push_str(&format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}\n"));
+    }
+    format!(":root{{{on_light}}}\n@media (prefers-color-scheme:dark){{\n:root{{{on_dark}}}\n{replaced}}}\n")
 }
-
-type Pair = (plotters::style::RGBColor, plotters::style::RGBColor);
 
 const STYLE: &str = "\
 *{box-sizing:border-box}
@@ -207,7 +197,7 @@ mod tests {
     #[test]
     fn in_the_dark_every_color_of_a_chart_is_replaced() {
         let sheet = colors();
-        for (light, dark) in PALETTE {
+        for (_, light, dark) in PALETTE {
             for attribute in ["fill", "stroke"] {
                 let rule = format!("[{attribute}=\"{}\"]{{{attribute}:{}}}", hex(light), hex(dark));
                 assert!(sheet.contains(&rule), "{rule}");

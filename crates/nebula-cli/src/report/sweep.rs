@@ -88,7 +88,7 @@ fn load_axis(sweep: &Sweep) -> Axis {
 fn tail_line(design: &Design, (color, marker): (RGBColor, Marker), reading: Reading) -> Line {
     let dot = |point: &Point| {
         let tail = point.tail(reading)?;
-        Some(Dot { x: point.offered_rps, y: log_us(tail.p99_answered?), is_hollow: tail.p99 == Latency::Infinite })
+        Some(Dot::at(point.offered_rps, log_us(tail.p99_answered?)).hollow(tail.p99 == Latency::Infinite))
     };
     Line { color, marker: Some(marker), stroke: stroke(reading), dots: design.points.iter().filter_map(dot).collect() }
 }
@@ -141,12 +141,12 @@ fn throughput_figure(sweep: &Sweep) -> Figure {
 
 fn all_served(sweep: &Sweep) -> Line {
     let to = load_axis(sweep).to;
-    let dots = [0.0, to].map(|at| Dot { x: at, y: at, is_hollow: false }).into();
+    let dots = [0.0, to].map(|at| Dot::at(at, at)).into();
     Line { color: MUTED, marker: None, stroke: Stroke::Dashed, dots }
 }
 
 fn rate_line(design: &Design, color: RGBColor, marker: Marker, stroke: Stroke, of: fn(&Point) -> f64) -> Line {
-    let dot = |point: &Point| Dot { x: point.offered_rps, y: of(point), is_hollow: false };
+    let dot = |point: &Point| Dot::at(point.offered_rps, of(point));
     Line { color, marker: Some(marker), stroke, dots: design.points.iter().map(dot).collect() }
 }
 

@@ -1,0 +1,204 @@
+//! What stands in a chart: lines, their points, the points' intervals, and the shapes that tell them apart.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::DrawError;
+use super::axis::Axis;
+use super::palette::{PAPER, hex};
+
+/// Half the width of a marker.
+const MARKER: i32 = 5;
+/// Half the width of the bar at the end of an interval.
+const CAP: i32 = 5;
+
+/// The shape that tells a line apart without its color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::report) enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::report) enum Stroke {
+    Solid,
+    Dashed,
+    /// Markers alone.
+    None,
+}
+
+/// A point of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::report) struct Dot {
+    pub(in crate::report) x: f64,
+    pub(in crate::report) y: f64,
+    /// There is more to it: published elsewhere, or missing its SLO all the same.
+    pub(in crate::report) is_hollow: bool,
+    /// Its interval along the horizontal axis.
+    pub(in crate::report) x_ends: Option<(f64, f64)>,
+    /// Its interval along the vertical axis.
+    pub(in crate::report) y_ends: Option<(f64, f64)>,
+}
+
+impl Dot {
+    pub(in crate::report) const fn at(x: f64, y: f64) -> Self {
+        Self { x, y, is_hollow: false, x_ends: None, y_ends: None }
+    }
+
+    #[must_use]
+    pub(in crate::report) const fn hollow(mut self, is_hollow: bool) -> Self {
+        self.is_hollow = is_hollow;
+        self
+    }
+
+    /// Draws a thin bar from `lo` to `hi` through it, upright.
+    #[must_use]
+    pub(in crate::report) const fn between(mut self, lo: f64, hi: f64) -> Self {
+        self.y_ends = Some((lo, hi));
+        self
+    }
+
+    /// Draws a thin bar from `lo` to `hi` through it, level.
+    #[must_use]
+    pub(in crate::report) const fn level_between(mut self, lo: f64, hi: f64) -> Self {
+        self.x_ends = Some((lo, hi));
+        self
+    }
+}
+
+/// A line with its markers; none for a curve of very many points.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Line {
+    pub(in crate::report) color: RGBColor,
+    pub(in crate::report) marker: Option<Marker>,
+    pub(in crate::report) stroke: Stroke,
+    pub(in crate::report) dots: Vec<Dot>,
+}
+
+pub(super) type Plane<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+
+impl Line {
+    /// Figures that others have published: hollow markers without a line between them.
+    pub(in crate::report) fn published(color: RGBColor, marker: Marker, dots: &[(f64, f64)]) -> Self {
+        let dots = dots.iter().map(|&(x, y)| Dot::at(x, y).hollow(true)).collect();
+        Self { color, marker: Some(marker), stroke: Stroke::None, dots }
+    }
+
+    pub(super) fn draw<'b, X, Y>(
+        &self,
+        chart: &mut Plane<'_, 'b, X, Y>,
+        (x, y): (&Axis, &Axis),
+    ) -> Result<(), DrawError<'b>>
+    where
+        X: Ranged<ValueType = f64>,
+        Y: Ranged<ValueType = f64>,
+    {
+        let points = self.dots.iter().map(|dot| (dot.x, dot.y));
+        let style = self.color.stroke_width(2);
+        match self.stroke {
+            Stroke::Solid => chart.draw_series(LineSeries::new(points, style))?,
+            Stroke::Dashed => chart.draw_series(DashedLineSeries::new(points, 7, 5, style))?,
+            Stroke::None => chart.draw_series(LineSeries::new([], style))?,
+        };
+        let Some(marker) = self.marker else { return Ok(()) };
+        for dot in &self.dots {
+            let inside = if dot.is_hollow { PAPER } else { self.color };
+            marker.draw(chart, (dot.x, dot.y), inside.filled())?;
+            marker.draw(chart, (dot.x, dot.y), style)?;
+            self.draw_ends(chart, dot, (x, y))?;
+        }
+        Ok(())
+    }
+
+    /// The bars of a dot's intervals, cut off where the axes end.
+    fn draw_ends<'b, X, Y>(
+        &self,
+        chart: &mut Plane<'_, 'b, X, Y>,
+        dot: &Dot,
+        (x, y): (&Axis, &Axis),
+    ) -> Result<(), DrawError<'b>>
+    where
+        X: Ranged<ValueType = f64>,
+        Y: Ranged<ValueType = f64>,
+    {
+        let upright = dot.y_ends.map(|(lo, hi)| [(dot.x, y.clip(lo)), (dot.x, y.clip(hi))]);
+        let level = dot.x_ends.map(|(lo, hi)| [(x.clip(lo), dot.y), (x.clip(hi), dot.y)]);
+        for (ends, cap) in [(upright, (CAP, 0)), (level, (0, CAP))] {
+            let Some(ends) = ends else { continue };
+            chart.draw_series([PathElement::new(ends, self.color.stroke_width(1))])?;
+            let bar = [(-cap.0, -cap.1), cap];
+            let bars = ends.map(|at| EmptyElement::at(at) + PathElement::new(bar, self.color.stroke_width(1)));
+            chart.draw_series(bars)?;
+        }
+        Ok(())
+    }
+}
+
+impl Marker {
+    fn draw<'b, X, Y>(
+        self,
+        chart: &mut Plane<'_, 'b, X, Y>,
+        at: (f64, f64),
+        style: ShapeStyle,
+    ) -> Result<(), DrawError<'b>>
+    where
+        X: Ranged<ValueType = f64>,
+        Y: Ranged<ValueType = f64>,
+    {
+        if self == Self::Circle {
+            chart.draw_series([Circle::new(at, MARKER, style)])?;
+            return Ok(());
+        }
+        let corners = self.corners();
+        match style.filled {
+            true => chart.draw_series([EmptyElement::at(at) + Polygon::new(corners, style)])?,
+            false => {
+                let closed: Vec<_> = corners.iter().chain(&corners[..2.min(corners.len())]).copied().collect();
+                chart.draw_series([EmptyElement::at(at) + PathElement::new(closed, style)])?
+            }
+        };
+        Ok(())
+    }
+
+    /// About the middle of the marker; none of a circle.
+    fn corners(self) -> Vec<(i32, i32)> {
+        const WIDE: i32 = MARKER + 1;
+        match self {
+            Self::Circle => Vec::new(),
+            Self::Square => vec![(-MARKER, -MARKER), (MARKER, -MARKER), (MARKER, MARKER), (-MARKER, MARKER)],
+            Self::Triangle => vec![(0, -WIDE), (WIDE, MARKER), (-WIDE, MARKER)],
+            Self::Diamond => vec![(0, -WIDE - 1), (WIDE + 1, 0), (0, WIDE + 1), (-WIDE - 1, 0)],
+        }
+    }
+}
+
+/// The area of a chart.
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A sample of a line for a legend.
+pub(in crate::report) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is_hollow: bool) -> String {
+    let ink = hex(color);
+    let dashes = match stroke {
+        Stroke::Solid => "",
+        Stroke::Dashed => " stroke-dasharray=\"7 5\"",
+        Stroke::None => " stroke-opacity=\"0\"",
+    };
+    let inside = if is_hollow { hex(PAPER) } else { ink.clone() };
+    let style = format!("fill=\"{inside}\" stroke=\"{ink}\" stroke-width=\"2\"");
+    let shape = match marker {
+        Some(Marker::Circle) => format!("<circle cx=\"20\" cy=\"8\" r=\"5\" {style}/>"),
+        Some(marker) => {
+            let corner = |&(x, y): &(i32, i32)| format!("{},{}", 20 + x, 8 + y);
+            let corners = marker.corners().iter().map(corner).collect::<Vec<_>>().join(" ");
+            format!("<polygon points=\"{corners}\" {style}/>")
+        }
+        None => String::new(),
+    };
+    format!(
+        "<svg class=\"sample\" viewBox=\"0 0 40 16\" aria-hidden=\"true\"><line x1=\"0\" y1=\"8\" x2=\"40\" y2=\"8\" \
+         stroke=\"{ink}\" stroke-width=\"2\"{dashes}/>{shape}</svg>"
+    )
+}
