@@ -9,6 +9,7 @@ mod bare;
 mod child;
 mod echo;
 mod kv;
+mod lab;
 mod measure;
 mod memory;
 mod peers;
@@ -23,6 +24,8 @@ fn main() -> Result<(), Failure> {
     match words.as_slice() {
         ["echo"] => echo::run(),
         ["kv", program] => kv::run(program),
+        ["lab"] => lab::run(None),
+        ["lab", python] => lab::run(Some(python)),
         ["peers"] => peers::run(),
         ["memory"] => memory::run(),
         ["serve-bare", rest @ ..] => bare::serve(rest),
@@ -30,6 +33,6 @@ fn main() -> Result<(), Failure> {
         ["serve-peer", rest @ ..] => peers::serve(rest),
         ["serve-memory", name] => memory::serve(name),
         ["count-echo", bytes, rpcs] => echo::count(bytes.parse()?, rpcs.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | peers | memory".into()),
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory".into()),
     }
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod instructions;
 mod kv;
+mod lab;
 mod program;
 mod table;
 
@@ -44,6 +45,7 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(instructions::Instructions),
         side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run"),
         Box::new(kv::Kv),
+        Box::new(lab::Lab),
         side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run"),
         side_by_side("memory", "memory of a server with 1 client and with 1,000"),
     ]

@@ -27,7 +27,7 @@ impl Section for SideBySide {
 }
 
 /// One row from each line that opens a JSON object.
-fn parse(stdout: &str) -> Result<Vec<Row>, Failure> {
+pub(super) fn parse(stdout: &str) -> Result<Vec<Row>, Failure> {
     let lines = stdout.lines().filter(|line| line.starts_with('{'));
     lines.map(|line| serde_json::from_str(line).attempt(format!("read the row `{line}`"))).collect()
 }

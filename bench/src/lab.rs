@@ -1,0 +1,115 @@
+//! The laboratory: simulated RPCs a second of real time, beside a bare recursion and beside SimPy.
+//!
+//! Rounds of the sides alternate, and the median of their ratios counts, so that what the machine does to one it does to the other.
+
+use crate::Failure;
+use crate::measure::median;
+use crate::row::{self, Bound};
+use nebula_nic::Policy;
+use nebula_sim::memory::{self, Design, MemoryModel, MemoryRun};
+use nebula_sim::{Length, Load, System};
+use nebula_workload::{Rng, Seed};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hint::black_box;
+use std::process::Command;
+use std::time::Instant;
+
+const ROUNDS: usize = 9;
+const RPCS: u64 = 1_000_000;
+const LOAD: f64 = 0.95;
+
+pub fn run(python: Option<&str>) -> Result<(), Failure> {
+    beside_the_recursion(python)?;
+    for policy in ["single-queue", "jbsq:2", "jbsq:4", "rss", "random", "round-robin", "key-hash"] {
+        by_cores(policy)?;
+    }
+    memory_model()
+}
+
+/// Millions of RPCs a second.
+fn rate(rpcs: u64, mut work: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    work();
+    rpcs as f64 / start.elapsed().as_secs_f64() / 1e6
+}
+
+fn simulate(policy: Policy, cores: u16) -> Result<f64, Failure> {
+    let system = System::new(policy, cores);
+    let load = Load::open("exp:1us".parse()?, LOAD);
+    let length = Length { warmup: 0, rpcs: RPCS };
+    // Once for nothing: which errors there are, they show.
+    nebula_sim::run(&system, &load, Length { warmup: 0, rpcs: RPCS / 20 }, Seed(1))?;
+    Ok(rate(RPCS, || _ = black_box(nebula_sim::run(&system, &load, length, Seed(1)))))
+}
+
+/// Kiefer and Wolfowitz: an RPC begins when it has come and the first of the cores is free. Nothing is measured but the mean.
+fn recursion(cores: usize, rpcs: u64) -> f64 {
+    let seed = Seed(1);
+    let (mut arrivals, mut services) = (seed.stream("arrivals"), seed.stream("service"));
+    let mut free: BinaryHeap<Reverse<u64>> = (0..cores).map(|_| Reverse(0)).collect();
+    let exponential = |rng: &mut Rng, mean: f64| (-libm::log(rng.unit()) * mean) as u64;
+    let (mut now, mut sum) = (0, 0_u64);
+    for _ in 0..rpcs {
+        now += exponential(&mut arrivals, 1e6 / (cores as f64 * LOAD));
+        let mut first = free.peek_mut().expect("cores");
+        let end = first.0.max(now) + exponential(&mut services, 1e6);
+        *first = Reverse(end);
+        sum += end - now;
+    }
+    sum as f64 / rpcs as f64
+}
+
+/// The figures of the alternating rounds, and the median of their ratios.
+fn beside_the_recursion(python: Option<&str>) -> Result<(), Failure> {
+    let (mut ours, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let bare = rate(RPCS, || _ = black_box(recursion(64, RPCS)));
+        let nebula = simulate(Policy::SingleQueue, 64)?;
+        ratios.push(nebula / bare);
+        ours.push(nebula);
+    }
+    let (ours, ratio) = (median(ours), median(ratios));
+    let what = "M/M/64 at 0.95, single-queue: NIC machines, histograms and all";
+    row::against(what, ours, "M RPC/s", ("bare Kiefer-Wolfowitz recursion", ours / ratio), Some(Bound::AtLeast(0.4)));
+    let Some(python) = python else { return Ok(()) };
+    let simpy = simpy_rps(python)? / 1e6;
+    row::against(what, ours, "M RPC/s", ("the same in SimPy", simpy), Some(Bound::AtLeast(200.0)));
+    Ok(())
+}
+
+fn simpy_rps(python: &str) -> Result<f64, Failure> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/simpy/mmk.py");
+    let output = Command::new(python).args([script, "64", "0.95", "200000"]).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.split_whitespace().next().ok_or("SimPy printed nothing")?.parse()?)
+}
+
+/// What an RPC costs with 1,024 cores, beside one with 16.
+fn by_cores(policy: &str) -> Result<(), Failure> {
+    let parsed: Policy = policy.parse()?;
+    let (mut many, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let (few_ns, many_ns) = (1e3 / simulate(parsed, 16)?, 1e3 / simulate(parsed, 1024)?);
+        many.push(many_ns);
+        ratios.push(many_ns / few_ns);
+    }
+    let (ns, ratio) = (median(many), median(ratios));
+    row::against(&format!("{policy}, 1,024 cores"), ns, "ns a RPC", ("16 cores", ns / ratio), Some(Bound::AtMost(2.0)));
+    Ok(())
+}
+
+fn memory_model() -> Result<(), Failure> {
+    let run = MemoryRun::of(0.55, 300_000);
+    let mut rates = Vec::new();
+    for _ in 0..5 {
+        memory::run(&MemoryModel::default(), &Design::rpcvalet(), &MemoryRun::of(0.55, 10_000))?;
+        rates.push(rate(run.rpcs, || _ = black_box(memory::run(&MemoryModel::default(), &Design::rpcvalet(), &run))));
+    }
+    let what = "memory-bandwidth model, 34 blocks a RPC, one core";
+    row::against(what, median(rates), "M RPC/s", ("the goal of 0.5", 0.5), Some(Bound::AtLeast(1.0)));
+    Ok(())
+}
