@@ -11,11 +11,17 @@
 
 pub mod paper;
 mod row;
+mod curve;
 mod lab;
 mod wording;
 mod eq1;
 mod sizing;
+mod table1;
+mod fig2;
+mod theory;
+mod software_queue;
 
+pub use curve::{Curve, Mark, Point};
 pub use lab::{Effort, Lab, Progress};
 pub use row::{Row, Verdict};
 
@@ -48,6 +54,30 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [0, 0, 0],
         reproduce: sizing::reproduce,
     },
+    Entry {
+        id: "nebula/table1",
+        title: "highest load and queue depth at the SLO: fixed, exponential, bimodal service",
+        seconds: [5, 25, 120],
+        reproduce: table1::reproduce,
+    },
+    Entry {
+        id: "nebula/fig2",
+        title: "p99 and DRAM bandwidth against load: RSS, RPCValet, SRQ, NEBULA",
+        seconds: [5, 30, 100],
+        reproduce: fig2::reproduce,
+    },
+    Entry {
+        id: "rpcvalet/theory",
+        title: "one queue for 16 cores, two, four, eight, or one a core",
+        seconds: [5, 20, 90],
+        reproduce: theory::reproduce,
+    },
+    Entry {
+        id: "rpcvalet/software-queue",
+        title: "one queue in hardware against one behind a lock",
+        seconds: [3, 10, 40],
+        reproduce: software_queue::reproduce,
+    },
 ];
 
 impl Entry {
@@ -78,6 +108,14 @@ impl Entry {
 pub struct Reproduction {
     /// One comparison each.
     pub rows: Vec<Row>,
+    /// What a picture shows beside them.
+    pub curves: Vec<Curve>,
+}
+
+impl From<Vec<Row>> for Reproduction {
+    fn from(rows: Vec<Row>) -> Self {
+        Self { rows, curves: Vec::new() }
+    }
 }
 
 /// Why there is no reproduction.

@@ -12,14 +12,15 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let (paper, eq1) = (paper::nebula(), &paper::nebula().setup.eq1);
     let formula = queue_depth_mean(eq1.cores.into(), eq1.offered_erlangs);
     let simulated = simulate(lab, eq1)?;
-    let differs = |ours: Interval| (Verdict::Differs, format!("Erlang C gives {formula:.4}, the simulation {}", wording::with_interval(ours)));
+    let differs = |ours: Interval| {
+        (Verdict::Differs, format!("Erlang C gives {formula:.4}, the simulation {}", wording::with_interval(ours)))
+    };
     let formula = Interval::exact(formula);
-    Ok(Reproduction {
-        rows: vec![
-            Row::judged(paper.figure("nebula/eq1/formula"), formula, differs(simulated)),
-            Row::judged(paper.figure("nebula/eq1/simulated"), simulated, differs(simulated)),
-        ],
-    })
+    let rows = vec![
+        Row::judged(paper.figure("nebula/eq1/formula"), formula, differs(simulated)),
+        Row::judged(paper.figure("nebula/eq1/simulated"), simulated, differs(simulated)),
+    ];
+    Ok(rows.into())
 }
 
 fn simulate(lab: &Lab<'_>, eq1: &Eq1) -> Result<Interval, ReproduceError> {

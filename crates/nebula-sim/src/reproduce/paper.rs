@@ -50,6 +50,9 @@ pub struct Figure {
     pub origin: Origin,
     /// Where it stands.
     pub source: String,
+    /// What has to be assumed to get it, because nobody has published it.
+    #[serde(default)]
+    pub assumes: Option<String>,
 }
 
 /// How a published value is meant.
@@ -118,6 +121,9 @@ pub struct Law {
     /// Whether their variance is infinite.
     #[serde(default)]
     pub is_heavy: bool,
+    /// Whether they are those that a paper's evaluation emulates.
+    #[serde(default)]
+    pub is_emulated: bool,
 }
 
 /// NEBULA, ISCA 2020.

@@ -4,6 +4,8 @@
 //! counts only if it is narrow: half of it at most a fifth of our value, or a run too short to say anything would agree with all
 //! that was ever published. A bound is reproduced when our value keeps it.
 //!
+//! A figure that rests on what nobody has published is not reproduced by choosing that freely, however near ours comes.
+//!
 //! What is not reproduced **differs**, or is **not reproducible as published**: the latter where the paper's own description of the set-up
 //! cannot give the value, or leaves out what decides it. A row says why, in a sentence made of its run's numbers.
 
@@ -51,8 +53,11 @@ impl Row {
     /// Judges `ours` by a published value; if it is not reproduced, `otherwise` says what it is and why.
     #[must_use]
     pub fn judged(figure: &Figure, ours: Interval, otherwise: (Verdict, String)) -> Self {
-        let (verdict, why) =
-            if is_reproduced(figure, ours) { (Verdict::Reproduced, None) } else { (otherwise.0, Some(otherwise.1)) };
+        let (verdict, why) = match (is_reproduced(figure, ours), &figure.assumes) {
+            (true, None) => (Verdict::Reproduced, None),
+            (true, Some(_)) => (Verdict::NotReproducibleAsPublished, Some(otherwise.1)),
+            (false, _) => (otherwise.0, Some(otherwise.1)),
+        };
         Self {
             id: figure.id.clone(),
             what: figure.what.clone(),
@@ -153,7 +158,8 @@ mod tests {
     fn figure(relation: Relation) -> Figure {
         let text = || "x".to_owned();
         let (id, what, unit, tolerance_why, source) = (text(), text(), text(), text(), text());
-        Figure { id, what, value: 100.0, unit, relation, tolerance: 2.0, tolerance_why, origin: Origin::Paper, source }
+        let (value, tolerance, origin, assumes) = (100.0, 2.0, Origin::Paper, None);
+        Figure { id, what, value, unit, relation, tolerance, tolerance_why, origin, source, assumes }
     }
 
     fn verdict(relation: Relation, value: f64, half: f64) -> Verdict {
@@ -177,6 +183,13 @@ mod tests {
         assert_eq!(verdict(Relation::AtMost, 103.0, 50.0), Verdict::Differs);
         assert_eq!(verdict(Relation::AtLeast, 103.0, 0.0), Verdict::Reproduced);
         assert_eq!(verdict(Relation::AtLeast, 97.0, 50.0), Verdict::Differs);
+    }
+
+    #[test]
+    fn what_rests_on_an_assumption_is_not_reproduced() {
+        let figure = Figure { assumes: Some("luck".to_owned()), ..figure(Relation::Equal) };
+        let row = Row::judged(&figure, Interval::exact(100.0), (Verdict::Differs, "because".to_owned()));
+        assert_eq!((row.verdict(), row.why()), (Verdict::NotReproducibleAsPublished, Some("because")));
     }
 
     #[test]

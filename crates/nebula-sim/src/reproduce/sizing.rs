@@ -22,7 +22,7 @@ pub(super) fn reproduce(_lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> 
         let why = format!("ten times E[Nq] = {:.2} gives {ours:.2}", large.queue_depth_mean);
         Row::judged(paper::nebula().figure(id), Interval::exact(ours), (Verdict::Differs, why))
     };
-    Ok(Reproduction { rows: values.map(row).into() })
+    Ok(Vec::from(values.map(row)).into())
 }
 
 fn large(setup: &Setup) -> Sizing {

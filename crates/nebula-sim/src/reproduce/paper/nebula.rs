@@ -98,7 +98,7 @@ pub struct Printed {
     pub exact: ServiceTime,
     /// The service times that the artefact's die gives.
     #[serde(deserialize_with = "spelled")]
-    pub faces_101: ServiceTime,
+    pub artefact: ServiceTime,
 }
 
 impl Printed {
@@ -107,7 +107,7 @@ impl Printed {
     pub const fn service(&self, setting: &Setting) -> &ServiceTime {
         match setting.dice {
             Dice::Exact => &self.exact,
-            Dice::Faces101 => &self.faces_101,
+            Dice::Faces101 => &self.artefact,
         }
     }
 }

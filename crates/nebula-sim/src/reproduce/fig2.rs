@@ -1,0 +1,20 @@
+//! How does memory bandwidth end a server's throughput? NEBULA's figure 2: four designs, p99 and DRAM bandwidth against load.
+//!
+//! Judged are the runs with the arrivals of the published program, whose curves agree with the figure; runs with the Poisson arrivals that the
+//! paper's text names stand beside them as notes.
+//!
+//! Next: [`sweep`], the runs; [`rows`], what they say.
+
+mod sweep;
+mod rows;
+
+use super::paper;
+use super::{Lab, ReproduceError, Reproduction};
+use sweep::{Model, Sweep};
+
+pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let setup = &paper::nebula().setup.fig2;
+    let artefact = Sweep::run(lab, setup, Model::artefact(setup))?;
+    let textbook = Sweep::run(lab, setup, Model::textbook(setup))?;
+    Ok(Reproduction { rows: rows::rows(setup, &artefact, &textbook), curves: rows::curves(&artefact) })
+}

@@ -1,0 +1,161 @@
+//! What the runs of figure 2 say, beside what was published of it.
+
+use super::super::curve::{Curve, Mark, Point};
+use super::super::paper::{self, Fig2, Figure};
+use super::super::row::{Row, Verdict};
+use super::super::wording;
+use super::sweep::{At, Limit, Name, Sweep};
+use crate::interval::Interval;
+
+/// The judged rows, from the artefact's arrivals, and the same values from both models' other runs as notes.
+pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row> {
+    let (ours, theirs) = (values(setup, artefact), values(setup, textbook));
+    let judged = ours.iter().zip(&theirs).map(|(ours, theirs)| {
+        let beside = || format!("with {} it is {}", textbook.model.title, theirs.said());
+        let why = format!("{}; {}", ours.why, beside());
+        Row::judged(figure(ours.name), ours.value, (Verdict::Differs, why)).remark(beside)
+    });
+    let notes = theirs.iter().map(|theirs| {
+        let figure = figure(theirs.name);
+        let id = format!("{}/{}", figure.id, textbook.model.id);
+        Row::note(id, format!("{}, {}", figure.what, textbook.model.title), &figure.unit, theirs.value)
+    });
+    judged.chain(notes).collect()
+}
+
+fn figure(name: &str) -> &'static Figure {
+    paper::nebula().figure(&format!("nebula/fig2/{name}"))
+}
+
+/// One value that has a published one.
+struct Value {
+    name: &'static str,
+    value: Interval,
+    is_load: bool,
+    /// What the run says if it is another value than the published one.
+    why: String,
+}
+
+impl Value {
+    fn said(&self) -> String {
+        if self.is_load { wording::load(self.value) } else { wording::with_interval(self.value) }
+    }
+}
+
+fn values(setup: &Fig2, sweep: &Sweep) -> Vec<Value> {
+    let mut values = vec![
+        highest(sweep, Name::Rss, "rss/saturation_load"),
+        bandwidth(sweep, Name::Rss, "rss/bandwidth"),
+        highest(sweep, Name::RpcValet, "rpcvalet/saturation_load"),
+        bandwidth(sweep, Name::RpcValet, "rpcvalet/bandwidth"),
+        p99(sweep.at(Name::RpcValet, setup.sub_us_load), "rpcvalet/p99_ns"),
+        ratio(setup, sweep),
+        highest(sweep, Name::Srq, "srq/load_at_slo"),
+        p99(sweep.at(Name::Nebula, setup.nebula_load), "nebula/p99_ns"),
+        highest(sweep, Name::Nebula, "nebula/near_optimal_load"),
+    ];
+    values.push(share(setup, sweep));
+    values
+}
+
+fn highest(sweep: &Sweep, of: Name, name: &'static str) -> Value {
+    let value = sweep.highest(of).load;
+    let limit = match of.limit() {
+        Limit::Saturation => "keeps up with what is offered",
+        Limit::Slo => "keeps the SLO",
+        Limit::NearOptimal => "stays near its lowest p99",
+    };
+    let why = format!("{} {limit} up to load {}", of.title(), wording::load(value));
+    Value { name, value, is_load: true, why }
+}
+
+fn bandwidth(sweep: &Sweep, of: Name, name: &'static str) -> Value {
+    let highest = sweep.highest(of);
+    let why = format!(
+        "at load {} {} moves {} GB/s of the {} that the banks can",
+        wording::load(highest.load),
+        of.title(),
+        wording::with_interval(highest.bandwidth),
+        wording::number(sweep.model.machine.dram_gb_per_s_max())
+    );
+    Value { name, value: highest.bandwidth, is_load: false, why }
+}
+
+fn p99(at: &At, name: &'static str) -> Value {
+    let why = format!("at load {} the p99 is {} ns", at.load, wording::with_interval(at.p99()));
+    Value { name, value: at.p99(), is_load: false, why }
+}
+
+/// Replication by replication, since both designs meet the same arrivals.
+fn over(above: &At, below: &At) -> Interval {
+    Interval::of(&above.p99_ns.iter().zip(&below.p99_ns).map(|(above, below)| above / below).collect::<Vec<_>>())
+}
+
+fn ratio(setup: &Fig2, sweep: &Sweep) -> Value {
+    let pair = |load| (sweep.at(Name::Rss, load), sweep.at(Name::RpcValet, load));
+    let (rss, rpcvalet) = pair(setup.ratio_load);
+    let loads = sweep.curve(Name::Rss).map(|at| at.load);
+    let elsewhere =
+        loads.map(|load| (load, over(pair(load).0, pair(load).1).value)).filter(|(_, ratio)| ratio.is_finite());
+    let (load, most) = elsewhere.fold((0.0, 0.0), |best, next| if next.1 > best.1 { next } else { best });
+    let why = format!(
+        "at load {} the p99 is {} ns under RSS and {} ns under RPCValet; the ratio is largest at load {load}, {}",
+        setup.ratio_load,
+        wording::number(rss.p99().value),
+        wording::number(rpcvalet.p99().value),
+        wording::number(most),
+    );
+    Value { name: "rss_over_rpcvalet", value: over(rss, rpcvalet), is_load: false, why }
+}
+
+fn share(setup: &Fig2, sweep: &Sweep) -> Value {
+    let at = sweep.at(Name::Nebula, setup.nebula_load);
+    let max = sweep.model.machine.dram_gb_per_s_max();
+    let value = at.bandwidth().scaled(1.0 / max);
+    let why = format!(
+        "at load {} NEBULA moves {} GB/s of the {} that the banks can",
+        at.load,
+        wording::number(at.bandwidth().value),
+        wording::number(max)
+    );
+    Value { name: "nebula/bandwidth_share", value, is_load: false, why }
+}
+
+/// The two charts of the figure, and the points that are printed in the paper's text.
+pub(super) fn curves(sweep: &Sweep) -> Vec<Curve> {
+    let points = |name, of: &dyn Fn(&At) -> Interval| -> Vec<Point> {
+        sweep.curve(name).map(|at| Point { at: at.load, value: of(at) }).collect()
+    };
+    let tails = Name::ALL.map(|name| {
+        let (points, marks) = (points(name, &At::p99), tail_marks(name));
+        Curve { chart: "p99", name: name.title().to_owned(), points, marks }
+    });
+    let bandwidths = Name::ALL.map(|name| {
+        let (points, marks) = (points(name, &At::bandwidth), bandwidth_marks(sweep, name));
+        Curve { chart: "bandwidth", name: name.title().to_owned(), points, marks }
+    });
+    tails.into_iter().chain(bandwidths).collect()
+}
+
+fn tail_marks(name: Name) -> Vec<Mark> {
+    let setup = &paper::nebula().setup.fig2;
+    match name {
+        Name::Srq => vec![Mark { at: figure("srq/load_at_slo").value, value: setup.slo_ns }],
+        Name::RpcValet => vec![Mark { at: setup.sub_us_load, value: figure("rpcvalet/p99_ns").value }],
+        Name::Rss | Name::Nebula => Vec::new(),
+    }
+}
+
+fn bandwidth_marks(sweep: &Sweep, name: Name) -> Vec<Mark> {
+    let at = |load: &str, bandwidth: &str| Mark { at: figure(load).value, value: figure(bandwidth).value };
+    match name {
+        Name::Rss => vec![at("rss/saturation_load", "rss/bandwidth")],
+        Name::RpcValet => vec![at("rpcvalet/saturation_load", "rpcvalet/bandwidth")],
+        Name::Srq => Vec::new(),
+        Name::Nebula => {
+            let share = figure("nebula/bandwidth_share").value;
+            let (at, max) = (figure("nebula/near_optimal_load").value, sweep.model.machine.dram_gb_per_s_max());
+            vec![Mark { at, value: share * max }]
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The runs of figure 2: every design at every load, and the searches between them.
+
+use super::super::paper::Fig2;
+use super::super::{Lab, ReproduceError};
+use crate::interval::Interval;
+use crate::memory::{self, Design, MemoryModel, MemoryRun, MemoryTally};
+use rayon::prelude::*;
+
+/// A machine, and what its arrivals are called.
+pub(super) struct Model {
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    pub(super) machine: MemoryModel,
+}
+
+impl Model {
+    pub(super) fn artefact(setup: &Fig2) -> Self {
+        Self { id: "artefact", title: "the artefact's arrivals and dice", machine: setup.model.clone() }
+    }
+
+    /// The same machine with the chances and the arrivals that the text names.
+    pub(super) fn textbook(setup: &Fig2) -> Self {
+        let MemoryModel { packet_gaps, dice, row_hits, .. } = MemoryModel::textbook();
+        let machine = MemoryModel { packet_gaps, dice, row_hits, ..setup.model.clone() };
+        Self { id: "textbook", title: "Poisson arrivals", machine }
+    }
+}
+
+/// The designs, in the order of the figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    Rss,
+    RpcValet,
+    Srq,
+    Nebula,
+}
+
+impl Name {
+    pub(super) const ALL: [Self; 4] = [Self::Rss, Self::RpcValet, Self::Srq, Self::Nebula];
+
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::Rss => "rss",
+            Self::RpcValet => "rpcvalet",
+            Self::Srq => "srq",
+            Self::Nebula => "nebula",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Rss => "RSS",
+            Self::RpcValet => "RPCValet",
+            Self::Srq => "SRQ",
+            Self::Nebula => "NEBULA",
+        }
+    }
+
+    const fn design(self) -> Design {
+        match self {
+            Self::Rss => Design::rss(),
+            Self::RpcValet => Design::rpcvalet(),
+            Self::Srq => Design::srq(),
+            Self::Nebula => Design::nebula(),
+        }
+    }
+
+    /// What ends this design's useful loads.
+    pub(super) const fn limit(self) -> Limit {
+        match self {
+            Self::Rss | Self::RpcValet => Limit::Saturation,
+            Self::Srq => Limit::Slo,
+            Self::Nebula => Limit::NearOptimal,
+        }
+    }
+}
+
+/// Up to where a search goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// The server keeps up with what is offered.
+    Saturation,
+    /// The p99 keeps the SLO.
+    Slo,
+    /// The p99 is near that at the lowest load.
+    NearOptimal,
+}
+
+/// What one design shows at one load, one value a replication.
+pub(super) struct At {
+    pub(super) name: Name,
+    pub(super) load: f64,
+    pub(super) p99_ns: Vec<f64>,
+    pub(super) gb_per_s: Vec<f64>,
+}
+
+impl At {
+    fn of(name: Name, load: f64, tallies: &[MemoryTally]) -> Self {
+        let p99_ns = tallies.iter().map(|tally| tally.latency_ns(0.99)).collect();
+        Self { name, load, p99_ns, gb_per_s: tallies.iter().map(|tally| tally.dram_gb_per_s).collect() }
+    }
+
+    pub(super) fn p99(&self) -> Interval {
+        Interval::of(&self.p99_ns)
+    }
+
+    pub(super) fn bandwidth(&self) -> Interval {
+        Interval::of(&self.gb_per_s)
+    }
+}
+
+/// The highest load within a design's limit, and the bandwidth there.
+pub(super) struct Highest {
+    pub(super) load: Interval,
+    pub(super) bandwidth: Interval,
+}
+
+/// All runs of one model.
+pub(super) struct Sweep {
+    pub(super) model: Model,
+    points: Vec<At>,
+    highest: Vec<(Name, Highest)>,
+}
+
+impl Sweep {
+    pub(super) fn run(lab: &Lab<'_>, setup: &Fig2, model: Model) -> Result<Self, ReproduceError> {
+        let cases: Vec<(Name, f64)> = Name::ALL.iter().flat_map(|&name| loads(setup, name)).collect();
+        let replications = replications(lab);
+        lab.expect(cases.len() + Name::ALL.len(), replications);
+        let bench = Bench { lab, setup, machine: &model.machine };
+        let found: Vec<At> = cases.par_iter().map(|&(name, load)| bench.at(name, load)).collect::<Result<_, _>>()?;
+        let highest = Name::ALL.par_iter().map(|&name| Ok((name, bench.highest(name)?)));
+        let highest = highest.collect::<Result<_, ReproduceError>>()?;
+        Ok(Self { model, points: found, highest })
+    }
+
+    /// The points of one design, from the lowest load to the highest.
+    pub(super) fn curve(&self, name: Name) -> impl Iterator<Item = &At> {
+        self.points.iter().filter(move |at| at.name == name)
+    }
+
+    pub(super) fn at(&self, name: Name, load: f64) -> &At {
+        let found = self.curve(name).find(|at| at.load == load);
+        found.expect("the loads of the rows are among the figure's")
+    }
+
+    pub(super) fn highest(&self, name: Name) -> &Highest {
+        let found = self.highest.iter().find(|(of, _)| *of == name);
+        found.map(|(_, highest)| highest).expect("all designs are searched")
+    }
+}
+
+/// The loads of one design's curve: of what saturates early, one beyond saturation shows it.
+fn loads(setup: &Fig2, name: Name) -> Vec<(Name, f64)> {
+    let beyond = setup.loads.iter().position(|&load| load > setup.ratio_load.max(setup.sub_us_load));
+    let last = match (name.limit(), beyond) {
+        (Limit::Saturation, Some(index)) => (index + 2).min(setup.loads.len()),
+        _ => setup.loads.len(),
+    };
+    setup.loads[..last].iter().map(|&load| (name, load)).collect()
+}
+
+fn replications(lab: &Lab<'_>) -> u32 {
+    lab.effort.of([3, 5, 10])
+}
+
+struct Bench<'a> {
+    lab: &'a Lab<'a>,
+    setup: &'a Fig2,
+    machine: &'a MemoryModel,
+}
+
+impl Bench<'_> {
+    fn one(&self, name: Name, load: f64, replication: u32) -> Result<MemoryTally, ReproduceError> {
+        let seed = self.lab.seed.replica(replication.into());
+        let rpcs = self.lab.effort.of([20_000, 60_000, 200_000]);
+        Ok(memory::run(self.machine, &name.design(), &MemoryRun { seed, ..MemoryRun::of(load, rpcs) })?)
+    }
+
+    fn at(&self, name: Name, load: f64) -> Result<At, ReproduceError> {
+        let one = |replication| {
+            let tally = self.one(name, load, replication);
+            self.lab.progress.step();
+            tally
+        };
+        let tallies: Vec<MemoryTally> =
+            (0..replications(self.lab)).into_par_iter().map(one).collect::<Result<_, _>>()?;
+        Ok(At::of(name, load, &tallies))
+    }
+
+    /// Each replication bisects for itself, as [`load_at_slo`](crate::load_at_slo) does.
+    fn highest(&self, name: Name) -> Result<Highest, ReproduceError> {
+        let one = |replication| {
+            let found = self.bisect(name, replication);
+            self.lab.progress.step();
+            found
+        };
+        let found: Vec<(f64, f64)> =
+            (0..replications(self.lab)).into_par_iter().map(one).collect::<Result<_, ReproduceError>>()?;
+        let (loads, bandwidths): (Vec<f64>, Vec<f64>) = found.into_iter().unzip();
+        Ok(Highest { load: Interval::of(&loads), bandwidth: Interval::of(&bandwidths) })
+    }
+
+    fn bisect(&self, name: Name, replication: u32) -> Result<(f64, f64), ReproduceError> {
+        let lowest = self.one(name, self.setup.loads[0], replication)?;
+        let is_within = |tally: &MemoryTally| match name.limit() {
+            Limit::Saturation => !tally.is_saturated,
+            Limit::Slo => tally.latency_ns(0.99) <= self.setup.slo_ns,
+            Limit::NearOptimal => tally.latency_ns(0.99) <= self.setup.near_optimal * lowest.latency_ns(0.99),
+        };
+        let (mut within, mut beyond) = (self.setup.loads[0], 1.0);
+        let mut bandwidth = lowest.dram_gb_per_s;
+        while beyond - within > WIDTH {
+            let middle = (within + beyond) / 2.0;
+            let tally = self.one(name, middle, replication)?;
+            if is_within(&tally) {
+                (within, bandwidth) = (middle, tally.dram_gb_per_s);
+            } else {
+                beyond = middle;
+            }
+        }
+        Ok((within, bandwidth))
+    }
+}
+
+/// Width at which a search ends.
+const WIDTH: f64 = 0.002;

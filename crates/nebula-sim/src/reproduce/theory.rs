@@ -1,0 +1,144 @@
+//! One queue or many? RPCValet's Q queues of U cores each, by theory: as many servers with one queue each, and RPCs that go to one by chance.
+
+use super::paper::{self, Law, Theory};
+use super::row::{Row, Verdict};
+use super::{Lab, ReproduceError, Reproduction, wording};
+use crate::interval::Interval;
+use crate::load::Load;
+use crate::search::Bracket;
+use crate::system::System;
+use nebula_nic::Policy;
+use rayon::prelude::*;
+
+pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let theory = &paper::rpcvalet().setup.theory;
+    let cases: Vec<(&Law, u16)> =
+        theory.laws.iter().flat_map(|law| theory.queues.iter().map(move |&queues| (law, queues))).collect();
+    lab.expect(cases.len(), replications(lab) * 3);
+    let found: Vec<Found<'_>> =
+        cases.par_iter().map(|&(law, queues)| measure(lab, theory, law, queues)).collect::<Result<_, _>>()?;
+    let pairs = pairs(theory, &found);
+    let mut rows = judged(&pairs);
+    rows.extend(found.iter().flat_map(|found| notes(theory, found)));
+    Ok(rows.into())
+}
+
+/// What one law shows with so many queues; tails in mean service times.
+struct Found<'a> {
+    law: &'a Law,
+    queues: u16,
+    cores: u16,
+    load: Vec<f64>,
+    medium: Vec<f64>,
+    high: Vec<f64>,
+}
+
+fn measure<'a>(lab: &Lab<'_>, theory: &Theory, law: &'a Law, queues: u16) -> Result<Found<'a>, ReproduceError> {
+    let cores = theory.cores / queues;
+    let system = System::new(Policy::SingleQueue, cores).servers(queues);
+    let load = Load::open(law.service.clone(), theory.medium_load);
+    let runs = lab.runs(lab.effort.of([40_000, 200_000, 500_000]), replications(lab));
+    let search = lab.load_at_slo(&system, &load, load.slo(theory.slo_services), BRACKET, &runs)?;
+    let tail = |at: f64| -> Result<Vec<f64>, ReproduceError> {
+        let estimate = lab.estimate(&system, &load.clone().at(at), &runs)?;
+        Ok(estimate.p99_ps.iter().map(|p99_ps| p99_ps / law.service.mean_ps()).collect())
+    };
+    let (medium, high) = (tail(theory.medium_load)?, tail(theory.high_load)?);
+    Ok(Found { law, queues, cores, load: search.loads, medium, high })
+}
+
+fn replications(lab: &Lab<'_>) -> u32 {
+    lab.effort.of([4, 6, 10])
+}
+
+/// Heavy tails keep the SLO at the lowest loads only.
+const BRACKET: Bracket = Bracket { lowest: 0.01, highest: 0.999, width: 0.002 };
+
+/// A law with one queue, and with a queue a core.
+struct Pair<'a> {
+    law: &'a Law,
+    one: &'a Found<'a>,
+    many: &'a Found<'a>,
+}
+
+fn pairs<'a>(theory: &'a Theory, found: &'a [Found<'a>]) -> Vec<Pair<'a>> {
+    let with = |law: &Law, queues| {
+        let found = found.iter().find(|found| found.law.id == law.id && found.queues == queues);
+        found.expect("the setup has both ends")
+    };
+    theory.laws.iter().map(|law| Pair { law, one: with(law, 1), many: with(law, theory.cores) }).collect()
+}
+
+impl Pair<'_> {
+    /// Load at the SLO of one queue over that of many: replication by replication, since both meet the same arrivals.
+    fn gain(&self) -> Interval {
+        over(&self.one.load, &self.many.load)
+    }
+
+    /// Tail at medium load of many queues over that of one.
+    fn tail(&self) -> Interval {
+        over(&self.many.medium, &self.one.medium)
+    }
+}
+
+fn over(numerators: &[f64], denominators: &[f64]) -> Interval {
+    Interval::of(&numerators.iter().zip(denominators).map(|(above, below)| above / below).collect::<Vec<_>>())
+}
+
+/// The rows beside which something is published.
+fn judged(pairs: &[Pair<'_>]) -> Vec<Row> {
+    let emulated: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.law.is_emulated).collect();
+    let plain: Vec<&Pair<'_>> = pairs.iter().filter(|pair| !pair.law.is_emulated && !pair.law.is_heavy).collect();
+    let (gains, tails) = (by_law(&emulated, Pair::gain), by_law(&emulated, Pair::tail));
+    let percents = by_law(&plain, |pair| percent(pair.gain()));
+    let row = |name: &str, ours, said: &str, figures: &[ByLaw<'_>]| {
+        let list = figures.iter().map(|(id, figure)| format!("{id} {}", wording::with_interval(*figure)));
+        let why = format!("{said}: {}", list.collect::<Vec<_>>().join(", "));
+        let figure = paper::rpcvalet().figure(&format!("rpcvalet/theory/{name}"));
+        Row::judged(figure, ours, (Verdict::Differs, why))
+    };
+    vec![
+        row("gain", most(&gains), "without the NIC's overheads the gain is, by service", &gains),
+        row("tail", most(&tails), "the ratio of the tails at this load is, by service", &tails),
+        row("gain_least", least(&percents), "the gain in percent is, by service", &percents),
+        row("gain_most", most(&percents), "the gain in percent is, by service", &percents),
+    ]
+}
+
+/// The name of a law and what it gave.
+type ByLaw<'a> = (&'a str, Interval);
+
+fn by_law<'a>(pairs: &[&Pair<'a>], of: impl Fn(&Pair<'a>) -> Interval) -> Vec<ByLaw<'a>> {
+    pairs.iter().map(|pair| (pair.law.id.as_str(), of(pair))).collect()
+}
+
+fn percent(ratio: Interval) -> Interval {
+    let percent = ratio.scaled(100.0);
+    Interval { value: percent.value - 100.0, lo: percent.lo - 100.0, hi: percent.hi - 100.0 }
+}
+
+fn most(figures: &[ByLaw<'_>]) -> Interval {
+    extreme(figures, |left, right| left > right)
+}
+
+fn least(figures: &[ByLaw<'_>]) -> Interval {
+    extreme(figures, |left, right| left < right)
+}
+
+fn extreme(figures: &[ByLaw<'_>], wins: impl Fn(f64, f64) -> bool) -> Interval {
+    let figures = figures.iter().map(|&(_, figure)| figure);
+    figures.reduce(|best, next| if wins(next.value, best.value) { next } else { best }).expect("there are laws")
+}
+
+fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
+    let Found { law, queues, cores, .. } = found;
+    let note = |what: &str, said: String, unit, figures: &[f64]| {
+        let id = format!("rpcvalet/theory/{}/{queues}x{cores}/{what}", law.id);
+        Row::note(id, format!("{said}, {queues}×{cores}, {}", law.service), unit, Interval::of(figures))
+    };
+    [
+        note("load_at_slo", format!("highest load at {} S", theory.slo_services), "load", &found.load),
+        note("p99_medium", format!("p99 at load {}", theory.medium_load), "S", &found.medium),
+        note("p99_high", format!("p99 at load {}", theory.high_load), "S", &found.high),
+    ]
+}
