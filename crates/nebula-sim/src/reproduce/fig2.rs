@@ -1,7 +1,7 @@
 //! How does memory bandwidth end a server's throughput? NEBULA's figure 2: four designs, p99 and DRAM bandwidth against load.
 //!
-//! Judged are the runs with the arrivals of the published program, whose curves agree with the figure; runs with the Poisson arrivals that the
-//! paper's text names stand beside them as notes.
+//! Judged are the runs with the arrivals of the published program, whose curves agree with the figure. Runs with the Poisson arrivals that the
+//! paper's text names stand beside them as notes: what these do not give as well is not reproducible as published.
 //!
 //! Next: [`sweep`], the runs; [`rows`], what they say.
 

@@ -118,12 +118,19 @@ pub struct Law {
     /// The service times.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
-    /// Whether their variance is infinite.
+    /// Which published values are over these service times.
     #[serde(default)]
-    pub is_heavy: bool,
-    /// Whether they are those that a paper's evaluation emulates.
-    #[serde(default)]
-    pub is_emulated: bool,
+    pub used_in: Vec<Use>,
+}
+
+/// Where a paper uses service times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Use {
+    /// In its theory.
+    Theory,
+    /// In its evaluation, which emulates them.
+    Emulation,
 }
 
 /// NEBULA, ISCA 2020.

@@ -76,6 +76,15 @@ impl Row {
         Self { id, what, unit, published: None, reproduced: ours, verdict: Verdict::Note, why: None }
     }
 
+    /// Takes the verdict back if the value alone is not enough; `otherwise` says what it is and why.
+    #[must_use]
+    pub fn only_if(self, is_met: bool, otherwise: (Verdict, String)) -> Self {
+        if is_met || self.verdict != Verdict::Reproduced {
+            return self;
+        }
+        Self { verdict: otherwise.0, why: Some(otherwise.1), ..self }
+    }
+
     /// Adds a remark to a row that has none.
     #[must_use]
     pub fn remark(mut self, why: impl FnOnce() -> String) -> Self {
@@ -183,6 +192,16 @@ mod tests {
         assert_eq!(verdict(Relation::AtMost, 103.0, 50.0), Verdict::Differs);
         assert_eq!(verdict(Relation::AtLeast, 103.0, 0.0), Verdict::Reproduced);
         assert_eq!(verdict(Relation::AtLeast, 97.0, 50.0), Verdict::Differs);
+    }
+
+    #[test]
+    fn a_near_value_is_not_enough_where_more_is_asked_for() {
+        let row =
+            Row::judged(&figure(Relation::Equal), Interval::exact(100.0), (Verdict::Differs, "because".to_owned()));
+        let otherwise = (Verdict::NotReproducibleAsPublished, "but".to_owned());
+        assert_eq!(row.clone().only_if(true, otherwise.clone()), row);
+        let taken_back = row.only_if(false, otherwise);
+        assert_eq!((taken_back.verdict(), taken_back.why()), (Verdict::NotReproducibleAsPublished, Some("but")));
     }
 
     #[test]

@@ -4,12 +4,13 @@
 //! rarer than meant. So each row of the table is judged under the text's setting, and the others stand beside it as notes: whether one of them
 //! gives the published value is then a result and not an opinion.
 //!
-//! Near saturation a queue takes millions of RPCs to fill. Runs here begin empty and are as long as the effort asks: the
-//! longest queues, those of Poisson arrivals at the highest loads, are still growing at their end.
+//! Near saturation a queue takes millions of RPCs to fill, so that runs count only after half their time. The longest queues, those of
+//! Poisson arrivals at the highest loads, still grow at a quick run's end: such a run understates them.
 
 use super::paper::{self, Printed, Setting, Table1};
 use super::row::{Row, Verdict};
-use super::{Lab, ReproduceError, Reproduction, wording};
+use super::{Effort, Lab, ReproduceError, Reproduction, wording};
+use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::Bracket;
@@ -52,8 +53,8 @@ struct Found<'a> {
     /// At the published load.
     p99_services: Interval,
     depth_p99: Interval,
-    /// The highest load that keeps the SLO.
-    load: Interval,
+    /// The highest load that keeps the SLO, if it was searched for.
+    load: Option<Interval>,
 }
 
 fn measure<'a>(
@@ -65,18 +66,38 @@ fn measure<'a>(
     let (service, system) = (law.service(setting), System::new(Policy::SingleQueue, table.cores));
     let nominal = Nominal::of(table, service);
     let load = Load::open(service.clone(), nominal.utilization(law.load)).arrivals(setting.arrivals.clone());
-    let runs = lab.runs(lab.effort.of([400_000, 2_000_000, 8_000_000]), replications(lab));
-    let point = lab.estimate(&system, &load, &runs)?;
-    let runs = lab.runs(lab.effort.of([100_000, 500_000, 2_000_000]), replications(lab));
-    let slo = Span::from_ps(nominal.service.as_ps() * whole(table.slo_services));
-    let search = lab.load_at_slo(&system, &load, slo, BRACKET, &runs)?;
+    let point = lab.estimate(&system, &load, &settled(lab, [1_000_000, 2_000_000, 10_000_000], replications(lab)))?;
     Ok(Found {
         law,
         setting,
         p99_services: point.p99().scaled(1.0 / nominal.service.as_ps() as f64),
         depth_p99: Interval::of(&point.depth_p99),
-        load: search.load.scaled(nominal.load_per_utilization()),
+        load: is_searched(lab, table, setting).then(|| search(lab, table, &system, &load, &nominal)).transpose()?,
     })
+}
+
+fn search(
+    lab: &Lab<'_>,
+    table: &Table1,
+    system: &System,
+    load: &Load,
+    nominal: &Nominal,
+) -> Result<Interval, ReproduceError> {
+    let runs = settled(lab, [1_000_000, 1_000_000, 2_000_000], replications(lab));
+    let slo = Span::from_ps(nominal.service.as_ps() * whole(table.slo_services));
+    let found = lab.load_at_slo(system, load, slo, BRACKET, &runs)?;
+    Ok(found.load.scaled(nominal.load_per_utilization()))
+}
+
+/// In a hurry only what is judged is searched for.
+fn is_searched(lab: &Lab<'_>, table: &Table1, setting: &Setting) -> bool {
+    lab.effort != Effort::Quick || setting.id == table.textbook
+}
+
+/// Runs that begin to count when the queue has had half a run's time to fill.
+fn settled(lab: &Lab<'_>, rpcs: [u64; 3], replications: u32) -> Runs {
+    let runs = lab.runs(lab.effort.of(rpcs), replications);
+    Runs { warmup: Some(runs.rpcs / 2), ..runs }
 }
 
 /// Loads and SLO are reckoned by the nominal mean, whatever the die makes of it.
@@ -105,43 +126,50 @@ fn whole(times: f64) -> u64 {
 }
 
 fn replications(lab: &Lab<'_>) -> u32 {
-    lab.effort.of([4, 5, 10])
+    lab.effort.of([5, 5, 10])
 }
 
-/// Every law keeps an SLO of ten service times at its lowest load.
-const BRACKET: Bracket = Bracket { lowest: 0.9, highest: 0.9999, width: 0.0004 };
+/// Every law keeps an SLO of ten service times at its lowest load; at its highest a queue would take longer than a run to fill.
+const BRACKET: Bracket = Bracket { lowest: 0.97, highest: 0.9995, width: 0.0005 };
 
 /// The published rows of one law, then the notes of all its settings.
 fn rows(table: &Table1, found: &[&Found<'_>]) -> Vec<Row> {
     let textbook = found.iter().find(|found| found.setting.id == table.textbook).expect("it is among the settings");
-    let published = |what: &str, ours, why| {
+    let judged = |what: &str, ours, why: &str| {
         let id = format!("nebula/table1/{}/{what}", textbook.law.id);
-        Row::judged(paper::nebula().figure(&id), ours, (Verdict::NotReproducibleAsPublished, why))
+        Row::judged(paper::nebula().figure(&id), ours, unreachable_as_published(why))
     };
-    let judged = [
-        published("load", textbook.load, why_load(table, textbook, found)),
-        published("depth", textbook.depth_p99, why_depth(textbook, found)),
-    ];
-    judged.into_iter().chain(found.iter().flat_map(|found| notes(found))).collect()
+    let load = textbook.load.expect("the textbook's load is always searched for");
+    let (why_load, why_depth) = (why_load(table, textbook, load, found), why_depth(textbook, found));
+    let load = judged("load", load, &why_load).only_if(textbook.keeps_slo(table), unreachable_as_published(&why_load));
+    let depth = judged("depth", textbook.depth_p99, &why_depth);
+    [load, depth].into_iter().chain(found.iter().flat_map(|found| notes(found))).collect()
 }
 
-fn why_load(table: &Table1, textbook: &Found<'_>, found: &[&Found<'_>]) -> String {
-    let is_kept = textbook.p99_services.value <= table.slo_services;
+/// The text's own setting gives another value, whatever others give.
+fn unreachable_as_published(why: &str) -> (Verdict, String) {
+    (Verdict::NotReproducibleAsPublished, why.to_owned())
+}
+
+impl Found<'_> {
+    /// Whether the published load keeps the SLO.
+    fn keeps_slo(&self, table: &Table1) -> bool {
+        self.p99_services.value <= table.slo_services
+    }
+}
+
+fn why_load(table: &Table1, textbook: &Found<'_>, load: Interval, found: &[&Found<'_>]) -> String {
     let others = others(textbook, found, |other| {
-        format!(
-            "{} {} S and {}",
-            other.setting.title,
-            wording::number(other.p99_services.value),
-            wording::load(other.load)
-        )
+        let load = other.load.map_or(String::new(), |load| format!(" and load {}", wording::load(load)));
+        format!("{} {} S{load}", other.setting.title, wording::number(other.p99_services.value))
     });
     format!(
         "with {} the p99 at load {} is {} S, {} the SLO, and load {} is the highest that keeps it; {others}",
         textbook.setting.title,
         textbook.law.load,
         wording::with_interval(textbook.p99_services),
-        if is_kept { "within" } else { "above" },
-        wording::load(textbook.load),
+        if textbook.keeps_slo(table) { "within" } else { "above" },
+        wording::load(load),
     )
 }
 
@@ -162,15 +190,17 @@ fn others(textbook: &Found<'_>, found: &[&Found<'_>], said: impl Fn(&Found<'_>) 
     others.map(|other| format!("with {}", said(other))).collect::<Vec<_>>().join(", ")
 }
 
-fn notes(found: &Found<'_>) -> [Row; 3] {
+fn notes(found: &Found<'_>) -> Vec<Row> {
     let Found { law, setting, .. } = found;
     let note = |what: &str, said: String, unit, ours| {
         let id = format!("nebula/table1/{}/{what}/{}", law.id, setting.id);
         Row::note(id, format!("{said}, {} service, {}", law.id, setting.title), unit, ours)
     };
-    [
-        note("load", "highest load at the SLO".to_owned(), "load", found.load),
-        note("p99", format!("p99 at load {}", law.load), "S", found.p99_services),
-        note("depth", format!("99th percentile of the queue depth at load {}", law.load), "RPCs", found.depth_p99),
-    ]
+    let load = found.load.map(|load| note("load", "highest load at the SLO".to_owned(), "load", load));
+    let at = law.load;
+    let others = [
+        note("p99", format!("p99 in mean service times at load {at}"), "S", found.p99_services),
+        note("depth", format!("99th percentile of the queue depth at load {at}"), "RPCs", found.depth_p99),
+    ];
+    load.into_iter().chain(others).collect()
 }

@@ -1,8 +1,8 @@
 //! One queue or many? RPCValet's Q queues of U cores each, by theory: as many servers with one queue each, and RPCs that go to one by chance.
 
-use super::paper::{self, Law, Theory};
+use super::paper::{self, Law, Theory, Use};
 use super::row::{Row, Verdict};
-use super::{Lab, ReproduceError, Reproduction, wording};
+use super::{Effort, Lab, ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::Bracket;
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let theory = &paper::rpcvalet().setup.theory;
     let cases: Vec<(&Law, u16)> =
-        theory.laws.iter().flat_map(|law| theory.queues.iter().map(move |&queues| (law, queues))).collect();
+        theory.laws.iter().flat_map(|law| queues(lab, theory).map(move |queues| (law, queues))).collect();
     lab.expect(cases.len(), replications(lab) * 3);
     let found: Vec<Found<'_>> =
         cases.par_iter().map(|&(law, queues)| measure(lab, theory, law, queues)).collect::<Result<_, _>>()?;
@@ -21,6 +21,12 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let mut rows = judged(&pairs);
     rows.extend(found.iter().flat_map(|found| notes(theory, found)));
     Ok(rows.into())
+}
+
+/// Numbers of queues; in a hurry the two ends, which all that is published is about.
+fn queues(lab: &Lab<'_>, theory: &Theory) -> impl Iterator<Item = u16> {
+    let (hurried, ends) = (lab.effort == Effort::Quick, [1, theory.cores]);
+    theory.queues.iter().copied().filter(move |queues| !hurried || ends.contains(queues))
 }
 
 /// What one law shows with so many queues; tails in mean service times.
@@ -37,7 +43,7 @@ fn measure<'a>(lab: &Lab<'_>, theory: &Theory, law: &'a Law, queues: u16) -> Res
     let cores = theory.cores / queues;
     let system = System::new(Policy::SingleQueue, cores).servers(queues);
     let load = Load::open(law.service.clone(), theory.medium_load);
-    let runs = lab.runs(lab.effort.of([40_000, 200_000, 500_000]), replications(lab));
+    let runs = lab.runs(lab.effort.of([80_000, 200_000, 500_000]), replications(lab));
     let search = lab.load_at_slo(&system, &load, load.slo(theory.slo_services), BRACKET, &runs)?;
     let tail = |at: f64| -> Result<Vec<f64>, ReproduceError> {
         let estimate = lab.estimate(&system, &load.clone().at(at), &runs)?;
@@ -87,8 +93,8 @@ fn over(numerators: &[f64], denominators: &[f64]) -> Interval {
 
 /// The rows beside which something is published.
 fn judged(pairs: &[Pair<'_>]) -> Vec<Row> {
-    let emulated: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.law.is_emulated).collect();
-    let plain: Vec<&Pair<'_>> = pairs.iter().filter(|pair| !pair.law.is_emulated && !pair.law.is_heavy).collect();
+    let emulated = used_in(pairs, Use::Emulation);
+    let plain = used_in(pairs, Use::Theory);
     let (gains, tails) = (by_law(&emulated, Pair::gain), by_law(&emulated, Pair::tail));
     let percents = by_law(&plain, |pair| percent(pair.gain()));
     let row = |name: &str, ours, said: &str, figures: &[ByLaw<'_>]| {
@@ -103,6 +109,10 @@ fn judged(pairs: &[Pair<'_>]) -> Vec<Row> {
         row("gain_least", least(&percents), "the gain in percent is, by service", &percents),
         row("gain_most", most(&percents), "the gain in percent is, by service", &percents),
     ]
+}
+
+fn used_in<'a>(pairs: &'a [Pair<'a>], what: Use) -> Vec<&'a Pair<'a>> {
+    pairs.iter().filter(|pair| pair.law.used_in.contains(&what)).collect()
 }
 
 /// The name of a law and what it gave.
@@ -137,7 +147,7 @@ fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
         Row::note(id, format!("{said}, {queues}×{cores}, {}", law.service), unit, Interval::of(figures))
     };
     [
-        note("load_at_slo", format!("highest load at {} S", theory.slo_services), "load", &found.load),
+        note("load_at_slo", format!("highest load with a p99 of {} S", theory.slo_services), "load", &found.load),
         note("p99_medium", format!("p99 at load {}", theory.medium_load), "S", &found.medium),
         note("p99_high", format!("p99 at load {}", theory.high_load), "S", &found.high),
     ]
