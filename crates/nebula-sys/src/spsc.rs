@@ -242,6 +242,6 @@ mod tests {
             };
             assert_eq!(value, expected);
         }
-        sender.join().unwrap();
+        sender.join().expect("the sender ends");
     }
 }

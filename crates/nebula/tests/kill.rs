@@ -12,7 +12,7 @@ use support::watch::{Watchdog, wait_until};
 use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// Kills of a client, for each kind of server.
-const KILLS: u64 = 40;
+const KILLS: u64 = 25;
 /// What a patient client waits for an answer: far longer than a test may take. Who ends earlier has noticed that the server is gone.
 const PATIENCE: Duration = Duration::from_secs(600);
 

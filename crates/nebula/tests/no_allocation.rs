@@ -2,26 +2,42 @@
 
 mod support;
 
-use nebula::{Client, ClientConfig, Queueing, Reply, Server, SubmitError};
+use nebula::{Client, ClientConfig, Queueing, Reply, Server, ServerConfig, SubmitError};
+use rustix::thread::gettid;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use support::watch::Watchdog;
-use support::{endpoint, server_config, wait_until_clean};
+use support::{endpoint, server_config};
 
-/// Allocations of the test and of every thread that began after it.
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
-
-thread_local! {
-    /// Decided by a thread's first allocation. The harness's own thread, which may run whenever it likes, does not count.
-    static COUNTS: Cell<Option<bool>> = const { Cell::new(None) };
-}
+/// More than this process ever has.
+const THREADS_MAX: usize = 64;
+/// Allocations of each thread, under its number: what others allocate that are run meanwhile, such as the test harness, is nobody's
+/// concern.
+static ALLOCATIONS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
+static THREADS: [AtomicI32; THREADS_MAX] = [const { AtomicI32::new(0) }; THREADS_MAX];
 
 fn count() {
-    let counts = COUNTS.get().unwrap_or_else(|| HAS_BEGUN.load(Ordering::Relaxed));
-    COUNTS.set(Some(counts));
-    ALLOCATIONS.fetch_add(u64::from(counts), Ordering::Relaxed);
+    let thread = gettid().as_raw_pid();
+    let is_its =
+        |slot: &&AtomicI32| slot.load(Relaxed) == thread || slot.compare_exchange(0, thread, Relaxed, Relaxed).is_ok();
+    let place = THREADS.iter().take_while(|slot| !is_its(slot)).count();
+    ALLOCATIONS[place].fetch_add(1, Relaxed);
+}
+
+/// Allocations so far, by the number of the thread.
+fn counts() -> [u64; THREADS_MAX] {
+    ALLOCATIONS.each_ref().map(|count| count.load(Relaxed))
+}
+
+/// Allocations since `before` of the threads that take part in an RPC: this one and the server's, but for its door.
+fn allocations_since(before: &[u64; THREADS_MAX]) -> u64 {
+    let since = counts().into_iter().zip(before).map(|(count, before)| count - before);
+    since.zip(&THREADS).filter(|(_, thread)| takes_part(thread.load(Relaxed))).map(|(count, _)| count).sum()
+}
+
+fn takes_part(thread: i32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
+    thread == gettid().as_raw_pid() || name.starts_with("nebula-engine") || name.starts_with("nebula-worker")
 }
 
 struct Counting;
@@ -48,8 +64,8 @@ fn echo(request: &[u8], reply: &mut Reply<'_>) {
     reply.write(request);
 }
 
-/// Sends `rpcs` RPCs, 64 at once, one in 16 of several packets, and counts the replies.
-fn stream(client: &mut Client, rpcs: u64) -> u64 {
+/// Sends `rpcs` RPCs, 64 at once, one in 16 of several packets, and counts the replies; `turn` lets the server run.
+fn stream(client: &mut Client, rpcs: u64, turn: &mut impl FnMut()) -> u64 {
     let request = [7; 3000];
     let (mut sent, mut ended, mut replied) = (0, 0, 0);
     while ended < rpcs {
@@ -65,44 +81,52 @@ fn stream(client: &mut Client, rpcs: u64) -> u64 {
                 replied += u64::from(is_reply);
                 ended += 1;
             }
-            None if client.outstanding() >= 64 => std::thread::yield_now(),
-            None => {}
+            None => turn(),
         }
     }
     replied
 }
 
 /// Allocations while a client that has warmed up sends `rpcs` RPCs.
-fn allocations_of(inline: bool, rpcs: u64) -> u64 {
-    let name = endpoint(&format!("allocations-{inline}"));
-    let config = server_config(|config| {
-        config.inline = inline;
-        // However slow the machine is, the queue is long enough.
-        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
-    });
-    let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+fn allocations_of(name: &str, rpcs: u64, mut turn: impl FnMut()) -> u64 {
     let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
-    let mut client = Client::connect_with(&name, config).expect("a seat");
-    stream(&mut client, 10_000);
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let replied = stream(&mut client, rpcs);
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let mut client = Client::connect_with(name, config).expect("a seat");
+    stream(&mut client, 2_000, &mut turn);
+    let before = counts();
+    let replied = stream(&mut client, rpcs, &mut turn);
+    let allocations = allocations_since(&before);
     assert!(replied > rpcs / 4, "{replied} of {rpcs} were answered");
-    drop(client);
-    wait_until_clean(server.status(), 0);
-    server.stop();
     allocations
 }
 
-// One test, for it counts what the whole process allocates.
+/// However slow the machine is, the queue is long enough.
+fn unbounded(config: &mut ServerConfig) {
+    config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
+}
+
+// One test, for it counts what the threads of a server allocate.
 #[test]
 fn no_rpc_allocates_at_either_side() {
     let _watchdog = Watchdog::new("no RPC allocates");
-    HAS_BEGUN.store(true, Ordering::Relaxed);
-    COUNTS.set(Some(true));
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = counts();
     drop(std::hint::black_box(Box::new(7)));
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before + 1, "the counter counts");
-    assert_eq!(allocations_of(true, 1_000_000), 0, "of a million RPCs with an inline server");
-    assert_eq!(allocations_of(false, 100_000), 0, "of RPCs with an engine and a worker");
+    assert_eq!(allocations_since(&before), 1, "the counter counts");
+
+    let name = endpoint("allocations-by-hand");
+    let config = server_config(|config| {
+        unbounded(config);
+        config.inline = true;
+    });
+    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
+    let mut worker = workers.pop().expect("one worker, the engine too");
+    let turn = || {
+        worker.turn(&echo);
+    };
+    assert_eq!(allocations_of(&name, 1_000_000, turn), 0, "of a million RPCs with client and server on one thread");
+    server.stop();
+
+    let name = endpoint("allocations");
+    let server = Server::bind(&name).config(server_config(unbounded)).serve(echo).expect("a server");
+    assert_eq!(allocations_of(&name, 5_000, std::thread::yield_now), 0, "of RPCs with an engine and a worker");
+    server.stop();
 }
