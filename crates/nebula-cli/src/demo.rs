@@ -118,7 +118,9 @@ impl<'a> Stage<'a> {
             let of = |pairs: u64| units::rate(pairs as f64);
             note(format!("memory is short: {} pairs instead of {}", of(items), of(wanted)));
         }
-        check_report(args)?;
+        if !args.no_report {
+            report::check_directory("--report", &args.report)?;
+        }
         let seconds = args.seconds_per_point.unwrap_or(if args.quick { 0.25 } else { 1.0 });
         if !(0.05..=600.0).contains(&seconds) {
             return Err(Failure::bad_input("--seconds-per-point: give a time from 0.05 to 600"));
@@ -211,15 +213,6 @@ impl<'a> Stage<'a> {
         let outcome = load::run(&plan, &mut |_| ())?;
         signal::check()?;
         Ok(outcome)
-    }
-}
-
-/// Half a minute of measuring should not end with a page that cannot be written.
-fn check_report(args: &Args) -> Result<(), Failure> {
-    let directory = args.report.parent().filter(|parent| !parent.as_os_str().is_empty());
-    match directory.filter(|directory| !args.no_report && !directory.is_dir()) {
-        Some(missing) => Err(Failure::bad_input(format!("--report: there is no directory {}", missing.display()))),
-        None => Ok(()),
     }
 }
 

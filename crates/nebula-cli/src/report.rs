@@ -7,13 +7,15 @@
 //! | `finding` | what a sweep found, for the page and for the table on the terminal |
 //! | `sweep` | the page of a sweep over the offered load, design beside design: `nebula demo` |
 //! | `load` | the page of one load, or of a search for the load at the SLO: `nebula load kv --report` |
+//! | `simulation` | the page, and the plot, of simulated operating points: `nebula simulate` |
 //! | `chart` | a chart, by plotters, in the colors of the page |
 //! | `page` | the frame: head, style sheet, figures, tables |
 
-mod chart;
+pub(crate) mod chart;
 pub(crate) mod finding;
 pub(crate) mod load;
-mod page;
+pub(crate) mod page;
+pub(crate) mod simulation;
 pub(crate) mod sweep;
 
 use std::path::Path;
@@ -28,4 +30,31 @@ use crate::output::Failure;
 pub(crate) fn write(path: &Path, page: &str) -> Result<(), Failure> {
     std::fs::write(path, page)
         .map_err(|error| Failure::fault(format!("cannot write the report to {}: {error}", path.display())))
+}
+
+/// Writes one chart to `path`, as its ending says.
+///
+/// # Errors
+///
+/// As [`write`], and for an ending that is no kind of picture.
+pub(crate) fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
+    let drawn = match chart::plot_kind(path)? {
+        chart::PlotKind::Svg => chart::to_svg(figure).map(String::into_bytes),
+        chart::PlotKind::Png => chart::to_png(figure),
+    };
+    let drawn = drawn.map_err(|error| Failure::fault(format!("the chart could not be drawn: {error}")))?;
+    std::fs::write(path, drawn)
+        .map_err(|error| Failure::fault(format!("cannot write the chart to {}: {error}", path.display())))
+}
+
+/// Whether a file can be written where `path` says: minutes of work should not end with a page that cannot be.
+///
+/// # Errors
+///
+/// Bad input: there is no such directory. `flag` is the argument that named it.
+pub(crate) fn check_directory(flag: &str, path: &Path) -> Result<(), Failure> {
+    match path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir()) {
+        Some(missing) => Err(Failure::bad_input(format!("{flag}: there is no directory {}", missing.display()))),
+        None => Ok(()),
+    }
 }

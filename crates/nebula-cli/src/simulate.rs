@@ -12,13 +12,16 @@ mod plan;
 mod rows;
 pub(crate) mod words;
 
+use std::path::PathBuf;
+
 use nebula_nic::{Policy, Span};
 use nebula_sim::Effort;
 use nebula_workload::{Arrivals, Seed, ServiceTime};
 
-use crate::cli;
 use crate::output::{self, Failure, Format, Row};
+use crate::{cli, report};
 use measure::Pool;
+pub(crate) use measure::{Ask, Figures, Found};
 pub(crate) use plan::{check_saturation, lock_handoff};
 pub(crate) use words::Slo;
 use words::{Loads, Reaction};
@@ -94,6 +97,12 @@ pub(crate) struct Args {
     lock_handoff: Option<Span>,
     #[command(flatten)]
     effort: EffortArgs,
+    /// Draw all charts into this HTML page
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Draw the p99 over the load, or the loads found, into this picture: SVG or PNG
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    plot: Option<PathBuf>,
     /// Form of the results
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -133,14 +142,81 @@ impl EffortArgs {
     }
 }
 
-/// Runs all points and prints a row for each.
+/// Runs all points, prints a row for each and draws what is to be drawn.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    check_files(args)?;
     let points = plan::points(args)?;
     let measured = args.effort.pool()?.measure(&points, &args.effort.effort())?;
     let rows: Vec<Row> = measured.found.iter().map(rows::row).collect();
     if !rows.is_empty() {
         output::print(args.format, &rows)?;
+        draw(args, &measured.found, &rows)?;
     }
     measured.found.iter().filter_map(rows::doubt).for_each(output::note);
     measured.failure.map_or(Ok(()), Err)
+}
+
+fn check_files(args: &Args) -> Result<(), Failure> {
+    for (flag, path) in [("--report", &args.report), ("--plot", &args.plot)] {
+        path.as_deref().map_or(Ok(()), |path| report::check_directory(flag, path))?;
+    }
+    args.plot.as_deref().map_or(Ok(()), |path| report::chart::plot_kind(path).map(drop))
+}
+
+fn draw(args: &Args, found: &[Found], rows: &[Row]) -> Result<(), Failure> {
+    if let Some(path) = &args.report {
+        let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " simulate.");
+        report::write(path, &report::simulation::render(found, rows, footer))?;
+    }
+    match &args.plot {
+        Some(path) => report::write_plot(path, &report::simulation::plot(found)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use nebula_sim::{Interval, Load, System};
+
+    /// Two loads of each of two policies, as a short run shows them; the first policy's second has many NACKs.
+    pub(crate) fn found(ask: Ask) -> Vec<Found> {
+        let figures = |load: f64, accepted: f64, p99_ns: f64| Figures {
+            load,
+            offered_rps: load * 16e6,
+            served_rps: load * accepted * 16e6,
+            accepted,
+            nacks: 0,
+            meets_slo: accepted >= 0.99 && p99_ns <= 10e3,
+            mean: 1.1e3,
+            p50: 0.8e3,
+            p90: 2.4e3,
+            p99: Interval { value: p99_ns, lo: 0.8 * p99_ns, hi: 1.2 * p99_ns },
+            p999: 2.0 * p99_ns,
+            queued_mean: 0.1e3,
+            queued_p99: 0.9e3,
+            depth_mean: Interval { value: 3.0, lo: -1.0, hi: 7.0 },
+            depth_p99: Interval { value: 70.0, lo: 50.0, hi: 90.0 },
+            replications: 4,
+            is_precise: None,
+        };
+        let one = |policy, load, accepted, p99_ns| {
+            let load_of = Load::open("exp:1us".parse().unwrap(), load);
+            let slo = load_of.slo(10.0);
+            let interval = Interval { value: load, lo: load - 0.01, hi: load + 0.01 };
+            let at_slo = measure::AtSlo { load: interval, served_rps: load * 16e6, is_lower_bound: false };
+            Found {
+                point: measure::Point { system: System::new(policy, 16), load: load_of, slo, ask },
+                effort: Effort::default(),
+                at_slo: (ask == Ask::FindLoad).then_some(at_slo),
+                figures: Some(figures(load, accepted, p99_ns)),
+            }
+        };
+        vec![
+            one(Policy::Jbsq(2), 0.5, 1.0, 4.6e3),
+            one(Policy::Jbsq(2), 0.9, 0.9, 6.2e3),
+            one(Policy::Rss, 0.5, 1.0, 9.2e3),
+            one(Policy::Rss, 0.9, 1.0, 44.0e3),
+        ]
+    }
 }

@@ -47,6 +47,16 @@ impl Row {
         self
     }
 
+    /// The headings of the table, on one line each.
+    pub(crate) fn headings(&self) -> Vec<String> {
+        self.shown.iter().map(|shown| shown.heading.replace('\n', " ")).collect()
+    }
+
+    /// The texts of the table.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        self.shown.iter().map(|shown| shown.text.clone()).collect()
+    }
+
     fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string(&Value::Object(self.fields.clone()))
     }

@@ -15,11 +15,11 @@ mod file;
 mod line;
 mod palette;
 
-pub(super) use axis::{Axis, decades, round_ticks, ticks_between};
+pub(crate) use axis::{Axis, log_ticks, round_ticks, symlog, symlog_ticks, ticks_between};
 pub(crate) use file::{PlotKind, plot_kind};
-pub(super) use file::{to_png, to_svg};
-pub(super) use line::{Dot, Line, Marker, Stroke, sample};
-pub(super) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, hex, look};
+pub(crate) use file::{to_png, to_svg};
+pub(crate) use line::{Dot, Line, Marker, Stroke, sample};
+pub(crate) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, hex, look};
 
 use line::Area;
 use palette::GRID;
@@ -34,29 +34,29 @@ const LEFT: u32 = 64;
 
 /// A bound: a line from edge to edge with its name on it.
 #[derive(Clone, Debug)]
-pub(super) struct Bound {
-    pub(super) y: f64,
-    pub(super) label: String,
+pub(crate) struct Bound {
+    pub(crate) y: f64,
+    pub(crate) label: String,
 }
 
 /// Everything that a chart shows.
 #[derive(Clone, Debug)]
-pub(super) struct Chart {
+pub(crate) struct Chart {
     /// What screen readers announce.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// What it shows, in words, for those who do not see it.
-    pub(super) description: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) lines: Vec<Line>,
-    pub(super) bound: Option<Bound>,
+    pub(crate) description: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) bound: Option<Bound>,
 }
 
 type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
 impl Chart {
     /// The chart as an `svg` element; `id` is unique in its page.
-    pub(super) fn to_svg(&self, id: &str) -> String {
+    pub(crate) fn to_svg(&self, id: &str) -> String {
         // Drawing into a string cannot fail; were it to, the page would say so in the chart's place.
         match self.drawn() {
             Ok(drawn) => in_page(&drawn, id, &self.title, &self.description),
@@ -99,10 +99,31 @@ impl Chart {
         if let Some(bound) = &self.bound {
             let ends = [(self.x.from, bound.y), (self.x.to, bound.y)];
             chart.draw_series(DashedLineSeries::new(ends, 2, 4, INK.stroke_width(2)))?;
-            let label = EmptyElement::at(ends[0]) + Text::new(bound.label.clone(), (8, -20), letters);
+            let (end, offset) = self.free_place(bound);
+            let label = EmptyElement::at(ends[end]) + Text::new(bound.label.clone(), offset, letters);
             chart.draw_series([label])?;
         }
         Ok(())
+    }
+
+    /// Where the name of a bound stands on no point: at its left end or its right, above it or below.
+    fn free_place(&self, bound: &Bound) -> (usize, (i32, i32)) {
+        const LETTER: i32 = 9;
+        let length = LETTER * i32::try_from(bound.label.chars().count()).unwrap_or(0);
+        let share = |at: f64, axis: &Axis| (at - axis.from) / (axis.to - axis.from);
+        let (long, high) = (f64::from(length + 24) / f64::from(SIZE.0 - 100), 0.09);
+        let is_free = |&(end, is_above, _): &(usize, bool, (i32, i32))| {
+            let dots = self.lines.iter().flat_map(|line| &line.dots);
+            !dots.map(|dot| (share(dot.x, &self.x), share(dot.y, &self.y) - share(bound.y, &self.y))).any(
+                |(x, above)| {
+                    let is_beside = if end == 0 { x < long } else { x > 1.0 - long };
+                    is_beside && if is_above { (0.0..high).contains(&above) } else { (-high..0.0).contains(&above) }
+                },
+            )
+        };
+        let right = -length - 8;
+        let places = [(0, true, (8, -20)), (1, true, (right, -20)), (0, false, (8, 8)), (1, false, (right, 8))];
+        places.iter().find(|place| is_free(place)).map_or((0, (8, -20)), |&(end, _, offset)| (end, offset))
     }
 
     /// Ticks with words beside the vertical axis take more room than numbers.

@@ -4,14 +4,14 @@ use super::chart::{Chart, PALETTE, hex};
 
 /// A page under construction, from top to bottom.
 #[derive(Clone, Debug)]
-pub(super) struct Page {
+pub(crate) struct Page {
     title: String,
     body: String,
 }
 
 impl Page {
     /// Begins a page with its one sentence and the line about the machine.
-    pub(super) fn new(title: &str, verdict: &str, machine: &str) -> Self {
+    pub(crate) fn new(title: &str, verdict: &str, machine: &str) -> Self {
         let body = format!(
             "<h1>{}</h1>\n<p class=\"verdict\">{}</p>\n<p class=\"quiet\">{}</p>\n",
             escape(title),
@@ -23,7 +23,7 @@ impl Page {
 
     /// Adds what makes the figures doubtful, where there is such a thing.
     #[must_use]
-    pub(super) fn warning(mut self, warning: Option<String>) -> Self {
+    pub(crate) fn warning(mut self, warning: Option<String>) -> Self {
         if let Some(warning) = warning {
             self.body.push_str(&format!("<p class=\"warning\" role=\"note\">{}</p>\n", escape(&warning)));
         }
@@ -32,7 +32,7 @@ impl Page {
 
     /// Adds charts side by side, or one below the other where the window is narrow.
     #[must_use]
-    pub(super) fn charts(mut self, figures: &[Figure]) -> Self {
+    pub(crate) fn charts(mut self, figures: &[Figure]) -> Self {
         self.body.push_str("<div class=\"figures\">\n");
         for (number, figure) in figures.iter().enumerate() {
             self.body.push_str(&figure.to_html(&format!("chart{number}")));
@@ -43,21 +43,21 @@ impl Page {
 
     /// Adds a table, which scrolls by itself where the window is narrow.
     #[must_use]
-    pub(super) fn table(mut self, table: &Table) -> Self {
+    pub(crate) fn table(mut self, table: &Table) -> Self {
         self.body.push_str(&table.to_html());
         self
     }
 
     /// Adds a heading with a list of remarks below it.
     #[must_use]
-    pub(super) fn remarks(mut self, heading: &str, remarks: &[String]) -> Self {
+    pub(crate) fn remarks(mut self, heading: &str, remarks: &[String]) -> Self {
         let items: String = remarks.iter().map(|remark| format!("<li>{}</li>\n", escape(remark))).collect();
         self.body.push_str(&format!("<h2>{}</h2>\n<ul>\n{items}</ul>\n", escape(heading)));
         self
     }
 
     /// The whole document. Its policy forbids the browser to load anything.
-    pub(super) fn finish(self, footer: &str) -> String {
+    pub(crate) fn finish(self, footer: &str) -> String {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -74,11 +74,11 @@ impl Page {
 
 /// A chart with a heading, its legend, and a sentence below.
 #[derive(Clone, Debug)]
-pub(super) struct Figure {
-    pub(super) chart: Chart,
+pub(crate) struct Figure {
+    pub(crate) chart: Chart,
     /// Samples, as `svg` elements, with what they mean.
-    pub(super) legend: Vec<(String, String)>,
-    pub(super) caption: String,
+    pub(crate) legend: Vec<(String, String)>,
+    pub(crate) caption: String,
 }
 
 impl Figure {
@@ -96,10 +96,10 @@ impl Figure {
 
 /// A table: the first column names its row.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
-    pub(super) caption: String,
-    pub(super) headings: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+pub(crate) struct Table {
+    pub(crate) caption: String,
+    pub(crate) headings: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Table {
@@ -124,7 +124,7 @@ fn row_html(row: &[String]) -> String {
 }
 
 /// Text as HTML shows it, in elements and in quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

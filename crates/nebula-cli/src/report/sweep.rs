@@ -5,7 +5,7 @@ use nebula_workload::Latency;
 use plotters::style::RGBColor;
 
 use super::chart::{
-    Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, decades, round_ticks, sample,
+    Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, log_ticks, round_ticks, sample,
 };
 use super::finding::{Design, KEPT_MIN, Point, Reading, Sweep, hiccups};
 use super::page::{Figure, Page, Table};
@@ -61,7 +61,7 @@ pub(super) fn latency_axis(low: f64, high: f64) -> Axis {
         label: "p99 latency".to_owned(),
         from: f64::from(from),
         to: f64::from(to),
-        ticks: decades(from, to, |us| units::span(span_of_us(us))),
+        ticks: log_ticks(from, to, |us| units::span(span_of_us(us))),
     }
 }
 

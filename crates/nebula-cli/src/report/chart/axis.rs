@@ -6,11 +6,11 @@ use plotters::prelude::*;
 
 /// An axis. A logarithmic one is linear over logarithms: the caller hands in `log10` of its values and the ticks to label.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Axis {
-    pub(in crate::report) label: String,
-    pub(in crate::report) from: f64,
-    pub(in crate::report) to: f64,
-    pub(in crate::report) ticks: Vec<(f64, String)>,
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
@@ -54,21 +54,42 @@ impl Ranged for Ticked {
 }
 
 /// Ticks at every power of ten from `10^from` to `10^to`, the first and last included.
-pub(in crate::report) fn decades(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
+pub(crate) fn decades(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     (from..=to).map(|exponent| (f64::from(exponent), label(10f64.powi(exponent)))).collect()
 }
 
+/// Ticks from `10^from` to `10^to`: at the powers of ten, and at 2 and 5 between them where there are few.
+pub(crate) fn log_ticks(from: i32, to: i32, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
+    if to - from > 2 {
+        return decades(from, to, label);
+    }
+    let between = (from..to).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(exponent)));
+    between.chain([10f64.powi(to)]).map(|at| (at.log10(), label(at))).collect()
+}
+
+/// Where a number of RPCs stands on an axis that is logarithmic above 1 and begins at 0.
+pub(crate) fn symlog(value: f64) -> f64 {
+    if value > 1.0 { 1.0 + value.log10() } else { value.max(0.0) }
+}
+
+/// The ticks of such an axis: 0, 1, 10, …, to the first that reaches `to`.
+pub(crate) fn symlog_ticks(to: f64) -> Vec<(f64, String)> {
+    let powers = (0..=9).map(|exponent: u32| (1.0 + f64::from(exponent), 10_u64.pow(exponent).to_string()));
+    let beyond = to.ceil();
+    std::iter::once((0.0, "0".to_owned())).chain(powers.take_while(|tick| tick.0 <= beyond)).collect()
+}
+
 /// Five to nine ticks at round numbers from 0 to `to`.
-pub(in crate::report) fn round_ticks(to: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
+pub(crate) fn round_ticks(to: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     ticks_between(0.0, to, label)
 }
 
 /// Five to nine ticks, or one less, at round numbers between `from` and `to`.
-pub(in crate::report) fn ticks_between(from: f64, to: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
+pub(crate) fn ticks_between(from: f64, to: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     let longest = (to - from).max(f64::MIN_POSITIVE) / 4.0;
     let decade = 10f64.powf(longest.log10().floor());
     let steps = [5.0, 2.5, 2.0].map(|factor| factor * decade);
-    let step = steps.into_iter().find(|step| *step <= longest).unwrap_or(decade);
+    let step = steps.into_iter().find(|step| *step <= longest * 1.000_001).unwrap_or(decade);
     let first = (from / step - 1e-6).ceil();
     (0..=8)
         .map(|count| (first + f64::from(count)) * step)
@@ -90,6 +111,21 @@ mod tests {
         }
         let labels: Vec<String> = decades(0, 2, |us| format!("{us}")).into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["1", "10", "100"]);
+    }
+
+    #[test]
+    fn an_axis_that_begins_at_nothing_is_logarithmic_above_one() {
+        assert_eq!([0.0, 0.5, 1.0, 10.0, 1000.0].map(symlog), [0.0, 0.5, 1.0, 2.0, 4.0]);
+        let labels: Vec<String> = symlog_ticks(symlog(42.0)).into_iter().map(|tick| tick.1).collect();
+        assert_eq!(labels, ["0", "1", "10", "100"]);
+    }
+
+    #[test]
+    fn few_decades_have_ticks_between() {
+        let labels =
+            |from, to| log_ticks(from, to, |at| format!("{at}")).into_iter().map(|tick| tick.1).collect::<Vec<_>>();
+        assert_eq!(labels(0, 1), ["1", "2", "5", "10"]);
+        assert_eq!(labels(0, 3), ["1", "10", "100", "1000"]);
     }
 
     #[test]

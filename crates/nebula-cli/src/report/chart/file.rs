@@ -37,7 +37,7 @@ const TITLE: u32 = 40;
 const ROW: u32 = 24;
 
 /// The figure as a document of its own. Where it is shown in the dark, its colors change.
-pub(in crate::report) fn to_svg(figure: &Figure) -> Result<String, String> {
+pub(crate) fn to_svg(figure: &Figure) -> Result<String, String> {
     let dark: String = PALETTE
         .iter()
         .map(|&(_, light, dark)| {
@@ -50,7 +50,7 @@ pub(in crate::report) fn to_svg(figure: &Figure) -> Result<String, String> {
 }
 
 /// The figure as a picture of twice the size, light.
-pub(in crate::report) fn to_png(figure: &Figure) -> Result<Vec<u8>, String> {
+pub(crate) fn to_png(figure: &Figure) -> Result<Vec<u8>, String> {
     const SCALE: f32 = 2.0;
     let tree = usvg::Tree::from_str(&document(figure, &style())?, &options()).map_err(|error| error.to_string())?;
     let size = tree.size().to_int_size().scale_by(SCALE).ok_or("a chart of no size")?;

@@ -14,7 +14,7 @@ const CAP: i32 = 5;
 
 /// The shape that tells a line apart without its color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::report) enum Marker {
+pub(crate) enum Marker {
     Circle,
     Square,
     Triangle,
@@ -23,47 +23,47 @@ pub(in crate::report) enum Marker {
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::report) enum Stroke {
+pub(crate) enum Stroke {
     Solid,
     Dashed,
-    /// Markers alone.
+    /// Markers alone: with hollow ones, what others have published.
     None,
 }
 
 /// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::report) struct Dot {
-    pub(in crate::report) x: f64,
-    pub(in crate::report) y: f64,
+pub(crate) struct Dot {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
     /// There is more to it: published elsewhere, or missing its SLO all the same.
-    pub(in crate::report) is_hollow: bool,
+    pub(crate) is_hollow: bool,
     /// Its interval along the horizontal axis.
-    pub(in crate::report) x_ends: Option<(f64, f64)>,
+    pub(crate) x_ends: Option<(f64, f64)>,
     /// Its interval along the vertical axis.
-    pub(in crate::report) y_ends: Option<(f64, f64)>,
+    pub(crate) y_ends: Option<(f64, f64)>,
 }
 
 impl Dot {
-    pub(in crate::report) const fn at(x: f64, y: f64) -> Self {
+    pub(crate) const fn at(x: f64, y: f64) -> Self {
         Self { x, y, is_hollow: false, x_ends: None, y_ends: None }
     }
 
     #[must_use]
-    pub(in crate::report) const fn hollow(mut self, is_hollow: bool) -> Self {
+    pub(crate) const fn hollow(mut self, is_hollow: bool) -> Self {
         self.is_hollow = is_hollow;
         self
     }
 
     /// Draws a thin bar from `lo` to `hi` through it, upright.
     #[must_use]
-    pub(in crate::report) const fn between(mut self, lo: f64, hi: f64) -> Self {
+    pub(crate) const fn between(mut self, lo: f64, hi: f64) -> Self {
         self.y_ends = Some((lo, hi));
         self
     }
 
     /// Draws a thin bar from `lo` to `hi` through it, level.
     #[must_use]
-    pub(in crate::report) const fn level_between(mut self, lo: f64, hi: f64) -> Self {
+    pub(crate) const fn level_between(mut self, lo: f64, hi: f64) -> Self {
         self.x_ends = Some((lo, hi));
         self
     }
@@ -71,22 +71,16 @@ impl Dot {
 
 /// A line with its markers; none for a curve of very many points.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Line {
-    pub(in crate::report) color: RGBColor,
-    pub(in crate::report) marker: Option<Marker>,
-    pub(in crate::report) stroke: Stroke,
-    pub(in crate::report) dots: Vec<Dot>,
+pub(crate) struct Line {
+    pub(crate) color: RGBColor,
+    pub(crate) marker: Option<Marker>,
+    pub(crate) stroke: Stroke,
+    pub(crate) dots: Vec<Dot>,
 }
 
 pub(super) type Plane<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
 
 impl Line {
-    /// Figures that others have published: hollow markers without a line between them.
-    pub(in crate::report) fn published(color: RGBColor, marker: Marker, dots: &[(f64, f64)]) -> Self {
-        let dots = dots.iter().map(|&(x, y)| Dot::at(x, y).hollow(true)).collect();
-        Self { color, marker: Some(marker), stroke: Stroke::None, dots }
-    }
-
     pub(super) fn draw<'b, X, Y>(
         &self,
         chart: &mut Plane<'_, 'b, X, Y>,
@@ -179,7 +173,7 @@ impl Marker {
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A sample of a line for a legend.
-pub(in crate::report) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is_hollow: bool) -> String {
+pub(crate) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is_hollow: bool) -> String {
     let ink = hex(color);
     let dashes = match stroke {
         Stroke::Solid => "",

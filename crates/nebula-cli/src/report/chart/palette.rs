@@ -5,7 +5,7 @@ use plotters::style::RGBColor;
 use super::line::Marker;
 
 /// The colors, light and dark, each at least 4.5 to 1 against its paper; the lines of the grid are fainter on purpose.
-pub(in crate::report) const PALETTE: [(&str, RGBColor, RGBColor); 9] = [
+pub(crate) const PALETTE: [(&str, RGBColor, RGBColor); 9] = [
     ("paper", PAPER, RGBColor(0x12, 0x16, 0x1C)),
     ("ink", INK, RGBColor(0xE6, 0xEA, 0xF0)),
     ("grid", GRID, RGBColor(0x33, 0x3B, 0x46)),
@@ -16,25 +16,25 @@ pub(in crate::report) const PALETTE: [(&str, RGBColor, RGBColor); 9] = [
     ("purple", PURPLE, RGBColor(0xCF, 0x9B, 0xF0)),
     ("red", RED, RGBColor(0xFF, 0x83, 0x93)),
 ];
-pub(in crate::report) const PAPER: RGBColor = RGBColor(0xFE, 0xFE, 0xFE);
-pub(in crate::report) const INK: RGBColor = RGBColor(0x1B, 0x20, 0x28);
+pub(crate) const PAPER: RGBColor = RGBColor(0xFE, 0xFE, 0xFE);
+pub(crate) const INK: RGBColor = RGBColor(0x1B, 0x20, 0x28);
 pub(super) const GRID: RGBColor = RGBColor(0xDD, 0xE2, 0xE8);
-pub(in crate::report) const MUTED: RGBColor = RGBColor(0x5A, 0x65, 0x74);
-pub(in crate::report) const BLUE: RGBColor = RGBColor(0x0B, 0x57, 0xB0);
-pub(in crate::report) const ORANGE: RGBColor = RGBColor(0xB3, 0x4A, 0x00);
+pub(crate) const MUTED: RGBColor = RGBColor(0x5A, 0x65, 0x74);
+pub(crate) const BLUE: RGBColor = RGBColor(0x0B, 0x57, 0xB0);
+pub(crate) const ORANGE: RGBColor = RGBColor(0xB3, 0x4A, 0x00);
 const GREEN: RGBColor = RGBColor(0x1A, 0x6E, 0x2E);
 const PURPLE: RGBColor = RGBColor(0x7A, 0x2F, 0x9E);
 const RED: RGBColor = RGBColor(0xA8, 0x12, 0x3A);
 
 /// How a design looks in every chart of a page: the first, the second, and so on; after twenty they come again.
-pub(in crate::report) fn look(index: usize) -> (RGBColor, Marker) {
+pub(crate) fn look(index: usize) -> (RGBColor, Marker) {
     const COLORS: [RGBColor; 5] = [BLUE, ORANGE, GREEN, PURPLE, RED];
     const MARKERS: [Marker; 4] = [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond];
     (COLORS[index % COLORS.len()], MARKERS[index % MARKERS.len()])
 }
 
 /// A color as plotters writes it.
-pub(in crate::report) fn hex(color: RGBColor) -> String {
+pub(crate) fn hex(color: RGBColor) -> String {
     format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2)
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn twenty_designs_look_different() {
-        let looks: Vec<_> = (0..20).map(|index| look(index)).collect();
+        let looks: Vec<_> = (0..20).map(look).collect();
         assert!((0..20).all(|one| (0..one).all(|other| looks[one] != looks[other])));
     }
 

@@ -1,0 +1,327 @@
+//! The page of simulated operating points: tail and queue over the load, policy beside policy, or the highest load under the SLO.
+
+use nebula_sim::{Interval, Source};
+use plotters::style::RGBColor;
+
+use super::chart::{
+    Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, look, sample, symlog, symlog_ticks, ticks_between,
+};
+use super::page::{Figure, Page, Table};
+use super::sweep::latency_axis;
+use crate::output::interval::{load as load_text, time, with_half};
+use crate::output::{Row, units};
+use crate::simulate::{Ask, Figures, Found};
+
+/// The page; `rows` are those of the table on the terminal.
+pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
+    let caption = "± is half the interval that holds the true value in 95 of 100 experiments, as a share of the figure. NACKed: of all RPCs.";
+    let table = Table {
+        caption: caption.to_owned(),
+        headings: rows.first().map(Row::headings).unwrap_or_default(),
+        rows: rows.iter().map(Row::cells).collect(),
+    };
+    Page::new("Nebula's laboratory", &verdict(found), &setting(found))
+        .charts(&figures(found))
+        .table(&table)
+        .remarks("How to read this", &remarks())
+        .finish(footer)
+}
+
+/// The one chart of a plot.
+pub(crate) fn plot(found: &[Found]) -> Figure {
+    if is_search(found) { at_slo_figure(found) } else { tail_figure(found) }
+}
+
+fn figures(found: &[Found]) -> Vec<Figure> {
+    if is_search(found) {
+        return vec![at_slo_figure(found)];
+    }
+    let nacked = found.iter().filter_map(|found| found.figures).any(|figures| figures.accepted < 1.0);
+    let figures = [Some(tail_figure(found)), Some(depth_figure(found)), nacked.then(|| nack_figure(found))];
+    figures.into_iter().flatten().collect()
+}
+
+fn is_search(found: &[Found]) -> bool {
+    found.iter().any(|found| found.point.ask == Ask::FindLoad)
+}
+
+/// The points of one policy, in the order of their loads.
+struct Series<'a> {
+    name: String,
+    look: (RGBColor, Marker),
+    points: Vec<(&'a Found, Figures)>,
+}
+
+fn series(found: &[Found]) -> Vec<Series<'_>> {
+    let mut all: Vec<Series<'_>> = Vec::new();
+    for one in found {
+        let name = one.point.system.policy.to_string();
+        let place = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
+            all.push(Series { name, look: look(all.len()), points: Vec::new() });
+            all.len() - 1
+        });
+        all[place].points.extend(one.figures.map(|figures| (one, figures)));
+    }
+    for series in &mut all {
+        series.points.sort_by(|one, other| one.1.load.total_cmp(&other.1.load));
+    }
+    all
+}
+
+impl Series<'_> {
+    fn line(&self, stroke: Stroke, dot: impl Fn(&Figures) -> Dot) -> Line {
+        let dots = self.points.iter().map(|(_, figures)| dot(figures)).collect();
+        Line { color: self.look.0, marker: Some(self.look.1), stroke, dots }
+    }
+
+    fn sample(&self, stroke: Stroke, words: &str) -> (String, String) {
+        (sample(self.look.0, Some(self.look.1), stroke, false), format!("{}{words}", self.name))
+    }
+}
+
+fn load_axis(found: &[Found]) -> Axis {
+    let loads = || found.iter().filter_map(|found| found.figures).map(|figures| figures.load);
+    let (low, high) = (loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max));
+    let (from, to) = match low > high / 2.0 && low < high {
+        true => (low - (high - low) / 20.0, high + (high - low) / 20.0),
+        false => (0.0, if high > 0.95 { high * 1.05 } else { 1.0 }),
+    };
+    let achieved = found.iter().any(|found| matches!(found.point.load.source, Source::Closed { .. }));
+    let label =
+        if achieved { "load achieved, share of the cores' time" } else { "load offered, share of the cores' time" };
+    Axis { label: label.to_owned(), from, to, ticks: ticks_between(from, to, load_text) }
+}
+
+// -- tail over load --
+
+fn tail_figure(found: &[Found]) -> Figure {
+    let all = series(found);
+    let dot = |figures: &Figures| {
+        let Interval { value, lo, hi } = figures.p99;
+        // Over the SLO a point shows so by where it stands.
+        Dot::at(figures.load, log_ns(value)).between(log_ns(lo), log_ns(hi)).hollow(figures.accepted < 0.99)
+    };
+    let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, dot)).collect();
+    let slo = found.first().map(|found| found.point.slo);
+    let bound = slo.map(|slo| Bound { y: log_ns(slo.as_ns_f64()), label: format!("SLO {}", units::span(slo)) });
+    let ends = lines.iter().flat_map(|line| &line.dots).flat_map(|dot| [Some(dot.y), dot.y_ends.map(|ends| ends.1)]);
+    let heights = ends.flatten().chain(bound.as_ref().map(|bound| bound.y)).filter(|y| y.is_finite());
+    let (low, high) = heights.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)));
+    let hollow = lines.iter().flat_map(|line| &line.dots).any(|dot| dot.is_hollow);
+    let chart = Chart {
+        title: "Tail latency over the load".to_owned(),
+        description: describe(&all, |figures| format!("{} at {}", time(figures.p99.value), load_text(figures.load))),
+        x: load_axis(found),
+        y: latency_axis(low.min(high), high.max(low + 0.1)),
+        lines,
+        bound,
+    };
+    let over = (sample(INK, Some(Marker::Circle), Stroke::None, true), "over 1 % NACKed: misses any SLO".to_owned());
+    let legend = all.iter().map(|series| series.sample(Stroke::Solid, "")).chain(hollow.then_some(over)).collect();
+    let caption = "Of the RPCs served, from arrival to the end of service, on a logarithmic scale. A bar is the interval of 95 %; where none is \
+        seen it is smaller than the marker.";
+    Figure { chart, legend, caption: caption.to_owned() }
+}
+
+/// The logarithm of a latency in µs; less than a nanosecond counts as one.
+fn log_ns(ns: f64) -> f64 {
+    (ns.max(1.0) / 1e3).log10()
+}
+
+// -- queue over load --
+
+fn depth_figure(found: &[Found]) -> Figure {
+    let all = series(found);
+    let dot = |of: fn(&Figures) -> Interval| {
+        move |figures: &Figures| {
+            let Interval { value, lo, hi } = of(figures);
+            Dot::at(figures.load, symlog(value)).between(symlog(lo), symlog(hi))
+        }
+    };
+    let lines: Vec<Line> = all
+        .iter()
+        .flat_map(|series| {
+            [series.line(Stroke::Solid, dot(|f| f.depth_p99)), series.line(Stroke::Dashed, dot(|f| f.depth_mean))]
+        })
+        .collect();
+    let high = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y_ends.map_or(dot.y, |ends| ends.1.max(dot.y)));
+    let high = high.filter(|y| y.is_finite()).fold(symlog(10.0), f64::max);
+    let ticks = symlog_ticks(high);
+    let to = ticks.last().map_or(high, |tick| tick.0.max(high));
+    let words =
+        |f: &Figures| format!("mean {:.2}, p99 {:.0} at {}", f.depth_mean.value, f.depth_p99.value, load_text(f.load));
+    let chart = Chart {
+        title: "Queue depth over the load".to_owned(),
+        description: describe(&all, words),
+        x: load_axis(found),
+        y: Axis { label: "RPCs waiting".to_owned(), from: 0.0, to, ticks },
+        lines,
+        bound: None,
+    };
+    let legend =
+        all.iter().flat_map(|series| [series.sample(Stroke::Solid, ", p99"), series.sample(Stroke::Dashed, ", mean")]);
+    let caption =
+        "As an arrival finds the queue; RPCs given to a core are not counted. The scale is logarithmic above 1.";
+    Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
+}
+
+// -- NACKs over load --
+
+fn nack_figure(found: &[Found]) -> Figure {
+    let all = series(found);
+    let refused = |figures: &Figures| Dot::at(figures.load, 100.0 * (1.0 - figures.accepted));
+    let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, refused)).collect();
+    let to = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y).fold(1.0, f64::max) * 1.05;
+    let words = |f: &Figures| format!("{} at {}", units::percent(1.0 - f.accepted), load_text(f.load));
+    let chart = Chart {
+        title: "NACKed over the load".to_owned(),
+        description: describe(&all, words),
+        x: load_axis(found),
+        y: Axis { label: "share of RPCs, %".to_owned(), from: 0.0, to, ticks: ticks_between(0.0, to, load_text) },
+        lines,
+        bound: None,
+    };
+    let legend = all.iter().map(|series| series.sample(Stroke::Solid, "")).collect();
+    let caption = "RPCs that their client gave up on, after all its tries.";
+    Figure { chart, legend, caption: caption.to_owned() }
+}
+
+// -- the highest load under the SLO --
+
+fn at_slo_figure(found: &[Found]) -> Figure {
+    // From top to bottom, as the table has them.
+    let height = |index: usize| (found.len() - index) as f64;
+    let dot = |(index, one): (usize, &Found)| {
+        let (color, marker) = look(index);
+        let dots =
+            one.at_slo.iter().map(|at| Dot::at(at.load.value, height(index)).level_between(at.load.lo, at.load.hi));
+        Line { color, marker: Some(marker), stroke: Stroke::None, dots: dots.collect() }
+    };
+    let names = found.iter().enumerate().map(|(index, one)| (height(index), one.point.system.policy.to_string()));
+    let slo = found.first().map_or(String::new(), |found| units::span(found.point.slo));
+    let words = |one: &Found| {
+        let load = one.at_slo.map_or("none".to_owned(), |at| with_half(at.load, load_text));
+        format!("{}: {load}", one.point.system.policy)
+    };
+    let y = Axis { label: "policy".to_owned(), from: 0.4, to: found.len() as f64 + 0.6, ticks: names.collect() };
+    let label = "highest load, share of the cores' time".to_owned();
+    let chart = Chart {
+        title: format!("Highest load that keeps p99 within {slo}"),
+        description: found.iter().map(words).collect::<Vec<_>>().join("; "),
+        x: Axis { label, from: 0.0, to: 1.05, ticks: ticks_between(0.0, 1.05, load_text) },
+        y,
+        lines: found.iter().enumerate().map(dot).collect(),
+        bound: None,
+    };
+    let legend = found.iter().enumerate().map(|(index, one)| {
+        let (color, marker) = look(index);
+        (sample(color, Some(marker), Stroke::None, false), words(one))
+    });
+    let caption = "A bar is the interval of 95 %; where none is seen it is smaller than the marker. An RPC that is NACKed counts as infinitely late.";
+    Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
+}
+
+// -- words --
+
+/// What a chart shows, point by point, for those who hear the page.
+fn describe(all: &[Series<'_>], in_words: impl Fn(&Figures) -> String) -> String {
+    let of_series = |series: &Series<'_>| {
+        let points: Vec<String> = series.points.iter().map(|(_, figures)| in_words(figures)).collect();
+        format!("{}: {}.", series.name, points.join("; "))
+    };
+    all.iter().map(of_series).collect::<Vec<_>>().join(" ")
+}
+
+fn verdict(found: &[Found]) -> String {
+    let Some(first) = found.first() else { return "Nothing was simulated.".to_owned() };
+    let slo = units::span(first.point.slo);
+    if is_search(found) {
+        let up_to = |one: &Found| match one.at_slo {
+            Some(at) => format!("{} up to a load of {}", one.point.system.policy, with_half(at.load, load_text)),
+            None => format!("{} at no load", one.point.system.policy),
+        };
+        return format!("p99 stays within {slo} under {}.", found.iter().map(up_to).collect::<Vec<_>>().join(", "));
+    }
+    let hardest = |series: &Series<'_>| {
+        let (_, figures) = series.points.last()?;
+        let met = if figures.meets_slo { "met" } else { "missed" };
+        Some(format!("{} at load {} under {} ({met})", time(figures.p99.value), load_text(figures.load), series.name))
+    };
+    let hardest: Vec<String> = series(found).iter().filter_map(hardest).collect();
+    format!("The p99 is {}; the SLO is {slo}.", hardest.join(", "))
+}
+
+fn setting(found: &[Found]) -> String {
+    let Some(Found { point, effort, .. }) = found.first() else { return String::new() };
+    let servers = match point.system.servers {
+        1 => format!("{} cores", point.system.cores),
+        servers => format!("{servers} servers of {} cores", point.system.cores),
+    };
+    let source = match &point.load.source {
+        Source::Open { arrivals, .. } => format!("{arrivals} arrivals"),
+        Source::Closed { clients, .. } => format!("{clients} clients in a closed loop"),
+    };
+    let bound =
+        point.system.queue_bound.map_or("no bound on the queue".to_owned(), |bound| format!("at most {bound} waiting"));
+    format!(
+        "{servers}, service {}, {source}, {bound}; {} replications of {} RPCs, seed {}. Simulated: nothing of this machine is in the figures.",
+        point.load.service,
+        effort.replications,
+        units::rate(effort.rpcs as f64),
+        effort.seed.0,
+    )
+}
+
+fn remarks() -> Vec<String> {
+    [
+        "A load meets the SLO when the p99 of all RPCs offered is within it, one that was NACKed counting as infinitely late.",
+        "An interval comes from independent replications, each with arrivals and service times of its own; policies are compared on the \
+         same ones.",
+        "Load is arrivals times the mean service time over the cores. What dispatch, notice and locks cost comes on top of it.",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::tests::found;
+
+    #[test]
+    fn the_page_needs_nothing_else_and_every_element_is_closed() {
+        for found in [found(Ask::Measure), found(Ask::FindLoad)] {
+            let page = render(&found, &[], "made by a test");
+            for foreign in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "src="] {
+                assert!(!page.replace("http-equiv", "").contains(foreign), "{foreign}");
+            }
+            for name in ["svg", "figure", "text", "li"] {
+                let opened = page.matches(&format!("<{name}>")).count() + page.matches(&format!("<{name} ")).count();
+                assert_eq!(opened, page.matches(&format!("</{name}>")).count(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_axes_hold_every_point_and_every_interval() {
+        let found = found(Ask::Measure);
+        for figure in figures(&found) {
+            let (x, y) = (&figure.chart.x, &figure.chart.y);
+            for dot in figure.chart.lines.iter().flat_map(|line| &line.dots) {
+                let (lo, hi) = dot.y_ends.unwrap_or((dot.y, dot.y));
+                assert!(
+                    (x.from..=x.to).contains(&dot.x) && y.from <= lo && hi <= y.to,
+                    "{}: {dot:?}",
+                    figure.chart.title
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_point_with_over_a_hundredth_nacked_is_hollow() {
+        let figure = tail_figure(&found(Ask::Measure));
+        let hollow: Vec<bool> = figure.chart.lines[0].dots.iter().map(|dot| dot.is_hollow).collect();
+        assert_eq!(hollow, [false, true]);
+    }
+}
