@@ -60,7 +60,7 @@ fn many_cores_with_one_queue_are_mmk() {
         let (k, erlangs) = (u32::from(cores), f64::from(cores) * load);
         let (waits, drain) = (erlang_c(k, erlangs), f64::from(cores) * (1.0 - load));
         assert_agrees("mean latency", 1.0 + waits / drain, mean_us(&found), 0.01);
-        assert_agrees("E[Nq]", queue_depth_mean(k, erlangs), depth(&found), 0.03);
+        assert_agrees("E[Nq]", queue_depth_mean(k, erlangs), depth(&found), 0.05);
         // P(wait > t) = C · e^(-(kμ-λ)t), at once and over time.
         for multiple in [0.0, 0.5, 1.0, 2.0, 4.0] {
             let t_us = multiple / drain;

@@ -53,7 +53,7 @@ fn one_queue_beats_a_queue_a_core_and_two_at_a_core_cost_a_little() {
     for service in ["exp:1us", "bimodal:500ns@0.9,5500ns@0.1", "fixed:1us"] {
         let p99_of = |policy| p99(&tally(policy, 16, service, 0.8));
         let (single, jbsq2, jbsq4, rss) = (p99_of("single-queue"), p99_of("jbsq:2"), p99_of("jbsq:4"), p99_of("rss"));
-        assert!(single <= jbsq2 && jbsq2 <= 1.002 * jbsq4 && jbsq4 < rss, "{service}: {single} {jbsq2} {jbsq4} {rss}");
+        assert!(single <= jbsq2 && jbsq2 <= 1.03 * jbsq4 && jbsq4 < rss, "{service}: {single} {jbsq2} {jbsq4} {rss}");
         assert!(rss > 1.8 * single, "{service}: {rss} {single}");
     }
 }

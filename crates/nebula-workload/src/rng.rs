@@ -5,6 +5,7 @@
 //! the same arrivals, the same keys and the same service times. The generator is xoshiro256++; its output is the
 //! same on every machine.
 
+use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -75,11 +76,12 @@ impl Rng {
     ///
     /// # Cost
     ///
-    /// One draw and one logarithm; at most 53 ln 2 = 36.7.
-    // `libm` and not the system's logarithm: the same numbers on every machine.
+    /// One draw and no logarithm, but for 1 in 90 draws. At most 7.7 + 36.7, as far as 53 bits go.
+    //
+    // `rand_distr` without its feature `std` takes `libm`'s logarithm and not the system's: the same numbers on every machine.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        -libm::log(self.unit())
+        Exp1.sample(self)
     }
 
     /// Draws a number in `0..bound`, each equally likely; 0 where `bound` is 0.
