@@ -23,7 +23,7 @@ const DEPTH: u32 = 128;
 /// Operations between two looks at the time.
 const ROUND: u64 = 1000;
 /// A client begins no round after this time: where all threads share a core with others, each of the last ones takes a second.
-const TIME: Duration = Duration::from_secs(5);
+const TIME: Duration = Duration::from_secs(4);
 /// Longest value: beyond a packet, so that some requests and replies take two.
 const VALUE_BYTES_MAX: usize = 800;
 

@@ -12,7 +12,7 @@ use support::watch::{Watchdog, wait_until};
 use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// Kills of a client, for each kind of server.
-const KILLS: u64 = 25;
+const KILLS: u64 = 20;
 /// What a patient client waits for an answer: far longer than a test may take. Who ends earlier has noticed that the server is gone.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -54,7 +54,7 @@ fn kill_clients(test: &'static str, inline: bool) {
         let mut victim = Process::spawn(test, &[&name, &kill.to_string()]);
         victim.wait_for("ready");
         // How far it gets is measured in the survivor's calls: no two are alike.
-        for _ in 0..draw.below(200) {
+        for _ in 0..draw.below(150) {
             let bytes = draw.below(2001);
             assert_echo(&mut survivor, &draw.bytes(bytes));
         }
