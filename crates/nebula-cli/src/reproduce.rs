@@ -3,27 +3,39 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `pick` | which entries the ids on the command line mean |
-//! | `rows` | a comparison, described once for tables, JSON and CSV |
+//! | `measure` | their runs, with a progress bar |
+//! | `comparison` | one value, published and reproduced, as a run found it or an earlier run wrote it down |
+//! | `rows` | comparisons as tables, JSON and CSV |
+//! | `markdown` | comparisons as the tables of docs/REPRODUCTION.md |
+//! | `golden` | what was reproduced when the golden rows were made, and is so no longer |
+//! | `page` | the report |
 
 mod pick;
+mod measure;
+mod comparison;
 mod rows;
+mod markdown;
+mod golden;
+mod page;
 
-use std::io::IsTerminal;
+use std::path::PathBuf;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nebula_sim::reproduce::{self, Entry, Lab, Progress, Reproduction};
-use nebula_workload::Seed;
+use nebula_sim::reproduce::{self, Entry, Reproduction};
 
-use crate::output::{self, Failure, Format, Row};
+use crate::output::{self, Failure, Format};
+use crate::report;
+use comparison::Comparison;
 
 const EXAMPLES: &str = "Examples:
   nebula reproduce --list                                  what there is, and what it costs
   nebula reproduce nebula/eq1 nebula/sizing                published beside reproduced, with a verdict
-  nebula reproduce nebula --effort full --format csv       everything of one paper, with intervals worth quoting
+  nebula reproduce nebula --effort full --report nebula.html
+  nebula reproduce rpcvalet --format json > rows.json      later: nebula reproduce --from rows.json --format markdown
+  nebula reproduce --effort quick --check                  exit code 1 if what was reproduced no longer is
 
-Verdicts: reproduced, where ours lies within the figure's tolerance or our interval holds the published value; differs;
-not-reproducible-as-published, where the paper's own set-up cannot give the value or is not published in full; note,
-where nothing is published and a variant of the set-up is shown. The same seed and effort give the same bytes.";
+Verdicts: reproduced, where ours lies within the figure's tolerance or our interval, if narrow, holds the published value; differs;
+not-reproducible-as-published, where the set-up as the paper tells it cannot give the value or is not told in full; note, where
+nothing is published and a variant of the set-up is shown. The same seed and effort give the same bytes, on any number of threads.";
 
 /// Make the papers' figures again: published beside reproduced, with intervals, a verdict and why
 #[derive(Debug, clap::Args)]
@@ -32,7 +44,7 @@ pub(crate) struct Args {
     /// What to reproduce, or the beginning of it: nebula/table1, rpcvalet; everything unless given
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// List what there is
+    /// List what there is, with the seconds that it takes on two cores
     #[arg(long)]
     list: bool,
     /// How much to simulate
@@ -44,9 +56,18 @@ pub(crate) struct Args {
     /// Threads to run replications on; as many as there are cores unless given
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Show what an earlier run printed as JSON, instead of running
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "report", "effort", "seed", "threads"])]
+    from: Option<PathBuf>,
+    /// End with exit code 1 if a value that the golden rows have as reproduced no longer is
+    #[arg(long, conflicts_with = "list")]
+    check: bool,
     /// Form of the results
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: Form,
+    /// Write charts and tables to this HTML file
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    report: Option<PathBuf>,
 }
 
 /// How much is simulated.
@@ -71,56 +92,67 @@ impl From<Effort> for reproduce::Effort {
     }
 }
 
+/// The form of the results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// For people
+    #[default]
+    Table,
+    /// One object a line
+    Json,
+    /// A line of names, then a line a result
+    Csv,
+    /// What is published, as tables of Markdown
+    Markdown,
+}
+
 /// Runs the entries asked for, one after the other, and prints their rows.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let entries = pick::entries(&args.ids)?;
     if args.list {
-        return output::print(args.format, &entries.iter().map(rows::entry).collect::<Vec<_>>());
+        return output::print(plain(args.format), &entries.iter().map(rows::entry).collect::<Vec<_>>());
     }
-    let found = reproduced(args, &entries)?;
-    let rows: Vec<Row> = found.iter().flat_map(|(_, found)| &found.rows).map(rows::row).collect();
-    output::print(args.format, &rows)
-}
-
-/// What the entries give, in their order.
-fn reproduced(args: &Args, entries: &[Entry]) -> Result<Vec<(Entry, Reproduction)>, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0).into()).build();
-    let pool = pool.map_err(|error| Failure::fault(format!("cannot start threads: {error}")))?;
-    let bar = Bar::new();
-    let lab = Lab { effort: args.effort.into(), seed: Seed(args.seed), progress: &bar };
-    let one = |entry: &Entry| {
-        bar.begin(entry);
-        let found = pool.install(|| entry.reproduce(&lab)).map_err(Failure::fault)?;
-        Ok((*entry, found))
+    if let Some(path) = &args.report {
+        report::check_directory("--report", path)?;
+    }
+    let (comparisons, found) = match &args.from {
+        Some(path) => (comparison::read(path, &entries)?, Vec::new()),
+        None => made(args, &entries)?,
     };
-    let found = entries.iter().map(one).collect();
-    bar.0.finish_and_clear();
-    found
+    print(args.format, &comparisons)?;
+    if let Some(path) = &args.report {
+        report::write(path, &page::render(&found, &footer(args)))?;
+        output::note(format!("report: {}", path.display()));
+    }
+    if args.check { golden::check(args.effort, &entries, &comparisons) } else { Ok(()) }
 }
 
-/// A bar on a terminal; nothing in a pipe.
-struct Bar(ProgressBar);
+type Made = (Vec<Comparison>, Vec<(Entry, Reproduction)>);
 
-impl Bar {
-    fn new() -> Self {
-        let target =
-            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{msg:24} {bar:40} {pos} of {len} runs");
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self(ProgressBar::with_draw_target(Some(0), target).with_style(style))
-    }
+fn made(args: &Args, entries: &[Entry]) -> Result<Made, Failure> {
+    let found = measure::reproduced(args, entries)?;
+    let comparisons = found.iter().flat_map(|(_, found)| &found.rows).map(Comparison::of).collect();
+    Ok((comparisons, found))
+}
 
-    fn begin(&self, entry: &Entry) {
-        self.0.set_message(entry.id);
+fn print(form: Form, comparisons: &[Comparison]) -> Result<(), Failure> {
+    match form {
+        Form::Markdown => output::print_line(markdown::tables(comparisons).trim_end()),
+        form => output::print(plain(form), &comparisons.iter().map(rows::row).collect::<Vec<_>>()),
     }
 }
 
-impl Progress for Bar {
-    fn expect(&self, steps: u64) {
-        self.0.inc_length(steps);
+/// The form that other commands have too.
+fn plain(form: Form) -> Format {
+    match form {
+        Form::Table | Form::Markdown => Format::Table,
+        Form::Json => Format::Json,
+        Form::Csv => Format::Csv,
     }
+}
 
-    fn step(&self) {
-        self.0.inc(1);
-    }
+fn footer(args: &Args) -> String {
+    let ids = if args.ids.is_empty() { String::new() } else { format!(" {}", args.ids.join(" ")) };
+    let effort = format!("{:?}", args.effort).to_lowercase();
+    format!("Made by nebula {} reproduce{ids} --effort {effort} --seed {}.", env!("CARGO_PKG_VERSION"), args.seed)
 }

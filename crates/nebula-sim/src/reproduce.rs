@@ -11,7 +11,7 @@
 
 pub mod paper;
 mod row;
-mod curve;
+mod picture;
 mod lab;
 mod wording;
 mod eq1;
@@ -21,8 +21,8 @@ mod fig2;
 mod theory;
 mod software_queue;
 
-pub use curve::{Curve, Mark, Point};
 pub use lab::{Effort, Lab, Progress};
+pub use picture::{Curve, Measure, Picture, Point};
 pub use row::{Row, Verdict};
 
 use crate::error::SimError;
@@ -57,7 +57,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "nebula/table1",
         title: "highest load and queue depth at the SLO: fixed, exponential, bimodal service",
-        seconds: [5, 25, 120],
+        seconds: [5, 30, 120],
         reproduce: table1::reproduce,
     },
     Entry {
@@ -108,13 +108,13 @@ impl Entry {
 pub struct Reproduction {
     /// One comparison each.
     pub rows: Vec<Row>,
-    /// What a picture shows beside them.
-    pub curves: Vec<Curve>,
+    /// What a report draws of them.
+    pub pictures: Vec<Picture>,
 }
 
 impl From<Vec<Row>> for Reproduction {
     fn from(rows: Vec<Row>) -> Self {
-        Self { rows, curves: Vec::new() }
+        Self { rows, pictures: Vec::new() }
     }
 }
 

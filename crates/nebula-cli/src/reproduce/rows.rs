@@ -1,9 +1,8 @@
-//! A comparison, described once for tables, JSON and CSV.
+//! Comparisons, described once for tables, JSON and CSV.
 
-use nebula_sim::Interval;
-use nebula_sim::reproduce::paper::Relation;
-use nebula_sim::reproduce::{self, Entry};
+use nebula_sim::reproduce::Entry;
 
+use super::comparison::Comparison;
 use crate::output::{Row, Value};
 
 /// One line of `--list`.
@@ -26,56 +25,29 @@ fn about(seconds: u32) -> String {
 }
 
 /// One comparison.
-pub(super) fn row(row: &reproduce::Row) -> Row {
-    let (ours, published) = (row.reproduced(), row.published());
+pub(super) fn row(one: &Comparison) -> Row {
+    let Comparison { id, what, unit, verdict, .. } = one;
     Row::new()
-        .field("id", row.id())
-        .field("what", row.what())
-        .field("published", published.map(|figure| figure.value))
-        .field("reproduced", ours.value)
-        .field("interval", vec![ours.lo, ours.hi])
-        .field("unit", row.unit())
-        .field("ratio", row.ratio())
-        .field("verdict", row.verdict().to_string())
-        .field("why", row.why().map(str::to_owned))
-        .field("tolerance", published.map(|figure| figure.tolerance))
-        .field("origin", published.map(|figure| figure.origin.to_string()))
-        .field("source", published.map(|figure| figure.source.clone()))
-        .word("id", row.id())
-        .shown("published", published.map_or("–".to_owned(), |figure| bound(figure.relation, figure.value)))
-        .shown("reproduced", number(ours.value))
-        .shown("interval", interval(ours))
-        .word("unit", row.unit())
-        .word("verdict", row.verdict().to_string())
-        .word("why", wrapped(row.why().unwrap_or_default()))
-}
-
-fn bound(relation: Relation, value: f64) -> String {
-    let sign = match relation {
-        Relation::Equal => "",
-        Relation::AtMost => "≤ ",
-        Relation::AtLeast => "≥ ",
-    };
-    format!("{sign}{value}")
-}
-
-fn interval(interval: Interval) -> String {
-    if interval.lo == interval.hi {
-        return "exact".to_owned();
-    }
-    format!("[{}, {}]", number(interval.lo), number(interval.hi))
-}
-
-/// Four digits that count.
-fn number(value: f64) -> String {
-    let decimals = match value.abs() {
-        _ if !value.is_finite() => return "∞".to_owned(),
-        small if small < 2.0 => 4,
-        medium if medium < 99.95 => 2,
-        large if large < 999.5 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
+        .field("id", id.as_str())
+        .field("what", what.as_str())
+        .field("published", one.published)
+        .field("reproduced", one.reproduced)
+        .field("interval", one.interval.to_vec())
+        .field("unit", unit.as_str())
+        .field("ratio", one.ratio)
+        .field("verdict", verdict.as_str())
+        .field("why", one.why.clone())
+        .field("relation", one.relation.clone())
+        .field("tolerance", one.tolerance)
+        .field("origin", one.origin.clone())
+        .field("source", one.source.clone())
+        .word("id", id)
+        .shown("published", one.claim().unwrap_or_else(|| "–".to_owned()))
+        .shown("reproduced", one.value())
+        .shown("interval", one.ends())
+        .word("unit", unit)
+        .word("verdict", verdict)
+        .word("why", wrapped(one.why.as_deref().unwrap_or_default()))
 }
 
 /// A sentence in lines that a terminal holds beside the other columns.
@@ -105,14 +77,5 @@ mod tests {
         let wrapped = wrapped(sentence.trim_end());
         assert!(wrapped.lines().all(|line| line.len() <= WIDTH) && wrapped.lines().count() == 4, "{wrapped}");
         assert_eq!(wrapped.replace('\n', " "), sentence.trim_end());
-    }
-
-    #[test]
-    fn numbers_have_the_digits_that_count() {
-        assert_eq!(
-            [0.9951, 12.345, 344.4, 1017.3, f64::INFINITY].map(number),
-            ["0.9951", "12.35", "344.4", "1017", "∞"]
-        );
-        assert_eq!(bound(Relation::AtMost, 1000.0), "≤ 1000");
     }
 }

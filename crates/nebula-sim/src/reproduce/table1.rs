@@ -66,7 +66,7 @@ fn measure<'a>(
     let (service, system) = (law.service(setting), System::new(Policy::SingleQueue, table.cores));
     let nominal = Nominal::of(table, service);
     let load = Load::open(service.clone(), nominal.utilization(law.load)).arrivals(setting.arrivals.clone());
-    let point = lab.estimate(&system, &load, &settled(lab, [1_000_000, 2_000_000, 10_000_000], replications(lab)))?;
+    let point = lab.estimate(&system, &load, &settled(lab, [1_000_000, 2_000_000, 8_000_000], replications(lab)))?;
     Ok(Found {
         law,
         setting,
@@ -161,10 +161,10 @@ impl Found<'_> {
 fn why_load(table: &Table1, textbook: &Found<'_>, load: Interval, found: &[&Found<'_>]) -> String {
     let others = others(textbook, found, |other| {
         let load = other.load.map_or(String::new(), |load| format!(" and load {}", wording::load(load)));
-        format!("{} {} S{load}", other.setting.title, wording::number(other.p99_services.value))
+        format!("{} {}{load}", other.setting.title, wording::number(other.p99_services.value))
     });
     format!(
-        "with {} the p99 at load {} is {} S, {} the SLO, and load {} is the highest that keeps it; {others}",
+        "with {} the p99 at load {} is {} service times, {} the SLO, and load {} is the highest that keeps it; {others}",
         textbook.setting.title,
         textbook.law.load,
         wording::with_interval(textbook.p99_services),

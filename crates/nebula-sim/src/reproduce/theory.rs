@@ -1,6 +1,7 @@
 //! One queue or many? RPCValet's Q queues of U cores each, by theory: as many servers with one queue each, and RPCs that go to one by chance.
 
 use super::paper::{self, Law, Theory, Use};
+use super::picture::{Curve, Measure, Picture, Point};
 use super::row::{Row, Verdict};
 use super::{Effort, Lab, ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
@@ -20,7 +21,7 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let pairs = pairs(theory, &found);
     let mut rows = judged(&pairs);
     rows.extend(found.iter().flat_map(|found| notes(theory, found)));
-    Ok(rows.into())
+    Ok(Reproduction { rows, pictures: vec![picture(theory, &found)] })
 }
 
 /// Numbers of queues; in a hurry the two ends, which all that is published is about.
@@ -151,4 +152,21 @@ fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
         note("p99_medium", format!("p99 at load {}", theory.medium_load), "S", &found.medium),
         note("p99_high", format!("p99 at load {}", theory.high_load), "S", &found.high),
     ]
+}
+
+/// The highest load over the number of queues, a line a law. Nothing of it is published in numbers.
+fn picture(theory: &Theory, found: &[Found<'_>]) -> Picture {
+    let point = |found: &Found<'_>| Point { at: found.queues.into(), value: Interval::of(&found.load) };
+    let curve = |law: &Law| Curve {
+        name: law.service.to_string(),
+        points: found.iter().filter(|found| found.law.id == law.id).map(point).collect(),
+        published: Vec::new(),
+    };
+    Picture {
+        title: format!("Highest load with a p99 of {} service times", theory.slo_services),
+        x: Measure::Queues(theory.cores),
+        y: Measure::Load,
+        slo: None,
+        curves: theory.laws.iter().map(curve).collect(),
+    }
 }

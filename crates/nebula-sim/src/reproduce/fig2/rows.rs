@@ -1,6 +1,5 @@
 //! What the runs of figure 2 say, beside what was published of it.
 
-use super::super::curve::{Curve, Mark, Point};
 use super::super::paper::{self, Fig2, Figure};
 use super::super::row::{Row, Verdict};
 use super::super::wording;
@@ -29,7 +28,8 @@ fn judged(ours: &Value, theirs: &Value, textbook: &Sweep) -> Row {
         .remark(|| beside)
 }
 
-fn figure(name: &str) -> &'static Figure {
+/// The published figure of this name.
+pub(super) fn figure(name: &str) -> &'static Figure {
     paper::nebula().figure(&format!("nebula/fig2/{name}"))
 }
 
@@ -124,43 +124,4 @@ fn share(setup: &Fig2, sweep: &Sweep) -> Value {
         wording::number(max)
     );
     Value { name: "nebula/bandwidth_share", value, is_load: false, why }
-}
-
-/// The two charts of the figure, and the points that are printed in the paper's text.
-pub(super) fn curves(sweep: &Sweep) -> Vec<Curve> {
-    let points = |name, of: &dyn Fn(&At) -> Interval| -> Vec<Point> {
-        sweep.curve(name).map(|at| Point { at: at.load, value: of(at) }).collect()
-    };
-    let tails = Name::ALL.map(|name| {
-        let (points, marks) = (points(name, &At::p99), tail_marks(name));
-        Curve { chart: "p99", name: name.title().to_owned(), points, marks }
-    });
-    let bandwidths = Name::ALL.map(|name| {
-        let (points, marks) = (points(name, &At::bandwidth), bandwidth_marks(sweep, name));
-        Curve { chart: "bandwidth", name: name.title().to_owned(), points, marks }
-    });
-    tails.into_iter().chain(bandwidths).collect()
-}
-
-fn tail_marks(name: Name) -> Vec<Mark> {
-    let setup = &paper::nebula().setup.fig2;
-    match name {
-        Name::Srq => vec![Mark { at: figure("srq/load_at_slo").value, value: setup.slo_ns }],
-        Name::RpcValet => vec![Mark { at: setup.sub_us_load, value: figure("rpcvalet/p99_ns").value }],
-        Name::Rss | Name::Nebula => Vec::new(),
-    }
-}
-
-fn bandwidth_marks(sweep: &Sweep, name: Name) -> Vec<Mark> {
-    let at = |load: &str, bandwidth: &str| Mark { at: figure(load).value, value: figure(bandwidth).value };
-    match name {
-        Name::Rss => vec![at("rss/saturation_load", "rss/bandwidth")],
-        Name::RpcValet => vec![at("rpcvalet/saturation_load", "rpcvalet/bandwidth")],
-        Name::Srq => Vec::new(),
-        Name::Nebula => {
-            let share = figure("nebula/bandwidth_share").value;
-            let (at, max) = (figure("nebula/near_optimal_load").value, sweep.model.machine.dram_gb_per_s_max());
-            vec![Mark { at, value: share * max }]
-        }
-    }
 }

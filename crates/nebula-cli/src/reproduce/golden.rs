@@ -1,0 +1,60 @@
+//! What was reproduced when the golden rows were made, and is so no longer.
+
+use nebula_sim::reproduce::Entry;
+
+use super::Effort;
+use super::comparison::{self, Comparison};
+use crate::output::Failure;
+
+/// Made by `nebula reproduce --effort quick --format json`.
+const QUICK: &str = include_str!("../../../../golden/reproduce-quick.json");
+/// Made by `nebula reproduce --effort full --format json`.
+const FULL: &str = include_str!("../../../../golden/reproduce-full.json");
+
+/// Compares verdicts of `entries` with those of the golden rows.
+///
+/// # Errors
+///
+/// A fault that names what is no longer reproduced.
+pub(super) fn check(effort: Effort, entries: &[Entry], found: &[Comparison]) -> Result<(), Failure> {
+    let text = if effort == Effort::Quick { QUICK } else { FULL };
+    let golden = comparison::parse(text).map_err(|error| Failure::fault(format!("the golden rows: {error}")))?;
+    let of_entries = golden.iter().filter(|one| entries.iter().any(|entry| one.is_of(entry)));
+    let lost = lost(of_entries, found);
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::fault(format!("reproduced in the golden rows and not any more: {}", lost.join(", "))))
+}
+
+/// What `golden` has as reproduced and `found` has not.
+fn lost<'a>(golden: impl Iterator<Item = &'a Comparison>, found: &[Comparison]) -> Vec<&'a str> {
+    let is_kept = |id: &str| found.iter().any(|one| one.id == id && one.verdict == REPRODUCED);
+    golden.filter(|one| one.verdict == REPRODUCED && !is_kept(&one.id)).map(|one| one.id.as_str()).collect()
+}
+
+const REPRODUCED: &str = "reproduced";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_is_gone_or_has_another_verdict_is_lost() {
+        let golden = comparison::parse(QUICK).unwrap();
+        let reproduced = golden.iter().filter(|one| one.verdict == REPRODUCED).count();
+        assert!(reproduced > 5 && lost(golden.iter(), &golden).is_empty());
+        let mut found = golden.clone();
+        let index = found.iter().position(|one| one.verdict == REPRODUCED).unwrap();
+        let id = found[index].id.clone();
+        "differs".clone_into(&mut found[index].verdict);
+        assert_eq!(lost(golden.iter(), &found), [id.as_str()]);
+        found.remove(index);
+        assert_eq!(lost(golden.iter(), &found), [id.as_str()]);
+    }
+
+    #[test]
+    fn the_golden_rows_of_full_effort_are_rows_too() {
+        assert!(comparison::parse(FULL).unwrap().len() > 100);
+    }
+}

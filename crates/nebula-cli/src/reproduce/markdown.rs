@@ -1,0 +1,59 @@
+//! Comparisons as the tables of docs/REPRODUCTION.md: what is published beside ours, and below it why they differ.
+
+use super::comparison::Comparison;
+
+/// A table of what is published, the reasons of what is not reproduced, and a table of the variants.
+pub(super) fn tables(comparisons: &[Comparison]) -> String {
+    let (published, notes): (Vec<&Comparison>, Vec<&Comparison>) =
+        comparisons.iter().partition(|comparison| comparison.published.is_some());
+    let mut text = String::from("| claim | source | paper | ours | verdict | made by |\n|---|---|---:|---:|---|---|\n");
+    text.extend(published.iter().map(|one| claim(one)));
+    text.push_str("\nWhy, and what else the runs show:\n\n");
+    text.extend(published.iter().filter_map(|one| Some(format!("- `{}`: {}.\n", one.id, one.why.as_deref()?))));
+    if !notes.is_empty() {
+        text.push_str("\nVariants of the set-ups, beside which nothing is published:\n\n| what | ours | unit | id |\n|---|---:|---|---|\n");
+        text.extend(notes.iter().map(|one| note(one)));
+    }
+    text
+}
+
+fn claim(one: &Comparison) -> String {
+    let source = one.source.as_deref().unwrap_or_default();
+    let origin = one.origin.as_deref().unwrap_or_default();
+    let paper = one.claim().unwrap_or_default();
+    format!(
+        "| {} | {source} ({origin}) | {paper} {} | {} | {} | `nebula reproduce {}` |\n",
+        one.what,
+        one.unit,
+        ours(one),
+        one.verdict,
+        entry(&one.id)
+    )
+}
+
+fn note(one: &Comparison) -> String {
+    format!("| {} | {} | {} | `{}` |\n", one.what, ours(one), one.unit, one.id)
+}
+
+fn ours(one: &Comparison) -> String {
+    format!("{} {}", one.value(), one.ends())
+}
+
+/// The first two words of an id are its entry's.
+fn entry(id: &str) -> &str {
+    id.match_indices('/').nth(1).map_or(id, |(end, _)| &id[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_is_a_line_with_the_command_that_makes_it() {
+        let row = r#"{"id":"a/b/c","what":"w","published":2.0,"reproduced":1.5,"interval":[1.25,1.75],"unit":"u","ratio":0.75,"verdict":"differs","why":"so","relation":"at-most","tolerance":0.1,"origin":"paper","source":"P, §1"}"#;
+        let text = tables(&super::super::comparison::parse(row).unwrap());
+        let line = "| w | P, §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | `nebula reproduce a/b` |";
+        assert!(text.lines().any(|found| found == line) && text.contains("- `a/b/c`: so.\n"), "{text}");
+        assert!(!text.contains("Variants"));
+    }
+}

@@ -1,0 +1,235 @@
+//! The report: charts with the published points among ours, and a table of every comparison.
+
+use nebula_sim::Interval;
+use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point, Reproduction, Verdict};
+
+use super::comparison::Comparison;
+use crate::output::interval::{load, time};
+use crate::report::chart::{
+    Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, log_ticks, look, sample, ticks_between,
+};
+use crate::report::page::{Figure, Page, Table};
+
+/// The page, a whole HTML document.
+pub(super) fn render(found: &[(Entry, Reproduction)], footer: &str) -> String {
+    let figures: Vec<Figure> = found.iter().flat_map(|(_, found)| &found.pictures).map(figure).collect();
+    let mut page = Page::new("Published and reproduced", &verdict(found), SETTING).charts(&figures);
+    for (entry, found) in found {
+        page = page.table(&table(entry, found));
+        let reasons = reasons(found);
+        if !reasons.is_empty() {
+            page = page.remarks(&format!("What {} shows besides", entry.id), &reasons);
+        }
+    }
+    page.finish(footer)
+}
+
+const SETTING: &str =
+    "Simulated: nothing of this machine is in the figures. Intervals hold the true value in 95 of 100 experiments.";
+
+fn verdict(found: &[(Entry, Reproduction)]) -> String {
+    let rows = || found.iter().flat_map(|(_, found)| &found.rows);
+    let count = |verdict| rows().filter(|row| row.verdict() == verdict).count();
+    let published = rows().filter(|row| row.published().is_some()).count();
+    format!(
+        "Of {published} published values {} are reproduced, {} differ, and {} are not reproducible as published.",
+        count(Verdict::Reproduced),
+        count(Verdict::Differs),
+        count(Verdict::NotReproducibleAsPublished)
+    )
+}
+
+fn table(entry: &Entry, found: &Reproduction) -> Table {
+    let row = |row| {
+        let Comparison { what, unit, verdict, .. } = &Comparison::of(row);
+        let one = Comparison::of(row);
+        let published = one.claim().unwrap_or_else(|| "–".to_owned());
+        vec![what.clone(), published, one.value(), one.ends(), unit.clone(), verdict.clone()]
+    };
+    Table {
+        caption: format!("{}: {}", entry.id, entry.title),
+        headings: ["what", "published", "ours", "interval", "unit", "verdict"].map(str::to_owned).into(),
+        rows: found.rows.iter().map(row).collect(),
+    }
+}
+
+fn reasons(found: &Reproduction) -> Vec<String> {
+    let reasons = found.rows.iter().filter_map(|row| Some(format!("{}: {}.", row.what(), row.why()?)));
+    reasons.collect()
+}
+
+// -- charts --
+
+fn figure(picture: &Picture) -> Figure {
+    let lines = picture.curves.iter().enumerate().flat_map(|(index, curve)| lines(picture, index, curve)).collect();
+    let chart = Chart {
+        title: picture.title.clone(),
+        description: description(picture),
+        x: axis(picture.x, &ends_along(picture)),
+        y: axis(picture.y, &ends_upright(picture)),
+        lines,
+        bound: picture.slo.map(|slo| Bound { y: place(picture.y, slo), label: format!("SLO {}", time(slo)) }),
+    };
+    Figure { chart, legend: legend(picture), caption: caption(picture).to_owned() }
+}
+
+/// Our points with their intervals, and the published ones.
+fn lines(picture: &Picture, index: usize, curve: &Curve) -> [Line; 2] {
+    let ((color, marker), marker_of) = (look(index), Some);
+    let dot = |point: &Point| {
+        let Interval { value, lo, hi } = point.value;
+        let at = Dot::at(place(picture.x, point.at), place(picture.y, value));
+        at.between(place(picture.y, lo), place(picture.y, hi))
+    };
+    let ours = curve.points.iter().filter(|point| point.value.value.is_finite()).map(dot);
+    let published = |&(x, y): &(f64, f64)| Dot::at(place(picture.x, x), place(picture.y, y)).hollow(true);
+    let published = curve.published.iter().map(published);
+    [
+        Line { color, marker: marker_of(marker), stroke: Stroke::Solid, dots: ours.collect() },
+        Line { color, marker: marker_of(marker), stroke: Stroke::None, dots: published.collect() },
+    ]
+}
+
+fn legend(picture: &Picture) -> Vec<(String, String)> {
+    let ours = picture.curves.iter().enumerate().map(|(index, curve)| {
+        let (color, marker) = look(index);
+        (sample(color, Some(marker), Stroke::Solid, false), curve.name.clone())
+    });
+    let published = picture.curves.iter().any(|curve| !curve.published.is_empty());
+    let hollow =
+        (sample(INK, Some(Marker::Circle), Stroke::None, true), "published, in the color of its line".to_owned());
+    ours.chain(published.then_some(hollow)).collect()
+}
+
+fn caption(picture: &Picture) -> &'static str {
+    match picture.y {
+        Measure::TailNs => {
+            "On a logarithmic scale. A bar is the interval of 95 %; where none is seen it is smaller than the marker."
+        }
+        Measure::GbPerS => "Designs whose buffers are alike move the same bytes: their lines lie on each other.",
+        _ => "A bar is the interval of 95 %; where none is seen it is smaller than the marker.",
+    }
+}
+
+/// What the chart shows, for those who hear the page.
+fn description(picture: &Picture) -> String {
+    let point = |point: &Point| format!("{} at {}", words(picture.y, point.value.value), words(picture.x, point.at));
+    let curve =
+        |curve: &Curve| format!("{}: {}.", curve.name, curve.points.iter().map(point).collect::<Vec<_>>().join("; "));
+    picture.curves.iter().map(curve).collect::<Vec<_>>().join(" ")
+}
+
+// -- axes --
+
+/// Where a value stands on an axis.
+fn place(measure: Measure, value: f64) -> f64 {
+    match measure {
+        Measure::Load | Measure::GbPerS => value,
+        Measure::Queues(_) => value.log2(),
+        Measure::TailNs => (value.max(1.0) / 1e3).log10(),
+    }
+}
+
+fn words(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Load => load(value),
+        Measure::GbPerS => format!("{value:.1} GB/s"),
+        Measure::Queues(cores) => queues(value, cores),
+        Measure::TailNs => time(value),
+    }
+}
+
+fn queues(queues: f64, cores: u16) -> String {
+    format!("{queues:.0}×{:.0}", f64::from(cores) / queues)
+}
+
+fn axis(measure: Measure, values: &[f64]) -> Axis {
+    let places = || values.iter().map(|&value| place(measure, value)).filter(|place| place.is_finite());
+    let (low, high) = (places().fold(f64::INFINITY, f64::min), places().fold(f64::NEG_INFINITY, f64::max));
+    match measure {
+        Measure::Load => linear("load, share of the cores' time", high.max(1.0), load),
+        Measure::GbPerS => linear("DRAM bandwidth, GB/s", high * 1.05, |at| format!("{at:.0}")),
+        Measure::Queues(cores) => {
+            let mut ticks: Vec<(f64, String)> = values.iter().map(|&at| (at.log2(), queues(at, cores))).collect();
+            ticks.dedup_by(|next, tick| next.0 == tick.0);
+            Axis { label: "queues × cores of each".to_owned(), from: low - 0.15, to: high + 0.15, ticks }
+        }
+        Measure::TailNs => latency(low, high),
+    }
+}
+
+fn linear(label: &str, to: f64, tick: impl Fn(f64) -> String) -> Axis {
+    Axis { label: label.to_owned(), from: 0.0, to, ticks: ticks_between(0.0, to, tick) }
+}
+
+/// Whole decades that hold the logarithms of µs from `low` to `high`.
+#[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
+fn latency(low: f64, high: f64) -> Axis {
+    let (from, to) = (low.floor() as i32, high.ceil() as i32);
+    let ticks = log_ticks(from, to, |us| time(us * 1e3));
+    Axis { label: "p99 latency".to_owned(), from: from.into(), to: to.into(), ticks }
+}
+
+fn ends_along(picture: &Picture) -> Vec<f64> {
+    let mut ends: Vec<f64> = picture.curves.iter().flat_map(|curve| &curve.points).map(|point| point.at).collect();
+    ends.sort_by(f64::total_cmp);
+    ends.dedup();
+    ends
+}
+
+/// Values, not ends of intervals: a bar that is longer than the chart is cut off.
+fn ends_upright(picture: &Picture) -> Vec<f64> {
+    let ours = picture.curves.iter().flat_map(|curve| &curve.points).map(|point| point.value.value);
+    let published = picture.curves.iter().flat_map(|curve| &curve.published).map(|&(_, value)| value);
+    ours.chain(published).chain(picture.slo).filter(|value| value.is_finite()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Row};
+    use nebula_workload::Seed;
+
+    fn picture(x: Measure, y: Measure) -> Picture {
+        let at = |at| Point { at, value: Interval { value: 40.0 * at, lo: 30.0 * at, hi: 50.0 * at } };
+        let curve =
+            Curve { name: "<one>".to_owned(), points: [1.0, 2.0, 16.0].map(at).into(), published: vec![(2.0, 90.0)] };
+        Picture { title: "title".to_owned(), x, y, slo: Some(600.0), curves: vec![curve] }
+    }
+
+    #[test]
+    fn the_axes_hold_every_point_and_have_ticks() {
+        for (x, y) in
+            [(Measure::Load, Measure::TailNs), (Measure::Load, Measure::GbPerS), (Measure::Queues(16), Measure::Load)]
+        {
+            let chart = figure(&picture(x, y)).chart;
+            for dot in chart.lines.iter().flat_map(|line| &line.dots) {
+                assert!((chart.x.from..=chart.x.to).contains(&dot.x), "{x:?}: {dot:?}");
+                assert!((chart.y.from..=chart.y.to).contains(&dot.y), "{y:?}: {dot:?}");
+            }
+            assert!(chart.x.ticks.len() >= 2 && chart.y.ticks.len() >= 2, "{x:?} {y:?}");
+        }
+    }
+
+    #[test]
+    fn published_points_are_hollow_and_ours_have_bars() {
+        let chart = figure(&picture(Measure::Load, Measure::GbPerS)).chart;
+        assert!(chart.lines[0].dots.iter().all(|dot| !dot.is_hollow && dot.y_ends.is_some()));
+        assert!(chart.lines[1].dots.iter().all(|dot| dot.is_hollow) && chart.lines[1].dots.len() == 1);
+    }
+
+    #[test]
+    fn the_page_names_every_row_and_needs_nothing_else() {
+        let entry = ENTRIES.iter().find(|entry| entry.id == "nebula/sizing").unwrap();
+        let lab = Lab { effort: Effort::Quick, seed: Seed(1), progress: &() };
+        let mut found = entry.reproduce(&lab).unwrap();
+        found.pictures.push(picture(Measure::Load, Measure::TailNs));
+        let whats: Vec<String> = found.rows.iter().map(Row::what).map(str::to_owned).collect();
+        let page = render(&[(*entry, found)], "made by a test");
+        assert!(whats.iter().all(|what| page.contains(&crate::report::page::escape(what))));
+        assert!(page.contains("Of 5 published values 5 are reproduced") && !page.contains("<one>"));
+        for foreign in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "src="] {
+            assert!(!page.replace("http-equiv", "").contains(foreign), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a report draws of an entry: lines with intervals, and the published points among them.
+
+use crate::interval::Interval;
+
+/// One chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// What it shows.
+    pub title: String,
+    /// What its horizontal axis measures.
+    pub x: Measure,
+    /// What its vertical axis measures.
+    pub y: Measure,
+    /// A bound to keep, on the vertical axis.
+    pub slo: Option<f64>,
+    /// Its lines.
+    pub curves: Vec<Curve>,
+}
+
+/// What an axis measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Load, as a share of the cores' time.
+    Load,
+    /// Queues, for so many cores in all.
+    Queues(u16),
+    /// p99 latency in nanoseconds.
+    TailNs,
+    /// DRAM bandwidth in 10⁹ bytes a second.
+    GbPerS,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Its name.
+    pub name: String,
+    /// Its points, from left to right.
+    pub points: Vec<Point>,
+    /// Published points of the same line.
+    pub published: Vec<(f64, f64)>,
+}
+
+/// One point of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub at: f64,
+    /// What.
+    pub value: Interval,
+}

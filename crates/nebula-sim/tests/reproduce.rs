@@ -1,0 +1,154 @@
+//! What entries promise, whatever they find: published values from the data alone, a reason for every row that is not reproduced, the same rows
+//! on any number of threads; and that theory is what an independent program found it to be.
+
+#![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
+
+use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Reproduction, Row, Verdict, paper};
+use nebula_workload::Seed;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn reproduced(id: &str) -> Reproduction {
+    let entry = ENTRIES.iter().find(|entry| entry.id == id).unwrap();
+    entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &() }).unwrap()
+}
+
+fn value(found: &Reproduction, id: &str) -> f64 {
+    let row = found.rows.iter().find(|row| row.id() == id);
+    row.unwrap_or_else(|| panic!("no row {id}")).reproduced().value
+}
+
+// -- the data --
+
+#[test]
+fn every_published_value_belongs_to_an_entry_and_has_a_source() {
+    for (paper, figure) in paper::figures() {
+        let is_of = |entry: &&str| figure.id.strip_prefix(*entry).is_some_and(|rest| rest.starts_with('/'));
+        assert!(ENTRIES.iter().map(|entry| entry.id).any(|id| is_of(&id)), "{}", figure.id);
+        let texts = [paper, &figure.what, &figure.unit, &figure.tolerance_why, &figure.source];
+        assert!(texts.iter().all(|text| !text.is_empty()), "{figure:?}");
+        assert!(figure.value > 0.0 && figure.tolerance >= 0.0, "{figure:?}");
+    }
+    let mut ids: Vec<&str> = paper::figures().map(|(_, figure)| figure.id.as_str()).collect();
+    ids.sort_unstable();
+    assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "an id twice");
+}
+
+#[test]
+fn no_published_value_is_written_in_code() {
+    // Numbers of one digit that counts, such as 10, are written for many other reasons.
+    let is_telling =
+        |value: f64| value.to_string().chars().filter(|&c| c != '.').collect::<String>().trim_matches('0').len() > 1;
+    let published: Vec<f64> =
+        paper::figures().map(|(_, figure)| figure.value).filter(|&value| is_telling(value)).collect();
+    assert!(published.len() > 15, "{published:?}");
+    let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    assert!(sources.iter().any(|(path, _)| path.ends_with("table1.rs")));
+    for (path, text) in &sources {
+        let found = numbers(text).find(|number| published.contains(number));
+        assert_eq!(found, None, "{} holds a published value", path.display());
+    }
+}
+
+#[test]
+fn a_published_value_in_code_would_be_found() {
+    let text = "let load = 0.999_0; // 319\n let depth = 410_u32; \"127\"";
+    assert_eq!(numbers(text).collect::<Vec<_>>(), [0.999, 410.0]);
+}
+
+/// The files of the entries.
+fn sources(src: &Path) -> Vec<(PathBuf, String)> {
+    let mut folders = vec![src.join("reproduce")];
+    let mut files = vec![src.join("reproduce.rs")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() { &mut folders } else { &mut files }.push(path);
+        }
+    }
+    files.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// The numbers of the code: not those of comments and texts.
+fn numbers(text: &str) -> impl Iterator<Item = f64> {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let code = code.flat_map(|line| line.split('"').step_by(2));
+    let words = code.flat_map(|code| code.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')));
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).filter_map(|word| {
+        let plain = word.replace('_', "");
+        let digits = plain.split(|c: char| c.is_alphabetic()).next().unwrap_or_default();
+        digits.trim_end_matches('.').parse().ok()
+    })
+}
+
+// -- the rows --
+
+#[test]
+fn every_published_value_has_its_row_and_every_verdict_its_reason() {
+    for entry in
+        ENTRIES.iter().filter(|entry| ["nebula/eq1", "nebula/sizing", "rpcvalet/software-queue"].contains(&entry.id))
+    {
+        let found = reproduced(entry.id);
+        let published: Vec<&str> = found.rows.iter().filter(|row| row.published().is_some()).map(Row::id).collect();
+        let prefix = format!("{}/", entry.id);
+        let expected: Vec<&str> =
+            paper::figures().map(|(_, figure)| figure.id.as_str()).filter(|id| id.starts_with(&prefix)).collect();
+        assert_eq!(published, expected, "{}", entry.id);
+        for row in &found.rows {
+            assert_eq!(row.published().is_none(), row.verdict() == Verdict::Note, "{}", row.id());
+            let needs_reason = [Verdict::Differs, Verdict::NotReproducibleAsPublished].contains(&row.verdict());
+            assert!(
+                !needs_reason || row.why().is_some_and(|why| why.contains(|c: char| c.is_ascii_digit())),
+                "{row:?}"
+            );
+            assert!(row.reproduced().lo <= row.reproduced().value && row.reproduced().value <= row.reproduced().hi);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| reproduced("nebula/eq1").rows)
+    };
+    assert_eq!(on(1), on(3));
+    let entry = ENTRIES.iter().find(|entry| entry.id == "nebula/eq1").unwrap();
+    let other = entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(2), progress: &() }).unwrap();
+    assert_ne!(reproduced("nebula/eq1").rows, other.rows);
+}
+
+// -- what an independent program found --
+
+/// Highest loads with a p99 of 10 mean service times, Poisson arrivals, 16 cores: one queue, and a queue a core; and the p99 at load 0.7.
+const THEORY: [(&str, f64, f64, f64, f64); 5] = [
+    ("fixed", 0.987, 0.773, 1.32, 7.45),
+    ("uniform", 0.977, 0.704, 2.01, 9.71),
+    ("exponential", 0.962, 0.532, 4.65, 15.1),
+    ("half-uniform", 0.983, 0.755, 1.57, 8.0),
+    ("half-exponential", 0.977, 0.710, 2.84, 9.5),
+];
+
+#[test]
+fn queues_and_servers_are_as_an_independent_program_has_them() {
+    let found = reproduced("rpcvalet/theory");
+    for (law, one, many, tail_one, tail_many) in THEORY {
+        let value = |what: &str| value(&found, &format!("rpcvalet/theory/{law}/{what}"));
+        // One short run after the other passes at a load that is a little too high.
+        assert!((value("1x16/load_at_slo") - one).abs() < 0.015, "{law}: {}", value("1x16/load_at_slo"));
+        assert!((value("16x1/load_at_slo") - many).abs() < 0.015, "{law}: {}", value("16x1/load_at_slo"));
+        assert!((value("1x16/p99_high") / tail_one - 1.0).abs() < 0.03, "{law}: {}", value("1x16/p99_high"));
+        assert!((value("16x1/p99_high") / tail_many - 1.0).abs() < 0.06, "{law}: {}", value("16x1/p99_high"));
+    }
+}
+
+#[test]
+fn a_lock_ends_throughput_where_its_hand_offs_fill_all_time() {
+    let found = reproduced("rpcvalet/software-queue");
+    for handoff_ns in [100_u32, 150, 200] {
+        let loss = value(&found, &format!("rpcvalet/software-queue/exponential/mcs-lock/{handoff_ns}ns"));
+        let nic = value(&found, "rpcvalet/software-queue/exponential/single-queue/load_at_slo");
+        // 16 cores of 1 µs against one hand-off after the other: the lock keeps the SLO up to 85 to 100 % of that.
+        let at_most = nic * 16.0 * f64::from(handoff_ns) / 1000.0;
+        assert!((at_most..at_most / 0.85).contains(&loss), "{handoff_ns} ns: {loss} of {at_most}");
+    }
+}
