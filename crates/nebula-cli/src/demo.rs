@@ -3,6 +3,7 @@
 //! The same loads are offered to two designs: NEBULA's, with one buffer sized from the SLO and NACKs, and the same server with
 //! connection-sized queueing and none. What is left of the tail when the machine's own pauses are taken out is shown beside the raw.
 
+mod laboratory;
 mod machine;
 mod service;
 
@@ -16,7 +17,7 @@ use nebula_workload::Rate;
 
 use crate::load::{self, LoadOutcome, LoadPlan};
 use crate::output::{self, Failure, Format, Row, Value, note, units};
-use crate::report::finding::{Design, Point, Reading, Sweep, hiccups};
+use crate::report::finding::{Design, Laboratory, Point, Reading, Sweep, hiccups};
 use crate::report::{self, sweep};
 use crate::{cli, doctor, signal};
 use machine::Machine;
@@ -69,6 +70,9 @@ const LOADS_QUICK: [f64; 3] = [0.3, 0.8, 1.5];
 /// Where the search for the most that the service serves begins, and where it gives up: no client core sends faster.
 const FIRST_RPS: f64 = 200_000.0;
 const LAST_RPS: f64 = 5e7;
+/// What an RPC carries beside its value.
+#[expect(clippy::cast_possible_truncation, reason = "two dozen bytes")]
+const HEADER_AND_KEY_BYTES: u32 = (nebula_kvs::protocol::HEADER_BYTES + nebula_workload::KEY_BYTES) as u32;
 /// Pairs in NEBULA's evaluation (§VI).
 const ITEMS: u64 = 1_600_000;
 const ITEMS_QUICK: u64 = 20_000;
@@ -77,7 +81,7 @@ const ITEMS_QUICK: u64 = 20_000;
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let stage = Stage::set(args)?;
-    note(format!("1/4 how still does this machine stand? {}", stage.machine));
+    note(format!("1/5 how still does this machine stand? {}", stage.machine));
     let quiet = stage.watch_hiccups()?;
     note(format!("    {}", hiccups(&quiet)));
     let mut sweep = Sweep {
@@ -86,17 +90,35 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         workload: stage.workload(),
         hiccups: quiet,
         designs: Vec::new(),
+        laboratory: None,
     };
     if let Some(warning) = sweep.disturbance() {
         note(format!("    {warning}"));
     }
-    let (bounded, saturation) = stage.show(Kind::SloBounded, "2/4", None)?;
-    sweep.designs.push(bounded);
-    let (unbounded, _) = stage.show(Kind::Unbounded, "3/4", Some(saturation))?;
-    sweep.designs.push(unbounded);
-    note("4/4 what it came to:");
-    output::print(args.format, &rows(&sweep))?;
-    conclude(args, &sweep)
+    let bounded = stage.show(Kind::SloBounded, "2/5", None)?;
+    sweep.designs.push(bounded.design);
+    let unbounded = stage.show(Kind::Unbounded, "3/5", Some(bounded.saturation))?;
+    sweep.designs.push(unbounded.design);
+    note("4/5 what it came to:");
+    let measured = rows(&sweep);
+    if args.format == Format::Table {
+        output::print(args.format, &measured)?;
+    }
+    conclude(&sweep);
+    let simulated = stage.simulate(bounded.times, &mut sweep)?;
+    match args.format {
+        Format::Table => output::print(args.format, &simulated)?,
+        // In one go, so that CSV has one line of names.
+        _ => output::print(args.format, &measured.into_iter().chain(simulated).collect::<Vec<_>>())?,
+    }
+    draw(args, &sweep)
+}
+
+/// What one design has shown.
+struct Shown {
+    design: Design,
+    saturation: f64,
+    times: Vec<Span>,
 }
 
 /// What both designs have in common.
@@ -149,12 +171,25 @@ impl<'a> Stage<'a> {
     }
 
     /// Starts a service, fills it, finds where it saturates unless that is known, and offers it every load.
-    fn show(&self, kind: Kind, step: &str, saturation: Option<f64>) -> Result<(Design, f64), Failure> {
+    fn show(&self, kind: Kind, step: &str, saturation: Option<f64>) -> Result<Shown, Failure> {
         note(format!("{step} {} in a process of its own: {}", kind.name(), kind.what()));
         let service = Service::start(kind, self.args, &self.machine, self.items)?;
-        let shown = self.fill(&service).and_then(|()| self.offer(&service, kind, saturation));
-        // A service that ended says why better than the client that it left.
-        shown.map_err(|failure| service.blame(failure))
+        match self.fill(&service).and_then(|()| self.offer(&service, kind, saturation)) {
+            Ok((design, saturation)) => Ok(Shown { design, saturation, times: service.end()? }),
+            // A service that ended says why better than the client that it left.
+            Err(failure) => Err(service.blame(failure)),
+        }
+    }
+
+    /// The same service on more cores.
+    fn simulate(&self, times: Vec<Span>, sweep: &mut Sweep) -> Result<Vec<Row>, Failure> {
+        let measured = laboratory::Measured::of(times)?;
+        note(format!("\n5/5 the same service on more cores: {}:", measured.describe()));
+        let rpc_bytes = HEADER_AND_KEY_BYTES + self.args.value_bytes;
+        let servers = laboratory::simulate(&measured, rpc_bytes, self.args.quick)?;
+        let rows: Vec<Row> = servers.iter().map(laboratory::Server::row).collect();
+        sweep.laboratory = Some(Laboratory { caption: measured.describe(), rows: rows.clone() });
+        Ok(rows)
     }
 
     fn fill(&self, service: &Service) -> Result<(), Failure> {
@@ -260,13 +295,16 @@ fn row(sweep: &Sweep, design: &Design, point: &Point) -> Row {
     point.shown(sweep.slo).into_iter().fold(row, |row, (heading, text)| row.shown(heading, text))
 }
 
-fn conclude(args: &Args, found: &Sweep) -> Result<(), Failure> {
+fn conclude(found: &Sweep) {
     note(format!("\n{}", found.designs.iter().map(|design| design.verdict(found.slo)).collect::<Vec<_>>().join("\n")));
     note(
         "A NACK counts as infinitely late (∞). Raw: all RPCs. Gaps excluded: without those that met a pause of the machine.",
     );
     found.disturbance().into_iter().for_each(note);
     sweep::late_senders(found).into_iter().for_each(note);
+}
+
+fn draw(args: &Args, found: &Sweep) -> Result<(), Failure> {
     if args.no_report {
         return Ok(());
     }

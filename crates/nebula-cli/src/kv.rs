@@ -2,8 +2,10 @@
 
 pub(crate) mod memory;
 mod service;
+mod times;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nebula::{Endpoint, Policy, Queueing, Server, ServerConfig, Span, Status, Steering};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
@@ -12,11 +14,13 @@ use nebula_workload::KEY_BYTES;
 use crate::output::{self, Failure, Format, Row, units};
 use crate::{cli, signal};
 use service::KvService;
+use times::ServiceTimes;
 
 const EXAMPLES: &str = "Examples:
   nebula serve kv --inline                                      one core, 1.6 M items of 16 B/512 B at shm://kv
   nebula serve kv --endpoint shm://cache --workers 4 --policy jbsq:2 --slo 50us --pin 0,1,2,3,4
   nebula serve kv --items 10M --value-bytes 64 --memory-bytes 4GiB --mode store
+  nebula serve kv --inline --service-times get.csv              for nebula simulate --service trace:get.csv
   nebula serve kv --inline --unbounded                          nothing is NACKed before 64 MiB of requests wait
 
 When it serves it prints a line `ready ENDPOINT` on standard output; when it has ended, its counters.";
@@ -70,6 +74,9 @@ pub(crate) struct Args {
     /// Write every decision of the NIC to this file; costs far more than the decisions
     #[arg(long, value_name = "FILE")]
     decision_log: Option<PathBuf>,
+    /// Time one RPC in 32, and write the latest 65,536 times to this file at the end, for simulate --service trace:FILE
+    #[arg(long, value_name = "FILE.csv")]
+    service_times: Option<PathBuf>,
     /// Cores to pin to: the engine's, then the workers'
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
@@ -105,12 +112,17 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
     signal::catch()?;
     check_writable(args.decision_log.as_deref())?;
-    let service = service(&args)?;
+    check_writable(args.service_times.as_deref())?;
+    let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
+    let service = service(&args)?.timed(times.clone());
     let server = Server::bind(&args.endpoint).config(config(&args)).serve(service)?;
     announce(&args.endpoint);
     signal::wait();
     let status = server.status().read();
     server.stop();
+    if let (Some(times), Some(path)) = (times, &args.service_times) {
+        times.write(path)?;
+    }
     output::print(args.format, &[counters(&status)])
 }
 

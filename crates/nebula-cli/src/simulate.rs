@@ -20,8 +20,7 @@ use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 use crate::output::{self, Failure, Format, Row};
 use crate::{cli, report};
-use measure::Pool;
-pub(crate) use measure::{Ask, Figures, Found};
+pub(crate) use measure::{Ask, Figures, Found, Point, Pool};
 pub(crate) use plan::{check_saturation, lock_handoff};
 pub(crate) use words::Slo;
 use words::{Loads, Reaction};

@@ -53,12 +53,19 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
         "--report",
         page.to_str().unwrap(),
     ]);
-    let service = format!("shm://nebula-demo-{}", child.id());
+    let id = child.id();
+    let service = format!("shm://nebula-demo-{id}");
     let output = finish(child);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{err}");
     let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(rows.len(), 6, "three loads for each of two designs: {out}");
+    let (rows, simulated) = rows.split_at(6);
+    assert_eq!(simulated.len(), 8, "four policies on 16 and on 64 cores: {out}");
+    for (row, policy) in simulated.iter().zip(["rss", "mcs-lock", "single-queue", "jbsq:2"].into_iter().cycle()) {
+        assert_eq!((&row["simulated"], row["policy"].as_str().unwrap()), (&true.into(), policy), "{row}");
+        assert!(row["throughput_under_slo_rps"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["buffer_bytes"].as_u64().unwrap() > 16 * 528, "{row}");
+    }
     for (row, design) in rows.iter().zip(["jbsq:2 with NACK"; 3].into_iter().chain(["jbsq:2 unbounded"; 3])) {
         assert_eq!(row["design"], design);
         assert!(row["offered_rps"].as_f64().unwrap() > 0.0 && row["served_rps"].as_f64().unwrap() > 0.0, "{row}");
@@ -72,7 +79,14 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
     for loading in ["src=", "<script", "<link", "@import", "url("] {
         assert!(!html.contains(loading), "the page loads something: {loading}");
     }
+    assert!(html.contains("The same service on more cores"));
     assert!(processes_with(&service).is_empty(), "the service outlived the demo");
+    assert!(!times_file(id).exists(), "the service times outlived the demo");
+}
+
+/// Where the service of the demo with this process id leaves its times.
+fn times_file(id: u32) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("nebula-demo-{id}-service.csv"))
 }
 
 /// A demo that would take hours, once its service runs; with the service's process id.
@@ -96,7 +110,8 @@ fn pid(id: u32) -> rustix::process::Pid {
 #[test]
 fn ctrl_c_ends_the_demo_and_its_service() {
     let (child, _) = long_demo();
-    let service = format!("shm://nebula-demo-{}", child.id());
+    let id = child.id();
+    let service = format!("shm://nebula-demo-{id}");
     // As a terminal does it: to every process of the group.
     rustix::process::kill_process_group(pid(child.id()), rustix::process::Signal::INT).unwrap();
     let output = finish(child);
@@ -104,6 +119,7 @@ fn ctrl_c_ends_the_demo_and_its_service() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(!said.contains("error: "), "{said}");
     assert!(processes_with(&service).is_empty(), "the service outlived the demo");
+    assert!(!times_file(id).exists(), "the service times outlived the demo");
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nebula::Endpoint;
+use nebula_nic::Span;
+use rustix::process::Signal;
 
 use super::Args;
 use super::machine::Machine;
@@ -39,6 +42,28 @@ impl Kind {
 pub(super) struct Service {
     endpoint: Endpoint,
     child: Child,
+    times: TimesFile,
+}
+
+/// A file for a sample of service times, gone when it goes out of scope.
+#[derive(Debug)]
+struct TimesFile(PathBuf);
+
+impl TimesFile {
+    fn create() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("nebula-demo-{}-service.csv", std::process::id()));
+        // Nobody else's file, and none that a link leads to; one that an earlier demo of the same number left behind may go.
+        let _ = std::fs::remove_file(&path);
+        let created = std::fs::File::create_new(&path).map(drop);
+        created.map_err(|error| Failure::fault(format!("cannot create {}: {error}", path.display())))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TimesFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 impl Service {
@@ -47,10 +72,12 @@ impl Service {
         let endpoint = Endpoint::Shm(format!("nebula-demo-{}", std::process::id()));
         let program =
             std::env::current_exe().map_err(|error| Failure::fault(format!("cannot find this program: {error}")))?;
+        let times = TimesFile::create()?;
         let mut command = Command::new(program);
         command.args(["serve", "kv", "--endpoint", &endpoint.to_string(), "--end-with-parent", "--policy", "jbsq:2"]);
         command.args(["--items", &items.to_string(), "--value-bytes", &args.value_bytes.to_string()]);
         command.args(["--slo", &flag(args.slo), "--work", &flag(args.work)]);
+        command.arg("--service-times").arg(&times.0);
         let pins: Vec<String> = machine.service_cores().iter().map(ToString::to_string).collect();
         command.args(["--pin", &pins.join(",")]);
         match machine.workers() {
@@ -65,7 +92,7 @@ impl Service {
         command.process_group(0);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.map_err(|error| Failure::fault(format!("cannot start the service: {error}")))?;
-        let mut service = Self { endpoint, child };
+        let mut service = Self { endpoint, child, times };
         service.wait_ready()?;
         Ok(service)
     }
@@ -82,6 +109,21 @@ impl Service {
         &self.endpoint
     }
 
+    /// Ends the service as Ctrl-C would, and reads how long its RPCs took.
+    ///
+    /// # Errors
+    ///
+    /// A fault, with the service's last words if it did not end well.
+    pub(super) fn end(mut self) -> Result<Vec<Span>, Failure> {
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), Signal::TERM);
+        if !self.has_ended_within(PATIENCE_AT_END) || !self.child.wait().is_ok_and(|status| status.success()) {
+            return Err(self.last_words());
+        }
+        let text = std::fs::read_to_string(&self.times.0).map_err(Failure::fault)?;
+        let spans = text.lines().skip(1).map(|line| line.parse().map_err(Failure::fault));
+        spans.map(|ns: Result<f64, Failure>| ns.map(span_of_ns)).collect()
+    }
+
     /// What went wrong: the service's own last words, if it has ended by itself.
     pub(super) fn blame(mut self, failure: Failure) -> Failure {
         match failure {
@@ -92,8 +134,11 @@ impl Service {
 
     /// A client notices that the other end is gone a little before the kernel has the child's status.
     fn has_ended(&mut self) -> bool {
-        const PATIENCE: Duration = Duration::from_millis(200);
-        let until = Instant::now() + PATIENCE;
+        self.has_ended_within(Duration::from_millis(200))
+    }
+
+    fn has_ended_within(&mut self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
         loop {
             match self.child.try_wait() {
                 Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
@@ -121,7 +166,15 @@ impl Drop for Service {
     }
 }
 
+/// Giving a gigabyte of store back takes a while.
+const PATIENCE_AT_END: Duration = Duration::from_secs(30);
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that was measured; `as` saturates")]
+fn span_of_ns(ns: f64) -> Span {
+    Span::from_ps((ns * 1e3) as u64)
+}
+
 /// A time as flags have it.
-fn flag(span: nebula_nic::Span) -> String {
+fn flag(span: Span) -> String {
     format!("{}ns", span.as_ns())
 }

@@ -8,6 +8,9 @@ use nebula_kvs::protocol::{self, HEADER_BYTES, Request, Status};
 use nebula_kvs::{KeyHash, SetError, Store, ValueSink};
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
+use std::sync::Arc;
+
+use super::times::ServiceTimes;
 
 /// A store behind an endpoint.
 pub(crate) struct KvService {
@@ -17,18 +20,37 @@ pub(crate) struct KvService {
     /// Ticks that each RPC takes on top.
     work_ticks: u64,
     clock: Clock,
+    /// Where a sample of handler times goes, if anyone wants one.
+    times: Option<Arc<ServiceTimes>>,
 }
 
 impl KvService {
     /// Serves `store`, most of whose items have `item_bytes` bytes of key and value.
     pub(crate) fn new(store: Store, item_bytes: usize) -> Self {
-        Self { store, item_bytes, work_ticks: 0, clock: Clock::new() }
+        Self { store, item_bytes, work_ticks: 0, clock: Clock::new(), times: None }
     }
 
     /// As before, and each RPC takes `work` longer.
     pub(crate) fn working(mut self, work: Span) -> Self {
         self.work_ticks = self.clock.ticks_of(work.as_ps());
         self
+    }
+
+    /// As before, and a sample of how long RPCs take goes to `times`.
+    pub(crate) fn timed(mut self, times: Option<Arc<ServiceTimes>>) -> Self {
+        self.times = times;
+        self
+    }
+
+    #[inline]
+    fn answer_to(&self, request: &[u8], reply: &mut Reply<'_>) {
+        match Request::decode(request) {
+            Ok(Request::Get { key }) => self.get(key, reply),
+            Ok(Request::Set { key, value }) => answer(reply, self.set(key, value)),
+            Ok(Request::Delete { key }) => answer(reply, self.delete(key)),
+            Err(_) => answer(reply, Status::Malformed),
+        }
+        self.work();
     }
 
     /// Spins as long as a heavier handler would compute.
@@ -72,13 +94,13 @@ impl KvService {
 impl Service for KvService {
     #[inline]
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-        match Request::decode(request) {
-            Ok(Request::Get { key }) => self.get(key, reply),
-            Ok(Request::Set { key, value }) => answer(reply, self.set(key, value)),
-            Ok(Request::Delete { key }) => answer(reply, self.delete(key)),
-            Err(_) => answer(reply, Status::Malformed),
+        match self.times.as_deref().and_then(|times| Some((times, times.begin()?))) {
+            None => self.answer_to(request, reply),
+            Some((times, began)) => {
+                self.answer_to(request, reply);
+                times.end(began);
+            }
         }
-        self.work();
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use nebula_nic::Span;
 use nebula_workload::{GapSummary, Latency, LatencyRecorder};
 
 use crate::load::LoadOutcome;
-use crate::output::units;
+use crate::output::{Row, units};
 
 /// Designs measured one after the other on the same machine, under the same loads.
 #[derive(Clone, Debug)]
@@ -20,6 +20,16 @@ pub(crate) struct Sweep {
     /// The machine's own pauses, seen by a loop that does nothing else.
     pub(crate) hiccups: GapSummary,
     pub(crate) designs: Vec<Design>,
+    /// What the same service would do on more cores.
+    pub(crate) laboratory: Option<Laboratory>,
+}
+
+/// Simulated servers of the service that was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Laboratory {
+    /// What went into it, in one sentence.
+    pub(crate) caption: String,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// One way to queue RPCs.
@@ -313,6 +323,10 @@ pub(super) mod tests {
                 ),
                 design("unbounded", "no NACK", 64 << 20, unbounded.map(|(rps, p99)| point(rps, 0.0, p99)).into()),
             ],
+            laboratory: Some(Laboratory {
+                caption: "simulated".to_owned(),
+                rows: vec![Row::new().shown("cores", "16").word("policy", "jbsq:2")],
+            }),
         }
     }
 

@@ -41,6 +41,13 @@ impl Page {
         self
     }
 
+    /// Adds a heading.
+    #[must_use]
+    pub(crate) fn heading(mut self, text: &str) -> Self {
+        self.body.push_str(&format!("<h2>{}</h2>\n", escape(text)));
+        self
+    }
+
     /// Adds a table, which scrolls by itself where the window is narrow.
     #[must_use]
     pub(crate) fn table(mut self, table: &Table) -> Self {

@@ -7,9 +7,9 @@ use plotters::style::RGBColor;
 use super::chart::{
     Axis, BLUE, Bound, Chart, Dot, INK, Line, MUTED, Marker, ORANGE, Stroke, log_ticks, round_ticks, sample,
 };
-use super::finding::{Design, KEPT_MIN, Point, Reading, Sweep, hiccups};
+use super::finding::{Design, KEPT_MIN, Laboratory, Point, Reading, Sweep, hiccups};
 use super::page::{Figure, Page, Table};
-use crate::output::units;
+use crate::output::{Row, units};
 
 /// How the first and the second design look, and any after them.
 const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
@@ -17,12 +17,13 @@ const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker:
 /// The page, a whole HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
     let machine = format!("{}. {}. Left alone, {}.", sweep.machine, sweep.workload, hiccups(&sweep.hiccups));
-    Page::new("Nebula under load", &sweep.headline(), &machine)
+    let page = Page::new("Nebula under load", &sweep.headline(), &machine)
         .warning(sweep.disturbance())
         .charts(&[tail_figure(sweep), throughput_figure(sweep)])
-        .table(&table(sweep))
-        .remarks("How to read this", &remarks(sweep))
-        .finish(footer)
+        .table(&table(sweep));
+    let laboratory = sweep.laboratory.as_ref().map(laboratory_table);
+    let page = laboratory.iter().fold(page, |page, table| page.heading("The same service on more cores").table(table));
+    page.remarks("How to read this", &remarks(sweep)).finish(footer)
 }
 
 fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (RGBColor, Marker))> {
@@ -182,6 +183,14 @@ fn table(sweep: &Sweep) -> Table {
         caption: "Rates are RPC/s. ∞: NACKed or unanswered. Kept: RPCs that met no gap of the machine.".to_owned(),
         headings: std::iter::once("design".to_owned()).chain(headings).collect(),
         rows: sweep.designs.iter().flat_map(|design| design.points.iter().map(|point| row(design, point))).collect(),
+    }
+}
+
+fn laboratory_table(laboratory: &Laboratory) -> Table {
+    Table {
+        caption: format!("{}.", laboratory.caption),
+        headings: laboratory.rows.first().map(Row::headings).unwrap_or_default(),
+        rows: laboratory.rows.iter().map(Row::cells).collect(),
     }
 }
 

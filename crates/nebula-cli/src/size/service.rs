@@ -2,12 +2,12 @@
 
 use nebula_nic::{Policy, Sizing, Span, queue_bound_for_slo};
 use nebula_sim::sizing::{QueueAt, queue_at_load, queue_at_slo, room};
-use nebula_sim::{Costs, Load, System};
+use nebula_sim::{Costs, Interval, Load, System};
 use nebula_workload::ServiceTime;
 
 use super::{Args, with_sizing, with_sizing_shown};
-use crate::output::interval::{depth, digits, ends, load as load_text, with_half};
-use crate::output::{Failure, Row, note, units};
+use crate::output::interval::{depth, digits, load as load_text, with_half};
+use crate::output::{Failure, Row, Value, note, units};
 use crate::simulate::{Slo, check_saturation, lock_handoff};
 
 /// What is asked, once for each number of cores and each load.
@@ -71,21 +71,23 @@ fn system(policy: Policy, cores: u32) -> Result<System, Failure> {
 fn row(case: &Case, queue: &QueueAt, args: &Args) -> Result<Row, Failure> {
     let Case { system, load, slo, .. } = case;
     let bound = queue_bound_for_slo(*slo, load.slo(1.0), system.cores.into()).map_err(Failure::bad_input)?;
-    let sizing = room(system, measured(queue), args.rpc_bytes);
-    let row = Row::new().field("cores", u32::from(system.cores)).field("load", digits(queue.load.value));
+    let sizing = room(system, measured(queue, queue.depth_mean.value), args.rpc_bytes);
+    let row = Row::new().field("cores", u32::from(system.cores)).field("load", measured(queue, queue.load.value));
     let row = with_sizing(row, &sizing)
         .field("service", load.service.to_string())
         .field("slo_ns", digits(slo.as_ns_f64()))
         .field("policy", system.policy.to_string())
         .field("rpc_bytes", args.rpc_bytes)
         .field("simulated", queue.is_simulated)
-        .field("queue_depth_mean_ci", ends(queue.depth_mean))
+        .field("queue_depth_mean_ci", ends_of(queue, queue.depth_mean))
         .field("queue_depth_p99", digits(queue.depth_p99.value))
-        .field("queue_depth_p99_ci", ends(queue.depth_p99))
+        .field("queue_depth_p99_ci", ends_of(queue, queue.depth_p99))
         .field("queue_bound", bound)
         .field("precise", queue.is_precise);
     let row = match case.searches {
-        true => row.field("load_at_slo", digits(queue.load.value)).field("load_at_slo_ci", ends(queue.load)),
+        true => row
+            .field("load_at_slo", measured(queue, queue.load.value))
+            .field("load_at_slo_ci", ends_of(queue, queue.load)),
         false => row,
     };
     warn(case, queue);
@@ -93,8 +95,12 @@ fn row(case: &Case, queue: &QueueAt, args: &Args) -> Result<Row, Failure> {
 }
 
 /// A formula's figure is exact; a simulation's has no more digits than were measured.
-fn measured(queue: &QueueAt) -> f64 {
-    if queue.is_simulated { digits(queue.depth_mean.value) } else { queue.depth_mean.value }
+fn measured(queue: &QueueAt, figure: f64) -> f64 {
+    if queue.is_simulated { digits(figure) } else { figure }
+}
+
+fn ends_of(queue: &QueueAt, interval: Interval) -> Value {
+    Value::List([interval.lo, interval.hi].map(|end| measured(queue, end).into()).into())
 }
 
 fn shown(row: Row, case: &Case, queue: &QueueAt, sizing: &Sizing, bound: u32) -> Row {

@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn ticks_begin_where_the_axis_does() {
         let at = |from, to| {
-            ticks_between(from, to, |at| format!("{at:.2}")).into_iter().map(|tick| tick.1).collect::<Vec<_>>()
+            ticks_between(from, to, |at| format!("{at:.3}")).into_iter().map(|tick| tick.1).collect::<Vec<_>>()
         };
-        assert_eq!(at(0.8, 1.0), ["0.80", "0.85", "0.90", "0.95", "1.00"]);
-        assert_eq!(at(0.83, 0.99), ["0.84", "0.86", "0.88", "0.90", "0.92", "0.94", "0.96", "0.98"]);
+        assert_eq!(at(0.8, 1.0), ["0.800", "0.850", "0.900", "0.950", "1.000"]);
+        assert_eq!(at(0.83, 0.99), ["0.850", "0.875", "0.900", "0.925", "0.950", "0.975"]);
     }
 }

@@ -1,0 +1,250 @@
+//! The laboratory from the command line: the fields of its results, what they must be where theory knows, and what it refuses.
+
+#![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
+
+#[expect(dead_code, reason = "each test file uses its share")]
+mod program;
+
+use program::{Ended, nebula};
+use serde_json::Value;
+
+/// The results of a command that ends well, one object a line.
+fn rows(args: &[&str]) -> Vec<Value> {
+    parsed(&nebula(&[args, &["--format", "json"]].concat()).assert_ok())
+}
+
+fn parsed(ended: &Ended) -> Vec<Value> {
+    ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn simulate(words: &str) -> Vec<Value> {
+    rows(&["simulate"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
+}
+
+fn number(row: &Value, field: &str) -> f64 {
+    let value = field.split('.').fold(row, |value, name| match name.parse::<usize>() {
+        Ok(index) => &value[index],
+        Err(_) => &value[name],
+    });
+    value.as_f64().unwrap_or_else(|| panic!("{field} is no number in {row}"))
+}
+
+#[track_caller]
+fn assert_near(row: &Value, field: &str, expected: f64, share: f64) {
+    let value = number(row, field);
+    assert!((value / expected - 1.0).abs() <= share, "{field} is {value} and not {expected}: {row}");
+}
+
+#[test]
+fn a_row_has_every_field_with_its_unit() {
+    let found = simulate("--policy jbsq:2,rss --cores 16 --load 0.5,0.9 --rpcs 20000 --replications 3 --seed 7");
+    let expected = [("jbsq:2", 0.5), ("jbsq:2", 0.9), ("rss", 0.5), ("rss", 0.9)];
+    assert_eq!(found.len(), expected.len(), "a row each policy and load");
+    for (row, (policy, load)) in found.iter().zip(expected) {
+        assert_eq!((row["policy"].as_str(), row["service"].as_str()), (Some(policy), Some("exp:1us")));
+        assert_eq!((&row["cores"], &row["seed"], &row["rpcs"]), (&16.into(), &7.into(), &20_000.into()));
+        assert_eq!((&row["slo_ns"], &row["replications"], &row["nacks"]), (&10_000.0.into(), &3.into(), &0.into()));
+        assert_eq!((number(row, "load"), number(row, "accepted")), (load, 1.0));
+        assert_near(row, "offered_mrps", 16.0 * load, 1e-9);
+        assert_near(row, "throughput_mrps", 16.0 * load, 0.03);
+        let [p50, p90, p99, p999] = ["p50", "p90", "p99", "p999"].map(|q| number(row, &format!("latency_ns.{q}")));
+        assert!(0.0 < p50 && p50 < p90 && p90 < p99 && p99 < p999, "{row}");
+        let [lo, hi] = [0, 1].map(|end| number(row, &format!("latency_ns_p99_ci.{end}")));
+        assert!(lo < p99 && p99 < hi, "{row}");
+        assert_eq!(row["meets_slo"].as_bool(), Some(p99 <= 10_000.0), "{row}");
+        assert!(number(row, "queue_depth.mean") <= number(row, "queue_depth.p99") + 1.0, "{row}");
+        assert!(number(row, "latency_ns.mean") >= 1000.0 * 0.97 + number(row, "queued_ns.mean"), "{row}");
+        assert!(row["precise"].is_null() && row["queue_bound"].is_null() && row["arrivals"] == "poisson", "{row}");
+    }
+    let p99 = |index: usize| number(&found[index], "latency_ns.p99");
+    assert!(p99(3) > 3.0 * p99(1), "a queue a core has the longer tail");
+}
+
+#[test]
+fn the_same_arguments_give_the_same_bytes_on_any_number_of_threads() {
+    let measured =
+        "simulate --policy rss,mcs-lock,jbsq:2 --cores 4 --load 0.3,0.6 --rpcs 5000 --replications 5 --precision 2%";
+    let searched = "simulate --policy rss,single-queue --cores 4 --find-slo --rpcs 5000 --replications 5";
+    for words in [measured, searched] {
+        let run =
+            |threads| nebula(&words.split(' ').chain(["--threads", threads, "--format", "json"]).collect::<Vec<_>>());
+        let (one, two) = (run("1").assert_ok(), run("2").assert_ok());
+        assert_eq!((one.stdout.as_str(), one.stderr), (two.stdout.as_str(), two.stderr));
+        let other = nebula(&words.split(' ').chain(["--seed", "2", "--format", "json"]).collect::<Vec<_>>());
+        assert_ne!(one.stdout, other.assert_ok().stdout, "another seed draws otherwise");
+    }
+}
+
+#[test]
+fn csv_has_the_fields_of_json_under_names_of_their_own() {
+    let words = ["simulate", "--cores", "2", "--rpcs", "2000", "--replications", "2", "--format", "csv"];
+    let csv = nebula(&words).assert_ok().stdout;
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    for name in
+        ["policy", "load", "latency_ns_p99", "latency_ns_p99_ci", "queue_depth_mean", "queued_ns_p99", "precise"]
+    {
+        assert!(lines[0].contains(&name), "{name} is not in {csv}");
+    }
+    assert!(lines.len() == 3 && lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
+}
+
+#[test]
+fn the_load_found_is_that_of_the_closed_form() {
+    // M/M/1: the p99 is ln(100) services over what is left of the core.
+    let closed_form = 1.0 - 100f64.ln() / 10.0;
+    let row = &simulate("--policy jbsq:1 --cores 1 --find-slo --rpcs 50000 --replications 6")[0];
+    assert_near(row, "load_at_slo", closed_form, 0.02);
+    assert_near(row, "throughput_under_slo_rps", closed_form * 1e6, 0.03);
+    assert!(number(row, "load_at_slo_ci.0") <= closed_form && closed_form <= number(row, "load_at_slo_ci.1"), "{row}");
+    assert_near(row, "latency_ns.p99", 10_000.0, 0.1);
+    let never =
+        nebula(&["simulate", "--find-slo", "--slo", "2us", "--rpcs", "5000", "--cores", "2", "--format", "json"])
+            .assert_ok();
+    assert!(parsed(&never)[0]["load_at_slo"].is_null() && never.stderr.contains("at no load"), "{never:?}");
+}
+
+#[test]
+fn a_closed_loop_achieves_what_its_clients_can_ask_for() {
+    let row = &simulate("--clients 1 --think fixed:3us --service fixed:1us --cores 2 --rpcs 2000 --replications 2")[0];
+    assert_near(row, "load", 0.125, 0.01);
+    assert_near(row, "latency_ns.p99", 1000.0, 0.002);
+    assert_eq!((&row["clients"], row["think"].as_str()), (&1.into(), Some("fixed:3us")));
+    let row = &simulate("--clients 8 --service exp:1us --cores 2 --rpcs 20000 --replications 2")[0];
+    assert_near(row, "load", 1.0, 0.02);
+    // Little: eight RPCs at two million a second.
+    assert_near(row, "latency_ns.mean", 4000.0, 0.03);
+}
+
+#[test]
+fn a_bound_refuses_and_clients_react() {
+    let base = "--cores 4 --load 1.3 --queue-bound 8 --rpcs 20000 --replications 2 --policy single-queue --servers 2";
+    let dropped = &simulate(base)[0];
+    let accepted = number(dropped, "accepted");
+    assert!((0.7..0.8).contains(&accepted), "one of 1.3 is served at most, and a little less: {dropped}");
+    assert_eq!(dropped["meets_slo"], false, "a NACK is infinitely late");
+    assert!(number(dropped, "latency_ns.p99") < 10_000.0 && number(dropped, "nacks") > 0.0, "{dropped}");
+    for reaction in ["retry:2us,4", "another"] {
+        let row = &simulate(&format!("{base} --on-nack {reaction}"))[0];
+        assert!(number(row, "accepted") >= accepted, "{reaction}: {row}");
+        assert!(number(row, "nacks") > number(dropped, "nacks"), "{reaction}: a second try may be refused too: {row}");
+    }
+}
+
+#[test]
+fn a_precision_is_reached_or_said_not_to_be() {
+    let reached = &simulate("--cores 2 --load 0.5 --rpcs 20000 --replications 4 --precision 3%")[0];
+    assert_eq!(reached["precise"], true);
+    let half = (number(reached, "latency_ns_p99_ci.1") - number(reached, "latency_ns_p99_ci.0")) / 2.0;
+    assert!(half <= 0.03 * number(reached, "latency_ns.p99"), "{reached}");
+    let words = "simulate --cores 1 --load 0.9 --rpcs 1000 --precision 0.01% --format json";
+    let missed = nebula(&words.split(' ').collect::<Vec<_>>()).assert_ok();
+    assert_eq!(parsed(&missed)[0]["precise"], false);
+    assert!(missed.stderr.lines().count() == 1 && missed.stderr.contains("give more --rpcs"), "{missed:?}");
+}
+
+#[test]
+fn a_lock_carries_one_rpc_a_handoff() {
+    let row =
+        &simulate("--policy mcs-lock --cores 16 --lock-handoff 200ns --find-slo --rpcs 20000 --replications 3")[0];
+    assert!((0.25..0.3125).contains(&number(row, "load_at_slo")), "5 M RPC/s of 16: {row}");
+    assert_eq!(number(row, "lock_handoff_ns"), 200.0);
+    let words = ["simulate", "--policy", "mcs-lock", "--cores", "16", "--lock-handoff", "200ns", "--load", "0.35"];
+    nebula(&words).assert_error(2, "mcs-lock costs here leaves less than 0.3125");
+}
+
+#[test]
+fn a_queue_that_outgrows_all_room_is_a_fault_and_the_other_rows_are_shown() {
+    // While it is on it asks for four times its load, for longer than the run lasts.
+    let words = "simulate --cores 1 --service fixed:1us --arrivals on-off:100s,300s --load 0.999,0.2 --rpcs 6M --replications 2";
+    let ended = nebula(&words.split(' ').chain(["--format", "json"]).collect::<Vec<_>>());
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
+    assert!(ended.stderr.starts_with("error: the queue grew past"), "{ended:?}");
+    assert_eq!(parsed(&ended).iter().map(|row| number(row, "load")).collect::<Vec<_>>(), [0.2]);
+}
+
+#[test]
+fn a_recorded_trace_is_a_service_time_and_a_bad_line_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("good.csv"), "service_ns\n500\n1500\n").unwrap();
+    std::fs::write(path("bad.csv"), "500\nfast\n").unwrap();
+    let service = format!("trace:{}", path("good.csv"));
+    let args =
+        ["simulate", "--service", &service, "--cores", "1", "--load", "0.01", "--rpcs", "1000", "--replications", "2"];
+    assert_near(&rows(&args)[0], "latency_ns.mean", 1000.0, 0.1);
+    let bad = format!("trace:{}", path("bad.csv"));
+    nebula(&["simulate", "--service", &bad]).assert_error(2, "line 2: \"fast\": write one time in nanoseconds");
+    nebula(&["size", "--service", &bad]).assert_error(2, "line 2: \"fast\"");
+}
+
+#[test]
+fn formula_and_simulation_give_the_same_size() {
+    // One type of a mix is the same service, but no formula is looked for.
+    let size = |service: &str| {
+        let words = [
+            "size",
+            "--policy",
+            "single-queue",
+            "--cores",
+            "4",
+            "--rpc-bytes",
+            "512",
+            "--rpcs",
+            "50000",
+            "--service",
+            service,
+        ];
+        let searched = rows(&words).remove(0);
+        (searched, rows(&[&words[..], &["--load", "0.8"]].concat()).remove(0))
+    };
+    let ((exact, exact_at), (shown, shown_at)) = (size("exp:1us"), size("mix:all=1*exp:1us"));
+    assert_eq!((&exact["simulated"], &shown["simulated"]), (&false.into(), &true.into()));
+    assert_near(&shown, "load_at_slo", number(&exact, "load_at_slo"), 0.02);
+    assert_near(&shown_at, "queue_depth_mean", number(&exact_at, "queue_depth_mean"), 0.1);
+    assert!((number(&shown_at, "queue_depth_p99") - number(&exact_at, "queue_depth_p99")).abs() <= 2.0);
+    assert!(number(&shown, "queue_depth_mean_ci.0") < number(&shown, "queue_depth_mean"), "{shown}");
+    assert_eq!(exact["queue_depth_mean_ci"][0], exact["queue_depth_mean"], "a formula leaves no doubt");
+    let rpcs = 10.0 * number(&exact_at, "queue_depth_mean").round();
+    assert_eq!(number(&exact_at, "reassembler_entries"), rpcs);
+    assert_eq!(number(&exact_at, "buffer_bytes"), rpcs * 512.0);
+    assert_eq!((number(&exact, "slo_ns"), number(&exact, "queue_bound")), (10_000.0, number(&shown, "queue_bound")));
+}
+
+#[test]
+fn size_for_a_service_agrees_with_plain_size_where_both_say_erlang() {
+    let plain = &rows(&["size"])[0];
+    let of_service = &rows(&["size", "--service", "exp:1us", "--policy", "single-queue", "--load", "0.984375"])[0];
+    let fields =
+        ["cores", "load", "queue_depth_mean", "buffer_slots", "buffer_bytes", "bitvector_bytes", "reassembler_entries"];
+    for field in fields {
+        assert_eq!(plain[field], of_service[field], "{field}");
+    }
+    assert_eq!((of_service["policy"].as_str(), of_service["simulated"].as_bool()), (Some("single-queue"), Some(false)));
+}
+
+#[test]
+fn pages_and_plots_are_files_that_need_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (page, svg, png) = (path("page.html"), path("plot.svg"), path("plot.png"));
+    let words =
+        "simulate --policy rss,jbsq:2 --cores 4 --load 0.5,0.9,1.1 --queue-bound 20 --rpcs 2000 --replications 3";
+    let run = |files: &[&str]| nebula(&words.split(' ').chain(files.iter().copied()).collect::<Vec<_>>()).assert_ok();
+    run(&["--report", &page, "--plot", &svg]);
+    run(&["--plot", &png]);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_eq!(page.matches("role=\"img\"").count(), 3, "tail, queue and NACKs");
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && svg.trim_end().ends_with("</svg>"));
+    assert!(svg.contains("rss") && svg.contains("SLO 10 µs"), "names of lines and bounds");
+    for text in [page.replace("http-equiv", ""), svg.replace("http://www.w3.org/2000/svg", "")] {
+        assert!(
+            ["http:", "https:", "<script", "<link", "@import", "url("].iter().all(|foreign| !text.contains(foreign))
+        );
+    }
+    let png = std::fs::read(png).unwrap();
+    assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+    let width = u32::from_be_bytes(png[16..20].try_into().unwrap());
+    assert_eq!(width, 1120, "twice the size of the SVG");
+    assert!(png.len() > 10_000, "a blank picture is smaller: {} bytes", png.len());
+}
