@@ -26,7 +26,7 @@ use rayon::prelude::*;
 pub struct Effort {
     /// RPCs measured in each replication.
     pub rpcs: u64,
-    /// RPCs before those, which fill the empty system; a tenth of them if not set.
+    /// RPCs before those, which fill the empty system; by [`length`](Self::length) if not set.
     pub warmup: Option<u64>,
     /// Replications; with a precision, as many at a time until it is reached.
     pub replications: u32,
@@ -74,13 +74,14 @@ impl Effort {
         self
     }
 
-    /// The length of one replication.
+    /// The length of one replication of `load`.
+    ///
+    /// Unless set, the warm-up is a tenth of the RPCs measured, or as long as the load takes to settle if that is longer; at most
+    /// twice the RPCs measured.
     #[must_use]
-    pub const fn length(&self) -> Length {
-        match self.warmup {
-            Some(warmup) => Length { warmup, rpcs: self.rpcs },
-            None => Length::of(self.rpcs),
-        }
+    pub fn length(&self, load: &Load) -> Length {
+        let settling = || load.settling_rpcs().clamp(self.rpcs / 10, 2 * self.rpcs);
+        Length { warmup: self.warmup.unwrap_or_else(settling), rpcs: self.rpcs }
     }
 
     /// Whether so much can be simulated.
@@ -198,7 +199,7 @@ fn replicate(
     progress: &(dyn Fn() + Sync),
 ) -> Result<Vec<Tally>, SimError> {
     let one = |index| {
-        let tally = run(system, load, effort.length(), effort.seed.replica(u64::from(index)));
+        let tally = run(system, load, effort.length(load), effort.seed.replica(u64::from(index)));
         progress();
         tally
     };

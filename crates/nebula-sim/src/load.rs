@@ -115,6 +115,23 @@ impl Load {
         }
     }
 
+    /// How many RPCs it takes until a system that was empty is as if it had always run, roughly; 0 where it cannot be said.
+    ///
+    /// Three times the RPCs that come in the relaxation time of M/M/k, which are ρ / (1 − √ρ)² for any k, times the mean of the squared
+    /// coefficients of variation of gaps (taken as 1) and of service (at most 10).
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
+    pub fn settling_rpcs(&self) -> u64 {
+        match self.source {
+            Source::Open { utilization, .. } if utilization < 1.0 => {
+                let scv = self.service.scv().unwrap_or(f64::INFINITY).min(10.0);
+                let gap = 1.0 - libm::sqrt(utilization);
+                (3.0 * utilization / (gap * gap) * (1.0 + scv) / 2.0) as u64
+            }
+            _ => 0,
+        }
+    }
+
     /// The SLO that is `times` the mean service time.
     #[must_use]
     #[expect(

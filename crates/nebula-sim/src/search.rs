@@ -95,10 +95,13 @@ fn bisect(
     effort: &Effort,
     seed: Seed,
 ) -> Result<(f64, Tally), SimError> {
-    let probe = |at: f64| match run(system, &load.clone().at(at), effort.length(), seed) {
-        // A queue that outgrows all room has missed every SLO.
-        Err(SimError::Outgrown { .. }) => Ok(None),
-        tally => tally.map(Some),
+    let probe = |at: f64| {
+        let load = load.clone().at(at);
+        match run(system, &load, effort.length(&load), seed) {
+            // A queue that outgrows all room has missed every SLO.
+            Err(SimError::Outgrown { .. }) => Ok(None),
+            tally => tally.map(Some),
+        }
     };
     let meets = |tally: &Tally| tally.latency_with_nacks(0.99) <= slo.as_ps() as f64;
     let (mut met_at, mut missed_at) = (bracket.lowest, bracket.highest);
