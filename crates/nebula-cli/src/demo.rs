@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     conclude(&sweep);
     let simulated = stage.simulate(bounded.times, &mut sweep)?;
     match args.format {
-        Format::Table => output::print(args.format, &simulated)?,
+        Format::Table => output::print_line("").and_then(|()| output::print(args.format, &simulated))?,
         // In one go, so that CSV has one line of names.
         _ => output::print(args.format, &measured.into_iter().chain(simulated).collect::<Vec<_>>())?,
     }

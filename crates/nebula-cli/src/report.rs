@@ -36,7 +36,7 @@ pub(crate) fn write(path: &Path, page: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// As [`write`], and for an ending that is no kind of picture.
+/// As [`write()`], and for an ending that is no kind of picture.
 pub(crate) fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
     let drawn = match chart::plot_kind(path)? {
         chart::PlotKind::Svg => chart::to_svg(figure).map(String::into_bytes),

@@ -20,7 +20,7 @@ use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 use crate::output::{self, Failure, Format, Row};
 use crate::{cli, report};
-pub(crate) use measure::{Ask, Figures, Found, Point, Pool};
+pub(crate) use measure::{Ask, Figures, Found, Point, Pool, advance};
 pub(crate) use plan::{check_saturation, lock_handoff};
 pub(crate) use words::Slo;
 use words::{Loads, Reaction};
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     /// RPCs that may wait at a server; one more is NACKed
     #[arg(long, value_name = "N")]
     queue_bound: Option<u32>,
-    /// What a client does after a NACK: drop, retry:FIRST[,TRIES] with back-off doubling from FIRST, or another server
+    /// What a client does after a NACK: drop, retry:FIRST or retry:FIRST,TRIES with back-off doubling from FIRST, or another server
     #[arg(long, default_value = "drop")]
     on_nack: Reaction,
     /// Servers that share the load, each RPC going to one by chance

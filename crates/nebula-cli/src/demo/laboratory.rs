@@ -58,8 +58,8 @@ impl Measured {
             paused => format!("; {paused} that met a pause of the machine are left out"),
         };
         format!(
-            "{} handler times of mean {} and squared CV {scv:.2}{paused}. This is simulated: nothing pauses, the NIC costs nothing, and the \
-             SLO is {SLO} mean service times, {}",
+            "{} handler times of mean {} and squared CV {scv:.3}{paused}. This is simulated: nothing pauses, the NIC costs nothing, the \
+             SLO is {SLO} mean service times, {}, and what does not keep it is NACKed",
             self.taken,
             units::span(self.mean),
             units::span(self.slo),
@@ -132,8 +132,8 @@ impl Server {
             .field("accepted", common.map(|f| digits(f.accepted)))
             .field("queue_bound", system.queue_bound)
             .field("buffer_bytes", self.buffer_bytes)
-            .shown("cores", system.cores.to_string())
             .word("policy", system.policy.to_string())
+            .shown("cores", system.cores.to_string())
             .shown("load\nat SLO", at_slo.map_or("none".to_owned(), |at| with_half(at.load, load_text)))
             .shown("RPC/s\nat SLO", at_slo.map_or("–".to_owned(), |at| units::rate(at.served_rps)))
             .shown("p99 at\nload 0.7", p99(|f| time(f.p99.value)))

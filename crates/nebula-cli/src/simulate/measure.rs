@@ -97,7 +97,7 @@ impl Pool {
     pub(crate) fn measure(&self, points: &[Point], effort: &Effort) -> Result<Measured, Failure> {
         let searches = points.iter().filter(|point| point.ask == Ask::FindLoad).count();
         let bar = self.bar((points.len() + searches) as u64 * u64::from(effort.replications));
-        let replicated = || bar.inc(1);
+        let replicated = || advance(&bar);
         let one = |point: &Point| point.measure(effort, &replicated);
         let results: Vec<Result<Found, SimError>> = self.install(|| points.par_iter().map(one).collect());
         bar.finish_and_clear();
@@ -125,6 +125,14 @@ impl Pool {
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         ProgressBar::with_draw_target(Some(replications), target).with_style(style)
     }
+}
+
+/// One replication more has ended; a precision may have asked for more of them than were counted at first.
+pub(crate) fn advance(bar: &ProgressBar) {
+    if bar.length().is_some_and(|length| bar.position() >= length) {
+        bar.inc_length(1);
+    }
+    bar.inc(1);
 }
 
 impl Point {

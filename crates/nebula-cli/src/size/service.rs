@@ -8,7 +8,7 @@ use nebula_workload::ServiceTime;
 use super::{Args, with_sizing, with_sizing_shown};
 use crate::output::interval::{depth, digits, load as load_text, with_half};
 use crate::output::{Failure, Row, Value, note, units};
-use crate::simulate::{Slo, check_saturation, lock_handoff};
+use crate::simulate::{Slo, advance, check_saturation, lock_handoff};
 
 /// What is asked, once for each number of cores and each load.
 struct Case {
@@ -28,7 +28,7 @@ pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failu
     effort.validate()?;
     let cases = cases(args, service)?;
     let bar = pool.bar(cases.len() as u64 * u64::from(effort.replications));
-    let replicated = || bar.inc(1);
+    let replicated = || advance(&bar);
     let one = |case: &Case| match case.searches {
         true => queue_at_slo(&case.system, &case.load, case.slo, &effort, &replicated),
         false => queue_at_load(&case.system, &case.load, &effort, &replicated),

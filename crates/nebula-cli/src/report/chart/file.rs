@@ -61,7 +61,7 @@ pub(crate) fn to_png(figure: &Figure) -> Result<Vec<u8>, String> {
 
 /// Letters of their own: none of the machine's.
 fn options() -> usvg::Options<'static> {
-    const LETTERS: &[u8] = include_bytes!("../../../assets/DejaVuSans-subset.ttf");
+    const LETTERS: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/DejaVuSans-subset.ttf"));
     let mut fonts = usvg::fontdb::Database::new();
     fonts.load_font_data(LETTERS.to_vec());
     fonts.set_sans_serif_family("DejaVu Sans");
