@@ -84,8 +84,7 @@ fn search(
     nominal: &Nominal,
 ) -> Result<Interval, ReproduceError> {
     let runs = settled(lab, [1_000_000, 1_000_000, 2_000_000], replications(lab));
-    let slo = Span::from_ps(nominal.service.as_ps() * whole(table.slo_services));
-    let found = lab.load_at_slo(system, load, slo, BRACKET, &runs)?;
+    let found = lab.load_at_slo(system, load, nominal.service * table.slo_services, BRACKET, &runs)?;
     Ok(found.load.scaled(nominal.load_per_utilization()))
 }
 
@@ -120,11 +119,6 @@ impl Nominal {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small whole number")]
-fn whole(times: f64) -> u64 {
-    times as u64
-}
-
 fn replications(lab: &Lab<'_>) -> u32 {
     lab.effort.of([5, 5, 10])
 }
@@ -154,14 +148,14 @@ fn unreachable_as_published(why: &str) -> (Verdict, String) {
 impl Found<'_> {
     /// Whether the published load keeps the SLO.
     fn keeps_slo(&self, table: &Table1) -> bool {
-        self.p99_services.value <= table.slo_services
+        self.p99_services.value <= table.slo_services as f64
     }
 }
 
 fn why_load(table: &Table1, textbook: &Found<'_>, load: Interval, found: &[&Found<'_>]) -> String {
     let others = others(textbook, found, |other| {
-        let load = other.load.map_or(String::new(), |load| format!(" and load {}", wording::load(load)));
-        format!("{} {}{load}", other.setting.title, wording::number(other.p99_services.value))
+        let load = other.load.map_or(String::new(), |load| format!(" and {}", wording::load(load)));
+        format!("{}{load}", wording::number(other.p99_services.value))
     });
     format!(
         "with {} the p99 at load {} is {} service times, {} the SLO, and load {} is the highest that keeps it; {others}",
@@ -174,8 +168,7 @@ fn why_load(table: &Table1, textbook: &Found<'_>, load: Interval, found: &[&Foun
 }
 
 fn why_depth(textbook: &Found<'_>, found: &[&Found<'_>]) -> String {
-    let others =
-        others(textbook, found, |other| format!("{} {}", other.setting.title, wording::with_interval(other.depth_p99)));
+    let others = others(textbook, found, |other| wording::with_interval(other.depth_p99));
     format!(
         "with {} the queue at load {} is {} deep; {others}",
         textbook.setting.title,
@@ -184,10 +177,10 @@ fn why_depth(textbook: &Found<'_>, found: &[&Found<'_>]) -> String {
     )
 }
 
-/// What the other settings give.
+/// What the other settings give instead.
 fn others(textbook: &Found<'_>, found: &[&Found<'_>], said: impl Fn(&Found<'_>) -> String) -> String {
     let others = found.iter().filter(|other| other.setting.id != textbook.setting.id);
-    others.map(|other| format!("with {}", said(other))).collect::<Vec<_>>().join(", ")
+    others.map(|other| format!("with {}: {}", other.setting.title, said(other))).collect::<Vec<_>>().join("; ")
 }
 
 fn notes(found: &Found<'_>) -> Vec<Row> {

@@ -57,7 +57,7 @@ pub struct Table1 {
     /// Cores.
     pub cores: u16,
     /// The SLO, in mean service times.
-    pub slo_services: f64,
+    pub slo_services: u64,
     /// The nominal mean service time, by which load and SLO are reckoned.
     pub service_ns: u64,
     /// The setting that the paper's text describes.
