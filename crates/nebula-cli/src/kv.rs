@@ -118,8 +118,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let server = Server::bind(&args.endpoint).config(config(&args)).serve(service)?;
     announce(&args.endpoint);
     signal::wait();
-    let status = server.status().read();
-    server.stop();
+    let status = server.stop();
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }

@@ -96,7 +96,8 @@ fn two_clients_share_a_load_with_deletes_and_popular_keys() {
     assert!(count(&row, "not_found") > 0, "nothing was stored before, and much is deleted: {row}");
     signal(&server, Signal::INT);
     let counters = json(&wait(server).assert_ok().stdout);
-    assert!(count(&counters, "served") >= count(&row, "replied"), "{counters}");
+    // The worker may be stopped between an answer and giving its slots back.
+    assert!(count(&counters, "served") + 1 >= count(&row, "replied"), "{counters}");
     assert_eq!(count(&counters, "violations"), 0);
 }
 

@@ -62,8 +62,10 @@ impl Engine {
         self.wind_up();
     }
 
-    /// Writes the last status; the connections are cut by whoever stopped the server.
+    /// Takes back what workers have freed and writes the last status; the connections are cut by whoever stopped the server.
     pub(crate) fn wind_up(&mut self) {
+        let now = self.begin_turn();
+        self.collect_freed(now);
         self.publish_status(false);
     }
 

@@ -5,7 +5,7 @@ use crate::endpoint::{Endpoint, EndpointError};
 use crate::engine::cpu::WorkerLink;
 use crate::engine::{ChannelCache, Engine, Parts, Registry};
 use crate::service::Service;
-use crate::status::{STATUS_BYTES, StatusPage, StatusReader};
+use crate::status::{STATUS_BYTES, Status, StatusPage, StatusReader};
 use crate::transport::shm::listener::{Listener, Terms, ring};
 use crate::worker::Worker;
 use nebula_nic::{CentralDispatch, ConfigError, CoreId, Frontend, Policy};
@@ -109,9 +109,12 @@ impl RunningServer {
         &self.status
     }
 
-    /// Stops it and waits until its threads have ended. RPCs in flight end with an error at their clients.
-    pub fn stop(mut self) {
+    /// Stops it, waits until its threads have ended and returns its last counters. RPCs in flight end with an error at their clients.
+    ///
+    /// An RPC that a worker has answered and not yet given back as it stops is not among those freed: at most one a worker.
+    pub fn stop(mut self) -> Status {
         self.shut_down();
+        self.status.read()
     }
 
     /// Waits until it is stopped by [`stopper`](Self::stopper).
