@@ -15,10 +15,10 @@ pub(super) fn render(found: &[(Entry, Reproduction)], footer: &str) -> String {
     let figures: Vec<Figure> = found.iter().flat_map(|(_, found)| &found.pictures).map(figure).collect();
     let mut page = Page::new("Published and reproduced", &verdict(found), SETTING).charts(&figures);
     for (entry, found) in found {
-        page = page.table(&table(entry, found));
-        let reasons = reasons(found);
-        if !reasons.is_empty() {
-            page = page.remarks(&format!("What {} shows besides", entry.id), &reasons);
+        let (published, notes) = (published(entry, found), notes(entry, found));
+        page = page.table(&published).remarks(&format!("What is compared in {}", entry.id), &explained(entry, found));
+        if !notes.rows.is_empty() {
+            page = page.table(&notes);
         }
     }
     page.finish(footer)
@@ -39,23 +39,44 @@ fn verdict(found: &[(Entry, Reproduction)]) -> String {
     )
 }
 
-fn table(entry: &Entry, found: &Reproduction) -> Table {
-    let row = |row| {
-        let Comparison { what, unit, verdict, .. } = &Comparison::of(row);
-        let one = Comparison::of(row);
-        let published = one.claim().unwrap_or_else(|| "–".to_owned());
-        vec![what.clone(), published, one.value(), one.ends(), unit.clone(), verdict.clone()]
+fn published(entry: &Entry, found: &Reproduction) -> Table {
+    let row = |one: Comparison| {
+        let published = one.claim().unwrap_or_default();
+        vec![short(entry, &one.id).to_owned(), published, one.value(), one.ends(), one.unit, one.verdict]
     };
     Table {
         caption: format!("{}: {}", entry.id, entry.title),
-        headings: ["what", "published", "ours", "interval", "unit", "verdict"].map(str::to_owned).into(),
-        rows: found.rows.iter().map(row).collect(),
+        headings: ["value", "published", "ours", "interval", "unit", "verdict"].map(str::to_owned).into(),
+        rows: comparisons(found).filter(|one| one.published.is_some()).map(row).collect(),
     }
 }
 
-fn reasons(found: &Reproduction) -> Vec<String> {
-    let reasons = found.rows.iter().filter_map(|row| Some(format!("{}: {}.", row.what(), row.why()?)));
-    reasons.collect()
+fn notes(entry: &Entry, found: &Reproduction) -> Table {
+    let row = |one: Comparison| vec![short(entry, &one.id).to_owned(), one.value(), one.ends(), one.unit];
+    Table {
+        caption: format!("{}: variants of the set-up, beside which nothing is published", entry.id),
+        headings: ["value", "ours", "interval", "unit"].map(str::to_owned).into(),
+        rows: comparisons(found).filter(|one| one.published.is_none()).map(row).collect(),
+    }
+}
+
+fn comparisons(found: &Reproduction) -> impl Iterator<Item = Comparison> {
+    found.rows.iter().map(Comparison::of)
+}
+
+/// What an id says beyond its entry's.
+fn short<'a>(entry: &Entry, id: &'a str) -> &'a str {
+    id.strip_prefix(entry.id).map_or(id, |rest| rest.trim_start_matches('/'))
+}
+
+/// Every published value in words, and what the runs say of it.
+fn explained(entry: &Entry, found: &Reproduction) -> Vec<String> {
+    let published = comparisons(found).filter(|one| one.published.is_some());
+    let words = |one: Comparison| {
+        let why = one.why.map_or(String::new(), |why| format!(" Here {why}."));
+        format!("{}: {} ({}).{why}", short(entry, &one.id), one.what, one.source.unwrap_or_default())
+    };
+    published.map(words).collect()
 }
 
 // -- charts --

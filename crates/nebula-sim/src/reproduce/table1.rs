@@ -4,13 +4,12 @@
 //! rarer than meant. So each row of the table is judged under the text's setting, and the others stand beside it as notes: whether one of them
 //! gives the published value is then a result and not an opinion.
 //!
-//! Near saturation a queue takes millions of RPCs to fill, so that runs count only after half their time. The longest queues, those of
-//! Poisson arrivals at the highest loads, still grow at a quick run's end: such a run understates them.
+//! Near saturation a queue takes millions of RPCs to settle. The longest, those of Poisson arrivals at the highest loads, have not yet done so
+//! when a quick run begins to count: it understates them.
 
 use super::paper::{self, Printed, Setting, Table1};
 use super::row::{Row, Verdict};
 use super::{Effort, Lab, ReproduceError, Reproduction, wording};
-use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::Bracket;
@@ -66,7 +65,8 @@ fn measure<'a>(
     let (service, system) = (law.service(setting), System::new(Policy::SingleQueue, table.cores));
     let nominal = Nominal::of(table, service);
     let load = Load::open(service.clone(), nominal.utilization(law.load)).arrivals(setting.arrivals.clone());
-    let point = lab.estimate(&system, &load, &settled(lab, [1_000_000, 2_000_000, 8_000_000], replications(lab)))?;
+    let runs = lab.runs(lab.effort.of([1_000_000, 2_000_000, 4_000_000]), replications(lab));
+    let point = lab.estimate(&system, &load, &runs)?;
     Ok(Found {
         law,
         setting,
@@ -83,7 +83,7 @@ fn search(
     load: &Load,
     nominal: &Nominal,
 ) -> Result<Interval, ReproduceError> {
-    let runs = settled(lab, [1_000_000, 1_000_000, 2_000_000], replications(lab));
+    let runs = lab.runs(1_000_000, replications(lab));
     let found = lab.load_at_slo(system, load, nominal.service * table.slo_services, BRACKET, &runs)?;
     Ok(found.load.scaled(nominal.load_per_utilization()))
 }
@@ -91,12 +91,6 @@ fn search(
 /// In a hurry only what is judged is searched for.
 fn is_searched(lab: &Lab<'_>, table: &Table1, setting: &Setting) -> bool {
     lab.effort != Effort::Quick || setting.id == table.textbook
-}
-
-/// Runs that begin to count when the queue has had half a run's time to fill.
-fn settled(lab: &Lab<'_>, rpcs: [u64; 3], replications: u32) -> Runs {
-    let runs = lab.runs(lab.effort.of(rpcs), replications);
-    Runs { warmup: Some(runs.rpcs / 2), ..runs }
 }
 
 /// Loads and SLO are reckoned by the nominal mean, whatever the die makes of it.
