@@ -110,10 +110,10 @@ pub(crate) struct Args {
 /// How much is simulated.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EffortArgs {
-    /// RPCs measured in each replication
-    #[arg(long, default_value = "200k", value_parser = cli::count)]
-    rpcs: u64,
-    /// RPCs before those, which fill the empty system; a tenth of them unless given
+    /// RPCs measured in each replication: 200k, or 1M where the load at the SLO is searched for, unless given
+    #[arg(long, value_parser = cli::count)]
+    rpcs: Option<u64>,
+    /// RPCs before those, which fill the empty system: a tenth of them, or more near saturation, unless given
     #[arg(long, value_name = "RPCS", value_parser = cli::count)]
     warmup: Option<u64>,
     /// Independent replications, which the intervals are made of
@@ -130,9 +130,16 @@ pub(crate) struct EffortArgs {
     threads: Option<u16>,
 }
 
+/// RPCs of a replication unless told.
+const RPCS: u64 = 200_000;
+
+/// The same near saturation, where a search looks and short runs keep the SLO by luck.
+const RPCS_OF_SEARCH: u64 = 1_000_000;
+
 impl EffortArgs {
-    pub(crate) fn effort(&self) -> Effort {
-        let Self { rpcs, warmup, replications, precision, seed, .. } = *self;
+    pub(crate) fn effort(&self, searches: bool) -> Effort {
+        let Self { warmup, replications, precision, seed, .. } = *self;
+        let rpcs = self.rpcs.unwrap_or(if searches { RPCS_OF_SEARCH } else { RPCS });
         Effort { rpcs, warmup, replications, precision, seed: Seed(seed), ..Effort::default() }
     }
 
@@ -145,7 +152,7 @@ impl EffortArgs {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     check_files(args)?;
     let points = plan::points(args)?;
-    let measured = args.effort.pool()?.measure(&points, &args.effort.effort())?;
+    let measured = args.effort.pool()?.measure(&points, &args.effort.effort(args.find_slo))?;
     let rows: Vec<Row> = measured.found.iter().map(rows::row).collect();
     if !rows.is_empty() {
         output::print(args.format, &rows)?;

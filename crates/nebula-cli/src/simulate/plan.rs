@@ -25,7 +25,7 @@ const LOWEST: f64 = 0.01;
 pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     check_reaction(args)?;
     check_lock(args)?;
-    args.effort.effort().validate()?;
+    args.effort.effort(args.find_slo).validate()?;
     let points: Vec<Point> = args.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect();
     for point in &points {
         point.system.validate()?;

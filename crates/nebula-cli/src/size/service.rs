@@ -24,7 +24,7 @@ pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failu
         return Err(Failure::bad_input(nebula_nic::SizingError::RpcBytes));
     }
     let pool = args.effort.pool()?;
-    let effort = args.effort.effort();
+    let effort = args.effort.effort(args.load.is_empty());
     effort.validate()?;
     let cases = cases(args, service)?;
     let bar = pool.bar(cases.len() as u64 * u64::from(effort.replications));
