@@ -91,12 +91,14 @@ pub(super) struct At {
     pub(super) load: f64,
     pub(super) p99_ns: Vec<f64>,
     pub(super) gb_per_s: Vec<f64>,
+    is_saturated: Vec<bool>,
 }
 
 impl At {
     fn of(name: Name, load: f64, tallies: &[MemoryTally]) -> Self {
         let p99_ns = tallies.iter().map(|tally| tally.latency_ns(0.99)).collect();
-        Self { name, load, p99_ns, gb_per_s: tallies.iter().map(|tally| tally.dram_gb_per_s).collect() }
+        let gb_per_s = tallies.iter().map(|tally| tally.dram_gb_per_s).collect();
+        Self { name, load, p99_ns, gb_per_s, is_saturated: tallies.iter().map(|tally| tally.is_saturated).collect() }
     }
 
     pub(super) fn p99(&self) -> Interval {
@@ -128,8 +130,11 @@ impl Sweep {
         lab.expect(cases.len() + Name::ALL.len(), replications);
         let bench = Bench { lab, setup, machine: &model.machine };
         let found: Vec<At> = cases.par_iter().map(|&(name, load)| bench.at(name, load)).collect::<Result<_, _>>()?;
-        let highest = Name::ALL.par_iter().map(|&name| Ok((name, bench.highest(name)?)));
-        let highest = highest.collect::<Result<_, ReproduceError>>()?;
+        let highest = |&name: &Name| {
+            let points: Vec<&At> = found.iter().filter(|at| at.name == name).collect();
+            Ok((name, bench.highest(name, &points)?))
+        };
+        let highest = Name::ALL.par_iter().map(highest).collect::<Result<_, ReproduceError>>()?;
         Ok(Self { model, points: found, highest })
     }
 
@@ -187,10 +192,10 @@ impl Bench<'_> {
         Ok(At::of(name, load, &tallies))
     }
 
-    /// Each replication bisects for itself, as [`load_at_slo`](crate::load_at_slo) does.
-    fn highest(&self, name: Name) -> Result<Highest, ReproduceError> {
+    /// Each replication bisects for itself, as [`load_at_slo`](crate::load_at_slo) does, between two points of its own curve.
+    fn highest(&self, name: Name, points: &[&At]) -> Result<Highest, ReproduceError> {
         let one = |replication| {
-            let found = self.bisect(name, replication);
+            let found = self.bisect(name, points, replication);
             self.lab.progress.step();
             found
         };
@@ -200,19 +205,25 @@ impl Bench<'_> {
         Ok(Highest { load: Interval::of(&loads), bandwidth: Interval::of(&bandwidths) })
     }
 
-    fn bisect(&self, name: Name, replication: u32) -> Result<(f64, f64), ReproduceError> {
-        let lowest = self.one(name, self.setup.loads[0], replication)?;
-        let is_within = |tally: &MemoryTally| match name.limit() {
-            Limit::Saturation => !tally.is_saturated,
-            Limit::Slo => tally.latency_ns(0.99) <= self.setup.slo_ns,
-            Limit::NearOptimal => tally.latency_ns(0.99) <= self.setup.near_optimal * lowest.latency_ns(0.99),
+    fn bisect(&self, name: Name, points: &[&At], replication: u32) -> Result<(f64, f64), ReproduceError> {
+        let own = replication as usize;
+        let p99_ns_max = match name.limit() {
+            Limit::Saturation => f64::INFINITY,
+            Limit::Slo => self.setup.slo_ns,
+            Limit::NearOptimal => self.setup.near_optimal * points[0].p99_ns[own],
         };
-        let (mut within, mut beyond) = (self.setup.loads[0], 1.0);
-        let mut bandwidth = lowest.dram_gb_per_s;
+        let is_within = |p99_ns: f64, is_saturated: bool| match name.limit() {
+            Limit::Saturation => !is_saturated,
+            Limit::Slo | Limit::NearOptimal => p99_ns <= p99_ns_max,
+        };
+        let first_beyond = points.iter().position(|at| !is_within(at.p99_ns[own], at.is_saturated[own]));
+        let last_within = points[first_beyond.unwrap_or(points.len()).max(1) - 1];
+        let (mut within, mut bandwidth) = (last_within.load, last_within.gb_per_s[own]);
+        let mut beyond = first_beyond.map_or(1.0, |index| points[index].load);
         while beyond - within > WIDTH {
             let middle = (within + beyond) / 2.0;
             let tally = self.one(name, middle, replication)?;
-            if is_within(&tally) {
+            if is_within(tally.latency_ns(0.99), tally.is_saturated) {
                 (within, bandwidth) = (middle, tally.dram_gb_per_s);
             } else {
                 beyond = middle;
