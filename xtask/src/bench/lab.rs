@@ -17,7 +17,8 @@ impl Section for Lab {
     }
 
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        let mut bench = shell.cargo(&["run", "--quiet", "--release", "--manifest-path", "bench/Cargo.toml", "--", "lab"]);
+        let mut bench =
+            shell.cargo(&["run", "--quiet", "--release", "--manifest-path", "bench/Cargo.toml", "--", "lab"]);
         match python(shell) {
             Ok(python) => _ = bench.arg(python),
             Err(why) => eprintln!("no row beside SimPy: {why}"),
@@ -33,7 +34,10 @@ fn python(shell: &Shell) -> Result<PathBuf, Failure> {
     let script = shell.root().join("bench/simpy");
     if !shell.has(&python.display().to_string(), &["-c", "import simpy"]) {
         run(shell.command("python3").args(["-m", "venv"]).arg(&home))?;
-        run(shell.command(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(script.join("requirements.txt")))?;
+        run(shell
+            .command(&python)
+            .args(["-m", "pip", "install", "--quiet", "-r"])
+            .arg(script.join("requirements.txt")))?;
     }
     Ok(python)
 }
