@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn every_policy_reads_back_from_its_spelling() {
-        let policies = ["rss", "round-robin", "random", "key-hash", "single-queue", "mcs-lock", "jbsq:1", "jbsq:2", "jbsq:64"];
+        let policies =
+            ["rss", "round-robin", "random", "key-hash", "single-queue", "mcs-lock", "jbsq:1", "jbsq:2", "jbsq:64"];
         for text in policies {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
