@@ -85,7 +85,10 @@ fn search(
 ) -> Result<Interval, ReproduceError> {
     let runs = lab.runs(1_000_000, replications(lab));
     let found = lab.load_at_slo(system, load, nominal.service * table.slo_services, BRACKET, &runs)?;
-    Ok(found.load.scaled(nominal.load_per_utilization()))
+    let is_beyond = found.loads.iter().any(|&load| load > BRACKET.highest - BRACKET.width);
+    // A replication that ended at the bracket's end says only that its load is no lower.
+    let hi = if is_beyond { 1.0 } else { found.load.hi };
+    Ok(Interval { hi, ..found.load }.scaled(nominal.load_per_utilization()))
 }
 
 /// In a hurry only what is judged is searched for.

@@ -158,7 +158,8 @@ fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
 fn picture(theory: &Theory, found: &[Found<'_>]) -> Picture {
     let point = |found: &Found<'_>| Point { at: found.queues.into(), value: Interval::of(&found.load) };
     let curve = |law: &Law| Curve {
-        name: law.service.to_string(),
+        // With spaces, where a narrow page can break it.
+        name: format!("{} ({})", law.id, law.service.to_string().replace(',', ", ").replace('+', " + ")),
         points: found.iter().filter(|found| found.law.id == law.id).map(point).collect(),
         published: Vec::new(),
     };
