@@ -4,7 +4,7 @@ use super::{Row, Section, program};
 use crate::shell::{Failure, Shell, run, stdout_of};
 use std::path::PathBuf;
 
-/// The section `lab` of the program `nebula-bench`, with a Python that has SimPy where there is a Python.
+/// The section `lab` of the program `nebula-bench`, with a Python that has SimPy.
 pub(super) struct Lab;
 
 impl Section for Lab {
@@ -19,10 +19,7 @@ impl Section for Lab {
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
         let mut bench =
             shell.cargo(&["run", "--quiet", "--release", "--manifest-path", "bench/Cargo.toml", "--", "lab"]);
-        match python(shell) {
-            Ok(python) => _ = bench.arg(python),
-            Err(why) => eprintln!("no row beside SimPy: {why}"),
-        }
+        bench.arg(python(shell)?);
         program::parse(&stdout_of(&mut bench)?)
     }
 }
