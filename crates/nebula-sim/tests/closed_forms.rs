@@ -2,6 +2,8 @@
 //!
 //! A wrong policy fails here: every formula is also shown *not* to hold for a policy that it is not about.
 
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
+
 use nebula_nic::{Policy, Span, erlang_b, erlang_c, queue_depth_mean};
 use nebula_sim::{Effort, Estimate, Interval, Load, System, estimate};
 use nebula_workload::{Arrivals, Seed};

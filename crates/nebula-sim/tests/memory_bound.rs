@@ -1,5 +1,7 @@
 //! Ten times the RPCs take the same memory.
 
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
+
 use nebula_nic::{Policy, RetryPolicy, Span};
 use nebula_sim::{Length, Load, System, run};
 use nebula_workload::Seed;

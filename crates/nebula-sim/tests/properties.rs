@@ -1,5 +1,7 @@
 //! What must hold of any run, and how figures move when a parameter does.
 
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
+
 use nebula_nic::{Policy, RetryPolicy, Span};
 use nebula_sim::{Bracket, Costs, Effort, Length, Load, SimError, System, Tally, estimate, load_at_slo, run, run_with};
 use nebula_workload::Seed;
