@@ -10,13 +10,13 @@ use nebula_workload::Seed;
 fn median(model: &MemoryModel, design: &Design, load: f64, rpcs: u64, value: impl Fn(&MemoryTally) -> f64) -> f64 {
     let seeds = 1..=3;
     let run_at = |seed| MemoryRun { seed: Seed(seed), ..MemoryRun::of(load, rpcs) };
-    let mut values: Vec<f64> = seeds.map(|seed| value(&run(model, design, &run_at(seed)).unwrap())).collect();
+    let mut values: Vec<f64> = seeds.map(|seed| value(&run(model, design, &run_at(seed)).expect("a run"))).collect();
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 fn one(design: &Design, load: f64, rpcs: u64) -> MemoryTally {
-    run(&MemoryModel::default(), design, &MemoryRun::of(load, rpcs)).unwrap()
+    run(&MemoryModel::default(), design, &MemoryRun::of(load, rpcs)).expect("a run")
 }
 
 #[track_caller]
