@@ -45,7 +45,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "nebula/eq1",
         title: "how many RPCs wait at 64 cores: Erlang C, by formula and simulated",
-        seconds: [1, 2, 10],
+        seconds: [1, 1, 8],
         reproduce: eq1::reproduce,
     },
     Entry {
@@ -57,25 +57,25 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "nebula/table1",
         title: "highest load and queue depth at the SLO: fixed, exponential, bimodal service",
-        seconds: [5, 30, 120],
+        seconds: [10, 24, 60],
         reproduce: table1::reproduce,
     },
     Entry {
         id: "nebula/fig2",
         title: "p99 and DRAM bandwidth against load: RSS, RPCValet, SRQ, NEBULA",
-        seconds: [5, 30, 100],
+        seconds: [3, 10, 70],
         reproduce: fig2::reproduce,
     },
     Entry {
         id: "rpcvalet/theory",
         title: "one queue for 16 cores, two, four, eight, or one a core",
-        seconds: [5, 20, 90],
+        seconds: [4, 15, 55],
         reproduce: theory::reproduce,
     },
     Entry {
         id: "rpcvalet/software-queue",
         title: "one queue in hardware against one behind a lock",
-        seconds: [3, 10, 40],
+        seconds: [3, 8, 28],
         reproduce: software_queue::reproduce,
     },
 ];

@@ -58,7 +58,7 @@ fn loads(lab: &Lab<'_>, setup: &SoftwareQueue, law: &Law, queue: Queue) -> Resul
         }
     };
     let load = Load::open(law.service.clone(), BRACKET.lowest);
-    let runs = lab.runs(lab.effort.of([40_000, 150_000, 400_000]), replications(lab));
+    let runs = lab.runs(lab.effort.of([40_000, 80_000, 150_000]), replications(lab));
     Ok(lab.load_at_slo(&system, &load, load.slo(setup.slo_services), BRACKET, &runs)?.loads)
 }
 

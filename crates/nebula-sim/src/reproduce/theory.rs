@@ -44,7 +44,7 @@ fn measure<'a>(lab: &Lab<'_>, theory: &Theory, law: &'a Law, queues: u16) -> Res
     let cores = theory.cores / queues;
     let system = System::new(Policy::SingleQueue, cores).servers(queues);
     let load = Load::open(law.service.clone(), theory.medium_load);
-    let runs = lab.runs(lab.effort.of([80_000, 200_000, 500_000]), replications(lab));
+    let runs = lab.runs(lab.effort.of([80_000, 100_000, 200_000]), replications(lab));
     let search = lab.load_at_slo(&system, &load, load.slo(theory.slo_services), BRACKET, &runs)?;
     let tail = |at: f64| -> Result<Vec<f64>, ReproduceError> {
         let estimate = lab.estimate(&system, &load.clone().at(at), &runs)?;
