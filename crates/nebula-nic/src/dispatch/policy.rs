@@ -77,7 +77,7 @@ mod tests {
     fn what_is_not_available_says_so_and_lists_what_is() {
         for text in ["work-stealing", "preemptive:5us", "altocumulus:4"] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
-            assert!(error.contains("not available in the runtime yet") && error.contains("jbsq:N"), "{error}");
+            assert!(error.contains("not available yet") && error.contains("jbsq:N"), "{error}");
         }
         for text in ["", "JBSQ:2", "rss:3", "jbsq2", "first-come"] {
             assert_eq!(text.parse::<Policy>(), Err(ParsePolicyError::Unknown { text: text.into() }));
