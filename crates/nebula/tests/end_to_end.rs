@@ -19,11 +19,11 @@ const CLIENTS: usize = 2;
 /// Keys of one client; no other one uses them.
 const KEYS: usize = 2000;
 /// RPCs that a client has outstanding.
-const DEPTH: u32 = 128;
+const DEPTH: u32 = 64;
 /// Operations between two looks at the time.
 const ROUND: u64 = 1000;
 /// A client begins no round after this time: where all threads share a core with others, each of the last ones takes a second.
-const TIME: Duration = Duration::from_secs(4);
+const TIME: Duration = Duration::from_secs(3);
 /// Longest value: beyond a packet, so that some requests and replies take two.
 const VALUE_BYTES_MAX: usize = 800;
 
@@ -240,7 +240,7 @@ fn expect(model: &mut BTreeMap<usize, Vec<u8>>, number: usize, op: Op) -> (Statu
 fn play_client(words: &[String]) -> ! {
     let number = |at: usize| words[at].parse::<u64>().expect("a number");
     let (owner, ops) = (number(1), number(2));
-    let config = ClientConfig::default().slots(512).reply_bytes_max(8 + 800);
+    let config = ClientConfig::default().reply_bytes_max(8 + 800);
     let client = Client::connect_with(&words[0], config).expect("a seat");
     let (model, outstanding, busy, to_send) = Default::default();
     let mut checker = Checker { client, owner, model, outstanding, busy, to_send, nacked: 0 };
