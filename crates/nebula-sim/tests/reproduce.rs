@@ -7,10 +7,14 @@ use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Reproduction, Row, Verdict, pa
 use nebula_workload::Seed;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 fn reproduced(id: &str) -> Reproduction {
+    static SOFTWARE_QUEUE: OnceLock<Reproduction> = OnceLock::new();
     let entry = ENTRIES.iter().find(|entry| entry.id == id).unwrap();
-    entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &() }).unwrap()
+    let reproduce = || entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &() }).unwrap();
+    // Two tests ask for it.
+    if id == "rpcvalet/software-queue" { SOFTWARE_QUEUE.get_or_init(reproduce).clone() } else { reproduce() }
 }
 
 fn value(found: &Reproduction, id: &str) -> f64 {
@@ -133,9 +137,10 @@ fn queues_and_servers_are_as_an_independent_program_has_them() {
     let found = reproduced("rpcvalet/theory");
     for (law, one, many, tail_one, tail_many) in THEORY {
         let value = |what: &str| value(&found, &format!("rpcvalet/theory/{law}/{what}"));
-        // One short run after the other passes at a load that is a little too high.
-        assert!((value("1x16/load_at_slo") - one).abs() < 0.015, "{law}: {}", value("1x16/load_at_slo"));
-        assert!((value("16x1/load_at_slo") - many).abs() < 0.015, "{law}: {}", value("16x1/load_at_slo"));
+        // Short runs pass at loads that are a little too high, by chance.
+        for (what, expected) in [("1x16/load_at_slo", one), ("16x1/load_at_slo", many)] {
+            assert!((-0.01..0.02).contains(&(value(what) - expected)), "{law}: {what} {}", value(what));
+        }
         assert!((value("1x16/p99_high") / tail_one - 1.0).abs() < 0.03, "{law}: {}", value("1x16/p99_high"));
         assert!((value("16x1/p99_high") / tail_many - 1.0).abs() < 0.06, "{law}: {}", value("16x1/p99_high"));
     }

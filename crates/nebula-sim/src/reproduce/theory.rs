@@ -59,7 +59,8 @@ fn replications(lab: &Lab<'_>) -> u32 {
 }
 
 /// Heavy tails keep the SLO at the lowest loads only.
-const BRACKET: Bracket = Bracket { lowest: 0.01, highest: 0.999, width: 0.002 };
+const BRACKET: Bracket = Bracket { lowest: 0.01, highest: 1.0 - WIDTH / 2.0, width: WIDTH };
+const WIDTH: f64 = 0.002;
 
 /// A law with one queue, and with a queue a core.
 struct Pair<'a> {
