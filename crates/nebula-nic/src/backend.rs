@@ -142,6 +142,8 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Takes back the slots of an RPC that `core` has served, and the core's credit.
     ///
+    /// Refused and counted, with nothing changed, where `core` was not given just these slots or has freed them already.
+    ///
     /// # Cost
     ///
     /// O(slots of the RPC / 64).

@@ -195,7 +195,7 @@ impl System {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; `as` saturates")]
 pub fn room(system: &System, depth_mean: f64, rpc_bytes: u32) -> Sizing {
     let waiting = (libm::round(depth_mean).max(1.0) * QUEUE_ROOM) as u64;
-    let rpcs = waiting.max(system.held_at_cores());
+    let rpcs = waiting.max(system.held_at_cores().into());
     let buffer_slots = rpcs * u64::from(rpc_bytes.div_ceil(SLOT_BYTES));
     Sizing {
         queue_depth_mean: depth_mean,
@@ -203,14 +203,6 @@ pub fn room(system: &System, depth_mean: f64, rpc_bytes: u32) -> Sizing {
         buffer_bytes: buffer_slots * u64::from(SLOT_BYTES),
         bitvector_bytes: buffer_slots.div_ceil(8),
         reassembler_entries: rpcs,
-    }
-}
-
-impl System {
-    /// RPCs that the cores hold at most, of those that count as dispatched and not as waiting.
-    fn held_at_cores(&self) -> u64 {
-        let each = if let Policy::Jbsq(bound) = self.policy { bound } else { 1 };
-        u64::from(each) * u64::from(self.cores)
     }
 }
 
@@ -231,7 +223,7 @@ impl Mmk {
         let Source::Open { arrivals: Arrivals::Poisson, utilization } = load.source else { return None };
         let has_one_queue = matches!(system.policy, Policy::SingleQueue | Policy::Jbsq(1));
         let is_plain = has_one_queue && system.queue_bound.is_none() && system.costs == Costs::default();
-        (is_plain && is_exponential(&load.service)).then(|| Self {
+        (is_plain && load.service.is_exponential()).then(|| Self {
             cores: system.cores.into(),
             service_ps: load.service.mean_ps(),
             utilization,
@@ -291,10 +283,6 @@ impl Mmk {
         let beyond = libm::log(LATE / waits) / libm::log(self.utilization);
         if waits * self.utilization <= LATE { 0.0 } else { libm::ceil(beyond - 1.0).max(0.0) }
     }
-}
-
-fn is_exponential(service: &ServiceTime) -> bool {
-    service.to_string().strip_prefix("exp:").is_some_and(|mean| mean.parse::<Span>().is_ok())
 }
 
 #[cfg(test)]

@@ -115,6 +115,12 @@ impl System {
         Ok(config)
     }
 
+    /// RPCs that the cores of one server hold at most: those that are given to a core and do not wait at the NIC.
+    #[must_use]
+    pub fn held_at_cores(&self) -> u32 {
+        u32::from(self.cores) * self.per_core()
+    }
+
     /// RPCs that one core is given at most.
     pub(crate) fn per_core(&self) -> u32 {
         self.policy.dispatcher(1, 0).bound()
@@ -122,9 +128,8 @@ impl System {
 
     /// Slots to begin with: what the bound lets in, with room for what its cores hold and for holes behind slow RPCs.
     pub(crate) fn slots_first(&self) -> u32 {
-        let given = u32::from(self.cores) * self.per_core();
         let waiting = self.queue_bound.unwrap_or(0).min(SLOTS_LAST / 4);
-        (2 * (given + waiting)).next_power_of_two().clamp(SLOTS_FIRST, SLOTS_LAST)
+        (2 * (self.held_at_cores() + waiting)).next_power_of_two().clamp(SLOTS_FIRST, SLOTS_LAST)
     }
 }
 

@@ -153,6 +153,29 @@ fn a_precision_that_is_not_reached_is_said() {
 }
 
 #[test]
+fn a_load_that_settles_slowly_is_warmed_up_for_longer() {
+    let effort = Effort::default().rpcs(1_000_000);
+    let warmup = |service: &str, load| effort.length(&Load::open(service.parse().unwrap(), load)).warmup;
+    assert_eq!(warmup("exp:1us", 0.5), 100_000, "a tenth");
+    assert_eq!(warmup("exp:1us", 0.99), 118_205, "3 * 0.99 / (1 - sqrt(0.99))^2");
+    assert!(
+        warmup("bimodal:500ns@0.9,5500ns@0.1", 0.99) > warmup("exp:1us", 0.99) && warmup("fixed:1us", 0.99) < 118_205
+    );
+    assert_eq!(warmup("exp:1us", 0.9999), 2_000_000, "twice at most");
+    let told = Effort { warmup: Some(7), ..effort };
+    assert_eq!(told.length(&Load::open("exp:1us".parse().unwrap(), 0.99)).warmup, 7);
+}
+
+#[test]
+fn a_run_that_needs_more_room_than_it_began_with_loses_nothing() {
+    // Eight times the load for a while: the queue grows past the first buffer, and the run begins again with a larger one.
+    let bursts = Load::open("exp:1us".parse().unwrap(), 0.9).arrivals("on-off:2ms,2ms".parse().unwrap());
+    let tally = run(&System::new(Policy::SingleQueue, 16), &bursts, LENGTH, Seed(3)).unwrap();
+    assert!(tally.queue_depth.quantile(1.0) > 10_000.0, "{}", tally.queue_depth.quantile(1.0));
+    assert_eq!((tally.served, tally.nacks, tally.queue_depth.count()), (LENGTH.rpcs, 0, LENGTH.rpcs));
+}
+
+#[test]
 fn the_load_at_the_slo_is_the_formulas() {
     // M/M/1: p99 = ln(100) · S / (1 - load), so 10 S is kept up to 0.5395.
     let effort = Effort::default().rpcs(400_000).replications(8);

@@ -138,6 +138,12 @@ impl ServiceTime {
         }
     }
 
+    /// Whether times are exponential and nothing else: what M/M/k is about.
+    #[must_use]
+    pub const fn is_exponential(&self) -> bool {
+        matches!(self.shape, Shape::Part(Part::Exponential(_)))
+    }
+
     /// Returns the mean in picoseconds, from the distribution and not from draws; above 0 and finite.
     #[must_use]
     pub fn mean_ps(&self) -> f64 {

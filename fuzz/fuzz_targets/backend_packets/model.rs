@@ -146,8 +146,7 @@ impl Model {
     }
 
     pub fn free(&mut self, core: CoreId, slots: SlotRange) {
-        let has_work = self.outstanding.get(core.index()).is_some_and(|&outstanding| outstanding > 0);
-        let held = self.held.iter().position(|&(_, held)| held == slots).filter(|_| has_work);
+        let held = self.held.iter().position(|&held| held == (core, slots));
         let expected = if held.is_some() { Freed::Taken } else { Freed::Refused };
         assert_eq!(self.real.handle_free(self.now, core, slots), expected, "{slots:?} by {core:?}");
         if let Some(place) = held {

@@ -107,8 +107,7 @@ fn points_of(measured: &Measured, system: System) -> [Point; 2] {
 impl Server {
     fn of(pair: &[Found], rpc_bytes: u32) -> Self {
         let system = &pair[0].point.system;
-        let held = u64::from(system.cores) * if let Policy::Jbsq(bound) = system.policy { u64::from(bound) } else { 1 };
-        let rpcs = u64::from(system.queue_bound.unwrap_or(0)) + held;
+        let rpcs = u64::from(system.queue_bound.unwrap_or(0)) + u64::from(system.held_at_cores());
         let buffer_bytes = rpcs * u64::from(rpc_bytes.next_multiple_of(SLOT_BYTES));
         Self { at_slo: pair[0].clone(), common: pair[1].clone(), buffer_bytes }
     }
