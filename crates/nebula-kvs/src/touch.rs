@@ -46,6 +46,8 @@ pub struct Touch {
     pub access: Access,
     /// Whether its address comes out of the touch before it, so that it cannot begin until that is complete.
     pub depends_on_previous: bool,
+    /// Whether it writes all 64 bytes, so that none of the old ones is needed.
+    pub whole: bool,
 }
 
 /// An operation together with its outcome, which decides what it touches.
@@ -105,7 +107,7 @@ pub fn touches(op: Op, mode: Mode, key_bytes: usize, value_bytes: usize) -> impl
     let tail = Some(Run::one(Structure::LogTail, Write));
     let appended = Some(Run::new(Structure::AppendedItem, 0..shape.words(), Write));
     let [header, value] =
-        shape.blocks_overwritten().map(|blocks| blocks.map(|b| Run::of(Structure::LogItem, b, Write)));
+        shape.blocks_overwritten().map(|blocks| blocks.map(|b| Run::of(Structure::LogItem, b, shape.value(), Write)));
     let runs = match op {
         Op::GetHit => [head, bucket(Read), item_read(shape.words()), None, None, None],
         Op::GetMiss => [head, bucket(Read), None, None, None, None],
@@ -123,36 +125,56 @@ pub fn touches(op: Op, mode: Mode, key_bytes: usize, value_bytes: usize) -> impl
 struct Run {
     what: Structure,
     blocks: RangeInclusive<u32>,
+    /// The words within, of which blocks may hold more.
+    words: Range<usize>,
     access: Access,
     depends_on_previous: bool,
 }
 
 impl Run {
-    fn of(what: Structure, blocks: RangeInclusive<u32>, access: Access) -> Self {
-        Self { what, blocks, access, depends_on_previous: false }
+    fn of(what: Structure, blocks: RangeInclusive<u32>, words: Range<usize>, access: Access) -> Self {
+        Self { what, blocks, words, access, depends_on_previous: false }
     }
 
     fn new(what: Structure, words: Range<usize>, access: Access) -> Self {
-        Self::of(what, blocks(words), access)
+        Self::of(what, blocks(words.clone()), words, access)
     }
 
     fn one(what: Structure, access: Access) -> Self {
-        Self::of(what, 0..=0, access)
+        Self::of(what, 0..=0, 0..1, access)
     }
 
     /// Only the first waits for the touch before it: the addresses of the others follow from the same place.
     fn touches(self) -> impl Iterator<Item = Touch> {
-        let Self { what, blocks, access, depends_on_previous } = self;
+        let Self { what, blocks, words, access, depends_on_previous } = self;
         let first = *blocks.start();
         let depends = move |block| depends_on_previous && block == first;
-        blocks.map(move |block| Touch { what, block, access, depends_on_previous: depends(block) })
+        let whole = move |block: u32| {
+            let begin = block as usize * BLOCK_WORDS;
+            access == Access::Write && words.start <= begin && begin + BLOCK_WORDS <= words.end
+        };
+        blocks.map(move |block| Touch {
+            what,
+            block,
+            access,
+            depends_on_previous: depends(block),
+            whole: whole(block),
+        })
     }
 }
 
+/// Words of a block.
+const BLOCK_WORDS: usize = 8;
+
 impl Shape {
+    /// The words of the value.
+    fn value(self) -> Range<usize> {
+        self.value_word()..self.words()
+    }
+
     /// The blocks that an update in place writes: the header's, and the value's where these are others.
     pub(crate) fn blocks_overwritten(self) -> [Option<RangeInclusive<u32>>; 2] {
-        let value = blocks(self.value_word()..self.words());
+        let value = blocks(self.value());
         if value.is_empty() {
             [Some(0..=0), None]
         } else if *value.start() == 0 {
@@ -165,6 +187,24 @@ impl Shape {
 
 /// The blocks of an item that hold its words `words`.
 pub(crate) fn blocks(words: Range<usize>) -> RangeInclusive<u32> {
-    let block = |word: usize| u32::try_from(word / 8).unwrap_or(u32::MAX);
+    let block = |word: usize| u32::try_from(word / BLOCK_WORDS).unwrap_or(u32::MAX);
     if words.is_empty() { RangeInclusive::new(1, 0) } else { block(words.start)..=block(words.end - 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_blocks_between_the_first_and_the_last_of_a_value_are_written_whole() {
+        let writes = |op| touches(op, Mode::Cache, 16, 512).filter(|touch| touch.access == Access::Write);
+        let whole = |op, what| writes(op).filter(|touch| touch.what == what).map(|touch| touch.whole).collect::<Vec<_>>();
+        // Header word, key and value are 67 words: 8 blocks and 3 words of a ninth; the value begins at word 3.
+        let [middle, edge] = [true, false];
+        let of_value = [[edge].as_slice(), &[middle; 7], &[edge]].concat();
+        assert_eq!(whole(Op::SetInPlace, Structure::LogItem), of_value);
+        assert_eq!(whole(Op::SetAppend, Structure::AppendedItem), [[middle; 8].as_slice(), &[edge]].concat());
+        assert_eq!(whole(Op::SetInPlace, Structure::Bucket), [edge]);
+        assert!(touches(Op::GetHit, Mode::Cache, 16, 512).all(|touch| !touch.whole));
+    }
 }

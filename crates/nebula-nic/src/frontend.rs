@@ -79,6 +79,13 @@ impl Frontend {
         Some(Begin { arrival, steer_next })
     }
 
+    /// The RPC that [`poll_completion`](Self::poll_completion) would begin: what software sees that looks ahead in its completion queue.
+    #[must_use]
+    #[inline]
+    pub fn peek_completion(&self) -> Option<Arrival> {
+        self.completions.front()
+    }
+
     /// Ends an RPC that was begun: hand the result to [`Backend::handle_free`](crate::Backend::handle_free).
     ///
     /// # Panics
