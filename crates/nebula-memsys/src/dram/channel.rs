@@ -1,0 +1,152 @@
+//! One channel: its banks, its bus, and the writes that wait for an idle bus.
+//!
+//! Reads go first. A write waits in a bounded queue until the bus has been idle for long enough to turn, write and turn
+//! back; when the queue is full, a batch is written at once. Both turns of the bus are charged to the batch.
+//!
+//! ```text
+//!   bus   R R . . . . . R R R W W W W W W W . R      R read   W written batch   . idle
+//!               └ a write fits, and its two turns
+//! ```
+//!
+//! Everything is decided when a request comes, by reservation: the slots that lie before the earliest slot a later
+//! request could take are settled, and what stayed idle among them is given to waiting writes.
+
+use super::bank::{Bank, RowState};
+use super::place::Place;
+use super::refresh::Refresh;
+use super::timing::Timing;
+use super::write_queue::{Waiting, WriteQueue};
+use crate::calendar::{Calendar, Past};
+use crate::config::DramConfig;
+use crate::counters::DramCounters;
+
+pub(super) struct Channel {
+    banks: Box<[Bank]>,
+    refreshes: Box<[Refresh]>,
+    /// Bits of a bank's number within its rank.
+    rank_shift: u32,
+    bus: Calendar,
+    queue: WriteQueue,
+    batch: u32,
+    /// The first slot that is not settled.
+    settled: u64,
+    /// When the last forced batch made room.
+    room_ps: u64,
+}
+
+impl Channel {
+    pub(super) fn new(config: &DramConfig, timing: &Timing, channel: u32) -> Self {
+        let ranks = config.channels * config.ranks;
+        // All ranks of the machine take turns, so that no two channels stand still together for longer than they must.
+        let first_ps =
+            |rank| timing.refresh_interval_ps * u64::from(rank * config.channels + channel + 1) / u64::from(ranks);
+        Self {
+            banks: std::iter::repeat_with(Bank::new).take((config.ranks * config.banks) as usize).collect(),
+            refreshes: (0..config.ranks).map(|rank| Refresh::new(first_ps(rank), timing)).collect(),
+            rank_shift: config.banks.trailing_zeros(),
+            bus: Calendar::new(timing.burst_ps, Past::Taken),
+            queue: WriteQueue::new(config.write_queue),
+            batch: config.write_batch,
+            settled: 0,
+            room_ps: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn read(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
+        self.use_idle_bus(at_ps, timing, counters);
+        counters.reads += 1;
+        let ready_ps = self.access(at_ps, place, timing, counters);
+        let transfer_ps = ready_ps.saturating_sub(timing.burst_ps).max(at_ps);
+        self.bus.reserve(transfer_ps) + timing.burst_ps
+    }
+
+    /// Queues the write; returns when there is room for it.
+    pub(super) fn write(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
+        self.use_idle_bus(at_ps, timing, counters);
+        if self.queue.is_full() {
+            self.write_batch(at_ps, timing, counters);
+        }
+        counters.writes += 1;
+        self.queue.push(Waiting { place, at_ps });
+        self.room_ps.max(at_ps)
+    }
+
+    /// One access to a bank from `at_ps`; returns when the bank is done with the block.
+    #[inline]
+    fn access(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
+        let bank = &mut self.banks[place.bank as usize];
+        let refresh = &mut self.refreshes[(place.bank >> self.rank_shift) as usize];
+        let from_ps = refresh.after(bank.free_ps(at_ps), timing);
+        let (ready_ps, state) = bank.access(from_ps, place.row, refresh.count(), timing);
+        match state {
+            RowState::Hit => counters.row_hits += 1,
+            RowState::Closed => counters.row_closed += 1,
+            RowState::Conflict => counters.row_conflicts += 1,
+        }
+        ready_ps
+    }
+
+    /// Gives what stayed idle of the bus to waiting writes.
+    #[inline]
+    fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
+        let Some(first) = self.queue.first() else { return };
+        if timing.burst_ps == 0 {
+            return self.write_all(now_ps, timing, counters);
+        }
+        self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
+        // A request of this moment cannot take a slot before this one.
+        let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
+        while self.queue.len() > 0 {
+            let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
+            let writes = (idle.end - idle.start).saturating_sub(timing.turn_slots);
+            // The last idle stretch may go on: it is used when it ends or has room for all.
+            if idle.end == frontier && writes < self.queue.len() as u64 {
+                self.settled = idle.start;
+                return;
+            }
+            self.write_in(idle.start + timing.turn_slots / 2, writes, timing, counters);
+            self.settled = idle.end;
+        }
+        self.settled = self.settled.max(frontier);
+    }
+
+    /// Writes up to `writes` blocks in the slots from `slot` on, which are free.
+    fn write_in(&mut self, slot: u64, writes: u64, timing: &Timing, counters: &mut DramCounters) {
+        counters.turnarounds += 2 * u64::from(writes > 0);
+        for slot in slot..slot + writes {
+            let start_ps = self.bus.start_ps(slot);
+            let Some(first) = self.queue.first() else { return };
+            if first.at_ps <= start_ps {
+                self.queue.pop();
+                self.bus.take(slot);
+                self.access(start_ps, first.place, timing, counters);
+            }
+        }
+    }
+
+    /// Makes room in a full queue: reads that come later wait for the batch.
+    fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
+        counters.turnarounds += 2;
+        counters.full_batches += 1;
+        let from = self.bus.slot_at(now_ps);
+        for _ in 0..timing.turn_slots {
+            self.bus.take(from);
+        }
+        for waited in 0..self.batch {
+            let Some(first) = self.queue.pop() else { return };
+            let start_ps = self.bus.take(from).map_or(now_ps, |slot| self.bus.start_ps(slot));
+            if waited == 0 {
+                self.room_ps = start_ps;
+            }
+            self.access(start_ps, first.place, timing, counters);
+        }
+    }
+
+    /// On a bus that takes no time nothing has to wait.
+    fn write_all(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
+        while let Some(first) = self.queue.pop() {
+            self.access(now_ps, first.place, timing, counters);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Writes that wait at a channel while reads go first: first in, first out, bounded.
+
+use super::place::Place;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) place: Place,
+    /// When it came.
+    pub(super) at_ps: u64,
+}
+
+pub(super) struct WriteQueue {
+    ring: Box<[Waiting]>,
+    head: usize,
+    len: usize,
+}
+
+impl WriteQueue {
+    pub(super) fn new(entries: u32) -> Self {
+        let empty = Waiting { place: Place { bank: 0, row: 0 }, at_ps: 0 };
+        Self { ring: vec![empty; entries as usize].into(), head: 0, len: 0 }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.len == self.ring.len()
+    }
+
+    pub(super) fn first(&self) -> Option<Waiting> {
+        (self.len > 0).then(|| self.ring[self.head])
+    }
+
+    /// Appends; the caller has made room.
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        debug_assert!(!self.is_full(), "the caller makes room first");
+        let at = self.wrapped(self.head + self.len);
+        self.ring[at] = waiting;
+        self.len += 1;
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Waiting> {
+        let first = self.first()?;
+        self.head = self.wrapped(self.head + 1);
+        self.len -= 1;
+        Some(first)
+    }
+
+    const fn wrapped(&self, at: usize) -> usize {
+        if at >= self.ring.len() { at - self.ring.len() } else { at }
+    }
+}

@@ -1,0 +1,123 @@
+//! What the last-level cache knows of a line besides its block: one word, directory included.
+
+use crate::block::Label;
+
+/// Which L1s have a copy of a line, as far as one word can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// No L1 and not the NIC's cache.
+    Nobody,
+    /// This core, or nobody since its L1 dropped the copy silently.
+    Core(u16),
+    /// Two cores or more; which, only their L1s know.
+    Several,
+    /// The NIC's cache, with the only valid copy.
+    Nic,
+}
+
+/// Who dirtied a line last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writer {
+    Core,
+    Nic,
+}
+
+/// From the low end: way 5 bits, label 3, holder 10, dirty 1, dirtied by the NIC 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Meta(pub(crate) u32);
+
+const WAY_MASK: u32 = 0x1f;
+const LABEL_SHIFT: u32 = 5;
+const LABEL_MASK: u32 = 7 << LABEL_SHIFT;
+const HOLDER_SHIFT: u32 = 8;
+const HOLDER_MASK: u32 = 0x3ff << HOLDER_SHIFT;
+const DIRTY: u32 = 1 << 18;
+const BY_NIC: u32 = 1 << 19;
+
+/// Holder codes above every core.
+const NOBODY: u32 = 0x3ff;
+const SEVERAL: u32 = 0x3fe;
+const NIC: u32 = 0x3fd;
+
+const _: () = assert!(crate::block::LABELS == 8 && crate::config::WAYS_MAX == WAY_MASK + 1);
+const _: () = assert!((crate::config::CORES_MAX as u32) < NIC);
+
+impl Meta {
+    /// An empty line of the way `way`.
+    pub(crate) const fn empty(way: u32) -> Self {
+        Self((way & WAY_MASK) | (NOBODY << HOLDER_SHIFT))
+    }
+
+    /// A clean line without a holder.
+    pub(crate) const fn clean() -> Self {
+        Self::empty(0)
+    }
+
+    pub(crate) const fn way(self) -> u32 {
+        self.0 & WAY_MASK
+    }
+
+    pub(crate) const fn with_way(self, way: u32) -> Self {
+        Self((self.0 & !WAY_MASK) | way)
+    }
+
+    /// The label of the last write; meaningless on a clean line.
+    pub(crate) const fn label(self) -> Label {
+        Label(((self.0 & LABEL_MASK) >> LABEL_SHIFT) as u8)
+    }
+
+    /// Who dirtied the line; nobody where it is clean.
+    pub(crate) const fn writer(self) -> Option<Writer> {
+        match (self.0 & DIRTY != 0, self.0 & BY_NIC != 0) {
+            (false, _) => None,
+            (true, false) => Some(Writer::Core),
+            (true, true) => Some(Writer::Nic),
+        }
+    }
+
+    pub(crate) fn dirty(&mut self, writer: Writer, label: Label) {
+        let by = if writer == Writer::Nic { DIRTY | BY_NIC } else { DIRTY };
+        self.0 = (self.0 & !(LABEL_MASK | BY_NIC)) | (label.code() << LABEL_SHIFT) | by;
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "ten bits")]
+    pub(crate) const fn holder(self) -> Holder {
+        match (self.0 & HOLDER_MASK) >> HOLDER_SHIFT {
+            NOBODY => Holder::Nobody,
+            SEVERAL => Holder::Several,
+            NIC => Holder::Nic,
+            core => Holder::Core(core as u16),
+        }
+    }
+
+    pub(crate) fn hold(&mut self, holder: Holder) {
+        let code = match holder {
+            Holder::Nobody => NOBODY,
+            Holder::Several => SEVERAL,
+            Holder::Nic => NIC,
+            Holder::Core(core) => u32::from(core),
+        };
+        self.0 = (self.0 & !HOLDER_MASK) | (code << HOLDER_SHIFT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_is_kept_while_the_others_change() {
+        let mut meta = Meta::empty(31);
+        assert_eq!((meta.way(), meta.writer(), meta.holder()), (31, None, Holder::Nobody));
+        meta.dirty(Writer::Nic, Label(7));
+        meta.hold(Holder::Core(999));
+        assert_eq!((meta.way(), meta.writer(), meta.label()), (31, Some(Writer::Nic), Label(7)));
+        meta.dirty(Writer::Core, Label(2));
+        assert_eq!((meta.holder(), meta.writer(), meta.label()), (Holder::Core(999), Some(Writer::Core), Label(2)));
+        for holder in [Holder::Nobody, Holder::Several, Holder::Nic, Holder::Core(0)] {
+            meta.hold(holder);
+            assert_eq!((meta.holder(), meta.label(), meta.way()), (holder, Label(2), 31));
+        }
+        assert_eq!(meta.with_way(3).way(), 3);
+    }
+}

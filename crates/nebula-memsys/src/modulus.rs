@@ -1,0 +1,28 @@
+//! A remainder by a number that is known at construction: a mask where it is a power of two.
+
+/// Divides by a fixed number above 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Modulus {
+    divisor: u32,
+    /// `divisor - 1` and its bits, where the divisor is a power of two.
+    mask: u32,
+    shift: u32,
+    is_power_of_two: bool,
+}
+
+impl Modulus {
+    pub(crate) const fn new(divisor: u32) -> Self {
+        let is_power_of_two = divisor.is_power_of_two();
+        Self { divisor, mask: divisor.wrapping_sub(1), shift: divisor.trailing_zeros(), is_power_of_two }
+    }
+
+    #[inline]
+    pub(crate) const fn quotient(self, value: u32) -> u32 {
+        if self.is_power_of_two { value >> self.shift } else { value / self.divisor }
+    }
+
+    #[inline]
+    pub(crate) const fn remainder(self, value: u32) -> u32 {
+        if self.is_power_of_two { value & self.mask } else { value % self.divisor }
+    }
+}

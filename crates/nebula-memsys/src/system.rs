@@ -1,0 +1,225 @@
+//! The memory system as one machine: what each agent's access goes through, and what it leaves behind.
+
+use crate::block::{Block, Label, Level};
+use crate::config::MemoryConfig;
+use crate::counters::Counters;
+use crate::dram::Dram;
+use crate::error::MemoryConfigError;
+use crate::l1::L1s;
+use crate::line::{Holder, Meta, Writer};
+use crate::llc::{Llc, SetId, Victim};
+use crate::mesh::{End, Mesh};
+use crate::time::{cycles_ps, ps};
+use crate::traffic::{Cause, Traffic};
+
+mod core_access;
+mod nic_access;
+mod stream;
+
+/// Caches, mesh and memory of one chip.
+///
+/// It has three kinds of methods: accesses of a core ([`load`](Self::load), [`store`](Self::store),
+/// [`overwrite`](Self::overwrite), [`prefetch`](Self::prefetch)), accesses of the NIC ([`nic_write`](Self::nic_write),
+/// [`nic_read`](Self::nic_read)), and readings that change nothing. Every access takes effect at once and answers when its
+/// agent has the block: calls come in the order of their times, give or take some tens of nanoseconds.
+///
+/// # Cost
+///
+/// An access that hits touches a few cache lines of the machine that simulates; nothing is allocated after construction.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_memsys::{Block, Label, Level, MemorySystem};
+/// # let config = toml::from_str(include_str!("../examples/small.toml"))?;
+/// let mut memory = MemorySystem::try_new(&config).expect("a machine that fits together");
+/// let (packet, label) = (Block(7), Label(0));
+/// let written = memory.nic_write(0, packet, label);
+/// let first = memory.load(written.at_ps, 1, packet, label);
+/// let again = memory.load(first.at_ps, 1, packet, label);
+/// assert_eq!([written.level, first.level, again.level], [Level::Dram, Level::Nic, Level::L1]);
+/// # Ok::<(), toml::de::Error>(())
+/// ```
+pub struct MemorySystem {
+    l1s: L1s,
+    llc: Llc,
+    mesh: Mesh,
+    dram: Dram,
+    // -- times --
+    l1_ps: u64,
+    llc_ps: u64,
+    nic_cache_ps: u64,
+    dram_path_ps: u64,
+    // -- the NIC's rights --
+    ways: u32,
+    nic_ways: u32,
+    nic_write_fetches: bool,
+    nic_forwards: bool,
+    // -- counted --
+    cores: u16,
+    counters: Counters,
+    traffic: Traffic,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Agent {
+    Core,
+    Nic,
+}
+
+/// A block at the front of its set, and when its bank can answer.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    level: Level,
+    ready_ps: u64,
+}
+
+impl MemorySystem {
+    /// Makes the memory system of `config`, with empty caches and closed rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryConfig::validate`].
+    pub fn try_new(config: &MemoryConfig) -> Result<Self, MemoryConfigError> {
+        config.validate()?;
+        let cycles = |cycles| cycles_ps(cycles, config.clock_ghz);
+        Ok(Self {
+            l1s: L1s::new(&config.l1, config.cores),
+            llc: Llc::new(&config.llc),
+            mesh: Mesh::new(config),
+            dram: Dram::new(&config.dram),
+            l1_ps: cycles(config.l1.latency_cycles),
+            llc_ps: cycles(config.llc.latency_cycles),
+            nic_cache_ps: cycles(config.llc.nic_cache_cycles),
+            dram_path_ps: ps(config.dram.path_ns),
+            ways: config.llc.ways,
+            nic_ways: config.llc.nic_ways.unwrap_or(config.llc.ways),
+            nic_write_fetches: config.llc.nic_write_fetches,
+            nic_forwards: config.llc.nic_forwards,
+            cores: config.cores,
+            counters: Counters::default(),
+            traffic: Traffic::default(),
+        })
+    }
+
+    /// Whether an access to `block` would go without memory. Changes nothing.
+    #[must_use]
+    pub fn is_on_chip(&self, block: Block) -> bool {
+        self.llc.has(self.llc.set_of(block), block)
+    }
+
+    /// Blocks moved to and from memory since construction.
+    #[must_use]
+    pub const fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// What happened since construction.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        Counters { dram: self.dram.counters(), ..self.counters }
+    }
+
+    /// Lines that memory does not have yet, as `(NIC's, cores')` by who wrote last.
+    ///
+    /// # Cost
+    ///
+    /// O(lines of the last-level cache).
+    #[must_use]
+    pub fn dirty_blocks(&self) -> (u64, u64) {
+        self.llc.lines().fold((0, 0), |(nic, cores), line| match line.meta.writer() {
+            Some(Writer::Nic) => (nic + 1, cores),
+            Some(Writer::Core) => (nic, cores + 1),
+            None => (nic, cores),
+        })
+    }
+
+    /// Finds `block`, or allocates it, and makes it the front of its set. A miss fetches it unless all of it is about to
+    /// be written.
+    #[inline]
+    fn locate(&mut self, at_ps: u64, set: SetId, block: Block, agent: Agent, fetched_for: Option<Label>) -> Found {
+        if self.llc.touch(set, block) {
+            let level = if self.llc.front(set).holder() == Holder::Nic { Level::Nic } else { Level::Llc };
+            return Found { level, ready_ps: at_ps };
+        }
+        self.allocate(at_ps, set, block, agent, fetched_for)
+    }
+
+    fn allocate(&mut self, at_ps: u64, set: SetId, block: Block, agent: Agent, fetched_for: Option<Label>) -> Found {
+        let ways = if agent == Agent::Nic { self.nic_ways } else { self.ways };
+        let found = match fetched_for {
+            Some(label) => self.fetch(at_ps, block, agent, label),
+            None => {
+                self.counters.unfetched += 1;
+                Found { level: Level::Llc, ready_ps: at_ps }
+            }
+        };
+        // After the fetch: memory reads first.
+        if let Some(victim) = self.llc.insert(set, block, ways) {
+            self.evict(at_ps, victim);
+        }
+        found
+    }
+
+    fn fetch(&mut self, at_ps: u64, block: Block, agent: Agent, label: Label) -> Found {
+        let cause = if agent == Agent::Nic { Cause::NicFetch } else { Cause::CoreFetch };
+        self.traffic.add(label, cause, 1);
+        Found { level: Level::Dram, ready_ps: self.dram.read(at_ps + self.dram_path_ps, block) }
+    }
+
+    /// Takes a line off the chip: copies go too, and what memory does not have is written.
+    fn evict(&mut self, at_ps: u64, victim: Victim) {
+        self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block, None);
+        let cause = match victim.meta.writer() {
+            None => return,
+            Some(Writer::Nic) => Cause::NicWriteBack,
+            Some(Writer::Core) => Cause::CoreWriteBack,
+        };
+        self.traffic.add(victim.meta.label(), cause, 1);
+        self.dram.write(at_ps + self.dram_path_ps, victim.block);
+    }
+
+    /// Takes `block` out of the L1s that hold it, all but `keeper`'s; returns out of how many.
+    fn drop_copies(&mut self, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
+        match holder {
+            Holder::Nobody | Holder::Nic => 0,
+            Holder::Core(core) if Some(core) == keeper => 0,
+            Holder::Core(core) => u64::from(self.l1s.drop_copy(core, block)),
+            Holder::Several => {
+                let others = (0..self.cores).filter(|&core| Some(core) != keeper);
+                others.map(|core| u64::from(self.l1s.drop_copy(core, block))).sum()
+            }
+        }
+    }
+
+    /// When a writer at `to` knows that no L1 but `keeper`'s has a copy any more.
+    fn invalidate(&mut self, at_ps: u64, home: End, to: End, set: SetId, block: Block, keeper: Option<u16>) -> u64 {
+        let holder = self.llc.front(set).holder();
+        self.counters.invalidated += self.drop_copies(holder, block, keeper);
+        match holder {
+            Holder::Core(core) if Some(core) != keeper => {
+                let holder = End::Core(core);
+                at_ps + self.mesh.way_ps(home, holder) + self.l1_ps + self.mesh.way_ps(holder, to)
+            }
+            Holder::Several => at_ps + 2 * self.mesh.longest_way_ps() + self.l1_ps,
+            Holder::Nic => at_ps + self.mesh.way_ps(home, End::Nic) + self.mesh.way_ps(End::Nic, to),
+            Holder::Nobody | Holder::Core(_) => at_ps + self.mesh.way_ps(home, to),
+        }
+    }
+
+    /// Sends a block that is ready at its bank, or that the NIC's cache has, to `to`.
+    fn deliver(&mut self, found: Found, home: End, to: End) -> u64 {
+        if found.level != Level::Nic {
+            return self.mesh.send(home, to, found.ready_ps);
+        }
+        let at_nic_ps = found.ready_ps + self.mesh.way_ps(home, End::Nic) + self.nic_cache_ps;
+        self.mesh.send(End::Nic, to, at_nic_ps)
+    }
+
+    fn change_front(&mut self, set: SetId, change: impl FnOnce(&mut Meta)) {
+        let mut meta = self.llc.front(set);
+        change(&mut meta);
+        self.llc.set_front(set, meta);
+    }
+}

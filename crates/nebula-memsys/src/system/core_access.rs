@@ -1,0 +1,141 @@
+//! What a core asks for.
+//!
+//! The way of a miss: the core's L1, the mesh to the block's home bank, the bank, memory where the bank misses too, and
+//! back. A block whose only copy is in the NIC's cache comes from there: home asks the NIC, the NIC answers the core.
+//!
+//! Departs: NEBULA's Table II gives a non-inclusive directory and write-back L1s; here the last-level cache includes the
+//! L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two ways over the
+//! mesh and not three.
+
+use super::{Agent, MemorySystem};
+use crate::block::{Block, Done, Label, Level};
+use crate::line::{Holder, Writer};
+use crate::llc::SetId;
+use crate::mesh::End;
+
+impl MemorySystem {
+    /// Core `core` reads `block` into its L1.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core, or no such label to count under.
+    #[inline]
+    pub fn load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        let asked_ps = now_ps + self.l1_ps;
+        let done = if self.l1s.touch(core, block) {
+            Done { at_ps: asked_ps, level: Level::L1 }
+        } else {
+            self.load_shared(asked_ps, core, block, label)
+        };
+        self.counters.cores.count(done)
+    }
+
+    /// Core `core` reads `block` into its L1 ahead of its use: as [`load`](Self::load), and nobody waits for it unless
+    /// the caller says so.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core, or no such label to count under.
+    #[inline]
+    pub fn prefetch(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        self.load(now_ps, core, block, label)
+    }
+
+    /// Core `core` writes a part of `block`: one that is nowhere on the chip is fetched first.
+    ///
+    /// The answer is when the core owns the block and its store can complete.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core, or no such label to count under.
+    pub fn store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        let asked_ps = now_ps + self.l1_ps;
+        let set = self.llc.set_of(block);
+        let is_in_l1 = self.l1s.touch(core, block);
+        let done = if is_in_l1 {
+            self.store_held(asked_ps, core, set, block)
+        } else {
+            self.store_missed(asked_ps, core, set, block, Some(label))
+        };
+        self.own(done.at_ps, core, set, label);
+        self.counters.cores.count(done)
+    }
+
+    /// Core `core` writes all of `block`: one that is nowhere on the chip is allocated without a fetch.
+    ///
+    /// The answer is when the core owns the block and its store can complete.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core, or no such label to count under.
+    pub fn overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        let asked_ps = now_ps + self.l1_ps;
+        let set = self.llc.set_of(block);
+        let is_in_l1 = self.l1s.touch(core, block);
+        let done = if is_in_l1 {
+            self.store_held(asked_ps, core, set, block)
+        } else {
+            self.store_missed(asked_ps, core, set, block, None)
+        };
+        self.own(done.at_ps, core, set, label);
+        self.counters.cores.count(done)
+    }
+
+    fn load_shared(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        let set = self.llc.set_of(block);
+        let (home, to) = (self.mesh.home(set), End::Core(core));
+        let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
+        let found = self.locate(at_home_ps, set, block, Agent::Core, Some(label));
+        let at_ps = self.deliver(found, home, to);
+        let holder = self.holder_with(set, core, block);
+        self.change_front(set, |meta| meta.hold(holder));
+        self.l1s.insert(core, block);
+        Done { at_ps, level: found.level }
+    }
+
+    /// Who holds the front of `set` once `core` has a copy. A holder whose L1 dropped its copy is forgotten here.
+    fn holder_with(&self, set: SetId, core: u16, block: Block) -> Holder {
+        match self.llc.front(set).holder() {
+            Holder::Several => Holder::Several,
+            Holder::Core(other) if other != core && self.l1s.has(other, block) => Holder::Several,
+            _ => Holder::Core(core),
+        }
+    }
+
+    /// A store whose block is in the core's L1: at once where no other L1 has it, else when the others dropped it.
+    fn store_held(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block) -> Done {
+        let is_included = self.llc.touch(set, block);
+        debug_assert!(is_included, "the last-level cache includes the L1s");
+        if self.llc.front(set).holder() == Holder::Core(core) {
+            return Done { at_ps: asked_ps, level: Level::L1 };
+        }
+        let (home, to) = (self.mesh.home(set), End::Core(core));
+        let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
+        Done { at_ps: self.invalidate(at_home_ps, home, to, set, block, Some(core)), level: Level::Llc }
+    }
+
+    /// A store whose block is not in the core's L1. `fetched_for` is nothing where all of the block is written: then
+    /// no data comes to the core, only the right to write.
+    fn store_missed(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block, fetched_for: Option<Label>) -> Done {
+        let (home, to) = (self.mesh.home(set), End::Core(core));
+        let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
+        let found = self.locate(at_home_ps, set, block, Agent::Core, fetched_for);
+        let owned_ps = self.invalidate(at_home_ps, home, to, set, block, None);
+        self.l1s.insert(core, block);
+        if fetched_for.is_none() {
+            return Done { at_ps: owned_ps, level: found.level };
+        }
+        Done { at_ps: self.deliver(found, home, to).max(owned_ps), level: found.level }
+    }
+
+    /// Makes `core` the only holder and last writer of the front of `set`. Its data go home at once: that keeps the
+    /// links as busy as a later write-back would.
+    fn own(&mut self, at_ps: u64, core: u16, set: SetId, label: Label) {
+        let home = self.mesh.home(set);
+        self.mesh.send(End::Core(core), home, at_ps);
+        self.change_front(set, |meta| {
+            meta.hold(Holder::Core(core));
+            meta.dirty(Writer::Core, label);
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! What the NIC asks for: packets written, replies read.
+//!
+//! The NIC hangs at the edge of the chip and has a small cache of its own. A packet that it wrote stays there until a
+//! core touches it, or goes to the bank at once (`nic_forwards`); either way the line is allocated in the last-level cache
+//! and counts as dirty there, so that what falls out of it costs a write to memory.
+//!
+//! Departs: the NIC's cache has no capacity of its own here; a packet that no core has touched is always forwarded by it.
+
+use super::{Agent, Found, MemorySystem};
+use crate::block::{Block, Done, Label, Level};
+use crate::line::{Holder, Writer};
+use crate::llc::SetId;
+use crate::mesh::End;
+
+impl MemorySystem {
+    /// The NIC writes all of `block`, and allocates it in the last-level cache.
+    ///
+    /// A miss fetches the block first where the description says so. The answer is when the write is ordered: a core that
+    /// is told then sees it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such label to count under.
+    pub fn nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
+        let set = self.llc.set_of(block);
+        let home = self.mesh.home(set);
+        let at_bank_ps = if self.nic_forwards {
+            now_ps + self.mesh.way_ps(End::Nic, home)
+        } else {
+            self.mesh.send(End::Nic, home, now_ps)
+        };
+        let at_home_ps = at_bank_ps + self.llc_ps;
+        let found = self.locate(at_home_ps, set, block, Agent::Nic, self.nic_write_fetches.then_some(label));
+        let done = match found.level {
+            // Its own cache has the only copy.
+            Level::Nic => Done { at_ps: now_ps + self.nic_cache_ps, level: Level::Nic },
+            level => {
+                let owned_ps = self.invalidate(at_home_ps, home, End::Nic, set, block, None);
+                let fetched_ps = if level == Level::Dram { self.deliver(found, home, End::Nic) } else { owned_ps };
+                Done { at_ps: owned_ps.max(fetched_ps), level }
+            }
+        };
+        let holder = if self.nic_forwards { Holder::Nic } else { Holder::Nobody };
+        self.change_front(set, |meta| {
+            meta.hold(holder);
+            meta.dirty(Writer::Nic, label);
+        });
+        self.counters.nic.count(done)
+    }
+
+    /// The NIC reads `block`, to send it. A miss reads memory and allocates nothing.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such label to count under.
+    pub fn nic_read(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
+        let set = self.llc.set_of(block);
+        let home = self.mesh.home(set);
+        let at_home_ps = now_ps + self.mesh.way_ps(End::Nic, home) + self.llc_ps;
+        let found = if self.llc.touch(set, block) {
+            self.found_by_nic(now_ps, at_home_ps, set)
+        } else {
+            self.fetch(at_home_ps, block, Agent::Nic, label)
+        };
+        let at_ps = if found.level == Level::Nic { found.ready_ps } else { self.deliver(found, home, End::Nic) };
+        self.counters.nic.count(Done { at_ps, level: found.level })
+    }
+
+    fn found_by_nic(&self, now_ps: u64, at_home_ps: u64, set: SetId) -> Found {
+        match self.llc.front(set).holder() {
+            Holder::Nic => Found { level: Level::Nic, ready_ps: now_ps + self.nic_cache_ps },
+            _ => Found { level: Level::Llc, ready_ps: at_home_ps },
+        }
+    }
+}
