@@ -14,6 +14,7 @@
 //! | how sure is it? | `interval`, `experiment` |
 //! | which load still keeps the SLO, and how long is the queue there? | `search`, [`sizing`] |
 //! | when is memory the limit, and not the cores? | [`memory`] |
+//! | what does a whole server do, block by block? | [`server`] |
 //! | what did the papers publish, and does it come out here? | [`reproduce`] |
 //!
 //! # Invariants
@@ -55,6 +56,7 @@ mod experiment;
 mod search;
 pub mod sizing;
 pub mod memory;
+pub mod server;
 pub mod reproduce;
 
 pub use calendar::Calendar;

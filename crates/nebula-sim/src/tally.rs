@@ -30,7 +30,7 @@ impl Distribution {
         self.sum += u128::from(value);
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts).expect("both have the same bounds");
         self.sum += other.sum;
     }
@@ -103,7 +103,7 @@ impl Depths {
         self.counts[depth as usize] = 1;
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.counts.resize(self.counts.len().max(other.counts.len()), 0);
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
     }

@@ -1,0 +1,154 @@
+//! The machine: memory, NIC and cores, from one TOML file; what every mechanism costs, for all designs.
+
+use super::ServerError;
+use nebula_memsys::MemoryConfig;
+use serde::Deserialize;
+
+/// A server machine.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sim::server::Machine;
+///
+/// let machine = Machine::named("isca20").expect("it ships with Nebula");
+/// assert_eq!((machine.memory.cores, machine.nic.link_gbps), (16, 120.0));
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Cores, caches, mesh and DRAM.
+    pub memory: MemoryConfig,
+    /// The NIC.
+    pub nic: Nic,
+    /// What each core does.
+    pub core: Core,
+    /// Who calls, and the memory set aside for them.
+    pub deployment: Deployment,
+}
+
+/// The NIC's link and pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nic {
+    /// Rate of the link in 10⁹ bit a second.
+    pub link_gbps: f64,
+    /// From the write of an RPC's last block until the RPC is in the arrival queue, in nanoseconds.
+    pub notify_ns: f64,
+    /// From the dispatch of an RPC until it is in the core's completion queue, in nanoseconds.
+    pub dispatch_ns: f64,
+    /// From a core's free until the NIC knows of it, in nanoseconds.
+    pub free_ns: f64,
+}
+
+/// How a core executes.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// Computing for one RPC of the key-value store, beside its misses, in nanoseconds: the one calibrated constant.
+    pub compute_ns: f64,
+    /// Blocks that a copy loop has on the way at once.
+    pub load_window: u32,
+    /// From one block of a copy loop to the next at the least, in nanoseconds.
+    pub issue_ns: f64,
+    /// Blocks of stores that a core has on the way at once.
+    pub stores_max: u32,
+    /// Looking into the completion queue and prefetching from it, in nanoseconds.
+    pub software_prefetch_ns: f64,
+    /// Whether a store to a block that will be overwritten whole still fetches it first, where software writes a reply.
+    pub reply_stores_fetch: bool,
+    /// The same where software writes into its log.
+    pub log_stores_fetch: bool,
+}
+
+/// Who calls, and what is set aside for them.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deployment {
+    /// Nodes that may call.
+    pub nodes: u32,
+    /// Messages that each may have outstanding, which per-connection buffers have slots for.
+    pub messages_per_node: u32,
+    /// The shared receive buffer, in bytes.
+    pub receive_buffer_bytes: u32,
+    /// The shared pool of send buffers, in bytes.
+    pub send_pool_bytes: u64,
+    /// Bookkeeping of per-connection slots: blocks that the NIC reads and writes for an RPC's receive slot, and for its send slot.
+    pub slot_metadata_blocks: u32,
+}
+
+/// The machines that ship with Nebula.
+const SHIPPED: [(&str, &str); 3] = [
+    ("isca20", include_str!("../../../../machines/isca20.toml")),
+    ("isca20-unfitted", include_str!("../../../../machines/isca20-unfitted.toml")),
+    ("server64", include_str!("../../../../machines/server64.toml")),
+];
+
+impl Machine {
+    /// The names of those that ship with Nebula.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|&(name, _)| name)
+    }
+
+    /// The one of this name that ships with Nebula.
+    ///
+    /// # Panics
+    ///
+    /// If its file is no machine, which a test rules out.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("machines/{name}.toml: {error}")))
+    }
+
+    /// Reads a machine from TOML.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Toml`] with line and reason, [`ServerError::Parameter`] for a value that is not possible.
+    pub fn parse(text: &str) -> Result<Self, ServerError> {
+        let machine: Self = toml::from_str(text).map_err(|error| ServerError::toml("a machine", &error))?;
+        machine.validate()?;
+        Ok(machine)
+    }
+
+    /// Whether it can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with what is wrong with it.
+    pub fn validate(&self) -> Result<(), ServerError> {
+        self.memory.validate()?;
+        let (nic, core, deployment) = (&self.nic, &self.core, &self.deployment);
+        within("nic.link_gbps", nic.link_gbps, 0.1..=100_000.0)?;
+        for (name, ns) in [
+            ("nic.notify_ns", nic.notify_ns),
+            ("nic.dispatch_ns", nic.dispatch_ns),
+            ("nic.free_ns", nic.free_ns),
+            ("core.compute_ns", core.compute_ns),
+            ("core.issue_ns", core.issue_ns),
+            ("core.software_prefetch_ns", core.software_prefetch_ns),
+        ] {
+            within(name, ns, 0.0..=1e6)?;
+        }
+        within("core.load_window", core.load_window.into(), 1.0..=f64::from(WINDOW_MAX))?;
+        within("core.stores_max", core.stores_max.into(), 1.0..=f64::from(WINDOW_MAX))?;
+        within("deployment.nodes", deployment.nodes.into(), 1.0..=1e6)?;
+        within("deployment.messages_per_node", deployment.messages_per_node.into(), 1.0..=1e5)?;
+        within("deployment.receive_buffer_bytes", deployment.receive_buffer_bytes.into(), 512.0..=1e9)?;
+        within("deployment.send_pool_bytes", deployment.send_pool_bytes as f64, 64.0..=1e11)?;
+        within("deployment.slot_metadata_blocks", deployment.slot_metadata_blocks.into(), 0.0..=16.0)
+    }
+}
+
+/// Loads or stores that a core has on the way at most.
+pub(super) const WINDOW_MAX: u32 = 64;
+
+fn within(name: &'static str, got: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), ServerError> {
+    if range.contains(&got) {
+        return Ok(());
+    }
+    Err(ServerError::Parameter { name, got, least: *range.start(), most: *range.end() })
+}

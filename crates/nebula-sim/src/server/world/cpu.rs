@@ -1,0 +1,341 @@
+//! Stations 7 to 10, in simulated time: an RPC is given to a core, its payload goes ahead of it, the core works step by step.
+
+use super::super::machine::WINDOW_MAX;
+use super::super::map::Part;
+use super::super::program::{Copying, Fill, Place, Step};
+use super::super::tally::Stage;
+use super::{Event, World};
+use nebula_nic::{CoreId, Dispatch, Frontend, SLOT_BYTES, Span, Steer, Steering, Timestamp};
+
+/// The ring of completion times of loads and stores.
+const RING: usize = WINDOW_MAX as usize;
+
+/// A core: its front end, and where it is in its program.
+pub(super) struct AtCore {
+    frontend: Frontend,
+    /// The RPC that it serves.
+    serving: Option<u32>,
+    step: usize,
+    /// The core's own time: it may be ahead of the run's.
+    clock_ps: u64,
+    /// In a copy loop: blocks loaded and stored, and when the last load went out.
+    loaded: u32,
+    stored: u32,
+    issued_ps: u64,
+    copy_begun_ps: u64,
+    loads_done_ps: u64,
+    loads_ps: [u64; RING],
+    /// When each of the last stores is done, over all RPCs.
+    stores_ps: [u64; RING],
+    stores: usize,
+    /// Of this RPC: when its last store is done, and what that was.
+    last_store_ps: u64,
+    last_store: Part,
+}
+
+impl AtCore {
+    pub(super) fn new(mut frontend: Frontend, steering: Steering) -> Self {
+        frontend.set_steering(steering);
+        Self {
+            frontend,
+            serving: None,
+            step: 0,
+            clock_ps: 0,
+            loaded: 0,
+            stored: 0,
+            issued_ps: 0,
+            copy_begun_ps: 0,
+            loads_done_ps: 0,
+            loads_ps: [0; RING],
+            stores_ps: [0; RING],
+            stores: 0,
+            last_store_ps: 0,
+            last_store: Part::Reply,
+        }
+    }
+
+    /// When there is room for one more store.
+    #[inline]
+    fn store_room_ps(&self, stores_max: u32) -> u64 {
+        let ago = stores_max as usize;
+        if self.stores < ago { 0 } else { self.stores_ps[(self.stores - ago) % RING] }
+    }
+
+    #[inline]
+    fn note_store(&mut self, done_ps: u64, part: Part) {
+        self.stores_ps[self.stores % RING] = done_ps;
+        self.stores += 1;
+        if done_ps >= self.last_store_ps {
+            (self.last_store_ps, self.last_store) = (done_ps, part);
+        }
+    }
+}
+
+/// Whether a core may go on at once, or has to wait for an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Step,
+    At(u64),
+}
+
+impl World<'_> {
+    /// A dispatch reaches its core's completion queue.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, now: Timestamp, core: CoreId, place: u32) {
+        let at_core = &mut self.cores[core.index()];
+        let message = self.messages.at_mut(place);
+        message.core = core;
+        message.was_queued_at_core = at_core.serving.is_some();
+        let steer = at_core.frontend.handle_dispatch(now, Dispatch { core, arrival: message.arrival });
+        if steer != Steer::Never {
+            self.steer(now, core, place);
+        }
+        if self.cores[core.index()].serving.is_none() {
+            self.begin(now, core.index());
+        }
+    }
+
+    /// The NIC fetches the whole payload into the core's L1.
+    fn steer(&mut self, now: Timestamp, core: CoreId, place: u32) {
+        let message = self.messages.at_mut(place);
+        for block in 0..message.arrival.bytes.div_ceil(SLOT_BYTES) {
+            let block = message.block(Part::Payload, block);
+            let done = self.memory.prefetch(now.as_ps(), core.0, block, Part::Payload.label());
+            message.fetched = message.fetched.max(Timestamp::from_ps(done.at_ps));
+        }
+    }
+
+    /// The core begins what is next in its completion queue, if anything.
+    #[inline(always)]
+    fn begin(&mut self, now: Timestamp, core: usize) {
+        let at_core = &mut self.cores[core];
+        let Some(begin) = at_core.frontend.poll_completion(now) else {
+            at_core.serving = None;
+            return self.calendar.clear(core);
+        };
+        let place = Self::place_of(begin.arrival.rpc);
+        at_core.serving = Some(place);
+        (at_core.step, at_core.clock_ps, at_core.last_store_ps) = (0, now.as_ps(), 0);
+        self.messages.at_mut(place).note_begun(now, self.delays.notify + self.delays.dispatch);
+        self.advance(now, core);
+    }
+
+    /// The core's steps, until one has to wait for its time.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, now: Timestamp, core: usize) {
+        let Some(place) = self.cores[core].serving else { return self.calendar.clear(core) };
+        let compiled = self.compiled;
+        let steps = &compiled.types[usize::from(self.messages.at(place).type_index)].steps;
+        loop {
+            let next = match steps.get(self.cores[core].step) {
+                None if self.cores[core].clock_ps > now.as_ps() => Next::At(self.cores[core].clock_ps),
+                None => return self.finish(now, core, place),
+                Some(Step::Compute(ps)) => self.compute(core, place, *ps),
+                Some(Step::Draw(service)) => {
+                    let ps = service.sample(&mut self.services).as_ps();
+                    self.compute(core, place, ps)
+                }
+                Some(Step::LookAhead) => self.look_ahead(now, core, place),
+                Some(Step::Read(what)) => self.read(now, core, place, *what),
+                Some(Step::Write(what, fill)) => self.write(now, core, place, *what, *fill),
+                Some(Step::Copy(copying)) => self.copy(now, core, place, copying),
+            };
+            if let Next::At(at_ps) = next {
+                return self.calendar.set(core, Timestamp::from_ps(at_ps));
+            }
+        }
+    }
+
+    #[inline]
+    fn compute(&mut self, core: usize, place: u32, ps: u64) -> Next {
+        self.spend(core, place, Stage::Compute, ps)
+    }
+
+    /// The core's time goes on, and its program with it.
+    #[inline]
+    fn spend(&mut self, core: usize, place: u32, stage: Stage, ps: u64) -> Next {
+        let at_core = &mut self.cores[core];
+        at_core.clock_ps += ps;
+        at_core.step += 1;
+        self.messages.at_mut(place).stages.add(stage, ps);
+        Next::Step
+    }
+
+    /// Software looks for the RPC behind this one and fetches the first block of its payload.
+    ///
+    /// # Source
+    ///
+    /// NEBULA §VII-C: a prefetch degree of one.
+    #[inline]
+    fn look_ahead(&mut self, now: Timestamp, core: usize, place: u32) -> Next {
+        let at_core = &self.cores[core];
+        if !self.scenario.design.software_prefetch {
+            return self.spend(core, place, Stage::LookAhead, 0);
+        }
+        // It sees what is there at its own time.
+        if at_core.clock_ps > now.as_ps() {
+            return Next::At(at_core.clock_ps);
+        }
+        let Some(arrival) = at_core.frontend.peek_completion() else {
+            return self.spend(core, place, Stage::LookAhead, 0);
+        };
+        let at_ps = at_core.clock_ps + self.delays.look_ahead_ps;
+        let message = self.messages.at_mut(Self::place_of(arrival.rpc));
+        let block = message.block(Part::Payload, 0);
+        let done = self.memory.prefetch(at_ps, message.core.0, block, Part::Payload.label());
+        message.fetched = message.fetched.max(Timestamp::from_ps(done.at_ps));
+        self.spend(core, place, Stage::LookAhead, self.delays.look_ahead_ps)
+    }
+
+    /// The core waits for a block.
+    #[inline]
+    fn read(&mut self, now: Timestamp, core: usize, place: u32, what: Place) -> Next {
+        let message = self.messages.at(place);
+        let block = message.block(what.part, what.block);
+        let clock_ps = self.cores[core].clock_ps;
+        // What is still on its way into the L1 is waited for.
+        let is_fetched_ahead = what == Place { part: Part::Payload, block: 0 };
+        let at_ps = if is_fetched_ahead { clock_ps.max(message.fetched.as_ps()) } else { clock_ps };
+        if self.is_early(now, at_ps, block) {
+            return Next::At(at_ps);
+        }
+        let done = self.memory.load(at_ps, Self::number(core), block, what.part.label());
+        self.spend(core, place, Stage::of(what.part), done.at_ps - clock_ps)
+    }
+
+    /// The core stores to a block, and goes on when there is room for the store.
+    #[inline]
+    fn write(&mut self, now: Timestamp, core: usize, place: u32, what: Place, fill: Fill) -> Next {
+        let at_core = &self.cores[core];
+        let clock_ps = at_core.clock_ps;
+        let at_ps = clock_ps.max(at_core.store_room_ps(self.scenario.machine.core.stores_max));
+        let block = self.messages.at(place).block(what.part, what.block);
+        if self.is_early(now, at_ps, block) {
+            return Next::At(at_ps);
+        }
+        self.store(at_ps, core, block, what.part, fill);
+        self.spend(core, place, Stage::of(what.part), at_ps - clock_ps)
+    }
+
+    #[inline]
+    fn store(&mut self, at_ps: u64, core: usize, block: nebula_memsys::Block, part: Part, fill: Fill) {
+        let done = match fill {
+            Fill::Fetched => self.memory.store(at_ps, Self::number(core), block, part.label()),
+            Fill::Whole => self.memory.overwrite(at_ps, Self::number(core), block, part.label()),
+        };
+        self.cores[core].note_store(done.at_ps, part);
+    }
+
+    /// A copy loop: loads go out in order, so many at once; each block's store waits for its load.
+    fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
+        if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
+            let at_core = &mut self.cores[core];
+            at_core.copy_begun_ps = at_core.clock_ps;
+            at_core.loads_done_ps = at_core.clock_ps;
+        }
+        loop {
+            let load_ps = self.next_load_ps(core, copying);
+            let store_ps = self.next_store_ps(core, copying);
+            if load_ps == u64::MAX && store_ps == u64::MAX {
+                return self.end_copy(core, place, copying);
+            }
+            let is_load = load_ps <= store_ps;
+            let at_ps = load_ps.min(store_ps);
+            let message = self.messages.at(place);
+            let at_core = &self.cores[core];
+            let (block, fill) = if is_load {
+                (message.block(copying.from, at_core.loaded), Fill::Fetched)
+            } else {
+                let (block, fill) = copying.stores[at_core.stored as usize];
+                (message.block(copying.to, block), fill)
+            };
+            if self.is_early(now, at_ps, block) {
+                return Next::At(at_ps);
+            }
+            if is_load {
+                let done = self.memory.load(at_ps, Self::number(core), block, copying.from.label());
+                let at_core = &mut self.cores[core];
+                at_core.loads_ps[at_core.loaded as usize % RING] = done.at_ps;
+                at_core.loads_done_ps = at_core.loads_done_ps.max(done.at_ps);
+                at_core.issued_ps = at_ps;
+                at_core.loaded += 1;
+            } else {
+                self.store(at_ps, core, block, copying.to, fill);
+                self.cores[core].stored += 1;
+            }
+        }
+    }
+
+    /// When the next load of a copy loop goes out.
+    #[inline]
+    fn next_load_ps(&self, core: usize, copying: &Copying) -> u64 {
+        let at_core = &self.cores[core];
+        let loaded = at_core.loaded;
+        // The stores behind may need every time in the ring.
+        let is_ring_full =
+            (at_core.stored as usize) < copying.stores.len() && loaded - at_core.stored.min(loaded) == WINDOW_MAX;
+        if loaded == copying.loads || is_ring_full {
+            return u64::MAX;
+        }
+        if loaded == 0 {
+            return at_core.copy_begun_ps;
+        }
+        let window = self.scenario.machine.core.load_window;
+        let in_order_ps = at_core.issued_ps + self.delays.issue_ps;
+        if loaded < window { in_order_ps } else { in_order_ps.max(at_core.loads_ps[(loaded - window) as usize % RING]) }
+    }
+
+    /// When the next store of a copy loop goes out.
+    #[inline]
+    fn next_store_ps(&self, core: usize, copying: &Copying) -> u64 {
+        let at_core = &self.cores[core];
+        let stored = at_core.stored;
+        if stored as usize == copying.stores.len() || (stored >= at_core.loaded && at_core.loaded < copying.loads) {
+            return u64::MAX;
+        }
+        let behind = stored.min(copying.loads.saturating_sub(1));
+        let loaded_ps =
+            if copying.loads == 0 { at_core.copy_begun_ps } else { at_core.loads_ps[behind as usize % RING] };
+        loaded_ps.max(at_core.store_room_ps(self.scenario.machine.core.stores_max))
+    }
+
+    /// The core goes on when all loads are done.
+    #[inline]
+    fn end_copy(&mut self, core: usize, place: u32, copying: &Copying) -> Next {
+        let at_core = &mut self.cores[core];
+        (at_core.loaded, at_core.stored) = (0, 0);
+        let waited_ps = at_core.loads_done_ps - at_core.clock_ps;
+        self.spend(core, place, Stage::of(copying.from), waited_ps)
+    }
+
+    /// The core is done with an RPC and begins the next; the RPC is over when its last store is.
+    #[inline(always)]
+    fn finish(&mut self, now: Timestamp, core: usize, place: u32) {
+        let at_core = &mut self.cores[core];
+        let message = self.messages.at_mut(place);
+        at_core.frontend.handle_release(now, message.arrival.slots);
+        let freed = now.max(Timestamp::from_ps(at_core.last_store_ps));
+        message.stages.add(Stage::of(at_core.last_store), (freed - now).as_ps());
+        self.push(freed, Event::Freed(place));
+        self.begin(now, core);
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "cores are numbered in 16 bits")]
+    #[inline]
+    const fn number(core: usize) -> u16 {
+        core as u16
+    }
+}
+
+impl super::message::Message {
+    /// A core begins: what was not receipt and not the NIC's latency was waiting.
+    #[inline]
+    fn note_begun(&mut self, now: Timestamp, latency: Span) {
+        self.begun = now;
+        let after_receipt = now - self.written;
+        let dispatch = latency.min(after_receipt);
+        self.stages.add(Stage::Receive, (self.written - self.first).as_ps());
+        self.stages.add(Stage::Dispatch, dispatch.as_ps());
+        self.stages.add(Stage::Queue, (after_receipt - dispatch).as_ps());
+    }
+}

@@ -1,0 +1,119 @@
+//! Station 1, in simulated time: clients draw RPCs; replies go out.
+//!
+//! Clients do not listen at this level: an RPC that is NACKed is over, and counts as infinitely late.
+//!
+//! Next: [`ingress`](super::ingress).
+
+use super::super::Scenario;
+use super::super::map::Part;
+use super::super::program::Compiled;
+use super::{Event, World};
+use nebula_nic::{SLOT_BYTES, Span, Timestamp};
+use nebula_workload::{ArrivalProcess, Rate, Rng, Seed};
+
+/// All clients of the run.
+pub(super) struct Clients {
+    process: ArrivalProcess,
+    gaps: Rng,
+    kinds: Rng,
+    at: Timestamp,
+    /// For each type, the share of RPCs that are of it or of one before.
+    shares: Box<[f64]>,
+    /// RPCs drawn so far.
+    pub(super) drawn: u64,
+}
+
+impl Clients {
+    pub(super) fn new(scenario: &Scenario, compiled: &Compiled, rate: Rate, seed: Seed) -> Self {
+        let (mut process, mut gaps) = (scenario.arrivals.at(rate), seed.stream("arrivals"));
+        let at = Timestamp::ZERO + process.next_gap(&mut gaps);
+        let mut sum = 0.0;
+        let shares = compiled.types.iter().map(|kind| {
+            sum += kind.share;
+            sum
+        });
+        Self { process, gaps, kinds: seed.stream("types"), at, shares: shares.collect(), drawn: 0 }
+    }
+
+    /// The type of the next RPC.
+    #[expect(clippy::cast_possible_truncation, reason = "applications have a few types")]
+    #[inline]
+    fn draw(&mut self) -> u16 {
+        self.drawn += 1;
+        self.at += self.process.next_gap(&mut self.gaps);
+        let unit = self.kinds.unit();
+        let last = self.shares.len() - 1;
+        self.shares.iter().take(last).filter(|&&share| unit >= share).count() as u16
+    }
+}
+
+impl World<'_> {
+    /// The next RPC of the clients comes at its own time.
+    #[inline]
+    pub(super) fn schedule_arrival(&mut self) {
+        self.calendar.set(self.arrival_source(), self.clients.at);
+    }
+
+    /// An RPC comes from a client.
+    #[inline(always)]
+    pub(super) fn arrive_next(&mut self, now: Timestamp) {
+        let number = self.clients.drawn;
+        let type_index = self.clients.draw();
+        self.schedule_arrival();
+        if number == self.length.warmup {
+            self.opened = self.mark(now);
+        }
+        let is_measured = number.wrapping_sub(self.length.warmup) < self.length.rpcs;
+        if number + 1 == self.length.warmup + self.length.rpcs {
+            self.closed = Some(self.mark(now));
+        }
+        self.arrived += 1;
+        self.arrive(now, type_index, is_measured);
+    }
+
+    /// All stores of an RPC are done: its reply goes out, or its copies, and its buffer is free.
+    #[inline(always)]
+    pub(super) fn send_reply(&mut self, now: Timestamp, place: u32) {
+        let message = self.messages.remove(place);
+        let kind = &self.compiled.types[usize::from(message.type_index)];
+        let blocks = kind.reply_bytes.div_ceil(SLOT_BYTES);
+        for _ in 0..kind.copies {
+            for block in 0..blocks {
+                self.memory.nic_read(now.as_ps(), message.block(Part::Reply, block), Part::Reply.label());
+            }
+            if let Some(answer) = kind.answer {
+                self.push(now + answer.after, Event::Answer(answer.type_index));
+            }
+        }
+        if self.is_per_connection() {
+            self.touch_send_metadata(now);
+        }
+        if message.is_measured {
+            self.tally.note_served(&message, now);
+        }
+        let (core, slots) = (message.core, message.arrival.slots);
+        self.push(now + self.delays.free, Event::Credit(core, slots.start.0, slots.slots));
+    }
+
+    /// The send slot's bookkeeping: each slot has one of its own, and each RPC's is one by chance.
+    fn touch_send_metadata(&mut self, now: Timestamp) {
+        let region = self.compiled.regions.send_metadata;
+        for _ in 0..self.scenario.machine.deployment.slot_metadata_blocks {
+            let block = region.at(self.draw_below(region.blocks));
+            self.memory.nic_write(now.as_ps(), block, Part::Slots.label());
+        }
+    }
+
+    /// Draws a place.
+    #[expect(clippy::cast_possible_truncation, reason = "below a bound of 32 bits")]
+    #[inline]
+    pub(super) fn draw_below(&mut self, bound: u32) -> u32 {
+        self.places.below(u64::from(bound)) as u32
+    }
+
+    /// How long so many bytes take on the link.
+    #[inline]
+    pub(super) const fn on_link(&self, bytes: u32) -> Span {
+        Span::from_ps(self.delays.byte_fs * bytes as u64 / 1000)
+    }
+}

@@ -1,0 +1,244 @@
+//! Stations 2 to 6, in simulated time: packets come over the link, their blocks are written, the back end decides.
+//!
+//! Next: [`cpu`](super::cpu).
+
+use super::super::map::Part;
+use super::message::Message;
+use super::{Event, World};
+use nebula_memsys::Block;
+use nebula_nic::{Header, Kind, NodeId, RpcKey, SLOT_BYTES, Timestamp, TransferId, Verdict};
+use std::collections::VecDeque;
+
+/// The link into the server: one message after another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Link {
+    /// Messages that wait for it: their type, and whether they are measured.
+    waiting: VecDeque<(u16, bool)>,
+    receiving: Option<Receiving>,
+    /// Messages so far.
+    numbered: u32,
+}
+
+/// The message that comes in.
+#[derive(Clone, Copy, Debug)]
+struct Receiving {
+    type_index: u16,
+    is_measured: bool,
+    begun: Timestamp,
+    /// The next packet.
+    packet: u32,
+    /// Its RPC; none before the first packet, and none after a NACK.
+    message: Option<u32>,
+}
+
+impl World<'_> {
+    /// A message comes to the link.
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
+        if self.link.receiving.is_some() {
+            self.link.waiting.push_back((type_index, is_measured));
+        } else {
+            self.begin_receiving(now, type_index, is_measured);
+        }
+    }
+
+    #[inline(always)]
+    fn begin_receiving(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
+        let receiving = Receiving { type_index, is_measured, begun: now, packet: 0, message: None };
+        self.link.receiving = Some(receiving);
+        self.calendar.set(self.link_source(), now + self.on_link(self.bytes_until(type_index, 1)));
+    }
+
+    /// Bytes of the first so many packets of a message: the last one may be short.
+    #[inline]
+    fn bytes_until(&self, type_index: u16, packets: u32) -> u32 {
+        (packets * SLOT_BYTES).min(self.compiled.types[usize::from(type_index)].request_bytes)
+    }
+
+    /// Packets of the message on the link, until one has to wait for its time.
+    #[inline(always)]
+    pub(super) fn receive(&mut self, now: Timestamp) {
+        let Some(mut receiving) = self.link.receiving else { return };
+        let packets = self.compiled.types[usize::from(receiving.type_index)].request_bytes.div_ceil(SLOT_BYTES);
+        if receiving.packet == 0 {
+            receiving.message = self.begin_message(now, &receiving, packets);
+            receiving.packet += u32::from(receiving.message.is_none()) * packets;
+        }
+        while receiving.packet < packets {
+            let at = receiving.begun + self.on_link(self.bytes_until(receiving.type_index, receiving.packet + 1));
+            if let Some(place) = receiving.message
+                && !self.write_packet(now, at, place, receiving.packet, packets)
+            {
+                self.calendar.set(self.link_source(), at);
+                self.link.receiving = Some(receiving);
+                return;
+            }
+            receiving.packet += 1;
+        }
+        if let Some(place) = receiving.message {
+            let written = self.messages.at(place).written.max(now);
+            self.push(written + self.delays.notify, Event::Written(place));
+        }
+        let end = receiving.begun + self.on_link(self.bytes_until(receiving.type_index, packets));
+        self.end_receiving(end.max(now));
+    }
+
+    /// The link is free for the next message.
+    fn end_receiving(&mut self, end: Timestamp) {
+        self.link.receiving = None;
+        match self.link.waiting.pop_front() {
+            Some((type_index, is_measured)) => self.begin_receiving(end, type_index, is_measured),
+            None => self.calendar.clear(self.link_source()),
+        }
+    }
+
+    /// The first packet of a message: its place in the slab, and in memory where that does not depend on the back end.
+    ///
+    /// `None` after a NACK.
+    #[inline(always)]
+    fn begin_message(&mut self, now: Timestamp, receiving: &Receiving, packets: u32) -> Option<u32> {
+        let mut message = self.draw_message(now, receiving);
+        if self.is_per_connection() {
+            let slot = self.draw_below(self.connection_slots());
+            message.payload = self.compiled.regions.connection_receive.at(slot * self.compiled.regions.slot_blocks);
+            self.touch_receive_metadata(now, slot);
+            return Some(self.messages.insert(message));
+        }
+        let place = self.messages.insert(message);
+        if packets > 1 && !self.handle_packet(now, place, 0) {
+            self.refuse(place);
+            return None;
+        }
+        Some(place)
+    }
+
+    #[inline]
+    fn connection_slots(&self) -> u32 {
+        self.compiled.regions.receive_metadata.blocks
+    }
+
+    /// The receive slot's counter of packets.
+    fn touch_receive_metadata(&mut self, now: Timestamp, slot: u32) {
+        for _ in 0..self.scenario.machine.deployment.slot_metadata_blocks {
+            let block = self.compiled.regions.receive_metadata.at(slot);
+            self.memory.nic_write(now.as_ps(), block, Part::Slots.label());
+        }
+    }
+
+    /// Draws what the RPC will touch.
+    #[inline(always)]
+    fn draw_message(&mut self, now: Timestamp, receiving: &Receiving) -> Message {
+        let regions = self.compiled.regions;
+        self.link.numbered = self.link.numbered.wrapping_add(1);
+        let item_blocks = self.compiled.item_blocks;
+        let items = regions.log.blocks / item_blocks.max(1);
+        let item = match items {
+            0 => 0,
+            _ if self.compiled.is_appended => {
+                self.appended = (self.appended + 1) % items;
+                self.appended
+            }
+            _ => self.draw_below(items),
+        };
+        let bucket = if regions.index.blocks == 0 { 0 } else { scattered(item, regions.index.blocks) };
+        let send = if self.is_per_connection() { regions.connection_send } else { regions.shared_send };
+        let reply = self.draw_below(send.blocks / regions.slot_blocks) * regions.slot_blocks;
+        let state = self.draw_below(regions.state.blocks.max(1));
+        Message {
+            snid: self.link.numbered,
+            reply: send.at(reply),
+            index: regions.index.at(bucket),
+            item: regions.log.at(item * item_blocks),
+            state,
+            state_region: regions.state,
+            ..Message::new(receiving.type_index, receiving.is_measured, now)
+        }
+    }
+
+    /// Writes the block of a packet, unless it has to wait for its time.
+    #[inline(always)]
+    fn write_packet(&mut self, now: Timestamp, at: Timestamp, place: u32, packet: u32, packets: u32) -> bool {
+        // A message of one packet gets its slots when it is whole.
+        if packets == 1 && !self.is_per_connection() {
+            return true;
+        }
+        let block = Block(self.messages.at(place).payload.0 + packet);
+        if self.is_early(now, at.as_ps(), block) {
+            return false;
+        }
+        let done = self.memory.nic_write(at.as_ps(), block, Part::Payload.label());
+        let message = self.messages.at_mut(place);
+        message.written = message.written.max(Timestamp::from_ps(done.at_ps));
+        if packet > 0 && packet + 1 < packets && !self.is_per_connection() {
+            self.handle_packet(at, place, packet);
+        }
+        true
+    }
+
+    /// All blocks of a message are written: the last packet is told to the back end.
+    #[inline(always)]
+    pub(super) fn complete(&mut self, now: Timestamp, place: u32) {
+        let packets =
+            self.compiled.types[usize::from(self.messages.at(place).type_index)].request_bytes.div_ceil(SLOT_BYTES);
+        let depth = self.backend.queue_depth();
+        if self.messages.at(place).is_measured {
+            self.tally.queue_depth.record(depth);
+        }
+        // Where slots are per connection, no packet has been told yet.
+        let first = if self.is_per_connection() { 0 } else { packets - 1 };
+        for packet in first..packets {
+            if !self.handle_packet(now, place, packet) {
+                return self.refuse(place);
+            }
+        }
+        if packets == 1 && !self.is_per_connection() {
+            let block = self.messages.at(place).payload;
+            let done = self.memory.nic_write(now.as_ps(), block, Part::Payload.label());
+            self.messages.at_mut(place).written = Timestamp::from_ps(done.at_ps);
+        }
+        self.hand_out(now);
+    }
+
+    /// Hands a packet to the back end; false after a NACK.
+    #[inline(always)]
+    fn handle_packet(&mut self, now: Timestamp, place: u32, packet: u32) -> bool {
+        let message = self.messages.at(place);
+        let header = Header {
+            kind: Kind::Request,
+            snid: NodeId(message.snid),
+            tid: TransferId(place),
+            rpc_bytes: self.compiled.types[usize::from(message.type_index)].request_bytes,
+            pkt_idx: packet,
+            key_hash: message.snid.wrapping_mul(0x9e37_79b9),
+        };
+        match self.backend.handle_packet(now, header) {
+            Verdict::Write { slots, .. } => {
+                if !self.is_per_connection() {
+                    self.messages.at_mut(place).payload = self.compiled.regions.shared_receive.at(slots.start.0);
+                }
+                true
+            }
+            Verdict::Nack { .. } | Verdict::Drop { .. } => false,
+        }
+    }
+
+    /// The RPC is over: NACKed.
+    #[cold]
+    fn refuse(&mut self, place: u32) {
+        let message = self.messages.remove(place);
+        self.tally.nacked += u64::from(message.is_measured);
+    }
+
+    /// The RPC behind a key of the back end's.
+    pub(super) const fn place_of(rpc: RpcKey) -> u32 {
+        rpc.tid.0
+    }
+}
+
+/// A bucket for an item, the same each time.
+#[expect(clippy::cast_possible_truncation, reason = "the product of two 32-bit numbers, shifted down")]
+#[inline]
+const fn scattered(item: u32, buckets: u32) -> u32 {
+    let hash = item.wrapping_add(1).wrapping_mul(0x9e37_79b1);
+    ((hash as u64 * buckets as u64) >> 32) as u32
+}
