@@ -12,8 +12,8 @@ mod check;
 /// Most cores of one machine.
 pub const CORES_MAX: u16 = 1000;
 
-/// Most ways of the last-level cache.
-pub const WAYS_MAX: u32 = 32;
+/// Most ways of a cache.
+pub const WAYS_MAX: u32 = 16;
 
 /// The memory system of one chip.
 ///

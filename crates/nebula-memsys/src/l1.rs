@@ -29,7 +29,7 @@ impl L1s {
     pub(crate) fn touch(&mut self, core: u16, block: Block) -> bool {
         let set = self.set(core, block);
         let Some(age) = set.iter().position(|&tag| tag == block.0) else { return false };
-        set[..=age].rotate_right(1);
+        push_front(&mut set[..=age], block.0);
         true
     }
 
@@ -43,9 +43,7 @@ impl L1s {
     /// Puts in `block`, which the core does not have; the least recent of its set goes.
     #[inline]
     pub(crate) fn insert(&mut self, core: u16, block: Block) {
-        let set = self.set(core, block);
-        set.rotate_right(1);
-        set[0] = block.0;
+        push_front(self.set(core, block), block.0);
     }
 
     /// Takes `block` out; whether it was there.
@@ -68,4 +66,10 @@ impl L1s {
     fn from(&self, core: u16, block: Block) -> usize {
         usize::from(core) * self.stride + (block.0 & self.set_mask) as usize * self.ways
     }
+}
+
+/// Puts `word` first and moves the others one back; the last goes. A loop, as there are only a few words.
+#[inline]
+fn push_front(words: &mut [u32], word: u32) {
+    words.iter_mut().fold(word, |word, place| std::mem::replace(place, word));
 }

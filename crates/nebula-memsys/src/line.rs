@@ -22,17 +22,17 @@ pub(crate) enum Writer {
     Nic,
 }
 
-/// From the low end: way 5 bits, label 3, holder 10, dirty 1, dirtied by the NIC 1.
+/// From the low end: way 4 bits, label 3, holder 10, dirty 1, dirtied by the NIC 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Meta(pub(crate) u32);
 
-const WAY_MASK: u32 = 0x1f;
-const LABEL_SHIFT: u32 = 5;
+const WAY_MASK: u32 = 0xf;
+const LABEL_SHIFT: u32 = 4;
 const LABEL_MASK: u32 = 7 << LABEL_SHIFT;
-const HOLDER_SHIFT: u32 = 8;
+const HOLDER_SHIFT: u32 = 7;
 const HOLDER_MASK: u32 = 0x3ff << HOLDER_SHIFT;
-const DIRTY: u32 = 1 << 18;
-const BY_NIC: u32 = 1 << 19;
+const DIRTY: u32 = 1 << 17;
+const BY_NIC: u32 = 1 << 18;
 
 /// Holder codes above every core.
 const NOBODY: u32 = 0x3ff;
@@ -43,22 +43,14 @@ const _: () = assert!(crate::block::LABELS == 8 && crate::config::WAYS_MAX == WA
 const _: () = assert!((crate::config::CORES_MAX as u32) < NIC);
 
 impl Meta {
-    /// An empty line of the way `way`.
-    pub(crate) const fn empty(way: u32) -> Self {
-        Self((way & WAY_MASK) | (NOBODY << HOLDER_SHIFT))
+    /// A clean line of the way `way` without a holder.
+    #[expect(clippy::cast_possible_truncation, reason = "there are sixteen ways at most")]
+    pub(crate) const fn empty(way: usize) -> Self {
+        Self((way as u32 & WAY_MASK) | (NOBODY << HOLDER_SHIFT))
     }
 
-    /// A clean line without a holder.
-    pub(crate) const fn clean() -> Self {
-        Self::empty(0)
-    }
-
-    pub(crate) const fn way(self) -> u32 {
-        self.0 & WAY_MASK
-    }
-
-    pub(crate) const fn with_way(self, way: u32) -> Self {
-        Self((self.0 & !WAY_MASK) | way)
+    pub(crate) const fn way(self) -> usize {
+        (self.0 & WAY_MASK) as usize
     }
 
     /// The label of the last write; meaningless on a clean line.
@@ -107,17 +99,16 @@ mod tests {
 
     #[test]
     fn each_part_is_kept_while_the_others_change() {
-        let mut meta = Meta::empty(31);
-        assert_eq!((meta.way(), meta.writer(), meta.holder()), (31, None, Holder::Nobody));
+        let mut meta = Meta::empty(15);
+        assert_eq!((meta.way(), meta.writer(), meta.holder()), (15, None, Holder::Nobody));
         meta.dirty(Writer::Nic, Label(7));
         meta.hold(Holder::Core(999));
-        assert_eq!((meta.way(), meta.writer(), meta.label()), (31, Some(Writer::Nic), Label(7)));
+        assert_eq!((meta.way(), meta.writer(), meta.label()), (15, Some(Writer::Nic), Label(7)));
         meta.dirty(Writer::Core, Label(2));
         assert_eq!((meta.holder(), meta.writer(), meta.label()), (Holder::Core(999), Some(Writer::Core), Label(2)));
         for holder in [Holder::Nobody, Holder::Several, Holder::Nic, Holder::Core(0)] {
             meta.hold(holder);
-            assert_eq!((meta.holder(), meta.label(), meta.way()), (holder, Label(2), 31));
+            assert_eq!((meta.holder(), meta.label(), meta.way()), (holder, Label(2), 15));
         }
-        assert_eq!(meta.with_way(3).way(), 3);
     }
 }

@@ -1,13 +1,27 @@
 //! The last-level cache: set-associative, true least-recently-used order, one word of directory a line.
 //!
-//! A set is a run of tags in the order of their last use and a run of [`Meta`] in the same order; sixteen tags fill one
-//! cache line of the machine that simulates, and are compared by its vector instructions. A line keeps the number of the
-//! way it is in, so that a limit on the ways of an agent means the same lines each time, as in hardware.
+//! A set has its tags in the order of their last use, and a [`Meta`] for each in the same order. Sixteen tags fill one
+//! cache line of the machine that simulates, and all are compared and moved by its vector instructions: a set of fewer
+//! ways leaves the rest empty. A line keeps the number of the way it is in, so that a limit on the ways of an agent means
+//! the same lines each time, as in hardware.
 
 use crate::block::Block;
-use crate::config::LlcConfig;
+use crate::config::{LlcConfig, WAYS_MAX};
 use crate::line::Meta;
 use crate::modulus::Modulus;
+
+/// Ways that a set has room for.
+const ROOM: usize = WAYS_MAX as usize;
+
+const _: () = assert!(size_of::<Set>() == 128 && align_of::<Set>() == 128, "two lines of the host");
+
+/// Tags and what else is known of their lines, the line used last first.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(128))]
+struct Set {
+    tags: [u32; ROOM],
+    metas: [u32; ROOM],
+}
 
 /// What an insertion pushes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,18 +35,16 @@ pub(crate) struct Victim {
 pub(crate) struct SetId(pub(crate) u32);
 
 pub(crate) struct Llc {
-    /// `[set]{[age] tags, [age] meta}`.
-    words: Box<[u32]>,
+    sets: Box<[Set]>,
     ways: usize,
-    sets: Modulus,
+    modulus: Modulus,
 }
 
 impl Llc {
     pub(crate) fn new(config: &LlcConfig) -> Self {
         let sets = u32::try_from(config.bytes / u64::from(Block::BYTES) / u64::from(config.ways)).unwrap_or(u32::MAX);
-        let tags = std::iter::repeat_n(Block::NONE.0, config.ways as usize);
-        let set: Vec<u32> = tags.chain((0..config.ways).map(|way| Meta::empty(way).0)).collect();
-        Self { words: set.repeat(sets as usize).into(), ways: config.ways as usize, sets: Modulus::new(sets) }
+        let empty = Set { tags: [Block::NONE.0; ROOM], metas: std::array::from_fn(|way| Meta::empty(way).0) };
+        Self { sets: vec![empty; sets as usize].into(), ways: config.ways as usize, modulus: Modulus::new(sets) }
     }
 
     /// The set that `block` belongs in.
@@ -41,88 +53,89 @@ impl Llc {
     /// apart.
     #[inline]
     pub(crate) const fn set_of(&self, block: Block) -> SetId {
-        SetId(self.sets.remainder(block.0 ^ (block.0 >> 14) ^ (block.0 >> 23)))
+        SetId(self.modulus.remainder(block.0 ^ (block.0 >> 14) ^ (block.0 >> 23)))
     }
 
     /// Makes `block` the most recent of its set; whether it is there.
     #[inline]
     pub(crate) fn touch(&mut self, set: SetId, block: Block) -> bool {
-        let (tags, metas) = self.set(set);
-        let Some(age) = age_of(tags, block) else { return false };
-        to_front(tags, age);
-        to_front(metas, age);
+        let set = self.set(set);
+        let Some(age) = age_of(&set.tags, block) else { return false };
+        to_front(&mut set.tags, age);
+        to_front(&mut set.metas, age);
         true
     }
 
     /// Whether `block` is there; changes nothing.
     #[inline]
     pub(crate) fn has(&self, set: SetId, block: Block) -> bool {
-        let from = set.0 as usize * self.ways * 2;
-        age_of(&self.words[from..from + self.ways], block).is_some()
+        age_of(&self.sets[set.0 as usize].tags, block).is_some()
     }
 
     /// Puts in `block`, which is not there, as a clean line in a way below `ways`; returns what had to go for it.
     #[inline]
-    pub(crate) fn insert(&mut self, set: SetId, block: Block, ways: u32) -> Option<Victim> {
-        let (tags, metas) = self.set(set);
-        let oldest = metas.len() - 1;
-        let age = metas.iter().rposition(|&meta| Meta(meta).way() < ways).unwrap_or(oldest);
-        let victim = Victim { block: Block(tags[age]), meta: Meta(metas[age]) };
-        to_front(tags, age);
-        to_front(metas, age);
-        tags[0] = block.0;
-        metas[0] = Meta::clean().with_way(victim.meta.way()).0;
+    pub(crate) fn insert(&mut self, set: SetId, block: Block, ways: usize) -> Option<Victim> {
+        let oldest = self.ways - 1;
+        let set = self.set(set);
+        let age = if ways > oldest { oldest } else { oldest_below(&set.metas[..=oldest], ways) };
+        let victim = Victim { block: Block(set.tags[age]), meta: Meta(set.metas[age]) };
+        to_front(&mut set.tags, age);
+        to_front(&mut set.metas, age);
+        set.tags[0] = block.0;
+        set.metas[0] = Meta::empty(victim.meta.way()).0;
         (victim.block != Block::NONE).then_some(victim)
+    }
+
+    /// Reads a word of the set that nobody uses.
+    #[inline]
+    pub(crate) fn expect(&self, set: SetId) {
+        std::hint::black_box(self.sets[set.0 as usize].tags[0]);
     }
 
     /// The line used last.
     #[inline]
     pub(crate) fn front(&self, set: SetId) -> Meta {
-        Meta(self.words[(set.0 as usize * 2 + 1) * self.ways])
+        Meta(self.sets[set.0 as usize].metas[0])
     }
 
     /// Changes the line used last.
     #[inline]
     pub(crate) fn set_front(&mut self, set: SetId, meta: Meta) {
-        self.words[(set.0 as usize * 2 + 1) * self.ways] = meta.0;
+        self.set(set).metas[0] = meta.0;
     }
 
     /// All lines that hold a block.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Victim> {
-        self.words.chunks_exact(self.ways * 2).flat_map(|set| {
-            let (tags, metas) = set.split_at(self.ways);
-            let lines = tags.iter().zip(metas).filter(|&(&tag, _)| tag != Block::NONE.0);
+        self.sets.iter().flat_map(|set| {
+            let lines = set.tags.iter().zip(&set.metas).filter(|&(&tag, _)| tag != Block::NONE.0);
             lines.map(|(&tag, &meta)| Victim { block: Block(tag), meta: Meta(meta) })
         })
     }
 
     #[inline]
-    fn set(&mut self, set: SetId) -> (&mut [u32], &mut [u32]) {
-        let from = set.0 as usize * self.ways * 2;
-        self.words[from..from + self.ways * 2].split_at_mut(self.ways)
+    fn set(&mut self, set: SetId) -> &mut Set {
+        &mut self.sets[set.0 as usize]
     }
 }
 
-/// Where `block` stands in the order of use.
-#[inline]
-fn age_of(tags: &[u32], block: Block) -> Option<usize> {
-    if let Ok(tags) = <&[u32; 16]>::try_from(tags) {
-        return age_in_16(tags, block);
-    }
-    tags.iter().position(|&tag| tag == block.0)
+/// The line used longest ago among those in a way below `ways`.
+fn oldest_below(metas: &[u32], ways: usize) -> usize {
+    metas.iter().rposition(|&meta| Meta(meta).way() < ways).unwrap_or(metas.len() - 1)
 }
 
-/// Compares all sixteen without a branch.
+/// Where `block` stands in the order of use. Compares all tags without a branch.
 #[inline]
-fn age_in_16(tags: &[u32; 16], block: Block) -> Option<usize> {
+fn age_of(tags: &[u32; ROOM], block: Block) -> Option<usize> {
     let found = tags.iter().zip(0..).fold(0_u32, |mask, (&tag, age)| mask | (u32::from(tag == block.0) << age));
     (found != 0).then(|| found.trailing_zeros() as usize)
 }
 
-/// Moves the word at `age` to the front, those before it one back.
+/// Moves the word at `age` to the front, those before it one back. Computes every word without a branch.
 #[inline]
-fn to_front(words: &mut [u32], age: usize) {
-    let word = words[age];
-    words.copy_within(..age, 1);
-    words[0] = word;
+fn to_front(words: &mut [u32; ROOM], age: usize) {
+    let mut moved = [words[age % ROOM]; ROOM];
+    moved[1..].copy_from_slice(&words[..ROOM - 1]);
+    for (at, (word, moved)) in words.iter_mut().zip(moved).enumerate() {
+        *word = if at <= age { moved } else { *word };
+    }
 }

@@ -51,8 +51,8 @@ pub struct MemorySystem {
     nic_cache_ps: u64,
     dram_path_ps: u64,
     // -- the NIC's rights --
-    ways: u32,
-    nic_ways: u32,
+    ways: usize,
+    nic_ways: usize,
     nic_write_fetches: bool,
     nic_forwards: bool,
     // -- counted --
@@ -93,8 +93,8 @@ impl MemorySystem {
             llc_ps: cycles(config.llc.latency_cycles),
             nic_cache_ps: cycles(config.llc.nic_cache_cycles),
             dram_path_ps: ps(config.dram.path_ns),
-            ways: config.llc.ways,
-            nic_ways: config.llc.nic_ways.unwrap_or(config.llc.ways),
+            ways: config.llc.ways as usize,
+            nic_ways: config.llc.nic_ways.unwrap_or(config.llc.ways) as usize,
             nic_write_fetches: config.llc.nic_write_fetches,
             nic_forwards: config.llc.nic_forwards,
             cores: config.cores,
@@ -107,6 +107,18 @@ impl MemorySystem {
     #[must_use]
     pub fn is_on_chip(&self, block: Block) -> bool {
         self.llc.has(self.llc.set_of(block), block)
+    }
+
+    /// Tells the machine that simulates that `block` is asked for soon, so that its own caches have the set by then.
+    /// Changes nothing that is simulated.
+    ///
+    /// # Cost
+    ///
+    /// One read that nothing waits for. It pays where a few accesses are known ahead, such as the blocks of one payload:
+    /// their sets are spread over megabytes, and fetching them is most of what an access costs.
+    #[inline]
+    pub fn expect(&self, block: Block) {
+        self.llc.expect(self.llc.set_of(block));
     }
 
     /// Blocks moved to and from memory since construction.
