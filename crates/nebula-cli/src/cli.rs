@@ -1,7 +1,7 @@
 //! The words of the command line.
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::output::{self, Failure};
 use crate::{demo, doctor, kv, load, reproduce, simulate, size};
@@ -11,6 +11,7 @@ const EXAMPLES: &str = "Examples:
   nebula doctor                                          what this machine can promise
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
   nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     any policy, with error bars
+  nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            any design of NIC, block by block
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another
   nebula load kv --endpoint shm://kv --find-slo 100us
@@ -52,19 +53,26 @@ enum Load {
 
 /// Reads the command line and does what it says.
 pub(crate) fn run() -> Result<(), Failure> {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let (cli, given) = match parsed() {
+        Ok(parsed) => parsed,
         Err(answer) => return answer_to(&answer),
     };
     match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Size(args) => size::run(&args),
-        Command::Simulate(args) => simulate::run(&args),
+        Command::Simulate(args) => simulate::run(&args, given.subcommand().map_or(&given, |(_, given)| given)),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
         Command::Load(Load::Kv(args)) => load::run_command(*args),
     }
+}
+
+/// The command, and the arguments as they were written: a default does not tell whether it was.
+fn parsed() -> Result<(Cli, ArgMatches), clap::Error> {
+    let given = Cli::command().try_get_matches()?;
+    let cli = Cli::from_arg_matches(&given).map_err(|error| error.format(&mut Cli::command()))?;
+    Ok((cli, given))
 }
 
 /// Help and version are results; anything else is bad input, said in one line.
@@ -120,7 +128,6 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_contradicts_itself_nowhere() {

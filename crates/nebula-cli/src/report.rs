@@ -8,6 +8,7 @@
 //! | `sweep` | the page of a sweep over the offered load, design beside design: `nebula demo` |
 //! | `load` | the page of one load, or of a search for the load at the SLO: `nebula load kv --report` |
 //! | `simulation` | the page, and the plot, of simulated operating points: `nebula simulate` |
+//! | `server` | the same at the server level, with what became of time and bytes: `nebula simulate --machine` |
 //! | `chart` | a chart, by plotters, in the colors of the page |
 //! | `page` | the frame: head, style sheet, figures, tables |
 
@@ -15,6 +16,7 @@ pub(crate) mod chart;
 pub(crate) mod finding;
 pub(crate) mod load;
 pub(crate) mod page;
+pub(crate) mod server;
 pub(crate) mod simulation;
 pub(crate) mod sweep;
 

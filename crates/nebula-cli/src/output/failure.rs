@@ -97,6 +97,12 @@ impl From<nebula_sim::SimError> for Failure {
     }
 }
 
+impl From<nebula_sim::server::ServerError> for Failure {
+    fn from(error: nebula_sim::server::ServerError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
 impl From<nebula_kvs::StoreError> for Failure {
     fn from(error: nebula_kvs::StoreError) -> Self {
         match std::error::Error::source(&error) {

@@ -18,8 +18,8 @@ mod palette;
 pub(crate) use axis::{Axis, log_ticks, round_ticks, symlog, symlog_ticks, ticks_between};
 pub(crate) use file::{PlotKind, plot_kind};
 pub(crate) use file::{to_png, to_svg};
-pub(crate) use line::{Dot, Line, Marker, Stroke, sample};
-pub(crate) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, hex, look};
+pub(crate) use line::{Dot, Line, Marker, Stroke, block_sample, sample};
+pub(crate) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, block_look, hex, look};
 
 use line::Area;
 use palette::GRID;

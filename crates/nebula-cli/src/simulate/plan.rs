@@ -26,7 +26,7 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     check_reaction(args)?;
     check_lock(args)?;
     args.effort.effort(args.find_slo).validate()?;
-    let points: Vec<Point> = args.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect();
+    let points: Vec<Point> = args.queueing.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect();
     for point in &points {
         point.system.validate()?;
         point.load.validate(&point.system)?;
@@ -41,26 +41,30 @@ fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
         let slo = args.slo.of(&load);
         Point { system: system.clone(), slo, load, ask }
     };
-    let open = |load| Load::open(args.service.clone(), load).arrivals(args.arrivals.clone());
-    if let Some(clients) = args.clients {
-        return vec![point(Load::closed(args.service.clone(), clients, args.think.clone()), Ask::Measure)];
+    let open = |load| Load::open(args.queueing.service.clone(), load).arrivals(args.arrivals.clone());
+    if let Some(clients) = args.queueing.clients {
+        return vec![point(
+            Load::closed(args.queueing.service.clone(), clients, args.queueing.think.clone()),
+            Ask::Measure,
+        )];
     }
     if args.find_slo {
         return vec![point(open(LOWEST), Ask::FindLoad)];
     }
-    let loads = args.load.as_ref().map_or(&LOADS[..], |loads| &loads.0);
+    let loads = args.queueing.load.as_ref().map_or(&LOADS[..], |loads| &loads.0);
     loads.iter().map(|&load| point(open(load), Ask::Measure)).collect()
 }
 
 fn system(args: &Args, policy: Policy) -> System {
     let costs = Costs {
-        dispatch: args.dispatch_latency,
-        notify: args.notify_latency,
-        lock_handoff: lock_handoff(policy, args.lock_handoff),
+        dispatch: args.queueing.dispatch_latency,
+        notify: args.queueing.notify_latency,
+        lock_handoff: lock_handoff(policy, args.queueing.lock_handoff),
     };
-    let reaction = args.on_nack.policy(args.servers, args.effort.seed);
-    let system = System::new(policy, args.cores).servers(args.servers).reaction(reaction).costs(costs);
-    System { queue_bound: args.queue_bound, ..system }
+    let reaction = args.queueing.on_nack.policy(args.queueing.servers, args.effort.seed);
+    let system =
+        System::new(policy, args.queueing.cores).servers(args.queueing.servers).reaction(reaction).costs(costs);
+    System { queue_bound: args.queueing.queue_bound, ..system }
 }
 
 /// Past saturation a run would show how far the queue had grown when it ended, and nothing else.
@@ -86,18 +90,18 @@ pub(crate) fn lock_handoff(policy: Policy, given: Option<Span>) -> Span {
 }
 
 fn check_lock(args: &Args) -> Result<(), Failure> {
-    if args.lock_handoff.is_some() && !args.policy.contains(&Policy::McsLock) {
+    if args.queueing.lock_handoff.is_some() && !args.queueing.policy.contains(&Policy::McsLock) {
         return Err(Failure::bad_input("--lock-handoff: only the policy mcs-lock has a lock; add it to --policy"));
     }
     Ok(())
 }
 
 fn check_reaction(args: &Args) -> Result<(), Failure> {
-    let wrong = match args.on_nack {
-        Reaction::Another if args.servers < 2 => {
+    let wrong = match args.queueing.on_nack {
+        Reaction::Another if args.queueing.servers < 2 => {
             "--on-nack another: there is no other server; give --servers 2 or more"
         }
-        Reaction::Retry { .. } | Reaction::Another if args.queue_bound.is_none() => {
+        Reaction::Retry { .. } | Reaction::Another if args.queueing.queue_bound.is_none() => {
             "--on-nack: without a bound nothing is NACKed; give a --queue-bound"
         }
         _ => return Ok(()),

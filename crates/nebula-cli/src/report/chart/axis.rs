@@ -25,7 +25,7 @@ impl Axis {
     }
 
     /// The nearest place on the axis.
-    pub(super) fn clip(&self, at: f64) -> f64 {
+    pub(crate) fn clip(&self, at: f64) -> f64 {
         at.max(self.from).min(self.to)
     }
 }

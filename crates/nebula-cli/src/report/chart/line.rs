@@ -2,15 +2,22 @@
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::DrawError;
 use super::axis::Axis;
 use super::palette::{PAPER, hex};
+use super::{DrawError, INK};
 
 /// Half the width of a marker.
 const MARKER: i32 = 5;
 /// Half the width of the bar at the end of an interval.
 const CAP: i32 = 5;
+
+/// Half the height of a block; rows are one apart.
+const HALF_BLOCK: f64 = 0.34;
+/// The size of the letters on a block, and how wide one is at most.
+const LETTERS: i32 = 17;
+const LETTER: i32 = 10;
 
 /// The shape that tells a line apart without its color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +35,8 @@ pub(crate) enum Stroke {
     Dashed,
     /// Markers alone: with hollow ones, what others have published.
     None,
+    /// A level block from one end of each dot's interval to the other: a piece of a stacked bar.
+    Blocks,
 }
 
 /// A point of a line.
@@ -41,11 +50,13 @@ pub(crate) struct Dot {
     pub(crate) x_ends: Option<(f64, f64)>,
     /// Its interval along the vertical axis.
     pub(crate) y_ends: Option<(f64, f64)>,
+    /// What is written on its block, if there is room.
+    pub(crate) label: &'static str,
 }
 
 impl Dot {
     pub(crate) const fn at(x: f64, y: f64) -> Self {
-        Self { x, y, is_hollow: false, x_ends: None, y_ends: None }
+        Self { x, y, is_hollow: false, x_ends: None, y_ends: None, label: "" }
     }
 
     #[must_use]
@@ -58,6 +69,13 @@ impl Dot {
     #[must_use]
     pub(crate) const fn between(mut self, lo: f64, hi: f64) -> Self {
         self.y_ends = Some((lo, hi));
+        self
+    }
+
+    /// Names its block.
+    #[must_use]
+    pub(crate) const fn labeled(mut self, label: &'static str) -> Self {
+        self.label = label;
         self
     }
 
@@ -96,6 +114,7 @@ impl Line {
             Stroke::Solid => chart.draw_series(LineSeries::new(points, style))?,
             Stroke::Dashed => chart.draw_series(DashedLineSeries::new(points, 7, 5, style))?,
             Stroke::None => chart.draw_series(LineSeries::new([], style))?,
+            Stroke::Blocks => return self.draw_blocks(chart),
         };
         let Some(marker) = self.marker else { return Ok(()) };
         for dot in &self.dots {
@@ -103,6 +122,28 @@ impl Line {
             marker.draw(chart, (dot.x, dot.y), inside.filled())?;
             marker.draw(chart, (dot.x, dot.y), style)?;
             self.draw_ends(chart, dot, (x, y))?;
+        }
+        Ok(())
+    }
+
+    /// A rectangle each dot, round which a rim keeps it apart from the next.
+    fn draw_blocks<'b, X, Y>(&self, chart: &mut Plane<'_, 'b, X, Y>) -> Result<(), DrawError<'b>>
+    where
+        X: Ranged<ValueType = f64>,
+        Y: Ranged<ValueType = f64>,
+    {
+        for dot in &self.dots {
+            let (from, to) = dot.x_ends.unwrap_or((dot.x, dot.x));
+            let corners = [(from, dot.y - HALF_BLOCK), (to, dot.y + HALF_BLOCK)];
+            let (inside, rim) = if dot.is_hollow { (PAPER, self.color) } else { (self.color, PAPER) };
+            chart.draw_series([Rectangle::new(corners, inside.filled())])?;
+            chart.draw_series([Rectangle::new(corners, rim.stroke_width(1))])?;
+            let wide = chart.backend_coord(&corners[1]).0 - chart.backend_coord(&corners[0]).0;
+            if wide >= LETTER * i32::try_from(dot.label.len()).unwrap_or(0) + LETTER / 2 {
+                let middle = Pos::new(HPos::Center, VPos::Center);
+                let style = ("sans-serif", LETTERS).into_font().color(&INK).pos(middle);
+                chart.draw_series([Text::new(dot.label, ((from + to) / 2.0, dot.y), style)])?;
+            }
         }
         Ok(())
     }
@@ -178,7 +219,7 @@ pub(crate) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is
     let dashes = match stroke {
         Stroke::Solid => "",
         Stroke::Dashed => " stroke-dasharray=\"7 5\"",
-        Stroke::None => " stroke-opacity=\"0\"",
+        Stroke::None | Stroke::Blocks => " stroke-opacity=\"0\"",
     };
     let inside = if is_hollow { hex(PAPER) } else { ink.clone() };
     let style = format!("fill=\"{inside}\" stroke=\"{ink}\" stroke-width=\"2\"");
@@ -194,5 +235,15 @@ pub(crate) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is
     format!(
         "<svg class=\"sample\" viewBox=\"0 0 40 16\" aria-hidden=\"true\"><line x1=\"0\" y1=\"8\" x2=\"40\" y2=\"8\" \
          stroke=\"{ink}\" stroke-width=\"2\"{dashes}/>{shape}</svg>"
+    )
+}
+
+/// A sample of a block for a legend.
+pub(crate) fn block_sample(color: RGBColor, is_hollow: bool) -> String {
+    let ink = hex(color);
+    let inside = if is_hollow { hex(PAPER) } else { ink.clone() };
+    format!(
+        "<svg class=\"sample\" viewBox=\"0 0 40 16\" aria-hidden=\"true\">\
+         <rect x=\"8\" y=\"1\" width=\"24\" height=\"14\" fill=\"{inside}\" stroke=\"{ink}\" stroke-width=\"2\"/></svg>"
     )
 }

@@ -5,7 +5,7 @@ use plotters::style::RGBColor;
 use super::line::Marker;
 
 /// The colors, light and dark, each at least 4.5 to 1 against its paper; the lines of the grid are fainter on purpose.
-pub(crate) const PALETTE: [(&str, RGBColor, RGBColor); 9] = [
+pub(crate) const PALETTE: [(&str, RGBColor, RGBColor); 11] = [
     ("paper", PAPER, RGBColor(0x12, 0x16, 0x1C)),
     ("ink", INK, RGBColor(0xE6, 0xEA, 0xF0)),
     ("grid", GRID, RGBColor(0x33, 0x3B, 0x46)),
@@ -15,6 +15,8 @@ pub(crate) const PALETTE: [(&str, RGBColor, RGBColor); 9] = [
     ("green", GREEN, RGBColor(0x5F, 0xC9, 0x7B)),
     ("purple", PURPLE, RGBColor(0xCF, 0x9B, 0xF0)),
     ("red", RED, RGBColor(0xFF, 0x83, 0x93)),
+    ("teal", TEAL, RGBColor(0x45, 0xC8, 0xCE)),
+    ("olive", OLIVE, RGBColor(0xD6, 0xBA, 0x4C)),
 ];
 pub(crate) const PAPER: RGBColor = RGBColor(0xFE, 0xFE, 0xFE);
 pub(crate) const INK: RGBColor = RGBColor(0x1B, 0x20, 0x28);
@@ -25,12 +27,21 @@ pub(crate) const ORANGE: RGBColor = RGBColor(0xB3, 0x4A, 0x00);
 const GREEN: RGBColor = RGBColor(0x1A, 0x6E, 0x2E);
 const PURPLE: RGBColor = RGBColor(0x7A, 0x2F, 0x9E);
 const RED: RGBColor = RGBColor(0xA8, 0x12, 0x3A);
+const TEAL: RGBColor = RGBColor(0x00, 0x6E, 0x78);
+const OLIVE: RGBColor = RGBColor(0x74, 0x5E, 0x00);
 
-/// How a design looks in every chart of a page: the first, the second, and so on; after twenty they come again.
+/// Those of lines and blocks, in turn. As many as have no divisor in common with the markers: each meets each.
+const COLORS: [RGBColor; 7] = [BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, OLIVE];
+
+/// How a design looks in every chart of a page: the first, the second, and so on; after 28 they come again.
 pub(crate) fn look(index: usize) -> (RGBColor, Marker) {
-    const COLORS: [RGBColor; 5] = [BLUE, ORANGE, GREEN, PURPLE, RED];
     const MARKERS: [Marker; 4] = [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond];
     (COLORS[index % COLORS.len()], MARKERS[index % MARKERS.len()])
+}
+
+/// How a piece of a stacked bar looks: its color, and whether it is hollow; after 14 they come again.
+pub(crate) fn block_look(index: usize) -> (RGBColor, bool) {
+    (COLORS[index % COLORS.len()], index / COLORS.len() % 2 == 1)
 }
 
 /// A color as plotters writes it.
@@ -52,9 +63,11 @@ mod tests {
     }
 
     #[test]
-    fn twenty_designs_look_different() {
-        let looks: Vec<_> = (0..20).map(look).collect();
-        assert!((0..20).all(|one| (0..one).all(|other| looks[one] != looks[other])));
+    fn twenty_eight_designs_look_different_and_fourteen_blocks() {
+        let looks: Vec<_> = (0..28).map(look).collect();
+        assert!((0..28).all(|one| (0..one).all(|other| looks[one] != looks[other])));
+        let looks: Vec<_> = (0..14).map(block_look).collect();
+        assert!((0..14).all(|one| (0..one).all(|other| looks[one] != looks[other])));
     }
 
     /// As the accessibility guidelines of the web define it (WCAG 2, relative luminance).

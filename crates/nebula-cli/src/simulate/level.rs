@@ -1,0 +1,31 @@
+//! Which flags belong to which level: one that says nothing at the level asked for is refused, not ignored.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+use super::queueing::QueueingArgs;
+use super::server::ServerArgs;
+use crate::output::Failure;
+
+/// Whether all flags that were given belong to the level asked for.
+///
+/// # Errors
+///
+/// Bad input: the first that does not.
+pub(super) fn check(has_machine: bool, given: &ArgMatches) -> Result<(), Failure> {
+    let wrong = match has_machine {
+        true => first_of::<QueueingArgs>(given).map(|flag| {
+            format!("{flag} belongs to the queueing level and --machine to the server level: leave one of them out")
+        }),
+        false => first_of::<ServerArgs>(given)
+            .map(|flag| format!("{flag} belongs to the server level: give a --machine with it, such as isca20")),
+    };
+    wrong.map_or(Ok(()), |line| Err(Failure::bad_input(line)))
+}
+
+/// The first flag of `A` that was written.
+fn first_of<A: clap::Args>(given: &ArgMatches) -> Option<String> {
+    let flags = A::augment_args(Command::new(""));
+    let is_given = |flag: &&clap::Arg| given.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
+    flags.get_arguments().find(is_given).and_then(|flag| flag.get_long()).map(|long| format!("--{long}"))
+}
