@@ -14,15 +14,6 @@ const SLOTS: u64 = u64::BITS as u64;
 /// Windows of the ring, a power of two: with 64 slots each the ring reaches 512 transfers ahead of its oldest.
 const WINDOWS: usize = 8;
 
-/// What a slot older than the ring counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Past {
-    /// Taken: throughput is exact, however far ahead one reservation is.
-    Taken,
-    /// Free: one reservation far ahead does not hold up those before it.
-    Free,
-}
-
 /// 64 slots: which 64, and which of them are taken.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
@@ -38,14 +29,13 @@ pub(crate) struct Calendar {
     slot_ps: u64,
     /// 2⁶⁴ / `slot_ps`, rounded up: dividing by it is one multiplication, exact for all times below 2⁶⁴ / `slot_ps`.
     reciprocal: u64,
-    past: Past,
 }
 
 impl Calendar {
-    pub(crate) const fn new(slot_ps: u64, past: Past) -> Self {
+    pub(crate) const fn new(slot_ps: u64) -> Self {
         let reciprocal = if slot_ps > 1 { u64::MAX / slot_ps + 1 } else { 0 };
         let windows = [Window { epoch: 0, taken: 0 }; WINDOWS];
-        Self { windows, newest: 0, slot_ps, reciprocal, past }
+        Self { windows, newest: 0, slot_ps, reciprocal }
     }
 
     /// Reserves a transfer at `at_ps` or as soon after it as possible; returns its start.
@@ -54,10 +44,16 @@ impl Calendar {
         if self.slot_ps == 0 {
             return at_ps;
         }
-        match self.take(self.slot_at(at_ps)) {
-            Some(slot) => at_ps.max(slot * self.slot_ps),
-            None => at_ps,
-        }
+        let slot = self.take(self.slot_at(at_ps));
+        at_ps.max(self.start_ps(slot))
+    }
+
+    /// As [`reserve`](Self::reserve), but a transfer further ahead of `now_ps` than the ring reaches is let through:
+    /// the ring would have to leave the present for it, and those before it would wait for what nobody uses.
+    #[inline]
+    pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
+        let is_far = at_ps > now_ps.saturating_add(self.slot_ps * (SLOTS * (WINDOWS as u64 - 1)));
+        if is_far { at_ps } else { self.reserve(at_ps) }
     }
 
     /// The slot that `at_ps` lies in.
@@ -71,23 +67,17 @@ impl Calendar {
         slot * self.slot_ps
     }
 
-    /// Takes the first free slot from `from` on; nothing where that is before the ring and counts as free.
+    /// Takes the first free slot from `from` on. What is behind the ring counts as taken: throughput is exact, however
+    /// far ahead reservations are.
     #[inline]
-    pub(crate) fn take(&mut self, from: u64) -> Option<u64> {
-        let oldest = self.oldest();
-        let mut slot = from;
-        if from / SLOTS < oldest {
-            if self.past == Past::Free {
-                return None;
-            }
-            slot = oldest * SLOTS;
-        }
+    pub(crate) fn take(&mut self, from: u64) -> u64 {
+        let mut slot = from.max(self.oldest() * SLOTS);
         loop {
             let window = self.window(slot / SLOTS);
             let free = !window.taken & (u64::MAX << (slot % SLOTS));
             if free != 0 {
                 window.taken |= free & free.wrapping_neg();
-                return Some(slot / SLOTS * SLOTS + u64::from(free.trailing_zeros()));
+                return slot / SLOTS * SLOTS + u64::from(free.trailing_zeros());
             }
             slot = (slot / SLOTS + 1) * SLOTS;
         }
@@ -115,12 +105,12 @@ impl Calendar {
         None
     }
 
-    /// The taken slots of an epoch: none where it is ahead of the ring, all or none where it is behind.
+    /// The taken slots of an epoch: none where it is ahead of the ring, all where it is behind.
     fn taken(&self, epoch: u64) -> u64 {
         let window = &self.windows[index(epoch)];
         match window.epoch == epoch {
             true => window.taken,
-            false if epoch < self.oldest() && self.past == Past::Taken => u64::MAX,
+            false if epoch < self.oldest() => u64::MAX,
             false => 0,
         }
     }
@@ -145,4 +135,90 @@ impl Calendar {
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are all that is wanted")]
 const fn index(epoch: u64) -> usize {
     epoch as usize % WINDOWS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_workload::Seed;
+    use std::collections::BTreeSet;
+
+    const SLOT_PS: u64 = 2500;
+
+    /// The first slot from `from` on that is not in the set, which it joins.
+    fn take(taken: &mut BTreeSet<u64>, from: u64) -> u64 {
+        let slot = (from..).find(|slot| !taken.contains(slot)).expect("no end");
+        taken.insert(slot);
+        slot
+    }
+
+    #[test]
+    fn slots_are_those_of_a_plain_set() {
+        for seed in 0..20 {
+            let mut rng = Seed(seed).stream("times");
+            let (mut calendar, mut taken) = (Calendar::new(SLOT_PS), BTreeSet::new());
+            let mut now_ps = 0;
+            for _ in 0..5000 {
+                now_ps += rng.below(2 * SLOT_PS + 200);
+                let at_ps = now_ps + rng.below(60 * SLOT_PS);
+                let slot = take(&mut taken, at_ps / SLOT_PS);
+                assert_eq!(calendar.reserve(at_ps), at_ps.max(slot * SLOT_PS), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_free_slot_is_taken_at_once_and_only_once() {
+        let mut calendar = Calendar::new(SLOT_PS);
+        assert_eq!([0; 3].map(|_| calendar.reserve(1300)), [1300, 2500, 5000]);
+        assert_eq!(calendar.reserve(0), 7500);
+    }
+
+    #[test]
+    fn a_gap_before_a_late_transfer_is_used() {
+        let mut calendar = Calendar::new(SLOT_PS);
+        assert_eq!(calendar.reserve(100 * SLOT_PS), 100 * SLOT_PS);
+        assert_eq!(calendar.reserve(10 * SLOT_PS), 10 * SLOT_PS);
+    }
+
+    #[test]
+    fn throughput_is_exact_however_far_ahead_reservations_are() {
+        let mut calendar = Calendar::new(SLOT_PS);
+        for transfer in 0..100_000 {
+            assert_eq!(calendar.reserve(0), transfer * SLOT_PS);
+        }
+    }
+
+    #[test]
+    fn a_transfer_far_ahead_holds_up_nobody() {
+        let mut calendar = Calendar::new(SLOT_PS);
+        assert_eq!(calendar.reserve_near(10_000 * SLOT_PS, 0), 10_000 * SLOT_PS);
+        assert_eq!(calendar.reserve_near(SLOT_PS, 0), SLOT_PS);
+        assert_eq!(calendar.reserve_near(10_000 * SLOT_PS, 9_990 * SLOT_PS), 10_000 * SLOT_PS);
+        assert_eq!(calendar.reserve_near(10_000 * SLOT_PS, 9_990 * SLOT_PS), 10_001 * SLOT_PS);
+    }
+
+    #[test]
+    fn slots_begin_where_they_are_said_to_for_days() {
+        for slot_ps in [1, 2, 3, 2500, 4129] {
+            let calendar = Calendar::new(slot_ps);
+            for slot in [0, 1, 7, 1 << 20, 1 << 40] {
+                assert_eq!(calendar.slot_at(slot * slot_ps), slot, "slots of {slot_ps} ps");
+                assert_eq!(calendar.slot_at(slot * slot_ps + slot_ps - 1), slot, "slots of {slot_ps} ps");
+            }
+        }
+    }
+
+    #[test]
+    fn free_runs_lie_between_what_is_taken() {
+        let mut calendar = Calendar::new(SLOT_PS);
+        for slot in [3, 4, 130, 200] {
+            calendar.take(slot);
+        }
+        assert_eq!(calendar.free_run(0, 300), Some(0..3));
+        assert_eq!(calendar.free_run(3, 300), Some(5..130));
+        assert_eq!(calendar.free_run(131, 150), Some(131..150));
+        assert_eq!(calendar.free_run(200, 201), None);
+        assert_eq!(calendar.free_run(201, 2000), Some(201..2000));
+    }
 }

@@ -7,7 +7,7 @@
 //! Departs: NEBULA's Table II gives a mesh of 16 B links; contention within the mesh is not modelled, only at its ends.
 
 use crate::block::Block;
-use crate::calendar::{Calendar, Past};
+use crate::calendar::Calendar;
 use crate::config::MemoryConfig;
 use crate::llc::SetId;
 use crate::modulus::Modulus;
@@ -39,6 +39,7 @@ pub(crate) struct Mesh {
     nic: Tile,
     hop_ps: u64,
     longest_way_ps: u64,
+    now_ps: u64,
     /// From a block's head flit to its last.
     tail_ps: u64,
     /// Cores, then banks, then the NIC.
@@ -54,17 +55,24 @@ impl Mesh {
         let flits = if mesh.link_bytes == 0 { 0 } else { Block::BYTES.div_ceil(mesh.link_bytes) + 1 };
         let slot_ps = cycles_ps(flits, config.clock_ghz);
         let ports = usize::from(config.cores) + tiles as usize + 1;
-        let port = || Port { out: Calendar::new(slot_ps, Past::Free), into: Calendar::new(slot_ps, Past::Free) };
+        let port = || Port { out: Calendar::new(slot_ps), into: Calendar::new(slot_ps) };
         Self {
             places: places.collect(),
             tiles: Modulus::new(tiles),
             nic: Tile(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]),
             hop_ps: cycles_ps(mesh.hop_cycles, config.clock_ghz),
             longest_way_ps: cycles_ps((mesh.columns + mesh.rows - 2) * mesh.hop_cycles, config.clock_ghz),
+            now_ps: 0,
             tail_ps: cycles_ps(flits.saturating_sub(1), config.clock_ghz),
             ports: std::iter::repeat_with(port).take(ports).collect(),
             cores: usize::from(config.cores),
         }
+    }
+
+    /// Tells when the access begins that the next blocks are sent for.
+    #[inline]
+    pub(crate) const fn begin(&mut self, now_ps: u64) {
+        self.now_ps = now_ps;
     }
 
     /// The bank that a set is in.
@@ -90,8 +98,8 @@ impl Mesh {
     pub(crate) fn send(&mut self, from: End, to: End, at_ps: u64) -> u64 {
         let way_ps = self.way_ps(from, to);
         let (out, into) = (self.port(from), self.port(to));
-        let left_ps = self.ports[out].out.reserve(at_ps);
-        self.ports[into].into.reserve(left_ps + way_ps) + self.tail_ps
+        let left_ps = self.ports[out].out.reserve_near(at_ps, self.now_ps);
+        self.ports[into].into.reserve_near(left_ps + way_ps, self.now_ps) + self.tail_ps
     }
 
     #[inline]

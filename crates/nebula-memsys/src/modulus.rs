@@ -26,3 +26,18 @@ impl Modulus {
         if self.is_power_of_two { value & self.mask } else { value % self.divisor }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_divides_as_the_operators_do() {
+        for divisor in [1, 2, 3, 6, 16, 48, 1 << 31, u32::MAX] {
+            let modulus = Modulus::new(divisor);
+            for value in [0, 1, 5, 47, 48, 1 << 20, u32::MAX - 1, u32::MAX] {
+                assert_eq!((modulus.quotient(value), modulus.remainder(value)), (value / divisor, value % divisor));
+            }
+        }
+    }
+}

@@ -73,3 +73,58 @@ impl Bank {
         at_ps + timing.activate_ps
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DramConfig;
+    use crate::dram::tests::config;
+
+    fn timing(row_idle_ns: Option<f64>) -> Timing {
+        Timing::new(&DramConfig { row_idle_ns, ..config() })
+    }
+
+    #[test]
+    fn each_access_is_as_early_as_the_banks_state_allows() {
+        let timing = timing(None);
+        let mut bank = Bank::new();
+        assert_eq!(bank.access(0, 7, 0, &timing), (45_000, RowState::Closed));
+        let free_ps = bank.free_ps(0);
+        // The column command came at 14 ns and takes one burst.
+        assert_eq!(free_ps, 14_000 + timing.burst_ps);
+        assert_eq!(bank.access(free_ps, 7, 0, &timing), (free_ps + 31_000, RowState::Hit));
+        // The row has to be open for 33 ns before it is closed.
+        assert_eq!(bank.access(bank.free_ps(0), 8, 0, &timing), (33_000 + 59_000, RowState::Conflict));
+        assert_eq!(bank.access(1_000_000, 9, 0, &timing), (1_059_000, RowState::Conflict));
+    }
+
+    #[test]
+    fn a_refresh_closes_the_row() {
+        let timing = timing(None);
+        let mut bank = Bank::new();
+        bank.access(0, 7, 0, &timing);
+        assert_eq!(bank.access(1_000_000, 7, 1, &timing), (1_045_000, RowState::Closed));
+        assert_eq!(bank.access(2_000_000, 7, 1, &timing), (2_031_000, RowState::Hit));
+    }
+
+    #[test]
+    fn an_idle_row_closes_itself_and_takes_its_time_for_it() {
+        let timing = timing(Some(100.0));
+        let mut bank = Bank::new();
+        bank.access(0, 7, 0, &timing);
+        let closes_ps = bank.free_ps(0) + 100_000;
+        assert_eq!(bank.access(closes_ps - 1, 7, 0, &timing).1, RowState::Hit);
+        let closes_ps = bank.free_ps(0) + 100_000;
+        assert_eq!(bank.access(closes_ps, 7, 0, &timing), (closes_ps + 14_000 + 45_000, RowState::Closed));
+        let closes_ps = bank.free_ps(0) + 100_000;
+        assert_eq!(bank.access(closes_ps + 14_000, 7, 0, &timing), (closes_ps + 59_000, RowState::Closed));
+    }
+
+    #[test]
+    fn a_page_that_closes_at_once_is_never_hit_once_it_has_closed() {
+        let timing = timing(Some(0.0));
+        let mut bank = Bank::new();
+        bank.access(0, 7, 0, &timing);
+        assert_eq!(bank.access(33_000, 7, 0, &timing), (33_000 + 14_000 + 45_000, RowState::Closed));
+    }
+}

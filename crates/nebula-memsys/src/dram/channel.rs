@@ -16,7 +16,7 @@ use super::place::Place;
 use super::refresh::Refresh;
 use super::timing::Timing;
 use super::write_queue::{Waiting, WriteQueue};
-use crate::calendar::{Calendar, Past};
+use crate::calendar::Calendar;
 use crate::config::DramConfig;
 use crate::counters::DramCounters;
 
@@ -44,7 +44,7 @@ impl Channel {
             banks: std::iter::repeat_with(Bank::new).take((config.ranks * config.banks) as usize).collect(),
             refreshes: (0..config.ranks).map(|rank| Refresh::new(first_ps(rank), timing)).collect(),
             rank_shift: config.banks.trailing_zeros(),
-            bus: Calendar::new(timing.burst_ps, Past::Taken),
+            bus: Calendar::new(timing.burst_ps),
             queue: WriteQueue::new(config.write_queue),
             batch: config.write_batch,
             settled: 0,
@@ -135,7 +135,7 @@ impl Channel {
         }
         for waited in 0..self.batch {
             let Some(first) = self.queue.pop() else { return };
-            let start_ps = self.bus.take(from).map_or(now_ps, |slot| self.bus.start_ps(slot));
+            let start_ps = now_ps.max(self.bus.reserve(now_ps));
             if waited == 0 {
                 self.room_ps = start_ps;
             }

@@ -43,3 +43,42 @@ impl Refresh {
         self.count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DramConfig;
+    use crate::dram::tests::config;
+
+    fn timing(refresh_ns: f64) -> Timing {
+        Timing::new(&DramConfig { refresh_ns, ..config() })
+    }
+
+    #[test]
+    fn an_access_within_a_refresh_waits_for_its_end() {
+        let timing = timing(350.0);
+        let mut rank = Refresh::new(1_000_000, &timing);
+        assert_eq!((rank.after(0, &timing), rank.count()), (0, 0));
+        assert_eq!((rank.after(999_999, &timing), rank.count()), (999_999, 0));
+        assert_eq!((rank.after(1_000_000, &timing), rank.count()), (1_350_000, 1));
+        assert_eq!((rank.after(1_349_999, &timing), rank.count()), (1_350_000, 1));
+        assert_eq!((rank.after(1_350_000, &timing), rank.count()), (1_350_000, 1));
+        let third_ps = 1_000_000 + 2 * 7_800_000;
+        assert_eq!((rank.after(third_ps + 1, &timing), rank.count()), (third_ps + 350_000, 3));
+    }
+
+    #[test]
+    fn an_access_from_before_the_latest_refresh_does_not_wait() {
+        let timing = timing(350.0);
+        let mut rank = Refresh::new(1_000_000, &timing);
+        rank.after(1_000_000, &timing);
+        assert_eq!((rank.after(999_000, &timing), rank.count()), (999_000, 1));
+    }
+
+    #[test]
+    fn without_refresh_nothing_waits() {
+        let timing = timing(0.0);
+        let mut rank = Refresh::new(0, &timing);
+        assert_eq!((rank.after(7_800_000, &timing), rank.count()), (7_800_000, 0));
+    }
+}

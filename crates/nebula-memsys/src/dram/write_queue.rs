@@ -52,3 +52,25 @@ impl WriteQueue {
         if at >= self.ring.len() { at - self.ring.len() } else { at }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn it_is_first_in_first_out_over_its_end() {
+        let mut queue = WriteQueue::new(3);
+        let mut model = VecDeque::new();
+        for step in 0..100 {
+            if step % 7 < 4 && !queue.is_full() {
+                queue.push(Waiting { place: Place { bank: 0, row: step }, at_ps: 0 });
+                model.push_back(step);
+            } else {
+                assert_eq!(queue.pop().map(|first| first.place.row), model.pop_front(), "step {step}");
+            }
+            assert_eq!((queue.len(), queue.is_full()), (model.len(), model.len() == 3), "step {step}");
+            assert_eq!(queue.first().map(|first| first.place.row), model.front().copied(), "step {step}");
+        }
+    }
+}

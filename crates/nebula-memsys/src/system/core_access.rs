@@ -49,16 +49,7 @@ impl MemorySystem {
     ///
     /// If there is no such core, or no such label to count under.
     pub fn store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        let asked_ps = now_ps + self.l1_ps;
-        let set = self.llc.set_of(block);
-        let is_in_l1 = self.l1s.touch(core, block);
-        let done = if is_in_l1 {
-            self.store_held(asked_ps, core, set, block)
-        } else {
-            self.store_missed(asked_ps, core, set, block, Some(label))
-        };
-        self.own(done.at_ps, core, set, label);
-        self.counters.cores.count(done)
+        self.write(now_ps, core, block, label, Some(label))
     }
 
     /// Core `core` writes all of `block`: one that is nowhere on the chip is allocated without a fetch.
@@ -69,19 +60,26 @@ impl MemorySystem {
     ///
     /// If there is no such core, or no such label to count under.
     pub fn overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        self.write(now_ps, core, block, label, None)
+    }
+
+    /// `fetched_for` is nothing where all of the block is written: no data have to come to the core, only the right to
+    /// write.
+    fn write(&mut self, now_ps: u64, core: u16, block: Block, label: Label, fetched_for: Option<Label>) -> Done {
+        self.mesh.begin(now_ps);
         let asked_ps = now_ps + self.l1_ps;
         let set = self.llc.set_of(block);
-        let is_in_l1 = self.l1s.touch(core, block);
-        let done = if is_in_l1 {
+        let done = if self.l1s.touch(core, block) {
             self.store_held(asked_ps, core, set, block)
         } else {
-            self.store_missed(asked_ps, core, set, block, None)
+            self.store_missed(asked_ps, core, set, block, fetched_for)
         };
         self.own(done.at_ps, core, set, label);
         self.counters.cores.count(done)
     }
 
     fn load_shared(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        self.mesh.begin(asked_ps);
         let set = self.llc.set_of(block);
         let (home, to) = (self.mesh.home(set), End::Core(core));
         let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
@@ -114,8 +112,7 @@ impl MemorySystem {
         Done { at_ps: self.invalidate(at_home_ps, home, to, set, block, Some(core)), level: Level::Llc }
     }
 
-    /// A store whose block is not in the core's L1. `fetched_for` is nothing where all of the block is written: then
-    /// no data comes to the core, only the right to write.
+    /// A store whose block is not in the core's L1.
     fn store_missed(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block, fetched_for: Option<Label>) -> Done {
         let (home, to) = (self.mesh.home(set), End::Core(core));
         let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;

@@ -22,6 +22,7 @@ impl MemorySystem {
     ///
     /// If there is no such label to count under.
     pub fn nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
+        self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);
         let home = self.mesh.home(set);
         let at_bank_ps = if self.nic_forwards {
@@ -54,6 +55,7 @@ impl MemorySystem {
     ///
     /// If there is no such label to count under.
     pub fn nic_read(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
+        self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);
         let home = self.mesh.home(set);
         let at_home_ps = now_ps + self.mesh.way_ps(End::Nic, home) + self.llc_ps;

@@ -1,6 +1,8 @@
 //! Machines that several tests and examples use.
 #![allow(dead_code, reason = "each of them uses some")]
 
+pub(crate) mod load;
+
 use nebula_memsys::{DramConfig, L1Config, LlcConfig, MemoryConfig, MeshConfig};
 
 /// NEBULA's Table II, and what it leaves open as DDR4 data sheets have it.
