@@ -4,7 +4,7 @@
 //! the same keys.
 
 use super::tally::ServerTally;
-use super::world::run;
+use super::world::Runner;
 use super::{Design, Scenario, ServerError};
 use crate::experiment::Effort;
 use crate::interval::Interval;
@@ -115,12 +115,13 @@ pub fn estimate(
     progress: &(dyn Fn() + Sync),
 ) -> Result<ServerEstimate, ServerError> {
     validate(effort)?;
+    let runner = Runner::try_new(scenario)?;
     let mut shown = ServerEstimate { tally: ServerTally::new(), replications: Vec::new(), is_precise: None };
     let mut first = 0;
     loop {
         let last = first + effort.replications;
         let one = |index: u32| {
-            let tally = run(scenario, rate, length(scenario, effort), effort.seed.replica(index.into()));
+            let tally = runner.run(rate, length(scenario, effort), effort.seed.replica(index.into()));
             progress();
             tally
         };
@@ -245,21 +246,19 @@ fn bisect(
     effort: &Effort,
     seed: Seed,
 ) -> Result<(f64, ServerTally), ServerError> {
-    let probe = |rps: f64| run(scenario, Rate::try_new(rps)?, length(scenario, effort), seed);
-    let meets = |tally: &ServerTally| tally.latency_with_nacks(0.99) <= slo.as_ps() as f64;
+    let runner = Runner::try_new(scenario)?;
+    let length = length(scenario, effort);
+    let probe = |rps: f64| runner.run_within(slo, Rate::try_new(rps)?, length, seed);
     let (mut met, mut missed) = (bracket.lowest_rps, bracket.highest_rps);
-    let mut best = probe(met)?;
-    if !meets(&best) {
-        let p99_ns = best.latency_with_nacks(0.99) / 1e3;
+    let Some(mut best) = probe(met)? else {
+        let p99_ns = runner.run(Rate::try_new(met)?, length, seed)?.latency_with_nacks(0.99) / 1e3;
         return Err(ServerError::Slo { design: scenario.design.name.clone(), slo_ns: slo.as_ns_f64(), p99_ns });
-    }
+    };
     while missed - met > bracket.width_rps {
         let middle = (met + missed) / 2.0;
-        let tally = probe(middle)?;
-        if meets(&tally) {
-            (met, best) = (middle, tally);
-        } else {
-            missed = middle;
+        match probe(middle)? {
+            Some(tally) => (met, best) = (middle, tally),
+            None => missed = middle,
         }
     }
     Ok((met, best))

@@ -53,9 +53,39 @@ use std::collections::BinaryHeap;
 ///
 /// O(blocks that RPCs touch); memory by the LLC.
 pub fn run(scenario: &Scenario, rate: Rate, length: Length, seed: Seed) -> Result<ServerTally, ServerError> {
-    scenario.validate()?;
-    let compiled = Compiled::of(&scenario.application, &scenario.machine)?;
-    Ok(World::try_new(scenario, &compiled, rate, length, seed)?.run())
+    Runner::try_new(scenario)?.run(rate, length, seed)
+}
+
+/// A scenario made ready for many runs.
+pub(super) struct Runner<'a> {
+    scenario: &'a Scenario,
+    compiled: Compiled,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn try_new(scenario: &'a Scenario) -> Result<Self, ServerError> {
+        scenario.validate()?;
+        Ok(Self { scenario, compiled: Compiled::of(&scenario.application, &scenario.machine)? })
+    }
+
+    pub(super) fn run(&self, rate: Rate, length: Length, seed: Seed) -> Result<ServerTally, ServerError> {
+        Ok(World::try_new(self.scenario, &self.compiled, rate, length, seed)?.run())
+    }
+
+    /// As [`run`](Self::run), if 99 % of RPCs keep `slo`; `None` as soon as they cannot any more.
+    pub(super) fn run_within(
+        &self,
+        slo: Span,
+        rate: Rate,
+        length: Length,
+        seed: Seed,
+    ) -> Result<Option<ServerTally>, ServerError> {
+        let mut world = World::try_new(self.scenario, &self.compiled, rate, length, seed)?;
+        world.late_ps = slo.as_ps();
+        world.late_max = length.rpcs / 100;
+        let tally = world.run();
+        Ok((tally.ended() == length.rpcs && tally.latency_with_nacks(0.99) <= slo.as_ps() as f64).then_some(tally))
+    }
 }
 
 /// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so there is room for all.
@@ -105,6 +135,10 @@ struct World<'a> {
     arrived: u64,
     opened: Mark,
     closed: Option<Mark>,
+    /// Measured RPCs that were NACKed or took longer than `late_ps`: the run ends when they are more than `late_max`.
+    late: u64,
+    late_ps: u64,
+    late_max: u64,
 }
 
 /// A moment of the run.
@@ -181,6 +215,9 @@ impl<'a> World<'a> {
             arrived: 0,
             opened,
             closed: None,
+            late: 0,
+            late_ps: u64::MAX,
+            late_max: u64::MAX,
         };
         world.schedule_arrival();
         if world.delays.hog_ps > 0 {
@@ -190,7 +227,7 @@ impl<'a> World<'a> {
     }
 
     fn run(mut self) -> ServerTally {
-        while self.tally.ended() < self.length.rpcs {
+        while self.tally.ended() < self.length.rpcs && self.late <= self.late_max {
             self.turn();
         }
         if let Some(closed) = self.closed {

@@ -315,7 +315,8 @@ impl World<'_> {
         let message = self.messages.at_mut(place);
         at_core.frontend.handle_release(now, message.arrival.slots);
         let freed = now.max(Timestamp::from_ps(at_core.last_store_ps));
-        message.stages.add(Stage::of(at_core.last_store), (freed - now).as_ps());
+        // A core whose stores have no room on the way is done when they have.
+        message.stages.add(Stage::of(at_core.last_store), freed.as_ps() - at_core.clock_ps);
         self.push(freed, Event::Freed(place));
         self.begin(now, core);
     }

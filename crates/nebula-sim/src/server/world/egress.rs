@@ -90,6 +90,7 @@ impl World<'_> {
         }
         if message.is_measured {
             self.tally.note_served(&message, now);
+            self.late += u64::from((now - message.first).as_ps() > self.late_ps);
         }
         let (core, slots) = (message.core, message.arrival.slots);
         self.push(now + self.delays.free, Event::Credit(core, slots.start.0, slots.slots));

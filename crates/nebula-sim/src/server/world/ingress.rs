@@ -144,6 +144,10 @@ impl World<'_> {
         let send = if self.is_per_connection() { regions.connection_send } else { regions.shared_send };
         let reply = self.draw_below(send.blocks / regions.slot_blocks) * regions.slot_blocks;
         let state = self.draw_below(regions.state.blocks.max(1));
+        self.memory.expect(regions.index.at(bucket));
+        for block in 0..item_blocks {
+            self.memory.expect(regions.log.at(item * item_blocks + block));
+        }
         Message {
             snid: self.link.numbered,
             reply: send.at(reply),
@@ -227,6 +231,7 @@ impl World<'_> {
     fn refuse(&mut self, place: u32) {
         let message = self.messages.remove(place);
         self.tally.nacked += u64::from(message.is_measured);
+        self.late += u64::from(message.is_measured);
     }
 
     /// The RPC behind a key of the back end's.
