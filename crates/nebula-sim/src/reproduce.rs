@@ -18,15 +18,24 @@ mod eq1;
 mod sizing;
 mod table1;
 mod fig2;
+mod evaluation;
+mod fig6a;
+mod fig6b;
+mod table3;
+mod fig7;
+mod fig8;
 mod theory;
 mod software_queue;
 
+pub use evaluation::Memo;
 pub use lab::{Effort, Lab, Progress};
 pub use picture::{Curve, Measure, Picture, Point};
 pub use row::{Row, Verdict};
 
 use crate::error::SimError;
 use crate::memory::MemoryError;
+use crate::server::ServerError;
+use nebula_workload::WorkloadError;
 
 /// One figure or table of a paper.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +76,36 @@ pub const ENTRIES: &[Entry] = &[
         reproduce: fig2::reproduce,
     },
     Entry {
+        id: "nebula/fig6a",
+        title: "p99 against load on a simulated server: RSS, RPCValet, SRQ_emu, NEBULA_base, NEBULA",
+        seconds: [20, 60, 200],
+        reproduce: fig6a::reproduce,
+    },
+    Entry {
+        id: "nebula/fig6b",
+        title: "DRAM bandwidth against load on a simulated server",
+        seconds: [10, 30, 100],
+        reproduce: fig6b::reproduce,
+    },
+    Entry {
+        id: "nebula/table3",
+        title: "throughput at the SLO and DRAM bandwidth by the share of GETs",
+        seconds: [15, 45, 150],
+        reproduce: table3::reproduce,
+    },
+    Entry {
+        id: "nebula/fig7",
+        title: "throughput at the SLO by the size of values",
+        seconds: [15, 45, 150],
+        reproduce: fig7::reproduce,
+    },
+    Entry {
+        id: "nebula/fig8",
+        title: "NIC-to-core steering against software prefetching: p99 against load",
+        seconds: [15, 45, 150],
+        reproduce: fig8::reproduce,
+    },
+    Entry {
         id: "rpcvalet/theory",
         title: "one queue for 16 cores, two, four, eight, or one a core",
         seconds: [4, 15, 55],
@@ -90,11 +129,11 @@ impl Entry {
     /// # Examples
     ///
     /// ```
-    /// use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Verdict};
+    /// use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo, Verdict};
     /// use nebula_workload::Seed;
     ///
     /// let sizing = ENTRIES.iter().find(|entry| entry.id == "nebula/sizing").expect("it is there");
-    /// let found = sizing.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &() })?;
+    /// let found = sizing.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &(), memo: &Memo::default() })?;
     /// assert!(found.rows.iter().all(|row| row.verdict() == Verdict::Reproduced));
     /// # Ok::<(), nebula_sim::reproduce::ReproduceError>(())
     /// ```
@@ -128,4 +167,10 @@ pub enum ReproduceError {
     /// In the memory model.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// At the server level.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// A load that is none.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
 }

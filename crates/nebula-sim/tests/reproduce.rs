@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
-use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Reproduction, Row, Verdict, paper};
+use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo, Reproduction, Row, Verdict, paper};
 use nebula_workload::Seed;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,9 @@ use std::sync::OnceLock;
 fn reproduced(id: &str) -> Reproduction {
     static SOFTWARE_QUEUE: OnceLock<Reproduction> = OnceLock::new();
     let entry = ENTRIES.iter().find(|entry| entry.id == id).unwrap();
-    let reproduce = || entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &() }).unwrap();
+    let reproduce = || {
+        entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &(), memo: &Memo::default() }).unwrap()
+    };
     // Two tests ask for it.
     if id == "rpcvalet/software-queue" { SOFTWARE_QUEUE.get_or_init(reproduce).clone() } else { reproduce() }
 }
@@ -117,7 +119,8 @@ fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
     };
     assert_eq!(on(1), on(3));
     let entry = ENTRIES.iter().find(|entry| entry.id == "nebula/eq1").unwrap();
-    let other = entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(2), progress: &() }).unwrap();
+    let other =
+        entry.reproduce(&Lab { effort: Effort::Quick, seed: Seed(2), progress: &(), memo: &Memo::default() }).unwrap();
     assert_ne!(reproduced("nebula/eq1").rows, other.rows);
 }
 

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nebula_sim::reproduce::{Entry, Lab, Progress, Reproduction};
+use nebula_sim::reproduce::{Entry, Lab, Memo, Progress, Reproduction};
 use nebula_workload::Seed;
 
 use super::Args;
@@ -13,8 +13,8 @@ use crate::output::Failure;
 pub(super) fn reproduced(args: &Args, entries: &[Entry]) -> Result<Vec<(Entry, Reproduction)>, Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0).into()).build();
     let pool = pool.map_err(|error| Failure::fault(format!("cannot start threads: {error}")))?;
-    let bar = Bar::new();
-    let lab = Lab { effort: args.effort.into(), seed: Seed(args.seed), progress: &bar };
+    let (bar, memo) = (Bar::new(), Memo::default());
+    let lab = Lab { effort: args.effort.into(), seed: Seed(args.seed), progress: &bar, memo: &memo };
     let one = |entry: &Entry| {
         bar.0.set_message(entry.id);
         let found = pool.install(|| entry.reproduce(&lab)).map_err(Failure::fault)?;

@@ -145,8 +145,8 @@ fn description(picture: &Picture) -> String {
 /// Where a value stands on an axis.
 fn place(measure: Measure, value: f64) -> f64 {
     match measure {
-        Measure::Load | Measure::GbPerS => value,
-        Measure::Queues(_) => value.log2(),
+        Measure::Load | Measure::GbPerS | Measure::Mrps | Measure::GetsPercent => value,
+        Measure::Queues(_) | Measure::ValueBytes => value.log2(),
         Measure::TailNs => (value.max(1.0) / 1e3).log10(),
     }
 }
@@ -157,6 +157,9 @@ fn words(measure: Measure, value: f64) -> String {
         Measure::GbPerS => format!("{value:.1} GB/s"),
         Measure::Queues(cores) => queues(value, cores),
         Measure::TailNs => time(value),
+        Measure::Mrps => format!("{value:.1} MRPS"),
+        Measure::GetsPercent => format!("{value:.0} % GETs"),
+        Measure::ValueBytes => format!("{value:.0} B"),
     }
 }
 
@@ -170,13 +173,22 @@ fn axis(measure: Measure, values: &[f64]) -> Axis {
     match measure {
         Measure::Load => linear("load, share of the cores' time", high.max(1.0), load),
         Measure::GbPerS => linear("DRAM bandwidth, GB/s", high * 1.05, |at| format!("{at:.0}")),
-        Measure::Queues(cores) => {
-            let mut ticks: Vec<(f64, String)> = values.iter().map(|&at| (at.log2(), queues(at, cores))).collect();
-            ticks.dedup_by(|next, tick| next.0 == tick.0);
-            Axis { label: "queues × cores of each".to_owned(), from: low - 0.15, to: high + 0.15, ticks }
-        }
+        Measure::Mrps => linear("load, MRPS", high * 1.05, |at| format!("{at:.0}")),
+        Measure::GetsPercent => named("GETs in a hundred RPCs", 4.0, measure, values, |at| format!("{at:.0}")),
+        Measure::ValueBytes => named("bytes of a value", 0.15, measure, values, |at| format!("{at:.0}")),
+        Measure::Queues(cores) => named("queues × cores of each", 0.15, measure, values, |at| queues(at, cores)),
         Measure::TailNs => latency(low, high),
     }
+}
+
+/// An axis whose ticks are the values themselves.
+fn named(label: &str, margin: f64, measure: Measure, values: &[f64], tick: impl Fn(f64) -> String) -> Axis {
+    let mut ticks: Vec<(f64, String)> = values.iter().map(|&at| (place(measure, at), tick(at))).collect();
+    ticks.sort_by(|one, other| one.0.total_cmp(&other.0));
+    ticks.dedup_by(|next, tick| next.0 == tick.0);
+    let end = |tick: Option<&(f64, String)>| tick.map_or(0.0, |tick| tick.0);
+    let (from, to) = (end(ticks.first()) - margin, end(ticks.last()) + margin);
+    Axis { label: label.to_owned(), from, to, ticks }
 }
 
 fn linear(label: &str, to: f64, tick: impl Fn(f64) -> String) -> Axis {
@@ -192,7 +204,9 @@ fn latency(low: f64, high: f64) -> Axis {
 }
 
 fn ends_along(picture: &Picture) -> Vec<f64> {
-    let mut ends: Vec<f64> = picture.curves.iter().flat_map(|curve| &curve.points).map(|point| point.at).collect();
+    let ours = picture.curves.iter().flat_map(|curve| &curve.points).map(|point| point.at);
+    let published = picture.curves.iter().flat_map(|curve| &curve.published).map(|&(at, _)| at);
+    let mut ends: Vec<f64> = ours.chain(published).collect();
     ends.sort_by(f64::total_cmp);
     ends.dedup();
     ends
@@ -208,7 +222,7 @@ fn ends_upright(picture: &Picture) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Row};
+    use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo, Row};
     use nebula_workload::Seed;
 
     fn picture(x: Measure, y: Measure) -> Picture {
@@ -220,9 +234,14 @@ mod tests {
 
     #[test]
     fn the_axes_hold_every_point_and_have_ticks() {
-        for (x, y) in
-            [(Measure::Load, Measure::TailNs), (Measure::Load, Measure::GbPerS), (Measure::Queues(16), Measure::Load)]
-        {
+        for (x, y) in [
+            (Measure::Load, Measure::TailNs),
+            (Measure::Load, Measure::GbPerS),
+            (Measure::Queues(16), Measure::Load),
+            (Measure::Mrps, Measure::TailNs),
+            (Measure::GetsPercent, Measure::Mrps),
+            (Measure::ValueBytes, Measure::Mrps),
+        ] {
             let chart = figure(&picture(x, y)).chart;
             for dot in chart.lines.iter().flat_map(|line| &line.dots) {
                 assert!((chart.x.from..=chart.x.to).contains(&dot.x), "{x:?}: {dot:?}");
@@ -242,7 +261,8 @@ mod tests {
     #[test]
     fn the_page_names_every_row_and_needs_nothing_else() {
         let entry = ENTRIES.iter().find(|entry| entry.id == "nebula/sizing").unwrap();
-        let lab = Lab { effort: Effort::Quick, seed: Seed(1), progress: &() };
+        let memo = Memo::default();
+        let lab = Lab { effort: Effort::Quick, seed: Seed(1), progress: &(), memo: &memo };
         let mut found = entry.reproduce(&lab).unwrap();
         found.pictures.push(picture(Measure::Load, Measure::TailNs));
         let whats: Vec<String> = found.rows.iter().map(Row::what).map(str::to_owned).collect();

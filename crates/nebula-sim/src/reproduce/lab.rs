@@ -1,6 +1,7 @@
 //! Where entries run: how much is simulated, from which seed, and who is told of the progress.
 
 use super::ReproduceError;
+use super::evaluation::Memo;
 use crate::experiment::{self, Effort as Runs, Estimate};
 use crate::load::Load;
 use crate::search::{self, Bracket, LoadAtSlo};
@@ -55,6 +56,8 @@ pub struct Lab<'a> {
     pub seed: Seed,
     /// Who is told of the progress.
     pub progress: &'a dyn Progress,
+    /// What has run already.
+    pub memo: &'a Memo,
 }
 
 impl Lab<'_> {

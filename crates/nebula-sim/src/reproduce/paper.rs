@@ -2,9 +2,11 @@
 //!
 //! The files are compiled in. A mistake in one is found by the first test that asks for it.
 
+mod evaluation;
 mod nebula;
 mod rpcvalet;
 
+pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
 pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
 pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
 

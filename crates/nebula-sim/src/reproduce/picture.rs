@@ -28,6 +28,12 @@ pub enum Measure {
     TailNs,
     /// DRAM bandwidth in 10⁹ bytes a second.
     GbPerS,
+    /// 10⁶ RPCs a second.
+    Mrps,
+    /// GETs in a hundred RPCs.
+    GetsPercent,
+    /// Bytes of a value.
+    ValueBytes,
 }
 
 /// One line.

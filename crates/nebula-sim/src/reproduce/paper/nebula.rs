@@ -1,5 +1,6 @@
 //! The set-ups of NEBULA.
 
+use super::evaluation::{Evaluation, Fig6a, Fig7, Fig8, Table3};
 use super::spelled;
 use crate::memory::{Dice, MemoryModel};
 use nebula_workload::{Arrivals, ServiceTime};
@@ -17,6 +18,16 @@ pub struct NebulaSetup {
     pub table1: Table1,
     /// Figure 2.
     pub fig2: Fig2,
+    /// What the figures of the evaluation share.
+    pub evaluation: Evaluation,
+    /// Figures 6a and 6b.
+    pub fig6a: Fig6a,
+    /// Table III.
+    pub table3: Table3,
+    /// Figure 7.
+    pub fig7: Fig7,
+    /// Figure 8.
+    pub fig8: Fig8,
 }
 
 /// A server whose waiting RPCs are counted.

@@ -1,0 +1,159 @@
+//! The runs: points, curves, and searches between the points of the grid.
+
+use super::super::paper::{self, Design, Evaluation};
+use super::super::{Effort, Lab, ReproduceError};
+use super::case::Case;
+use super::point::{Highest, Point, mrps};
+use crate::experiment::Effort as Runs;
+use crate::server::{self, RateBracket};
+use nebula_nic::Span;
+use nebula_workload::Rate;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// How much is simulated for a point, and how closely a search looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct Depth {
+    pub(super) rpcs: u64,
+    /// As long as the RPCs take to fill the LLC, unless set.
+    pub(super) warmup: Option<u64>,
+    pub(super) replications: u32,
+    /// Width at which a search ends.
+    pub(super) width_krps: u32,
+}
+
+impl Depth {
+    const fn new(rpcs: u64, replications: u32, width_krps: u32) -> Self {
+        Self { rpcs, warmup: None, replications, width_krps }
+    }
+
+    fn of(effort: Effort) -> Self {
+        effort.of([Self::new(25_000, 3, 300), Self::new(60_000, 5, 150), Self::new(100_000, 8, 100)])
+    }
+}
+
+/// Where the cases of an entry run.
+pub(in super::super) struct Bench<'a> {
+    lab: &'a Lab<'a>,
+    depth: Depth,
+    pub(in super::super) setup: &'static Evaluation,
+}
+
+impl<'a> Bench<'a> {
+    pub(in super::super) fn new(lab: &'a Lab<'a>) -> Self {
+        Self::to_depth(lab, Depth::of(lab.effort))
+    }
+
+    pub(super) fn to_depth(lab: &'a Lab<'a>, depth: Depth) -> Self {
+        Self { lab, depth, setup: &paper::nebula().setup.evaluation }
+    }
+
+    /// A case of most figures' mix.
+    pub(in super::super) fn case(&self, design: Design) -> Case {
+        Case::new(self.setup, design)
+    }
+
+    /// What the DRAM's buses can move, in 10⁹ bytes a second.
+    pub(in super::super) fn dram_gb_per_s_max(&self) -> f64 {
+        let dram = self.case(Design::Base).scenario(self.setup).machine.memory.dram;
+        f64::from(dram.channels) * dram.gb_per_s
+    }
+
+    /// Runs what rows will ask for, side by side: first whole curves, then searches, then single points.
+    pub(in super::super) fn prepare(
+        &self,
+        curves: &[Case],
+        searches: &[Case],
+        points: &[(Case, f64)],
+    ) -> Result<(), ReproduceError> {
+        self.lab.expect(curves.len() + searches.len() + points.len(), 1);
+        let step = |done: Result<(), ReproduceError>| done.map(|()| self.lab.progress.step());
+        let lines = curves.iter().map(|&case| (case, true)).chain(searches.iter().map(|&case| (case, false)));
+        let lines: Vec<(Case, bool)> = lines.collect();
+        lines.par_iter().try_for_each(|&(case, is_curve)| {
+            step(if is_curve { self.curve(case).map(drop) } else { self.highest(case).map(drop) })
+        })?;
+        points.par_iter().try_for_each(|&(case, gap_ns)| step(self.at(case, gap_ns).map(drop)))
+    }
+
+    /// A case at one load.
+    pub(in super::super) fn at(&self, case: Case, gap_ns: f64) -> Result<Arc<Point>, ReproduceError> {
+        let key = (case, gap_ns.to_bits(), self.depth, self.lab.seed.0);
+        self.lab.memo.points.get_or_run(key, || {
+            let rate = Rate::try_new(1e9 / gap_ns)?;
+            let shown = server::estimate(&case.scenario(self.setup), rate, &self.runs(), &|| ())?;
+            Ok(Arc::new(Point::of(mrps(gap_ns), &shown)))
+        })
+    }
+
+    /// A case whose RPCs are alone in the server.
+    pub(in super::super) fn alone(&self, case: Case) -> Result<Arc<Point>, ReproduceError> {
+        /// One RPC in a hundred microseconds for each of 16 cores.
+        const GAP_NS: f64 = 6_250.0;
+        self.at(case, GAP_NS)
+    }
+
+    /// The SLO, which does not depend on the design.
+    pub(in super::super) fn slo(&self, case: Case) -> Result<Span, ReproduceError> {
+        let case = case.under(Design::Base);
+        let slo = || case.scenario(self.setup).slo(self.setup.slo_services, self.lab.seed);
+        Ok(self.lab.memo.slos.get_or_run((case, self.lab.seed.0), slo)?)
+    }
+
+    /// The highest rate that keeps the SLO.
+    pub(in super::super) fn highest(&self, case: Case) -> Result<Arc<Highest>, ReproduceError> {
+        self.lab.memo.highest.get_or_run((case, self.depth, self.lab.seed.0), || {
+            let (slo, bracket) = (self.slo(case)?, self.bracket(case)?);
+            let found = server::rate_at_slo(&case.scenario(self.setup), slo, bracket, &self.runs(), &|| ())?;
+            Ok(Arc::new(Highest::of(&found)))
+        })
+    }
+
+    /// The points of the grid up to the first at which no replication keeps the SLO.
+    pub(in super::super) fn curve(&self, case: Case) -> Result<Vec<Arc<Point>>, ReproduceError> {
+        self.highest(case)?;
+        let last = self.first_missed(case, 0)?.min(self.setup.gaps_ns.len() - 1);
+        self.setup.gaps_ns[..=last].par_iter().map(|&gap_ns| self.at(case, gap_ns)).collect()
+    }
+
+    /// Between the last point of the grid at which all replications keep the SLO and the first at which none does.
+    fn bracket(&self, case: Case) -> Result<RateBracket, ReproduceError> {
+        let (grid, slo) = (&self.setup.gaps_ns, self.slo(case)?);
+        let (mut kept, mut missed) = (0, grid.len());
+        while missed - kept > 1 {
+            let middle = usize::midpoint(kept, missed);
+            if self.at(case, grid[middle])?.is_kept_by_all(slo) { kept = middle } else { missed = middle }
+        }
+        let missed = self.first_missed(case, missed)?.min(grid.len() - 1);
+        let rps = |index: usize| 1e9 / grid[index];
+        let width_rps = f64::from(self.depth.width_krps) * 1e3;
+        Ok(RateBracket { lowest_rps: rps(kept), highest_rps: rps(missed), width_rps })
+    }
+
+    /// The first point of the grid from `from` on at which no replication keeps the SLO; the grid's length if there is none.
+    fn first_missed(&self, case: Case, from: usize) -> Result<usize, ReproduceError> {
+        let slo = self.slo(case)?;
+        for (index, &gap_ns) in self.setup.gaps_ns.iter().enumerate().skip(from) {
+            if self.at(case, gap_ns)?.is_kept_by_none(slo) {
+                return Ok(index);
+            }
+        }
+        Ok(self.setup.gaps_ns.len())
+    }
+
+    /// These cases, and those of them that are also searched with nothing fitted, so.
+    pub(in super::super) fn with_unfitted(&self, cases: &[Case]) -> Vec<Case> {
+        let unfitted = cases.iter().filter(|&&case| self.is_unfitted_run(case)).map(|case| case.unfitted());
+        cases.iter().copied().chain(unfitted).collect()
+    }
+
+    /// Whether this case is also searched with nothing fitted: in a hurry only with the mix and the values of most figures.
+    pub(super) fn is_unfitted_run(&self, case: Case) -> bool {
+        self.lab.effort != Effort::Quick || case == self.case(case.design)
+    }
+
+    fn runs(&self) -> Runs {
+        let Depth { rpcs, warmup, replications, .. } = self.depth;
+        Runs { warmup, ..self.lab.runs(rpcs, replications) }
+    }
+}

@@ -1,0 +1,63 @@
+//! What runs: a design under a mix of RPCs, on the machine of the paper or on the one with nothing fitted.
+
+use super::super::paper::{Design, Evaluation};
+use crate::server::{Application, Design as Mechanisms, Machine, Scenario};
+
+/// Which of the two machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tuning {
+    /// With the choices that were made after results were seen.
+    Fitted,
+    /// Without them.
+    Unfitted,
+}
+
+/// A design under a mix of RPCs: one line of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct Case {
+    pub(in super::super) design: Design,
+    tuning: Tuning,
+    gets_percent: u32,
+    value_bytes: u32,
+}
+
+impl Case {
+    /// With the values and the mix of most figures.
+    pub(in super::super) const fn new(setup: &Evaluation, design: Design) -> Self {
+        let (gets_percent, value_bytes) = (setup.gets_percent, setup.value_bytes);
+        Self { design, tuning: Tuning::Fitted, gets_percent, value_bytes }
+    }
+
+    /// On the machine with nothing fitted.
+    pub(in super::super) const fn unfitted(self) -> Self {
+        Self { tuning: Tuning::Unfitted, ..self }
+    }
+
+    pub(in super::super) const fn gets(self, gets_percent: u32) -> Self {
+        Self { gets_percent, ..self }
+    }
+
+    pub(in super::super) const fn values(self, value_bytes: u32) -> Self {
+        Self { value_bytes, ..self }
+    }
+
+    /// The same RPCs on the same machine under another design.
+    pub(in super::super) const fn under(self, design: Design) -> Self {
+        Self { design, ..self }
+    }
+
+    /// The scenario of the server level.
+    ///
+    /// # Panics
+    ///
+    /// If machine or design is none of those that ship with Nebula: `papers/nebula.toml` names them, and a test reads it.
+    pub(super) fn scenario(self, setup: &Evaluation) -> Scenario {
+        let machine = match self.tuning {
+            Tuning::Fitted => &setup.machine,
+            Tuning::Unfitted => &setup.unfitted,
+        };
+        let machine = Machine::named(machine).expect("the machine ships with Nebula");
+        let design = Mechanisms::named(self.design.file()).expect("the design ships with Nebula");
+        Scenario::new(machine, design, Application::key_value(f64::from(self.gets_percent) / 100.0, self.value_bytes))
+    }
+}

@@ -1,0 +1,117 @@
+//! What a case shows at one load, replication by replication, and at the highest rate that keeps the SLO.
+
+use crate::interval::Interval;
+use crate::server::{RateAtSlo, ServerEstimate, Stage};
+use nebula_nic::Span;
+
+/// 10⁶ RPCs a second, from the mean time between two.
+pub(in super::super) fn mrps(gap_ns: f64) -> f64 {
+    1e3 / gap_ns
+}
+
+/// What one replication shows.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Shot {
+    /// p99 of all RPCs, a NACK counted as infinite.
+    pub(in super::super) p99_ns: f64,
+    /// Mean time from the moment that a core begins until the buffer is freed.
+    pub(in super::super) service_ns: f64,
+    /// Bytes to and from DRAM.
+    pub(in super::super) gb_per_s: f64,
+    /// Share of RPCs that were served.
+    pub(in super::super) accepted: f64,
+    /// Share of RPCs that were given to a core which was serving another one.
+    pub(in super::super) queued_at_core: f64,
+}
+
+/// A case at one load.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Point {
+    pub(in super::super) mrps: f64,
+    pub(in super::super) shots: Vec<Shot>,
+    /// Mean time of an RPC by stage, over all replications.
+    pub(super) stages_ns: [f64; Stage::ALL.len()],
+    /// Blocks that an RPC moves to and from DRAM.
+    pub(super) blocks: f64,
+}
+
+impl Point {
+    pub(super) fn of(mrps: f64, shown: &ServerEstimate) -> Self {
+        let shots = shown.replications.iter().map(|one| Shot {
+            p99_ns: one.p99_ps_with_nacks / 1e3,
+            service_ns: one.service_mean_ps / 1e3,
+            gb_per_s: one.dram_gb_per_s,
+            accepted: one.accepted,
+            queued_at_core: one.queued_at_core,
+        });
+        let stages_ns = Stage::ALL.map(|stage| shown.tally.stage_ns(stage));
+        Self { mrps, shots: shots.collect(), stages_ns, blocks: shown.tally.blocks_per_rpc() }
+    }
+
+    /// A figure with its interval.
+    pub(in super::super) fn over(&self, figure: impl Fn(&Shot) -> f64) -> Interval {
+        Interval::of(&self.shots.iter().map(figure).collect::<Vec<_>>())
+    }
+
+    pub(in super::super) fn p99_ns(&self) -> Interval {
+        self.over(|shot| shot.p99_ns)
+    }
+
+    pub(in super::super) fn gb_per_s(&self) -> Interval {
+        self.over(|shot| shot.gb_per_s)
+    }
+
+    pub(in super::super) fn service_ns(&self) -> Interval {
+        self.over(|shot| shot.service_ns)
+    }
+
+    pub(in super::super) fn accepted(&self) -> Interval {
+        self.over(|shot| shot.accepted)
+    }
+
+    pub(in super::super) fn queued_at_core(&self) -> Interval {
+        self.over(|shot| shot.queued_at_core)
+    }
+
+    /// Whether the SLO is kept in all replications.
+    pub(super) fn is_kept_by_all(&self, slo: Span) -> bool {
+        self.shots.iter().all(|shot| shot.p99_ns <= slo.as_ns_f64())
+    }
+
+    /// Whether the SLO is kept in none.
+    pub(super) fn is_kept_by_none(&self, slo: Span) -> bool {
+        self.shots.iter().all(|shot| shot.p99_ns > slo.as_ns_f64())
+    }
+}
+
+/// A comparison of two points, replication by replication: both met the same arrivals and the same keys.
+pub(in super::super) fn over(one: &Point, other: &Point, compare: impl Fn(&Shot, &Shot) -> f64) -> Interval {
+    let pairs = one.shots.iter().zip(&other.shots);
+    Interval::of(&pairs.map(|(one, other)| compare(one, other)).collect::<Vec<_>>())
+}
+
+/// The highest rate that keeps the SLO.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Highest {
+    /// One a replication.
+    pub(in super::super) mrps: Vec<f64>,
+    /// What DRAM moves there.
+    pub(in super::super) gb_per_s: Interval,
+}
+
+impl Highest {
+    pub(super) fn of(found: &RateAtSlo) -> Self {
+        let mrps = found.rates_rps.iter().map(|rps| rps / 1e6).collect();
+        Self { mrps, gb_per_s: found.dram_gb_per_s }
+    }
+
+    pub(in super::super) fn rate(&self) -> Interval {
+        Interval::of(&self.mrps)
+    }
+
+    /// A comparison with another case, replication by replication.
+    pub(in super::super) fn compared(&self, other: &Self, compare: impl Fn(f64, f64) -> f64) -> Interval {
+        let pairs = self.mrps.iter().zip(&other.mrps);
+        Interval::of(&pairs.map(|(&one, &other)| compare(one, other)).collect::<Vec<_>>())
+    }
+}

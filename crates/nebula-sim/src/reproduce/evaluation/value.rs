@@ -1,0 +1,155 @@
+//! Values that have a published one, each with a sentence that is made of its runs.
+
+use super::super::ReproduceError;
+use super::super::paper;
+use super::super::row::{Row, Verdict};
+use super::super::wording::{number, with_interval};
+use super::bench::Bench;
+use super::case::Case;
+use super::point::{self, Highest, Point};
+use super::say;
+use crate::interval::Interval;
+use std::sync::Arc;
+
+/// A value, and what the runs say of it.
+pub(in super::super) struct Value {
+    /// What its figure is called.
+    pub(in super::super) id: String,
+    pub(in super::super) value: Interval,
+    pub(in super::super) why: String,
+}
+
+/// Values of one entry.
+pub(in super::super) type Values = Result<Value, ReproduceError>;
+
+/// The value beside the published one. The sentence stands there in any case: where a value is reproduced it tells how.
+pub(in super::super) fn judged(value: Value) -> Row {
+    let figure = paper::nebula().figure(&value.id);
+    Row::judged(figure, value.value, (Verdict::Differs, value.why.clone())).remark(|| value.why)
+}
+
+impl Bench<'_> {
+    /// The highest rate at the SLO, and what the runs show at the printed load.
+    pub(in super::super) fn rate(&self, id: &str, case: Case, gap_ns: f64) -> Values {
+        let (highest, point) = (self.highest(case)?, self.at(case, gap_ns)?);
+        let mut why = format!(
+            "{} of {} ns, and DRAM moves {} of {} GB/s then; {}",
+            say::up_to(case, &highest),
+            number(self.slo(case)?.as_ns_f64()),
+            number(highest.gb_per_s.value),
+            number(self.dram_gb_per_s_max()),
+            say::shown(case, &point),
+        );
+        if let Some(unfitted) = self.unfitted(case)? {
+            why += &format!("; with nothing fitted it is up to {} MRPS", with_interval(unfitted.rate()));
+        }
+        Ok(Value { id: id.to_owned(), value: highest.rate(), why })
+    }
+
+    /// The p99 at a load, in SLOs.
+    pub(in super::super) fn slos(&self, id: &str, case: Case, gap_ns: f64) -> Values {
+        let (point, slo_ns) = (self.at(case, gap_ns)?, self.slo(case)?.as_ns_f64());
+        let why = format!("{}; the SLO is {} ns", say::shown(case, &point), number(slo_ns));
+        Ok(Value { id: id.to_owned(), value: point.p99_ns().scaled(1.0 / slo_ns), why })
+    }
+
+    /// DRAM bandwidth at a load.
+    pub(in super::super) fn bandwidth(&self, id: &str, case: Case, gap_ns: f64) -> Values {
+        self.point(id, case, gap_ns, Point::gb_per_s)
+    }
+
+    /// A figure at a load.
+    pub(in super::super) fn point(
+        &self,
+        id: &str,
+        case: Case,
+        gap_ns: f64,
+        figure: impl FnOnce(&Point) -> Interval,
+    ) -> Values {
+        let point = self.at(case, gap_ns)?;
+        Ok(Value { id: id.to_owned(), value: figure(&point), why: say::shown(case, &point) })
+    }
+
+    /// The ratio of two rates at the SLO.
+    pub(in super::super) fn rates(&self, id: &str, one: Case, other: Case) -> Values {
+        self.compared(id, one, other, |one, other| one / other)
+    }
+
+    /// The difference of two rates at the SLO.
+    pub(in super::super) fn gain(&self, id: &str, one: Case, other: Case) -> Values {
+        self.compared(id, one, other, |one, other| one - other)
+    }
+
+    fn compared(&self, id: &str, one: Case, other: Case, compare: impl Fn(f64, f64) -> f64) -> Values {
+        let (above, below) = (self.highest(one)?, self.highest(other)?);
+        let mut why = format!("{}, {}", say::up_to(one, &above), say::up_to(other, &below));
+        if let (Some(above), Some(below)) = (self.unfitted(one)?, self.unfitted(other)?) {
+            why += &format!("; with nothing fitted it is {}", with_interval(above.compared(&below, &compare)));
+        }
+        Ok(Value { id: id.to_owned(), value: above.compared(&below, compare), why })
+    }
+
+    /// The ratio of two p99s at a load.
+    pub(in super::super) fn tails(&self, id: &str, one: Case, other: Case, gap_ns: f64) -> Values {
+        self.contrasted(id, (one, other), gap_ns, |one, other| one / other)
+    }
+
+    /// The difference of two p99s at a load.
+    pub(in super::super) fn tail_gain(&self, id: &str, one: Case, other: Case, gap_ns: f64) -> Values {
+        self.contrasted(id, (one, other), gap_ns, |one, other| one - other)
+    }
+
+    fn contrasted(
+        &self,
+        id: &str,
+        (one, other): (Case, Case),
+        gap_ns: f64,
+        compare: impl Fn(f64, f64) -> f64,
+    ) -> Values {
+        let (above, below) = (self.at(one, gap_ns)?, self.at(other, gap_ns)?);
+        let elsewhere = self.contrasted_elsewhere((one, other), &compare)?;
+        let why = format!("{}; {}{elsewhere}", say::shown(one, &above), say::shown(other, &below));
+        let value = point::over(&above, &below, |one, other| compare(one.p99_ns, other.p99_ns));
+        Ok(Value { id: id.to_owned(), value, why })
+    }
+
+    /// The same comparison at every load of both curves, where they have been drawn.
+    fn contrasted_elsewhere(
+        &self,
+        (one, other): (Case, Case),
+        compare: &impl Fn(f64, f64) -> f64,
+    ) -> Result<String, ReproduceError> {
+        let (above, below) = (self.curve(one)?, self.curve(other)?);
+        let pairs = above.iter().zip(&below);
+        let said = pairs.filter_map(|(one, other)| {
+            let value = point::over(one, other, |one, other| compare(one.p99_ns, other.p99_ns)).value;
+            value.is_finite().then(|| format!("{} at {}", number(value), number(one.mrps)))
+        });
+        Ok(format!("; by load in MRPS it is {}", said.collect::<Vec<_>>().join(", ")))
+    }
+
+    /// A note: the highest rate at the SLO with nothing fitted, and what DRAM moves there.
+    pub(in super::super) fn unfitted_notes(
+        &self,
+        id: &str,
+        what: &str,
+        case: Case,
+    ) -> Result<Vec<Row>, ReproduceError> {
+        let Some(highest) = self.unfitted(case)? else { return Ok(Vec::new()) };
+        let row = |name: &str, said: &str, unit, value| {
+            Row::note(format!("{id}/{name}/unfitted"), format!("{what}: {said}, nothing fitted"), unit, value)
+        };
+        Ok(vec![
+            row("rate", "highest rate at the SLO", "MRPS", highest.rate()),
+            row("bandwidth", "DRAM bandwidth at that rate", "GB/s", highest.gb_per_s),
+        ])
+    }
+
+    /// The search of this case on the machine with nothing fitted, where it is run.
+    fn unfitted(&self, case: Case) -> Result<Option<Arc<Highest>>, ReproduceError> {
+        if !self.is_unfitted_run(case) {
+            return Ok(None);
+        }
+        self.highest(case.unfitted()).map(Some)
+    }
+}

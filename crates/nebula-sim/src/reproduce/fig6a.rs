@@ -1,0 +1,94 @@
+//! Which load does each design keep the SLO at? NEBULA's figure 6a: load imbalance and buffer bloat, each alone and together.
+//!
+//! Each design is judged by its highest rate and by what happens at the load that the paper prints. The loads next to the printed ones on
+//! their grid stand beside as notes: a design that keeps the SLO there does better than its published self.
+
+use super::evaluation::{Bench, Case, Value, judged, mrps, tail_chart};
+use super::paper::{self, AtLoad, Design, Fig6a};
+use super::row::Row;
+use super::wording::number;
+use super::{Lab, ReproduceError, Reproduction};
+use crate::interval::Interval;
+
+pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    compare(&Bench::new(lab))
+}
+
+pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError> {
+    let setup = &paper::nebula().setup.fig6a;
+    let cases: Vec<Case> = setup.designs.iter().map(|at| bench.case(at.design)).collect();
+    bench.prepare(&cases, &bench.with_unfitted(&cases), &points(bench, setup))?;
+    let mut rows: Vec<Row> = values(bench, setup)?.into_iter().map(judged).collect();
+    for at in &setup.designs {
+        rows.push(next_load(bench, at)?);
+    }
+    for at in &setup.designs {
+        let id = format!("nebula/fig6a/{}", at.design.id());
+        rows.extend(bench.unfitted_notes(&id, at.design.title(), bench.case(at.design))?);
+    }
+    Ok(Reproduction {
+        rows,
+        pictures: vec![tail_chart(bench, "Tail latency, 512 B, half GETs", lines(bench, setup)?)?],
+    })
+}
+
+/// The printed loads, those next to them, and those of the comparisons.
+fn points(bench: &Bench<'_>, setup: &Fig6a) -> Vec<(Case, f64)> {
+    let printed = setup
+        .designs
+        .iter()
+        .flat_map(|at| [at.gap_ns, next_gap_ns(bench, at.gap_ns)].map(|gap_ns| (bench.case(at.design), gap_ns)));
+    printed.collect()
+}
+
+/// The next load of the grid.
+fn next_gap_ns(bench: &Bench<'_>, gap_ns: f64) -> f64 {
+    let next = bench.setup.gaps_ns.iter().copied().find(|&next| next < gap_ns);
+    next.expect("the grid goes beyond every printed load")
+}
+
+fn values(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<Value>, ReproduceError> {
+    let case = |design| bench.case(design);
+    let (rss, rpcvalet, srq) = (case(Design::Rss), case(Design::RpcValet), case(Design::Srq));
+    let (base, nebula) = (case(Design::Base), case(Design::Nebula));
+    let id = |name: &str| format!("nebula/fig6a/{name}");
+    let of = |at: &AtLoad, name: &str| id(&format!("{}/{name}", at.design.id()));
+    let rates = setup.designs.iter().map(|at| bench.rate(&of(at, "rate"), case(at.design), at.gap_ns));
+    let slos = setup.designs.iter().map(|at| bench.slos(&of(at, "p99_slos"), case(at.design), at.gap_ns));
+    let others = [
+        bench.rates(&id("nebula_over_rpcvalet"), nebula, rpcvalet),
+        bench.rates(&id("nebula_over_srq"), nebula, srq),
+        bench.rates(&id("srq_over_rpcvalet"), srq, rpcvalet),
+        bench.rates(&id("base_over_srq"), base, srq),
+        bench.rates(&id("nebula_over_base"), nebula, base),
+        bench.tails(&id("rss_over_rpcvalet_p99"), rss, rpcvalet, setup.tail_gap_ns),
+        bench.tails(&id("srq_over_base_p99"), srq, base, setup.balance_gap_ns),
+        bench.point(&id("base/p99_ns"), base, setup.base_gap_ns, |point| point.p99_ns()),
+        bench.point(&id("base/accepted"), base, setup.base_gap_ns, |point| point.accepted()),
+        bench.point(&id("base/nacked_beyond"), base, setup.beyond_gap_ns, |point| {
+            point.over(|shot| 1.0 - shot.accepted)
+        }),
+    ];
+    rates.chain(slos).chain(others).collect()
+}
+
+/// What happens at the next load of the grid: a note, since the grid is inferred from the loads that are printed.
+fn next_load(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {
+    let gap_ns = next_gap_ns(bench, at.gap_ns);
+    let id = format!("nebula/fig6a/{}/p99_slos_next", at.design.id());
+    let value: Interval = bench.slos(&id, bench.case(at.design), gap_ns)?.value;
+    let what = format!("{}: p99 at the next load of the grid, {} MRPS", at.design.title(), number(mrps(gap_ns)));
+    Ok(Row::note(id, what, "SLO", value))
+}
+
+/// Published are the highest loads, at the SLO, and the p99 of `NEBULA_base`.
+fn lines(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<(Case, Vec<(f64, f64)>)>, ReproduceError> {
+    let line = |at: &AtLoad| {
+        let case = bench.case(at.design);
+        let slo_ns = bench.slo(case)?.as_ns_f64();
+        let highest = paper::nebula().figure(&format!("nebula/fig6a/{}/rate", at.design.id())).value;
+        let p99_ns = (at.design == Design::Base).then(|| paper::nebula().figure("nebula/fig6a/base/p99_ns").value);
+        Ok((case, vec![(highest, p99_ns.unwrap_or(slo_ns))]))
+    };
+    setup.designs.iter().map(line).collect()
+}

@@ -1,0 +1,56 @@
+//! What do the designs move to and from DRAM? NEBULA's figure 6b: buffers for each connection against shared ones.
+
+use super::evaluation::{Bench, Case, Value, bandwidth_chart, judged, mrps};
+use super::paper::{self, AtLoad, Design, Fig6a};
+use super::row::Row;
+use super::{Lab, ReproduceError, Reproduction};
+
+pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    compare(&Bench::new(lab))
+}
+
+pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError> {
+    let setup = &paper::nebula().setup.fig6a;
+    let designs = designs(setup);
+    let cases: Vec<Case> = designs.iter().map(|at| bench.case(at.design)).collect();
+    let points: Vec<(Case, f64)> = designs.iter().map(|at| (bench.case(at.design), at.gap_ns)).collect();
+    let unfitted: Vec<(Case, f64)> = points.iter().map(|&(case, gap_ns)| (case.unfitted(), gap_ns)).collect();
+    bench.prepare(&cases, &[], &[points, unfitted].concat())?;
+    let mut rows: Vec<Row> =
+        designs.iter().map(|at| value(bench, at).map(judged)).collect::<Result<_, ReproduceError>>()?;
+    for at in &designs {
+        rows.push(unfitted_note(bench, at)?);
+    }
+    let lines = designs.iter().map(|at| (bench.case(at.design), published(bench, at))).collect();
+    Ok(Reproduction { rows, pictures: vec![bandwidth_chart(bench, "DRAM bandwidth, 512 B, half GETs", lines)?] })
+}
+
+/// Those of the figure: steering moves the same bytes.
+fn designs(setup: &Fig6a) -> Vec<AtLoad> {
+    setup.designs.iter().copied().filter(|at| at.design != Design::Nebula).collect()
+}
+
+/// What the figure of a design is called: of `SRQ_emu` a share is printed, of the others the bandwidth.
+fn id(design: Design) -> String {
+    let what = if design == Design::Srq { "bandwidth_share" } else { "bandwidth" };
+    format!("nebula/fig6b/{}/{what}", design.id())
+}
+
+fn value(bench: &Bench<'_>, at: &AtLoad) -> Result<Value, ReproduceError> {
+    let value = bench.bandwidth(&id(at.design), bench.case(at.design), at.gap_ns)?;
+    let share = 1.0 / bench.dram_gb_per_s_max();
+    Ok(if at.design == Design::Srq { Value { value: value.value.scaled(share), ..value } } else { value })
+}
+
+fn unfitted_note(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {
+    let id = format!("nebula/fig6b/{}/bandwidth/unfitted", at.design.id());
+    let value = bench.bandwidth(&id, bench.case(at.design).unfitted(), at.gap_ns)?;
+    let what = format!("{}: DRAM bandwidth at the printed load, nothing fitted", at.design.title());
+    Ok(Row::note(id, what, "GB/s", value.value))
+}
+
+fn published(bench: &Bench<'_>, at: &AtLoad) -> Vec<(f64, f64)> {
+    let printed = paper::nebula().figure(&id(at.design)).value;
+    let gb_per_s = if at.design == Design::Srq { printed * bench.dram_gb_per_s_max() } else { printed };
+    vec![(mrps(at.gap_ns), gb_per_s)]
+}

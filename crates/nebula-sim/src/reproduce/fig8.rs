@@ -1,0 +1,97 @@
+//! What is steering worth? NEBULA's figure 8: nothing fetched ahead, software that prefetches, and the NIC that steers.
+
+use super::evaluation::{Bench, Case, Value, judged, mrps, tail_chart};
+use super::paper::{self, Design, Fig8};
+use super::row::Row;
+use super::wording::{number, with_interval};
+use super::{Lab, ReproduceError, Reproduction};
+
+pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    compare(&Bench::new(lab))
+}
+
+pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError> {
+    let setup = &paper::nebula().setup.fig8;
+    let (large, small) = (Trio::of(bench, bench.setup.value_bytes), Trio::of(bench, setup.small_value_bytes));
+    let unfitted = bench.with_unfitted(&[large.all(), small.all()].concat());
+    bench.prepare(&[large.all(), small.all()].concat(), &unfitted, &points(setup, &large, &small))?;
+    let mut rows: Vec<Row> = values(bench, setup, &large, &small)?.into_iter().map(judged).collect();
+    for (id, trio) in [("nebula/fig8", &large), ("nebula/fig8/64", &small)] {
+        for case in trio.all() {
+            rows.push(highest_note(bench, &format!("{id}/{}", case.design.id()), case)?);
+            rows.extend(bench.unfitted_notes(&format!("{id}/{}", case.design.id()), case.design.title(), case)?);
+        }
+    }
+    let lines = |trio: &Trio| trio.all().into_iter().map(|case| (case, Vec::new())).collect();
+    let pictures = vec![
+        tail_chart(bench, "Tail latency and prefetching, 512 B", lines(&large))?,
+        tail_chart(bench, "Tail latency and prefetching, 64 B", lines(&small))?,
+    ];
+    Ok(Reproduction { rows, pictures })
+}
+
+/// The designs of the figure.
+struct Trio {
+    base: Case,
+    swpref: Case,
+    nebula: Case,
+}
+
+impl Trio {
+    fn of(bench: &Bench<'_>, value_bytes: u32) -> Self {
+        let case = |design| bench.case(design).values(value_bytes);
+        Self { base: case(Design::Base), swpref: case(Design::SwPref), nebula: case(Design::Nebula) }
+    }
+
+    fn all(&self) -> [Case; 3] {
+        [self.base, self.swpref, self.nebula]
+    }
+}
+
+fn points(setup: &Fig8, large: &Trio, small: &Trio) -> Vec<(Case, f64)> {
+    let gaps = setup.steered.iter().map(|at| at.gap_ns).chain([setup.alike_gap_ns, setup.base_gap_ns]);
+    let of_large = gaps.flat_map(|gap_ns| large.all().map(|case| (case, gap_ns)));
+    of_large.chain(small.all().map(|case| (case, setup.base_gap_ns))).collect()
+}
+
+fn values(bench: &Bench<'_>, setup: &Fig8, large: &Trio, small: &Trio) -> Result<Vec<Value>, ReproduceError> {
+    let id = |name: &str| format!("nebula/fig8/{name}");
+    let (alike, high) = (setup.alike_gap_ns, setup.base_gap_ns);
+    let first = [
+        bench.tails(&id("swpref_over_base_p99"), large.swpref, large.base, high),
+        bench.tails(&id("swpref_over_base_p99_10"), large.swpref, large.base, alike),
+        bench.tails(&id("nebula_over_base_p99_10"), large.nebula, large.base, alike),
+        bench.gain(&id("nebula_gain"), large.nebula, large.base),
+    ];
+    let steered = setup.steered.iter().map(|at| {
+        let id = id(&format!("p99_gain_ns_{}", at.id));
+        bench.tail_gain(&id, large.base, large.nebula, at.gap_ns)
+    });
+    let last = [
+        queued_at_core(bench, &id("queued_at_core"), large.nebula, high),
+        service(bench, &id("64/service_ns"), small.base),
+        bench.tails(&id("64/swpref_over_nebula_p99"), small.swpref, small.nebula, high),
+        bench.gain(&id("64/nebula_gain"), small.nebula, small.base),
+    ];
+    first.into_iter().chain(steered).chain(last).collect()
+}
+
+fn queued_at_core(bench: &Bench<'_>, id: &str, case: Case, gap_ns: f64) -> Result<Value, ReproduceError> {
+    let curve = bench.curve(case)?;
+    let shares =
+        curve.iter().map(|point| format!("{} at {}", number(point.queued_at_core().value), number(point.mrps)));
+    let why =
+        format!("at {} MRPS; by load in MRPS it is {}", number(mrps(gap_ns)), shares.collect::<Vec<_>>().join(", "));
+    Ok(Value { id: id.to_owned(), value: bench.at(case, gap_ns)?.queued_at_core(), why })
+}
+
+fn service(bench: &Bench<'_>, id: &str, case: Case) -> Result<Value, ReproduceError> {
+    let alone = bench.alone(case)?;
+    let why = format!("alone in the server an RPC takes {} ns", with_interval(alone.service_ns()));
+    Ok(Value { id: id.to_owned(), value: alone.service_ns(), why })
+}
+
+fn highest_note(bench: &Bench<'_>, id: &str, case: Case) -> Result<Row, ReproduceError> {
+    let what = format!("{}: highest rate at the SLO", case.design.title());
+    Ok(Row::note(format!("{id}/rate"), what, "MRPS", bench.highest(case)?.rate()))
+}

@@ -1,0 +1,178 @@
+//! The set-ups of NEBULA's evaluation: designs, workloads, and the loads that the paper prints.
+//!
+//! Printed loads are rounded; here a load is the mean time between arrivals, which is a round number for all of them.
+
+use serde::Deserialize;
+
+/// One of the designs that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Design {
+    /// RSS.
+    Rss,
+    /// RPCValet.
+    RpcValet,
+    /// SRQ, emulated.
+    Srq,
+    /// NEBULA without steering.
+    Base,
+    /// The same, with software that prefetches.
+    SwPref,
+    /// NEBULA.
+    Nebula,
+}
+
+impl Design {
+    /// Its name in ids.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Rss => "rss",
+            Self::RpcValet => "rpcvalet",
+            Self::Srq => "srq",
+            Self::Base => "base",
+            Self::SwPref => "swpref",
+            Self::Nebula => "nebula",
+        }
+    }
+
+    /// Its name in sentences.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Rss => "RSS",
+            Self::RpcValet => "RPCValet",
+            Self::Srq => "SRQ_emu",
+            Self::Base => "NEBULA_base",
+            Self::SwPref => "NEBULA_SWPref",
+            Self::Nebula => "NEBULA",
+        }
+    }
+
+    /// Its file among those that ship with Nebula.
+    #[must_use]
+    pub const fn file(self) -> &'static str {
+        match self {
+            Self::Rss => "rss",
+            Self::RpcValet => "rpcvalet",
+            Self::Srq => "srq-emu",
+            Self::Base => "nebula-base",
+            Self::SwPref => "nebula-swpref",
+            Self::Nebula => "nebula",
+        }
+    }
+}
+
+/// What all figures of the evaluation share.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evaluation {
+    /// The machine.
+    pub machine: String,
+    /// The same machine with nothing fitted.
+    pub unfitted: String,
+    /// The SLO, in mean service times.
+    pub slo_services: f64,
+    /// Bytes of a value, unless a figure says otherwise.
+    pub value_bytes: u32,
+    /// GETs in a hundred RPCs, unless a figure says otherwise.
+    pub gets_percent: u32,
+    /// The loads of curves, as times between arrivals, from the lowest load on.
+    pub gaps_ns: Vec<f64>,
+}
+
+/// A design at a load.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AtLoad {
+    /// The design.
+    #[serde(rename = "name")]
+    pub design: Design,
+    /// Time between arrivals.
+    pub gap_ns: f64,
+}
+
+/// Figures 6a and 6b.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fig6a {
+    /// Where the tails of RSS and RPCValet are compared.
+    pub tail_gap_ns: f64,
+    /// Where the tails of `SRQ_emu` and `NEBULA_base` are compared.
+    pub balance_gap_ns: f64,
+    /// The highest load of `NEBULA_base`.
+    pub base_gap_ns: f64,
+    /// A load beyond that.
+    pub beyond_gap_ns: f64,
+    /// The designs, each with the highest load that the paper prints for it.
+    #[serde(rename = "design")]
+    pub designs: Vec<AtLoad>,
+}
+
+/// Table III.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table3 {
+    /// Its rows.
+    #[serde(rename = "mix")]
+    pub mixes: Vec<Mix>,
+}
+
+/// One row of Table III.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Its name in ids.
+    pub id: String,
+    /// GETs in a hundred RPCs.
+    pub gets_percent: u32,
+    /// The highest load that the paper prints for RPCValet.
+    pub rpcvalet_gap_ns: f64,
+    /// The highest load that the paper prints for `NEBULA_base`.
+    pub base_gap_ns: f64,
+}
+
+/// Figure 7.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fig7 {
+    /// Its values.
+    #[serde(rename = "size")]
+    pub sizes: Vec<ValueSize>,
+}
+
+/// One size of values of Figure 7.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValueSize {
+    /// Bytes of a value.
+    pub value_bytes: u32,
+    /// The highest load that the paper prints for RPCValet.
+    pub rpcvalet_gap_ns: f64,
+    /// The highest load that the paper prints for `NEBULA_base`.
+    pub base_gap_ns: f64,
+}
+
+/// Figure 8.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fig8 {
+    /// A load at which all designs are alike.
+    pub alike_gap_ns: f64,
+    /// The highest load of `NEBULA_base`.
+    pub base_gap_ns: f64,
+    /// Bytes of the small values.
+    pub small_value_bytes: u32,
+    /// The loads at which the gain of steering is printed.
+    pub steered: Vec<Steered>,
+}
+
+/// One load at which the gain of steering is printed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Steered {
+    /// Its name in ids.
+    pub id: String,
+    /// Time between arrivals.
+    pub gap_ns: f64,
+}
