@@ -11,7 +11,7 @@ const EXAMPLES: &str = "Examples:
   nebula doctor                                          what this machine can promise
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
   nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     any policy, with error bars
-  nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            any design of NIC, block by block
+  nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            designs of NIC, block by block
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another
   nebula load kv --endpoint shm://kv --find-slo 100us

@@ -36,7 +36,7 @@ pub(crate) use plan::{check_saturation, lock_handoff};
 pub(crate) use words::Slo;
 
 const EXAMPLES: &str = "Examples:
-  nebula simulate                                                    jbsq:2 on 64 cores, exponential service of 1 µs
+  nebula simulate                            jbsq:2 on 64 cores, exponential service of 1 µs
   nebula simulate --policy rss,single-queue,jbsq:2 --load 0.5..0.95:10
   nebula simulate --policy jbsq:2 --cores 16 --service trace:get.csv --find-slo --slo 50us
   nebula simulate --load 0.9,1.2 --queue-bound 100 --on-nack retry:10us,8
@@ -44,28 +44,33 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --clients 200 --think exp:10us --cores 16          a closed loop
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --load 0.95 --precision 1% --format json
-  nebula simulate --machine isca20                                   the server level: six designs of NIC, a store, six rates
-  nebula simulate --machine isca20 --design rpcvalet,nebula --rate 5..25MRPS:9 --report server.html
-  nebula simulate --machine isca20 --design nebula --rate 22MRPS --breakdown      where its time and each byte of DRAM went
-  nebula simulate --machine isca20 --find-slo --mix get=95,set=5
-  nebula simulate --machine server64 --design mine.toml,nebula --application network-function --hog 20GB/s
+  nebula simulate --machine isca20           the server level: six designs of NIC, a store, six rates
+  nebula simulate --machine isca20 --design rpcvalet,nebula --rate 5..25MRPS:9 --report page.html
+  nebula simulate --machine isca20 --design nebula --rate 22MRPS --breakdown
+  nebula simulate --machine isca20 --find-slo --mix get=95,set=5 --value-bytes 64
+  nebula simulate --machine mine.toml --application network-function --rate 5MRPS --hog 10GB/s
 
-Service times: fixed:1us, exp:1us, uniform:0ns-2us, bimodal:500ns@0.9,5500ns@0.1, lognormal:mean=1us,sigma=1.5,
-gev:loc=181.5ns,scale=50ns,shape=0.65, pareto:min=500ns,alpha=1.5, trace:FILE (nanoseconds, one a line), a sum of them
-such as fixed:300ns+exp:300ns, or mix:get=0.995*exp:1us;scan=0.005*fixed:500us.
+Service times: fixed:1us, exp:1us, uniform:0ns-2us, bimodal:500ns@0.9,5500ns@0.1,
+lognormal:mean=1us,sigma=1.5, gev:loc=181.5ns,scale=50ns,shape=0.65, pareto:min=500ns,alpha=1.5,
+trace:FILE (nanoseconds, one a line), a sum of them such as fixed:300ns+exp:300ns, or
+mix:get=0.995*exp:1us;scan=0.005*fixed:500us.
 Arrivals: poisson, paced, packets:8, mmpp2:5x,0.1,100us, on-off:100us,300us, trace:FILE.
 Policies: rss, round-robin, random, key-hash, single-queue, jbsq:N, mcs-lock.
-Machines: isca20 (NEBULA's 16 cores), isca20-unfitted, server64. Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref,
-nebula. Applications: kvs, network-function, replication. A file of one's own is TOML like those in machines/, designs/ and
-applications/ of the source.
+Machines: isca20 (the 16 cores of NEBULA's evaluation), isca20-unfitted, server64.
+Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula.
+Applications: kvs, network-function, replication.
+Files of one's own are TOML, like those in machines/, designs/ and applications/ of the source.
 
-Queueing level: latency runs from arrival to the end of service, of the RPCs served; 10 replications of 200k RPCs, or 1M to find
-the SLO. Server level: from the receipt of an RPC's first packet until its buffer is free; 5 replications of 100k RPCs, after as
-many as fill the LLC. There 10x is ten times the mean service time of an RPC alone under nebula-base, for all designs; in JSON,
-dram_blocks are blocks of 64 bytes for each RPC that came.
-A load meets the SLO when the p99 of all RPCs is within it, one that was NACKed counting as infinitely late. Queue depth is what an
-arrival finds waiting, RPCs given to a core not counted. Intervals hold the true value in 95 of 100 experiments. The same arguments
-give the same bytes, on any number of threads.";
+Queueing level: latency runs from arrival to the end of service, of the RPCs served. Queue depth is
+what an arrival finds waiting, RPCs given to a core not counted. Unless told, 10 replications of
+200k RPCs, or of 1M to find the SLO.
+Server level: latency runs from the receipt of an RPC's first packet until its buffer is free. 10x
+is ten times the mean service time of an RPC alone under nebula-base, for all designs. In JSON,
+dram_blocks are blocks of 64 bytes for each RPC that came. Unless told, 5 replications of 100k RPCs,
+after as many as fill the LLC.
+Either: a load meets the SLO when the p99 of all RPCs is within it, one that was NACKed counting as
+infinitely late. Intervals hold the true value in 95 of 100 experiments. The same arguments give the
+same bytes, on any number of threads.";
 
 /// Simulate a server: tail, throughput and queue depth of each policy or design at each load, with error bars
 #[derive(Debug, clap::Args)]

@@ -72,14 +72,30 @@ fn scenarios(args: &Args, machine: &str) -> Result<Vec<Scenario>, Failure> {
         true => files::designs(),
         false => args.server.design.iter().map(|design| files::design(design)).collect::<Result<_, _>>()?,
     };
+    let hog_gb_per_s = hog(args, &machine)?;
     let scenario = |design| Scenario {
         arrivals: args.arrivals.clone(),
-        hog_gb_per_s: args.server.hog.map_or(0.0, |hog| hog.0),
+        hog_gb_per_s,
         ..Scenario::new(machine.clone(), design, application.clone())
     };
     let scenarios: Vec<Scenario> = designs.into_iter().map(scenario).collect();
     scenarios.iter().try_for_each(Scenario::validate)?;
     Ok(scenarios)
+}
+
+/// The hog moves what it is told to, however slow DRAM is: past what DRAM can move a run would have no end.
+fn hog(args: &Args, machine: &Machine) -> Result<f64, Failure> {
+    /// Turnarounds, refresh and rows that are not open take the rest.
+    const SHARE_MAX: f64 = 0.8;
+    let (hog, most) = (args.server.hog.map_or(0.0, |hog| hog.0), SHARE_MAX * machine.memory.peak_gb_per_s());
+    match hog <= most {
+        true => Ok(hog),
+        false => Err(Failure::bad_input(format!(
+            "--hog: the DRAM of {} moves {} GB/s at its peak: give at most {most:.1}GB/s, not {hog}GB/s",
+            machine.name,
+            machine.memory.peak_gb_per_s()
+        ))),
+    }
 }
 
 fn with_buffer(mut machine: Machine, bytes: Option<u64>) -> Result<Machine, Failure> {
