@@ -129,3 +129,34 @@ fn a_link_moves_one_block_a_head_and_four_flits() {
     let took_ps = loads.max().expect("a block") - asked_ps;
     assert_near(took_ps as f64, f64::from(blocks) * 2500.0, "five flits at 2 GHz a block");
 }
+
+#[test]
+fn a_cores_own_link_bounds_what_all_banks_send_it() {
+    let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+    let blocks = 4096;
+    for block in 0..blocks {
+        memory.load(u64::from(block) * 20_000, 1, Block(block), LABEL);
+    }
+    let asked_ps = u64::from(blocks) * 20_000 + 100_000;
+    let last_ps = (0..blocks).map(|block| memory.load(asked_ps, 0, Block(block), LABEL).at_ps).max();
+    let took_ps = last_ps.expect("a block") - asked_ps;
+    assert_near(took_ps as f64, f64::from(blocks) * 2500.0, "five flits at 2 GHz a block");
+}
+
+#[test]
+fn what_cores_store_fills_the_link_of_the_home_bank() {
+    let mut config = paper();
+    config.llc.nic_forwards = false;
+    let written_ps = |stores: u32| {
+        let mut memory = MemorySystem::try_new(&config).expect("the machine fits together");
+        memory.nic_write(0, Block(0), LABEL);
+        for store in 0..stores {
+            // Homes interleave over sixteen tiles: all of these are at the first.
+            memory.overwrite(1_000_000, u16::try_from(store % 16).expect("a core"), Block(16 + store * 16), LABEL);
+        }
+        memory.nic_write(1_060_000, Block(0), LABEL).at_ps
+    };
+    let (alone_ps, behind_ps) = (written_ps(0), written_ps(200));
+    let wait_ps = behind_ps - alone_ps;
+    assert!((400_000..=500_000).contains(&wait_ps), "200 blocks of 2.5 ns: {wait_ps} ps");
+}

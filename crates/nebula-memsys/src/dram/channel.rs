@@ -116,12 +116,9 @@ impl Channel {
         counters.turnarounds += 2 * u64::from(writes > 0);
         for slot in slot..slot + writes {
             let start_ps = self.bus.start_ps(slot);
-            let Some(first) = self.queue.first() else { return };
-            if first.at_ps <= start_ps {
-                self.queue.pop();
-                self.bus.take(slot);
-                self.access(start_ps, first.place, timing, counters);
-            }
+            let Some(first) = self.queue.pop() else { return };
+            self.bus.take(slot);
+            self.access(start_ps, first.place, timing, counters);
         }
     }
 
@@ -148,5 +145,80 @@ impl Channel {
         while let Some(first) = self.queue.pop() {
             self.access(now_ps, first.place, timing, counters);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dram::tests::config;
+
+    struct Bench {
+        timing: Timing,
+        channel: Channel,
+        counters: DramCounters,
+    }
+
+    impl Bench {
+        fn new(config: &DramConfig) -> Self {
+            let timing = Timing::new(config);
+            Self { channel: Channel::new(config, &timing, 0), timing, counters: DramCounters::default() }
+        }
+
+        fn read(&mut self, at_ps: u64, bank: u32) -> u64 {
+            self.channel.read(at_ps, Place { bank, row: 1 }, &self.timing, &mut self.counters)
+        }
+
+        fn write(&mut self, at_ps: u64, bank: u32) -> u64 {
+            self.channel.write(at_ps, Place { bank, row: 1 }, &self.timing, &mut self.counters)
+        }
+    }
+
+    #[test]
+    fn writes_wait_for_an_idle_bus_and_cost_a_read_nothing() {
+        let mut bench = Bench::new(&config());
+        for bank in 0..5 {
+            assert_eq!(bench.write(0, bank), 0, "there is room");
+        }
+        assert_eq!(bench.read(1_000_000, 9), 1_045_000);
+        assert_eq!(bench.channel.queue.len(), 0);
+        assert_eq!((bench.counters.row_closed, bench.counters.full_batches), (6, 0));
+    }
+
+    #[test]
+    fn a_write_is_not_done_before_it_came() {
+        let mut bench = Bench::new(&DramConfig { row_idle_ns: Some(100.0), ..config() });
+        bench.write(10_000_000, 0);
+        // Its row is still open: done in the idle time before, it would have been closed long ago.
+        assert_eq!(bench.read(10_060_000, 0), 10_091_000);
+        assert_eq!(bench.counters.row_hits, 1);
+    }
+
+    #[test]
+    fn a_slot_that_a_write_took_is_not_given_to_a_read_from_before() {
+        let config = DramConfig { hit_ns: 0.0, closed_ns: 0.0, conflict_ns: 0.0, turnaround_ns: 0.0, ..config() };
+        let mut bench = Bench::new(&config);
+        let burst_ps = bench.timing.burst_ps;
+        bench.write(0, 0);
+        bench.read(20 * burst_ps, 1);
+        // The write has slot 1.
+        assert_eq!(bench.read(burst_ps, 2), 3 * burst_ps);
+    }
+
+    #[test]
+    fn a_full_queue_is_written_before_later_reads() {
+        let mut bench = Bench::new(&config());
+        let burst_ps = bench.timing.burst_ps;
+        // Reads of all banks at once keep the bus busy while the queue fills.
+        let before_ps = (0..64).map(|read| bench.read(0, read % 32)).max();
+        let (mut room_ps, mut banks) = (0, (0..32).cycle());
+        while bench.counters.full_batches == 0 {
+            assert_eq!(room_ps, 0, "there is room");
+            room_ps = bench.write(0, banks.next().unwrap_or(0));
+        }
+        assert_eq!(bench.channel.queue.len(), 48 - 16 + 1);
+        assert!(room_ps > 0, "the last write waited");
+        let behind_ps = (0..32).map(|bank| bench.read(0, bank)).min();
+        assert!(behind_ps >= before_ps.map(|ps| ps + 10 * burst_ps), "{behind_ps:?} after {before_ps:?}");
     }
 }
