@@ -105,6 +105,16 @@ fn a_store_to_a_block_of_ones_own_is_an_l1_hit_and_one_to_a_shared_block_asks_th
 }
 
 #[test]
+fn a_core_that_overwrites_a_packet_waits_until_the_nic_dropped_it() {
+    let mut memory = memory(&calm());
+    // Home at tile 15, the NIC at tile 0, the core at tile 3.
+    memory.nic_write(0, Block(15), LABEL);
+    let done = memory.overwrite(1_000_000, 3, Block(15), LABEL);
+    assert_eq!(done, Done { at_ps: 1_000_000 + cycles(3 + 9 + 6 + 18 + 9), level: Level::Nic });
+    assert_eq!(memory.load(2_000_000, 3, Block(15), LABEL).level, Level::L1);
+}
+
+#[test]
 fn all_of_a_block_is_written_without_memory_and_a_part_with_it() {
     let mut memory = memory(&calm());
     assert_eq!(memory.overwrite(0, 0, Block(0), LABEL).level, Level::Llc);
