@@ -24,6 +24,7 @@ mod fig6b;
 mod table3;
 mod fig7;
 mod fig8;
+mod sensitivity;
 mod theory;
 mod software_queue;
 
@@ -104,6 +105,12 @@ pub const ENTRIES: &[Entry] = &[
         title: "NIC-to-core steering against software prefetching: p99 against load",
         seconds: [15, 45, 150],
         reproduce: fig8::reproduce,
+    },
+    Entry {
+        id: "nebula/sensitivity",
+        title: "each assumption of the server level halved and doubled, and what moved",
+        seconds: [120, 300, 900],
+        reproduce: sensitivity::reproduce,
     },
     Entry {
         id: "rpcvalet/theory",

@@ -16,6 +16,12 @@ pub enum ServerError {
         /// Line and reason.
         reason: String,
     },
+    /// A key to change that is none.
+    #[error("the machine has no number {key:?}: give a key of its TOML with its sections, such as core.load_window")]
+    Key {
+        /// The key.
+        key: String,
+    },
     /// A value outside what is possible.
     #[error("{name} = {got} is not possible: give {least} to {most}")]
     Parameter {

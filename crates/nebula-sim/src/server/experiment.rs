@@ -3,6 +3,7 @@
 //! As at the queueing level: replication `i` has the seed's replica `i`, and two designs under one seed meet the same arrivals and
 //! the same keys.
 
+use super::machine::ps_of;
 use super::tally::ServerTally;
 use super::world::Runner;
 use super::{Design, Scenario, ServerError};
@@ -167,7 +168,7 @@ impl Scenario {
         let alone = Self { design, hog_gb_per_s: 0.0, ..self.clone() };
         let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
         let mean_ps = service_time(&alone, &effort)?.value;
-        Ok(Span::from_ps((multiple * mean_ps).round() as u64))
+        Ok(Span::from_ps(ps_of(multiple * mean_ps / 1e3)))
     }
 }
 

@@ -99,8 +99,14 @@ impl Machine {
     /// If its file is no machine, which a test rules out.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
+        let text = Self::source(name)?;
         Some(Self::parse(text).unwrap_or_else(|error| panic!("machines/{name}.toml: {error}")))
+    }
+
+    /// The text of the one of this name that ships with Nebula.
+    #[must_use]
+    pub fn source(name: &str) -> Option<&'static str> {
+        SHIPPED.iter().find(|&&(shipped, _)| shipped == name).map(|&(_, text)| text)
     }
 
     /// Reads a machine from TOML.
@@ -109,9 +115,55 @@ impl Machine {
     ///
     /// [`ServerError::Toml`] with line and reason, [`ServerError::Parameter`] for a value that is not possible.
     pub fn parse(text: &str) -> Result<Self, ServerError> {
-        let machine: Self = toml::from_str(text).map_err(|error| ServerError::toml("a machine", &error))?;
+        Self::parse_with(text, &[])
+    }
+
+    /// Reads a machine from TOML with other values for some of its keys: `("memory.llc.bytes", 33554432.0)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse), and [`ServerError::Key`] for a key that the text does not have or that is no number.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_sim::server::Machine;
+    ///
+    /// let text = Machine::source("isca20").expect("it ships with Nebula");
+    /// let machine = Machine::parse_with(text, &[("core.load_window", 6.0), ("nic.link_gbps", 240.0)])?;
+    /// assert_eq!((machine.core.load_window, machine.nic.link_gbps), (6, 240.0));
+    /// assert!(Machine::parse_with(text, &[("core.windows", 6.0)]).is_err());
+    /// # Ok::<(), nebula_sim::server::ServerError>(())
+    /// ```
+    pub fn parse_with(text: &str, changes: &[(&str, f64)]) -> Result<Self, ServerError> {
+        let wrong = |error: toml::de::Error| ServerError::toml("a machine", &error);
+        // From the text itself, an error has its line.
+        let plain: Self = toml::from_str(text).map_err(wrong)?;
+        let machine = if changes.is_empty() {
+            plain
+        } else {
+            let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+            for &(key, value) in changes {
+                change(&mut table, key, value)?;
+            }
+            table.try_into().map_err(wrong)?
+        };
         machine.validate()?;
         Ok(machine)
+    }
+
+    /// The number that a machine's text has under a key.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse_with`](Self::parse_with).
+    pub fn number(text: &str, key: &str) -> Result<f64, ServerError> {
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| ServerError::toml("a machine", &error))?;
+        match number_at(&mut table, key)? {
+            toml::Value::Integer(value) => Ok(*value as f64),
+            toml::Value::Float(value) => Ok(*value),
+            _ => Err(ServerError::Key { key: key.to_owned() }),
+        }
     }
 
     /// Whether it can be simulated.
@@ -141,6 +193,34 @@ impl Machine {
         within("deployment.send_pool_bytes", deployment.send_pool_bytes as f64, 64.0..=1e11)?;
         within("deployment.slot_metadata_blocks", deployment.slot_metadata_blocks.into(), 0.0..=16.0)
     }
+}
+
+/// Nanoseconds as picoseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; `as` saturates")]
+pub(super) fn ps_of(ns: f64) -> u64 {
+    libm::round(ns * 1e3) as u64
+}
+
+/// Replaces a number, and keeps it whole where it was.
+#[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and no key takes such numbers")]
+fn change(table: &mut toml::Table, key: &str, value: f64) -> Result<(), ServerError> {
+    let number = number_at(table, key)?;
+    *number = match number {
+        toml::Value::Integer(_) => toml::Value::Integer(libm::round(value) as i64),
+        _ => toml::Value::Float(value),
+    };
+    Ok(())
+}
+
+/// The number under a key with its sections.
+fn number_at<'a>(table: &'a mut toml::Table, key: &str) -> Result<&'a mut toml::Value, ServerError> {
+    let missing = || ServerError::Key { key: key.to_owned() };
+    let (sections, last) = key.rsplit_once('.').ok_or_else(missing)?;
+    let mut table = table;
+    for section in sections.split('.') {
+        table = table.get_mut(section).and_then(toml::Value::as_table_mut).ok_or_else(missing)?;
+    }
+    table.get_mut(last).filter(|value| value.is_integer() || value.is_float()).ok_or_else(missing)
 }
 
 /// Loads or stores that a core has on the way at most.

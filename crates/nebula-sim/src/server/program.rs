@@ -1,20 +1,17 @@
 //! What a core does for one RPC, step by step: compiled once from the application and the machine.
 //!
-//! ```text
-//! GET   payload ─▶ 40 % of the computing ─▶ bucket ─▶ 10 % ─▶ item ⇒ reply, block by block ─▶ 50 %
-//! SET   payload ─▶ 40 % of the computing ─▶ bucket ─▶ 10 % ─▶ item's key ─▶ payload ⇒ item ─▶ bucket, reply ─▶ 50 %
-//! ```
+//! Reads are waited for. Stores are posted: the RPC ends when the last one is done, the core goes on before.
 //!
-//! `─▶` waits for the step before; `⇒` is a copy loop with several blocks on the way. Stores are posted: the RPC ends when the
-//! last one is done, the core goes on before.
+//! Next: [`world`](super::world), which carries the steps out.
+
+mod key_value;
+mod network_function;
+mod replication;
 
 use super::ServerError;
-use super::application::{Application, KeyValue, NetworkFunction, Replication};
+use super::application::Application;
 use super::machine::Machine;
 use super::map::{Layout, Part, Region};
-use nebula_kvs::Mode;
-use nebula_kvs::protocol::HEADER_BYTES;
-use nebula_kvs::touch::{Access, Op, Structure, Touch, touches};
 use nebula_nic::{SLOT_BYTES, Span};
 use nebula_workload::ServiceTime;
 
@@ -118,13 +115,6 @@ pub(super) struct Regions {
     pub(super) slot_blocks: u32,
 }
 
-/// Of the computing, what comes before the index, before the item, and after both.
-///
-/// # Source
-///
-/// Assumed: request parsing and hashing first, reply and housekeeping last.
-const COMPUTE_SHARES: [f64; 3] = [0.4, 0.1, 0.5];
-
 /// Memory that another program streams through.
 const HOG_BLOCKS: u64 = 16 << 20;
 
@@ -166,101 +156,6 @@ impl Compiled {
         regions.hog = layout.region("another program's memory", HOG_BLOCKS)?;
         Ok(())
     }
-
-    fn key_value(store: &KeyValue, machine: &Machine, layout: &mut Layout) -> Result<Self, ServerError> {
-        for (name, got, most) in [
-            ("keys", store.keys, 1u32 << 30),
-            ("buckets", store.buckets, 1 << 30),
-            ("key_bytes", store.key_bytes, 255),
-            ("value_bytes", store.value_bytes, 16 * 1024),
-        ] {
-            if !(1..=most).contains(&got) {
-                return Err(ServerError::Parameter { name, got: got.into(), least: 1.0, most: most.into() });
-            }
-        }
-        let of = |op| touched(op, store);
-        let item_blocks = of(Op::GetHit).filter(|touch| touch.what == Structure::LogItem).count() as u32;
-        let header = HEADER_BYTES as u32;
-        let (key, value) = (store.key_bytes, store.value_bytes);
-        let get = RpcType {
-            share: store.get_share,
-            request_bytes: header + key,
-            reply_bytes: header + value,
-            steps: get_steps(of(Op::GetHit), machine, (header + value).div_ceil(SLOT_BYTES)),
-            copies: 1,
-            answer: None,
-        };
-        let set = RpcType {
-            share: 1.0 - store.get_share,
-            request_bytes: header + key + value,
-            reply_bytes: header,
-            steps: set_steps(of(Op::SetInPlace), machine, (header + key + value).div_ceil(SLOT_BYTES)),
-            copies: 1,
-            answer: None,
-        };
-        let regions = Regions {
-            index: layout.region("the index's buckets", store.buckets.into())?,
-            log: layout.region("the store's items", u64::from(store.keys) * u64::from(item_blocks))?,
-            ..Regions::default()
-        };
-        Ok(Self { types: vec![get, set], regions, item_blocks, is_appended: false })
-    }
-
-    fn network_function(function: &NetworkFunction, layout: &mut Layout) -> Result<Self, ServerError> {
-        check_bytes("packet_bytes", function.packet_bytes)?;
-        let reads = function.state_reads.min(64);
-        let state = |block| Place::of(Part::State, block);
-        let mut steps = vec![Step::Read(Place::of(Part::Payload, 0)), Step::LookAhead];
-        steps.extend((0..reads).map(|read| Step::Read(state(read))));
-        steps.push(Step::Draw(Box::new(function.service.clone())));
-        steps.extend((0..function.state_writes.min(reads)).map(|write| Step::Write(state(write), Fill::Fetched)));
-        let blocks = function.packet_bytes.div_ceil(SLOT_BYTES);
-        let stores = (0..blocks).map(|block| (block, Fill::Whole)).collect();
-        steps.push(Step::Copy(Box::new(Copying { from: Part::Payload, to: Part::Reply, loads: blocks, stores })));
-        let kind = RpcType {
-            share: 1.0,
-            request_bytes: function.packet_bytes,
-            reply_bytes: function.packet_bytes,
-            steps: steps.into(),
-            copies: 1,
-            answer: None,
-        };
-        let blocks = function.state_bytes.div_ceil(SLOT_BYTES.into()).max(1);
-        let regions = Regions { state: layout.region("the function's state", blocks)?, ..Regions::default() };
-        Ok(Self { types: vec![kind], regions, item_blocks: 1, is_appended: false })
-    }
-
-    fn replication(replication: &Replication, layout: &mut Layout) -> Result<Self, ServerError> {
-        check_bytes("update_bytes", replication.update_bytes)?;
-        check_bytes("answer_bytes", replication.answer_bytes)?;
-        let blocks = replication.update_bytes.div_ceil(SLOT_BYTES);
-        let payload = || Step::Read(Place::of(Part::Payload, 0));
-        let copy = |to| {
-            let stores = (0..blocks).map(|block| (block, Fill::Whole)).collect();
-            Step::Copy(Box::new(Copying { from: Part::Payload, to, loads: blocks, stores }))
-        };
-        let draw = |service: &ServiceTime| Step::Draw(Box::new(service.clone()));
-        let update = RpcType {
-            share: 1.0,
-            request_bytes: replication.update_bytes,
-            reply_bytes: replication.update_bytes,
-            steps: [payload(), Step::LookAhead, draw(&replication.update_service), copy(Part::Log), copy(Part::Reply)]
-                .into(),
-            copies: replication.followers,
-            answer: Some(Answer { type_index: 1, after: replication.answer_after }),
-        };
-        let answer = RpcType {
-            share: 0.0,
-            request_bytes: replication.answer_bytes,
-            reply_bytes: 8,
-            steps: [payload(), Step::LookAhead, draw(&replication.answer_service)].into(),
-            copies: 0,
-            answer: None,
-        };
-        let log = (replication.log_bytes / u64::from(SLOT_BYTES)).max(blocks.into());
-        let regions = Regions { log: layout.region("the log", log)?, ..Regions::default() };
-        Ok(Self { types: vec![update, answer], regions, item_blocks: blocks, is_appended: true })
-    }
 }
 
 fn check_bytes(name: &'static str, got: u32) -> Result<(), ServerError> {
@@ -268,48 +163,4 @@ fn check_bytes(name: &'static str, got: u32) -> Result<(), ServerError> {
         return Ok(());
     }
     Err(ServerError::Parameter { name, got: got.into(), least: 1.0, most: 16384.0 })
-}
-
-/// What the store touches of memory that is not resident in the core's L1; what is resident is part of the computing.
-fn touched(op: Op, store: &KeyValue) -> impl Iterator<Item = Touch> {
-    let (key, value) = (store.key_bytes as usize, store.value_bytes as usize);
-    let is_shared = |touch: &Touch| matches!(touch.what, Structure::Bucket | Structure::LogItem);
-    touches(op, Mode::Cache, key, value).filter(is_shared)
-}
-
-fn get_steps(touches: impl Iterator<Item = Touch>, machine: &Machine, reply_blocks: u32) -> Box<[Step]> {
-    let loads = touches.filter(|touch| touch.what == Structure::LogItem).count() as u32;
-    let fill = if machine.core.reply_stores_fetch { Fill::Fetched } else { Fill::Whole };
-    let stores = (0..reply_blocks).map(|block| (block, fill)).collect();
-    let copy = Copying { from: Part::Log, to: Part::Reply, loads, stores };
-    let [begin, middle, end] = computing(machine);
-    [
-        Step::Read(Place::of(Part::Payload, 0)),
-        begin,
-        Step::LookAhead,
-        Step::Read(Place::of(Part::Index, 0)),
-        middle,
-        Step::Copy(Box::new(copy)),
-        end,
-    ]
-    .into()
-}
-
-fn set_steps(touches: impl Iterator<Item = Touch>, machine: &Machine, request_blocks: u32) -> Box<[Step]> {
-    let of_item: Vec<Touch> = touches.filter(|touch| touch.what == Structure::LogItem).collect();
-    let (reads, writes): (Vec<Touch>, Vec<Touch>) = of_item.into_iter().partition(|touch| touch.access == Access::Read);
-    let fill = |whole| if whole && !machine.core.log_stores_fetch { Fill::Whole } else { Fill::Fetched };
-    let stores = writes.iter().map(|write| (write.block, fill(write.whole))).collect();
-    let copy = Copying { from: Part::Payload, to: Part::Log, loads: request_blocks, stores };
-    let [begin, middle, end] = computing(machine);
-    let bucket = Place::of(Part::Index, 0);
-    let mut steps = vec![Step::Read(Place::of(Part::Payload, 0)), begin, Step::LookAhead, Step::Read(bucket), middle];
-    steps.extend(reads.iter().map(|read| Step::Read(Place::of(Part::Log, read.block))));
-    steps.push(Step::Copy(Box::new(copy)));
-    steps.extend([Step::Write(bucket, Fill::Fetched), Step::Write(Place::of(Part::Reply, 0), Fill::Fetched), end]);
-    steps.into()
-}
-
-fn computing(machine: &Machine) -> [Step; 3] {
-    COMPUTE_SHARES.map(|share| Step::Compute((share * machine.core.compute_ns * 1e3).round() as u64))
 }

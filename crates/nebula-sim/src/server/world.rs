@@ -22,6 +22,7 @@ mod ingress;
 mod cpu;
 pub(super) mod message;
 
+use super::machine::ps_of;
 use super::map::Part;
 use super::program::Compiled;
 use super::tally::ServerTally;
@@ -164,14 +165,15 @@ struct Delays {
 impl Delays {
     fn of(scenario: &Scenario) -> Self {
         let (nic, core) = (&scenario.machine.nic, &scenario.machine.core);
-        let ps = |ns: f64| (ns * 1e3).round() as u64;
+        let ps = ps_of;
         Self {
             notify: Span::from_ps(ps(nic.notify_ns)),
             dispatch: Span::from_ps(ps(nic.dispatch_ns)),
             free: Span::from_ps(ps(nic.free_ns)),
             issue_ps: ps(core.issue_ns),
             look_ahead_ps: ps(core.software_prefetch_ns),
-            byte_fs: (8e6 / nic.link_gbps).round() as u64,
+            // A byte at 1 Gbps takes 8 ns: as many femtoseconds as picoseconds of a thousand bytes.
+            byte_fs: ps_of(8e3 / nic.link_gbps),
             hog_ps: if scenario.hog_gb_per_s > 0.0 { ps(64.0 / scenario.hog_gb_per_s) } else { 0 },
         }
     }

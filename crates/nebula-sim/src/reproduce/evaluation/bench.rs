@@ -1,4 +1,4 @@
-//! The runs: points, curves, and searches between the points of the grid.
+//! The runs: points, curves, and searches for the highest rate at the SLO.
 
 use super::super::paper::{self, Design, Evaluation};
 use super::super::{Effort, Lab, ReproduceError};
@@ -103,42 +103,30 @@ impl<'a> Bench<'a> {
     /// The highest rate that keeps the SLO.
     pub(in super::super) fn highest(&self, case: Case) -> Result<Arc<Highest>, ReproduceError> {
         self.lab.memo.highest.get_or_run((case, self.depth, self.lab.seed.0), || {
-            let (slo, bracket) = (self.slo(case)?, self.bracket(case)?);
-            let found = server::rate_at_slo(&case.scenario(self.setup), slo, bracket, &self.runs(), &|| ())?;
+            let (scenario, slo) = (case.scenario(self.setup), self.slo(case)?);
+            let found = server::rate_at_slo(&scenario, slo, self.bracket(), &self.runs(), &|| ())?;
             Ok(Arc::new(Highest::of(&found)))
         })
     }
 
     /// The points of the grid up to the first at which no replication keeps the SLO.
     pub(in super::super) fn curve(&self, case: Case) -> Result<Vec<Arc<Point>>, ReproduceError> {
-        self.highest(case)?;
-        let last = self.first_missed(case, 0)?.min(self.setup.gaps_ns.len() - 1);
-        self.setup.gaps_ns[..=last].par_iter().map(|&gap_ns| self.at(case, gap_ns)).collect()
-    }
-
-    /// Between the last point of the grid at which all replications keep the SLO and the first at which none does.
-    fn bracket(&self, case: Case) -> Result<RateBracket, ReproduceError> {
-        let (grid, slo) = (&self.setup.gaps_ns, self.slo(case)?);
-        let (mut kept, mut missed) = (0, grid.len());
-        while missed - kept > 1 {
-            let middle = usize::midpoint(kept, missed);
-            if self.at(case, grid[middle])?.is_kept_by_all(slo) { kept = middle } else { missed = middle }
-        }
-        let missed = self.first_missed(case, missed)?.min(grid.len() - 1);
-        let rps = |index: usize| 1e9 / grid[index];
-        let width_rps = f64::from(self.depth.width_krps) * 1e3;
-        Ok(RateBracket { lowest_rps: rps(kept), highest_rps: rps(missed), width_rps })
-    }
-
-    /// The first point of the grid from `from` on at which no replication keeps the SLO; the grid's length if there is none.
-    fn first_missed(&self, case: Case, from: usize) -> Result<usize, ReproduceError> {
         let slo = self.slo(case)?;
-        for (index, &gap_ns) in self.setup.gaps_ns.iter().enumerate().skip(from) {
-            if self.at(case, gap_ns)?.is_kept_by_none(slo) {
-                return Ok(index);
+        let mut points = Vec::new();
+        for &gap_ns in &self.setup.gaps_ns {
+            points.push(self.at(case, gap_ns)?);
+            if points.last().is_some_and(|last| last.is_missed_by_all(slo)) {
+                break;
             }
         }
-        Ok(self.setup.gaps_ns.len())
+        Ok(points)
+    }
+
+    /// All loads of the grid.
+    fn bracket(&self) -> RateBracket {
+        let rps = |gap_ns: Option<&f64>| 1e9 / gap_ns.expect("the grid has loads");
+        let (lowest_rps, highest_rps) = (rps(self.setup.gaps_ns.first()), rps(self.setup.gaps_ns.last()));
+        RateBracket { lowest_rps, highest_rps, width_rps: f64::from(self.depth.width_krps) * 1e3 }
     }
 
     /// These cases, and those of them that are also searched with nothing fitted, so.

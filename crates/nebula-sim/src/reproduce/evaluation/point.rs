@@ -73,13 +73,8 @@ impl Point {
         self.over(|shot| shot.queued_at_core)
     }
 
-    /// Whether the SLO is kept in all replications.
-    pub(super) fn is_kept_by_all(&self, slo: Span) -> bool {
-        self.shots.iter().all(|shot| shot.p99_ns <= slo.as_ns_f64())
-    }
-
-    /// Whether the SLO is kept in none.
-    pub(super) fn is_kept_by_none(&self, slo: Span) -> bool {
+    /// Whether no replication keeps the SLO.
+    pub(super) fn is_missed_by_all(&self, slo: Span) -> bool {
         self.shots.iter().all(|shot| shot.p99_ns > slo.as_ns_f64())
     }
 }

@@ -241,7 +241,6 @@ impl World<'_> {
 }
 
 /// A bucket for an item, the same each time.
-#[expect(clippy::cast_possible_truncation, reason = "the product of two 32-bit numbers, shifted down")]
 #[inline]
 const fn scattered(item: u32, buckets: u32) -> u32 {
     let hash = item.wrapping_add(1).wrapping_mul(0x9e37_79b1);

@@ -1,0 +1,138 @@
+//! What do the assumptions of the server level decide? Each number of the machine halved and doubled, and what moved.
+//!
+//! Beside the rates that keep the SLO stand service time and DRAM traffic: most assumptions move the rates by way of one of the two.
+//! The computing of an RPC is not calibrated anew, so that a row shows its own change alone; the SLO follows the service time.
+
+use super::{Lab, ReproduceError, Reproduction, Row};
+use crate::experiment::Effort as Runs;
+use crate::interval::Interval;
+use crate::server::{self, Application, Design, Machine, RateBracket, Scenario};
+use nebula_workload::Rate;
+use rayon::prelude::*;
+
+/// The machine whose numbers are changed.
+const MACHINE: &str = "isca20";
+
+/// Its numbers that no paper gives, and those that it gives and other machines have otherwise.
+const KEYS: [&str; 28] = [
+    "memory.l1.bytes",
+    "memory.llc.bytes",
+    "memory.llc.latency_cycles",
+    "memory.llc.nic_cache_cycles",
+    "memory.mesh.hop_cycles",
+    "memory.mesh.link_bytes",
+    "memory.dram.gb_per_s",
+    "memory.dram.ranks",
+    "memory.dram.banks",
+    "memory.dram.row_bytes",
+    "memory.dram.path_ns",
+    "memory.dram.ras_ns",
+    "memory.dram.row_idle_ns",
+    "memory.dram.refresh_ns",
+    "memory.dram.write_batch",
+    "memory.dram.turnaround_ns",
+    "nic.link_gbps",
+    "nic.notify_ns",
+    "nic.dispatch_ns",
+    "nic.free_ns",
+    "core.compute_ns",
+    "core.load_window",
+    "core.issue_ns",
+    "core.stores_max",
+    "core.software_prefetch_ns",
+    "deployment.receive_buffer_bytes",
+    "deployment.send_pool_bytes",
+    "deployment.slot_metadata_blocks",
+];
+
+/// What is shown of each: one of the designs with slots for each connection, and two with one buffer.
+const DESIGNS: [&str; 3] = ["rpcvalet", "nebula-base", "nebula"];
+
+/// One machine: the shipped one, or with one number changed.
+struct Variant {
+    id: String,
+    what: String,
+    machine: Machine,
+}
+
+pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let variants = variants()?;
+    lab.expect(variants.len() * DESIGNS.len(), 1);
+    let rows: Vec<Vec<Row>> =
+        variants.par_iter().map(|variant| rows_of(lab, variant)).collect::<Result<_, ReproduceError>>()?;
+    Ok(rows.into_iter().flatten().collect::<Vec<_>>().into())
+}
+
+fn variants() -> Result<Vec<Variant>, ReproduceError> {
+    let text = Machine::source(MACHINE).unwrap_or_default();
+    let shipped =
+        Variant { id: "as-shipped".to_owned(), what: "as shipped".to_owned(), machine: Machine::parse(text)? };
+    let mut variants = vec![shipped];
+    for key in KEYS {
+        let value = Machine::number(text, key)?;
+        for (name, factor) in [("half", 0.5), ("double", 2.0)] {
+            // A number of blocks or ways cannot be halved below one; none of it is the half of one.
+            let other = value * factor;
+            let other = if value == 1.0 && factor < 1.0 { 0.0 } else { other };
+            match Machine::parse_with(text, &[(key, other)]) {
+                Ok(machine) => variants.push(Variant {
+                    id: format!("{key}/{name}"),
+                    what: format!("{key} = {other} instead of {value}"),
+                    machine,
+                }),
+                // A batch longer than its queue, and the like: there is no such machine.
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(variants)
+}
+
+fn rows_of(lab: &Lab<'_>, variant: &Variant) -> Result<Vec<Row>, ReproduceError> {
+    let scenario = |design: &str| -> Option<Scenario> {
+        Some(Scenario::new(variant.machine.clone(), Design::named(design)?, Application::named("kvs")?))
+    };
+    let runs = lab.effort.of([lab.runs(20_000, 2), lab.runs(40_000, 4), lab.runs(100_000, 6)]);
+    let mut rows = Vec::new();
+    for design in DESIGNS {
+        let Some(scenario) = scenario(design) else { continue };
+        rows.push(highest(lab, variant, &scenario, &runs)?);
+        lab.progress.step();
+    }
+    for design in ["rpcvalet", "nebula-base"] {
+        let Some(scenario) = scenario(design) else { continue };
+        rows.extend(below_saturation(variant, &scenario, &runs)?);
+    }
+    Ok(rows)
+}
+
+/// The highest rate that keeps the SLO.
+fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<Row, ReproduceError> {
+    let slo = scenario.slo(10.0, lab.seed)?;
+    let bracket = RateBracket::of(scenario, lab.seed)?;
+    let rate = match server::rate_at_slo(scenario, slo, bracket, runs, &|| ()) {
+        Ok(found) => found.rate_rps.scaled(1e-6),
+        Err(server::ServerError::Slo { .. }) => Interval::exact(0.0),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(note(variant, scenario, "throughput under SLO", "mrps", "MRPS", rate))
+}
+
+/// Service time and DRAM traffic of an RPC where no design is near its end.
+fn below_saturation(variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<[Row; 2], ReproduceError> {
+    /// RPCs a second: two thirds of what the design with the lowest saturation bears.
+    const RATE_RPS: f64 = 8e6;
+    let shown = server::estimate(scenario, Rate::try_new(RATE_RPS)?, runs, &|| ())?;
+    let service = shown.over(|figures| figures.service_mean_ps).scaled(1e-3);
+    let blocks = shown.dram_gb_per_s().scaled(1e9 / 64.0 / RATE_RPS);
+    Ok([
+        note(variant, scenario, "mean service time at 8 MRPS", "service_ns", "ns", service),
+        note(variant, scenario, "blocks to and from DRAM an RPC at 8 MRPS", "blocks", "blocks", blocks),
+    ])
+}
+
+fn note(variant: &Variant, scenario: &Scenario, what: &str, short: &str, unit: &str, ours: Interval) -> Row {
+    let Variant { id, what: changed, .. } = variant;
+    let design = &scenario.design.name;
+    Row::note(format!("nebula/sensitivity/{id}/{design}/{short}"), format!("{design}, {changed}: {what}"), unit, ours)
+}
