@@ -45,7 +45,9 @@ fn figures(findings: &Findings) -> Vec<Figure> {
         false => vec![curve::tail_figure(findings), curve::bandwidth_figure(findings)],
     };
     if breakdown::shown(findings).next().is_some() {
-        figures.extend([stack::time_figure(findings), stack::cause_figure(findings), stack::part_figure(findings)]);
+        figures.push(stack::time_figure(findings));
+        figures.extend(stack::own_time_figure(findings));
+        figures.extend([stack::cause_figure(findings), stack::part_figure(findings)]);
     }
     figures
 }
@@ -153,7 +155,7 @@ mod tests {
     fn the_page_needs_nothing_else_and_every_element_is_closed() {
         for searches in [false, true] {
             let page = render(&findings(searches), &[], "made by a test");
-            assert_eq!(page.matches("role=\"img\"").count(), 5);
+            assert_eq!(page.matches("role=\"img\"").count(), if searches { 5 } else { 6 });
             assert!(!page.contains("<rss>") && page.contains("&lt;rss&gt;"));
             for foreign in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "src="] {
                 assert!(!page.replace("http-equiv", "").contains(foreign), "{foreign}");

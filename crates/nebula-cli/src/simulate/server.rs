@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, machine: &str) -> Result<(), Failure> {
         print_breakdown(&findings)?;
     }
     draw(args, &findings, &rows)?;
-    findings.found.iter().filter_map(|found| rows::doubt(&findings.setting, found)).for_each(output::note);
+    rows::doubts(&findings).into_iter().for_each(output::note);
     Ok(())
 }
 

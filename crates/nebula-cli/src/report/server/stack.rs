@@ -5,20 +5,51 @@ use nebula_sim::server::{Part, Stage};
 
 use super::super::chart::{Axis, Chart, Dot, Line, Stroke, block_look, block_sample, round_ticks};
 use super::super::page::Figure;
+use super::{Series, series};
 use crate::output::interval::time;
 use crate::output::units;
 use crate::simulate::server::{Figures, Findings, Found, breakdown};
 
+/// Which rates bars stand at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    /// All at the highest rate at which every design keeps the SLO; at the lowest of all where there is none.
+    Common,
+    /// Each at the highest rate at which it keeps the SLO.
+    Own,
+}
+
+impl At {
+    /// Where designs are compared: at one rate, or where that was searched for at the rates found.
+    fn of(findings: &Findings) -> Self {
+        if findings.setting.searches { Self::Own } else { Self::Common }
+    }
+}
+
 /// The mean time of an RPC, stage by stage.
 pub(super) fn time_figure(findings: &Findings) -> Figure {
+    time_figure_at(findings, At::of(findings))
+}
+
+/// The same where each design is at its own highest rate, if one bears more than all do.
+pub(super) fn own_time_figure(findings: &Findings) -> Option<Figure> {
+    let common = common_rate(findings);
+    let bears_more = breakdown::shown(findings).any(|(found, figures)| figures.meets_slo && found.rate_rps > common);
+    (!findings.setting.searches && bears_more).then(|| time_figure_at(findings, At::Own))
+}
+
+fn time_figure_at(findings: &Findings, at: At) -> Figure {
     let shown = breakdown::stages(findings);
     let pieces = shown.iter().map(|&(index, stage)| Piece {
         look: index,
         name: stage.name(),
         size: Box::new(move |figures: &Figures| figures.stages[index]),
     });
-    Stack { title: "Where the time of an RPC went", axis: "mean time", show: time, pieces: pieces.collect() }
-        .figure(findings, "From its first packet until its buffer is free, in the order of its path.")
+    Stack { title: "Where the time of an RPC went", axis: "mean time", show: time, pieces: pieces.collect() }.figure(
+        findings,
+        at,
+        "From its first packet until its buffer is free, in the order of its path.",
+    )
 }
 
 /// Blocks by what moved them.
@@ -28,8 +59,11 @@ pub(super) fn cause_figure(findings: &Findings) -> Figure {
         name: breakdown::CAUSES[cause],
         size: Box::new(move |figures: &Figures| figures.blocks.iter().map(|part| part[cause]).sum()),
     });
-    Stack { title: "DRAM traffic by cause", axis: BLOCKS, show: blocks, pieces: pieces.collect() }
-        .figure(findings, "What was fetched, and what was written back, for the NIC and for cores.")
+    Stack { title: "DRAM traffic by cause", axis: BLOCKS, show: blocks, pieces: pieces.collect() }.figure(
+        findings,
+        At::of(findings),
+        "What was fetched, and what was written back, for the NIC and for cores.",
+    )
 }
 
 /// Blocks by the part of memory that they are of.
@@ -40,8 +74,11 @@ pub(super) fn part_figure(findings: &Findings) -> Figure {
         name: part.name(),
         size: Box::new(move |figures: &Figures| figures.blocks[index].iter().sum()),
     });
-    Stack { title: "DRAM traffic by part of memory", axis: BLOCKS, show: blocks, pieces: pieces.collect() }
-        .figure(findings, "The same blocks, by what lies in them: requests, replies, the store, bookkeeping.")
+    Stack { title: "DRAM traffic by part of memory", axis: BLOCKS, show: blocks, pieces: pieces.collect() }.figure(
+        findings,
+        At::of(findings),
+        "The same blocks, by what lies in them: requests, replies, the store, bookkeeping.",
+    )
 }
 
 const BLOCKS: &str = "blocks of 64 bytes for each RPC";
@@ -71,12 +108,12 @@ const _: () = assert!(Stage::ALL.len() <= NUMERALS.len() && Part::ALL.len() <= N
 const _: () = assert!(Cause::ALL.len() <= NUMERALS.len());
 
 impl Stack {
-    fn figure(&self, findings: &Findings, caption: &str) -> Figure {
-        let bars = Bars::of(findings);
+    fn figure(&self, findings: &Findings, at: At, caption: &str) -> Figure {
+        let bars = Bars::of(findings, at);
         let to = bars.0.iter().map(|bar| self.total(bar.figures)).fold(0.0, f64::max).max(1e-3) * 1.05;
         let ticks = bars.0.iter().map(|bar| (bar.height, bar.name.clone())).collect();
         let chart = Chart {
-            title: format!("{}{}", self.title, bars.at(findings)),
+            title: format!("{} at {}", self.title, at.words(findings)),
             description: self.describe(&bars),
             x: Axis { label: self.axis.to_owned(), from: 0.0, to, ticks: round_ticks(to, self.show) },
             y: Axis { label: "design".to_owned(), from: 0.4, to: bars.0.len() as f64 + 0.6, ticks },
@@ -129,14 +166,17 @@ struct Bar<'a> {
 struct Bars<'a>(Vec<Bar<'a>>);
 
 impl<'a> Bars<'a> {
-    /// All designs at the rate of [`common_rate`], or each at the highest that keeps the SLO.
-    fn of(findings: &'a Findings) -> Self {
-        let rate = common_rate(findings);
-        let is_shown = |found: &Found| findings.setting.searches || found.rate_rps == rate;
-        let shown: Vec<(&Found, &Figures)> = breakdown::shown(findings).filter(|(found, _)| is_shown(found)).collect();
-        let name = |found: &Found| match findings.setting.searches {
-            true => format!("{} {}", found.design, found.rate_rps.map_or(String::new(), units::rate)),
-            false => found.design.clone(),
+    fn of(findings: &'a Findings, at: At) -> Self {
+        let shown: Vec<(&Found, &Figures)> = match at {
+            At::Common => {
+                let rate = common_rate(findings);
+                breakdown::shown(findings).filter(|(found, _)| found.rate_rps == rate).collect()
+            }
+            At::Own => series(findings).iter().filter_map(highest_met).collect(),
+        };
+        let name = |found: &Found| match at {
+            At::Common => found.design.clone(),
+            At::Own => format!("{} {}", found.design, found.rate_rps.map_or(String::new(), units::rate)),
         };
         let bar = |(index, &(found, figures)): (usize, &(&'a Found, &'a Figures))| Bar {
             name: name(found),
@@ -145,12 +185,19 @@ impl<'a> Bars<'a> {
         };
         Self(shown.iter().enumerate().map(bar).collect())
     }
+}
 
-    /// At which rate, as a title ends.
-    fn at(&self, findings: &Findings) -> String {
-        match (findings.setting.searches, common_rate(findings)) {
-            (true, _) => " at the highest rate".to_owned(),
-            (false, rate) => rate.map_or(String::new(), |rate| format!(" at {} RPC/s", units::rate(rate))),
+/// The highest rate at which a design keeps the SLO, and what it shows there.
+fn highest_met<'a>(series: &Series<'a>) -> Option<(&'a Found, &'a Figures)> {
+    let shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
+    shown.filter(|(_, figures)| figures.meets_slo).next_back()
+}
+
+impl At {
+    fn words(self, findings: &Findings) -> String {
+        match (self, common_rate(findings)) {
+            (Self::Common, Some(rate)) => format!("{} RPC/s", units::rate(rate)),
+            (Self::Own, _) | (_, None) => "each design's highest rate".to_owned(),
         }
     }
 }
@@ -197,6 +244,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn each_design_is_shown_where_it_bears_most_if_one_bears_more() {
+        let mut findings = findings(false);
+        let figure = own_time_figure(&findings).unwrap();
+        let names: Vec<&str> = figure.chart.y.ticks.iter().map(|tick| tick.1.as_str()).collect();
+        assert_eq!(names, ["<rss> 5M", "nebula 20M"]);
+        findings.found.truncate(2);
+        assert!(own_time_figure(&findings).is_none());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use nebula_memsys::Cause;
 use nebula_sim::Interval;
 use nebula_sim::server::{Part, Stage};
 
-use super::measure::{Figures, Found};
+use super::measure::{Figures, Findings, Found};
 use super::plan::Setting;
 use crate::output::interval::{digits, ends, time, with_half};
 use crate::output::{Row, Value, units};
@@ -127,19 +127,31 @@ fn with_table(row: Row, setting: &Setting, found: &Found) -> Row {
         .shown("blocks/RPC", of(&|f| format!("{:.1}", f.blocks_per_rpc)))
 }
 
-/// What makes a row doubtful, in one line.
-pub(super) fn doubt(setting: &Setting, found: &Found) -> Option<String> {
-    /// A p99 so many times the SLO is that of a queue that grows as long as the run lasts.
-    const PAST_SATURATION: f64 = 10.0;
+/// What makes rows doubtful, a line each, but one for all that are past saturation.
+pub(super) fn doubts(findings: &Findings) -> Vec<String> {
+    let Findings { setting, found } = findings;
+    let past: Vec<&Found> = found.iter().filter(|found| is_past_saturation(setting, found)).collect();
+    let others = found.iter().filter(|found| !is_past_saturation(setting, found));
+    let name = |found: &&Found| format!("{} at {}", found.design, found.rate_rps.map_or(String::new(), units::rate));
+    let names = past.iter().map(name).collect::<Vec<_>>().join(", ");
+    let line = (!past.is_empty())
+        .then(|| format!("note: past saturation latencies grow with --rpcs, and so it is with {names} RPC/s"));
+    line.into_iter().chain(others.filter_map(|found| doubt(setting, found))).collect()
+}
+
+/// A p99 of ten times the SLO, a hundred times the service, is that of a queue that grows as long as the run lasts.
+fn is_past_saturation(setting: &Setting, found: &Found) -> bool {
+    let is_late = |figures: &Figures| figures.p99.value > 10.0 * setting.slo.as_ns_f64();
+    found.at_slo.is_none() && found.figures.as_ref().is_some_and(is_late)
+}
+
+fn doubt(setting: &Setting, found: &Found) -> Option<String> {
     let (design, slo) = (&found.design, setting.slo);
     let rate = found.rate_rps.map_or(String::new(), units::rate);
     match (&found.figures, found.at_slo) {
         (None, _) => Some(format!("note: {design} keeps the SLO of {} at no rate", units::span(slo))),
         (_, Some(at)) if at.is_lower_bound => {
             Some(format!("note: {design} keeps the SLO at the highest rate that was tried, {rate} RPC/s"))
-        }
-        (Some(f), None) if f.p99.value > PAST_SATURATION * slo.as_ns_f64() => {
-            Some(format!("note: {design} at {rate} RPC/s is past saturation: its latencies grow with --rpcs"))
         }
         (Some(f), _) if f.is_precise == Some(false) => Some(format!(
             "note: {design} at {rate} RPC/s: the p99 is known to {} after {} replications, not to {}; give more --rpcs",
@@ -148,5 +160,31 @@ pub(super) fn doubt(setting: &Setting, found: &Found) -> Option<String> {
             units::percent(setting.effort.precision.unwrap_or(0.0)),
         )),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::server::tests::findings;
+
+    #[test]
+    fn what_is_past_saturation_is_said_once() {
+        let mut findings = findings(false);
+        findings.found[3].figures.as_mut().unwrap().p99.value = 1e6;
+        let said =
+            "note: past saturation latencies grow with --rpcs, and so it is with <rss> at 20M, nebula at 20M RPC/s";
+        assert_eq!(doubts(&findings), [said]);
+    }
+
+    #[test]
+    fn a_search_says_where_it_found_nothing_and_where_it_ended_too_soon() {
+        let mut findings = findings(true);
+        (findings.found[0].at_slo, findings.found[0].figures) = (None, None);
+        findings.found[2].at_slo.as_mut().unwrap().is_lower_bound = true;
+        let said = doubts(&findings);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].contains("<rss> keeps the SLO of 6.3 µs at no rate"));
+        assert!(said[1].contains("nebula keeps the SLO at the highest rate that was tried, 5M"));
     }
 }
