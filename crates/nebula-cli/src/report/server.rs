@@ -92,11 +92,11 @@ fn verdict(findings: &Findings) -> String {
     let slo = units::span(findings.setting.slo);
     if findings.setting.searches {
         let up_to = |found: &Found| match found.at_slo {
-            Some(at) => format!("{} up to {} RPC/s", found.design, with_half(at.rate_rps, units::rate)),
+            Some(at) => format!("{} up to {}", found.design, with_half(at.rate_rps, units::rate)),
             None => format!("{} at no rate", found.design),
         };
         let all: Vec<String> = findings.found.iter().map(up_to).collect();
-        return format!("p99 stays within {slo} under {}.", all.join(", "));
+        return format!("In RPC/s, p99 stays within {slo} under {}.", all.join(", "));
     }
     let highest = |series: &Series<'_>| {
         let met = series.points.iter().filter(|found| found.figures.as_ref().is_some_and(|figures| figures.meets_slo));

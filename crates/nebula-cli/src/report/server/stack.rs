@@ -45,11 +45,14 @@ fn time_figure_at(findings: &Findings, at: At) -> Figure {
         name: stage.name(),
         size: Box::new(move |figures: &Figures| figures.stages[index]),
     });
-    Stack { title: "Where the time of an RPC went", axis: "mean time", show: time, pieces: pieces.collect() }.figure(
-        findings,
-        at,
-        "From its first packet until its buffer is free, in the order of its path.",
-    )
+    Stack {
+        title: "Where the time of an RPC went",
+        axis: "mean time, ns",
+        tick: whole,
+        show: time,
+        pieces: pieces.collect(),
+    }
+    .figure(findings, at, "From its first packet until its buffer is free, in the order of its path.")
 }
 
 /// Blocks by what moved them.
@@ -59,7 +62,7 @@ pub(super) fn cause_figure(findings: &Findings) -> Figure {
         name: breakdown::CAUSES[cause],
         size: Box::new(move |figures: &Figures| figures.blocks.iter().map(|part| part[cause]).sum()),
     });
-    Stack { title: "DRAM traffic by cause", axis: BLOCKS, show: blocks, pieces: pieces.collect() }.figure(
+    Stack { title: "DRAM traffic by cause", axis: BLOCKS, tick: blocks, show: blocks, pieces: pieces.collect() }.figure(
         findings,
         At::of(findings),
         "What was fetched, and what was written back, for the NIC and for cores.",
@@ -74,7 +77,14 @@ pub(super) fn part_figure(findings: &Findings) -> Figure {
         name: part.name(),
         size: Box::new(move |figures: &Figures| figures.blocks[index].iter().sum()),
     });
-    Stack { title: "DRAM traffic by part of memory", axis: BLOCKS, show: blocks, pieces: pieces.collect() }.figure(
+    Stack {
+        title: "DRAM traffic by part of memory",
+        axis: BLOCKS,
+        tick: blocks,
+        show: blocks,
+        pieces: pieces.collect(),
+    }
+    .figure(
         findings,
         At::of(findings),
         "The same blocks, by what lies in them: requests, replies, the store, bookkeeping.",
@@ -82,6 +92,10 @@ pub(super) fn part_figure(findings: &Findings) -> Figure {
 }
 
 const BLOCKS: &str = "blocks of 64 bytes for each RPC";
+
+fn whole(ns: f64) -> String {
+    format!("{ns:.0}")
+}
 
 fn blocks(blocks: f64) -> String {
     if blocks.fract() == 0.0 { format!("{blocks:.0}") } else { format!("{blocks:.1}") }
@@ -98,6 +112,8 @@ struct Piece {
 struct Stack {
     title: &'static str,
     axis: &'static str,
+    tick: fn(f64) -> String,
+    /// In words, for those who hear the page.
     show: fn(f64) -> String,
     pieces: Vec<Piece>,
 }
@@ -115,7 +131,7 @@ impl Stack {
         let chart = Chart {
             title: format!("{} at {}", self.title, at.words(findings)),
             description: self.describe(&bars),
-            x: Axis { label: self.axis.to_owned(), from: 0.0, to, ticks: round_ticks(to, self.show) },
+            x: Axis { label: self.axis.to_owned(), from: 0.0, to, ticks: round_ticks(to, self.tick) },
             y: Axis { label: "design".to_owned(), from: 0.4, to: bars.0.len() as f64 + 0.6, ticks },
             lines: (0..self.pieces.len()).map(|index| self.line(index, &bars)).collect(),
             bound: None,
@@ -189,8 +205,8 @@ impl<'a> Bars<'a> {
 
 /// The highest rate at which a design keeps the SLO, and what it shows there.
 fn highest_met<'a>(series: &Series<'a>) -> Option<(&'a Found, &'a Figures)> {
-    let shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
-    shown.filter(|(_, figures)| figures.meets_slo).next_back()
+    let mut shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
+    shown.rfind(|(_, figures)| figures.meets_slo)
 }
 
 impl At {
