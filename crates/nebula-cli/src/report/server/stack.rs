@@ -45,14 +45,11 @@ fn time_figure_at(findings: &Findings, at: At) -> Figure {
         name: stage.name(),
         size: Box::new(move |figures: &Figures| figures.stages[index]),
     });
-    Stack {
-        title: "Where the time of an RPC went",
-        axis: "mean time, ns",
-        tick: whole,
-        show: time,
-        pieces: pieces.collect(),
-    }
-    .figure(findings, at, "From its first packet until its buffer is free, in the order of its path.")
+    Stack { title: "Time of an RPC", axis: "mean time, ns", tick: whole, show: time, pieces: pieces.collect() }.figure(
+        findings,
+        at,
+        "From its first packet until its buffer is free, in the order of its path.",
+    )
 }
 
 /// Blocks by what moved them.
