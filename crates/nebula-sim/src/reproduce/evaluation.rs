@@ -21,3 +21,6 @@ pub(super) use case::Case;
 pub(super) use chart::{Column, bandwidth_chart, columns, tail_chart};
 pub(super) use point::{mrps, over};
 pub(super) use value::{Value, judged};
+
+#[cfg(test)]
+mod tests;

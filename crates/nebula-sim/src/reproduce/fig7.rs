@@ -20,7 +20,7 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     bench.prepare(&[], &bench.with_unfitted(&cases), &points)?;
     let mut rows: Vec<Row> = values(bench, setup, &bars)?.into_iter().map(judged).collect();
     rows.extend(services(bench, setup)?);
-    for bar in &bars {
+    for bar in bars.iter().filter(|bar| bar.value_bytes != bench.setup.value_bytes) {
         let what = format!("{}, {} B", bar.case.design.title(), bar.value_bytes);
         rows.extend(bench.unfitted_notes(&bar.id, &what, bar.case)?);
     }

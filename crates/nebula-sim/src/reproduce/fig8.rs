@@ -16,22 +16,18 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     let unfitted = bench.with_unfitted(&[large.all(), small.all()].concat());
     bench.prepare(&[large.all(), small.all()].concat(), &unfitted, &points(setup, &large, &small))?;
     let mut rows: Vec<Row> = values(bench, setup, &large, &small)?.into_iter().map(judged).collect();
-    for (id, trio) in [("nebula/fig8", &large), ("nebula/fig8/64", &small)] {
-        for case in trio.all() {
-            rows.push(highest_note(bench, &format!("{id}/{}", case.design.id()), case)?);
-            rows.extend(bench.unfitted_notes(&format!("{id}/{}", case.design.id()), case.design.title(), case)?);
-        }
+    for trio in [&large, &small] {
+        rows.extend(notes(bench, trio)?);
     }
     let lines = |trio: &Trio| trio.all().into_iter().map(|case| (case, Vec::new())).collect();
-    let pictures = vec![
-        tail_chart(bench, "Tail latency and prefetching, 512 B", lines(&large))?,
-        tail_chart(bench, "Tail latency and prefetching, 64 B", lines(&small))?,
-    ];
-    Ok(Reproduction { rows, pictures })
+    let picture =
+        |trio: &Trio| tail_chart(bench, &format!("Tail latency and prefetching, {} B", trio.value_bytes), lines(trio));
+    Ok(Reproduction { rows, pictures: vec![picture(&large)?, picture(&small)?] })
 }
 
 /// The designs of the figure.
 struct Trio {
+    value_bytes: u32,
     base: Case,
     swpref: Case,
     nebula: Case,
@@ -40,7 +36,7 @@ struct Trio {
 impl Trio {
     fn of(bench: &Bench<'_>, value_bytes: u32) -> Self {
         let case = |design| bench.case(design).values(value_bytes);
-        Self { base: case(Design::Base), swpref: case(Design::SwPref), nebula: case(Design::Nebula) }
+        Self { value_bytes, base: case(Design::Base), swpref: case(Design::SwPref), nebula: case(Design::Nebula) }
     }
 
     fn all(&self) -> [Case; 3] {
@@ -91,7 +87,18 @@ fn service(bench: &Bench<'_>, id: &str, case: Case) -> Result<Value, ReproduceEr
     Ok(Value { id: id.to_owned(), value: alone.service_ns(), why })
 }
 
-fn highest_note(bench: &Bench<'_>, id: &str, case: Case) -> Result<Row, ReproduceError> {
-    let what = format!("{}: highest rate at the SLO", case.design.title());
-    Ok(Row::note(format!("{id}/rate"), what, "MRPS", bench.highest(case)?.rate()))
+/// The highest rates, which the figure shows and the text does not print; figure 6a has those of the others with nothing fitted.
+fn notes(bench: &Bench<'_>, trio: &Trio) -> Result<Vec<Row>, ReproduceError> {
+    let is_elsewhere = |case: Case| trio.value_bytes == bench.setup.value_bytes && case != trio.swpref;
+    let mut rows = Vec::new();
+    for case in trio.all() {
+        let id = format!("nebula/fig8/{}/{}", trio.value_bytes, case.design.id());
+        let what = format!("{}, {} B", case.design.title(), trio.value_bytes);
+        let rate = bench.highest(case)?.rate();
+        rows.push(Row::note(format!("{id}/rate"), format!("{what}: highest rate at the SLO"), "MRPS", rate));
+        if !is_elsewhere(case) {
+            rows.extend(bench.unfitted_notes(&id, &what, case)?);
+        }
+    }
+    Ok(rows)
 }

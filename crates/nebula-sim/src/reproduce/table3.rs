@@ -19,7 +19,7 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     let points: Vec<(Case, f64)> = cells.iter().map(|cell| (cell.case, cell.gap_ns)).collect();
     bench.prepare(&[], &bench.with_unfitted(&cases), &points)?;
     let mut rows: Vec<Row> = values(bench, setup, &cells)?.into_iter().map(judged).collect();
-    for cell in &cells {
+    for cell in cells.iter().filter(|cell| cell.case != bench.case(cell.case.design)) {
         rows.extend(bench.unfitted_notes(&cell.id, &cell.title(), cell.case)?);
     }
     Ok(Reproduction { rows, pictures: pictures(bench, &cells)? })

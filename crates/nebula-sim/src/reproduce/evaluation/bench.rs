@@ -28,7 +28,8 @@ impl Depth {
     }
 
     fn of(effort: Effort) -> Self {
-        effort.of([Self::new(25_000, 3, 300), Self::new(60_000, 5, 150), Self::new(100_000, 8, 100)])
+        let quick = Self { warmup: Some(38_000), ..Self::new(20_000, 3, 310) };
+        effort.of([quick, Self::new(60_000, 5, 160), Self::new(100_000, 8, 80)])
     }
 }
 
@@ -105,15 +106,16 @@ impl<'a> Bench<'a> {
         self.lab.memo.highest.get_or_run((case, self.depth, self.lab.seed.0), || {
             let (scenario, slo) = (case.scenario(self.setup), self.slo(case)?);
             let found = server::rate_at_slo(&scenario, slo, self.bracket(), &self.runs(), &|| ())?;
-            Ok(Arc::new(Highest::of(&found)))
+            Ok(Arc::new(Highest::of(&found, self.bracket())))
         })
     }
 
-    /// The points of the grid up to the first at which no replication keeps the SLO.
+    /// The points of the grid, a coarse one in a hurry, up to the first at which no replication keeps the SLO.
     pub(in super::super) fn curve(&self, case: Case) -> Result<Vec<Arc<Point>>, ReproduceError> {
         let slo = self.slo(case)?;
+        let grid = if self.lab.effort == Effort::Quick { &self.setup.coarse_gaps_ns } else { &self.setup.gaps_ns };
         let mut points = Vec::new();
-        for &gap_ns in &self.setup.gaps_ns {
+        for &gap_ns in grid {
             points.push(self.at(case, gap_ns)?);
             if points.last().is_some_and(|last| last.is_missed_by_all(slo)) {
                 break;

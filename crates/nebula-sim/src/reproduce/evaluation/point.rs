@@ -1,7 +1,7 @@
 //! What a case shows at one load, replication by replication, and at the highest rate that keeps the SLO.
 
 use crate::interval::Interval;
-use crate::server::{RateAtSlo, ServerEstimate, Stage};
+use crate::server::{RateAtSlo, RateBracket, ServerEstimate, Stage};
 use nebula_nic::Span;
 
 /// 10⁶ RPCs a second, from the mean time between two.
@@ -89,24 +89,54 @@ pub(in super::super) fn over(one: &Point, other: &Point, compare: impl Fn(&Shot,
 #[derive(Clone, Debug)]
 pub(in super::super) struct Highest {
     /// One a replication.
-    pub(in super::super) mrps: Vec<f64>,
+    mrps: Vec<f64>,
+    /// So much above is a rate that does not.
+    width: f64,
     /// What DRAM moves there.
     pub(in super::super) gb_per_s: Interval,
 }
 
 impl Highest {
-    pub(super) fn of(found: &RateAtSlo) -> Self {
+    pub(super) fn of(found: &RateAtSlo, bracket: RateBracket) -> Self {
+        let mut width_rps = bracket.highest_rps - bracket.lowest_rps;
+        while width_rps > bracket.width_rps {
+            width_rps /= 2.0;
+        }
         let mrps = found.rates_rps.iter().map(|rps| rps / 1e6).collect();
-        Self { mrps, gb_per_s: found.dram_gb_per_s }
+        Self { mrps, width: width_rps / 1e6, gb_per_s: found.dram_gb_per_s }
     }
 
+    /// The mean over replications; its interval holds the width of the search.
     pub(in super::super) fn rate(&self) -> Interval {
-        Interval::of(&self.mrps)
+        let rate = Interval::of(&self.mrps);
+        Interval { hi: rate.hi + self.width, ..rate }
     }
 
-    /// A comparison with another case, replication by replication.
+    /// A comparison with another case, replication by replication; `compare` rises with the first and falls with the second.
     pub(in super::super) fn compared(&self, other: &Self, compare: impl Fn(f64, f64) -> f64) -> Interval {
-        let pairs = self.mrps.iter().zip(&other.mrps);
-        Interval::of(&pairs.map(|(&one, &other)| compare(one, other)).collect::<Vec<_>>())
+        let all = |above: f64, below: f64| {
+            let pairs = self.mrps.iter().zip(&other.mrps);
+            Interval::of(&pairs.map(|(&one, &other)| compare(one + above, other + below)).collect::<Vec<_>>())
+        };
+        Interval { lo: all(0.0, other.width).lo, hi: all(self.width, 0.0).hi, ..all(0.0, 0.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn highest(mrps: [f64; 2]) -> Highest {
+        Highest { mrps: mrps.into(), width: 0.5, gb_per_s: Interval::exact(1.0) }
+    }
+
+    #[test]
+    fn a_search_is_no_surer_than_its_width() {
+        let (one, other) = (highest([20.0, 20.0]), highest([10.0, 10.0]));
+        assert_eq!(one.rate(), Interval { value: 20.0, lo: 20.0, hi: 20.5 });
+        let gain = one.compared(&other, |one, other| one - other);
+        assert_eq!(gain, Interval { value: 10.0, lo: 9.5, hi: 10.5 });
+        let ratio = one.compared(&other, |one, other| one / other);
+        assert!(ratio.value == 2.0 && ratio.lo < 1.91 && ratio.hi > 2.04, "{ratio:?}");
     }
 }

@@ -79,6 +79,8 @@ pub struct Evaluation {
     pub gets_percent: u32,
     /// The loads of curves, as times between arrivals, from the lowest load on.
     pub gaps_ns: Vec<f64>,
+    /// The same where there is no time for all of them.
+    pub coarse_gaps_ns: Vec<f64>,
 }
 
 /// A design at a load.
