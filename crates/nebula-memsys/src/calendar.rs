@@ -52,6 +52,20 @@ impl Calendar {
     /// the ring would have to leave the present for it, and those before it would wait for what nobody uses.
     #[inline]
     pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
+        // Mostly the slot is free, in a stretch of time that the ring has already.
+        let slot = self.slot_at(at_ps);
+        let window = &mut self.windows[index(slot / SLOTS)];
+        let bit = 1 << (slot % SLOTS);
+        if window.epoch == slot / SLOTS && window.taken & bit == 0 && self.slot_ps != 0 {
+            window.taken |= bit;
+            return at_ps;
+        }
+        self.reserve_elsewhere(at_ps, now_ps)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reserve_elsewhere(&mut self, at_ps: u64, now_ps: u64) -> u64 {
         let is_far = at_ps > now_ps.saturating_add(self.slot_ps * (SLOTS * (WINDOWS as u64 - 1)));
         if is_far { at_ps } else { self.reserve(at_ps) }
     }

@@ -60,6 +60,9 @@ impl Llc {
     #[inline]
     pub(crate) fn touch(&mut self, set: SetId, block: Block) -> bool {
         let set = self.set(set);
+        if set.tags[0] == block.0 {
+            return true;
+        }
         let Some(age) = age_of(&set.tags, block) else { return false };
         to_front(&mut set.tags, age);
         to_front(&mut set.metas, age);
@@ -79,8 +82,14 @@ impl Llc {
         let set = self.set(set);
         let age = if ways > oldest { oldest } else { oldest_below(&set.metas[..=oldest], ways) };
         let victim = Victim { block: Block(set.tags[age]), meta: Meta(set.metas[age]) };
-        to_front(&mut set.tags, age);
-        to_front(&mut set.metas, age);
+        if age == ROOM - 1 {
+            // All of them move, by a fixed number of the host's instructions.
+            set.tags.copy_within(..ROOM - 1, 1);
+            set.metas.copy_within(..ROOM - 1, 1);
+        } else {
+            to_front(&mut set.tags, age);
+            to_front(&mut set.metas, age);
+        }
         set.tags[0] = block.0;
         set.metas[0] = Meta::empty(victim.meta.way()).0;
         (victim.block != Block::NONE).then_some(victim)
@@ -126,7 +135,14 @@ fn oldest_below(metas: &[u32], ways: usize) -> usize {
 /// Where `block` stands in the order of use. Compares all tags without a branch.
 #[inline]
 fn age_of(tags: &[u32; ROOM], block: Block) -> Option<usize> {
-    let found = tags.iter().zip(0..).fold(0_u32, |mask, (&tag, age)| mask | (u32::from(tag == block.0) << age));
+    // Four lanes, as wide as the least of the host's vectors.
+    let mut lanes = [0_u32; 4];
+    for (row, tags) in tags.chunks_exact(4).enumerate() {
+        for (lane, (found, &tag)) in lanes.iter_mut().zip(tags).enumerate() {
+            *found |= if tag == block.0 { 1 << (4 * row + lane) } else { 0 };
+        }
+    }
+    let found = lanes[0] | lanes[1] | lanes[2] | lanes[3];
     (found != 0).then(|| found.trailing_zeros() as usize)
 }
 

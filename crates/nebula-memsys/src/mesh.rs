@@ -13,17 +13,11 @@ use crate::llc::SetId;
 use crate::modulus::Modulus;
 use crate::time::cycles_ps;
 
-/// A router, numbered row by row.
+/// An end of the network: where it is, and its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tile(u32);
-
-/// An end of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    Core(u16),
-    Nic,
-    /// The bank at a tile.
-    Bank(Tile),
+pub(crate) struct End {
+    tile: u16,
+    port: u16,
 }
 
 /// What leaves an end and what reaches it are separate links.
@@ -33,40 +27,65 @@ struct Port {
 }
 
 pub(crate) struct Mesh {
-    /// Column and row of each tile.
-    places: Box<[(i16, i16)]>,
+    /// From each tile to each other: `[from][to]`, with as many places in a row as the power of two above the tiles.
+    ways_ps: Box<[u32]>,
+    row_shift: u32,
     tiles: Modulus,
-    nic: Tile,
-    hop_ps: u64,
+    cores: Box<[End]>,
+    /// The port of the first bank.
+    banks: u16,
+    nic: End,
     longest_way_ps: u64,
     now_ps: u64,
     /// From a block's head flit to its last.
     tail_ps: u64,
     /// Cores, then banks, then the NIC.
     ports: Box<[Port]>,
-    cores: usize,
 }
 
 impl Mesh {
     pub(crate) fn new(config: &MemoryConfig) -> Self {
         let mesh = &config.mesh;
         let tiles = config.tiles();
-        let places = (0..tiles).map(|tile| (coordinate(tile % mesh.columns), coordinate(tile / mesh.columns)));
+        let hop_ps = cycles_ps(mesh.hop_cycles, config.clock_ghz);
+        let row = tiles.next_power_of_two();
+        let hops = |from: u32, to: u32| {
+            let columns = mesh.columns;
+            (from % columns).abs_diff(to % columns) + (from / columns).abs_diff(to / columns)
+        };
+        let ways_ps = (0..tiles).flat_map(|from| {
+            (0..row).map(move |to: u32| u32::try_from(u64::from(hops(from, to)) * hop_ps).unwrap_or(u32::MAX))
+        });
         let flits = if mesh.link_bytes == 0 { 0 } else { Block::BYTES.div_ceil(mesh.link_bytes) + 1 };
         let slot_ps = cycles_ps(flits, config.clock_ghz);
+        let core = |core| End { tile: core % small(tiles), port: core };
         let ports = usize::from(config.cores) + tiles as usize + 1;
         let port = || Port { out: Calendar::new(slot_ps), into: Calendar::new(slot_ps) };
         Self {
-            places: places.collect(),
+            ways_ps: ways_ps.collect(),
+            row_shift: row.trailing_zeros(),
             tiles: Modulus::new(tiles),
-            nic: Tile(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]),
-            hop_ps: cycles_ps(mesh.hop_cycles, config.clock_ghz),
+            cores: (0..config.cores).map(core).collect(),
+            banks: config.cores,
+            nic: End {
+                tile: small(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]),
+                port: config.cores + small(tiles),
+            },
             longest_way_ps: cycles_ps((mesh.columns + mesh.rows - 2) * mesh.hop_cycles, config.clock_ghz),
             now_ps: 0,
             tail_ps: cycles_ps(flits.saturating_sub(1), config.clock_ghz),
             ports: std::iter::repeat_with(port).take(ports).collect(),
-            cores: usize::from(config.cores),
         }
+    }
+
+    #[inline]
+    pub(crate) fn core(&self, core: u16) -> End {
+        self.cores[usize::from(core)]
+    }
+
+    #[inline]
+    pub(crate) const fn nic(&self) -> End {
+        self.nic
     }
 
     /// Tells when the access begins that the next blocks are sent for.
@@ -78,14 +97,14 @@ impl Mesh {
     /// The bank that a set is in.
     #[inline]
     pub(crate) const fn home(&self, set: SetId) -> End {
-        End::Bank(Tile(self.tiles.remainder(set.0)))
+        let tile = small(self.tiles.remainder(set.0));
+        End { tile, port: self.banks + tile }
     }
 
     /// How long a flit travels.
     #[inline]
     pub(crate) fn way_ps(&self, from: End, to: End) -> u64 {
-        let (from, to) = (self.places[self.tile(from)], self.places[self.tile(to)]);
-        u64::from(from.0.abs_diff(to.0) + from.1.abs_diff(to.1)) * self.hop_ps
+        self.ways_ps[(usize::from(from.tile) << self.row_shift) + usize::from(to.tile)].into()
     }
 
     /// From one corner to the opposite.
@@ -97,30 +116,13 @@ impl Mesh {
     #[inline]
     pub(crate) fn send(&mut self, from: End, to: End, at_ps: u64) -> u64 {
         let way_ps = self.way_ps(from, to);
-        let (out, into) = (self.port(from), self.port(to));
-        let left_ps = self.ports[out].out.reserve_near(at_ps, self.now_ps);
-        self.ports[into].into.reserve_near(left_ps + way_ps, self.now_ps) + self.tail_ps
-    }
-
-    #[inline]
-    const fn tile(&self, end: End) -> usize {
-        match end {
-            End::Core(core) => self.tiles.remainder(core as u32) as usize,
-            End::Bank(tile) => tile.0 as usize,
-            End::Nic => self.nic.0 as usize,
-        }
-    }
-
-    #[inline]
-    fn port(&self, end: End) -> usize {
-        match end {
-            End::Core(core) => usize::from(core),
-            End::Bank(tile) => self.cores + tile.0 as usize,
-            End::Nic => self.ports.len() - 1,
-        }
+        let left_ps = self.ports[usize::from(from.port)].out.reserve_near(at_ps, self.now_ps);
+        self.ports[usize::from(to.port)].into.reserve_near(left_ps + way_ps, self.now_ps) + self.tail_ps
     }
 }
 
-fn coordinate(tiles: u32) -> i16 {
-    i16::try_from(tiles).unwrap_or(i16::MAX)
+/// A number of tiles, of which a mesh has a few thousand at most.
+#[expect(clippy::cast_possible_truncation, reason = "checked with the description")]
+const fn small(tiles: u32) -> u16 {
+    tiles as u16
 }

@@ -68,6 +68,32 @@ enum Agent {
     Nic,
 }
 
+/// How far an access may go.
+trait Reach {
+    /// Whether a block that is not on the chip is allocated there.
+    const ALLOCATES: bool;
+}
+
+/// To memory: the access always comes to an end.
+struct Anywhere;
+
+impl Reach for Anywhere {
+    const ALLOCATES: bool = true;
+}
+
+/// As far as the last-level cache.
+struct OnChip;
+
+impl Reach for OnChip {
+    const ALLOCATES: bool = false;
+}
+
+/// What an access that goes [`Anywhere`] has found.
+#[inline]
+fn found<T>(found: Option<T>) -> T {
+    found.unwrap_or_else(|| unreachable!("memory has every block"))
+}
+
 /// A block at the front of its set, and when its bank can answer.
 #[derive(Debug, Clone, Copy)]
 struct Found {
@@ -148,14 +174,21 @@ impl MemorySystem {
     }
 
     /// Finds `block`, or allocates it, and makes it the front of its set. A miss fetches it unless all of it is about to
-    /// be written.
+    /// be written; within [`OnChip`] there is nothing then, and nothing has changed.
     #[inline]
-    fn locate(&mut self, at_ps: u64, set: SetId, block: Block, agent: Agent, fetched_for: Option<Label>) -> Found {
+    fn locate<R: Reach>(
+        &mut self,
+        at_ps: u64,
+        set: SetId,
+        block: Block,
+        agent: Agent,
+        fetched_for: Option<Label>,
+    ) -> Option<Found> {
         if self.llc.touch(set, block) {
             let level = if self.llc.front(set).holder() == Holder::Nic { Level::Nic } else { Level::Llc };
-            return Found { level, ready_ps: at_ps };
+            return Some(Found { level, ready_ps: at_ps });
         }
-        self.allocate(at_ps, set, block, agent, fetched_for)
+        R::ALLOCATES.then(|| self.allocate(at_ps, set, block, agent, fetched_for))
     }
 
     fn allocate(&mut self, at_ps: u64, set: SetId, block: Block, agent: Agent, fetched_for: Option<Label>) -> Found {
@@ -211,11 +244,11 @@ impl MemorySystem {
         self.counters.invalidated += self.drop_copies(holder, block, keeper);
         match holder {
             Holder::Core(core) if Some(core) != keeper => {
-                let holder = End::Core(core);
+                let holder = self.mesh.core(core);
                 at_ps + self.mesh.way_ps(home, holder) + self.l1_ps + self.mesh.way_ps(holder, to)
             }
             Holder::Several => at_ps + 2 * self.mesh.longest_way_ps() + self.l1_ps,
-            Holder::Nic => at_ps + self.mesh.way_ps(home, End::Nic) + self.mesh.way_ps(End::Nic, to),
+            Holder::Nic => at_ps + self.mesh.way_ps(home, self.mesh.nic()) + self.mesh.way_ps(self.mesh.nic(), to),
             Holder::Nobody | Holder::Core(_) => at_ps + self.mesh.way_ps(home, to),
         }
     }
@@ -225,8 +258,8 @@ impl MemorySystem {
         if found.level != Level::Nic {
             return self.mesh.send(home, to, found.ready_ps);
         }
-        let at_nic_ps = found.ready_ps + self.mesh.way_ps(home, End::Nic) + self.nic_cache_ps;
-        self.mesh.send(End::Nic, to, at_nic_ps)
+        let at_nic_ps = found.ready_ps + self.mesh.way_ps(home, self.mesh.nic()) + self.nic_cache_ps;
+        self.mesh.send(self.mesh.nic(), to, at_nic_ps)
     }
 
     fn change_front(&mut self, set: SetId, change: impl FnOnce(&mut Meta)) {

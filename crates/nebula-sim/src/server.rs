@@ -92,17 +92,16 @@ impl Scenario {
     /// [`ServerError`] with what is wrong with it.
     pub fn validate(&self) -> Result<(), ServerError> {
         self.machine.validate()?;
-        if !(0.0..=10_000.0).contains(&self.hog_gb_per_s) {
-            return Err(ServerError::Parameter {
-                name: "the hog's GB/s",
-                got: self.hog_gb_per_s,
-                least: 0.0,
-                most: 10_000.0,
-            });
+        let most = HOG_SHARE_MAX * self.machine.memory.peak_gb_per_s();
+        if !(0.0..=most).contains(&self.hog_gb_per_s) {
+            return Err(ServerError::Hog { got: self.hog_gb_per_s, most });
         }
         self.application.validate(&self.machine)
     }
 }
+
+/// The share of DRAM's bandwidth that another program may take: beyond, nothing that is simulated comes to an end.
+const HOG_SHARE_MAX: f64 = 0.8;
 
 /// Reads what has a spelling.
 fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(text: D) -> Result<T, D::Error> {

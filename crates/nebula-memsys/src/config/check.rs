@@ -37,9 +37,12 @@ fn llc(config: &LlcConfig) -> Checked {
     cycles("llc.nic_cache_cycles", config.nic_cache_cycles)
 }
 
+/// Tiles of a mesh at most: the way from each to each other is kept.
+const TILES_MAX: u64 = 1024;
+
 fn mesh(config: &MeshConfig) -> Checked {
-    in_range("mesh.columns", config.columns.into(), 1, 256)?;
-    in_range("mesh.rows", config.rows.into(), 1, 256)?;
+    in_range("mesh.columns", config.columns.into(), 1, TILES_MAX)?;
+    in_range("mesh.rows", config.rows.into(), 1, TILES_MAX / u64::from(config.columns))?;
     cycles("mesh.hop_cycles", config.hop_cycles)?;
     in_range("mesh.link_bytes", config.link_bytes.into(), 0, 4096)?;
     let [column, row] = config.nic_tile;

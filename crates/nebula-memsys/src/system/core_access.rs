@@ -7,11 +7,10 @@
 //! L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two ways over the
 //! mesh and not three.
 
-use super::{Agent, MemorySystem};
+use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::line::{Holder, Writer};
 use crate::llc::SetId;
-use crate::mesh::End;
 
 impl MemorySystem {
     /// Core `core` reads `block` into its L1.
@@ -21,13 +20,28 @@ impl MemorySystem {
     /// If there is no such core, or no such label to count under.
     #[inline]
     pub fn load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
+        found(self.load_within::<Anywhere>(now_ps, core, block, label))
+    }
+
+    /// As [`load`](Self::load) if `block` is on the chip; else nothing happens.
+    ///
+    /// # Panics
+    ///
+    /// As [`load`](Self::load).
+    #[inline]
+    pub fn try_load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
+        self.load_within::<OnChip>(now_ps, core, block, label)
+    }
+
+    #[inline]
+    fn load_within<R: Reach>(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
         let asked_ps = now_ps + self.l1_ps;
         let done = if self.l1s.touch(core, block) {
             Done { at_ps: asked_ps, level: Level::L1 }
         } else {
-            self.load_shared(asked_ps, core, block, label)
+            self.load_shared::<R>(asked_ps, core, block, label)?
         };
-        self.counters.cores.count(done)
+        Some(self.counters.cores.count(done))
     }
 
     /// Core `core` reads `block` into its L1 ahead of its use: as [`load`](Self::load), and nobody waits for it unless
@@ -49,7 +63,16 @@ impl MemorySystem {
     ///
     /// If there is no such core, or no such label to count under.
     pub fn store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        self.write(now_ps, core, block, label, Some(label))
+        found(self.write::<Anywhere>(now_ps, core, block, label, Some(label)))
+    }
+
+    /// As [`store`](Self::store) if `block` is on the chip; else nothing happens.
+    ///
+    /// # Panics
+    ///
+    /// As [`store`](Self::store).
+    pub fn try_store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
+        self.write::<OnChip>(now_ps, core, block, label, Some(label))
     }
 
     /// Core `core` writes all of `block`: one that is nowhere on the chip is allocated without a fetch.
@@ -60,35 +83,51 @@ impl MemorySystem {
     ///
     /// If there is no such core, or no such label to count under.
     pub fn overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
-        self.write(now_ps, core, block, label, None)
+        found(self.write::<Anywhere>(now_ps, core, block, label, None))
+    }
+
+    /// As [`overwrite`](Self::overwrite) if `block` is on the chip; else nothing happens.
+    ///
+    /// # Panics
+    ///
+    /// As [`overwrite`](Self::overwrite).
+    pub fn try_overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
+        self.write::<OnChip>(now_ps, core, block, label, None)
     }
 
     /// `fetched_for` is nothing where all of the block is written: no data have to come to the core, only the right to
     /// write.
-    fn write(&mut self, now_ps: u64, core: u16, block: Block, label: Label, fetched_for: Option<Label>) -> Done {
+    fn write<R: Reach>(
+        &mut self,
+        now_ps: u64,
+        core: u16,
+        block: Block,
+        label: Label,
+        fetched_for: Option<Label>,
+    ) -> Option<Done> {
         self.mesh.begin(now_ps);
         let asked_ps = now_ps + self.l1_ps;
         let set = self.llc.set_of(block);
         let done = if self.l1s.touch(core, block) {
             self.store_held(asked_ps, core, set, block)
         } else {
-            self.store_missed(asked_ps, core, set, block, fetched_for)
+            self.store_missed::<R>(asked_ps, core, set, block, fetched_for)?
         };
         self.own(done.at_ps, core, set, label);
-        self.counters.cores.count(done)
+        Some(self.counters.cores.count(done))
     }
 
-    fn load_shared(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Done {
+    fn load_shared<R: Reach>(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
         self.mesh.begin(asked_ps);
         let set = self.llc.set_of(block);
-        let (home, to) = (self.mesh.home(set), End::Core(core));
+        let (home, to) = (self.mesh.home(set), self.mesh.core(core));
         let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
-        let found = self.locate(at_home_ps, set, block, Agent::Core, Some(label));
+        let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, Some(label))?;
         let at_ps = self.deliver(found, home, to);
         let holder = self.holder_with(set, core, block);
         self.change_front(set, |meta| meta.hold(holder));
         self.l1s.insert(core, block);
-        Done { at_ps, level: found.level }
+        Some(Done { at_ps, level: found.level })
     }
 
     /// Who holds the front of `set` once `core` has a copy. A holder whose L1 dropped its copy is forgotten here.
@@ -107,29 +146,36 @@ impl MemorySystem {
         if self.llc.front(set).holder() == Holder::Core(core) {
             return Done { at_ps: asked_ps, level: Level::L1 };
         }
-        let (home, to) = (self.mesh.home(set), End::Core(core));
+        let (home, to) = (self.mesh.home(set), self.mesh.core(core));
         let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
         Done { at_ps: self.invalidate(at_home_ps, home, to, set, block, Some(core)), level: Level::Llc }
     }
 
     /// A store whose block is not in the core's L1.
-    fn store_missed(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block, fetched_for: Option<Label>) -> Done {
-        let (home, to) = (self.mesh.home(set), End::Core(core));
+    fn store_missed<R: Reach>(
+        &mut self,
+        asked_ps: u64,
+        core: u16,
+        set: SetId,
+        block: Block,
+        fetched_for: Option<Label>,
+    ) -> Option<Done> {
+        let (home, to) = (self.mesh.home(set), self.mesh.core(core));
         let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
-        let found = self.locate(at_home_ps, set, block, Agent::Core, fetched_for);
+        let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, fetched_for)?;
         let owned_ps = self.invalidate(at_home_ps, home, to, set, block, None);
         self.l1s.insert(core, block);
         if fetched_for.is_none() {
-            return Done { at_ps: owned_ps, level: found.level };
+            return Some(Done { at_ps: owned_ps, level: found.level });
         }
-        Done { at_ps: self.deliver(found, home, to).max(owned_ps), level: found.level }
+        Some(Done { at_ps: self.deliver(found, home, to).max(owned_ps), level: found.level })
     }
 
     /// Makes `core` the only holder and last writer of the front of `set`. Its data go home at once: that keeps the
     /// links as busy as a later write-back would.
     fn own(&mut self, at_ps: u64, core: u16, set: SetId, label: Label) {
         let home = self.mesh.home(set);
-        self.mesh.send(End::Core(core), home, at_ps);
+        self.mesh.send(self.mesh.core(core), home, at_ps);
         self.change_front(set, |meta| {
             meta.hold(Holder::Core(core));
             meta.dirty(Writer::Core, label);

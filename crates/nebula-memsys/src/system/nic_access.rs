@@ -6,11 +6,10 @@
 //!
 //! Departs: the NIC's cache has no capacity of its own here; a packet that no core has touched is always forwarded by it.
 
-use super::{Agent, Found, MemorySystem};
+use super::{Agent, Anywhere, Found, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::line::{Holder, Writer};
 use crate::llc::SetId;
-use crate::mesh::End;
 
 impl MemorySystem {
     /// The NIC writes all of `block`, and allocates it in the last-level cache.
@@ -22,22 +21,41 @@ impl MemorySystem {
     ///
     /// If there is no such label to count under.
     pub fn nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
+        found(self.nic_write_within::<Anywhere>(now_ps, block, label))
+    }
+
+    /// As [`nic_write`](Self::nic_write) if `block` is on the chip; else nothing happens.
+    ///
+    /// # Panics
+    ///
+    /// As [`nic_write`](Self::nic_write).
+    pub fn try_nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Option<Done> {
+        self.nic_write_within::<OnChip>(now_ps, block, label)
+    }
+
+    fn nic_write_within<R: Reach>(&mut self, now_ps: u64, block: Block, label: Label) -> Option<Done> {
         self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);
         let home = self.mesh.home(set);
+        if !R::ALLOCATES && !self.nic_forwards && !self.llc.has(set, block) {
+            // Before its link is taken.
+            return None;
+        }
         let at_bank_ps = if self.nic_forwards {
-            now_ps + self.mesh.way_ps(End::Nic, home)
+            now_ps + self.mesh.way_ps(self.mesh.nic(), home)
         } else {
-            self.mesh.send(End::Nic, home, now_ps)
+            self.mesh.send(self.mesh.nic(), home, now_ps)
         };
         let at_home_ps = at_bank_ps + self.llc_ps;
-        let found = self.locate(at_home_ps, set, block, Agent::Nic, self.nic_write_fetches.then_some(label));
+        let fetched_for = self.nic_write_fetches.then_some(label);
+        let found = self.locate::<R>(at_home_ps, set, block, Agent::Nic, fetched_for)?;
         let done = match found.level {
             // Its own cache has the only copy.
             Level::Nic => Done { at_ps: now_ps + self.nic_cache_ps, level: Level::Nic },
             level => {
-                let owned_ps = self.invalidate(at_home_ps, home, End::Nic, set, block, None);
-                let fetched_ps = if level == Level::Dram { self.deliver(found, home, End::Nic) } else { owned_ps };
+                let owned_ps = self.invalidate(at_home_ps, home, self.mesh.nic(), set, block, None);
+                let fetched_ps =
+                    if level == Level::Dram { self.deliver(found, home, self.mesh.nic()) } else { owned_ps };
                 Done { at_ps: owned_ps.max(fetched_ps), level }
             }
         };
@@ -46,7 +64,7 @@ impl MemorySystem {
             meta.hold(holder);
             meta.dirty(Writer::Nic, label);
         });
-        self.counters.nic.count(done)
+        Some(self.counters.nic.count(done))
     }
 
     /// The NIC reads `block`, to send it. A miss reads memory and allocates nothing.
@@ -58,13 +76,13 @@ impl MemorySystem {
         self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);
         let home = self.mesh.home(set);
-        let at_home_ps = now_ps + self.mesh.way_ps(End::Nic, home) + self.llc_ps;
+        let at_home_ps = now_ps + self.mesh.way_ps(self.mesh.nic(), home) + self.llc_ps;
         let found = if self.llc.touch(set, block) {
             self.found_by_nic(now_ps, at_home_ps, set)
         } else {
             self.fetch(at_home_ps, block, Agent::Nic, label)
         };
-        let at_ps = if found.level == Level::Nic { found.ready_ps } else { self.deliver(found, home, End::Nic) };
+        let at_ps = if found.level == Level::Nic { found.ready_ps } else { self.deliver(found, home, self.mesh.nic()) };
         self.counters.nic.count(Done { at_ps, level: found.level })
     }
 

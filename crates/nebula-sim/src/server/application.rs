@@ -117,7 +117,7 @@ impl Application {
     ///
     /// [`ServerError::Toml`] with line and reason.
     pub fn parse(text: &str) -> Result<Self, ServerError> {
-        toml::from_str(text).map_err(|error| ServerError::toml("an application", &error))
+        toml::from_str(text).map_err(|error| ServerError::toml("an application", text, &error))
     }
 
     /// The store that ships with Nebula, with another share of GETs and other values.

@@ -92,6 +92,6 @@ impl Design {
     ///
     /// [`ServerError::Toml`] with line and reason.
     pub fn parse(text: &str) -> Result<Self, ServerError> {
-        toml::from_str(text).map_err(|error| ServerError::toml("a design", &error))
+        toml::from_str(text).map_err(|error| ServerError::toml("a design", text, &error))
     }
 }

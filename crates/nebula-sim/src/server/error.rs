@@ -34,6 +34,14 @@ pub enum ServerError {
         /// The most that is possible.
         most: f64,
     },
+    /// Another program that leaves no bandwidth.
+    #[error("a hog of {got} GB/s is not possible beside others: give 0 to {most}, eight tenths of what DRAM can move")]
+    Hog {
+        /// 10⁹ bytes a second asked for.
+        got: f64,
+        /// The most that is possible.
+        most: f64,
+    },
     /// Shares that do not make a whole.
     #[error("the shares of the RPC types add up to {got}: give shares that add up to 1")]
     Shares {
@@ -95,9 +103,10 @@ pub enum ServerError {
 
 impl ServerError {
     /// A file that cannot be read, on one line.
-    pub(super) fn toml(what: &'static str, error: &toml::de::Error) -> Self {
-        let reason = error.to_string();
-        let words = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    pub(super) fn toml(what: &'static str, text: &str, error: &toml::de::Error) -> Self {
+        let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let words = line.map_or(words.clone(), |line| format!("line {line}: {words}"));
         Self::Toml { what, reason: words }
     }
 }

@@ -136,7 +136,7 @@ impl Machine {
     /// # Ok::<(), nebula_sim::server::ServerError>(())
     /// ```
     pub fn parse_with(text: &str, changes: &[(&str, f64)]) -> Result<Self, ServerError> {
-        let wrong = |error: toml::de::Error| ServerError::toml("a machine", &error);
+        let wrong = |error: toml::de::Error| ServerError::toml("a machine", text, &error);
         // From the text itself, an error has its line.
         let plain: Self = toml::from_str(text).map_err(wrong)?;
         let machine = if changes.is_empty() {
@@ -158,7 +158,8 @@ impl Machine {
     ///
     /// As [`parse_with`](Self::parse_with).
     pub fn number(text: &str, key: &str) -> Result<f64, ServerError> {
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| ServerError::toml("a machine", &error))?;
+        let mut table: toml::Table =
+            toml::from_str(text).map_err(|error| ServerError::toml("a machine", text, &error))?;
         match number_at(&mut table, key)? {
             toml::Value::Integer(value) => Ok(*value as f64),
             toml::Value::Float(value) => Ok(*value),

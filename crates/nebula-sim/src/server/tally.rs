@@ -119,8 +119,10 @@ pub struct ServerTally {
     pub nacked: u64,
     /// RPCs that were given to a core which was serving another one.
     pub queued_at_core: u64,
-    /// RPCs that arrived in the window, measured or following from others.
+    /// RPCs of clients that arrived in the window.
     pub arrived: u64,
+    /// RPCs of clients that were served in the window, whenever they came.
+    pub done: u64,
     /// From the first measured arrival to the last.
     pub window: Span,
     /// What moved between chip and DRAM in the window.
@@ -138,6 +140,7 @@ impl ServerTally {
             nacked: 0,
             queued_at_core: 0,
             arrived: 0,
+            done: 0,
             window: Span::ZERO,
             traffic: Traffic::default(),
         }
@@ -172,7 +175,7 @@ impl ServerTally {
     /// RPCs served a second.
     #[must_use]
     pub fn served_rps(&self) -> f64 {
-        self.served as f64 / self.window.as_secs_f64()
+        self.done as f64 / self.window.as_secs_f64()
     }
 
     /// Bytes to and from DRAM a second, in 10⁹.
@@ -208,10 +211,6 @@ impl ServerTally {
         self.stages.merge(&message.stages);
     }
 
-    pub(super) fn note_window(&mut self, opened: Timestamp, closed: Timestamp) {
-        self.window = closed - opened;
-    }
-
     pub(super) fn add(&mut self, other: &Self) {
         self.latency.add(&other.latency);
         self.service.add(&other.service);
@@ -221,6 +220,7 @@ impl ServerTally {
         self.nacked += other.nacked;
         self.queued_at_core += other.queued_at_core;
         self.arrived += other.arrived;
+        self.done += other.done;
         self.window += other.window;
         self.traffic += other.traffic;
     }

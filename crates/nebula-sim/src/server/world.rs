@@ -11,9 +11,9 @@
 //!
 //! # Order
 //!
-//! An access that goes to DRAM is made in an event of its own time, so that DRAM sees requests in order. One that stays on the
-//! chip may be made ahead of time by the core or packet that makes it: its own latency is known, and nothing that others do
-//! depends on it within those nanoseconds. That halves the events.
+//! An access that goes to DRAM is made in an event of its own time, give or take [`AHEAD_PS`], so that DRAM sees requests in order. One
+//! that stays on the chip may be made ahead of time by the core or packet that makes it: its own latency is known, and nothing
+//! that others do depends on it within those nanoseconds. That halves the events.
 //!
 //! Next: [`egress`].
 
@@ -33,7 +33,7 @@ use cpu::AtCore;
 use egress::Clients;
 use ingress::Link;
 use message::Messages;
-use nebula_memsys::{Block, MemorySystem, Traffic};
+use nebula_memsys::{MemorySystem, Traffic};
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, ScrubMode, SlotRange, Span, Timestamp,
 };
@@ -89,6 +89,9 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// Accesses to DRAM are made so much ahead of their time at most: less than the time of a bank, and four packets of a fast link.
+const AHEAD_PS: u64 = 16_000;
+
 /// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so there is room for all.
 const CONNECTION_SLOTS: u32 = 1 << 17;
 
@@ -133,7 +136,9 @@ struct World<'a> {
     streamed: u32,
     // -- what has happened --
     tally: ServerTally,
+    /// RPCs of clients that came, and that were served.
     arrived: u64,
+    done: u64,
     opened: Mark,
     closed: Option<Mark>,
     /// Measured RPCs that were NACKed or took longer than `late_ps`: the run ends when they are more than `late_max`.
@@ -148,6 +153,7 @@ struct Mark {
     at: Timestamp,
     traffic: Traffic,
     arrived: u64,
+    done: u64,
 }
 
 /// The machine's latencies, in picoseconds.
@@ -194,7 +200,7 @@ impl<'a> World<'a> {
         let steering = if scenario.design.steering { Steering::On } else { Steering::Off };
         let at_core = |core| AtCore::new(Frontend::new(CoreId(core), bound), steering);
         let sources = usize::from(cores) + 3;
-        let opened = Mark { at: Timestamp::ZERO, traffic: memory.traffic(), arrived: 0 };
+        let opened = Mark { at: Timestamp::ZERO, traffic: memory.traffic(), arrived: 0, done: 0 };
         let mut world = Self {
             scenario,
             compiled,
@@ -215,6 +221,7 @@ impl<'a> World<'a> {
             streamed: 0,
             tally: ServerTally::new(),
             arrived: 0,
+            done: 0,
             opened,
             closed: None,
             late: 0,
@@ -233,9 +240,10 @@ impl<'a> World<'a> {
             self.turn();
         }
         if let Some(closed) = self.closed {
-            self.tally.note_window(self.opened.at, closed.at);
+            self.tally.window = closed.at - self.opened.at;
             self.tally.traffic = closed.traffic - self.opened.traffic;
             self.tally.arrived = closed.arrived - self.opened.arrived;
+            self.tally.done = closed.done - self.opened.done;
         }
         self.tally
     }
@@ -314,7 +322,7 @@ impl<'a> World<'a> {
     }
 
     fn mark(&self, at: Timestamp) -> Mark {
-        Mark { at, traffic: self.memory.traffic(), arrived: self.arrived }
+        Mark { at, traffic: self.memory.traffic(), arrived: self.arrived, done: self.done }
     }
 
     #[inline]
@@ -322,10 +330,10 @@ impl<'a> World<'a> {
         self.scenario.design.buffers == Buffers::PerConnection
     }
 
-    /// Whether an access at `at` has to be made in an event of its own.
+    /// Whether an access at `at_ps` may go no farther than the LLC, as its time has not come.
     #[inline]
-    fn is_early(&self, now: Timestamp, at_ps: u64, block: Block) -> bool {
-        at_ps > now.as_ps() && !self.memory.is_on_chip(block)
+    const fn is_early(now: Timestamp, at_ps: u64) -> bool {
+        at_ps > now.as_ps() + AHEAD_PS
     }
 }
 

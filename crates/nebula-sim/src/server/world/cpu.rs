@@ -5,6 +5,7 @@ use super::super::map::Part;
 use super::super::program::{Copying, Fill, Place, Step};
 use super::super::tally::Stage;
 use super::{Event, World};
+use nebula_memsys::{Block, Done};
 use nebula_nic::{CoreId, Dispatch, Frontend, SLOT_BYTES, Span, Steer, Steering, Timestamp};
 
 /// The ring of completion times of loads and stores.
@@ -196,10 +197,7 @@ impl World<'_> {
         // What is still on its way into the L1 is waited for.
         let is_fetched_ahead = what == Place { part: Part::Payload, block: 0 };
         let at_ps = if is_fetched_ahead { clock_ps.max(message.fetched.as_ps()) } else { clock_ps };
-        if self.is_early(now, at_ps, block) {
-            return Next::At(at_ps);
-        }
-        let done = self.memory.load(at_ps, Self::number(core), block, what.part.label());
+        let Some(done) = self.load(now, at_ps, core, block, what.part) else { return Next::At(at_ps) };
         self.spend(core, place, Stage::of(what.part), done.at_ps - clock_ps)
     }
 
@@ -210,20 +208,35 @@ impl World<'_> {
         let clock_ps = at_core.clock_ps;
         let at_ps = clock_ps.max(at_core.store_room_ps(self.scenario.machine.core.stores_max));
         let block = self.messages.at(place).block(what.part, what.block);
-        if self.is_early(now, at_ps, block) {
+        if !self.store(now, at_ps, core, block, what.part, fill) {
             return Next::At(at_ps);
         }
-        self.store(at_ps, core, block, what.part, fill);
         self.spend(core, place, Stage::of(what.part), at_ps - clock_ps)
     }
 
+    /// Loads a block, unless that has to wait for its time.
     #[inline]
-    fn store(&mut self, at_ps: u64, core: usize, block: nebula_memsys::Block, part: Part, fill: Fill) {
-        let done = match fill {
-            Fill::Fetched => self.memory.store(at_ps, Self::number(core), block, part.label()),
-            Fill::Whole => self.memory.overwrite(at_ps, Self::number(core), block, part.label()),
+    fn load(&mut self, now: Timestamp, at_ps: u64, core: usize, block: Block, part: Part) -> Option<Done> {
+        let (core, label) = (Self::number(core), part.label());
+        if Self::is_early(now, at_ps) {
+            return self.memory.try_load(at_ps, core, block, label);
+        }
+        Some(self.memory.load(at_ps, core, block, label))
+    }
+
+    /// Stores to a block, unless that has to wait for its time.
+    #[inline]
+    fn store(&mut self, now: Timestamp, at_ps: u64, core: usize, block: Block, part: Part, fill: Fill) -> bool {
+        let (number, label) = (Self::number(core), part.label());
+        let done = match (fill, Self::is_early(now, at_ps)) {
+            (Fill::Fetched, true) => self.memory.try_store(at_ps, number, block, label),
+            (Fill::Fetched, false) => Some(self.memory.store(at_ps, number, block, label)),
+            (Fill::Whole, true) => self.memory.try_overwrite(at_ps, number, block, label),
+            (Fill::Whole, false) => Some(self.memory.overwrite(at_ps, number, block, label)),
         };
+        let Some(done) = done else { return false };
         self.cores[core].note_store(done.at_ps, part);
+        true
     }
 
     /// A copy loop: loads go out in order, so many at once; each block's store waits for its load.
@@ -239,31 +252,36 @@ impl World<'_> {
             if load_ps == u64::MAX && store_ps == u64::MAX {
                 return self.end_copy(core, place, copying);
             }
-            let is_load = load_ps <= store_ps;
-            let at_ps = load_ps.min(store_ps);
-            let message = self.messages.at(place);
-            let at_core = &self.cores[core];
-            let (block, fill) = if is_load {
-                (message.block(copying.from, at_core.loaded), Fill::Fetched)
+            let is_made = if load_ps <= store_ps {
+                self.copy_load(now, load_ps, core, place, copying)
             } else {
-                let (block, fill) = copying.stores[at_core.stored as usize];
-                (message.block(copying.to, block), fill)
+                self.copy_store(now, store_ps, core, place, copying)
             };
-            if self.is_early(now, at_ps, block) {
-                return Next::At(at_ps);
-            }
-            if is_load {
-                let done = self.memory.load(at_ps, Self::number(core), block, copying.from.label());
-                let at_core = &mut self.cores[core];
-                at_core.loads_ps[at_core.loaded as usize % RING] = done.at_ps;
-                at_core.loads_done_ps = at_core.loads_done_ps.max(done.at_ps);
-                at_core.issued_ps = at_ps;
-                at_core.loaded += 1;
-            } else {
-                self.store(at_ps, core, block, copying.to, fill);
-                self.cores[core].stored += 1;
+            if !is_made {
+                return Next::At(load_ps.min(store_ps));
             }
         }
+    }
+
+    #[inline]
+    fn copy_load(&mut self, now: Timestamp, at_ps: u64, core: usize, place: u32, copying: &Copying) -> bool {
+        let block = self.messages.at(place).block(copying.from, self.cores[core].loaded);
+        let Some(done) = self.load(now, at_ps, core, block, copying.from) else { return false };
+        let at_core = &mut self.cores[core];
+        at_core.loads_ps[at_core.loaded as usize % RING] = done.at_ps;
+        at_core.loads_done_ps = at_core.loads_done_ps.max(done.at_ps);
+        at_core.issued_ps = at_ps;
+        at_core.loaded += 1;
+        true
+    }
+
+    #[inline]
+    fn copy_store(&mut self, now: Timestamp, at_ps: u64, core: usize, place: u32, copying: &Copying) -> bool {
+        let (block, fill) = copying.stores[self.cores[core].stored as usize];
+        let block = self.messages.at(place).block(copying.to, block);
+        let is_made = self.store(now, at_ps, core, block, copying.to, fill);
+        self.cores[core].stored += u32::from(is_made);
+        is_made
     }
 
     /// When the next load of a copy loop goes out.

@@ -88,6 +88,7 @@ impl World<'_> {
         if self.is_per_connection() {
             self.touch_send_metadata(now);
         }
+        self.done += u64::from(kind.share > 0.0);
         if message.is_measured {
             self.tally.note_served(&message, now);
             self.late += u64::from((now - message.first).as_ps() > self.late_ps);

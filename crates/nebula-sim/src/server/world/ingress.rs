@@ -101,6 +101,7 @@ impl World<'_> {
         if self.is_per_connection() {
             let slot = self.draw_below(self.connection_slots());
             message.payload = self.compiled.regions.connection_receive.at(slot * self.compiled.regions.slot_blocks);
+            (0..packets).for_each(|packet| self.memory.expect(Block(message.payload.0 + packet)));
             self.touch_receive_metadata(now, slot);
             return Some(self.messages.insert(message));
         }
@@ -144,10 +145,7 @@ impl World<'_> {
         let send = if self.is_per_connection() { regions.connection_send } else { regions.shared_send };
         let reply = self.draw_below(send.blocks / regions.slot_blocks) * regions.slot_blocks;
         let state = self.draw_below(regions.state.blocks.max(1));
-        self.memory.expect(regions.index.at(bucket));
-        for block in 0..item_blocks {
-            self.memory.expect(regions.log.at(item * item_blocks + block));
-        }
+        self.expect(receiving.type_index, regions.index.at(bucket), regions.log.at(item * item_blocks), send.at(reply));
         Message {
             snid: self.link.numbered,
             reply: send.at(reply),
@@ -159,6 +157,18 @@ impl World<'_> {
         }
     }
 
+    /// Lets the machine that simulates fetch the cache sets that the RPC will go to: they are spread over megabytes.
+    #[inline]
+    fn expect(&self, type_index: u16, bucket: Block, item: Block, reply: Block) {
+        self.memory.expect(bucket);
+        for block in 0..self.compiled.item_blocks {
+            self.memory.expect(Block(item.0 + block));
+        }
+        for block in 0..self.compiled.types[usize::from(type_index)].reply_bytes.div_ceil(SLOT_BYTES) {
+            self.memory.expect(Block(reply.0 + block));
+        }
+    }
+
     /// Writes the block of a packet, unless it has to wait for its time.
     #[inline(always)]
     fn write_packet(&mut self, now: Timestamp, at: Timestamp, place: u32, packet: u32, packets: u32) -> bool {
@@ -167,10 +177,13 @@ impl World<'_> {
             return true;
         }
         let block = Block(self.messages.at(place).payload.0 + packet);
-        if self.is_early(now, at.as_ps(), block) {
-            return false;
-        }
-        let done = self.memory.nic_write(at.as_ps(), block, Part::Payload.label());
+        let label = Part::Payload.label();
+        let done = if Self::is_early(now, at.as_ps()) {
+            let Some(done) = self.memory.try_nic_write(at.as_ps(), block, label) else { return false };
+            done
+        } else {
+            self.memory.nic_write(at.as_ps(), block, label)
+        };
         let message = self.messages.at_mut(place);
         message.written = message.written.max(Timestamp::from_ps(done.at_ps));
         if packet > 0 && packet + 1 < packets && !self.is_per_connection() {

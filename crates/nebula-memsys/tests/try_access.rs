@@ -1,0 +1,48 @@
+//! An access that may not go to memory: the same where the block is on the chip, nothing at all where it is not.
+
+use machines::paper;
+use nebula_memsys::{Block, Counters, Done, Label, MemoryConfig, MemorySystem};
+use nebula_workload::Seed;
+
+mod machines;
+
+/// A history in which every access is first tried on the chip, if `is_tried`, and made in full where that gives nothing.
+fn history(config: &MemoryConfig, is_tried: bool) -> (Vec<Done>, Counters, u64) {
+    let mut memory = MemorySystem::try_new(config).expect("the machine fits together");
+    let mut rng = Seed(12).stream("ops");
+    let mut refused = 0;
+    let answers = (0..100_000_u64).map(|step| {
+        let now_ps = step * 2_000;
+        let block = Block(u32::try_from(rng.below(400_000)).expect("a small number"));
+        let (core, label) = (u16::try_from(rng.below(16)).expect("a small number"), Label(1));
+        let access = rng.below(4);
+        let tried = match access {
+            _ if !is_tried => None,
+            0 => memory.try_store(now_ps, core, block, label),
+            1 => memory.try_nic_write(now_ps, block, label),
+            2 => memory.try_overwrite(now_ps, core, block, label),
+            _ => memory.try_load(now_ps, core, block, label),
+        };
+        refused += u64::from(is_tried && tried.is_none());
+        tried.unwrap_or_else(|| match access {
+            0 => memory.store(now_ps, core, block, label),
+            1 => memory.nic_write(now_ps, block, label),
+            2 => memory.overwrite(now_ps, core, block, label),
+            _ => memory.load(now_ps, core, block, label),
+        })
+    });
+    let answers = answers.collect();
+    (answers, memory.counters(), refused)
+}
+
+#[test]
+fn a_try_is_the_access_itself_or_nothing() {
+    let forwarding = paper();
+    let mut writing_through = paper();
+    writing_through.llc.nic_forwards = false;
+    for config in [forwarding, writing_through] {
+        let (plain, tried) = (history(&config, false), history(&config, true));
+        assert_eq!((&plain.0, plain.1), (&tried.0, tried.1));
+        assert!((20_000..80_000).contains(&tried.2), "some are on the chip, some are not: {} were not", tried.2);
+    }
+}
