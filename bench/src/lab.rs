@@ -7,8 +7,9 @@ use crate::measure::median;
 use crate::row::{self, Bound};
 use nebula_nic::Policy;
 use nebula_sim::memory::{self, Design, MemoryModel, MemoryRun};
+use nebula_sim::server::{self, Application, Machine, Scenario};
 use nebula_sim::{Length, Load, System};
-use nebula_workload::{Rng, Seed};
+use nebula_workload::{Rate, Rng, Seed};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -24,7 +25,8 @@ pub fn run(python: Option<&str>) -> Result<(), Failure> {
     for policy in ["single-queue", "jbsq:2", "jbsq:4", "rss", "random", "round-robin", "key-hash"] {
         by_cores(policy)?;
     }
-    memory_model()
+    memory_model()?;
+    server_level()
 }
 
 /// Millions of RPCs a second.
@@ -112,4 +114,50 @@ fn memory_model() -> Result<(), Failure> {
     let what = "memory-bandwidth model, 34 blocks a RPC, one core";
     row::against(what, median(rates), "M RPC/s", ("the goal of 0.5", 0.5), Some(Bound::AtLeast(1.0)));
     Ok(())
+}
+
+/// What an RPC costs at the server level, with all its blocks: for the designs of 16 cores, and for NEBULA on a machine that is 16 times as large.
+fn server_level() -> Result<(), Failure> {
+    let (mut many, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let (few_ns, many_ns) = (1e3 / served("nebula", 20e6, 1.0)?, 1e3 / served("nebula", 20e6, 16.0)?);
+        many.push(many_ns);
+        ratios.push(many_ns / few_ns);
+    }
+    for (design, rps) in [("nebula", 20e6), ("nebula-base", 20e6), ("rpcvalet", 11e6)] {
+        let rates = (0..5).map(|_| served(design, rps, 1.0)).collect::<Result<Vec<_>, _>>()?;
+        let what = format!("server level, {design}, 16 cores, 512 B, one core of ours");
+        row::against(&what, median(rates), "M RPC/s", ("the goal of 0.5", 0.5), Some(Bound::AtLeast(1.0)));
+    }
+    let (ns, ratio) = (median(many), median(ratios));
+    row::against("server level, nebula, 256 cores", ns, "ns a RPC", ("16 cores", ns / ratio), Some(Bound::AtMost(3.0)));
+    Ok(())
+}
+
+/// Millions of RPCs a second of real time, on the paper's machine `times` as large.
+fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
+    let text = Machine::source("isca20").ok_or("there is no machine isca20")?;
+    let side = 4.0 * times.sqrt();
+    let larger = [
+        "memory.llc.bytes",
+        "memory.dram.channels",
+        "nic.link_gbps",
+        "deployment.receive_buffer_bytes",
+        "deployment.send_pool_bytes",
+    ];
+    let mut changes = vec![("memory.cores", 16.0 * times), ("memory.mesh.columns", side), ("memory.mesh.rows", side)];
+    for key in larger {
+        changes.push((key, Machine::number(text, key)? * times));
+    }
+    let design = server::Design::named(design).ok_or("there is no such design")?;
+    let scenario = Scenario::new(Machine::parse_with(text, &changes)?, design, Application::key_value(0.5, 512));
+    // The LLC is full after as many RPCs: from then on what comes in pushes something out.
+    let warmup = (45_000.0 * times) as u64;
+    let length = Length { warmup, rpcs: warmup + 100_000 };
+    let rate_of = Rate::try_new(rps * times)?;
+    let mut failed = None;
+    let rate = rate(length.warmup + length.rpcs, || {
+        failed = server::run(&scenario, rate_of, length, Seed(1)).map(black_box).err();
+    });
+    failed.map_or(Ok(rate), |error| Err(error.into()))
 }

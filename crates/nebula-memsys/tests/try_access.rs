@@ -13,7 +13,7 @@ fn history(config: &MemoryConfig, is_tried: bool) -> (Vec<Done>, Counters, u64) 
     let mut refused = 0;
     let answers = (0..100_000_u64).map(|step| {
         let now_ps = step * 2_000;
-        let block = Block(u32::try_from(rng.below(400_000)).expect("a small number"));
+        let block = Block(u32::try_from(rng.below(60_000)).expect("a small number"));
         let (core, label) = (u16::try_from(rng.below(16)).expect("a small number"), Label(1));
         let access = rng.below(4);
         let tried = match access {
