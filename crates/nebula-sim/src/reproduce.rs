@@ -79,13 +79,13 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "nebula/fig6a",
         title: "p99 against load on a simulated server: RSS, RPCValet, SRQ_emu, NEBULA_base, NEBULA",
-        seconds: [20, 60, 200],
+        seconds: [25, 80, 220],
         reproduce: fig6a::reproduce,
     },
     Entry {
         id: "nebula/fig6b",
         title: "DRAM bandwidth against load on a simulated server",
-        seconds: [10, 30, 100],
+        seconds: [12, 35, 90],
         reproduce: fig6b::reproduce,
     },
     Entry {

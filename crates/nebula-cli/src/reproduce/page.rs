@@ -123,11 +123,13 @@ fn legend(picture: &Picture) -> Vec<(String, String)> {
 }
 
 fn caption(picture: &Picture) -> &'static str {
-    match picture.y {
-        Measure::TailNs => {
+    match (picture.x, picture.y) {
+        (_, Measure::TailNs) => {
             "On a logarithmic scale. A bar is the interval of 95 %; where none is seen it is smaller than the marker."
         }
-        Measure::GbPerS => "Designs whose buffers are alike move the same bytes: their lines lie on each other.",
+        (Measure::Load | Measure::Mrps, Measure::GbPerS) => {
+            "Designs whose buffers are alike move the same bytes: their lines lie on each other."
+        }
         _ => "A bar is the interval of 95 %; where none is seen it is smaller than the marker.",
     }
 }

@@ -18,7 +18,7 @@ pub use memo::Memo;
 
 pub(super) use bench::Bench;
 pub(super) use case::Case;
-pub(super) use chart::{Column, bandwidth_chart, columns, tail_chart};
+pub(super) use chart::{Column, Published, bandwidth_chart, columns, tail_chart};
 pub(super) use point::{mrps, over};
 pub(super) use value::{Value, judged};
 

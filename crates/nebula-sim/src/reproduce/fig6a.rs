@@ -3,7 +3,7 @@
 //! Each design is judged by its highest rate and by what happens at the load that the paper prints. The loads next to the printed ones on
 //! their grid stand beside as notes: a design that keeps the SLO there does better than its published self.
 
-use super::evaluation::{Bench, Case, Value, judged, mrps, tail_chart};
+use super::evaluation::{Bench, Case, Published, Value, judged, mrps, tail_chart};
 use super::paper::{self, AtLoad, Design, Fig6a};
 use super::row::Row;
 use super::wording::number;
@@ -82,7 +82,7 @@ fn next_load(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {
 }
 
 /// Published are the highest loads, at the SLO, and the p99 of `NEBULA_base`.
-fn lines(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<(Case, Vec<(f64, f64)>)>, ReproduceError> {
+fn lines(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<(Case, Published)>, ReproduceError> {
     let line = |at: &AtLoad| {
         let case = bench.case(at.design);
         let slo_ns = bench.slo(case)?.as_ns_f64();

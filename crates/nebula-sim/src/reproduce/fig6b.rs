@@ -1,6 +1,6 @@
 //! What do the designs move to and from DRAM? NEBULA's figure 6b: buffers for each connection against shared ones.
 
-use super::evaluation::{Bench, Case, Value, bandwidth_chart, judged, mrps};
+use super::evaluation::{Bench, Case, Published, Value, bandwidth_chart, judged, mrps};
 use super::paper::{self, AtLoad, Design, Fig6a};
 use super::row::Row;
 use super::{Lab, ReproduceError, Reproduction};
@@ -49,7 +49,7 @@ fn unfitted_note(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> 
     Ok(Row::note(id, what, "GB/s", value.value))
 }
 
-fn published(bench: &Bench<'_>, at: &AtLoad) -> Vec<(f64, f64)> {
+fn published(bench: &Bench<'_>, at: &AtLoad) -> Published {
     let printed = paper::nebula().figure(&id(at.design)).value;
     let gb_per_s = if at.design == Design::Srq { printed * bench.dram_gb_per_s_max() } else { printed };
     vec![(mrps(at.gap_ns), gb_per_s)]

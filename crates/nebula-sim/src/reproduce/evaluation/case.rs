@@ -46,6 +46,18 @@ impl Case {
         Self { design, ..self }
     }
 
+    /// Its name in sentences, with what is not as in most figures.
+    pub(super) fn title(self, setup: &Evaluation) -> String {
+        let mut title = self.design.title().to_owned();
+        if self.value_bytes != setup.value_bytes {
+            title += &format!(" with {} B", self.value_bytes);
+        }
+        if self.gets_percent != setup.gets_percent {
+            title += &format!(" with {} % GETs", self.gets_percent);
+        }
+        title
+    }
+
     /// The scenario of the server level.
     ///
     /// # Panics

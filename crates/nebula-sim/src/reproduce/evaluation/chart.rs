@@ -8,7 +8,7 @@ use super::point::Point;
 use crate::interval::Interval;
 
 /// Published points of one line.
-type Published = Vec<(f64, f64)>;
+pub(in super::super) type Published = Vec<(f64, f64)>;
 
 /// p99 against load.
 pub(in super::super) fn tail_chart(

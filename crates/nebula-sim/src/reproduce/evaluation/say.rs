@@ -1,29 +1,37 @@
 //! The sentences of rows.
 
 use super::super::wording::{number, with_interval};
-use super::case::Case;
 use super::point::{Highest, Point};
 use crate::server::Stage;
 
 /// `RSS keeps the SLO up to 11.6 [11.2, 12.0] MRPS`.
-pub(super) fn up_to(case: Case, highest: &Highest) -> String {
-    format!("{} keeps the SLO up to {} MRPS", case.design.title(), with_interval(highest.rate()))
+pub(super) fn up_to(title: &str, highest: &Highest) -> String {
+    format!("{title} keeps the SLO up to {} MRPS", with_interval(highest.rate()))
 }
 
 /// What a case shows at one load.
-pub(super) fn shown(case: Case, point: &Point) -> String {
-    let nacked = 1.0 - point.accepted().value;
-    let nacks = if nacked > 0.0 { format!(", {} % of RPCs are NACKed", number(100.0 * nacked)) } else { String::new() };
+pub(super) fn shown(title: &str, point: &Point) -> String {
     format!(
-        "at {} MRPS the p99 of {} is {} ns{nacks}, DRAM moves {} GB/s, {} blocks an RPC, and a core takes {} ns: {}",
+        "at {} MRPS the p99 of {title} is {}, DRAM moves {} GB/s, {} blocks an RPC, and a core takes {} ns: {}",
         number(point.mrps),
-        case.design.title(),
-        with_interval(point.p99_ns()),
+        tail(point),
         number(point.gb_per_s().value),
         number(point.blocks),
         number(point.service_ns().value),
         stages(point),
     )
+}
+
+/// A p99, and the time of a core behind it.
+pub(super) fn served(title: &str, point: &Point) -> String {
+    format!("the p99 of {title} is {}, and a core takes {} ns", tail(point), number(point.service_ns().value))
+}
+
+/// A p99, and the NACKs that may have made it infinite.
+fn tail(point: &Point) -> String {
+    let nacked = 1.0 - point.accepted().value;
+    let nacks = if nacked > 0.0 { format!(", {} % of RPCs are NACKed", number(100.0 * nacked)) } else { String::new() };
+    format!("{} ns{nacks}", with_interval(point.p99_ns()))
 }
 
 /// Where a core's time goes.

@@ -1,7 +1,5 @@
 //! What the entries of the evaluation promise, whatever they find; the runs are too short to find anything.
 
-#![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
-
 use super::super::lab::{Effort, Lab};
 use super::super::row::{Row, Verdict};
 use super::super::{ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, paper, table3};

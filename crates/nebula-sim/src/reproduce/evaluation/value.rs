@@ -29,16 +29,20 @@ pub(in super::super) fn judged(value: Value) -> Row {
 }
 
 impl Bench<'_> {
+    fn title(&self, case: Case) -> String {
+        case.title(self.setup)
+    }
+
     /// The highest rate at the SLO, and what the runs show at the printed load.
     pub(in super::super) fn rate(&self, id: &str, case: Case, gap_ns: f64) -> Values {
         let (highest, point) = (self.highest(case)?, self.at(case, gap_ns)?);
         let mut why = format!(
-            "{} of {} ns, and DRAM moves {} of {} GB/s then; {}",
-            say::up_to(case, &highest),
-            number(self.slo(case)?.as_ns_f64()),
+            "{}, where DRAM moves {} of {} GB/s; the SLO is {} ns; {}",
+            say::up_to(&self.title(case), &highest),
             number(highest.gb_per_s.value),
             number(self.dram_gb_per_s_max()),
-            say::shown(case, &point),
+            number(self.slo(case)?.as_ns_f64()),
+            say::shown(&self.title(case), &point),
         );
         if let Some(unfitted) = self.unfitted(case)? {
             why += &format!("; with nothing fitted it is up to {} MRPS", with_interval(unfitted.rate()));
@@ -49,7 +53,7 @@ impl Bench<'_> {
     /// The p99 at a load, in SLOs.
     pub(in super::super) fn slos(&self, id: &str, case: Case, gap_ns: f64) -> Values {
         let (point, slo_ns) = (self.at(case, gap_ns)?, self.slo(case)?.as_ns_f64());
-        let why = format!("{}; the SLO is {} ns", say::shown(case, &point), number(slo_ns));
+        let why = format!("{}; the SLO is {} ns", say::shown(&self.title(case), &point), number(slo_ns));
         Ok(Value { id: id.to_owned(), value: point.p99_ns().scaled(1.0 / slo_ns), why })
     }
 
@@ -67,7 +71,7 @@ impl Bench<'_> {
         figure: impl FnOnce(&Point) -> Interval,
     ) -> Values {
         let point = self.at(case, gap_ns)?;
-        Ok(Value { id: id.to_owned(), value: figure(&point), why: say::shown(case, &point) })
+        Ok(Value { id: id.to_owned(), value: figure(&point), why: say::shown(&self.title(case), &point) })
     }
 
     /// The ratio of two rates at the SLO.
@@ -82,7 +86,7 @@ impl Bench<'_> {
 
     fn compared(&self, id: &str, one: Case, other: Case, compare: impl Fn(f64, f64) -> f64) -> Values {
         let (above, below) = (self.highest(one)?, self.highest(other)?);
-        let mut why = format!("{}, {}", say::up_to(one, &above), say::up_to(other, &below));
+        let mut why = format!("{}, {}", say::up_to(&self.title(one), &above), say::up_to(&self.title(other), &below));
         if let (Some(above), Some(below)) = (self.unfitted(one)?, self.unfitted(other)?) {
             why += &format!("; with nothing fitted it is {}", with_interval(above.compared(&below, &compare)));
         }
@@ -108,7 +112,8 @@ impl Bench<'_> {
     ) -> Values {
         let (above, below) = (self.at(one, gap_ns)?, self.at(other, gap_ns)?);
         let elsewhere = self.contrasted_elsewhere((one, other), &compare)?;
-        let why = format!("{}; {}{elsewhere}", say::shown(one, &above), say::shown(other, &below));
+        let (above_said, below_said) = (say::served(&self.title(one), &above), say::served(&self.title(other), &below));
+        let why = format!("at {} MRPS {above_said}; {below_said}; {elsewhere}", number(above.mrps));
         let value = point::over(&above, &below, |one, other| compare(one.p99_ns, other.p99_ns));
         Ok(Value { id: id.to_owned(), value, why })
     }
@@ -125,7 +130,7 @@ impl Bench<'_> {
             let value = point::over(one, other, |one, other| compare(one.p99_ns, other.p99_ns)).value;
             value.is_finite().then(|| format!("{} at {}", number(value), number(one.mrps)))
         });
-        Ok(format!("; by load in MRPS it is {}", said.collect::<Vec<_>>().join(", ")))
+        Ok(format!("by load in MRPS the value is {}", said.collect::<Vec<_>>().join(", ")))
     }
 
     /// A note: the highest rate at the SLO with nothing fitted, and what DRAM moves there.
