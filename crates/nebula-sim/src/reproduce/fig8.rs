@@ -76,8 +76,11 @@ fn queued_at_core(bench: &Bench<'_>, id: &str, case: Case, gap_ns: f64) -> Resul
     let curve = bench.curve(case)?;
     let shares =
         curve.iter().map(|point| format!("{} at {}", number(point.queued_at_core().value), number(point.mrps)));
-    let why =
-        format!("at {} MRPS; by load in MRPS it is {}", number(mrps(gap_ns)), shares.collect::<Vec<_>>().join(", "));
+    let why = format!(
+        "which load is a high one is not printed, {} MRPS is assumed; by load in MRPS the share is {}",
+        number(mrps(gap_ns)),
+        shares.collect::<Vec<_>>().join(", ")
+    );
     Ok(Value { id: id.to_owned(), value: bench.at(case, gap_ns)?.queued_at_core(), why })
 }
 

@@ -25,7 +25,11 @@ pub(in super::super) type Values = Result<Value, ReproduceError>;
 /// The value beside the published one. The sentence stands there in any case: where a value is reproduced it tells how.
 pub(in super::super) fn judged(value: Value) -> Row {
     let figure = paper::nebula().figure(&value.id);
-    Row::judged(figure, value.value, (Verdict::Differs, value.why.clone())).remark(|| value.why)
+    let otherwise = match &figure.assumes {
+        None => (Verdict::Differs, value.why.clone()),
+        Some(_) => (Verdict::NotReproducibleAsPublished, value.why.clone()),
+    };
+    Row::judged(figure, value.value, otherwise).remark(|| value.why)
 }
 
 impl Bench<'_> {
