@@ -28,7 +28,7 @@ impl Depth {
     }
 
     fn of(effort: Effort) -> Self {
-        let quick = Self { warmup: Some(38_000), ..Self::new(20_000, 3, 310) };
+        let quick = Self { warmup: Some(38_000), ..Self::new(17_000, 3, 310) };
         effort.of([quick, Self::new(50_000, 4, 160), Self::new(80_000, 8, 80)])
     }
 }
@@ -137,9 +137,11 @@ impl<'a> Bench<'a> {
         cases.iter().copied().chain(unfitted).collect()
     }
 
-    /// Whether this case is also searched with nothing fitted: in a hurry only with the mix and the values of most figures.
+    /// Whether this case is also searched with nothing fitted: in a hurry only the designs of figure 6a, with the mix and the values of most
+    /// figures.
     pub(super) fn is_unfitted_run(&self, case: Case) -> bool {
-        self.lab.effort != Effort::Quick || case == self.case(case.design)
+        let is_usual = case == self.case(case.design) && case.design != Design::SwPref;
+        self.lab.effort != Effort::Quick || is_usual
     }
 
     fn runs(&self) -> Runs {
