@@ -153,13 +153,7 @@ impl Run {
             let begin = block as usize * BLOCK_WORDS;
             access == Access::Write && words.start <= begin && begin + BLOCK_WORDS <= words.end
         };
-        blocks.map(move |block| Touch {
-            what,
-            block,
-            access,
-            depends_on_previous: depends(block),
-            whole: whole(block),
-        })
+        blocks.map(move |block| Touch { what, block, access, depends_on_previous: depends(block), whole: whole(block) })
     }
 }
 
@@ -198,7 +192,8 @@ mod tests {
     #[test]
     fn only_blocks_between_the_first_and_the_last_of_a_value_are_written_whole() {
         let writes = |op| touches(op, Mode::Cache, 16, 512).filter(|touch| touch.access == Access::Write);
-        let whole = |op, what| writes(op).filter(|touch| touch.what == what).map(|touch| touch.whole).collect::<Vec<_>>();
+        let whole =
+            |op, what| writes(op).filter(|touch| touch.what == what).map(|touch| touch.whole).collect::<Vec<_>>();
         // Header word, key and value are 67 words: 8 blocks and 3 words of a ninth; the value begins at word 3.
         let [middle, edge] = [true, false];
         let of_value = [[edge].as_slice(), &[middle; 7], &[edge]].concat();

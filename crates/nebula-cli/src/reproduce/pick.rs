@@ -4,20 +4,22 @@ use nebula_sim::reproduce::{ENTRIES, Entry};
 
 use crate::output::Failure;
 
-/// The entries whose ids begin with one of `ids`, in the order of the list; all of them without any.
+/// The entries whose ids begin with one of `ids`, in the order of the list; without any, all that are meant then.
 pub(super) fn entries(ids: &[String]) -> Result<Vec<Entry>, Failure> {
     if let Some(unknown) = ids.iter().find(|id| !ENTRIES.iter().any(|entry| is_meant(entry, id))) {
         let there_is = ENTRIES.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", ");
         return Err(Failure::bad_input(format!("there is no {unknown:?} to reproduce: there is {there_is}")));
     }
-    let is_picked = |entry: &&Entry| ids.is_empty() || ids.iter().any(|id| is_meant(entry, id));
+    let is_picked =
+        |entry: &&Entry| if ids.is_empty() { entry.is_by_default } else { ids.iter().any(|id| is_meant(entry, id)) };
     Ok(ENTRIES.iter().filter(is_picked).copied().collect())
 }
 
 /// Whether `id` is the entry's, or whole words from its beginning.
 fn is_meant(entry: &Entry, id: &str) -> bool {
     let id = id.trim_end_matches('/');
-    entry.id.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    // What is not meant by default is meant by its whole name only.
+    entry.id.strip_prefix(id).is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && entry.is_by_default))
 }
 
 #[cfg(test)]
@@ -34,7 +36,12 @@ mod tests {
     fn an_id_or_its_first_word_picks_and_nothing_picks_all() {
         assert_eq!(picked(&["nebula/eq1"]).unwrap(), ["nebula/eq1"]);
         assert_eq!(picked(&["nebula/sizing", "nebula/eq1"]).unwrap(), ["nebula/eq1", "nebula/sizing"]);
-        assert_eq!(picked(&[]).unwrap().len(), ENTRIES.len());
+        assert_eq!(picked(&[]).unwrap().len(), ENTRIES.len() - 1);
+        assert_eq!(picked(&["nebula/sensitivity"]).unwrap(), ["nebula/sensitivity"]);
+        assert!(
+            !picked(&["nebula"]).unwrap().contains(&"nebula/sensitivity"),
+            "that takes minutes and compares with no paper"
+        );
         assert!(picked(&["nebula"]).unwrap().len() >= 2);
     }
 

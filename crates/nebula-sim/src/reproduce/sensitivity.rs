@@ -45,8 +45,8 @@ const KEYS: [&str; 28] = [
     "deployment.slot_metadata_blocks",
 ];
 
-/// What is shown of each: one of the designs with slots for each connection, and two with one buffer.
-const DESIGNS: [&str; 3] = ["rpcvalet", "nebula-base", "nebula"];
+/// What is shown of each: a design with slots for each connection, and one with one buffer.
+const DESIGNS: [&str; 2] = ["rpcvalet", "nebula-base"];
 
 /// One machine: the shipped one, or with one number changed.
 struct Variant {
@@ -92,16 +92,13 @@ fn rows_of(lab: &Lab<'_>, variant: &Variant) -> Result<Vec<Row>, ReproduceError>
     let scenario = |design: &str| -> Option<Scenario> {
         Some(Scenario::new(variant.machine.clone(), Design::named(design)?, Application::named("kvs")?))
     };
-    let runs = lab.effort.of([lab.runs(20_000, 2), lab.runs(40_000, 4), lab.runs(100_000, 6)]);
+    let runs = lab.effort.of([lab.runs(15_000, 2), lab.runs(40_000, 4), lab.runs(100_000, 6)]);
     let mut rows = Vec::new();
     for design in DESIGNS {
         let Some(scenario) = scenario(design) else { continue };
         rows.push(highest(lab, variant, &scenario, &runs)?);
-        lab.progress.step();
-    }
-    for design in ["rpcvalet", "nebula-base"] {
-        let Some(scenario) = scenario(design) else { continue };
         rows.extend(below_saturation(variant, &scenario, &runs)?);
+        lab.progress.step();
     }
     Ok(rows)
 }
@@ -109,7 +106,10 @@ fn rows_of(lab: &Lab<'_>, variant: &Variant) -> Result<Vec<Row>, ReproduceError>
 /// The highest rate that keeps the SLO.
 fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<Row, ReproduceError> {
     let slo = scenario.slo(10.0, lab.seed)?;
-    let bracket = RateBracket::of(scenario, lab.seed)?;
+    // Between a third of what all cores could serve if they never waited, and all of it.
+    let capacity_rps = 10.0 * f64::from(scenario.machine.memory.cores) / slo.as_secs_f64();
+    let width_rps = capacity_rps / lab.effort.of([64.0, 128.0, 256.0]);
+    let bracket = RateBracket { lowest_rps: capacity_rps / 3.0, highest_rps: capacity_rps, width_rps };
     let rate = match server::rate_at_slo(scenario, slo, bracket, runs, &|| ()) {
         Ok(found) => found.rate_rps.scaled(1e-6),
         Err(server::ServerError::Slo { .. }) => Interval::exact(0.0),
