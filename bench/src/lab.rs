@@ -120,7 +120,7 @@ fn memory_model() -> Result<(), Failure> {
 fn server_level() -> Result<(), Failure> {
     let (mut many, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..3 {
-        let (few_ns, many_ns) = (1e3 / served("nebula", 20e6, 1.0)?, 1e3 / served("nebula", 20e6, 16.0)?);
+        let (few_ns, many_ns) = (1e3 / served("nebula", 8e6, 1.0)?, 1e3 / served("nebula", 8e6, 16.0)?);
         many.push(many_ns);
         ratios.push(many_ns / few_ns);
     }
@@ -138,8 +138,10 @@ fn server_level() -> Result<(), Failure> {
 fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     let text = Machine::source("isca20").ok_or("there is no machine isca20")?;
     let side = 4.0 * times.sqrt();
+    // Links too: all packets come in by one port, which is why this comparison is made well below saturation.
     let larger = [
         "memory.llc.bytes",
+        "memory.mesh.link_bytes",
         "memory.dram.channels",
         "nic.link_gbps",
         "deployment.receive_buffer_bytes",
