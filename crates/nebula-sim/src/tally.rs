@@ -56,6 +56,12 @@ impl Distribution {
         self.counts.median_equivalent(self.counts.value_at_quantile(share)) as f64
     }
 
+    /// The value that a share `share` of *all* does not exceed, where only a share `accepted` of all was recorded and the others count as
+    /// infinite.
+    pub(crate) fn quantile_of_all(&self, share: f64, accepted: f64) -> f64 {
+        if share > accepted { f64::INFINITY } else { self.quantile(share / accepted) }
+    }
+
     /// The share of values above `value`, to its three digits.
     #[must_use]
     pub fn share_above(&self, value: u64) -> f64 {
@@ -189,8 +195,7 @@ impl Tally {
     /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
     #[must_use]
     pub fn latency_with_nacks(&self, share: f64) -> f64 {
-        let accepted = self.accepted();
-        if share > accepted { f64::INFINITY } else { self.latency.quantile(share / accepted) }
+        self.latency.quantile_of_all(share, self.accepted())
     }
 
     /// RPCs that came a second.

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use nebula_nic::{Policy, Span};
-use nebula_sim::server::{Application, Design, Machine, Part, Scenario, ServerTally, Stage, run, service_time};
+use nebula_sim::server::{
+    Application, Design, Machine, Part, RateBracket, Scenario, ServerTally, Stage, rate_at_slo, run, service_time,
+};
 use nebula_sim::{Effort, Length, Load, System};
 use nebula_workload::{Rate, Seed};
 
@@ -219,6 +221,28 @@ fn mistakes_in_files_are_said_in_one_line() {
     assert!(error.contains("536 bytes"), "{error}");
     scenario.application = Application::key_value(1.5, 512);
     assert!(scenario.validate().unwrap_err().to_string().contains("shares"));
+}
+
+#[test]
+fn a_search_that_stops_runs_early_finds_what_whole_runs_say() {
+    let scenario = scenario("nebula-base");
+    let slo = Span::from_ns(2_000);
+    let effort = Effort { warmup: Some(5_000), ..Effort::default().rpcs(10_000).replications(2) };
+    let bracket = RateBracket { lowest_rps: 10e6, highest_rps: 30e6, width_rps: 0.5e6 };
+    let found = rate_at_slo(&scenario, slo, bracket, &effort, &|| ()).unwrap();
+    for (replica, &rps) in (0..).zip(&found.rates_rps) {
+        let keeps = |rps| {
+            let length = Length { warmup: 5_000, rpcs: 10_000 };
+            let tally = run(&scenario, Rate::try_new(rps).unwrap(), length, effort.seed.replica(replica)).unwrap();
+            tally.latency_with_nacks(0.99) <= slo.as_ps() as f64
+        };
+        // Bisecting 20 MRPS to less than half of one ends at steps of 20 / 64.
+        assert!(keeps(rps) && !keeps(rps + 20e6 / 64.0), "{rps}");
+    }
+    let hopeless = rate_at_slo(&scenario, Span::from_ns(100), bracket, &effort, &|| ()).unwrap_err().to_string();
+    assert!(hopeless.contains("misses the SLO of 100 ns"), "{hopeless}");
+    let vague = rate_at_slo(&scenario, slo, bracket, &effort.precision(0.0), &|| ()).unwrap_err().to_string();
+    assert!(vague.contains("precision"), "{vague}");
 }
 
 #[test]

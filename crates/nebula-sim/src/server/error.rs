@@ -1,5 +1,6 @@
 //! What the server level can be asked for in vain.
 
+use crate::error::SimError;
 use nebula_memsys::MemoryConfigError;
 use nebula_nic::ConfigError;
 use nebula_workload::WorkloadError;
@@ -66,18 +67,6 @@ pub enum ServerError {
         /// Bytes of the buffer.
         buffer_bytes: u32,
     },
-    /// Nothing to measure.
-    #[error("{got} RPCs cannot be measured: give 1000 to 1e12 a replication")]
-    Rpcs {
-        /// RPCs asked for.
-        got: u64,
-    },
-    /// No interval without replications.
-    #[error("{got} replications give no interval: give 2 to 10000")]
-    Replications {
-        /// Replications asked for.
-        got: u32,
-    },
     /// Even the lowest rate misses the SLO.
     #[error(
         "{design} misses the SLO of {slo_ns} ns at the lowest rate that was tried already: its p99 there is {p99_ns} ns"
@@ -90,6 +79,9 @@ pub enum ServerError {
         /// The p99 at the lowest rate.
         p99_ns: f64,
     },
+    /// Of how much is to be simulated.
+    #[error(transparent)]
+    Effort(#[from] SimError),
     /// Of the memory system.
     #[error(transparent)]
     Memory(#[from] MemoryConfigError),

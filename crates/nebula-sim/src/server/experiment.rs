@@ -92,16 +92,6 @@ fn length(scenario: &Scenario, effort: &Effort) -> Length {
     Length { warmup: effort.warmup.unwrap_or(filled.max(effort.rpcs / 10)), rpcs: effort.rpcs }
 }
 
-fn validate(effort: &Effort) -> Result<(), ServerError> {
-    if !(1_000..=1_000_000_000_000).contains(&effort.rpcs) {
-        return Err(ServerError::Rpcs { got: effort.rpcs });
-    }
-    if !(2..=10_000).contains(&effort.replications) {
-        return Err(ServerError::Replications { got: effort.replications });
-    }
-    Ok(())
-}
-
 /// Runs replications of one operating point until the effort is spent or its precision reached.
 ///
 /// `progress` is told of each replication that has ended, from whichever thread ran it.
@@ -115,7 +105,7 @@ pub fn estimate(
     effort: &Effort,
     progress: &(dyn Fn() + Sync),
 ) -> Result<ServerEstimate, ServerError> {
-    validate(effort)?;
+    effort.validate()?;
     let runner = Runner::try_new(scenario)?;
     let mut shown = ServerEstimate { tally: ServerTally::new(), replications: Vec::new(), is_precise: None };
     let mut first = 0;
@@ -224,7 +214,7 @@ pub fn rate_at_slo(
     effort: &Effort,
     progress: &(dyn Fn() + Sync),
 ) -> Result<RateAtSlo, ServerError> {
-    validate(effort)?;
+    effort.validate()?;
     let one = |index: u32| {
         let found = bisect(scenario, slo, bracket, effort, effort.seed.replica(index.into()));
         progress();

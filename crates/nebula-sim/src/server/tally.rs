@@ -162,8 +162,7 @@ impl ServerTally {
     /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
     #[must_use]
     pub fn latency_with_nacks(&self, share: f64) -> f64 {
-        let accepted = self.accepted();
-        if share > accepted { f64::INFINITY } else { self.latency.quantile(share / accepted) }
+        self.latency.quantile_of_all(share, self.accepted())
     }
 
     /// RPCs that came a second.
