@@ -305,7 +305,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// Under a policy that places RPCs.
     #[inline(never)]
     fn handle_placed(&mut self, now: Timestamp, header: &Header) -> Verdict {
-        let placement = self.dispatch.place(header);
+        let placement = self.dispatch.place(header, &self.queue);
         self.handle_whole(now, header, placement)
     }
 

@@ -55,6 +55,31 @@ impl CoreSet {
         Some(CoreId(if self.leaves.is_empty() { lowest } else { self.first_in_leaf(lowest) }))
     }
 
+    /// The first core from `from` on, and after the last the first of all.
+    #[must_use]
+    #[inline]
+    pub fn first_from(&self, from: CoreId) -> Option<CoreId> {
+        self.at_or_above(from).or_else(|| self.first())
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "at most 63, or a leaf of at most 64")]
+    fn at_or_above(&self, from: CoreId) -> Option<CoreId> {
+        let above = |word: u64, bit: u16| {
+            let rest = word >> bit;
+            (rest != 0).then(|| bit + rest.trailing_zeros() as u16)
+        };
+        if self.leaves.is_empty() {
+            return if from.0 < 64 { above(self.top, from.0).map(CoreId) } else { None };
+        }
+        let (leaf, bit) = (from.0 / 64, from.0 % 64);
+        let word = *self.leaves.get(usize::from(leaf))?;
+        if let Some(found) = above(word, bit) {
+            return Some(CoreId(leaf * 64 + found));
+        }
+        let next = if leaf == 63 { None } else { above(self.top, leaf + 1) };
+        next.map(|leaf| CoreId(self.first_in_leaf(leaf)))
+    }
+
     #[cold]
     fn first_in_leaf(&self, leaf: u16) -> u16 {
         #[expect(clippy::cast_possible_truncation, reason = "a leaf named by the top is not empty: at most 63")]
@@ -134,6 +159,9 @@ mod tests {
                 assert_eq!(set.first(), model.first().copied());
                 assert_eq!(set.contains(core), model.contains(&core));
                 assert_eq!(set.is_empty(), model.is_empty());
+                let from = CoreId(u16::try_from(rng.below(u32::from(cores))).unwrap());
+                let after = model.range(from..).next().or(model.first()).copied();
+                assert_eq!(set.first_from(from), after);
             }
         }
     }

@@ -11,15 +11,24 @@
 //! | `round-robin` | one a core | the next in turn |
 //! | `random` | one a core | by chance |
 //! | `key-hash` | one a core | by hash of the RPC's key |
+//! | `two-choices` | one a core | the less loaded one of two drawn by chance |
 //! | `single-queue` | one | an idle one |
 //! | `mcs-lock` | one | an idle one, once it has the lock: a software queue, in the simulator only |
 //! | `jbsq:N` | one | the least loaded one of those with fewer than N outstanding |
+//! | `work-stealing` | one a core, in software | by hash of the sender; an idle core takes from another's queue |
+//! | `preemptive:Q` | one | an idle one, for Q at a time while others wait |
+//! | `darc` | one an RPC type | one that is reserved for the type or for longer ones: in the simulator only |
+//! | `altocumulus:G` | one for each of G groups of cores | by hash of the sender a group, within it as `jbsq:2`; groups hand each other RPCs |
+//!
+//! The last four are *distributed*, or decide again after the dispatch: what stands here is what the NIC does of them, the rest is
+//! [`schedule`](crate::schedule)'s.
 //!
 //! With a queue a core, a core is given [`PER_CORE_BOUND`] RPCs at most and the others wait at the NIC, in their core's
 //! queue: so the payload of the next is steered alike under every policy but `single-queue`.
 //!
-//! **To add a policy**: one file in `dispatch/` with the trait, its `mod` line, one line in the table at
-//! `policies!` below, one line in `tests/dispatch_conformance.rs`.
+//! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives each core a queue), its `mod` line, one
+//! line in the table at `policies!` below, one line in `tests/dispatch_conformance.rs`. Everything else knows it then: the simulator,
+//! the runtime, the program with its tables and pages. `dispatch/two_choices.rs` is written to be read as the example.
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
@@ -31,16 +40,19 @@ mod random;
 mod round_robin;
 mod rss;
 mod single_queue;
+mod two_choices;
 
 pub use jbsq::{JBSQ_BOUND_MAX, Jbsq};
 pub use key_hash::KeyHash;
-pub use per_core::{Choose, PER_CORE_BOUND, PerCore};
-pub use policy::ParsePolicyError;
+pub use per_core::{Choose, PER_CORE_BOUND, PerCore, STEALABLE_BOUND};
+pub use policy::{Groups, ParsePolicyError, Quantum};
 pub use random::Random;
 pub use round_robin::RoundRobin;
 pub use rss::Rss;
 pub use single_queue::SingleQueue;
+pub use two_choices::TwoChoices;
 
+use crate::arrival_queue::ArrivalQueue;
 use crate::id::CoreId;
 use crate::wire::Header;
 use core::fmt;
@@ -77,8 +89,10 @@ pub trait CentralDispatch {
     /// Which queues [`place`](Self::place) uses; an RPC placed elsewhere is refused.
     fn queues(&self) -> Queues;
 
-    /// Where the RPC that begins with this packet will wait.
-    fn place(&mut self, header: &Header) -> Placement;
+    /// Where the RPC that begins with this packet will wait; `waiting` are those that wait already.
+    ///
+    /// The RPC may yet be refused, so nothing is to be counted here.
+    fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement;
 
     /// The core that takes the head of the shared queue, if one has credit; [`handle_dispatched`](Self::handle_dispatched)
     /// follows.
@@ -156,8 +170,8 @@ macro_rules! policies {
                 match self { $(Self::$variant(state) => state.queues(),)+ }
             }
             #[inline]
-            fn place(&mut self, header: &Header) -> Placement {
-                if let Self::Jbsq(state) = self { state.place(header) } else { self.place_by_another(header) }
+            fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement {
+                if let Self::Jbsq(state) = self { state.place(header, waiting) } else { self.place_by_another(header, waiting) }
             }
             #[inline]
             fn pick(&mut self) -> Option<CoreId> {
@@ -183,8 +197,8 @@ macro_rules! policies {
 
         impl Dispatcher {
             #[inline(never)]
-            fn place_by_another(&mut self, header: &Header) -> Placement {
-                match self { $(Self::$variant(state) => state.place(header),)+ }
+            fn place_by_another(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement {
+                match self { $(Self::$variant(state) => state.place(header, waiting),)+ }
             }
             #[inline(never)]
             fn pick_by_another(&mut self) -> Option<CoreId> {
@@ -235,12 +249,22 @@ policies! {
     Random = "random", "random", PerCore<Random>, |(cores, seed, ())| PerCore::new(cores, Random::new(cores, seed));
     /// By hash of the key, at arrival; one queue a core.
     KeyHash = "key-hash", "key-hash", PerCore<KeyHash>, |(cores, _, ())| PerCore::new(cores, KeyHash::new(cores));
+    /// The less loaded of two cores drawn by chance, at arrival; one queue a core.
+    TwoChoices = "two-choices", "two-choices", PerCore<TwoChoices>, |(cores, seed, ())| PerCore::new(cores, TwoChoices::new(cores, seed));
     /// One queue; an idle core takes the head.
     SingleQueue = "single-queue", "single-queue", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
     /// One queue in shared memory behind an MCS lock: decides as `single-queue`, and each dispatch waits for the lock.
     McsLock = "mcs-lock", "mcs-lock", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
     /// One queue; at most so many RPCs at a core, the one in service included.
     Jbsq(u32) = "jbsq", "jbsq:N", Jbsq, |(cores, _, bound)| Jbsq::new(cores, bound);
+    /// By hash of the sender, at arrival; a queue a core in software, from which idle cores steal.
+    WorkStealing = "work-stealing", "work-stealing", PerCore<Rss>, |(cores, seed, ())| PerCore::stealable(cores, Rss::new(cores, seed));
+    /// One queue; an idle core takes the head and, while others wait, gives it back to the tail after a quantum.
+    Preemptive(Quantum) = "preemptive", "preemptive:Q", SingleQueue, |(cores, _, _)| SingleQueue::new(cores);
+    /// A queue for each type of RPC, and cores reserved for the short ones.
+    Darc = "darc", "darc", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
+    /// Groups of cores with one queue each, by hash of the sender; groups hand RPCs to one another. Here: one group.
+    Altocumulus(Groups) = "altocumulus", "altocumulus:G", Jbsq, |(cores, _, _)| Jbsq::new(cores, 2);
 }
 
 impl Default for Policy {

@@ -92,6 +92,7 @@ pub mod reassembler;
 mod nack_memory;
 pub mod arrival_queue;
 pub mod dispatch;
+pub mod schedule;
 pub mod steering;
 pub mod completion;
 pub mod release;
@@ -120,8 +121,12 @@ pub use config::{BackendConfig, ConfigError, ParseConfigError};
 pub use core_set::{CORES_MAX, CoreSet};
 pub use counters::Counters;
 pub use decision::{Decision, Difference, Input, LogLine, ParseDecisionError, ReplayError, replay, replay_text};
-pub use dispatch::{CentralDispatch, Choose, Dispatcher, ParsePolicyError, PerCore, Placement, Policy, Queues};
-pub use dispatch::{JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, SingleQueue};
+pub use dispatch::{
+    CentralDispatch, Choose, Dispatcher, Groups, ParsePolicyError, PerCore, Placement, Policy, Quantum, Queues,
+};
+pub use dispatch::{
+    JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, STEALABLE_BOUND, SingleQueue, TwoChoices,
+};
 pub use frontend::{Begin, Frontend};
 pub use id::{CoreId, DomainId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
 pub use outbound::Outbound;

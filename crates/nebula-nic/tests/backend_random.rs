@@ -8,7 +8,7 @@ use support::op::{Op, STEP};
 use support::pair::Pair;
 use support::reach::Reach;
 
-const POLICIES: [Policy; 10] = [
+const POLICIES: [Policy; 12] = [
     Policy::Jbsq(2),
     Policy::Jbsq(1),
     Policy::Jbsq(3),
@@ -19,6 +19,8 @@ const POLICIES: [Policy; 10] = [
     Policy::RoundRobin,
     Policy::Random,
     Policy::KeyHash,
+    Policy::TwoChoices,
+    Policy::WorkStealing,
 ];
 
 /// A small back end: so small that its bounds are met all the time.

@@ -1,7 +1,8 @@
 //! The contract of `CentralDispatch`, held by every policy.
 
 use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, CoreId, Header, NodeId, Placement, Policy, Queues, Timestamp, TransferId,
+    ArrivalQueue, Backend, BackendConfig, CentralDispatch, CoreId, Header, NodeId, Placement, Policy, Quantum, Queues,
+    Timestamp, TransferId,
 };
 use std::collections::BTreeSet;
 
@@ -66,8 +67,9 @@ mod suite {
     pub(super) fn places_only_at_cores_that_exist(policy: Policy) {
         for cores in [1, 2, 7, 64, 65, 4096] {
             let mut state = policy.dispatcher(cores, 5);
+            let waiting = ArrivalQueue::new(1, cores, state.queues());
             for number in 0..1000 {
-                match state.place(&header(number)) {
+                match state.place(&header(number), &waiting) {
                     Placement::Shared => assert_eq!(state.queues(), Queues::Shared),
                     Placement::Core(core) => assert!(core.0 < cores && state.queues() == Queues::PerCore),
                 }
@@ -122,12 +124,19 @@ conforms! {
     jbsq_2: Policy::Jbsq(2);
     jbsq_5: Policy::Jbsq(5);
     jbsq_64: Policy::Jbsq(64);
+    two_choices: Policy::TwoChoices;
+    work_stealing: Policy::WorkStealing;
+    preemptive: Policy::Preemptive(Quantum::SHINJUKU);
+    darc: Policy::Darc;
+    altocumulus: "altocumulus:4".parse().unwrap();
 }
 
 /// Where a policy places RPCs of a sender and a key.
 fn place(policy: Policy, snid: u32, key_hash: u32) -> Placement {
     let header = Header { snid: NodeId(snid), key_hash, ..Header::default() };
-    policy.dispatcher(16, 0).place(&header)
+    let mut state = policy.dispatcher(16, 0);
+    let waiting = ArrivalQueue::new(1, 16, state.queues());
+    state.place(&header, &waiting)
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl<D: CentralDispatch> Backend<D> {
         if self.reassembler.is_full() {
             return Err(NackReason::ReassemblerFull);
         }
-        let placement = self.dispatch.place(header);
+        let placement = self.dispatch.place(header, &self.queue);
         self.admit(header, placement).map(|slots| (slots, placement))
     }
 

@@ -8,6 +8,7 @@
 //! to `idle` and flips `one`. Every other N, and more cores, have a bitmap for each number of outstanding RPCs below N.
 
 use super::{CentralDispatch, Placement, Queues};
+use crate::arrival_queue::ArrivalQueue;
 use crate::core_set::CoreSet;
 use crate::id::CoreId;
 use crate::wire::Header;
@@ -57,7 +58,7 @@ impl CentralDispatch for Jbsq {
     }
 
     #[inline]
-    fn place(&mut self, _: &Header) -> Placement {
+    fn place(&mut self, _: &Header, _: &ArrivalQueue) -> Placement {
         Placement::Shared
     }
 

@@ -1,6 +1,7 @@
 //! What policies that choose a core at arrival have in common: a queue a core, and credit a core.
 
 use super::{CentralDispatch, Placement, Queues};
+use crate::arrival_queue::ArrivalQueue;
 use crate::id::CoreId;
 use crate::wire::Header;
 use alloc::boxed::Box;
@@ -8,11 +9,18 @@ use alloc::vec;
 
 /// RPCs that a core with its own queue is given at most: one in service, and one behind it to steer.
 pub const PER_CORE_BOUND: u32 = 2;
+/// RPCs that lie in a core's queue in software at most, the ones in service included.
+pub const STEALABLE_BOUND: u32 = 64;
 
 /// A choice of core for an RPC, made when its first packet comes.
 pub trait Choose {
     /// The core, below the number of cores given at construction.
     fn choose(&mut self, header: &Header) -> CoreId;
+
+    /// The core, for a choice that looks at what cores have to do: RPCs waiting for it, and given to it.
+    fn choose_by_load(&mut self, header: &Header, _load: impl Fn(CoreId) -> u32) -> CoreId {
+        self.choose(header)
+    }
 }
 
 /// A policy with a queue a core: `C` chooses the queue.
@@ -20,13 +28,20 @@ pub trait Choose {
 pub struct PerCore<C> {
     choice: C,
     outstanding: Box<[u32]>,
+    bound: u32,
 }
 
 impl<C: Choose> PerCore<C> {
     /// All cores below `cores` idle.
     #[must_use]
     pub fn new(cores: u16, choice: C) -> Self {
-        Self { choice, outstanding: vec![0; usize::from(cores)].into() }
+        Self { choice, outstanding: vec![0; usize::from(cores)].into(), bound: PER_CORE_BOUND }
+    }
+
+    /// The same with [`STEALABLE_BOUND`] RPCs at a core: its queue is in memory, where other cores reach it.
+    #[must_use]
+    pub fn stealable(cores: u16, choice: C) -> Self {
+        Self { bound: STEALABLE_BOUND, ..Self::new(cores, choice) }
     }
 }
 
@@ -36,8 +51,10 @@ impl<C: Choose> CentralDispatch for PerCore<C> {
     }
 
     #[inline]
-    fn place(&mut self, header: &Header) -> Placement {
-        Placement::Core(self.choice.choose(header))
+    fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement {
+        let Self { choice, outstanding, .. } = self;
+        let load = |core: CoreId| waiting.waiting_at(Placement::Core(core)) + outstanding[core.index()];
+        Placement::Core(choice.choose_by_load(header, load))
     }
 
     #[inline]
@@ -62,6 +79,6 @@ impl<C: Choose> CentralDispatch for PerCore<C> {
 
     #[inline]
     fn bound(&self) -> u32 {
-        PER_CORE_BOUND
+        self.bound
     }
 }

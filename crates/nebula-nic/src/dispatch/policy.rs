@@ -2,11 +2,68 @@
 
 use super::Policy;
 use super::jbsq::JBSQ_BOUND_MAX;
+use crate::core_set::CORES_MAX;
+use crate::time::Span;
 use alloc::string::String;
+use core::fmt;
 use core::str::FromStr;
 
-/// Spellings that the simulator's design has and this crate has not: their decisions are not made in one place.
-const DISTRIBUTED: [&str; 3] = ["work-stealing", "preemptive", "altocumulus"];
+/// How long an RPC keeps its core under `preemptive:Q` while others wait; more than nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Quantum(Span);
+
+impl Quantum {
+    /// Shinjuku's 5 µs.
+    pub const SHINJUKU: Self = Self(Span::from_us(5));
+
+    /// A quantum of `span`; `None` for no time at all.
+    #[must_use]
+    pub fn try_new(span: Span) -> Option<Self> {
+        (span > Span::ZERO).then_some(Self(span))
+    }
+
+    /// How long it is.
+    #[must_use]
+    #[inline]
+    pub const fn span(self) -> Span {
+        self.0
+    }
+}
+
+impl fmt::Display for Quantum {
+    /// In the largest unit that leaves whole numbers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ps = self.0.as_ps();
+        let units = [(1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
+        let (unit_ps, unit) = units.into_iter().find(|(unit_ps, _)| ps.is_multiple_of(*unit_ps)).unwrap_or((1, "ps"));
+        f.pad(&alloc::format!("{}{unit}", ps / unit_ps))
+    }
+}
+
+/// How many groups the cores are parted into under `altocumulus:G`, from 1 to [`CORES_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Groups(u16);
+
+impl Groups {
+    /// `groups` groups; `None` for none or too many.
+    #[must_use]
+    pub fn try_new(groups: u16) -> Option<Self> {
+        (1..=CORES_MAX).contains(&groups).then_some(Self(groups))
+    }
+
+    /// How many.
+    #[must_use]
+    #[inline]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for Groups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
 
 /// A policy that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,24 +75,19 @@ pub enum ParsePolicyError {
         /// What was asked for.
         text: String,
     },
-    /// A policy of the literature that is not a central one.
-    #[error("policy \"{text}\" is not available yet: there are {}", Policy::SPELLINGS.join(", "))]
-    NotCentral {
+    /// What stands after the colon is missing, not understood, or out of range.
+    #[error("policy \"{text}\" needs {needs}")]
+    Argument {
         /// What was asked for.
         text: String,
-    },
-    /// A bound that is missing, no number, 0 or too large.
-    #[error("policy \"{text}\" needs a bound from 1 to {JBSQ_BOUND_MAX}, such as jbsq:2")]
-    Bound {
-        /// What was asked for.
-        text: String,
+        /// What would be right.
+        needs: String,
     },
 }
 
 impl ParsePolicyError {
     pub(super) fn unknown(text: &str) -> Self {
-        let text = String::from(text);
-        if DISTRIBUTED.contains(&split(&text).0) { Self::NotCentral { text } } else { Self::Unknown { text } }
+        Self::Unknown { text: text.into() }
     }
 }
 
@@ -47,15 +99,50 @@ pub(super) fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The bound after the colon.
-pub(super) fn argument<T: FromStr + Into<u64> + Copy>(
-    text: &str,
-    argument: Option<&str>,
-) -> Result<T, ParsePolicyError> {
-    argument
-        .and_then(|argument| argument.parse::<T>().ok())
-        .filter(|&bound| (1..=u64::from(JBSQ_BOUND_MAX)).contains(&bound.into()))
-        .ok_or_else(|| ParsePolicyError::Bound { text: text.into() })
+/// What can stand after the colon.
+pub(super) trait Argument: Sized {
+    /// The argument, if that is one.
+    fn read(text: &str) -> Option<Self>;
+
+    /// What would be right.
+    fn needs() -> String;
+}
+
+/// The bound of `jbsq:N`.
+impl Argument for u32 {
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok().filter(|bound| (1..=JBSQ_BOUND_MAX).contains(bound))
+    }
+
+    fn needs() -> String {
+        alloc::format!("a bound from 1 to {JBSQ_BOUND_MAX}, such as jbsq:2")
+    }
+}
+
+impl Argument for Quantum {
+    fn read(text: &str) -> Option<Self> {
+        Span::from_str(text).ok().and_then(Self::try_new)
+    }
+
+    fn needs() -> String {
+        String::from("a quantum of more than no time, such as preemptive:5us")
+    }
+}
+
+impl Argument for Groups {
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok().and_then(Self::try_new)
+    }
+
+    fn needs() -> String {
+        alloc::format!("a number of groups from 1 to {CORES_MAX}, such as altocumulus:4")
+    }
+}
+
+/// Reads the argument after the colon.
+pub(super) fn argument<T: Argument>(text: &str, argument: Option<&str>) -> Result<T, ParsePolicyError> {
+    let unread = || ParsePolicyError::Argument { text: text.into(), needs: T::needs() };
+    argument.and_then(T::read).ok_or_else(unread)
 }
 
 #[cfg(test)]
@@ -65,25 +152,50 @@ mod tests {
 
     #[test]
     fn every_policy_reads_back_from_its_spelling() {
-        let policies =
-            ["rss", "round-robin", "random", "key-hash", "single-queue", "mcs-lock", "jbsq:1", "jbsq:2", "jbsq:64"];
+        let policies = [
+            "rss",
+            "round-robin",
+            "random",
+            "key-hash",
+            "two-choices",
+            "single-queue",
+            "mcs-lock",
+            "jbsq:1",
+            "jbsq:2",
+            "jbsq:64",
+            "work-stealing",
+            "preemptive:5us",
+            "preemptive:1500ns",
+            "preemptive:2ms",
+            "preemptive:7ps",
+            "darc",
+            "altocumulus:1",
+            "altocumulus:16",
+        ];
         for text in policies {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
-        assert_eq!(Policy::SPELLINGS.len(), 7);
+        assert_eq!("preemptive:0.5us".parse::<Policy>().unwrap().to_string(), "preemptive:500ns");
+        let names: alloc::collections::BTreeSet<_> = policies.iter().map(|text| split(text).0).collect();
+        assert_eq!(Policy::SPELLINGS.len(), names.len(), "each is in the list above");
     }
 
     #[test]
     fn what_is_not_available_says_so_and_lists_what_is() {
-        for text in ["work-stealing", "preemptive:5us", "altocumulus:4"] {
-            let error = text.parse::<Policy>().unwrap_err().to_string();
-            assert!(error.contains("not available yet") && error.contains("jbsq:N"), "{error}");
-        }
-        for text in ["", "JBSQ:2", "rss:3", "jbsq2", "first-come"] {
+        for text in ["", "JBSQ:2", "rss:3", "jbsq2", "first-come", "work-stealing:2", "darc:"] {
             assert_eq!(text.parse::<Policy>(), Err(ParsePolicyError::Unknown { text: text.into() }));
         }
-        for text in ["jbsq", "jbsq:", "jbsq:0", "jbsq:65", "jbsq:-1", "jbsq:2:2"] {
-            assert_eq!(text.parse::<Policy>(), Err(ParsePolicyError::Bound { text: text.into() }));
+        let wrong = [
+            ("jbsq", &["", ":", ":0", ":65", ":-1", ":2:2"][..], "jbsq:2"),
+            ("preemptive", &["", ":", ":0us", ":5", ":-5us", ":fast"], "preemptive:5us"),
+            ("altocumulus", &["", ":", ":0", ":4097", ":all"], "altocumulus:4"),
+        ];
+        for (name, endings, right) in wrong {
+            for ending in endings {
+                let error = alloc::format!("{name}{ending}").parse::<Policy>().unwrap_err();
+                assert!(matches!(error, ParsePolicyError::Argument { .. }), "{error}");
+                assert!(error.to_string().ends_with(right), "{error}");
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `single-queue`: one queue, and an idle core takes the head. The ideal of queueing theory (c-FCFS), equal to `jbsq:1`.
 
 use super::{CentralDispatch, Placement, Queues};
+use crate::arrival_queue::ArrivalQueue;
 use crate::core_set::CoreSet;
 use crate::id::CoreId;
 use crate::wire::Header;
@@ -26,7 +27,7 @@ impl CentralDispatch for SingleQueue {
     }
 
     #[inline]
-    fn place(&mut self, _: &Header) -> Placement {
+    fn place(&mut self, _: &Header, _: &ArrivalQueue) -> Placement {
         Placement::Shared
     }
 

@@ -7,9 +7,9 @@
 use super::interval_buffer::IntervalBuffer;
 use super::reach::Reach;
 use nebula_nic::{
-    Abandoned, Arrival, BackendConfig, CentralDispatch, CoreId, Decision, Dispatch, Dispatcher, DropReason, Freed,
-    Header, Holder, Input, Kind, NackReason, Placement, Policy, RpcKey, SLOT_BYTES, ScrubMode, SlotRange, Timestamp,
-    Verdict,
+    Abandoned, Arrival, ArrivalQueue, BackendConfig, CentralDispatch, CoreId, Decision, Dispatch, Dispatcher,
+    DropReason, Freed, Header, Holder, Input, Kind, NackReason, Placement, Policy, RpcKey, SLOT_BYTES, ScrubMode,
+    SlotRange, Timestamp, Verdict,
 };
 use std::collections::{BTreeSet, VecDeque};
 
@@ -105,9 +105,11 @@ impl Model {
     /// The most RPCs a core may have, in the words of the policy's name.
     pub fn dispatch_bound(&self) -> u32 {
         match self.config.policy {
-            Policy::SingleQueue | Policy::McsLock => 1,
+            Policy::SingleQueue | Policy::McsLock | Policy::Preemptive(_) | Policy::Darc => 1,
             Policy::Jbsq(bound) => bound,
-            Policy::Rss | Policy::RoundRobin | Policy::Random | Policy::KeyHash => 2,
+            Policy::Rss | Policy::RoundRobin | Policy::Random | Policy::KeyHash | Policy::TwoChoices => 2,
+            Policy::Altocumulus(_) => 2,
+            Policy::WorkStealing => 64,
         }
     }
 
@@ -184,7 +186,7 @@ impl Model {
             self.reach.count("the reassembler was full");
             return Err(NackReason::ReassemblerFull);
         }
-        let placement = self.placer.place(header);
+        let placement = self.placer.place(header, &self.waiting());
         if self.is_at_bound(placement) {
             self.reach.count("the queue was at its bound");
             return Err(NackReason::QueueBound);
@@ -196,6 +198,15 @@ impl Model {
             self.reach.count("the head went round");
         }
         Ok((range, placement))
+    }
+
+    /// As many RPCs in each core's queue as wait there: what a policy sees that looks at loads.
+    fn waiting(&self) -> ArrivalQueue {
+        let mut queue = ArrivalQueue::new(self.config.queue_capacity, self.config.cores, self.placer.queues());
+        for (core, own) in (0..).zip(&self.own) {
+            own.iter().for_each(|&arrival| queue.push(Placement::Core(CoreId(core)), arrival));
+        }
+        queue
     }
 
     fn alloc_behind(&mut self, slots: u32) -> Option<SlotRange> {
@@ -261,6 +272,7 @@ impl Model {
         self.outstanding[core] += 1;
         let core = CoreId(u16::try_from(core).expect("there are few cores"));
         self.buffer.give(arrival.slots, core);
+        self.placer.handle_dispatched(core);
         Some(Dispatch { core, arrival })
     }
 
@@ -270,6 +282,7 @@ impl Model {
             return Freed::Refused;
         }
         self.outstanding[core.index()] -= 1;
+        self.placer.handle_freed(core);
         Freed::Taken
     }
 

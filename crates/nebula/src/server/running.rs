@@ -168,11 +168,17 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
     Ok(running)
 }
 
+/// Whether the runtime has the policy: `darc` needs types of RPCs, which only the simulator's have.
+const fn is_served(policy: Policy) -> bool {
+    use Policy::{Altocumulus, Darc, McsLock, Preemptive, WorkStealing};
+    !matches!(policy, McsLock | WorkStealing | Preemptive(_) | Darc | Altocumulus(_))
+}
+
 /// Opens an endpoint: door and engine run, the workers are the caller's.
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let backend_config = config.backend_config()?;
     backend_config.validate()?;
-    if backend_config.policy == Policy::McsLock {
+    if !is_served(backend_config.policy) {
         return Err(ServeError::SimulatedOnly { policy: backend_config.policy });
     }
     let status = Arc::new(SharedMemory::create_published("nebula-status", STATUS_BYTES)?);

@@ -1,0 +1,45 @@
+//! `two-choices`: two cores are drawn by chance, and the RPC joins the shorter queue. Hardly more than `random` to build, and its tail is
+//! that of far better balanced queues (Mitzenmacher 2001).
+//!
+//! This file is also the example of how to add a policy. A policy that gives each core a queue says which core an RPC goes to and
+//! nothing else; [`PerCore`](super::PerCore) does the rest: credit, order, admission. The other lines it took:
+//!
+//! 1. `mod two_choices;` and its line in the table `policies!` in `dispatch.rs`: spelling, doc comment, state, how the state is made;
+//! 2. `two_choices: Policy::TwoChoices;` in `tests/dispatch_conformance.rs`, which then holds it to the contract.
+//!
+//! `nebula simulate --policy two-choices`, `nebula compare`, their pages, and `Server::policy(Policy::TwoChoices)` need no line more.
+
+use super::Choose;
+use crate::hash::Rng;
+use crate::id::CoreId;
+use crate::wire::Header;
+
+/// A generator with a fixed seed: the same arrivals draw the same pairs.
+#[derive(Clone, Debug)]
+pub struct TwoChoices {
+    cores: u32,
+    rng: Rng,
+}
+
+impl TwoChoices {
+    /// Draws from the cores below `cores`.
+    #[must_use]
+    pub fn new(cores: u16, seed: u64) -> Self {
+        Self { cores: u32::from(cores), rng: Rng::new(seed) }
+    }
+}
+
+impl Choose for TwoChoices {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "below a number of cores that is a u16")]
+    fn choose(&mut self, _: &Header) -> CoreId {
+        CoreId(self.rng.below(self.cores) as u16)
+    }
+
+    /// The first of two that are equally loaded: it was drawn by chance too.
+    #[inline]
+    fn choose_by_load(&mut self, header: &Header, load: impl Fn(CoreId) -> u32) -> CoreId {
+        let (first, second) = (self.choose(header), self.choose(header));
+        if load(second) < load(first) { second } else { first }
+    }
+}

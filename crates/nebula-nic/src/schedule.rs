@@ -1,0 +1,15 @@
+//! Station 7, once more: *what becomes of an RPC that has been given out already?*
+//!
+//! A central policy of [`dispatch`](crate::dispatch) decides once, in one place. The machines here decide afterwards, or in several
+//! places at once that know of each other only what a message has told them. Each is one decider; the world that carries it out says
+//! how long its messages take, and a machine never sees what has not been handed in.
+//!
+//! | policy | decider | decides |
+//! |---|---|---|
+//! | `work-stealing` | [`Thief`], one a core | from whose queue an idle core takes |
+//!
+//! Next: station 8, [`steering`](crate::steering).
+
+mod thief;
+
+pub use thief::Thief;
