@@ -42,6 +42,14 @@ pub enum SimError {
         /// Cores of each.
         cores: u16,
     },
+    /// Nobody is left to serve.
+    #[error("{dedicated} of {cores} cores only schedule, which leaves none to serve: give more cores")]
+    NoWorkers {
+        /// Cores asked for.
+        cores: u16,
+        /// Those that only schedule.
+        dedicated: u16,
+    },
     /// A lock where there is none.
     #[error("a lock hand-off costs nothing under {policy}: it belongs to the policy mcs-lock")]
     LockWithout {

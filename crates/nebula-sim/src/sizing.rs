@@ -139,7 +139,7 @@ impl System {
     /// The load past which a queue without a bound is sure to grow without end: 1 less what its mechanisms cost.
     ///
     /// A core with credit for `n` RPCs has at most `n` in each round of dispatch, service and notice; under `mcs-lock` the lock goes round
-    /// once an RPC.
+    /// once an RPC, and so does a dispatcher that is one core. Cores that only schedule are lost to service.
     ///
     /// # Examples
     ///
@@ -154,13 +154,15 @@ impl System {
     /// ```
     #[must_use]
     pub fn saturation(&self, service: &ServiceTime) -> f64 {
-        let Costs { dispatch, notify, lock_handoff } = self.costs;
+        let Costs { dispatch, notify, receive, decision, lock_handoff } = self.costs;
         let mean_ps = service.mean_ps();
-        let round_ps = mean_ps + (dispatch + notify + lock_handoff).as_ps() as f64;
+        let busy_ps = mean_ps + (receive + lock_handoff).as_ps() as f64;
+        let round_ps = busy_ps + (dispatch + notify).as_ps() as f64;
         let core = f64::from(self.per_core()) * mean_ps / round_ps;
-        let busy = mean_ps / (mean_ps + lock_handoff.as_ps() as f64);
-        let lock = mean_ps / (lock_handoff.as_ps() as f64 * f64::from(self.cores));
-        core.min(busy).min(lock).min(1.0)
+        let workers = f64::from(self.workers()) / f64::from(self.cores);
+        let in_turn = |span: Span| mean_ps / (span.as_ps() as f64 * f64::from(self.cores));
+        let at_cores = core.min(mean_ps / busy_ps).min(1.0) * workers;
+        at_cores.min(in_turn(lock_handoff)).min(in_turn(decision))
     }
 
     /// The loads between which the highest one that keeps an SLO lies.

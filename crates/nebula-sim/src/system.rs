@@ -18,8 +18,10 @@ use nebula_nic::{BackendConfig, CentralDispatch, Policy, RetryPolicy, Span};
 pub struct System {
     /// Which core serves which RPC.
     pub policy: Policy,
-    /// Cores of one server.
+    /// Cores of one server, those that only schedule included.
     pub cores: u16,
+    /// Of them, cores that only schedule: dispatchers, managers.
+    pub dedicated: u16,
     /// Servers; a client's RPC goes to one of them by chance.
     pub servers: u16,
     /// An RPC that finds so many waiting at its server is NACKed; without a bound every RPC is let in.
@@ -41,16 +43,51 @@ pub struct Costs {
     pub dispatch: Span,
     /// From the end of an RPC until the NIC knows of it.
     pub notify: Span,
+    /// What a core spends on each RPC beside its service: polling, protocol, the fetch of what the dispatcher has written.
+    pub receive: Span,
+    /// How long the one dispatcher of a server is busy with each RPC: the NIC decides in no time, software does not.
+    pub decision: Span,
     /// How long one core holds the lock of `mcs-lock`, the hand-off included: a core spends it on each RPC, and one core after the other.
     pub lock_handoff: Span,
+}
+
+impl Costs {
+    /// Mechanisms that cost nothing.
+    pub const ZERO: Self = Self {
+        dispatch: Span::ZERO,
+        notify: Span::ZERO,
+        receive: Span::ZERO,
+        decision: Span::ZERO,
+        lock_handoff: Span::ZERO,
+    };
+
+    /// Whether an RPC takes its core for more than its service.
+    #[inline]
+    pub(crate) fn is_at_core(&self) -> bool {
+        self.receive != Span::ZERO || self.lock_handoff != Span::ZERO
+    }
 }
 
 impl System {
     /// One server of `cores` cores without a bound on its queue, whose mechanisms cost nothing.
     #[must_use]
     pub const fn new(policy: Policy, cores: u16) -> Self {
-        let costs = Costs { dispatch: Span::ZERO, notify: Span::ZERO, lock_handoff: Span::ZERO };
-        Self { policy, cores, servers: 1, queue_bound: None, reaction: RetryPolicy::GiveUp, costs }
+        Self {
+            policy,
+            cores,
+            dedicated: 0,
+            servers: 1,
+            queue_bound: None,
+            reaction: RetryPolicy::GiveUp,
+            costs: Costs::ZERO,
+        }
+    }
+
+    /// Sets how many of the cores only schedule.
+    #[must_use]
+    pub const fn dedicated(mut self, cores: u16) -> Self {
+        self.dedicated = cores;
+        self
     }
 
     /// Sets the bound on the queue of each server.
@@ -87,6 +124,12 @@ impl System {
         u32::from(self.cores) * u32::from(self.servers)
     }
 
+    /// Cores of one server that serve RPCs.
+    #[must_use]
+    pub const fn workers(&self) -> u16 {
+        self.cores.saturating_sub(self.dedicated)
+    }
+
     /// Whether it can be simulated.
     ///
     /// # Errors
@@ -95,6 +138,9 @@ impl System {
     pub fn validate(&self) -> Result<(), SimError> {
         if self.servers == 0 || self.cores_total() > CORES_TOTAL_MAX {
             return Err(SimError::Servers { servers: self.servers, cores: self.cores });
+        }
+        if self.dedicated > 0 && self.workers() == 0 {
+            return Err(SimError::NoWorkers { cores: self.cores, dedicated: self.dedicated });
         }
         if self.costs.lock_handoff != Span::ZERO && self.policy != Policy::McsLock {
             return Err(SimError::LockWithout { policy: self.policy });
@@ -105,7 +151,7 @@ impl System {
     /// The NIC of one server with room for at least `slots` RPCs, waiting or being served.
     pub(crate) fn backend(&self, slots: u32, seed: u64) -> Result<BackendConfig, SimError> {
         // An RPC is one packet of one slot here: only how many there are matters at this level.
-        let config = BackendConfig::new(self.cores, self.policy)
+        let config = BackendConfig::new(self.workers(), self.policy)
             .slots(slots)
             .rpc_bytes_max(64)
             .reassembler_entries(1)
@@ -118,7 +164,7 @@ impl System {
     /// RPCs that the cores of one server hold at most: those that are given to a core and do not wait at the NIC.
     #[must_use]
     pub fn held_at_cores(&self) -> u32 {
-        u32::from(self.cores) * self.per_core()
+        u32::from(self.workers()) * self.per_core()
     }
 
     /// RPCs that one core is given at most.

@@ -3,6 +3,10 @@
 //! Nothing here grows with the number of RPCs. Sums are whole picoseconds, so that adding tallies up gives the same bytes in
 //! whichever order runs end.
 
+mod overheads;
+
+pub use overheads::Overheads;
+
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
 use std::fmt;
@@ -166,8 +170,8 @@ pub struct Tally {
     pub window: Span,
     /// Time that cores spent on RPCs which ended in the window, in picoseconds.
     pub busy_ps: u128,
-    /// Time that those cores held the lock or waited for it, in picoseconds.
-    pub lock_ps: u128,
+    /// Time that those RPCs took of cores beside their service.
+    pub overheads: Overheads,
     opened: Option<Timestamp>,
 }
 
@@ -176,7 +180,18 @@ impl Tally {
         let [latency, queued] = std::array::from_fn(|_| Distribution::new());
         let queue_depth = Depths::default();
         let (window, opened) = (Span::ZERO, None);
-        Self { latency, queued, queue_depth, served: 0, given_up: 0, nacks: 0, window, busy_ps: 0, lock_ps: 0, opened }
+        Self {
+            latency,
+            queued,
+            queue_depth,
+            served: 0,
+            given_up: 0,
+            nacks: 0,
+            window,
+            busy_ps: 0,
+            overheads: Overheads::ZERO,
+            opened,
+        }
     }
 
     /// RPCs whose end is known.
@@ -211,12 +226,14 @@ impl Tally {
     }
 
     #[inline]
-    pub(crate) fn note_served(&mut self, latency_ps: u64, queued_ps: u64, service_ps: u64, lock_ps: u64) {
+    pub(crate) fn note_served(&mut self, latency_ps: u64, queued_ps: u64, service_ps: u64, overheads: Overheads) {
         self.served += 1;
         self.latency.record(latency_ps);
         self.queued.record(queued_ps);
         self.busy_ps += u128::from(service_ps);
-        self.lock_ps += u128::from(lock_ps);
+        if overheads != Overheads::ZERO {
+            self.overheads += overheads;
+        }
     }
 
     #[inline]
@@ -234,7 +251,7 @@ impl Tally {
         self.nacks += other.nacks;
         self.window += other.window;
         self.busy_ps += other.busy_ps;
-        self.lock_ps += other.lock_ps;
+        self.overheads += other.overheads;
     }
 }
 

@@ -1,37 +1,35 @@
 //! One run: the stations of an RPC in simulated time.
 //!
-//! `world/egress.rs`, `world/ingress.rs` and `world/cpu.rs` carry out what `nebula-nic` decides, as the runtime's files of the same
-//! names do in real time. This file holds what they share and the order of events.
+//! `world/egress.rs`, `world/ingress.rs` and the files of a kind of scheduling carry out what `nebula-nic` decides. This file holds
+//! what they share and the order of events.
 //!
 //! ```text
-//!            egress                 ingress               cpu
+//!            egress                 ingress               servers
 //! clients ──▶ number, send ───────▶ admit, queue ───────▶ dispatch ─▶ begin … finish ─┐
-//!    ▲            ▲                    │ NACK                 ▲        (calendar)      │
+//!    ▲            ▲                    │ NACK                 ▲                        │
 //!    │ think      │ back off           ▼                      └── slots, credit ◀──────┤
 //!    └────────────┴──────────────── reaction ◀─────────────────────────────── reply ───┘
 //! ```
 //!
-//! There are four kinds of events, each with a place of its own, so that none is boxed and none is looked for: the ends of RPCs
-//! (the [`Calendar`]), what is on the way between NIC and cores (constant delays, so two FIFOs), arrivals (one time), and what
-//! clients wait for. At the same time they come in that order.
+//! What stands behind the wire is one of several [`Servers`], compiled in each. Events are those of the servers, arrivals (one time), and
+//! what clients wait for; at the same time they come in that order.
 //!
 //! Next: [`egress`].
 
 mod egress;
 mod ingress;
-mod cpu;
-mod server;
+mod servers;
+mod central;
 
-use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::{SLOTS_LAST, System};
 use crate::tally::Tally;
-use cpu::Wires;
+use central::Central;
 use egress::Clients;
 use nebula_nic::{CentralDispatch, Jbsq, Policy, SingleQueue, Timestamp};
 use nebula_workload::Seed;
-use server::Server;
+use servers::Servers;
 
 /// How long a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,15 +103,22 @@ pub fn run_with<D: CentralDispatch>(
     seed: Seed,
     dispatch: impl Fn(u16, u64) -> D,
 ) -> Result<Tally, SimError> {
+    run_behind(system, load, length, seed, |slots| Central::try_new(system, slots, seed, &dispatch))
+}
+
+/// Runs `load` on what `servers` makes with room for so many RPCs a server, and again with more room where that is not enough.
+fn run_behind<S: Servers>(
+    system: &System,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    servers: impl Fn(u32) -> Result<S, SimError>,
+) -> Result<Tally, SimError> {
     system.validate()?;
     load.validate(system)?;
     let mut slots = system.slots_first();
     loop {
-        let servers = (0..u64::from(system.servers)).map(|index| {
-            let config = system.backend(slots, seed.replica(index).0)?;
-            Server::try_new(config, dispatch(config.cores, config.seed))
-        });
-        match World::new(system, load, length, seed, servers.collect::<Result<_, _>>()?, slots)?.run() {
+        match World::try_new(system, load, length, seed, servers(slots)?, slots)?.run() {
             Err(Stop::NoRoom) if slots < SLOTS_LAST => slots = (slots * 16).min(SLOTS_LAST),
             Err(Stop::NoRoom) => return Err(SimError::Outgrown { rpcs: slots, policy: system.policy }),
             Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
@@ -131,15 +136,12 @@ enum Stop {
     NoTime(u64),
 }
 
-struct World<'a, D: CentralDispatch> {
+struct World<'a, S> {
     system: &'a System,
     length: Length,
     // -- stations --
     clients: Clients<'a>,
-    servers: Box<[Server<D>]>,
-    /// The end of what each core serves; core `c` of server `s` is source `s · cores + c`.
-    calendar: Calendar,
-    wires: Wires,
+    servers: S,
     // -- what has happened --
     tally: Tally,
     /// Whether every RPC of the measured window has ended, or the run cannot go on.
@@ -147,23 +149,20 @@ struct World<'a, D: CentralDispatch> {
     stop: Option<Stop>,
 }
 
-impl<'a, D: CentralDispatch> World<'a, D> {
-    fn new(
+impl<'a, S: Servers> World<'a, S> {
+    fn try_new(
         system: &'a System,
         load: &'a Load,
         length: Length,
         seed: Seed,
-        servers: Box<[Server<D>]>,
+        servers: S,
         room: u32,
     ) -> Result<Self, SimError> {
-        let cores: usize = servers.iter().map(|server| server.cores.len()).sum();
         Ok(Self {
             system,
             length,
             clients: Clients::try_new(system, load, seed, room)?,
             servers,
-            calendar: Calendar::new(cores),
-            wires: Wires::default(),
             tally: Tally::new(),
             is_over: false,
             stop: None,
@@ -184,17 +183,15 @@ impl<'a, D: CentralDispatch> World<'a, D> {
 
     #[cold]
     fn stop_at_end(&mut self) {
-        self.stop(Stop::NoTime(self.calendar.latest().as_ps() / 1_000_000_000_000));
+        self.stop(Stop::NoTime(self.servers.latest().as_ps() / 1_000_000_000_000));
     }
 
     /// Carries the next event out.
     #[inline(always)]
     fn turn(&mut self) {
-        let (end, wire, send) = (self.calendar.next_ps(), self.wires.next_ps, self.clients.next_ps());
-        if end <= wire && end <= send {
-            self.finish_next();
-        } else if wire <= send {
-            self.carry_next(Timestamp::from_ps(wire));
+        let (within, send) = (self.servers.next_ps(), self.clients.next_ps());
+        if within <= send {
+            self.turn_servers(Timestamp::from_ps(within));
         } else {
             self.send_next(Timestamp::from_ps(send));
         }

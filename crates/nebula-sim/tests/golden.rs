@@ -14,7 +14,8 @@ const GOLDEN: &str = include_str!("../../../golden/policies.csv");
 const LENGTH: Length = Length { warmup: 2_000, rpcs: 20_000 };
 
 fn row(text: &mut String, name: &str, tally: &Tally) {
-    let Tally { served, given_up, nacks, window, busy_ps, lock_ps, .. } = tally;
+    let Tally { served, given_up, nacks, window, busy_ps, overheads, .. } = tally;
+    let lock_ps = overheads.lock_ps;
     let latency = [0.5, 0.9, 0.99, 0.999].map(|share| format!("{:.0}", tally.latency.quantile(share))).join(",");
     let means = format!("{:.3},{:.3},{:.6}", tally.latency.mean(), tally.queued.mean(), tally.queue_depth.mean());
     let counts = format!("{served},{given_up},{nacks},{},{busy_ps},{lock_ps}", window.as_ps());
@@ -40,7 +41,8 @@ fn every_policy_runs_as_its_golden_run() {
         let system = System::new(policy.parse().unwrap(), 16).queue_bound(20);
         add(&format!("{policy} 16 bound 20 overloaded"), &system, &open("bimodal:500ns@0.9,5500ns@0.1", 1.3));
     }
-    let costs = Costs { dispatch: Span::from_ns(40), notify: Span::from_ns(25), lock_handoff: Span::ZERO };
+    let costs =
+        Costs { dispatch: Span::from_ns(40), notify: Span::from_ns(25), lock_handoff: Span::ZERO, ..Costs::ZERO };
     add("jbsq:2 16 with costs", &System::new(Policy::Jbsq(2), 16).costs(costs), &open("lognormal:mean=1us,scv=2", 0.8));
     let costs = Costs { lock_handoff: Span::from_ns(40), ..Costs::default() };
     add("mcs-lock 16 with its lock", &System::new(Policy::McsLock, 16).costs(costs), &open("exp:1us", 0.5));

@@ -83,7 +83,8 @@ fn burstier_arrivals_and_more_variable_service_lengthen_it() {
 
 #[test]
 fn credit_for_two_hides_the_way_between_nic_and_core() {
-    let costs = Costs { dispatch: Span::from_ns(50), notify: Span::from_ns(50), lock_handoff: Span::ZERO };
+    let costs =
+        Costs { dispatch: Span::from_ns(50), notify: Span::from_ns(50), lock_handoff: Span::ZERO, ..Costs::ZERO };
     let served = |policy: &str| {
         // Past saturation, with a bound: what the cores carry is what is served.
         let system = System::new(policy.parse().unwrap(), 16).costs(costs).queue_bound(64);

@@ -60,6 +60,7 @@ fn system(args: &Args, policy: Policy) -> System {
         dispatch: args.queueing.dispatch_latency,
         notify: args.queueing.notify_latency,
         lock_handoff: lock_handoff(policy, args.queueing.lock_handoff),
+        ..Costs::ZERO
     };
     let reaction = args.queueing.on_nack.policy(args.queueing.servers, args.effort.seed);
     let system =

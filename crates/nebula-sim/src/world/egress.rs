@@ -5,14 +5,13 @@
 //!
 //! Next: [`ingress`](super::ingress).
 
+use super::servers::Servers;
 use super::{Stop, World};
 use crate::error::SimError;
 use crate::load::{Load, Source};
 use crate::system::System;
-use nebula_nic::{
-    Call, CentralDispatch, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId,
-};
-use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime};
+use nebula_nic::{Call, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId};
+use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -21,6 +20,7 @@ use std::collections::BinaryHeap;
 pub(super) struct Request {
     pub(super) number: u64,
     pub(super) service_ps: u64,
+    pub(super) kind: TypeId,
     /// When the client meant to send it.
     pub(super) sent: Timestamp,
     /// Which client of a closed loop.
@@ -91,9 +91,9 @@ impl<'a> Clients<'a> {
     fn next_request(&mut self, now: Timestamp) -> Request {
         let number = self.numbered;
         self.numbered += 1;
-        let service_ps = self.service.sample(&mut self.services).as_ps();
+        let (kind, service) = self.service.sample_typed(&mut self.services);
         let client = self.source.advance();
-        Request { number, service_ps, sent: now, client }
+        Request { number, service_ps: service.as_ps(), kind, sent: now, client }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "below the number of servers, which is 16 bits")]
@@ -199,11 +199,11 @@ impl Listening {
     }
 }
 
-impl<D: CentralDispatch> World<'_, D> {
+impl<S: Servers> World<'_, S> {
     /// Sends what is due: the next RPC, or another try of one that was refused.
     #[inline(always)]
     pub(super) fn send_next(&mut self, now: Timestamp) {
-        if now > self.calendar.latest() {
+        if now > self.servers.latest() {
             self.stop_at_end();
         } else if self.clients.source.at() == now {
             self.send_first_try(now);

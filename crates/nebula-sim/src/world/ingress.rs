@@ -1,25 +1,18 @@
-//! Stations 2 to 6 and 11, in simulated time: the back end decides about an RPC; its client hears of a NACK or of the reply.
+//! Stations 2 to 6 and 11, in simulated time: a server decides about an RPC; its client hears of a NACK or of the reply.
 //!
-//! Next: [`cpu`](super::cpu).
+//! Next: [`central`](super::central), or another of the [`servers`](super::servers).
 
 use super::egress::Request;
-use super::server::InFlight;
+use super::servers::{Received, Servers};
 use super::{Stop, World};
-use nebula_nic::{CentralDispatch, Header, NackReason, Outcome, RpcKey, Timestamp, Verdict};
+use nebula_nic::{Header, NackReason, Outcome, RpcKey, Timestamp, Verdict};
 
-impl<D: CentralDispatch> World<'_, D> {
+impl<S: Servers> World<'_, S> {
     /// The packet of an RPC reaches a server.
     #[inline(always)]
     pub(super) fn receive(&mut self, now: Timestamp, index: u16, header: Header, request: &Request) {
-        let Request { number, service_ps, sent, .. } = *request;
-        let is_measured = self.length.is_measured(number);
-        let mut cores = self.cores(usize::from(index));
-        let depth = cores.server.backend.queue_depth();
-        let verdict = cores.server.backend.handle_packet(now, header);
-        if let Verdict::Write { slots, .. } = verdict {
-            cores.server.in_flight[slots.start.0 as usize] = InFlight { number, service_ps, sent };
-            cores.hand_out(now);
-        }
+        let is_measured = self.length.is_measured(request.number);
+        let Received { depth, verdict } = self.servers.receive(now, index, header, request);
         if is_measured {
             self.tally.queue_depth.record(depth);
         }
@@ -32,6 +25,22 @@ impl<D: CentralDispatch> World<'_, D> {
             // The buffer is no bound at this level: it is sized so that the queue's bound comes first.
             Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop(Stop::NoRoom),
         }
+    }
+
+    /// The next event behind the wire.
+    #[inline(always)]
+    pub(super) fn turn_servers(&mut self, now: Timestamp) {
+        if now >= self.servers.latest() {
+            // All is idle, and the next RPC comes after the end of the servers' clock.
+            return self.stop_at_end();
+        }
+        let Some(ended) = self.servers.turn(now) else { return };
+        let served = ended.served;
+        if self.length.is_measured(served.number) {
+            self.tally.note_served((now - served.sent).as_ps(), ended.queued_ps, served.service_ps, ended.overheads);
+            self.is_over = self.tally.ended() == self.length.rpcs;
+        }
+        self.take_reply(now, ended.rpc);
     }
 
     /// A NACK reaches the client: the requester's policy says what follows.

@@ -1,18 +1,9 @@
 //! One server: its NIC's back end, a front end for each core, and what it holds for the RPCs within.
 
 use crate::error::SimError;
+use crate::tally::Overheads;
+use crate::world::servers::InFlight;
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcKey, SlotRange, Steering, Timestamp};
-
-/// An RPC within a server, in the place of its first slot.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct InFlight {
-    /// Counted over all RPCs of the run, from 0.
-    pub(super) number: u64,
-    /// How long it will keep its core.
-    pub(super) service_ps: u64,
-    /// When its client meant to send it.
-    pub(super) sent: Timestamp,
-}
 
 /// What a core serves.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +12,8 @@ pub(super) struct Serving {
     pub(super) slots: SlotRange,
     /// How long it waited, from its arrival until the core began it.
     pub(super) queued_ps: u64,
-    /// From there on, before the service.
-    pub(super) lock_ps: u64,
+    /// From there on, beside the service.
+    pub(super) overheads: Overheads,
 }
 
 pub(super) struct Core {
@@ -33,9 +24,12 @@ pub(super) struct Core {
 pub(super) struct Server<D: CentralDispatch> {
     pub(super) backend: Backend<D>,
     pub(super) cores: Box<[Core]>,
+    /// What is known of each RPC, in the place of its first slot.
     pub(super) in_flight: Box<[InFlight]>,
     /// When the lock of the software queue is free again.
     pub(super) lock_free: Timestamp,
+    /// When the dispatcher is free again.
+    pub(super) dispatcher_free: Timestamp,
 }
 
 impl<D: CentralDispatch> Server<D> {
@@ -49,7 +43,13 @@ impl<D: CentralDispatch> Server<D> {
             Core { frontend, serving: Serving::default() }
         };
         let in_flight = vec![InFlight::default(); config.slots as usize].into();
-        Ok(Self { backend, cores: (0..config.cores).map(core).collect(), in_flight, lock_free: Timestamp::ZERO })
+        Ok(Self {
+            backend,
+            cores: (0..config.cores).map(core).collect(),
+            in_flight,
+            lock_free: Timestamp::ZERO,
+            dispatcher_free: Timestamp::ZERO,
+        })
     }
 
     #[inline]

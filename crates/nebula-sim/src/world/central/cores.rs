@@ -3,10 +3,12 @@
 //! What is on the way between the NIC and a core takes the same time each way for every core, so it arrives in the order in which it
 //! left: two FIFOs. With costs of zero nothing is ever on the way.
 
-use super::World;
+use super::Central;
 use super::server::{Server, Serving};
 use crate::calendar::Calendar;
 use crate::system::Costs;
+use crate::tally::Overheads;
+use crate::world::servers::Ended;
 use nebula_nic::{CentralDispatch, CoreId, Dispatch, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;
 
@@ -61,12 +63,12 @@ pub(super) struct Cores<'a, D: CentralDispatch> {
     costs: &'a Costs,
 }
 
-impl<D: CentralDispatch> World<'_, D> {
+impl<D: CentralDispatch> Central<'_, D> {
     #[inline(always)]
     pub(super) fn cores(&mut self, index: usize) -> Cores<'_, D> {
-        let Self { servers, calendar, wires, system, .. } = self;
-        let first = if index == 0 { 0 } else { index * usize::from(system.cores) };
-        Cores { index, first, server: &mut servers[index], calendar, wires, costs: &system.costs }
+        let Self { servers, calendar, wires, costs, cores_each } = self;
+        let first = if index == 0 { 0 } else { index * *cores_each };
+        Cores { index, first, server: &mut servers[index], calendar, wires, costs }
     }
 
     /// Takes in what has arrived at a NIC or a core.
@@ -83,31 +85,20 @@ impl<D: CentralDispatch> World<'_, D> {
 
     /// The core that is done first is done.
     #[inline(always)]
-    pub(super) fn finish_next(&mut self) {
-        let Some((now, source)) = self.calendar.next() else {
-            // All cores are idle, and the next RPC comes after the calendar's end.
-            return self.stop_at_end();
-        };
+    pub(super) fn finish_next(&mut self) -> Option<Ended> {
+        let (now, source) = self.calendar.next()?;
         let (index, core) = self.place(source);
         let mut cores = self.cores(index);
-        let serving = cores.server.cores[core].serving;
-        let served = *cores.server.in_flight(serving.slots);
-        cores.finish(now, core, serving.slots);
-        if self.length.is_measured(served.number) {
-            self.tally.note_served((now - served.sent).as_ps(), serving.queued_ps, served.service_ps, serving.lock_ps);
-            self.is_over = self.tally.ended() == self.length.rpcs;
-        }
-        self.take_reply(now, serving.rpc);
+        let Serving { rpc, slots, queued_ps, overheads } = cores.server.cores[core].serving;
+        let served = *cores.server.in_flight(slots);
+        cores.finish(now, core, slots);
+        Some(Ended { rpc, served, queued_ps, overheads })
     }
 
     /// The server and the core of a source of the calendar.
     #[inline(always)]
     fn place(&self, source: usize) -> (usize, usize) {
-        if self.servers.len() == 1 {
-            return (0, source);
-        }
-        let cores = usize::from(self.system.cores);
-        (source / cores, source % cores)
+        if self.servers.len() == 1 { (0, source) } else { (source / self.cores_each, source % self.cores_each) }
     }
 }
 
@@ -123,12 +114,21 @@ impl<D: CentralDispatch> Cores<'_, D> {
     #[inline(always)]
     pub(super) fn hand_out(&mut self, now: Timestamp) {
         while let Some(dispatch) = self.server.backend.poll_dispatch(now) {
-            if self.costs.dispatch == Span::ZERO {
+            if self.costs.dispatch == Span::ZERO && self.costs.decision == Span::ZERO {
                 self.deliver(now, dispatch);
             } else {
-                self.wires.send_dispatch(now + self.costs.dispatch, self.index, dispatch);
+                let decided = self.wait_for_dispatcher(now);
+                self.wires.send_dispatch(decided + self.costs.dispatch, self.index, dispatch);
             }
         }
+    }
+
+    /// One dispatcher decides about one RPC after the other.
+    #[cold]
+    fn wait_for_dispatcher(&mut self, now: Timestamp) -> Timestamp {
+        let free = &mut self.server.dispatcher_free;
+        *free = (*free).max(now) + self.costs.decision;
+        *free
     }
 
     /// The core's completion queue has one RPC more.
@@ -145,14 +145,21 @@ impl<D: CentralDispatch> Cores<'_, D> {
     /// The core begins what is next in its completion queue, if anything.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, core: usize) {
-        let lock_ps = if self.costs.lock_handoff == Span::ZERO { 0 } else { self.wait_for_lock(now) };
+        let overheads = if self.costs.is_at_core() { self.overheads(now) } else { Overheads::ZERO };
         let at_core = &mut self.server.cores[core];
         let Some(begin) = at_core.frontend.poll_completion(now) else { return };
         let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
-        at_core.serving = Serving { rpc, slots, queued_ps: (now - begin.arrival.arrived).as_ps(), lock_ps };
-        let end = now + Span::from_ps(lock_ps + self.server.in_flight(slots).service_ps);
+        at_core.serving = Serving { rpc, slots, queued_ps: (now - begin.arrival.arrived).as_ps(), overheads };
+        let end = now + Span::from_ps(overheads.total_ps() + self.server.in_flight(slots).service_ps);
         // The calendar ends at its latest time; arrivals end there too, and the run with them.
         self.calendar.set(self.first + core, end);
+    }
+
+    /// What the RPC takes of its core before its service.
+    #[cold]
+    fn overheads(&mut self, now: Timestamp) -> Overheads {
+        let lock_ps = if self.costs.lock_handoff == Span::ZERO { 0 } else { self.wait_for_lock(now) };
+        Overheads { dispatch_ps: self.costs.receive.as_ps(), lock_ps, ..Overheads::ZERO }
     }
 
     /// Cores wait in line for the lock of the software queue, and each holds it for the hand-off.

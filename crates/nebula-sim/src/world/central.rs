@@ -1,0 +1,84 @@
+//! Servers under a central policy: the NIC decides once which core serves an RPC, and that core serves it to its end.
+//!
+//! Events are the ends of RPCs (the [`Calendar`]) and what is on the way between NIC and cores (constant delays, so two FIFOs); none is
+//! boxed and none is looked for. At the same time they come in that order.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`server`] | one server: the NIC's back end, a front end for each core |
+//! | [`cores`] | stations 7 to 10: dispatch, begin, finish, free |
+
+mod server;
+mod cores;
+
+use super::egress::Request;
+use super::servers::{Ended, Received, Servers};
+use crate::calendar::Calendar;
+use crate::error::SimError;
+use crate::system::{Costs, System};
+use cores::Wires;
+use nebula_nic::{CentralDispatch, Header, Timestamp, Verdict};
+use nebula_workload::Seed;
+use server::Server;
+
+/// Servers whose cores serve what the NIC gives them.
+pub(super) struct Central<'a, D: CentralDispatch> {
+    costs: &'a Costs,
+    cores_each: usize,
+    servers: Box<[Server<D>]>,
+    /// The end of what each core serves; core `c` of server `s` is source `s · cores + c`.
+    calendar: Calendar,
+    wires: Wires,
+}
+
+impl<'a, D: CentralDispatch> Central<'a, D> {
+    /// Servers with room for `slots` RPCs each, whose dispatch `dispatch` makes for so many cores and a seed.
+    pub(super) fn try_new(
+        system: &'a System,
+        slots: u32,
+        seed: Seed,
+        dispatch: &impl Fn(u16, u64) -> D,
+    ) -> Result<Self, SimError> {
+        let one = |index| {
+            let config = system.backend(slots, seed.replica(index).0)?;
+            Server::try_new(config, dispatch(config.cores, config.seed))
+        };
+        let servers: Box<[_]> = (0..u64::from(system.servers)).map(one).collect::<Result<_, SimError>>()?;
+        let cores_each = usize::from(system.workers());
+        let calendar = Calendar::new(cores_each * servers.len());
+        Ok(Self { costs: &system.costs, cores_each, servers, calendar, wires: Wires::default() })
+    }
+}
+
+impl<D: CentralDispatch> Servers for Central<'_, D> {
+    #[inline(always)]
+    fn next_ps(&self) -> u64 {
+        self.calendar.next_ps().min(self.wires.next_ps)
+    }
+
+    #[inline(always)]
+    fn latest(&self) -> Timestamp {
+        self.calendar.latest()
+    }
+
+    #[inline(always)]
+    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
+        if self.calendar.next_ps() == now.as_ps() {
+            return self.finish_next();
+        }
+        self.carry_next(now);
+        None
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
+        let mut cores = self.cores(usize::from(server));
+        let depth = cores.server.backend.queue_depth();
+        let verdict = cores.server.backend.handle_packet(now, header);
+        if let Verdict::Write { slots, .. } = verdict {
+            cores.server.in_flight[slots.start.0 as usize] = request.into();
+            cores.hand_out(now);
+        }
+        Received { depth, verdict }
+    }
+}
