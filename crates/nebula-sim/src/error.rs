@@ -51,10 +51,24 @@ pub enum SimError {
         dedicated: u16,
     },
     /// A lock where there is none.
-    #[error("a lock hand-off costs nothing under {policy}: it belongs to the policy mcs-lock")]
+    #[error("a lock hand-off costs nothing under {policy}: it belongs to the policies mcs-lock and work-stealing")]
     LockWithout {
         /// Policy asked for.
         policy: Policy,
+    },
+    /// A cost of something that the policy has not.
+    #[error("{policy} has no {cost}: leave its cost out, or give another policy")]
+    CostWithout {
+        /// What costs.
+        cost: &'static str,
+        /// Policy asked for.
+        policy: Policy,
+    },
+    /// A batch of none, or of more than a queue holds.
+    #[error("a batch of {max} RPCs is not possible: give 1 to {}", nebula_nic::STEALABLE_BOUND)]
+    Batch {
+        /// RPCs asked for.
+        max: u16,
     },
     /// A service that takes no time, or longer than a run can last.
     #[error("a mean service time of {mean_ns} ns cannot be simulated: give 1 ns to 1 s")]

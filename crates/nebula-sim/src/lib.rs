@@ -65,6 +65,6 @@ pub use experiment::{Effort, Estimate, estimate};
 pub use interval::Interval;
 pub use load::{CLIENTS_MAX, Load, Source};
 pub use search::{Bracket, LoadAtSlo, load_at_slo};
-pub use system::{CORES_TOTAL_MAX, Costs, System};
+pub use system::{Batch, CORES_TOTAL_MAX, Costs, System};
 pub use tally::{Depths, Distribution, Overheads, Tally};
 pub use world::{Length, run, run_with};

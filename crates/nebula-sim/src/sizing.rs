@@ -154,11 +154,13 @@ impl System {
     /// ```
     #[must_use]
     pub fn saturation(&self, service: &ServiceTime) -> f64 {
-        let Costs { dispatch, notify, receive, decision, lock_handoff } = self.costs;
+        let Costs { dispatch, notify, receive, decision, lock_handoff, .. } = self.costs;
         let mean_ps = service.mean_ps();
         let busy_ps = mean_ps + (receive + lock_handoff).as_ps() as f64;
         let round_ps = busy_ps + (dispatch + notify).as_ps() as f64;
         let core = f64::from(self.per_core()) * mean_ps / round_ps;
+        // A queue in software has a lock of its own.
+        let lock_handoff = if self.has_queues() { Span::ZERO } else { lock_handoff };
         let workers = f64::from(self.workers()) / f64::from(self.cores);
         let in_turn = |span: Span| mean_ps / (span.as_ps() as f64 * f64::from(self.cores));
         let at_cores = core.min(mean_ps / busy_ps).min(1.0) * workers;

@@ -32,6 +32,21 @@ pub struct System {
     pub reaction: RetryPolicy,
     /// What each mechanism costs.
     pub costs: Costs,
+    /// Whether a core takes several RPCs at once, under `rss` and `random`.
+    pub batch: Option<Batch>,
+}
+
+/// A core takes what waits in its queue, serves all of it, and lets no reply leave before the last is served.
+///
+/// # Source
+///
+/// IX's adaptive batching: never waits for a batch to fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// RPCs taken at once at most, up to [`STEALABLE_BOUND`](nebula_nic::STEALABLE_BOUND).
+    pub max: u16,
+    /// What each batch takes its core, whatever its size.
+    pub cost: Span,
 }
 
 /// What the mechanisms between NIC and core cost, over and above the service time.
@@ -47,8 +62,15 @@ pub struct Costs {
     pub receive: Span,
     /// How long the one dispatcher of a server is busy with each RPC: the NIC decides in no time, software does not.
     pub decision: Span,
-    /// How long one core holds the lock of `mcs-lock`, the hand-off included: a core spends it on each RPC, and one core after the other.
+    /// How long one core holds the lock of `mcs-lock`, or that of a queue of `work-stealing`, the hand-off included: a core spends it on
+    /// each RPC, and one core after the other.
     pub lock_handoff: Span,
+    /// What a thief spends on a steal under `work-stealing`: finding the queue, and the RPC's way from its home core's cache.
+    pub steal: Span,
+    /// What a steal from a core that is serving costs that core.
+    pub interrupt: Span,
+    /// From the arrival of an RPC at a busy core's queue until an idle core notices.
+    pub discover: Span,
 }
 
 impl Costs {
@@ -59,6 +81,9 @@ impl Costs {
         receive: Span::ZERO,
         decision: Span::ZERO,
         lock_handoff: Span::ZERO,
+        steal: Span::ZERO,
+        interrupt: Span::ZERO,
+        discover: Span::ZERO,
     };
 
     /// Whether an RPC takes its core for more than its service.
@@ -80,6 +105,7 @@ impl System {
             queue_bound: None,
             reaction: RetryPolicy::GiveUp,
             costs: Costs::ZERO,
+            batch: None,
         }
     }
 
@@ -108,6 +134,13 @@ impl System {
     #[must_use]
     pub const fn reaction(mut self, reaction: RetryPolicy) -> Self {
         self.reaction = reaction;
+        self
+    }
+
+    /// Lets cores take batches.
+    #[must_use]
+    pub const fn batch(mut self, batch: Batch) -> Self {
+        self.batch = Some(batch);
         self
     }
 
@@ -142,10 +175,38 @@ impl System {
         if self.dedicated > 0 && self.workers() == 0 {
             return Err(SimError::NoWorkers { cores: self.cores, dedicated: self.dedicated });
         }
-        if self.costs.lock_handoff != Span::ZERO && self.policy != Policy::McsLock {
-            return Err(SimError::LockWithout { policy: self.policy });
-        }
+        self.validate_costs()?;
         self.backend(SLOTS_FIRST, 0).map(|_| ())
+    }
+
+    /// A cost that nothing has, or a batch, would be left out without a word.
+    fn validate_costs(&self) -> Result<(), SimError> {
+        let Costs { dispatch, notify, decision, lock_handoff, steal, interrupt, discover, .. } = self.costs;
+        let policy = self.policy;
+        let is_stealing = policy == Policy::WorkStealing;
+        if lock_handoff != Span::ZERO && policy != Policy::McsLock && !is_stealing {
+            return Err(SimError::LockWithout { policy });
+        }
+        if steal + interrupt + discover != Span::ZERO && !is_stealing {
+            return Err(SimError::CostWithout { cost: "stealing", policy });
+        }
+        if self.has_queues() && dispatch + notify + decision != Span::ZERO {
+            return Err(SimError::CostWithout { cost: "dispatch by the NIC", policy });
+        }
+        match self.batch {
+            Some(Batch { max, .. }) if !(1..=nebula_nic::STEALABLE_BOUND).contains(&max.into()) => {
+                Err(SimError::Batch { max })
+            }
+            Some(_) if !matches!(policy, Policy::Rss | Policy::Random) => {
+                Err(SimError::CostWithout { cost: "batching", policy })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether each core has a queue in software.
+    pub(crate) fn has_queues(&self) -> bool {
+        self.policy == Policy::WorkStealing || self.batch.is_some()
     }
 
     /// The NIC of one server with room for at least `slots` RPCs, waiting or being served.
@@ -169,6 +230,9 @@ impl System {
 
     /// RPCs that one core is given at most.
     pub(crate) fn per_core(&self) -> u32 {
+        if self.has_queues() {
+            return nebula_nic::STEALABLE_BOUND;
+        }
         self.policy.dispatcher(1, 0).bound()
     }
 

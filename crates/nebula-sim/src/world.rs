@@ -20,6 +20,7 @@ mod egress;
 mod ingress;
 mod servers;
 mod central;
+mod queues;
 
 use crate::error::SimError;
 use crate::load::Load;
@@ -27,8 +28,9 @@ use crate::system::{SLOTS_LAST, System};
 use crate::tally::Tally;
 use central::Central;
 use egress::Clients;
-use nebula_nic::{CentralDispatch, Jbsq, Policy, SingleQueue, Timestamp};
+use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Timestamp};
 use nebula_workload::Seed;
+use queues::Queues;
 use servers::Servers;
 
 /// How long a run is.
@@ -85,6 +87,8 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
             run_with(system, load, length, seed, |cores, _| SingleQueue::new(cores))
         }
         Policy::Jbsq(bound) => run_with(system, load, length, seed, |cores, _| Jbsq::new(cores, bound)),
+        Policy::WorkStealing | Policy::Rss if system.has_queues() => run_queues(system, load, length, seed, Rss::new),
+        Policy::Random if system.has_queues() => run_queues(system, load, length, seed, Random::new),
         policy => run_with(system, load, length, seed, |cores, seed| policy.dispatcher(cores, seed)),
     }
 }
@@ -104,6 +108,17 @@ pub fn run_with<D: CentralDispatch>(
     dispatch: impl Fn(u16, u64) -> D,
 ) -> Result<Tally, SimError> {
     run_behind(system, load, length, seed, |slots| Central::try_new(system, slots, seed, &dispatch))
+}
+
+/// Runs `load` on cores with queues in software.
+fn run_queues<C: Choose>(
+    system: &System,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    choose: impl Fn(u16, u64) -> C,
+) -> Result<Tally, SimError> {
+    run_behind(system, load, length, seed, |slots| Queues::try_new(system, slots, seed, &choose))
 }
 
 /// Runs `load` on what `servers` makes with room for so many RPCs a server, and again with more room where that is not enough.

@@ -7,6 +7,7 @@
 //! | policies | file |
 //! |---|---|
 //! | all that decide in one place, once: `rss` … `jbsq:N`, `mcs-lock` | [`central`](super::central) |
+//! | `work-stealing`; `rss` and `random` with batching | [`queues`](super::queues) |
 //!
 //! Next: [`ingress`](super::ingress).
 

@@ -1,0 +1,134 @@
+//! Servers whose cores each have a queue in software: `work-stealing`, and any choice at arrival with batching.
+//!
+//! The NIC puts each RPC into the queue of the core that its flow belongs to. A core takes from its own queue, one RPC or a batch of them;
+//! under `work-stealing` an idle core takes from another's, as its [`Thief`] says. A batch runs to its end before any of its replies
+//! leaves, as in IX.
+//!
+//! Events are the ends of batches (one source a core in the [`Calendar`]) and what idle cores notice (a constant delay after an RPC came
+//! to a busy core's queue, so a FIFO). Slots and credit go back to the home core's account, whoever served.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`core`] | one core: its queue, its batch |
+//! | [`server`] | one server: taking, stealing, ending |
+
+mod core;
+mod server;
+
+use super::egress::Request;
+use super::servers::{Ended, Received, Servers};
+use crate::calendar::Calendar;
+use crate::error::SimError;
+use crate::system::System;
+use nebula_nic::{Choose, CoreId, Header, PerCore, Span, Timestamp};
+use nebula_workload::Seed;
+use server::{Server, Terms};
+use std::collections::VecDeque;
+
+/// Servers with a queue a core.
+pub(super) struct Queues<C: Choose> {
+    terms: Terms,
+    servers: Box<[Server<C>]>,
+    /// The end of what each core serves; core `c` of server `s` is source `s · workers + c`.
+    calendar: Calendar,
+    /// When idle cores notice an RPC that came to a busy core of a server.
+    notices: VecDeque<(Timestamp, u16)>,
+}
+
+impl<C: Choose> Queues<C> {
+    /// Servers with room for `slots` RPCs each; `choose` makes the choice of core, for so many cores and a seed.
+    pub(super) fn try_new(
+        system: &System,
+        slots: u32,
+        seed: Seed,
+        choose: &impl Fn(u16, u64) -> C,
+    ) -> Result<Self, SimError> {
+        let terms = Terms::of(system);
+        let one = |index| {
+            let config = system.backend(slots, seed.replica(index).0)?;
+            Server::try_new(config, PerCore::stealable(config.cores, choose(config.cores, config.seed)), &terms)
+        };
+        let servers: Box<[_]> = (0..u64::from(system.servers)).map(one).collect::<Result<_, SimError>>()?;
+        let calendar = Calendar::new(usize::from(system.workers()) * servers.len());
+        Ok(Self { terms, servers, calendar, notices: VecDeque::new() })
+    }
+
+    fn next_notice_ps(&self) -> u64 {
+        self.notices.front().map_or(u64::MAX, |(at, _)| at.as_ps())
+    }
+
+    /// Brings what a core has to do next into the calendar.
+    fn schedule(&mut self, server: usize, core: CoreId) {
+        let source = server * self.terms.workers + core.index();
+        match self.servers[server].end_of(core) {
+            Some(end) => self.calendar.set(source, end),
+            None => self.calendar.clear(source),
+        }
+    }
+
+    /// Lets whichever core is idle look at the queues; if one found something, its home core may have been interrupted for it.
+    fn rouse(&mut self, now: Timestamp, server: usize) {
+        let Some((thief, home)) = self.servers[server].rouse(now, &self.terms) else { return };
+        self.schedule(server, thief);
+        self.schedule(server, home);
+    }
+
+    fn end_next(&mut self, now: Timestamp) -> Option<Ended> {
+        let (_, source) = self.calendar.next()?;
+        let (server, core) = (source / self.terms.workers, source % self.terms.workers);
+        #[expect(clippy::cast_possible_truncation, reason = "below a number of cores that is a u16")]
+        let core = CoreId(core as u16);
+        let (ended, home) = self.servers[server].end_one(now, core, &self.terms)?;
+        self.schedule(server, core);
+        if let Some(home) = home {
+            self.schedule(server, home);
+        }
+        self.give_out(now, server);
+        Some(ended)
+    }
+
+    /// What the NIC has credit for goes into the cores' queues.
+    fn give_out(&mut self, now: Timestamp, server: usize) {
+        while let Some(home) = self.servers[server].give_out(now, &self.terms) {
+            self.schedule(server, home);
+            if !self.terms.is_stealing || !self.servers[server].is_work_for_others(home) {
+                continue;
+            }
+            if self.terms.discover == Span::ZERO {
+                self.rouse(now, server);
+            } else {
+                #[expect(clippy::cast_possible_truncation, reason = "a number of servers is a u16")]
+                self.notices.push_back((now + self.terms.discover, server as u16));
+            }
+        }
+    }
+}
+
+impl<C: Choose> Servers for Queues<C> {
+    #[inline(always)]
+    fn next_ps(&self) -> u64 {
+        self.calendar.next_ps().min(self.next_notice_ps())
+    }
+
+    #[inline(always)]
+    fn latest(&self) -> Timestamp {
+        self.calendar.latest()
+    }
+
+    #[inline(always)]
+    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
+        if self.calendar.next_ps() == now.as_ps() {
+            return self.end_next(now);
+        }
+        let (_, server) = self.notices.pop_front()?;
+        self.rouse(now, server.into());
+        None
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
+        let received = self.servers[usize::from(server)].receive(now, header, request);
+        self.give_out(now, server.into());
+        received
+    }
+}

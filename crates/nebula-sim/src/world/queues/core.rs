@@ -1,0 +1,45 @@
+//! One core: the queue in memory that the NIC fills for it, and the batch that it serves.
+
+use crate::tally::Overheads;
+use nebula_nic::{Arrival, CoreId, RpcKey, STEALABLE_BOUND, SlotRange, Timestamp};
+use std::collections::VecDeque;
+
+/// An RPC in a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Serving {
+    pub(super) rpc: RpcKey,
+    pub(super) slots: SlotRange,
+    /// Whose queue it was in.
+    pub(super) home: CoreId,
+    pub(super) queued_ps: u64,
+    pub(super) overheads: Overheads,
+}
+
+pub(super) struct Core {
+    pub(super) queue: VecDeque<Arrival>,
+    /// What it serves, the first to end at the front.
+    pub(super) batch: VecDeque<Serving>,
+    /// When all of the batch has been served.
+    pub(super) end: Timestamp,
+    /// When the lock of its queue is free again.
+    pub(super) lock_free: Timestamp,
+}
+
+impl Core {
+    pub(super) fn new(batch_max: usize) -> Self {
+        let queue = VecDeque::with_capacity(STEALABLE_BOUND as usize);
+        let batch = VecDeque::with_capacity(batch_max);
+        Self { queue, batch, end: Timestamp::ZERO, lock_free: Timestamp::ZERO }
+    }
+
+    #[inline]
+    pub(super) fn is_serving(&self) -> bool {
+        !self.batch.is_empty()
+    }
+
+    /// Whether all of the batch has been served but not yet ended: it has left the core.
+    #[inline]
+    pub(super) fn is_past(&self, now: Timestamp) -> bool {
+        self.end <= now
+    }
+}
