@@ -101,6 +101,12 @@ impl ArrivalQueue {
         self.shared.peek(ahead)
     }
 
+    /// Takes the tail of the shared queue, if `may_leave` says so of it.
+    #[inline]
+    pub fn pop_newest_shared(&mut self, may_leave: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
+        self.shared.pop_newest(may_leave)
+    }
+
     /// Takes an RPC from the lowest core that has work and credit.
     #[inline]
     pub fn pop_ready(&mut self) -> Option<(CoreId, Arrival)> {
@@ -158,6 +164,12 @@ impl Ring {
         // An empty ring begins again at its first place: at low load one line of it stays in the cache.
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
         Some(arrival)
+    }
+
+    fn pop_newest(&mut self, may_leave: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
+        let newest = self.peek(self.len.checked_sub(1)? as usize).filter(may_leave)?;
+        self.len -= 1;
+        Some(newest)
     }
 
     #[inline]

@@ -4,6 +4,9 @@
 //! shared between threads: more throughput is more back ends.
 
 mod parts;
+mod group;
+
+pub use group::{Adoption, Group, GroupConfig, GroupConfigError, GroupFreed, Migrations};
 
 use crate::admission::Admission;
 use crate::arrival_queue::ArrivalQueue;

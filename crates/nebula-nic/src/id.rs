@@ -23,6 +23,19 @@ impl CoreId {
     }
 }
 
+/// A group of cores with one queue and one manager, counted from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u16);
+
+impl GroupId {
+    /// The group's place in an array of groups.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A messaging domain: the nodes of one service, sharing one receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DomainId(pub u16);

@@ -115,7 +115,7 @@ pub mod sizing;
 
 pub use admission::Admission;
 pub use arrival_queue::ArrivalQueue;
-pub use backend::Backend;
+pub use backend::{Adoption, Backend, Group, GroupConfig, GroupConfigError, GroupFreed, Migrations};
 pub use completion::CompletionQueue;
 pub use config::{BackendConfig, ConfigError, ParseConfigError};
 pub use core_set::{CORES_MAX, CoreSet};
@@ -128,7 +128,7 @@ pub use dispatch::{
     JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, STEALABLE_BOUND, SingleQueue, TwoChoices,
 };
 pub use frontend::{Begin, Frontend};
-pub use id::{CoreId, DomainId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
+pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
 pub use outbound::Outbound;
 pub use reassembler::{Incomplete, Part, Reassembler};
 pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode};

@@ -23,7 +23,8 @@
 //!
 //! Next: station 5, [`reassembler`](crate::reassembler).
 
-use crate::id::{CoreId, SlotRange};
+use crate::core_set::CORES_MAX;
+use crate::id::{CoreId, GroupId, SlotRange};
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -47,22 +48,31 @@ pub enum Holder {
     Nic,
     /// The core that it was given to.
     Core(CoreId),
+    /// Another group of cores, which the RPC has been handed to.
+    Group(GroupId),
 }
 
 impl Holder {
-    /// Above every core that exists: there are at most [`CORES_MAX`](crate::CORES_MAX).
     const NIC: u16 = u16::MAX;
+    /// Stands for what does not exist.
+    const NOBODY: u16 = u16::MAX - 1;
+    /// From here on groups, below cores.
+    const GROUPS: u16 = 1 << 15;
 
-    /// The core, or a number that no core has; a core of that number counts as another one that does not exist.
+    /// A number for each holder that exists, and another one for all that do not.
     #[inline]
     const fn code(self) -> u16 {
         match self {
             Self::Nic => Self::NIC,
-            Self::Core(CoreId(Self::NIC)) => Self::NIC - 1,
+            Self::Core(core) if core.0 >= Self::GROUPS => Self::NOBODY,
             Self::Core(core) => core.0,
+            Self::Group(group) if group.0 >= CORES_MAX => Self::NOBODY,
+            Self::Group(group) => Self::GROUPS + group.0,
         }
     }
 }
+
+const _: () = assert!(CORES_MAX <= Holder::GROUPS && CORES_MAX < Holder::NOBODY - Holder::GROUPS);
 
 /// The bits of 64 slots, side by side: an RPC of up to 64 slots mostly touches one cache line of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,6 +176,22 @@ impl RecvBuffer {
     #[inline(always)]
     pub fn give(&mut self, range: SlotRange, core: CoreId) {
         self.holders[range.start.0 as usize] = core.0;
+    }
+
+    /// Notes that `holder` holds `range`, which the NIC or another group held.
+    pub fn hand_over(&mut self, range: SlotRange, holder: Holder) {
+        self.holders[range.start.0 as usize] = holder.code();
+    }
+
+    /// Whether `range` is exactly one live RPC that `holder` holds.
+    ///
+    /// # Cost
+    ///
+    /// O(`range.slots` / 64), no allocation.
+    #[must_use]
+    pub fn holds(&self, range: SlotRange, holder: Holder) -> bool {
+        let is_held = self.holders.get(range.start.0 as usize).is_some_and(|held| *held == holder.code());
+        is_held && self.is_one_rpc(range)
     }
 
     /// Frees `range` if it is exactly one live RPC that `holder` holds; else changes nothing and returns `false`.
@@ -335,6 +361,13 @@ impl RecvBuffer {
             self.words[index].used |= mask;
             self.words[index].follows |= rest;
         }
+    }
+
+    fn is_one_rpc(&self, range: SlotRange) -> bool {
+        let end = range.start.0.checked_add(range.slots).filter(|&end| range.slots > 0 && end <= self.slots);
+        end.is_some_and(|end| {
+            !self.follows(end) && masks(range).all(|(index, mask, rest)| self.words[index].is_exactly(mask, rest))
+        })
     }
 
     /// Clears the bits of a range, if they are those of one RPC.

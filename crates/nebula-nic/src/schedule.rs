@@ -7,9 +7,15 @@
 //! | policy | decider | decides |
 //! |---|---|---|
 //! | `work-stealing` | [`Thief`], one a core | from whose queue an idle core takes |
+//! | `altocumulus:G` | [`Manager`], one a group | which waiting RPCs go to which other group |
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
+mod altocumulus;
 mod thief;
 
+pub use altocumulus::{
+    LoadEstimate, Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, ThresholdRow, Thresholds,
+    ThresholdsError,
+};
 pub use thief::Thief;

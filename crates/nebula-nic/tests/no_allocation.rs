@@ -1,8 +1,9 @@
 //! Construction is the last allocation: a million RPCs make none.
 
+use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
 use nebula_nic::{
-    Backend, BackendConfig, CoreId, Freed, Frontend, Header, NodeId, Outcome, Policy, Requester, RequesterConfig,
-    RetryPolicy, Span, Timestamp, Verdict,
+    Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, Group, GroupConfig, GroupId, Header, NodeId, Outcome,
+    Policy, Requester, RequesterConfig, RetryPolicy, Span, Timestamp, TransferId, Verdict,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -121,6 +122,45 @@ fn a_million_rpcs_allocate_nothing() {
         assert_eq!(count, 0, "under {policy}");
         assert!(world.replied > 50_000 && world.refused > 50_000, "{} and {}", world.replied, world.refused);
     }
+}
+
+#[test]
+fn handing_rpcs_over_allocates_nothing() {
+    let backend = BackendConfig::new(2, Policy::Jbsq(2)).slots(32).rpc_bytes_max(64);
+    let group = |id| Group::try_new(GroupConfig { backend, group: GroupId(id), groups: 2, foreign_max: 8 });
+    let manager = ManagerConfig::new(GroupId(0), 2, 2, Span::from_us(1), Thresholds::fixed(4));
+    let mut manager = Manager::try_new(manager).unwrap();
+    let (mut origin, mut other) = (group(0).unwrap(), group(1).unwrap());
+    let mut moved = 0;
+    let count = allocations(|| {
+        for number in 0..200_000 {
+            let now = Timestamp::ZERO + Span::from_ns(u64::from(number) * 10);
+            origin.handle_packet(now, Header { rpc_bytes: 40, tid: TransferId(number), ..Header::default() });
+            manager.handle_arrival(now);
+            let depth = other.queue_depth();
+            for migration in manager.decide(now, origin.queue_depth(), |_| depth) {
+                for _ in 0..migration.count {
+                    let Some(arrival) = origin.take_newest_waiting(now, migration.to) else { break };
+                    if other.adopt(now, arrival) == Adoption::Taken {
+                        moved += 1;
+                    } else {
+                        assert!(origin.handle_refused(now, migration.to, arrival));
+                    }
+                }
+            }
+            while let Some(given) = other.poll_dispatch(now) {
+                other.handle_free(now, given.core, given.arrival.slots);
+                origin.handle_returned(now, GroupId(1), given.arrival.slots);
+            }
+            if number % 3 == 0
+                && let Some(given) = origin.poll_dispatch(now)
+            {
+                origin.handle_free(now, given.core, given.arrival.slots);
+            }
+        }
+    });
+    assert_eq!(count, 0);
+    assert!(moved > 50_000, "{moved}");
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! What do the queues look like together?
+
+/// The class of a vector of queue lengths.
+///
+/// # Source
+///
+/// Altocumulus: the three classes. How far is "far" is not published; here it is a whole bulk of migrations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// One queue is far longer than every other: it sends to many.
+    Hill,
+    /// One queue is far shorter than every other: the others send to it.
+    Valley,
+    /// Neither: the longest sends to the shortest, the second longest to the second shortest, and so on.
+    Pairing,
+}
+
+impl Pattern {
+    /// The class of `lengths`, where `far` more waiting RPCs are far longer.
+    ///
+    /// Of two queues the longer one is a hill. One queue or none is nothing to anybody.
+    ///
+    /// # Cost
+    ///
+    /// O(queues), no allocation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_nic::schedule::Pattern;
+    ///
+    /// assert_eq!(Pattern::of(&[40, 3, 5, 4], 16), Some(Pattern::Hill));
+    /// assert_eq!(Pattern::of(&[40, 42, 5, 44], 16), Some(Pattern::Valley));
+    /// assert_eq!(Pattern::of(&[40, 42, 5, 4], 16), Some(Pattern::Pairing));
+    /// assert_eq!(Pattern::of(&[40], 16), None);
+    /// ```
+    #[must_use]
+    pub fn of(lengths: &[u32], far: u32) -> Option<Self> {
+        if lengths.len() < 2 {
+            return None;
+        }
+        let [longest, second_longest] = two_extremes(lengths, |left, right| left > right);
+        let [shortest, second_shortest] = two_extremes(lengths, |left, right| left < right);
+        Some(if longest - second_longest >= far {
+            Self::Hill
+        } else if second_shortest - shortest >= far {
+            Self::Valley
+        } else {
+            Self::Pairing
+        })
+    }
+}
+
+/// The extreme of two lengths or more, and the next to it.
+fn two_extremes(lengths: &[u32], is_beyond: impl Fn(u32, u32) -> bool) -> [u32; 2] {
+    let (mut first, mut second) = (lengths[0], lengths[1]);
+    if is_beyond(second, first) {
+        (first, second) = (second, first);
+    }
+    for &length in &lengths[2..] {
+        if is_beyond(length, first) {
+            (first, second) = (length, first);
+        } else if is_beyond(length, second) {
+            second = length;
+        }
+    }
+    [first, second]
+}
