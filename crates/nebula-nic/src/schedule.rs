@@ -8,14 +8,26 @@
 //! |---|---|---|
 //! | `work-stealing` | [`Thief`], one a core | from whose queue an idle core takes |
 //! | `altocumulus:G` | [`Manager`], one a group | which waiting RPCs go to which other group |
+//! | `preemptive:Q` | [`Preemption`] | whether an RPC has had its turn, and where it goes |
+//! | `preemptive:Q` | [`RunQueue`], one a core | which of the RPCs at a core it goes on with |
+//! | `preemptive:Q`, `darc` | [`TypedQueues`] | which type of RPC comes next |
+//! | `darc` | [`Darc`] | which cores are kept free for short types |
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
 mod altocumulus;
 mod thief;
+mod preemption;
+mod run_queue;
+mod typed_queues;
+mod darc;
 
 pub use altocumulus::{
     LoadEstimate, Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, ThresholdRow, Thresholds,
     ThresholdsError,
 };
+pub use darc::{Darc, DarcConfig};
+pub use preemption::{BackTo, Condition, Preemption, Turn};
+pub use run_queue::RunQueue;
 pub use thief::Thief;
+pub use typed_queues::{RpcType, Selection, TYPES_MAX, TypeSet, TypedQueues, Waiting};

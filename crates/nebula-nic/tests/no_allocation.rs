@@ -1,6 +1,8 @@
 //! Construction is the last allocation: a million RPCs make none.
 
-use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
+use nebula_nic::schedule::{
+    Darc, DarcConfig, Manager, ManagerConfig, RpcType, RunQueue, Selection, Thresholds, TypedQueues,
+};
 use nebula_nic::{
     Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, Group, GroupConfig, GroupId, Header, NodeId, Outcome,
     Policy, Requester, RequesterConfig, RetryPolicy, Span, Timestamp, TransferId, Verdict,
@@ -161,6 +163,33 @@ fn handing_rpcs_over_allocates_nothing() {
     });
     assert_eq!(count, 0);
     assert!(moved > 50_000, "{moved}");
+}
+
+#[test]
+fn queues_and_plans_of_a_million_rpcs_allocate_nothing() {
+    let (mut darc, mut queues, mut core) =
+        (Darc::new(DarcConfig::new(3, 8).window(1_000)), TypedQueues::new(3, 16), RunQueue::new(4, 2));
+    let slos = Selection::WaitOverSlo([10, 100, 1_000].map(Span::from_ns).into());
+    let mut served = 0_u32;
+    let count = allocations(|| {
+        for number in 0..1_000_000_u32 {
+            let (kind, now) = (RpcType((number % 3) as u8), Timestamp::from_ps(number.into()));
+            queues.push(kind, number, now);
+            let chosen = darc.choose_type(CoreId((number % 8) as u16), &queues).or(queues.select(&slos, now));
+            let Some(waiting) = chosen.and_then(|kind| queues.pop(kind)) else { continue };
+            core.admit(waiting.rpc);
+            core.resume();
+            core.suspend();
+            core.resume();
+            served += u32::from(core.finish().is_some());
+            // Types change places, and every RPC is late: a plan is made again and again.
+            let length = u64::from((u32::from(kind.0) + number / 100_000) % 3 + 1);
+            darc.handle_begun(kind, Span::from_secs(1));
+            darc.handle_done(kind, Span::from_us(length * length));
+        }
+    });
+    assert_eq!(count, 0);
+    assert!(served == 1_000_000 && darc.plans() > 10, "{served} and {}", darc.plans());
 }
 
 #[test]

@@ -1,0 +1,200 @@
+//! `darc`: *which cores are kept free for short RPCs?*
+//!
+//! A core that serves a long RPC is lost to short ones for as long as that takes. So some cores are reserved for the short types and
+//! may stand idle while long ones wait. The machine learns what each type takes and how often it comes, parts the cores in
+//! proportion, and answers two questions: which idle core takes an RPC that has come, and which type a free core takes from.
+//!
+//! ```text
+//!   types by mean service     a b | c   | d e          types within δ of the shortest of a group share its cores
+//!   cores by group            0 1 | 2 3 | 4 5 6        in proportion to the group's demand, one at least
+//!   a b may use               0 ────────────▶ 6        its own first, then those of longer groups (cycle stealing)
+//!   c   may use                     2 ──────▶ 6        never those of shorter ones
+//! ```
+//!
+//! Until a window of samples is full all types are one group: c-FCFS.
+
+mod plan;
+mod profile;
+
+use super::typed_queues::{RpcType, TYPES_MAX, TypedQueues};
+use crate::core_set::CoreSet;
+use crate::id::CoreId;
+use crate::time::Span;
+use core::ops::Range;
+use plan::Plan;
+use profile::Profile;
+
+/// What `darc` is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DarcConfig {
+    /// Types that it tells apart, 1 to [`TYPES_MAX`].
+    pub types: u8,
+    /// Cores that it parts, 1 at least.
+    pub cores: u16,
+    /// RPCs that make one sample of the load.
+    pub window: u32,
+    /// How much the newest window counts against all before, in percent.
+    pub weight_percent: u8,
+    /// Types belong to one group whose mean is longer than the shortest's by at most so many percent.
+    pub group_percent: u8,
+    /// An RPC that has waited longer than so many mean service times of its type asks for a new plan.
+    pub delay_services: u32,
+    /// A new plan is made where the demand of a type has moved by more than so many percent.
+    pub moved_percent: u8,
+}
+
+impl DarcConfig {
+    /// Perséphone's parameters.
+    ///
+    /// # Source
+    ///
+    /// Window 50,000, δ 20 %, moved by 10 %, delay bound ten services: the SLO of its evaluation. The weight of a window is not published; one
+    /// half is assumed.
+    #[must_use]
+    pub const fn new(types: u8, cores: u16) -> Self {
+        Self {
+            types,
+            cores,
+            window: 50_000,
+            weight_percent: 50,
+            group_percent: 20,
+            delay_services: 10,
+            moved_percent: 10,
+        }
+    }
+
+    /// Sets the RPCs of a window.
+    #[must_use]
+    pub const fn window(mut self, rpcs: u32) -> Self {
+        self.window = rpcs;
+        self
+    }
+}
+
+/// Reserves cores for types of RPCs, as their load asks for.
+///
+/// # Invariants
+///
+/// A type may always use some core, and the longest group's cores are any type's; so an RPC waits beside an idle core only where that
+/// core is reserved for a shorter type.
+///
+/// # Cost
+///
+/// Choosing a core O(1), a type O(groups + types of the group); a new plan O(types²), once a window at most. No allocation after
+/// construction.
+///
+/// # Source
+///
+/// Perséphone, SOSP 2021: DARC, as its public dispatcher has it. When demand has moved is taken type by type and relative to the plan's.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::schedule::{Darc, DarcConfig, RpcType};
+/// use nebula_nic::{CoreSet, CoreId, Span};
+///
+/// let (short, long) = (RpcType(0), RpcType(1));
+/// let mut darc = Darc::new(DarcConfig::new(2, 14).window(100));
+/// for _ in 0..50 {
+///     darc.handle_done(short, Span::from_us(1));
+///     darc.handle_done(long, Span::from_us(100));
+/// }
+/// assert_eq!((darc.reserved(short), darc.reserved(long)), (0..1, 1..14));
+/// let idle = CoreSet::full(1);
+/// assert_eq!((darc.choose_core(short, &idle), darc.choose_core(long, &idle)), (Some(CoreId(0)), None));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Darc {
+    config: DarcConfig,
+    profile: Profile,
+    plan: Plan,
+    is_late: bool,
+    plans: u32,
+}
+
+impl Darc {
+    /// All cores for all types.
+    ///
+    /// # Panics
+    ///
+    /// If there are no types or more than [`TYPES_MAX`], no cores, or a window of no RPCs.
+    #[must_use]
+    pub fn new(config: DarcConfig) -> Self {
+        assert!((1..=TYPES_MAX).contains(&config.types), "there are 1 to 64 types");
+        assert!(config.cores > 0 && config.window > 0, "there is a core at least, and an RPC in a window");
+        let (profile, plan) = (Profile::new(config.types), Plan::all_for_all(config.types, config.cores));
+        Self { config, profile, plan, is_late: false, plans: 0 }
+    }
+
+    /// The idle core that an RPC of this type begins on: its own group's first, then those of longer ones.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such type.
+    #[must_use]
+    #[inline]
+    pub fn choose_core(&self, kind: RpcType, idle: &CoreSet) -> Option<CoreId> {
+        let first = self.plan.first_core(kind);
+        idle.first_from(first).filter(|&core| core >= first)
+    }
+
+    /// The type that a free core takes from, of those that wait: the shortest that may use it.
+    #[must_use]
+    #[inline]
+    pub fn choose_type<T: Copy>(&self, core: CoreId, queues: &TypedQueues<T>) -> Option<RpcType> {
+        let types = self.plan.shortest_that_waits(core, queues.types())?;
+        queues.oldest_of(types)
+    }
+
+    /// Learns how long an RPC has waited for its core.
+    #[inline]
+    pub fn handle_begun(&mut self, kind: RpcType, queued: Span) {
+        self.is_late |= self.profile.mean(kind).is_some_and(|mean| queued > mean * self.config.delay_services.into());
+    }
+
+    /// Learns how long an RPC has kept its core; whether that gave another plan.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such type.
+    #[inline]
+    pub fn handle_done(&mut self, kind: RpcType, service: Span) -> bool {
+        self.profile.note(kind, service);
+        self.profile.samples() >= self.config.window && self.end_window()
+    }
+
+    #[cold]
+    fn end_window(&mut self) -> bool {
+        self.profile.end_window(self.config.weight_percent);
+        let is_asked_for = core::mem::take(&mut self.is_late) && self.profile.has_moved(self.config.moved_percent);
+        if self.plans > 0 && !is_asked_for {
+            return false;
+        }
+        self.profile.note_planned();
+        self.plan.part(&self.profile, &self.config);
+        self.plans += 1;
+        true
+    }
+
+    /// The cores that are reserved for the type's group; none where it has but the last core, which such groups share.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such type.
+    #[must_use]
+    pub fn reserved(&self, kind: RpcType) -> Range<u16> {
+        self.plan.reserved(kind)
+    }
+
+    /// Plans that were made.
+    #[must_use]
+    pub const fn plans(&self) -> u32 {
+        self.plans
+    }
+
+    /// Groups of the plan.
+    #[must_use]
+    pub const fn groups(&self) -> usize {
+        self.plan.groups()
+    }
+}

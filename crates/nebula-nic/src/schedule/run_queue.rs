@@ -1,0 +1,165 @@
+//! A core's own run queue: *which of the RPCs that were given to a core does it go on with?*
+//!
+//! RPCs join at the tail, fresh ones and suspended ones alike; the head is begun or resumed. So those at one core take turns.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// The RPCs at one core: one in service, the others in the order of their turns.
+///
+/// `T` is how the world names an RPC.
+///
+/// # Invariants
+///
+/// At most [`capacity`](Self::capacity) wait, of which at most `suspended_max` were begun; none is lost or comes twice.
+///
+/// # Cost
+///
+/// Every operation O(1), no allocation after construction.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::schedule::RunQueue;
+///
+/// let mut core = RunQueue::new(4, 1);
+/// assert!(core.admit('a') && core.admit('b'));
+/// assert_eq!(core.resume(), Some('a'));
+/// assert!(core.suspend(), "behind b");
+/// assert_eq!(core.resume(), Some('b'));
+/// assert_eq!((core.finish(), core.resume()), (Some('b'), Some('a')));
+/// ```
+#[derive(Clone, Debug)]
+pub struct RunQueue<T> {
+    ring: Box<[Option<Turned<T>>]>,
+    head: u32,
+    waiting: u32,
+    running: Option<T>,
+    suspended: u32,
+    suspended_max: u32,
+}
+
+/// An RPC that waits for its turn.
+#[derive(Clone, Copy, Debug)]
+struct Turned<T> {
+    rpc: T,
+    was_begun: bool,
+}
+
+impl<T: Copy> RunQueue<T> {
+    /// Room for `capacity` waiting RPCs, of which at most `suspended_max` may have been begun before.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room at all.
+    #[must_use]
+    pub fn new(capacity: u32, suspended_max: u32) -> Self {
+        assert!(capacity > 0, "a run queue needs room for one RPC at least");
+        Self {
+            ring: vec![None; capacity as usize].into(),
+            head: 0,
+            waiting: 0,
+            running: None,
+            suspended: 0,
+            suspended_max,
+        }
+    }
+
+    /// Takes an RPC that has been given to the core; `false` if there is no room, and it is the caller's to keep.
+    #[inline]
+    pub fn admit(&mut self, rpc: T) -> bool {
+        self.push(Turned { rpc, was_begun: false })
+    }
+
+    /// The RPC that the core begins or goes on with; `None` if it serves one already, or none waits.
+    #[inline]
+    pub fn resume(&mut self) -> Option<T> {
+        if self.running.is_some() || self.waiting == 0 {
+            return None;
+        }
+        let Turned { rpc, was_begun } = self.ring[self.head as usize].take()?;
+        self.head = self.behind(1);
+        self.waiting -= 1;
+        self.suspended -= u32::from(was_begun);
+        self.running = Some(rpc);
+        self.running
+    }
+
+    /// Sends the RPC in service to the tail; `false` if there is none, or it [cannot be](Self::can_suspend) suspended, and it goes on.
+    #[inline]
+    pub fn suspend(&mut self) -> bool {
+        if !self.can_suspend() {
+            return false;
+        }
+        let Some(rpc) = self.running.take() else { return false };
+        self.suspended += 1;
+        self.push(Turned { rpc, was_begun: true })
+    }
+
+    /// Ends the RPC in service.
+    #[inline]
+    pub fn finish(&mut self) -> Option<T> {
+        self.running.take()
+    }
+
+    /// Whether the RPC in service could be suspended: there is room, and fewer than `suspended_max` are.
+    #[must_use]
+    #[inline]
+    pub fn can_suspend(&self) -> bool {
+        self.suspended < self.suspended_max && self.has_room()
+    }
+
+    /// Whether one RPC more could wait.
+    #[must_use]
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.waiting < self.capacity()
+    }
+
+    /// The RPC in service.
+    #[must_use]
+    #[inline]
+    pub const fn running(&self) -> Option<T> {
+        self.running
+    }
+
+    /// RPCs that wait for their turn.
+    #[must_use]
+    #[inline]
+    pub const fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// Those of them that were begun before.
+    #[must_use]
+    #[inline]
+    pub const fn suspended(&self) -> u32 {
+        self.suspended
+    }
+
+    /// The most that can wait.
+    #[must_use]
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "made from a u32")]
+    pub fn capacity(&self) -> u32 {
+        self.ring.len() as u32
+    }
+
+    #[inline]
+    fn push(&mut self, turned: Turned<T>) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        let tail = self.behind(self.waiting);
+        self.ring[tail as usize] = Some(turned);
+        self.waiting += 1;
+        true
+    }
+
+    /// The place `ahead` behind the head, round the end of the ring.
+    #[inline]
+    fn behind(&self, ahead: u32) -> u32 {
+        let room = self.capacity() - self.head;
+        if ahead < room { self.head + ahead } else { ahead - room }
+    }
+}

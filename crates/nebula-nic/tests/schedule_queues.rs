@@ -1,0 +1,171 @@
+//! Run queues, typed queues and the end of a turn, beside naive models.
+
+use arbitrary::Arbitrary;
+use nebula_nic::schedule::{BackTo, Condition, Preemption, RpcType, RunQueue, Selection, Turn, TypedQueues};
+use nebula_nic::{Quantum, Span, Timestamp};
+use std::collections::VecDeque;
+
+const TYPES: u8 = 4;
+
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Op {
+    Admit,
+    Resume,
+    Suspend,
+    Finish,
+}
+
+/// Who waits, and whether it was begun.
+#[derive(Default)]
+struct NaiveRunQueue {
+    waiting: VecDeque<(u32, bool)>,
+    running: Option<u32>,
+}
+
+impl NaiveRunQueue {
+    fn suspended(&self) -> u32 {
+        self.waiting.iter().map(|rpc| u32::from(rpc.1)).sum()
+    }
+
+    fn has_room(&self, capacity: u32) -> bool {
+        self.waiting.len() < capacity as usize
+    }
+}
+
+#[test]
+fn a_run_queue_takes_turns_as_a_list_does() {
+    arbtest::arbtest(|random| {
+        let (capacity, suspended_max) = (random.int_in_range(1..=5)?, random.int_in_range(0..=5)?);
+        let (mut real, mut naive) = (RunQueue::new(capacity, suspended_max), NaiveRunQueue::default());
+        for number in 0..200 {
+            match random.arbitrary()? {
+                Op::Admit => {
+                    let fits = naive.has_room(capacity);
+                    assert_eq!(real.admit(number), fits);
+                    naive.waiting.extend(fits.then_some((number, false)));
+                }
+                Op::Resume => {
+                    let next = if naive.running.is_none() { naive.waiting.pop_front() } else { None };
+                    assert_eq!(real.resume(), next.map(|rpc| rpc.0));
+                    naive.running = naive.running.or(next.map(|rpc| rpc.0));
+                }
+                Op::Suspend => {
+                    let can = naive.running.is_some() && naive.suspended() < suspended_max && naive.has_room(capacity);
+                    assert_eq!(real.suspend(), can);
+                    let leaving = if can { naive.running.take() } else { None };
+                    naive.waiting.extend(leaving.map(|rpc| (rpc, true)));
+                }
+                Op::Finish => assert_eq!(real.finish(), naive.running.take()),
+            }
+            assert_eq!((real.running(), real.waiting() as usize), (naive.running, naive.waiting.len()));
+            assert_eq!(real.suspended(), naive.suspended());
+            assert!(real.suspended() <= suspended_max && real.waiting() <= capacity);
+        }
+        Ok(())
+    })
+    .budget_ms(300);
+}
+
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum QueueOp {
+    Push(u8),
+    Pop(u8),
+    PopFirst,
+    PopUrgent,
+}
+
+/// All that wait, in the order in which they joined: type, RPC, since when.
+struct NaiveTypedQueues(Vec<(u8, u32, u64)>);
+
+impl NaiveTypedQueues {
+    fn head(&self, kind: u8) -> Option<(u8, u32, u64)> {
+        self.0.iter().find(|rpc| rpc.0 == kind).copied()
+    }
+
+    /// The lowest of the types whose head has the largest wait over its SLO.
+    fn most_urgent(&self, now: u64, slos: &[u64]) -> Option<u8> {
+        let share = |&(kind, _, since): &(u8, u32, u64)| (now - since) as f64 / slos[usize::from(kind)] as f64;
+        let heads: Vec<_> = (0..TYPES).filter_map(|kind| self.head(kind)).collect();
+        let most = heads.iter().map(share).fold(f64::MIN, f64::max);
+        heads.iter().find(|head| share(head) >= most).map(|head| head.0)
+    }
+
+    fn pop(&mut self, kind: u8) -> Option<(u8, u32, u64)> {
+        let place = self.0.iter().position(|rpc| rpc.0 == kind)?;
+        Some(self.0.remove(place))
+    }
+}
+
+#[test]
+fn typed_queues_choose_as_one_list_of_all_does() {
+    // Powers of two, so that the naive model's quotients are exact.
+    let slos = [64, 256, 16, 1024];
+    let urgent = Selection::WaitOverSlo(slos.map(Span::from_ps).into());
+    arbtest::arbtest(|random| {
+        let capacity = random.int_in_range(0..=12)?;
+        let (mut real, mut naive) = (TypedQueues::new(TYPES, capacity), NaiveTypedQueues(Vec::new()));
+        for number in 0..200_u32 {
+            let now = u64::from(number) * 3;
+            let at = Timestamp::from_ps(now);
+            let first = naive.0.first().map(|rpc| rpc.0);
+            let most_urgent = naive.most_urgent(now, &slos);
+            assert_eq!(real.select(&Selection::Fifo, at).map(|kind| kind.0), first);
+            assert_eq!(real.select(&urgent, at).map(|kind| kind.0), most_urgent);
+            let popped = match random.arbitrary()? {
+                QueueOp::Push(kind) => {
+                    let (kind, since) = (kind % TYPES, now - u64::from(kind).min(now));
+                    let fits = naive.0.len() < capacity as usize;
+                    assert_eq!(real.push(RpcType(kind), number, Timestamp::from_ps(since)), fits);
+                    naive.0.extend(fits.then_some((kind, number, since)));
+                    None
+                }
+                QueueOp::Pop(kind) => Some(kind % TYPES),
+                QueueOp::PopFirst => first,
+                QueueOp::PopUrgent => most_urgent,
+            };
+            if let Some(kind) = popped {
+                let found = real.pop(RpcType(kind)).map(|head| (kind, head.rpc, head.since.as_ps()));
+                assert_eq!(found, naive.pop(kind));
+            }
+            assert_eq!(real.waiting() as usize, naive.0.len());
+            for kind in 0..TYPES {
+                let waiting = naive.0.iter().filter(|rpc| rpc.0 == kind).count();
+                assert_eq!(real.waiting_of(RpcType(kind)) as usize, waiting);
+                assert_eq!(real.types().contains(RpcType(kind)), waiting > 0);
+            }
+        }
+        Ok(())
+    })
+    .budget_ms(300);
+}
+
+#[test]
+fn a_turn_ends_with_the_quantum_and_not_before() {
+    let quantum = Quantum::try_new(Span::from_ns(100)).unwrap();
+    let rule = Preemption::new(quantum, BackTo::SharedQueue);
+    let [early, late] = [99, 100].map(Span::from_ns);
+    assert_eq!(rule.decide(early, true), Turn::Continue);
+    assert_eq!(rule.decide(late, true), Turn::Suspend(BackTo::SharedQueue));
+    assert_eq!(rule.decide(late, false), Turn::Continue);
+    let always = rule.condition(Condition::Always);
+    assert_eq!(always.decide(late, false), Turn::Suspend(BackTo::SharedQueue));
+    assert_eq!(always.decide(early, false), Turn::Continue);
+    assert_eq!(rule.due_at(Timestamp::from_ps(7)), Timestamp::from_ps(100_007));
+    let endless = Preemption::new(Quantum::try_new(Span::MAX).unwrap(), BackTo::OwnCore);
+    assert_eq!(endless.due_at(Timestamp::from_ps(7)), Timestamp::from_ps(u64::MAX));
+}
+
+#[test]
+fn a_turn_at_a_core_ends_only_where_the_run_queue_takes_it_back() {
+    let rule = Preemption::new(Quantum::try_new(Span::from_ns(100)).unwrap(), BackTo::OwnCore);
+    let used = Span::from_ns(100);
+    let mut core = RunQueue::new(2, 1);
+    assert!(core.admit('a'));
+    core.resume();
+    assert_eq!(rule.decide_at_core(used, &core), Turn::Continue, "nobody waits");
+    assert!(core.admit('b'));
+    assert_eq!(rule.decide_at_core(used, &core), Turn::Suspend(BackTo::OwnCore));
+    assert!(core.suspend());
+    assert_eq!((core.resume(), core.suspended()), (Some('b'), 1));
+    assert_eq!(rule.decide_at_core(used, &core), Turn::Continue, "one is suspended already");
+}
