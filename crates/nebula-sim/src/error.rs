@@ -7,6 +7,12 @@ use nebula_workload::WorkloadError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
+    /// A TOML file that is no system, or lacks something.
+    #[error("this is not a system: {reason}")]
+    Toml {
+        /// Line and reason.
+        reason: String,
+    },
     /// A load that is no share of the cores' capacity.
     #[error(
         "a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}"
@@ -129,3 +135,17 @@ pub enum SimError {
 
 /// The highest load that may be offered, in capacities of the cores.
 pub const LOAD_MAX: f64 = 100.0;
+
+impl SimError {
+    /// A file that cannot be read, on one line.
+    pub(crate) fn toml(text: &str, error: &toml::de::Error) -> Self {
+        Self::Toml { reason: toml_reason(text, error) }
+    }
+}
+
+/// What is wrong with a TOML file, and in which line.
+pub(crate) fn toml_reason(text: &str, error: &toml::de::Error) -> String {
+    let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    line.map_or(words.clone(), |line| format!("line {line}: {words}"))
+}

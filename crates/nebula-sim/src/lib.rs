@@ -7,6 +7,7 @@
 //! | question | module |
 //! |---|---|
 //! | what is simulated: servers, policy, costs, clients' reactions? | `system` |
+//! | what is a published system of that? | `model`, `systems/*.toml` |
 //! | what is asked of it, and when? | `load`, with `nebula-workload` |
 //! | what happens next? | `calendar` |
 //! | the stations of one RPC in simulated time | `world` |
@@ -47,6 +48,7 @@
 
 mod error;
 mod system;
+mod model;
 mod load;
 mod calendar;
 mod world;
@@ -64,6 +66,7 @@ pub use error::{LOAD_MAX, SimError};
 pub use experiment::{Effort, Estimate, estimate};
 pub use interval::Interval;
 pub use load::{CLIENTS_MAX, Load, Source};
+pub use model::SystemModel;
 pub use search::{Bracket, LoadAtSlo, load_at_slo};
 pub use system::{Batch, CORES_TOTAL_MAX, Costs, System};
 pub use tally::{Depths, Distribution, Overheads, Tally};

@@ -104,6 +104,8 @@ impl Scenario {
 const HOG_SHARE_MAX: f64 = 0.8;
 
 /// Reads what has a spelling.
-fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(text: D) -> Result<T, D::Error> {
+pub(crate) fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
+    text: D,
+) -> Result<T, D::Error> {
     String::deserialize(text)?.parse().map_err(de::Error::custom)
 }

@@ -1,7 +1,9 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
 
 use crate::error::SimError;
+use crate::model::span;
 use nebula_nic::{BackendConfig, CentralDispatch, Policy, RetryPolicy, Span};
+use serde::Deserialize;
 
 /// Servers that share one load, and how their RPCs meet their cores.
 ///
@@ -41,35 +43,46 @@ pub struct System {
 /// # Source
 ///
 /// IX's adaptive batching: never waits for a batch to fill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Batch {
     /// RPCs taken at once at most, up to [`STEALABLE_BOUND`](nebula_nic::STEALABLE_BOUND).
     pub max: u16,
     /// What each batch takes its core, whatever its size.
+    #[serde(deserialize_with = "span")]
     pub cost: Span,
 }
 
 /// What the mechanisms between NIC and core cost, over and above the service time.
 ///
 /// All are zero by default: the theory's ideal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Costs {
     /// From the dispatch of an RPC until its core can begin it. With credit for more than one RPC a core hides it.
+    #[serde(deserialize_with = "span")]
     pub dispatch: Span,
     /// From the end of an RPC until the NIC knows of it.
+    #[serde(deserialize_with = "span")]
     pub notify: Span,
     /// What a core spends on each RPC beside its service: polling, protocol, the fetch of what the dispatcher has written.
+    #[serde(deserialize_with = "span")]
     pub receive: Span,
     /// How long the one dispatcher of a server is busy with each RPC: the NIC decides in no time, software does not.
+    #[serde(deserialize_with = "span")]
     pub decision: Span,
     /// How long one core holds the lock of `mcs-lock`, or that of a queue of `work-stealing`, the hand-off included: a core spends it on
     /// each RPC, and one core after the other.
+    #[serde(deserialize_with = "span")]
     pub lock_handoff: Span,
     /// What a thief spends on a steal under `work-stealing`: finding the queue, and the RPC's way from its home core's cache.
+    #[serde(deserialize_with = "span")]
     pub steal: Span,
     /// What a steal from a core that is serving costs that core.
+    #[serde(deserialize_with = "span")]
     pub interrupt: Span,
     /// From the arrival of an RPC at a busy core's queue until an idle core notices.
+    #[serde(deserialize_with = "span")]
     pub discover: Span,
 }
 

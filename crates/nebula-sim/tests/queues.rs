@@ -1,5 +1,7 @@
 //! Cores with queues in software: stealing and batching against what they become when they cost nothing.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 use nebula_nic::{Policy, Span, queue_depth_mean};
 use nebula_sim::{Batch, Costs, Effort, Interval, Length, Load, SimError, System, Tally, estimate, run};
 use nebula_workload::Seed;

@@ -15,6 +15,14 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
+    /// A name that no preset has, or a mean for one whose times are measured.
+    #[error("no workload is called {text:?}: there are {names}")]
+    Preset {
+        /// What was asked for.
+        text: String,
+        /// What there is.
+        names: String,
+    },
     /// A word from the command line or a scenario that does not parse.
     #[error("{what} {text:?} is not understood: write {expected}")]
     Spelling {

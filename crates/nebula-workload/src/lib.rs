@@ -11,6 +11,7 @@
 //! | how fast, and at which rates? | [`rate`], [`sweep`] |
 //! | when does the next RPC arrive? | [`arrivals`] |
 //! | how long does an RPC keep its core? | [`service`] |
+//! | or: which times has a paper used? | [`preset`] |
 //! | which key, which operation? | [`keys`], [`mix`], [`operation`] |
 //! | or: which recorded operations? | [`trace`] |
 //! | what is due at this moment? | [`schedule`] |
@@ -39,6 +40,7 @@ pub mod sweep;
 pub mod arrivals;
 mod alias;
 pub mod service;
+pub mod preset;
 pub mod keys;
 mod zipf;
 pub mod mix;
@@ -65,6 +67,7 @@ pub use keys::{KEY_BYTES, Key, KeyPicker, Keys, key_bytes};
 pub use mix::Mix;
 pub use operation::{Op, Operation};
 pub use outstanding::Token;
+pub use preset::{PRESETS, Preset};
 pub use rate::Rate;
 pub use recorder::{Latency, LatencyRecorder, LatencySummary};
 pub use report::{Counts, LoadReport};

@@ -22,6 +22,8 @@ const FOLDERS: &[&str] = &[
     "rtl",
     "scenarios",
     "spec",
+    "systems",
+    "thresholds",
     "xtask",
 ];
 

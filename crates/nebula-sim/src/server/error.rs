@@ -1,6 +1,6 @@
 //! What the server level can be asked for in vain.
 
-use crate::error::SimError;
+use crate::error::{SimError, toml_reason};
 use nebula_memsys::MemoryConfigError;
 use nebula_nic::ConfigError;
 use nebula_workload::WorkloadError;
@@ -96,9 +96,6 @@ pub enum ServerError {
 impl ServerError {
     /// A file that cannot be read, on one line.
     pub(super) fn toml(what: &'static str, text: &str, error: &toml::de::Error) -> Self {
-        let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        let words = line.map_or(words.clone(), |line| format!("line {line}: {words}"));
-        Self::Toml { what, reason: words }
+        Self::Toml { what, reason: toml_reason(text, error) }
     }
 }

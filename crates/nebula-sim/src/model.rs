@@ -1,0 +1,132 @@
+//! The published systems at the queueing level: each a small file with a policy, what its mechanisms cost, and where that is from.
+//!
+//! A system is data over the same mechanisms: no line of code knows one by name. To add one, write its file in `systems/` and its line in
+//! [`SHIPPED`].
+
+use crate::error::SimError;
+use crate::server::spelled;
+use crate::system::{Batch, Costs, System};
+use nebula_nic::{Policy, Span};
+use serde::Deserialize;
+
+/// A published system: how RPCs meet cores there, and what that costs.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sim::SystemModel;
+///
+/// let zygos = SystemModel::named("zygos").expect("it ships with Nebula");
+/// assert_eq!(zygos.system(16)?.policy.to_string(), "work-stealing");
+/// let own = SystemModel::parse("name = 'mine'\ntitle = 'mine'\npolicy = 'jbsq:4'\nhardware = true")?;
+/// assert_eq!(own.system(8)?.workers(), 8);
+/// # Ok::<(), nebula_sim::SimError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemModel {
+    /// Its name.
+    pub name: String,
+    /// What it is, with venue and year.
+    pub title: String,
+    /// Which core serves which RPC.
+    #[serde(deserialize_with = "spelled")]
+    policy: Policy,
+    /// Whether the NIC does in hardware what costs core time elsewhere.
+    pub hardware: bool,
+    /// What its mechanisms cost.
+    #[serde(default)]
+    costs: Costs,
+    /// Batches of each core's queue.
+    #[serde(default)]
+    batch: Option<Batch>,
+    /// Cores that only schedule, of each server.
+    #[serde(default)]
+    dedicated: u16,
+    /// RPCs that may wait, for each core; without a bound unless given.
+    #[serde(default)]
+    queue_bound_per_core: Option<u32>,
+}
+
+/// Those that ship with Nebula, by the names of their files.
+const SHIPPED: &[(&str, &str)] = &[
+    ("rss", include_str!("../../../systems/rss.toml")),
+    ("ix", include_str!("../../../systems/ix.toml")),
+    ("zygos", include_str!("../../../systems/zygos.toml")),
+    ("rpcvalet-software", include_str!("../../../systems/rpcvalet-software.toml")),
+    ("rpcvalet", include_str!("../../../systems/rpcvalet.toml")),
+    ("nebula", include_str!("../../../systems/nebula.toml")),
+    ("single-queue", include_str!("../../../systems/single-queue.toml")),
+];
+
+impl SystemModel {
+    /// The names of those that ship with Nebula.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|&(name, _)| name)
+    }
+
+    /// The one of this name that ships with Nebula.
+    ///
+    /// # Panics
+    ///
+    /// If its file is none, which a test rules out.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("systems/{name}.toml: {error}")))
+    }
+
+    /// Reads a system from TOML.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError::Toml`] with line and reason.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        toml::from_str(text).map_err(|error| SimError::toml(text, &error))
+    }
+
+    /// The system on one server of `cores` cores, those that only schedule included.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] if it cannot be built of so many.
+    pub fn system(&self, cores: u16) -> Result<System, SimError> {
+        let system = System {
+            batch: self.batch,
+            queue_bound: self.queue_bound_per_core.map(|bound| bound * u32::from(cores)),
+            ..System::new(self.policy, cores).costs(self.costs).dedicated(self.dedicated)
+        };
+        system.validate()?;
+        Ok(system)
+    }
+}
+
+/// A time that stands in a file as people write it.
+pub(crate) fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Span, D::Error> {
+    spelled(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_system_of_its_name() {
+        for name in SystemModel::names() {
+            let model = SystemModel::named(name).unwrap();
+            assert_eq!(model.name, name);
+            for cores in [16, 64] {
+                assert!(model.system(cores).is_ok(), "{name} with {cores} cores");
+            }
+        }
+        assert_eq!(SystemModel::named("none"), None);
+    }
+
+    #[test]
+    fn what_is_no_system_says_where_and_why() {
+        let error = SystemModel::parse("name = 'x'\ntitle = 'x'\npolicy = 'fifo'\nhardware = true").unwrap_err();
+        assert!(error.to_string().contains("line 3") && error.to_string().contains("single-queue"), "{error}");
+        let error = SystemModel::parse("name = 'x'\nqueue = 3").unwrap_err();
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+}
