@@ -10,6 +10,7 @@
 //! | `altocumulus:G` | [`Manager`], one a group | which waiting RPCs go to which other group |
 //! | `preemptive:Q` | [`Preemption`] | whether an RPC has had its turn, and where it goes |
 //! | `preemptive:Q` | [`RunQueue`], one a core | which of the RPCs at a core it goes on with |
+//! | `preemptive:Q` | [`Turns`], one a core | the same where few can be suspended at once: the runtime's handlers, each on a stack of its own |
 //! | `preemptive:Q`, `darc` | [`TypedQueues`] | which type of RPC comes next |
 //! | `darc` | [`Darc`] | which cores are kept free for short types |
 //!
@@ -21,6 +22,7 @@ mod preemption;
 mod run_queue;
 mod typed_queues;
 mod darc;
+mod turns;
 
 pub use altocumulus::{
     LoadEstimate, Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, ThresholdRow, Thresholds,
@@ -30,4 +32,5 @@ pub use darc::{Darc, DarcConfig};
 pub use preemption::{BackTo, Condition, Preemption, Turn};
 pub use run_queue::RunQueue;
 pub use thief::Thief;
+pub use turns::{Next, SUSPENDED_MAX, Turns, Yielded};
 pub use typed_queues::{RpcType, Selection, TYPES_MAX, TypeSet, TypedQueues, Waiting};

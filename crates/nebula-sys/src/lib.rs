@@ -9,6 +9,7 @@
 //! | [`prefetch`] | hints that a cache line is wanted soon |
 //! | [`region`] | the receive region: slots that have one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
+//! | [`fiber`] | functions that can be suspended, on stacks of their own |
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | which cores there are, and pinning a thread to one |
 //! | [`process`] | who is at the other end of a socket, and ending with one's parent |
@@ -27,6 +28,8 @@ pub mod copy;
 pub mod prefetch;
 pub mod region;
 pub mod spsc;
+#[cfg(not(loom))]
+pub mod fiber;
 #[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]

@@ -179,6 +179,11 @@ impl Engine {
         self.served += 1;
     }
 
+    /// Notes that the worker on this thread has spent time on an RPC that is not over.
+    pub(crate) fn note_unfinished(&mut self) {
+        self.pace.note_unfinished();
+    }
+
     /// For an inline worker: ends the turn that its own serving was part of.
     #[inline(always)]
     pub(crate) fn end_ingress(&mut self, now: Timestamp, packets: usize) {

@@ -31,7 +31,7 @@
 //! | 1 numbered, cut, sent | [`client`](Client) |
 //! | 2–6 read, admitted, copied, complete | `engine/ingress` |
 //! | 7 given to a core | `engine/cpu` |
-//! | 8–10 steered, begun, freed | [`worker`](Worker) |
+//! | 8–10 steered, begun, freed; suspended at [safe points](yield_if_due) | [`worker`](Worker) |
 //! | 11 reply or NACK | `engine/egress`, then [`client`](Client) |
 //!
 //! **Invariant:** no code of this crate decides anything about an RPC that `nebula-nic` decides. *Enforced by* replaying the decision
@@ -56,4 +56,4 @@ pub use server::{IdlePolicy, Queueing, RunningServer, ServeError, Server, Server
 pub use service::{Service, Stage};
 pub use status::{Gap, Status, StatusReader};
 pub use transport::shm::handshake::Refusal;
-pub use worker::{Rpc, Worker};
+pub use worker::{Rpc, Worker, yield_if_due};

@@ -1,5 +1,11 @@
 //! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a [`Service`].
 
+mod preemption;
+
+pub use preemption::yield_if_due;
+
+pub(crate) use preemption::Preemption;
+
 use crate::engine::cpu::{Freed, Held, Job};
 use crate::engine::egress::{Fault, Reply};
 use crate::engine::{ChannelCache, Engine, rest_after};
@@ -70,6 +76,8 @@ struct Inner {
     channels: ChannelCache,
     steering: Steering,
     served: u64,
+    /// Under `preemptive:Q`; it is taken out while it is at work.
+    preemption: Option<Box<Preemption>>,
 }
 
 /// An RPC that a core has begun.
@@ -95,7 +103,9 @@ impl Worker {
 
     fn new(source: Source, frontend: Frontend, channels: ChannelCache) -> Self {
         let (waiting, steering) = (VecDeque::with_capacity(64), Steering::On);
-        Self { inner: RefCell::new(Inner { source, frontend, waiting, channels, steering, served: 0 }) }
+        Self {
+            inner: RefCell::new(Inner { source, frontend, waiting, channels, steering, served: 0, preemption: None }),
+        }
     }
 
     pub(crate) fn set_steering(&mut self, steering: Steering) {
@@ -104,7 +114,12 @@ impl Worker {
         inner.frontend.set_steering(steering);
     }
 
-    /// Waits for the next RPC; `None` once the server stops.
+    pub(crate) fn set_preemption(&mut self, preemption: Preemption) {
+        self.inner.get_mut().preemption = Some(Box::new(preemption));
+    }
+
+    /// Waits for the next RPC; `None` once the server stops. RPCs that are waited for do not take turns: their handler has no end that
+    /// the worker knows.
     #[must_use]
     pub fn wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let mut idle_since = None;
@@ -138,6 +153,11 @@ impl Worker {
 
     /// Serves every RPC with `service` until the server stops.
     pub fn run<S: Service>(mut self, service: &S) {
+        let inner = self.inner.get_mut();
+        if let Some(mut preemption) = inner.preemption.take() {
+            preemption.run(inner, service);
+            return inner.wind_up();
+        }
         let mut idle_since = None;
         // Asked every turn: under load there may always be something to do.
         while !self.inner.get_mut().is_stopped() {
@@ -152,7 +172,7 @@ impl Worker {
 
     /// Serves what is there, at most some RPCs, and returns how many: for callers that have a loop of their own.
     ///
-    /// An inline worker also runs one turn of its engine.
+    /// An inline worker also runs one turn of its engine; under `preemptive:Q`, one a quantum: no RPC outlasts the call.
     ///
     /// # Cost
     ///
@@ -160,6 +180,11 @@ impl Worker {
     #[inline]
     pub fn turn<S: Service>(&mut self, service: &S) -> usize {
         let inner = self.inner.get_mut();
+        if let Some(mut preemption) = inner.preemption.take() {
+            let served = preemption.turn(inner, service);
+            inner.preemption = Some(preemption);
+            return served;
+        }
         inner.pull(service);
         let mut served = 0;
         while served < RPCS_PER_TURN
@@ -263,6 +288,13 @@ impl Inner {
                     self.frontend.handle_dispatch(Timestamp::ZERO, dispatch);
                 }
             }
+        }
+    }
+
+    /// An RPC has run and is not over: the engine on this thread is told, for it thinks that a turn serves.
+    fn note_unfinished(&mut self) {
+        if let Source::Inline(engine) = &mut self.source {
+            engine.note_unfinished();
         }
     }
 

@@ -125,6 +125,23 @@ fn no_rpc_allocates_at_either_side() {
     assert_eq!(allocations_of(&name, 1_000_000, turn), 0, "of a million RPCs with client and server on one thread");
     server.stop();
 
+    // Each RPC is suspended at its safe point while others wait.
+    let name = endpoint("allocations-in-turns");
+    let config = server_config(|config| {
+        unbounded(config);
+        (config.inline, config.policy) = (true, "preemptive:1ns".parse().expect("a policy"));
+    });
+    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
+    let mut worker = workers.pop().expect("one worker, the engine too");
+    let turn = || {
+        worker.turn(&|request: &[u8], reply: &mut Reply<'_>| {
+            reply.yield_if_due();
+            echo(request, reply);
+        });
+    };
+    assert_eq!(allocations_of(&name, 200_000, turn), 0, "of RPCs that take turns");
+    server.stop();
+
     let name = endpoint("allocations");
     let server = Server::bind(&name).config(server_config(unbounded)).serve(echo).expect("a server");
     assert_eq!(allocations_of(&name, 5_000, std::thread::yield_now), 0, "of RPCs with an engine and a worker");

@@ -90,6 +90,12 @@ impl<'a> Reply<'a> {
         end
     }
 
+    /// A safe point of the handler: [`yield_if_due`](crate::yield_if_due), at hand.
+    #[inline]
+    pub fn yield_if_due(&self) {
+        crate::worker::yield_if_due();
+    }
+
     /// Begins anew.
     pub fn clear(&mut self) {
         self.bytes = 0;

@@ -34,6 +34,8 @@ pub(super) struct Pace {
     /// Work of the last turn.
     work: u64,
     has_rested: bool,
+    /// Whether this turn's time went into RPCs that are not over.
+    is_unfinished: bool,
 }
 
 impl Pace {
@@ -49,6 +51,7 @@ impl Pace {
             turns: 0,
             work: 0,
             has_rested: false,
+            is_unfinished: false,
         }
     }
 
@@ -58,7 +61,9 @@ impl Pace {
     pub(super) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
         self.work = work as u64;
         if self.config.inline {
-            let before = self.turn_ended.replace(now);
+            // What an RPC has had before it was suspended is learnt with the next that is served.
+            let is_unfinished = std::mem::take(&mut self.is_unfinished) && served == 0;
+            let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
             if let (Some(before), 1..) = (before, served) {
                 self.learn((now - before) / served as u64, TURN_SHIFT);
             }
@@ -110,7 +115,7 @@ impl Pace {
     /// The longest that the work of the last turn explains.
     #[inline(always)]
     pub(super) fn explained(&mut self) -> Span {
-        if std::mem::take(&mut self.has_rested) {
+        if std::mem::take(&mut self.has_rested) || self.is_unfinished {
             return Span::MAX;
         }
         Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service.as_ps())
@@ -118,6 +123,10 @@ impl Pace {
 
     pub(super) fn has_rested(&mut self) {
         self.has_rested = true;
+    }
+
+    pub(super) fn note_unfinished(&mut self) {
+        self.is_unfinished = true;
     }
 
     pub(super) fn queue_bound(&self) -> u32 {

@@ -195,6 +195,13 @@ impl ChannelCache {
         self.by_seat[seat(snid)].as_deref()
     }
 
+    /// As [`channel`](Self::channel), to be kept while the RPC lasts.
+    #[inline]
+    pub(crate) fn shared(&mut self, snid: NodeId) -> Option<Arc<Channel>> {
+        self.channel(snid)?;
+        self.by_seat[seat(snid)].clone()
+    }
+
     #[cold]
     fn fill(&mut self, snid: NodeId) -> Option<()> {
         let channel = self.registry.find(snid)?;

@@ -1,5 +1,6 @@
 //! What a server can be told, with its defaults and its sizes.
 
+use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{Backend, BackendConfig, Mtu, Policy, Span, Steering, queue_bound_for_slo};
 
 use super::ServeError;
@@ -54,6 +55,10 @@ pub struct ServerConfig {
     pub queueing: Queueing,
     /// Most clients at once.
     pub clients_max: u16,
+    /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62; 0 lets each run to its end.
+    pub suspended_max: u16,
+    /// Under `preemptive:Q`: bytes of the stack that each handler has.
+    pub stack_bytes: usize,
     /// What idle threads do.
     pub idle: IdlePolicy,
     /// Cores to pin threads to: the engine to the first, workers to those after; nothing is pinned when empty.
@@ -78,6 +83,8 @@ impl Default for ServerConfig {
             rpc_bytes_mean: 576,
             queueing: Queueing::SloBounded,
             clients_max: 4096,
+            suspended_max: 16,
+            stack_bytes: 256 * 1024,
             idle: IdlePolicy::Adaptive,
             pin: Vec::new(),
             allowed_uids: Vec::new(),
@@ -125,10 +132,22 @@ impl ServerConfig {
         Ok(Backend::try_new(self.backend_config()?)?)
     }
 
+    /// What the NIC does of the policy. RPCs that take turns at their workers keep their credit while they are suspended: a worker is
+    /// given one to run and one behind it beside those.
+    fn nic_policy(&self) -> Policy {
+        match self.policy {
+            Policy::Preemptive(_) => Policy::Jbsq(u32::from(self.suspended_max) + 2),
+            policy => policy,
+        }
+    }
+
     /// What the back end is built with.
     pub(crate) fn backend_config(&self) -> Result<BackendConfig, ServeError> {
         if self.inline && self.workers != 1 {
             return Err(ServeError::InlineWorkers { workers: self.workers });
+        }
+        if u32::from(self.suspended_max) > SUSPENDED_MAX {
+            return Err(ServeError::Suspended { got: self.suspended_max });
         }
         if self.mtu_bytes > MTU_BYTES_MAX {
             return Err(ServeError::Mtu { got: self.mtu_bytes });
@@ -138,7 +157,7 @@ impl ServerConfig {
         }
         let mtu = Mtu::try_new(self.mtu_bytes).map_err(|_| ServeError::Mtu { got: self.mtu_bytes })?;
         let bound = self.queue_bound(self.service_mean);
-        Ok(BackendConfig::new(self.workers, self.policy)
+        Ok(BackendConfig::new(self.workers, self.nic_policy())
             .slots(self.slots()?)
             .mtu(mtu)
             .rpc_bytes_max(self.rpc_bytes_max)

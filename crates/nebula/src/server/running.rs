@@ -7,7 +7,7 @@ use crate::engine::{ChannelCache, Engine, Parts, Registry};
 use crate::service::Service;
 use crate::status::{STATUS_BYTES, Status, StatusPage, StatusReader};
 use crate::transport::shm::listener::{Listener, Terms, ring};
-use crate::worker::Worker;
+use crate::worker::{Preemption, Worker};
 use nebula_nic::{CentralDispatch, ConfigError, CoreId, Frontend, Policy};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::mem::MemError;
@@ -44,10 +44,18 @@ pub enum ServeError {
     #[error(transparent)]
     Nic(#[from] ConfigError),
     /// The policy is one of the simulator's.
-    #[error("policy {policy} is simulated only: serve with jbsq:2, single-queue, rss, round-robin, random or key-hash")]
+    #[error(
+        "policy {policy} is simulated only: serve with jbsq:2, preemptive:5us, single-queue, rss, round-robin, random or key-hash"
+    )]
     SimulatedOnly {
         /// The policy asked for.
         policy: Policy,
+    },
+    /// More suspended RPCs than a worker has places for.
+    #[error("a worker can have 62 suspended RPCs at most, not {got}")]
+    Suspended {
+        /// The number asked for.
+        got: u16,
     },
     /// Inline mode has one worker.
     #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
@@ -170,16 +178,16 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
 
 /// Whether the runtime has the policy: `darc` needs types of RPCs, which only the simulator's have.
 const fn is_served(policy: Policy) -> bool {
-    use Policy::{Altocumulus, Darc, McsLock, Preemptive, WorkStealing};
-    !matches!(policy, McsLock | WorkStealing | Preemptive(_) | Darc | Altocumulus(_))
+    use Policy::{Altocumulus, Darc, McsLock, WorkStealing};
+    !matches!(policy, McsLock | WorkStealing | Darc | Altocumulus(_))
 }
 
 /// Opens an endpoint: door and engine run, the workers are the caller's.
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let backend_config = config.backend_config()?;
     backend_config.validate()?;
-    if !is_served(backend_config.policy) {
-        return Err(ServeError::SimulatedOnly { policy: backend_config.policy });
+    if !is_served(config.policy) {
+        return Err(ServeError::SimulatedOnly { policy: config.policy });
     }
     let status = Arc::new(SharedMemory::create_published("nebula-status", STATUS_BYTES)?);
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), STATUS_BYTES)?);
@@ -213,6 +221,11 @@ pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningS
         workers
     };
     workers.iter_mut().for_each(|worker| worker.set_steering(config.steering));
+    if let Policy::Preemptive(quantum) = config.policy {
+        for worker in &mut workers {
+            worker.set_preemption(Preemption::try_new(quantum, config.suspended_max.into(), config.stack_bytes)?);
+        }
+    }
     Ok((running, workers))
 }
 

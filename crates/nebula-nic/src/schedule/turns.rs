@@ -1,0 +1,383 @@
+//! `preemptive:Q`, at one core of the runtime: *who runs next, and who has run long enough?*
+//!
+//! A core's RPCs take turns. Each runs until it is over or says that it can be interrupted; one that says so, has used its quantum and has
+//! others behind it goes to the tail of the core's queue. RPCs that were given to the core meanwhile stand before it.
+//!
+//! ```text
+//!   dispatched ─▶ [ fresh, suspended, fresh, … ] ─▶ runs ─▶ over
+//!                            ▲                       │
+//!                            └─── due, others wait ──┘
+//! ```
+//!
+//! An RPC that has begun keeps its *seat* until it is over: what the core needs to go on with it. Seats are few; once all are taken, no RPC
+//! begins before another is over, and those that have begun take turns among themselves.
+
+use super::{BackTo, Preemption, Turn};
+use crate::dispatch::{JBSQ_BOUND_MAX, Quantum};
+use crate::time::Timestamp;
+use alloc::collections::VecDeque;
+
+/// The most RPCs that a core can have suspended: with the one that runs and one behind it they are what a core can be given.
+pub const SUSPENDED_MAX: u32 = JBSQ_BOUND_MAX - 2;
+
+/// Who has the core next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The RPC given to the core first of those that have not begun; its seat is free.
+    Begin {
+        /// Where it will be while it is suspended.
+        seat: u32,
+    },
+    /// The RPC in this seat goes on.
+    Resume {
+        /// Where it is.
+        seat: u32,
+    },
+}
+
+/// What becomes of an RPC that can be interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yielded {
+    /// It keeps the core, with a quantum of its own again if it had used one.
+    Runs,
+    /// It is suspended, at the tail.
+    Suspended,
+}
+
+/// The RPCs of one core that take turns.
+///
+/// Drive it so: [`handle_dispatch`](Self::handle_dispatch) for each RPC that the core is given, [`poll_next`](Self::poll_next) while
+/// none runs; then [`handle_yield`](Self::handle_yield) when the RPC can be interrupted, of use from [`due_at`](Self::due_at) on, and
+/// [`handle_end`](Self::handle_end) when it is over.
+///
+/// # Cost
+///
+/// O(1), no allocation after construction.
+///
+/// # Source
+///
+/// Shinjuku for the quantum and the tail; nanoPU and Concord for a queue at the core. That an RPC says itself when it can be interrupted
+/// is Concord's, whose compiler puts the checks in.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::schedule::{Next, Turns, Yielded};
+/// use nebula_nic::{Quantum, Span, Timestamp};
+///
+/// let mut turns = Turns::new(Quantum::SHINJUKU, 16);
+/// turns.handle_dispatch(); // a long one
+/// assert_eq!(turns.poll_next(Timestamp::ZERO), Some(Next::Begin { seat: 0 }));
+/// let due = turns.due_at();
+/// assert_eq!(turns.handle_yield(due), Yielded::Runs, "nobody waits");
+/// turns.handle_dispatch(); // a short one
+/// assert_eq!(turns.handle_yield(due), Yielded::Runs, "its quantum has begun again");
+/// assert_eq!(turns.handle_yield(due + Span::from_us(5)), Yielded::Suspended);
+/// assert_eq!(turns.poll_next(due), Some(Next::Begin { seat: 1 }));
+/// turns.handle_end();
+/// assert_eq!(turns.poll_next(due), Some(Next::Resume { seat: 0 }));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Turns {
+    preemption: Preemption,
+    /// Places in line of the RPCs that have not begun.
+    fresh: VecDeque<u32>,
+    /// Places in line and seats of the suspended ones.
+    suspended: VecDeque<(u32, u32)>,
+    /// The next place in line.
+    place: u32,
+    /// A bit a free seat.
+    free_seats: u64,
+    seats: u32,
+    running: Option<u32>,
+    since: Timestamp,
+}
+
+impl Turns {
+    /// An empty queue whose RPCs take turns of `quantum`, at most `suspended_max` suspended at once; 0 lets each run to its end.
+    ///
+    /// # Panics
+    ///
+    /// If `suspended_max` is more than [`SUSPENDED_MAX`].
+    #[must_use]
+    pub fn new(quantum: Quantum, suspended_max: u32) -> Self {
+        assert!(suspended_max <= SUSPENDED_MAX, "at most {SUSPENDED_MAX} RPCs can be suspended, not {suspended_max}");
+        Self {
+            preemption: Preemption::new(quantum, BackTo::OwnCore),
+            seats: suspended_max + 1,
+            fresh: VecDeque::with_capacity(JBSQ_BOUND_MAX as usize),
+            suspended: VecDeque::with_capacity(JBSQ_BOUND_MAX as usize),
+            place: 0,
+            free_seats: (2 << suspended_max) - 1,
+            running: None,
+            since: Timestamp::ZERO,
+        }
+    }
+
+    /// The core has been given an RPC: it stands in line behind all others.
+    ///
+    /// # Panics
+    ///
+    /// If as many wait as a core can be given.
+    #[inline]
+    pub fn handle_dispatch(&mut self) {
+        assert!(self.fresh.len() < JBSQ_BOUND_MAX as usize, "a core was given more RPCs than any policy gives");
+        let place = self.next_place();
+        self.fresh.push_back(place);
+    }
+
+    /// Who has the core from `now` on: the first in line that has a seat or can have one. `None` when nobody wants it; while an RPC
+    /// runs, that one.
+    #[inline]
+    pub fn poll_next(&mut self, now: Timestamp) -> Option<Next> {
+        if let Some(seat) = self.running {
+            return Some(Next::Resume { seat });
+        }
+        if self.free_seats == 0 {
+            return self.poll_suspended(now);
+        }
+        let is_fresh = match (self.fresh.front(), self.suspended.front()) {
+            (Some(fresh), Some((place, _))) => fresh.wrapping_sub(*place).cast_signed() < 0,
+            (fresh, _) => fresh.is_some(),
+        };
+        if is_fresh { Some(self.begin(now)) } else { self.poll_suspended(now) }
+    }
+
+    /// As [`poll_next`](Self::poll_next), but none begins.
+    #[inline]
+    pub fn poll_suspended(&mut self, now: Timestamp) -> Option<Next> {
+        if self.running.is_none() {
+            self.running = Some(self.suspended.pop_front()?.1);
+            self.since = now;
+        }
+        self.running.map(|seat| Next::Resume { seat })
+    }
+
+    /// When the RPC that runs has used its quantum.
+    #[must_use]
+    #[inline]
+    pub fn due_at(&self) -> Timestamp {
+        self.preemption.due_at(self.since)
+    }
+
+    /// The RPC that runs can be interrupted; says nothing where none runs.
+    #[inline]
+    pub fn handle_yield(&mut self, now: Timestamp) -> Yielded {
+        let used = now - self.since;
+        let can_begin = !self.fresh.is_empty() && self.free_seats != 0;
+        let turn = self.preemption.decide(used, can_begin || !self.suspended.is_empty());
+        if let Some(seat) = self.running
+            && turn != Turn::Continue
+        {
+            let place = self.next_place();
+            self.suspended.push_back((place, seat));
+            self.running = None;
+            return Yielded::Suspended;
+        }
+        if now >= self.due_at() {
+            self.since = now;
+        }
+        Yielded::Runs
+    }
+
+    /// The RPC that runs is over: its seat is free.
+    #[inline]
+    pub fn handle_end(&mut self) {
+        if let Some(seat) = self.running.take() {
+            self.free_seats |= 1 << seat;
+        }
+    }
+
+    /// RPCs that are suspended.
+    #[must_use]
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "at most SUSPENDED_MAX")]
+    pub fn suspended(&self) -> u32 {
+        self.suspended.len() as u32
+    }
+
+    /// RPCs that have begun and are not over.
+    #[must_use]
+    #[inline]
+    pub const fn begun(&self) -> u32 {
+        self.seats - self.free_seats.count_ones()
+    }
+
+    /// RPCs that have not begun.
+    #[must_use]
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "at most JBSQ_BOUND_MAX")]
+    pub fn fresh(&self) -> u32 {
+        self.fresh.len() as u32
+    }
+
+    /// How many RPCs can have begun: those suspended, and the one that runs.
+    #[must_use]
+    pub const fn seats(&self) -> u32 {
+        self.seats
+    }
+
+    /// How long a turn lasts while others wait.
+    #[must_use]
+    pub const fn quantum(&self) -> Quantum {
+        self.preemption.quantum()
+    }
+
+    /// The first in line that has not begun gets a seat.
+    #[inline]
+    fn begin(&mut self, now: Timestamp) -> Next {
+        self.fresh.pop_front();
+        let seat = self.free_seats.trailing_zeros();
+        self.free_seats &= self.free_seats - 1;
+        (self.running, self.since) = (Some(seat), now);
+        Next::Begin { seat }
+    }
+
+    #[inline]
+    fn next_place(&mut self) -> u32 {
+        let place = self.place;
+        self.place = place.wrapping_add(1);
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Span;
+    use alloc::vec::Vec;
+
+    const QUANTUM: Span = Span::from_us(5);
+
+    fn queue(suspended_max: u32) -> Turns {
+        Turns::new(Quantum::try_new(QUANTUM).unwrap(), suspended_max)
+    }
+
+    /// The same rules over one plain list: who waits is `Ok(seat)` when suspended, `Err(())` when fresh.
+    #[derive(Default)]
+    struct Model {
+        line: VecDeque<Result<u32, ()>>,
+        running: Option<u32>,
+        since: Timestamp,
+    }
+
+    impl Model {
+        fn suspended(&self) -> usize {
+            self.line.iter().filter(|waits| waits.is_ok()).count()
+        }
+
+        fn lowest_free(&self) -> u32 {
+            (0..).find(|&seat| !self.line.contains(&Ok(seat))).unwrap()
+        }
+
+        fn poll(&mut self, may_begin: bool, now: Timestamp) -> Option<Next> {
+            if let Some(seat) = self.running {
+                return Some(Next::Resume { seat });
+            }
+            let at = self.line.iter().position(|waits| waits.is_ok() || may_begin)?;
+            let next = self.line.remove(at)?;
+            let turn = match next {
+                Ok(seat) => Next::Resume { seat },
+                Err(()) => Next::Begin { seat: self.lowest_free() },
+            };
+            let (Next::Begin { seat } | Next::Resume { seat }) = turn;
+            (self.running, self.since) = (Some(seat), now);
+            Some(turn)
+        }
+
+        fn handle_yield(&mut self, now: Timestamp, suspended_max: usize) -> Yielded {
+            if now - self.since < QUANTUM {
+                return Yielded::Runs;
+            }
+            self.since = now;
+            let can_take_over = |waits: &Result<u32, ()>| waits.is_ok() || self.suspended() < suspended_max;
+            if !self.line.iter().any(can_take_over) {
+                return Yielded::Runs;
+            }
+            self.line.push_back(Ok(self.running.take().unwrap()));
+            Yielded::Suspended
+        }
+    }
+
+    #[test]
+    fn it_decides_as_one_plain_list_does() {
+        arbtest::arbtest(|u| {
+            let suspended_max = u.int_in_range(0..=4_u32)?;
+            let (mut queue, mut model) = (queue(suspended_max), Model::default());
+            let mut now = Timestamp::ZERO;
+            for _ in 0..u.int_in_range(1..=400)? {
+                now += Span::from_us(u.int_in_range(0..=3)?);
+                match u.int_in_range(0..=4)? {
+                    0 if model.line.len() < 40 => {
+                        queue.handle_dispatch();
+                        model.line.push_back(Err(()));
+                    }
+                    1 => {
+                        let may_begin = model.suspended() <= suspended_max as usize;
+                        assert_eq!(queue.poll_next(now), model.poll(may_begin, now));
+                    }
+                    2 => assert_eq!(queue.poll_suspended(now), model.poll(false, now)),
+                    3 if model.running.is_some() => {
+                        assert_eq!(queue.due_at(), model.since + QUANTUM);
+                        assert_eq!(queue.handle_yield(now), model.handle_yield(now, suspended_max as usize));
+                    }
+                    4 => {
+                        queue.handle_end();
+                        model.running = None;
+                    }
+                    _ => {}
+                }
+                assert_eq!(queue.suspended() as usize, model.suspended());
+                assert_eq!(queue.fresh() as usize, model.line.len() - model.suspended());
+                assert!(model.suspended() + usize::from(model.running.is_some()) <= suspended_max as usize + 1);
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn turns_go_round() {
+        let mut queue = queue(2);
+        (0..3).for_each(|_| queue.handle_dispatch());
+        let mut now = Timestamp::ZERO;
+        let mut seats = Vec::new();
+        for _ in 0..9 {
+            let (Next::Begin { seat } | Next::Resume { seat }) = queue.poll_next(now).unwrap();
+            seats.push(seat);
+            now += QUANTUM;
+            assert_eq!(queue.handle_yield(now), Yielded::Suspended);
+        }
+        assert_eq!(seats, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn once_all_seats_are_taken_those_in_them_take_turns() {
+        let mut queue = queue(1);
+        (0..3).for_each(|_| queue.handle_dispatch());
+        let mut now = Timestamp::ZERO;
+        let mut turn = |queue: &mut Turns| {
+            now += QUANTUM;
+            queue.handle_yield(now);
+            queue.poll_next(now).unwrap()
+        };
+        let turns: Vec<_> = (0..4).map(|_| turn(&mut queue)).collect();
+        let [zero, one] = [0, 1].map(|seat| Next::Resume { seat });
+        assert_eq!(turns, [Next::Begin { seat: 0 }, Next::Begin { seat: 1 }, zero, one]);
+        queue.handle_end();
+        assert_eq!(
+            queue.poll_next(now),
+            Some(Next::Begin { seat: 1 }),
+            "it stood in line before the other was suspended again"
+        );
+    }
+
+    #[test]
+    fn without_seats_for_suspended_ones_each_runs_to_its_end() {
+        let mut queue = queue(0);
+        (0..2).for_each(|_| queue.handle_dispatch());
+        assert_eq!(queue.poll_next(Timestamp::ZERO), Some(Next::Begin { seat: 0 }));
+        assert_eq!(queue.handle_yield(Timestamp::ZERO + QUANTUM), Yielded::Runs);
+        queue.handle_end();
+        assert_eq!(queue.poll_next(Timestamp::ZERO), Some(Next::Begin { seat: 0 }));
+    }
+}

@@ -1,0 +1,271 @@
+//! `preemptive:Q`, at the worker: handlers that make room for others at their safe points.
+//!
+//! Every RPC runs on a stack of its own, in a seat. At a safe point the handler calls [`yield_if_due`]; once it has had its quantum, that
+//! switches to the worker's own stack. There the worker takes in what has been dispatched meanwhile and asks [`Turns`] who is next: the
+//! same RPC if nobody waits, or else the first in line. A handler that calls nothing runs to its end.
+//!
+//! ```text
+//!   worker's stack    pull ─▶ who is next? ─▶ start or resume ─┐        ┌─▶ pull ─▶ who is next? …
+//!   RPC's own stack                                            └─ serve ─┘ yield_if_due(), quantum used
+//! ```
+//!
+//! Seats and stacks are made at the start. An RPC in a seat owns its slots of the receive region and keeps its client's ring mapped,
+//! whatever becomes of the client meanwhile.
+
+use super::{Begun, Inner, RPCS_PER_TURN};
+use crate::engine::egress::{Fault, Reply};
+use crate::server::ServeError;
+use crate::service::Service;
+use crate::transport::shm::channel::Channel;
+use nebula_nic::schedule::{Next, Turns};
+use nebula_nic::{Quantum, Timestamp};
+use nebula_sys::clock::Clock;
+use nebula_sys::fiber::{self, Fibers, Stacks, State};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// The tick that is never reached.
+const NEVER: u64 = u64::MAX;
+
+thread_local! {
+    /// When the RPC that this thread serves has used its quantum, in ticks of the machine's clock.
+    static DUE: Cell<u64> = const { Cell::new(NEVER) };
+}
+
+/// A safe point: under `preemptive:Q`, a handler that has used its quantum while others wait for its worker is suspended here, and goes on
+/// when its turn comes again.
+///
+/// Can be called from anywhere below a handler. Does nothing elsewhere, and under every other policy.
+///
+/// What the handler holds stays held while others run on the same thread: between a lock's guard, a `RefCell`'s borrow, or a change to a
+/// thread-local that is half done and their ends there should be no safe point.
+///
+/// # Cost
+///
+/// One read of the machine's clock; outside of a handler less. A suspension costs two switches of stacks and a look at what has
+/// been dispatched, once a quantum.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Client, Reply, Server};
+///
+/// fn sum(request: &[u8]) -> u64 {
+///     request.chunks(64).map(|chunk| {
+///         nebula::yield_if_due();
+///         chunk.iter().map(|&byte| u64::from(byte)).sum::<u64>()
+///     }).sum()
+/// }
+///
+/// let name = format!("shm://doc-yield-{}", std::process::id());
+/// let server = Server::bind(&name)
+///     .policy("preemptive:5us".parse()?)
+///     .serve(|request: &[u8], reply: &mut Reply| reply.write(&sum(request).to_le_bytes()))?;
+/// assert_eq!(Client::connect(&name)?.call(&[1; 1000])?, 1000_u64.to_le_bytes());
+/// server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[inline]
+pub fn yield_if_due() {
+    let due = DUE.get();
+    if due != NEVER && Clock::new().ticks() >= due {
+        fiber::suspend();
+    }
+}
+
+/// An RPC that has begun, and the ring that its reply goes to.
+#[derive(Debug)]
+struct Seated {
+    begun: Begun,
+    channel: Arc<Channel>,
+}
+
+impl Seated {
+    fn reply(&self) -> Reply<'_> {
+        Reply::new(self.channel.slots(), self.begun.arrival.rpc.tid.0, self.begun.held.span)
+    }
+}
+
+/// Lent out to the handler while it runs or is suspended.
+type Seat = RefCell<Option<Seated>>;
+
+/// What a worker needs so that its RPCs can take turns.
+#[derive(Debug)]
+pub(crate) struct Preemption {
+    turns: Turns,
+    stacks: Stacks,
+    seats: Box<[Seat]>,
+    clock: Clock,
+    quantum_ticks: u64,
+}
+
+impl Preemption {
+    pub(crate) fn try_new(quantum: Quantum, suspended_max: u32, stack_bytes: usize) -> Result<Self, ServeError> {
+        let (turns, clock) = (Turns::new(quantum, suspended_max), Clock::new());
+        let seats = turns.seats() as usize;
+        Ok(Self {
+            turns,
+            stacks: Stacks::try_new(seats, stack_bytes)?,
+            seats: (0..seats).map(|_| Seat::default()).collect(),
+            clock,
+            // A tick more: at that tick the quantum is over, whichever way it was rounded.
+            quantum_ticks: clock.ticks_of(quantum.span().as_ps()).saturating_add(1),
+        })
+    }
+
+    /// Serves until the server stops. What is suspended then is unwound and not answered.
+    pub(super) fn run<S: Service>(&mut self, inner: &mut Inner, service: &S) {
+        self.within(inner, service, |round| {
+            let mut idle_since = None;
+            while !round.inner.is_stopped() {
+                let pass = round.pass(true);
+                if pass.served > 0 || pass.is_under_way {
+                    idle_since = None;
+                } else {
+                    round.inner.rest(&mut idle_since);
+                }
+            }
+            round.cancel_all();
+        });
+    }
+
+    /// Serves what is there, at most some RPCs, and each of them to its end.
+    pub(super) fn turn<S: Service>(&mut self, inner: &mut Inner, service: &S) -> usize {
+        self.within(inner, service, |round| {
+            let mut served = 0;
+            loop {
+                let pass = round.pass(served < RPCS_PER_TURN);
+                served += pass.served;
+                if !pass.is_under_way {
+                    return served;
+                }
+            }
+        })
+    }
+
+    fn within<S: Service, R>(
+        &mut self,
+        inner: &mut Inner,
+        service: &S,
+        run: impl FnOnce(&mut Round<'_, '_, '_, S>) -> R,
+    ) -> R {
+        let Self { turns, stacks, seats, clock, quantum_ticks } = self;
+        let (seats, clock, quantum_ticks) = (&**seats, *clock, *quantum_ticks);
+        stacks.scope(|fibers| run(&mut Round { inner, turns, seats, fibers, service, clock, quantum_ticks }))
+    }
+}
+
+/// A worker at work.
+struct Round<'r, 'scope, 'env, S> {
+    inner: &'r mut Inner,
+    turns: &'r mut Turns,
+    seats: &'env [Seat],
+    fibers: &'r mut Fibers<'scope, 'env>,
+    service: &'env S,
+    clock: Clock,
+    quantum_ticks: u64,
+}
+
+/// What came of one look at what has been dispatched.
+struct Pass {
+    served: usize,
+    /// Whether an RPC has begun that is not over.
+    is_under_way: bool,
+}
+
+impl<S: Service> Round<'_, '_, '_, S> {
+    /// Takes what has been dispatched, then serves until somebody has used a quantum: what has come meanwhile is to be looked at then.
+    fn pass(&mut self, may_begin: bool) -> Pass {
+        self.inner.pull(self.service);
+        let mut served = 0;
+        while served < RPCS_PER_TURN
+            && let Some(state) = self.step(may_begin)
+        {
+            if state == State::Suspended {
+                self.inner.note_unfinished();
+                break;
+            }
+            served += 1;
+        }
+        Pass { served, is_under_way: self.turns.begun() > 0 }
+    }
+
+    /// Lets whoever is next run, and says how far it has come.
+    #[inline]
+    fn step(&mut self, may_begin: bool) -> Option<State> {
+        self.line_up();
+        let ticks = self.clock.ticks();
+        let now = Timestamp::from_ps(self.clock.at_ps(ticks));
+        self.turns.handle_yield(now);
+        let next = if may_begin { self.turns.poll_next(now) } else { self.turns.poll_suspended(now) }?;
+        let (Next::Begin { seat } | Next::Resume { seat }) = next;
+        let seat = seat as usize;
+        let due_outside = DUE.replace(ticks.saturating_add(self.quantum_ticks));
+        let state = match next {
+            Next::Begin { .. } => self.begin(seat),
+            Next::Resume { .. } => self.fibers.resume(seat),
+        };
+        DUE.set(due_outside);
+        match state {
+            State::Suspended => {}
+            State::Ended => self.end(seat, None),
+            State::Panicked => self.end(seat, Some(Fault::HandlerPanicked)),
+        }
+        Some(state)
+    }
+
+    /// Puts what has been given to the core in line.
+    #[inline]
+    fn line_up(&mut self) {
+        let given = self.inner.frontend.outstanding() - self.inner.frontend.in_service();
+        for _ in self.turns.fresh()..given {
+            self.turns.handle_dispatch();
+        }
+    }
+
+    /// Begins the next RPC in `seat`.
+    fn begin(&mut self, seat: usize) -> State {
+        // Whoever drives the worker may have taken it with `wait_for_rpc` since it stood in line.
+        let Some(begun) = self.inner.begin(self.service) else { return State::Ended };
+        let Some(channel) = self.inner.channels.shared(begun.arrival.rpc.snid) else {
+            self.inner.release(begun);
+            return State::Ended;
+        };
+        let (service, seat_of_it) = (self.service, &self.seats[seat]);
+        seat_of_it.replace(Some(Seated { begun, channel }));
+        self.fibers.start(seat, move || serve(seat_of_it, service))
+    }
+
+    /// The RPC in `seat` is over: its slots and the core's credit go back.
+    #[inline]
+    fn end(&mut self, seat: usize, fault: Option<Fault>) {
+        self.turns.handle_end();
+        if let Some(seated) = self.seats[seat].take() {
+            if let Some(fault) = fault {
+                seated.reply().fail(fault);
+            }
+            self.inner.release(seated.begun);
+        }
+    }
+
+    /// Unwinds whoever has begun.
+    #[cold]
+    fn cancel_all(&mut self) {
+        for (seat, seat_of_it) in self.seats.iter().enumerate() {
+            self.fibers.cancel(seat);
+            if let Some(seated) = seat_of_it.take() {
+                self.inner.release(seated.begun);
+            }
+        }
+    }
+}
+
+/// Serves the RPC in `seat`, on its stack.
+fn serve<S: Service>(seat: &Seat, service: &S) {
+    if let Some(seated) = &*seat.borrow() {
+        let Begun { arrival, held } = &seated.begun;
+        let mut reply = seated.reply();
+        service.serve(held.lease.payload(arrival.bytes as usize), &mut reply);
+        reply.publish();
+    }
+}
