@@ -1,6 +1,7 @@
 //! What a simulation can be asked for in vain.
 
-use nebula_nic::{ConfigError, Policy, RequesterConfigError};
+use nebula_nic::schedule::ManagerConfigError;
+use nebula_nic::{ConfigError, GroupConfigError, Policy, RequesterConfigError};
 use nebula_workload::WorkloadError;
 
 /// Why there is no result. Each is one line that says what would be right.
@@ -76,6 +77,24 @@ pub enum SimError {
         /// RPCs asked for.
         max: u16,
     },
+    /// More groups than cores to serve in them.
+    #[error("{groups} groups of {workers} workers in all cannot be simulated: give each group one at least")]
+    Groups {
+        /// Groups asked for.
+        groups: u16,
+        /// Cores that serve.
+        workers: u16,
+    },
+    /// Messages that managers would wait for too long.
+    #[error(
+        "messages of {message_ns} ns between managers are too slow for a period of {period_ns} ns: give at most 1024 periods"
+    )]
+    SlowMessages {
+        /// From one manager to another.
+        message_ns: f64,
+        /// From one decision to the next.
+        period_ns: f64,
+    },
     /// A service that takes no time, or longer than a run can last.
     #[error("a mean service time of {mean_ns} ns cannot be simulated: give 1 ns to 1 s")]
     Service {
@@ -125,6 +144,12 @@ pub enum SimError {
     /// The NIC cannot be built so.
     #[error(transparent)]
     Nic(#[from] ConfigError),
+    /// A group cannot be built so.
+    #[error(transparent)]
+    Group(#[from] GroupConfigError),
+    /// A manager cannot be built so.
+    #[error(transparent)]
+    Manager(#[from] ManagerConfigError),
     /// The clients cannot be built so.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),

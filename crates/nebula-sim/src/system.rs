@@ -1,8 +1,13 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
 
+mod altocumulus;
+
+pub use altocumulus::Altocumulus;
+
 use crate::error::SimError;
 use crate::model::span;
-use nebula_nic::{BackendConfig, CentralDispatch, Policy, RetryPolicy, Span};
+use nebula_nic::schedule::{ManagerConfig, Thresholds};
+use nebula_nic::{BackendConfig, CentralDispatch, GroupId, Policy, RetryPolicy, Span};
 use serde::Deserialize;
 
 /// Servers that share one load, and how their RPCs meet their cores.
@@ -36,6 +41,8 @@ pub struct System {
     pub costs: Costs,
     /// Whether a core takes several RPCs at once, under `rss` and `random`.
     pub batch: Option<Batch>,
+    /// What managers are set to under `altocumulus:G`; by default the published parameters and the naive threshold for ten service times.
+    pub altocumulus: Option<Altocumulus>,
 }
 
 /// A core takes what waits in its queue, serves all of it, and lets no reply leave before the last is served.
@@ -119,6 +126,7 @@ impl System {
             reaction: RetryPolicy::GiveUp,
             costs: Costs::ZERO,
             batch: None,
+            altocumulus: None,
         }
     }
 
@@ -157,6 +165,13 @@ impl System {
         self
     }
 
+    /// Sets what managers are set to.
+    #[must_use]
+    pub fn altocumulus(mut self, options: Altocumulus) -> Self {
+        self.altocumulus = Some(options);
+        self
+    }
+
     /// Sets what the mechanisms cost.
     #[must_use]
     pub const fn costs(mut self, costs: Costs) -> Self {
@@ -189,6 +204,7 @@ impl System {
             return Err(SimError::NoWorkers { cores: self.cores, dedicated: self.dedicated });
         }
         self.validate_costs()?;
+        self.validate_groups()?;
         self.backend(SLOTS_FIRST, 0).map(|_| ())
     }
 
@@ -215,6 +231,50 @@ impl System {
             }
             _ => Ok(()),
         }
+    }
+
+    fn validate_groups(&self) -> Result<(), SimError> {
+        let Policy::Altocumulus(groups) = self.policy else {
+            let policy = self.policy;
+            return self
+                .altocumulus
+                .as_ref()
+                .map_or(Ok(()), |_| Err(SimError::CostWithout { cost: "managers", policy }));
+        };
+        if groups.get() > self.workers() {
+            return Err(SimError::Groups { groups: groups.get(), workers: self.workers() });
+        }
+        let options = self.managers();
+        if options.message.as_ps() / PERIODS_UNDER_WAY_MAX > options.period.as_ps() {
+            let (message_ns, period_ns) = (options.message.as_ns_f64(), options.period.as_ns_f64());
+            return Err(SimError::SlowMessages { message_ns, period_ns });
+        }
+        if !(1..=nebula_nic::JBSQ_BOUND_MAX).contains(&options.bound) {
+            return Err(nebula_nic::ConfigError::JbsqBound { got: options.bound }.into());
+        }
+        let manager = ManagerConfig::new(GroupId(0), groups.get(), 1, Span::from_us(1), Thresholds::fixed(0));
+        Ok(manager.period(options.period).bulk(options.bulk, options.concurrency).validate()?)
+    }
+
+    /// What managers are set to, asked for or by default.
+    pub(crate) fn managers(&self) -> Altocumulus {
+        let workers = self.workers().div_ceil(self.groups());
+        self.altocumulus.clone().unwrap_or_else(|| Altocumulus::naive(workers, 10))
+    }
+
+    /// Groups of one server.
+    pub(crate) fn groups(&self) -> u16 {
+        if let Policy::Altocumulus(groups) = self.policy { groups.get() } else { 1 }
+    }
+
+    /// Workers of one group: as many as of every other, or one more.
+    pub(crate) fn workers_of_group(&self, group: u16) -> u16 {
+        self.workers() / self.groups() + u16::from(group < self.workers() % self.groups())
+    }
+
+    /// Slots of one group of a server that has room for so many RPCs.
+    pub(crate) fn slots_of_group(&self, slots: u32) -> u32 {
+        (slots / u32::from(self.groups())).max(SLOTS_FIRST / 4)
     }
 
     /// Whether each core has a queue in software.
@@ -246,6 +306,9 @@ impl System {
         if self.has_queues() {
             return nebula_nic::STEALABLE_BOUND;
         }
+        if let Some(options) = &self.altocumulus {
+            return options.bound;
+        }
         self.policy.dispatcher(1, 0).bound()
     }
 
@@ -255,6 +318,9 @@ impl System {
         (2 * (self.held_at_cores() + waiting)).next_power_of_two().clamp(SLOTS_FIRST, SLOTS_LAST)
     }
 }
+
+/// Periods that a message between managers may take.
+const PERIODS_UNDER_WAY_MAX: u64 = 1024;
 
 /// Cores that one run can have in all.
 pub const CORES_TOTAL_MAX: u32 = 1 << 16;

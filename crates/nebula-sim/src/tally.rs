@@ -3,8 +3,10 @@
 //! Nothing here grows with the number of RPCs. Sums are whole picoseconds, so that adding tallies up gives the same bytes in
 //! whichever order runs end.
 
+mod migrations;
 mod overheads;
 
+pub use migrations::Migrations;
 pub use overheads::Overheads;
 
 use hdrhistogram::Histogram;
@@ -172,6 +174,8 @@ pub struct Tally {
     pub busy_ps: u128,
     /// Time that those RPCs took of cores beside their service.
     pub overheads: Overheads,
+    /// What moved between groups of cores.
+    pub migrations: Migrations,
     opened: Option<Timestamp>,
 }
 
@@ -190,6 +194,7 @@ impl Tally {
             window,
             busy_ps: 0,
             overheads: Overheads::ZERO,
+            migrations: Migrations::default(),
             opened,
         }
     }
@@ -252,6 +257,7 @@ impl Tally {
         self.window += other.window;
         self.busy_ps += other.busy_ps;
         self.overheads += other.overheads;
+        self.migrations += other.migrations;
     }
 }
 

@@ -21,11 +21,13 @@ mod ingress;
 mod servers;
 mod central;
 mod queues;
+mod altocumulus;
 
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::{SLOTS_LAST, System};
 use crate::tally::Tally;
+use altocumulus::Grouped;
 use central::Central;
 use egress::Clients;
 use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Timestamp};
@@ -89,6 +91,13 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
         Policy::Jbsq(bound) => run_with(system, load, length, seed, |cores, _| Jbsq::new(cores, bound)),
         Policy::WorkStealing | Policy::Rss if system.has_queues() => run_queues(system, load, length, seed, Rss::new),
         Policy::Random if system.has_queues() => run_queues(system, load, length, seed, Random::new),
+        Policy::Altocumulus(_) if system.managers().bound == 1 => {
+            run_grouped(system, load, length, seed, SingleQueue::new)
+        }
+        Policy::Altocumulus(_) => {
+            let bound = system.managers().bound;
+            run_grouped(system, load, length, seed, |workers| Jbsq::new(workers, bound))
+        }
         policy => run_with(system, load, length, seed, |cores, seed| policy.dispatcher(cores, seed)),
     }
 }
@@ -119,6 +128,18 @@ fn run_queues<C: Choose>(
     choose: impl Fn(u16, u64) -> C,
 ) -> Result<Tally, SimError> {
     run_behind(system, load, length, seed, |slots| Queues::try_new(system, slots, seed, &choose))
+}
+
+/// Runs `load` on groups of cores that hand each other RPCs.
+fn run_grouped<D: CentralDispatch>(
+    system: &System,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    dispatch: impl Fn(u16) -> D,
+) -> Result<Tally, SimError> {
+    let options = system.managers();
+    run_behind(system, load, length, seed, |slots| Grouped::try_new(system, &options, load, slots, seed, &dispatch))
 }
 
 /// Runs `load` on what `servers` makes with room for so many RPCs a server, and again with more room where that is not enough.
@@ -188,6 +209,7 @@ impl<'a, S: Servers> World<'a, S> {
         while !self.is_over {
             self.turn();
         }
+        self.servers.account(&mut self.tally);
         self.stop.map_or(Ok(self.tally), Err)
     }
 

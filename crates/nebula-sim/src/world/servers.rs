@@ -8,11 +8,12 @@
 //! |---|---|
 //! | all that decide in one place, once: `rss` … `jbsq:N`, `mcs-lock` | [`central`](super::central) |
 //! | `work-stealing`; `rss` and `random` with batching | [`queues`](super::queues) |
+//! | `altocumulus:G` | [`altocumulus`](super::altocumulus) |
 //!
 //! Next: [`ingress`](super::ingress).
 
 use super::egress::Request;
-use crate::tally::Overheads;
+use crate::tally::{Overheads, Tally};
 use nebula_nic::{Header, RpcKey, Timestamp, Verdict};
 use nebula_workload::TypeId;
 
@@ -31,6 +32,9 @@ pub(super) trait Servers {
 
     /// The one packet of an RPC reaches a server.
     fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received;
+
+    /// The run is over: notes what it has counted of its own.
+    fn account(&self, _tally: &mut Tally) {}
 }
 
 /// What a server answers at once.

@@ -1,0 +1,160 @@
+//! Stations 7 to 10 of a group, in simulated time: its workers are given RPCs, serve them, and give slots and credit back.
+
+use super::group::{Group, Place, Serving};
+use super::managers::Message;
+use super::{Grouped, due};
+use crate::tally::Overheads;
+use crate::world::servers::Ended;
+use nebula_nic::{CentralDispatch, CoreId, Dispatch, GroupFreed, SlotRange, Span, Timestamp};
+
+impl<D: CentralDispatch> Grouped<'_, D> {
+    /// A group to which something happens at `now`.
+    #[inline(always)]
+    pub(super) fn at(&mut self, now: Timestamp, number: usize) -> &mut Group<D> {
+        let group = &mut self.groups[number];
+        group.published.note(now, group.nic.queue_depth());
+        group
+    }
+
+    /// What comes next in the calendar.
+    #[inline(always)]
+    pub(super) fn turn_cores(&mut self, now: Timestamp) -> Option<Ended> {
+        let (_, source) = self.calendar.next()?;
+        let Place { group, core } = self.places[source];
+        match core {
+            Some(core) => Some(self.finish(now, group as usize, usize::from(core))),
+            None => {
+                self.carry(now, group as usize);
+                None
+            }
+        }
+    }
+
+    /// An RPC has joined a group's queue.
+    #[inline(always)]
+    pub(super) fn joined(&mut self, now: Timestamp, number: usize) {
+        self.hand_out(now, number);
+        let group = &self.groups[number];
+        if group.nic.queue_depth() > group.manager.threshold() {
+            self.wake_managers(now);
+        }
+    }
+
+    /// Gives out what the group's workers have credit for.
+    #[inline(always)]
+    fn hand_out(&mut self, now: Timestamp, number: usize) {
+        while let Some(dispatch) = self.groups[number].nic.poll_dispatch(now) {
+            self.waiting[number / self.groups_each] -= 1;
+            if self.costs.dispatch == Span::ZERO && self.costs.decision == Span::ZERO {
+                self.deliver(now, number, dispatch);
+            } else {
+                self.send_dispatch(now, number, dispatch);
+            }
+        }
+    }
+
+    /// The group's dispatcher decides about one RPC after the other.
+    #[cold]
+    fn send_dispatch(&mut self, now: Timestamp, number: usize, dispatch: Dispatch) {
+        let group = &mut self.groups[number];
+        group.dispatcher_free = group.dispatcher_free.max(now) + self.costs.decision;
+        group.dispatches.push_back((group.dispatcher_free + self.costs.dispatch, dispatch));
+        self.set_wire(number);
+    }
+
+    fn set_wire(&mut self, number: usize) {
+        let group = &self.groups[number];
+        match group.next_on_wire() {
+            Some(at) => self.calendar.set(group.wire, at),
+            None => self.calendar.clear(group.wire),
+        }
+    }
+
+    /// Takes in what has arrived at the group's NIC or at a worker; a free before a dispatch of the same time.
+    #[cold]
+    fn carry(&mut self, now: Timestamp, number: usize) {
+        let group = self.at(now, number);
+        if let Some((_, core, slots)) = due(&mut group.frees, now, |free| free.0) {
+            self.collect_freed(now, number, core, slots);
+        } else if let Some((_, dispatch)) = due(&mut group.dispatches, now, |dispatch| dispatch.0) {
+            self.deliver(now, number, dispatch);
+        }
+        self.set_wire(number);
+    }
+
+    /// The core's completion queue has one RPC more.
+    #[inline(always)]
+    fn deliver(&mut self, now: Timestamp, number: usize, dispatch: Dispatch) {
+        let core = dispatch.core.index();
+        let frontend = &mut self.groups[number].cores[core].frontend;
+        frontend.handle_dispatch(now, dispatch);
+        if frontend.in_service() == 0 {
+            self.begin(now, number, core);
+        }
+    }
+
+    /// The core begins what is next in its completion queue, if anything.
+    #[inline(always)]
+    fn begin(&mut self, now: Timestamp, number: usize, core: usize) {
+        let Some(begin) = self.groups[number].cores[core].frontend.poll_completion(now) else { return };
+        let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
+        let overheads = self.overheads(number, slots);
+        let service_ps = self.in_flight[self.in_flight_at(number, slots)].service_ps;
+        let group = &mut self.groups[number];
+        let queued_ps = (now - begin.arrival.arrived).as_ps();
+        group.cores[core].serving = Serving { rpc, slots, queued_ps, overheads };
+        self.calendar.set(group.first + core, now + Span::from_ps(overheads.total_ps() + service_ps));
+    }
+
+    /// What the RPC takes of its core before its service.
+    #[inline]
+    fn overheads(&self, number: usize, slots: SlotRange) -> Overheads {
+        let dispatch_ps = self.costs.receive.as_ps();
+        if self.options.fetch == Span::ZERO {
+            return Overheads { dispatch_ps, ..Overheads::ZERO };
+        }
+        let nic = &self.groups[number].nic;
+        let migration_ps = if nic.origin_of(slots) == Some(nic.id()) { 0 } else { self.options.fetch.as_ps() };
+        Overheads { dispatch_ps, migration_ps, ..Overheads::ZERO }
+    }
+
+    /// A core is done with one RPC and goes on to the next.
+    #[inline(always)]
+    fn finish(&mut self, now: Timestamp, number: usize, core: usize) -> Ended {
+        self.last = now;
+        let Serving { rpc, slots, queued_ps, overheads } = self.groups[number].cores[core].serving;
+        let served = self.in_flight[self.in_flight_at(number, slots)];
+        let frontend = &mut self.groups[number].cores[core].frontend;
+        let release = frontend.handle_release(now, slots);
+        if frontend.outstanding() > 0 {
+            self.begin(now, number, core);
+        }
+        if self.costs.notify == Span::ZERO {
+            self.collect_freed(now, number, release.core, slots);
+        } else {
+            self.send_free(now, number, release.core, slots);
+        }
+        let group = &self.groups[number];
+        if group.cores[core].frontend.in_service() == 0 {
+            self.calendar.clear(group.first + core);
+        }
+        Ended { rpc, served, queued_ps, overheads }
+    }
+
+    #[cold]
+    fn send_free(&mut self, now: Timestamp, number: usize, core: CoreId, slots: SlotRange) {
+        self.groups[number].frees.push_back((now + self.costs.notify, core, slots));
+        self.set_wire(number);
+    }
+
+    /// The NIC learns that a core is done; the slots of a foreign RPC go back to where it came from.
+    #[inline(always)]
+    fn collect_freed(&mut self, now: Timestamp, number: usize, core: CoreId, slots: SlotRange) {
+        let group = self.at(now, number);
+        if let GroupFreed::Foreign { origin } = group.nic.handle_free(now, core, slots) {
+            let by = group.nic.id();
+            self.send(now, number, origin, Message::Return { by, slots });
+        }
+        self.hand_out(now, number);
+    }
+}

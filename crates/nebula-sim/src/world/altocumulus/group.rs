@@ -1,0 +1,122 @@
+//! One group: its NIC, its manager, its workers.
+
+use super::published::Published;
+use crate::error::SimError;
+use crate::load::Load;
+use crate::system::{Altocumulus, System};
+use crate::tally::Overheads;
+use nebula_nic::schedule::{Manager, ManagerConfig};
+use nebula_nic::{
+    CentralDispatch, CoreId, Dispatch, Frontend, GroupConfig, GroupId, RpcKey, SlotRange, Span, Steering, Timestamp,
+};
+use std::collections::VecDeque;
+
+/// What a core serves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Serving {
+    pub(super) rpc: RpcKey,
+    pub(super) slots: SlotRange,
+    /// How long it waited, from its arrival until the core began it.
+    pub(super) queued_ps: u64,
+    /// From there on, beside the service.
+    pub(super) overheads: Overheads,
+}
+
+pub(super) struct Core {
+    pub(super) frontend: Frontend,
+    pub(super) serving: Serving,
+}
+
+pub(super) struct Group<D: CentralDispatch> {
+    pub(super) nic: nebula_nic::Group<D>,
+    pub(super) manager: Manager,
+    pub(super) published: Published,
+    pub(super) cores: Box<[Core]>,
+    // -- in the calendar --
+    /// The source of its core 0.
+    pub(super) first: usize,
+    /// The source of what is on the way.
+    pub(super) wire: usize,
+    // -- on the way between NIC and workers, each in the order in which it left --
+    pub(super) dispatches: VecDeque<(Timestamp, Dispatch)>,
+    pub(super) frees: VecDeque<(Timestamp, CoreId, SlotRange)>,
+    /// When the dispatcher is free again.
+    pub(super) dispatcher_free: Timestamp,
+}
+
+/// What a source of the calendar is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) group: u32,
+    /// A core, or what is on the way.
+    pub(super) core: Option<u16>,
+}
+
+impl<D: CentralDispatch> Group<D> {
+    /// Group `number` of all, with `slots` slots of its own.
+    pub(super) fn try_new(
+        system: &System,
+        options: &Altocumulus,
+        load: &Load,
+        number: usize,
+        slots: u32,
+        dispatch: &impl Fn(u16) -> D,
+    ) -> Result<Self, SimError> {
+        let groups = system.groups();
+        let group = u16::try_from(number % usize::from(groups)).expect("below the groups");
+        let workers = system.workers_of_group(group);
+        let mut backend = system.backend(slots, 0)?;
+        backend.cores = workers;
+        // As admission shares a bound out over queues.
+        backend.queue_bound = backend.queue_bound.div_ceil(u32::from(groups));
+        let config = GroupConfig { backend, group: GroupId(group), groups, foreign_max: options.fifo };
+        let dispatch = dispatch(workers);
+        let bound = dispatch.bound();
+        let core = |id| {
+            let mut frontend = Frontend::new(CoreId(id), bound);
+            // Which payload is fetched ahead of its use makes no difference where memory is not simulated.
+            frontend.set_steering(Steering::Off);
+            Core { frontend, serving: Serving::default() }
+        };
+        Ok(Self {
+            nic: nebula_nic::Group::try_with(config, dispatch)?,
+            manager: Manager::try_new(manager(options, load, GroupId(group), groups, workers))?,
+            published: Published::new(options.period, options.message),
+            cores: (0..workers).map(core).collect(),
+            first: 0,
+            wire: 0,
+            dispatches: VecDeque::new(),
+            frees: VecDeque::new(),
+            dispatcher_free: Timestamp::ZERO,
+        })
+    }
+
+    /// When the next of what is on the way arrives.
+    pub(super) fn next_on_wire(&self) -> Option<Timestamp> {
+        let dispatch = self.dispatches.front().map(|&(at, _)| at);
+        let free = self.frees.front().map(|&(at, ..)| at);
+        dispatch.into_iter().chain(free).min()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of at most a second")]
+fn manager(options: &Altocumulus, load: &Load, group: GroupId, groups: u16, workers: u16) -> ManagerConfig {
+    let service = Span::from_ps(load.service.mean_ps() as u64);
+    ManagerConfig::new(group, groups, workers, service, options.thresholds.clone())
+        .period(options.period)
+        .bulk(options.bulk, options.concurrency)
+}
+
+/// Numbers the sources of the calendar: all cores, then what is on the way at each group.
+pub(super) fn places<D: CentralDispatch>(groups: &mut [Group<D>]) -> Box<[Place]> {
+    let mut places = Vec::new();
+    for (number, group) in (0..).zip(groups.iter_mut()) {
+        group.first = places.len();
+        places.extend((0..).zip(&group.cores).map(|(core, _)| Place { group: number, core: Some(core) }));
+    }
+    for (number, group) in (0..).zip(groups) {
+        group.wire = places.len();
+        places.push(Place { group: number, core: None });
+    }
+    places.into()
+}
