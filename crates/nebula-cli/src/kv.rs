@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint shm://cache --workers 4 --policy jbsq:2 --slo 50us --pin 0,1,2,3,4
   nebula serve kv --items 10M --value-bytes 64 --memory-bytes 4GiB --mode store
   nebula serve kv --inline --service-times get.csv              for nebula simulate --service trace:get.csv
+  nebula serve kv --workers 2 --policy work-stealing            idle workers take from the queues of busy ones
   nebula serve kv --inline --unbounded                          nothing is NACKed before 64 MiB of requests wait
 
 When it serves it prints a line `ready ENDPOINT` on standard output; when it has ended, its counters.";
@@ -35,13 +36,14 @@ pub(crate) struct Args {
     /// Worker threads
     #[arg(long, default_value_t = 1)]
     workers: u16,
-    /// How RPCs are given to workers: rss, round-robin, random, key-hash, single-queue, jbsq:N
+    /// How RPCs are given to workers: rss, round-robin, random, key-hash, two-choices, single-queue, jbsq:N, mcs-lock,
+    /// work-stealing, preemptive:Q
     #[arg(long, default_value = "jbsq:2")]
     policy: Policy,
     /// Bound that 99 % of RPCs are to keep; sizes receive buffer and queue
     #[arg(long, default_value = "100us")]
     slo: Span,
-    /// Run NIC engine and worker on one thread
+    /// Run NIC engine and worker on one thread; under mcs-lock the workers are the engine anyway
     #[arg(long)]
     inline: bool,
     /// Fetch payloads and items ahead of their RPC's turn
@@ -194,6 +196,7 @@ fn counters(status: &Status) -> Row {
         .field("buffer_bytes", status.buffer_bytes())
         .field("buffer_bytes_used_max", status.slots_used_max * u64::from(nebula_nic::SLOT_BYTES))
         .field("violations", status.violations)
+        .field("stolen", status.stolen)
         .shown("served", status.freed.to_string())
         .shown("NACKed", status.nacked().to_string())
         .shown("queue max", status.queue_depth_max.to_string())

@@ -82,7 +82,7 @@ impl ArrivalQueue {
         }
     }
 
-    /// Notes how many wait now that no core has credit for them.
+    /// Notes how many wait: of those that are left, no core has come for one, or none has credit.
     #[inline]
     pub fn note_waiting(&mut self) {
         self.waiting_max = self.waiting_max.max(self.waiting());

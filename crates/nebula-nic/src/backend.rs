@@ -29,7 +29,8 @@ use crate::wire::{Header, Kind, slots_of};
 ///   ([`handle_free`](Self::handle_free)), time has passed ([`handle_timeout`](Self::handle_timeout)), a peer is gone
 ///   ([`handle_peer_gone`](Self::handle_peer_gone)). The answer about the packet or the slots at hand is returned.
 /// - **B.** `poll_*` ask for what follows from it: [`poll_dispatch`](Self::poll_dispatch),
-///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for when to call at the latest.
+///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for when to call at the latest. Where cores
+///   come for their RPCs themselves, [`poll_dispatch_for`](Self::poll_dispatch_for) is asked instead of `poll_dispatch`.
 /// - **C.** `set_*` change a bound while it runs.
 /// - **D.** The rest looks and changes nothing that a decision depends on.
 ///
@@ -178,6 +179,18 @@ impl<D: CentralDispatch> Backend<D> {
             self.queue.note_waiting();
         }
         ready
+    }
+
+    /// The head of the shared queue for `core`, which has come for it; `None` if the core has no credit, or nothing waits in that queue.
+    ///
+    /// For worlds without a central place that hands out: cores that take turns at the back end, as behind a lock. Which core comes
+    /// first is decided there, and the policy counts credit only.
+    #[inline(always)]
+    pub fn poll_dispatch_for(&mut self, _now: Timestamp, core: CoreId) -> Option<Dispatch> {
+        let has_credit = core.0 < self.config.cores && self.dispatch.outstanding(core) < self.dispatch.bound();
+        let arrival = if has_credit { self.queue.pop_shared() } else { None };
+        self.queue.note_waiting();
+        arrival.map(|arrival| self.give(core, arrival))
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest RPC that is not whole is abandoned then.

@@ -36,6 +36,19 @@ impl CoreSet {
         set
     }
 
+    /// The set of those of the first 64 cores whose bit is set.
+    #[must_use]
+    pub fn of_bits(bits: u64) -> Self {
+        Self { top: bits, leaves: Box::default() }
+    }
+
+    /// A bit for each of the first 64 cores.
+    #[must_use]
+    #[inline]
+    pub fn bits(&self) -> u64 {
+        self.leaves.first().copied().unwrap_or(self.top)
+    }
+
     /// Whether there is no core in it.
     #[must_use]
     #[inline]

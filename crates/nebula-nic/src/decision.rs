@@ -22,6 +22,8 @@
 //! | `peer-gone SNID` | a peer is gone |
 //! | `queue-bound N` | the bound has been changed |
 //! | `poll` | nothing came; what was pending is asked for |
+//! | `pull core=N` | a core comes for the head of the queue itself |
+//! | `steal core=N queues=HEX` | an idle core looks at the queues of all cores: bit `i` says that core `i`'s is not empty |
 //!
 //! | decision | |
 //! |---|---|
@@ -30,20 +32,26 @@
 //! | `freed`, `refused` | the slots and the credit are back, or were not the core's |
 //! | `abandoned SNID.TID slots=START+COUNT` | never became whole |
 //! | `dispatch core=N rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | a core gets an RPC |
+//! | `victim=N` | the core from whose queue the idle core takes |
 //!
 //! Times are picoseconds. The decisions of a line are the answer about the input first, then what was abandoned, then what was
 //! dispatched. A log may leave what is pending to a later line, as an engine does that takes packets in batches: a replay asks
 //! for as much as the log has. `poll -> -` says that nothing was pending, and a replay checks that too.
+//!
+//! What decides beside the back end has its lines in the same log: `steal` is a [`Thief`]'s. Each core's
+//! stand in their order; those of several cores, which decide at once, in any.
 
 mod replay;
 mod text;
 
-pub use replay::{Difference, LOG_HEADER, ReplayError, replay, replay_text};
+pub use replay::{Difference, LOG_HEADER, ReplayError, read_text, replay, replay_text, replay_through, thieves};
 pub use text::ParseDecisionError;
 
 use crate::backend::Backend;
+use crate::core_set::CoreSet;
 use crate::dispatch::CentralDispatch;
 use crate::id::{CoreId, NodeId, SlotRange};
+use crate::schedule::Thief;
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Dispatch, Freed, Verdict};
 use crate::wire::Header;
@@ -52,7 +60,7 @@ use alloc::vec::Vec;
 #[cfg(doc)]
 use crate::config::BackendConfig;
 
-/// What happens to a back end.
+/// What happens to a back end, or to a machine beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A packet came.
@@ -72,9 +80,24 @@ pub enum Input {
     QueueBound(u32),
     /// Nothing came; what is pending is asked for.
     Poll,
+    /// A core comes for the head of the queue itself.
+    Pull {
+        /// The core.
+        core: CoreId,
+    },
+    /// An idle core looks at the queues of all cores. The back end has no part in it: see [`steal`](Self::steal).
+    Steal {
+        /// The idle core.
+        core: CoreId,
+        /// The queues that are not empty, a bit a core: of [`STEAL_CORES_MAX`] cores.
+        queues: u64,
+    },
 }
 
-/// What a back end decides.
+/// Cores of which a log can say who steals from whom.
+pub const STEAL_CORES_MAX: u16 = 64;
+
+/// What is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// About a packet.
@@ -85,6 +108,8 @@ pub enum Decision {
     Abandoned(Abandoned),
     /// A core gets an RPC.
     Dispatch(Dispatch),
+    /// An idle core takes from this one's queue.
+    Victim(CoreId),
 }
 
 /// An input and what was decided upon it.
@@ -130,9 +155,17 @@ impl Input {
             Self::Timeout => backend.handle_timeout(at),
             Self::PeerGone(snid) => backend.handle_peer_gone(at, snid),
             Self::QueueBound(waiting) => backend.set_queue_bound(at, waiting),
-            Self::Poll => {}
+            Self::Pull { core } => return backend.poll_dispatch_for(at, core).map(Decision::Dispatch),
+            Self::Poll | Self::Steal { .. } => {}
         }
         None
+    }
+
+    /// Hands a [`Steal`](Self::Steal) to the thief of its core; its choice, if there is one.
+    pub fn steal(&self, thieves: &mut [Thief]) -> Option<Decision> {
+        let Self::Steal { core, queues } = *self else { return None };
+        let thief = thieves.get_mut(core.index())?;
+        thief.choose(&CoreSet::of_bits(queues)).map(Decision::Victim)
     }
 }
 

@@ -2,10 +2,11 @@
 
 mod support;
 
-use nebula_nic::decision::LOG_HEADER;
+use nebula_nic::decision::{LOG_HEADER, read_text, replay_through, thieves};
+use nebula_nic::schedule::Thief;
 use nebula_nic::{
-    BackendConfig, Decision, DropReason, Input, LogLine, NackReason, Policy, ReplayError, ScrubMode, Verdict, replay,
-    replay_text,
+    Backend, BackendConfig, CoreId, Decision, DropReason, Input, LogLine, NackReason, Policy, ReplayError, ScrubMode,
+    SingleQueue, Timestamp, Verdict, replay, replay_text,
 };
 use support::op::Op;
 use support::pair::Pair;
@@ -102,6 +103,52 @@ fn the_first_difference_is_found() {
     assert_eq!(line_of(LOG.replace("-> freed; dispatch", "-> freed; freed; dispatch")), 5);
 }
 
+/// Two cores that come for their RPCs themselves, and thieves beside them.
+const PULLED: &str = "nebula-nic 1 cores=3 policy=mcs-lock slots=4 rpc_bytes_max=64 seed=5
+    0 packet request 3.1 bytes=64 idx=0 key=0 -> write slots=0+1 offset=0 bytes=64 complete
+    1 packet request 3.2 bytes=64 idx=0 key=0 -> write slots=1+1 offset=0 bytes=64 complete
+    2 pull core=2 -> dispatch core=2 rpc=3.1 slots=0+1 bytes=64 key=0 arrived=0
+    3 pull core=2 -> -
+    4 steal core=0 queues=0 -> -
+    5 steal core=0 queues=5 -> victim=0
+    6 steal core=0 queues=4 -> victim=2
+    7 free core=2 slots=0+1 -> freed
+    8 pull core=2 -> dispatch core=2 rpc=3.2 slots=1+1 bytes=64 key=0 arrived=1
+";
+
+#[test]
+fn pulls_and_steals_replay() {
+    assert_eq!(replay_text(PULLED), Ok(9));
+    let (config, lines) = read_text(PULLED).expect("a log");
+    for line in &lines {
+        assert_eq!(line.to_string().parse(), Ok(line.clone()));
+    }
+    let through = Backend::try_with(config, SingleQueue::new(3)).expect("the configuration's");
+    assert_eq!(replay_through(through, &mut thieves(&config), lines), Ok(9));
+    for (from, to) in
+        [("pull core=2 -> -", "pull core=1 -> -"), ("victim=2", "victim=0"), ("queues=0 -> -", "queues=0 -> victim=0")]
+    {
+        assert!(matches!(replay_text(&PULLED.replace(from, to)), Err(ReplayError::Difference(_))), "{to}");
+    }
+}
+
+#[test]
+fn whom_a_thief_chooses_depends_on_all_it_chose_before() {
+    let all = 0b1111_1110;
+    let steal = |core| Input::Steal { core: CoreId(core), queues: all & !(1 << core) };
+    let config = BackendConfig::new(8, Policy::WorkStealing).seed(1);
+    let mut fresh = thieves(&config);
+    let line = |number: u64, thieves: &mut [Thief]| LogLine {
+        at: Timestamp::from_ps(number),
+        input: steal(0),
+        decisions: steal(0).steal(thieves).into_iter().collect(),
+    };
+    let mut lines: Vec<_> = (0..50).map(|number| line(number, &mut fresh)).collect();
+    assert_eq!(replay(config, lines.clone()), Ok(50));
+    lines.remove(7);
+    assert!(replay(config, lines).is_err(), "a choice that is missing shifts those after it");
+}
+
 #[test]
 fn what_is_no_log_says_why() {
     for (log, why) in [
@@ -113,6 +160,9 @@ fn what_is_no_log_says_why() {
         ("nebula-nic 1\n0 poll -> nack because", "reason"),
         ("nebula-nic 1\n0 poll -> freed twice", "no further words"),
         ("nebula-nic 1\nsoon poll -> -", "picoseconds"),
+        ("nebula-nic 1\n0 steal core=0 queues=x -> -", "queues=HEX"),
+        ("nebula-nic 1\n0 steal core=0 queues=1 -> victim=me", "victim=CORE"),
+        ("nebula-nic 1\n0 pull -> -", "core"),
     ] {
         let error = replay_text(log).unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{log:?}: {error}");
@@ -123,8 +173,18 @@ fn what_is_no_log_says_why() {
 fn any_text_is_read_without_panic() {
     arbtest::arbtest(|draw| {
         let text: String = draw.arbitrary()?;
-        let words =
-            ["packet ", "request ", "3.4 ", "bytes=", "free core=", " -> ", "; ", "slots=1+", "dispatch ", &text];
+        let words = [
+            "packet ",
+            "3.4 ",
+            "free core=",
+            " -> ",
+            "; ",
+            "slots=1+",
+            "dispatch ",
+            "steal core=1 queues=",
+            "victim=",
+            &text,
+        ];
         let mixed: String = (0..12).map(|_| draw.choose(&words).copied()).collect::<arbitrary::Result<_>>()?;
         let _ = (mixed.parse::<Input>(), mixed.parse::<Decision>(), mixed.parse::<LogLine>(), replay_text(&mixed));
         Ok(())

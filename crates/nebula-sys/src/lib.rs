@@ -9,6 +9,7 @@
 //! | [`prefetch`] | hints that a cache line is wanted soon |
 //! | [`region`] | the receive region: slots that have one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
+//! | [`mcs`] | a lock whose waiters stand in line, each with a line of its own |
 //! | [`fiber`] | functions that can be suspended, on stacks of their own |
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | which cores there are, and pinning a thread to one |
@@ -28,6 +29,7 @@ pub mod copy;
 pub mod prefetch;
 pub mod region;
 pub mod spsc;
+pub mod mcs;
 #[cfg(not(loom))]
 pub mod fiber;
 #[cfg(not(loom))]

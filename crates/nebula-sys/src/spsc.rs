@@ -15,23 +15,23 @@ use crossbeam_utils::CachePadded;
 use std::mem::MaybeUninit;
 
 #[cfg(not(loom))]
-mod cell {
+pub(crate) mod cell {
     /// As loom's cell: access through closures that receive a raw pointer.
     #[derive(Debug)]
-    pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
-        pub(super) fn new(value: T) -> Self {
+        pub(crate) fn new(value: T) -> Self {
             Self(std::cell::UnsafeCell::new(value))
         }
 
         #[inline(always)]
-        pub(super) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
             f(self.0.get())
         }
 
         #[inline(always)]
-        pub(super) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
             f(self.0.get())
         }
     }

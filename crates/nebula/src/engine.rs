@@ -15,12 +15,14 @@ pub(crate) mod egress;
 mod pace;
 mod peers;
 mod recorder;
+mod shared;
 
 use crate::server::{IdlePolicy, ServeError, ServerConfig};
 use crate::status::{Extra, StatusPage};
 use crate::transport::shm::listener::Mailbox;
+use crate::worker::Steal;
 use cpu::{Freed, Held, WorkerLink};
-use nebula_nic::{Arrival, Backend, CoreId, Dispatch, SlotRange, Timestamp};
+use nebula_nic::{Arrival, Backend, Dispatch, SlotRange, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::mem::Pages;
 use nebula_sys::region::RecvRegion;
@@ -30,6 +32,7 @@ pub(crate) use peers::{ChannelCache, Registry};
 use recorder::Recorder;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 
 /// Turns between two writes of the status page.
 const TURNS_PER_STATUS: u32 = 256;
@@ -52,12 +55,16 @@ pub(crate) struct Engine {
     pace: Pace,
     status: StatusPage,
     recorder: Option<Recorder>,
+    /// What thieves have chosen, for the log.
+    steals: Option<Receiver<Steal>>,
     idle: IdlePolicy,
     /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through.
     fresh: Vec<(u32, u32)>,
     turns: u32,
     /// RPCs that the worker on this thread has served since the last turn.
     served: usize,
+    /// RPCs served by another worker than the one that they were given to.
+    stolen: u64,
     turn_started: Timestamp,
     turn_ticks: u64,
     idle_since: Option<Timestamp>,
@@ -70,6 +77,7 @@ pub(crate) struct Parts {
     pub(crate) registry: Arc<Registry>,
     pub(crate) status: StatusPage,
     pub(crate) links: Vec<WorkerLink>,
+    pub(crate) steals: Option<Receiver<Steal>>,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
@@ -94,10 +102,12 @@ impl Engine {
             pace: Pace::new(config),
             status: parts.status,
             recorder,
+            steals: parts.steals,
             idle: config.idle,
             fresh: Vec::with_capacity(ingress::FRESH_MAX),
             turns: 0,
             served: 0,
+            stolen: 0,
             turn_started: Timestamp::from_ps(clock.now_ps()),
             turn_ticks: clock.ticks(),
             idle_since: None,
@@ -151,6 +161,7 @@ impl Engine {
             workers: u32::from(self.backend.config().cores),
             clients: self.rings.clients(),
             violations: self.rings.violations(),
+            stolen: self.stolen,
         };
         self.status.publish(&self.backend, extra);
         if let Some(recorder) = &mut self.recorder {
@@ -250,6 +261,14 @@ impl Engine {
         Some(dispatch)
     }
 
+    /// Writes down what thieves have chosen since the last turn.
+    #[inline(always)]
+    fn collect_steals(&mut self, now: Timestamp) {
+        if let (Some(recorder), Some(steals)) = (&mut self.recorder, &self.steals) {
+            steals.try_iter().for_each(|steal| recorder.steal(now, steal));
+        }
+    }
+
     /// The payload of an RPC that was dispatched: from now on its core's.
     #[inline(always)]
     pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
@@ -259,7 +278,8 @@ impl Engine {
 
     /// Takes back what a worker has done with.
     #[inline(always)]
-    pub(crate) fn free(&mut self, now: Timestamp, core: CoreId, freed: Freed) {
+    pub(crate) fn free(&mut self, now: Timestamp, freed: Freed) {
+        let core = freed.home;
         let slots = SlotRange::new(freed.lease.start(), freed.lease.slots());
         self.region.release(freed.lease);
         let outcome = self.backend.handle_free(now, core, slots);

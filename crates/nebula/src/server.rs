@@ -1,6 +1,7 @@
 //! Serving: from an endpoint and a handler to threads that run.
 
 mod config;
+mod crew;
 mod running;
 
 pub use config::{IdlePolicy, Queueing, ServerConfig};
@@ -66,7 +67,8 @@ impl Server {
         self
     }
 
-    /// Runs engine and worker on one thread: for small machines and services of one core. Takes one worker only.
+    /// Runs engine and worker on one thread: for small machines and services of one core. Takes one worker only; under `mcs-lock` there
+    /// is no engine thread anyway, and any number of workers.
     #[must_use]
     pub fn inline(mut self, inline: bool) -> Self {
         self.config.inline = inline;

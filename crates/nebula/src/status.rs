@@ -40,6 +40,7 @@ enum Field {
     Clients,
     Violations,
     Gaps,
+    Stolen,
 }
 
 /// The server's end of the page.
@@ -57,6 +58,7 @@ pub(crate) struct Extra {
     pub(crate) workers: u32,
     pub(crate) clients: u32,
     pub(crate) violations: u64,
+    pub(crate) stolen: u64,
 }
 
 impl StatusPage {
@@ -92,6 +94,7 @@ impl StatusPage {
         put(Field::Workers, u64::from(extra.workers));
         put(Field::Clients, u64::from(extra.clients));
         put(Field::Violations, extra.violations);
+        put(Field::Stolen, extra.stolen);
     }
 
     /// Adds a gap to the list; the oldest falls off.
@@ -149,6 +152,8 @@ pub struct Status {
     pub clients: u64,
     /// Clients cut off because what they wrote made no sense.
     pub violations: u64,
+    /// RPCs served by another worker than the one that they were given to, under `work-stealing`.
+    pub stolen: u64,
 }
 
 impl Status {
@@ -213,6 +218,7 @@ impl StatusReader {
             workers: self.get(Field::Workers),
             clients: self.get(Field::Clients),
             violations: self.get(Field::Violations),
+            stolen: self.get(Field::Stolen),
         }
     }
 
@@ -237,4 +243,4 @@ impl StatusReader {
     }
 }
 
-const _: () = assert!((Field::Gaps as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));
+const _: () = assert!((Field::Stolen as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));

@@ -1,19 +1,25 @@
 //! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a [`Service`].
 
 mod preemption;
+mod shared;
+mod stealing;
 
 pub use preemption::yield_if_due;
 
 pub(crate) use preemption::Preemption;
+pub(crate) use stealing::{Queues, Steal, Stealing};
 
 use crate::engine::cpu::{Freed, Held, Job};
 use crate::engine::egress::{Fault, Reply};
 use crate::engine::{ChannelCache, Engine, rest_after};
+use crate::server::{IdlePolicy, ServerConfig};
 use crate::service::{Service, Stage};
-use nebula_nic::{Arrival, CoreId, Frontend, Steering, Timestamp};
+use nebula_nic::{Arrival, CoreId, Frontend, STEALABLE_BOUND, Steer, Steering, Timestamp};
 use nebula_sys::clock::Clock;
+use nebula_sys::mcs::Waiter;
 use nebula_sys::prefetch;
 use nebula_sys::spsc::{Consumer, Producer};
+use shared::Shared;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,9 +33,13 @@ pub(crate) const RPCS_PER_TURN: usize = 16;
 #[derive(Debug)]
 enum Source {
     /// An engine on a thread of its own.
-    Engine { jobs: Consumer<Job>, freed: Producer<Freed>, stop: Arc<AtomicBool>, clock: Clock },
+    Engine { jobs: Consumer<Job>, freed: Producer<Freed> },
     /// The worker is the engine too.
     Inline(Box<Engine>),
+    /// All workers are the engine, in turns.
+    Shared(Shared),
+    /// An engine on a thread of its own, and the queues of the other workers.
+    Stealing(Stealing),
 }
 
 /// One core's queue pair: the completion queue that RPCs come from, and the way of replies and freed buffers back.
@@ -73,8 +83,13 @@ struct Inner {
     frontend: Frontend,
     /// Payloads of the completion queue's entries, in its order; an inline engine keeps them itself.
     waiting: VecDeque<Held>,
+    /// The core that the RPC at hand was given to: this one, unless it was stolen.
+    home: CoreId,
     channels: ChannelCache,
     steering: Steering,
+    idle: IdlePolicy,
+    stop: Arc<AtomicBool>,
+    clock: Clock,
     served: u64,
     /// Under `preemptive:Q`; it is taken out while it is at work.
     preemption: Option<Box<Preemption>>,
@@ -84,6 +99,8 @@ struct Inner {
 struct Begun {
     arrival: Arrival,
     held: Held,
+    /// The core that it was given to.
+    home: CoreId,
 }
 
 impl Worker {
@@ -94,24 +111,55 @@ impl Worker {
         freed: Producer<Freed>,
         stop: Arc<AtomicBool>,
     ) -> Self {
-        Self::new(Source::Engine { jobs, freed, stop, clock: Clock::new() }, frontend, channels)
+        Self::new(Source::Engine { jobs, freed }, frontend, channels, stop)
     }
 
     pub(crate) fn inline(frontend: Frontend, channels: ChannelCache, engine: Engine) -> Self {
-        Self::new(Source::Inline(Box::new(engine)), frontend, channels)
+        let stop = engine.stop.clone();
+        Self::new(Source::Inline(Box::new(engine)), frontend, channels, stop)
     }
 
-    fn new(source: Source, frontend: Frontend, channels: ChannelCache) -> Self {
-        let (waiting, steering) = (VecDeque::with_capacity(64), Steering::On);
-        Self {
-            inner: RefCell::new(Inner { source, frontend, waiting, channels, steering, served: 0, preemption: None }),
-        }
+    pub(crate) fn shared(
+        frontend: Frontend,
+        channels: ChannelCache,
+        engine: Waiter<Engine>,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        let core = frontend.core();
+        Self::new(Source::Shared(Shared::new(engine, core)), frontend, channels, stop)
     }
 
-    pub(crate) fn set_steering(&mut self, steering: Steering) {
+    pub(crate) fn stealing(
+        frontend: Frontend,
+        channels: ChannelCache,
+        queues: Stealing,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        Self::new(Source::Stealing(queues), frontend, channels, stop)
+    }
+
+    fn new(source: Source, frontend: Frontend, channels: ChannelCache, stop: Arc<AtomicBool>) -> Self {
+        let inner = Inner {
+            source,
+            waiting: VecDeque::with_capacity(64),
+            home: frontend.core(),
+            frontend,
+            channels,
+            steering: Steering::On,
+            idle: IdlePolicy::Adaptive,
+            stop,
+            clock: Clock::new(),
+            served: 0,
+            preemption: None,
+        };
+        Self { inner: RefCell::new(inner) }
+    }
+
+    /// Takes over what concerns a worker.
+    pub(crate) fn configure(&mut self, config: &ServerConfig) {
         let inner = self.inner.get_mut();
-        inner.steering = steering;
-        inner.frontend.set_steering(steering);
+        (inner.steering, inner.idle) = (config.steering, config.idle);
+        inner.frontend.set_steering(config.steering);
     }
 
     pub(crate) fn set_preemption(&mut self, preemption: Preemption) {
@@ -193,6 +241,7 @@ impl Worker {
             inner.serve(begun, service);
             served += 1;
         }
+        inner.settle();
         served
     }
 }
@@ -219,6 +268,8 @@ impl Inner {
                 engine.end_ingress(now, packets);
                 self.take_dispatched();
             }
+            // These are come for one at a time.
+            Source::Shared(_) | Source::Stealing(_) => {}
         }
     }
 
@@ -232,14 +283,33 @@ impl Inner {
         }
     }
 
+    /// Comes for the next RPC where RPCs are not handed out. Nothing can be fetched ahead of it: which one a core gets next is decided
+    /// when it comes.
+    #[inline(always)]
+    fn fetch(&mut self) {
+        let job = match &mut self.source {
+            Source::Engine { .. } | Source::Inline(_) => return,
+            Source::Shared(shared) => shared.take(),
+            Source::Stealing(stealing) if self.frontend.outstanding() < STEALABLE_BOUND => stealing.take(),
+            Source::Stealing(_) => None,
+        };
+        let Some(Job { dispatch, held }) = job else { return };
+        self.home = dispatch.core;
+        if self.frontend.handle_dispatch(Timestamp::ZERO, dispatch) == Steer::Now {
+            prefetch::read_bytes(held.lease.payload(dispatch.arrival.bytes as usize));
+        }
+        self.waiting.push_back(held);
+    }
+
     /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile (NEBULA §V-B).
     #[inline(always)]
     fn begin<S: Service>(&mut self, service: &S) -> Option<Begun> {
+        self.fetch();
         let begin = self.frontend.poll_completion(Timestamp::ZERO)?;
         let held = match &mut self.source {
             // An inline engine has copied every payload through this core's cache already: there is nothing to steer.
             Source::Inline(engine) => engine.take_payload(&begin.arrival),
-            Source::Engine { .. } => self.waiting.pop_front()?,
+            Source::Engine { .. } | Source::Shared(_) | Source::Stealing(_) => self.waiting.pop_front()?,
         };
         if let (Some(next), Some(behind)) = (begin.steer_next, self.waiting.front()) {
             let payload = behind.lease.payload(next.bytes as usize);
@@ -248,12 +318,12 @@ impl Inner {
                 service.prefetch(payload, Stage::Arrived);
             }
         }
-        Some(Begun { arrival: begin.arrival, held })
+        Some(Begun { arrival: begin.arrival, held, home: self.home })
     }
 
     #[inline(always)]
     fn serve<S: Service>(&mut self, begun: Begun, service: &S) {
-        let Begun { arrival, held } = begun;
+        let Begun { arrival, held, .. } = &begun;
         if let Some(channel) = self.channels.channel(arrival.rpc.snid) {
             let mut reply = Reply::new(channel.slots(), arrival.rpc.tid.0, held.span);
             let request = held.lease.payload(arrival.bytes as usize);
@@ -262,16 +332,16 @@ impl Inner {
                 Err(_) => reply.fail(Fault::HandlerPanicked),
             }
         }
-        self.release(Begun { arrival, held });
+        self.release(begun);
     }
 
     /// Gives the RPC's slots and this core's credit back.
     #[inline(always)]
     fn release(&mut self, begun: Begun) {
-        let Begun { arrival, held } = begun;
-        let release = self.frontend.handle_release(Timestamp::ZERO, arrival.slots);
+        let Begun { arrival, held, home } = begun;
+        self.frontend.handle_release(Timestamp::ZERO, arrival.slots);
         self.served += 1;
-        let mut freed = Freed { snid: arrival.rpc.snid, lease: held.lease };
+        let mut freed = Freed { snid: arrival.rpc.snid, lease: held.lease, home };
         match &mut self.source {
             Source::Engine { freed: ring, .. } => {
                 // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.
@@ -282,12 +352,22 @@ impl Inner {
             }
             Source::Inline(engine) => {
                 engine.count_served();
-                engine.free(engine.now(), release.core, freed);
+                engine.free(engine.now(), freed);
                 // Everything that could be dispatched had been: one credit more is one RPC more at most.
                 if let Some(dispatch) = engine.next_dispatch(engine.now()) {
                     self.frontend.handle_dispatch(Timestamp::ZERO, dispatch);
                 }
             }
+            Source::Shared(shared) => shared.keep(freed),
+            Source::Stealing(stealing) => stealing.give_back(freed),
+        }
+    }
+
+    /// Gives back what was kept for the next turn at the lock.
+    #[inline(always)]
+    fn settle(&mut self) {
+        if let Source::Shared(shared) = &mut self.source {
+            shared.settle();
         }
     }
 
@@ -299,28 +379,31 @@ impl Inner {
     }
 
     fn is_stopped(&self) -> bool {
-        match &self.source {
-            Source::Engine { stop, .. } => stop.load(Ordering::Relaxed),
-            Source::Inline(engine) => engine.is_stopped(),
-        }
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn wind_up(&mut self) {
-        if let Source::Inline(engine) = &mut self.source {
-            engine.wind_up();
+        match &mut self.source {
+            Source::Inline(engine) => engine.wind_up(),
+            Source::Shared(shared) => shared.wind_up(),
+            Source::Engine { .. } | Source::Stealing(_) => {}
         }
     }
 
     #[inline]
     fn rest(&mut self, idle_since: &mut Option<u64>) {
         self.channels.tidy();
-        match &mut self.source {
-            Source::Inline(engine) => engine.rest(engine.now()),
-            Source::Engine { clock, .. } => {
-                let now = clock.now_ps();
-                let since = *idle_since.get_or_insert(now);
-                rest_after(nebula_nic::Span::from_ps(now.saturating_sub(since)));
-            }
+        if let Source::Inline(engine) = &mut self.source {
+            return engine.rest(engine.now());
+        }
+        if self.idle == IdlePolicy::Spin {
+            return std::hint::spin_loop();
+        }
+        let now = self.clock.now_ps();
+        let since = *idle_since.get_or_insert(now);
+        rest_after(nebula_nic::Span::from_ps(now.saturating_sub(since)));
+        if let Source::Shared(shared) = &mut self.source {
+            shared.has_rested();
         }
     }
 }
@@ -381,7 +464,9 @@ impl Drop for Rpc<'_> {
     fn drop(&mut self) {
         self.answer(|_| Some(Fault::Unanswered));
         if let Some(begun) = self.begun.take() {
-            self.worker.inner.borrow_mut().release(begun);
+            let mut inner = self.worker.inner.borrow_mut();
+            inner.release(begun);
+            inner.settle();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use nebula::{Client, ClientConfig, Queueing, Reply, Server, ServerConfig, SubmitError};
+use nebula::{Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, SubmitError};
 use rustix::thread::gettid;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -142,8 +142,17 @@ fn no_rpc_allocates_at_either_side() {
     assert_eq!(allocations_of(&name, 200_000, turn), 0, "of RPCs that take turns");
     server.stop();
 
-    let name = endpoint("allocations");
-    let server = Server::bind(&name).config(server_config(unbounded)).serve(echo).expect("a server");
-    assert_eq!(allocations_of(&name, 5_000, std::thread::yield_now), 0, "of RPCs with an engine and a worker");
-    server.stop();
+    for (policy, workers) in
+        [(Policy::Jbsq(2), 1), (Policy::McsLock, 1), (Policy::McsLock, 2), (Policy::WorkStealing, 2)]
+    {
+        let name = endpoint(&format!("allocations-{workers}-{}", policy.to_string().replace(':', "-")));
+        let config = server_config(|config| {
+            unbounded(config);
+            (config.policy, config.workers) = (policy, workers);
+        });
+        let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+        let allocations = allocations_of(&name, 5_000, std::thread::yield_now);
+        assert_eq!(allocations, 0, "of RPCs with {workers} workers under {policy}");
+        server.stop();
+    }
 }

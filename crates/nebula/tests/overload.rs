@@ -148,6 +148,9 @@ fn at_three_times_saturation_every_rpc_is_answered_or_refused_and_queues_keep_th
         (2, false, Policy::Jbsq(2)),
         (2, false, Policy::SingleQueue),
         (2, false, Policy::RoundRobin),
+        (1, false, Policy::McsLock),
+        (2, false, Policy::McsLock),
+        (2, false, Policy::WorkStealing),
     ] {
         let name = format!("{}-{workers}-{inline}", policy.to_string().replace(':', "-"));
         let (ends, status, bound) = overload(&name, 64, |config| {

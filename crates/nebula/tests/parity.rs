@@ -3,7 +3,11 @@
 mod support;
 
 use nebula::{CallError, Client, ClientConfig, Policy, Reply, Server, ServerConfig, Span, Status};
-use nebula_nic::{ReplayError, replay_text};
+use nebula_nic::decision::{read_text, replay_through, thieves};
+use nebula_nic::{
+    Backend, BackendConfig, CentralDispatch, Jbsq, KeyHash, LogLine, PerCore, Random, ReplayError, RoundRobin, Rss,
+    SingleQueue, TwoChoices, replay_text,
+};
 use std::path::PathBuf;
 use std::time::Duration;
 use support::draw::Draw;
@@ -98,7 +102,7 @@ fn take_ends(client: &mut Client) {
 }
 
 /// How often `word` stands in the log.
-fn count(log: &str, word: &str) -> u64 {
+fn count_of(log: &str, word: &str) -> u64 {
     log.matches(word).count() as u64
 }
 
@@ -107,12 +111,12 @@ fn assert_same(name: &str, log: &str, status: Status) {
     let lines = replay_text(log).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(lines > RPCS, "{name}: {lines} lines");
     assert_eq!(lines, log.lines().count() - 1, "{name}: every line but the configuration's");
-    assert_eq!(count(log, " packet request "), status.packets, "{name}");
-    assert_eq!(count(log, " complete"), status.completed, "{name}");
-    assert_eq!(count(log, "dispatch core="), status.dispatched, "{name}");
-    assert_eq!(count(log, "-> freed"), status.freed, "{name}");
-    assert_eq!(count(log, "-> nack "), status.nacked(), "{name}");
-    assert_eq!(count(log, "abandoned "), status.abandoned, "{name}");
+    assert_eq!(count_of(log, " packet request "), status.packets, "{name}");
+    assert_eq!(count_of(log, " complete"), status.completed, "{name}");
+    assert_eq!(count_of(log, "dispatch core="), status.dispatched, "{name}");
+    assert_eq!(count_of(log, "-> freed"), status.freed, "{name}");
+    assert_eq!(count_of(log, "-> nack "), status.nacked(), "{name}");
+    assert_eq!(count_of(log, "abandoned "), status.abandoned, "{name}");
     assert!(status.abandoned > 0, "{name}: a run in which little happened: {status:?}");
     for input in ["timeout ->", "peer-gone ", " more\n"] {
         assert!(log.contains(input), "{name}: no {input:?} in the log");
@@ -130,16 +134,52 @@ fn the_log_of_an_inline_run_replays() {
     }
 }
 
+/// Policies that are served, by their spellings; the other spellings are the simulator's alone.
+fn served() -> Vec<Policy> {
+    let simulated_only = ["darc", "altocumulus:G"];
+    let spellings = Policy::SPELLINGS.iter().filter(|spelling| !simulated_only.contains(spelling));
+    let policies: Vec<Policy> = spellings
+        .map(|spelling| spelling.replace(":N", ":2").replace(":Q", ":5us").parse().expect("a policy"))
+        .collect();
+    assert_eq!(policies.len() + simulated_only.len(), Policy::SPELLINGS.len());
+    policies
+}
+
+/// Replays a log through a back end whose policy is known when it is compiled, as the simulator's is.
+fn replay_compiled(config: BackendConfig, lines: Vec<LogLine>) -> Result<usize, ReplayError> {
+    let (cores, seed) = (config.cores, config.seed);
+    match config.policy {
+        Policy::Rss => through(config, PerCore::new(cores, Rss::new(cores, seed)), lines),
+        Policy::RoundRobin => through(config, PerCore::new(cores, RoundRobin::new(cores)), lines),
+        Policy::Random => through(config, PerCore::new(cores, Random::new(cores, seed)), lines),
+        Policy::KeyHash => through(config, PerCore::new(cores, KeyHash::new(cores)), lines),
+        Policy::TwoChoices => through(config, PerCore::new(cores, TwoChoices::new(cores, seed)), lines),
+        Policy::SingleQueue | Policy::McsLock => through(config, SingleQueue::new(cores), lines),
+        Policy::Jbsq(bound) => through(config, Jbsq::new(cores, bound), lines),
+        Policy::WorkStealing => through(config, PerCore::stealable(cores, Rss::new(cores, seed)), lines),
+        simulated => panic!("{simulated} is not served"),
+    }
+}
+
+fn through<D: CentralDispatch>(config: BackendConfig, dispatch: D, lines: Vec<LogLine>) -> Result<usize, ReplayError> {
+    Ok(replay_through(Backend::try_with(config, dispatch)?, &mut thieves(&config), lines)?)
+}
+
 #[test]
-fn the_log_of_a_run_with_two_workers_replays_under_every_policy() {
+fn the_log_of_a_run_with_two_workers_replays_under_every_policy_that_is_served() {
     let _watchdog = Watchdog::new("the log of a run with two workers");
-    let policies =
-        [Policy::Rss, Policy::RoundRobin, Policy::Random, Policy::KeyHash, Policy::SingleQueue, Policy::Jbsq(2)];
-    for policy in policies {
+    for policy in served() {
         let name = policy.to_string().replace(':', "-");
         let (log, status) = run(&name, |config| (config.workers, config.policy) = (2, policy));
         assert_same(&name, &log, status);
         assert!(status.nacked() > 0, "{name}: {status:?}");
+        let (config, lines) = read_text(&log).expect("a log");
+        let count = lines.len();
+        assert_eq!(replay_compiled(config, lines), Ok(count), "{name}");
+        assert_eq!(count_of(&log, " pull core=") > 0, policy == Policy::McsLock, "{name}");
+        let steals = count_of(&log, "-> victim=");
+        assert!(steals >= status.stolen, "{name}: {steals} choices and {status:?}");
+        assert_eq!(steals > 0, policy == Policy::WorkStealing, "{name}");
     }
 }
 
@@ -171,20 +211,31 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     drop(worker);
     let log = std::fs::read_to_string(&file.0).expect("the log of the run");
     assert!(replay_text(&log).unwrap_or_else(|error| panic!("{error}")) > 5_000);
-    assert!(count(&log, " queue-bound ") > 0, "the bound stayed");
+    assert!(count_of(&log, " queue-bound ") > 0, "the bound stayed");
 }
 
 #[test]
 fn a_log_that_was_tampered_with_does_not_replay() {
     let _watchdog = Watchdog::new("a tampered log");
     let (log, _) = run("tampered", |config| config.workers = 2);
-    for (from, to) in [
-        ("dispatch core=0", "dispatch core=1"),
-        ("-> nack queue-bound", "-> nack buffer-full"),
-        ("-> freed", "-> refused"),
-    ] {
-        // In the middle, where there is a past and a future.
-        let at = log[log.len() / 2..].find(from).expect("such a decision") + log.len() / 2;
+    assert_tampered(
+        &log,
+        &[
+            ("dispatch core=0", "dispatch core=1"),
+            ("-> nack queue-bound", "-> nack buffer-full"),
+            ("-> freed", "-> refused"),
+        ],
+    );
+    let (log, _) = run("tampered-pulls", |config| (config.workers, config.policy) = (2, Policy::McsLock));
+    assert_tampered(&log, &[("pull core=0 -> dispatch core=0", "pull core=1 -> dispatch core=0")]);
+    let (log, _) = run("tampered-steals", |config| (config.workers, config.policy) = (2, Policy::WorkStealing));
+    assert_tampered(&log, &[("queues=1 -> victim=0", "queues=1 -> victim=1")]);
+}
+
+/// Each decision, changed once in the middle of the log, where there is a past and a future, makes a difference.
+fn assert_tampered(log: &str, changes: &[(&str, &str)]) {
+    for (from, to) in changes {
+        let at = log[log.len() / 2..].find(*from).expect("such a decision") + log.len() / 2;
         let tampered = format!("{}{to}{}", &log[..at], &log[at + from.len()..]);
         assert!(matches!(replay_text(&tampered), Err(ReplayError::Difference(_))), "{to}");
     }

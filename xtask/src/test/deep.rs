@@ -49,7 +49,7 @@ pub(super) fn fuzz(shell: &Shell) -> Result<Ending, Failure> {
 
 /// What Miri can run and has something to find in: packages with the unit tests, by module, that make no system call it
 /// does not know and are not too slow in it. `nebula-nic` forbids unsafe code and has one thread.
-const MIRI_TESTS: &[(&str, &[&str])] = &[("nebula-sys", &["spsc::", "copy::", "prefetch::", "region::"])];
+const MIRI_TESTS: &[(&str, &[&str])] = &[("nebula-sys", &["spsc::", "mcs::", "copy::", "prefetch::", "region::"])];
 
 pub(super) fn miri(shell: &Shell) -> Result<Ending, Failure> {
     let Some(cargo) = miri_cargo(shell) else {

@@ -3,6 +3,9 @@
 use super::{Decision, Input, LogLine, drain, text::ParseDecisionError};
 use crate::backend::Backend;
 use crate::config::{BackendConfig, ConfigError, ParseConfigError};
+use crate::dispatch::CentralDispatch;
+use crate::id::CoreId;
+use crate::schedule::Thief;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -57,18 +60,37 @@ pub enum ReplayError {
 ///
 /// [`ReplayError::Bounds`] or [`ReplayError::Difference`].
 pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -> Result<usize, ReplayError> {
-    let mut backend = Backend::try_new(config)?;
+    Ok(replay_through(Backend::try_new(config)?, &mut thieves(&config), lines)?)
+}
+
+/// The thieves of a server of that configuration, fresh: one a core.
+#[must_use]
+pub fn thieves(config: &BackendConfig) -> Vec<Thief> {
+    (0..config.cores).map(|core| Thief::new(CoreId(core), config.cores, config.seed)).collect()
+}
+
+/// As [`replay`], through deciders of the caller's.
+///
+/// # Errors
+///
+/// The first [`Difference`].
+pub fn replay_through<D: CentralDispatch>(
+    mut backend: Backend<D>,
+    thieves: &mut [Thief],
+    lines: impl IntoIterator<Item = LogLine>,
+) -> Result<usize, Difference> {
     let mut count = 0;
     for logged in lines {
         count += 1;
-        compare(count, &logged, decide(&mut backend, &logged))?;
+        compare(count, &logged, decide(&mut backend, thieves, &logged))?;
     }
     Ok(count)
 }
 
 /// The decisions upon a logged input: the answer, and as much of what is pending as the log asked for.
-fn decide(backend: &mut Backend, logged: &LogLine) -> Vec<Decision> {
-    let mut decisions: Vec<_> = logged.input.apply(backend, logged.at).into_iter().collect();
+fn decide<D: CentralDispatch>(backend: &mut Backend<D>, thieves: &mut [Thief], logged: &LogLine) -> Vec<Decision> {
+    let answer = logged.input.apply(backend, logged.at).or_else(|| logged.input.steal(thieves));
+    let mut decisions: Vec<_> = answer.into_iter().collect();
     if logged.input == Input::Poll && logged.decisions.is_empty() {
         drain(backend, logged.at, &mut decisions);
     }
@@ -76,7 +98,7 @@ fn decide(backend: &mut Backend, logged: &LogLine) -> Vec<Decision> {
     decisions.extend(asked.map_while(|asked| match asked {
         Decision::Abandoned(_) => backend.poll_abandoned().map(Decision::Abandoned),
         Decision::Dispatch(_) => backend.poll_dispatch(logged.at).map(Decision::Dispatch),
-        Decision::Packet(_) | Decision::Free(_) => None,
+        Decision::Packet(_) | Decision::Free(_) | Decision::Victim(_) => None,
     }));
     decisions
 }
@@ -102,12 +124,21 @@ fn compare(line: usize, logged: &LogLine, decisions: Vec<Decision>) -> Result<()
 /// assert!(error.starts_with("line 2 differs"), "{error}");
 /// ```
 pub fn replay_text(log: &str) -> Result<usize, ReplayError> {
+    let (config, lines) = read_text(log)?;
+    replay(config, lines)
+}
+
+/// The configuration and the lines of a log in its text form.
+///
+/// # Errors
+///
+/// [`ReplayError::Header`], [`ReplayError::Config`] or [`ReplayError::Line`].
+pub fn read_text(log: &str) -> Result<(BackendConfig, Vec<LogLine>), ReplayError> {
     let mut lines = log.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("");
     let config = first.strip_prefix(LOG_HEADER).ok_or_else(|| ReplayError::Header { got: first.into() })?.parse()?;
     let parse = |(index, line): (usize, &str)| {
         line.parse::<LogLine>().map_err(|error| ReplayError::Line { line: index + 1, error })
     };
-    let lines = lines.enumerate().map(parse).collect::<Result<Vec<_>, _>>()?;
-    replay(config, lines)
+    Ok((config, lines.enumerate().map(parse).collect::<Result<_, _>>()?))
 }

@@ -40,6 +40,8 @@ impl fmt::Display for Input {
             Self::PeerGone(snid) => write!(f, "peer-gone {}", snid.0),
             Self::QueueBound(waiting) => write!(f, "queue-bound {waiting}"),
             Self::Poll => f.write_str("poll"),
+            Self::Pull { core } => write!(f, "pull core={}", core.0),
+            Self::Steal { core, queues } => write!(f, "steal core={} queues={queues:x}", core.0),
         }
     }
 }
@@ -61,6 +63,7 @@ impl fmt::Display for Decision {
                 write!(f, "dispatch core={} rpc={rpc} slots={slots} bytes={bytes} ", core.0)?;
                 write!(f, "key={key_hash} arrived={}", arrived.as_ps())
             }
+            Self::Victim(core) => write!(f, "victim={}", core.0),
         }
     }
 }
@@ -120,7 +123,13 @@ fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
         "peer-gone" => Ok(Input::PeerGone(NodeId(words.number()?))),
         "queue-bound" => Ok(Input::QueueBound(words.number()?)),
         "poll" => Ok(Input::Poll),
-        _ => Err("packet, free, timeout, peer-gone, queue-bound or poll"),
+        "pull" => Ok(Input::Pull { core: CoreId(words.named("core")?) }),
+        "steal" => {
+            let core = CoreId(words.named("core")?);
+            let queues = u64::from_str_radix(words.value_of("queues")?, 16).map_err(|_| "queues=HEX")?;
+            Ok(Input::Steal { core, queues })
+        }
+        _ => Err("packet, free, timeout, peer-gone, queue-bound, poll, pull or steal"),
     }
 }
 
@@ -138,7 +147,11 @@ fn packet(words: &mut Words<'_>) -> Result<Header, &'static str> {
 }
 
 fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
-    match words.next("a decision")? {
+    let first = words.next("a decision")?;
+    if let Some(victim) = first.strip_prefix("victim=") {
+        return victim.parse().map(|core| Decision::Victim(CoreId(core))).map_err(|_| "victim=CORE");
+    }
+    match first {
         "write" => write(words).map(Decision::Packet),
         "nack" => Ok(Decision::Packet(Verdict::Nack { reason: words.parsed("a reason of a nack")? })),
         "drop" => Ok(Decision::Packet(Verdict::Drop { reason: words.parsed("a reason of a drop")? })),
@@ -149,7 +162,7 @@ fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
             Ok(Decision::Abandoned(Abandoned { rpc, slots: words.slots()? }))
         }
         "dispatch" => dispatch(words).map(Decision::Dispatch),
-        _ => Err("write, nack, drop, freed, refused, abandoned or dispatch"),
+        _ => Err("write, nack, drop, freed, refused, abandoned, dispatch or victim=CORE"),
     }
 }
 

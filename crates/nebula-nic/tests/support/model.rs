@@ -77,7 +77,8 @@ impl Model {
                 gone.for_each(|refused| refused.left = 0);
             }
             Input::QueueBound(waiting) => self.bound = waiting,
-            Input::Poll => {}
+            // Not among the ops: `tests/pull.rs` and `tests/decision_text.rs` have them.
+            Input::Poll | Input::Pull { .. } | Input::Steal { .. } => {}
         }
         decisions.extend(self.abandoned.drain(..).map(Decision::Abandoned));
         while let Some(dispatch) = self.dispatch() {

@@ -75,6 +75,8 @@ const PS_PER_LOOK: u64 = 50_000_000;
 const ANSWERS_AHEAD: u32 = 4;
 /// Most polls of the oldest slot between two looks at another one.
 const ROVE_EVERY_MAX: u32 = 64;
+/// Most RPCs that are over and passed by one such look.
+const DONE_PASSED_MAX: u32 = 256;
 
 /// The ring, and the socket that says whether the server lives.
 #[derive(Debug)]
@@ -247,13 +249,24 @@ impl Ring {
 
     #[inline(never)]
     fn rove(&mut self) -> Option<(Pending, SlotHeader)> {
-        let outstanding = self.pending.len;
-        self.rover = if self.rover + 1 < outstanding { self.rover + 1 } else { 0 };
+        self.rover = self.behind(self.rover);
+        // Behind an RPC that takes long, most may be over: those are passed at once, for nobody need look at their slots.
+        for _ in 0..DONE_PASSED_MAX {
+            if !self.pending.get(self.rover).is_some_and(|pending| pending.is_done) {
+                break;
+            }
+            self.rover = self.behind(self.rover);
+        }
         let found = self.pending.get(self.rover).copied().filter(|pending| !pending.is_done);
         let found = found.and_then(|pending| self.answer(pending).map(|header| (pending, header)));
         let every = if found.is_some() { self.rove_every / 4 } else { self.rove_every * 2 };
         self.rove_every = every.clamp(1, ROVE_EVERY_MAX);
         found
+    }
+
+    /// The place of the RPC sent after the one at `place`; after the last the first.
+    fn behind(&self, place: u32) -> u32 {
+        if place + 1 < self.pending.len { place + 1 } else { 0 }
     }
 
     /// Gives back the slots of an RPC whose answer was taken.

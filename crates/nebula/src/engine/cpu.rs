@@ -6,6 +6,7 @@
 //! Next: [`egress`](super::egress).
 
 use super::Engine;
+use crate::worker::Queues;
 use nebula_nic::{CoreId, Dispatch, NodeId, Timestamp};
 use nebula_sys::region::SlotLease;
 use nebula_sys::spsc::{Consumer, Producer};
@@ -30,12 +31,33 @@ pub(crate) struct Job {
 pub(crate) struct Freed {
     pub(crate) snid: NodeId,
     pub(crate) lease: SlotLease,
+    /// The core that the back end gave the RPC to: another one's may have served it.
+    pub(crate) home: CoreId,
+}
+
+/// Where a worker's RPCs are put.
+#[derive(Debug)]
+pub(crate) enum Jobs {
+    /// In a ring of its own.
+    Own(Producer<Job>),
+    /// In this core's queue, from which other workers may take.
+    Stealable(Queues, CoreId),
+}
+
+impl Jobs {
+    #[inline(always)]
+    fn try_push(&mut self, job: Job) -> Result<(), Job> {
+        match self {
+            Self::Own(ring) => ring.try_push(job),
+            Self::Stealable(queues, core) => queues[core.index()].push(job),
+        }
+    }
 }
 
 /// The engine's ends of the rings to one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerLink {
-    pub(crate) jobs: Producer<Job>,
+    pub(crate) jobs: Jobs,
     pub(crate) freed: Consumer<Freed>,
 }
 
@@ -43,6 +65,7 @@ impl Engine {
     /// One turn of an engine whose workers have threads of their own. Returns whether it did anything.
     pub(crate) fn turn(&mut self) -> bool {
         let now = self.begin_turn();
+        self.collect_steals(now);
         let freed = self.collect_freed(now);
         let packets = self.poll_rings(now);
         self.hand_out(now);
@@ -65,6 +88,7 @@ impl Engine {
     /// Takes back what workers have freed and writes the last status; the connections are cut by whoever stopped the server.
     pub(crate) fn wind_up(&mut self) {
         let now = self.begin_turn();
+        self.collect_steals(now);
         self.collect_freed(now);
         self.publish_status(false);
     }
@@ -73,7 +97,8 @@ impl Engine {
         let mut count = 0;
         for core in 0..self.links.len() {
             while let Some(freed) = self.links[core].freed.try_pop() {
-                self.free(now, CoreId(u16::try_from(core).unwrap_or(u16::MAX)), freed);
+                self.stolen += u64::from(freed.home.index() != core);
+                self.free(now, freed);
                 count += 1;
             }
         }

@@ -181,8 +181,9 @@ pub(crate) struct ChannelCache {
 }
 
 impl ChannelCache {
-    pub(crate) fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, by_seat: Vec::new(), departures: 0 }
+    /// A cache with room for all clients, so that a worker's first RPC of one allocates nothing.
+    pub(crate) fn new(registry: Arc<Registry>, clients_max: u16) -> Self {
+        Self { registry, by_seat: Vec::with_capacity(usize::from(clients_max)), departures: 0 }
     }
 
     /// The ring of `snid`, which has an RPC in flight, so that the engine keeps the ring.

@@ -2,6 +2,7 @@
 //!
 //! For checking that the runtime carries out what the mechanisms decide; it allocates and writes, and costs far more than the decisions.
 
+use crate::worker::Steal;
 use nebula_nic::decision::LOG_HEADER;
 use nebula_nic::{
     Abandoned, BackendConfig, CoreId, Decision, Dispatch, Freed, Header, Input, LogLine, NodeId, SlotRange, Timestamp,
@@ -71,6 +72,15 @@ impl Recorder {
 
     pub(super) fn dispatch(&mut self, dispatch: Dispatch) {
         self.add(Decision::Dispatch(dispatch));
+    }
+
+    /// A core has come for the head of the queue and got it.
+    pub(super) fn pull(&mut self, at: Timestamp, dispatch: Dispatch) {
+        self.note(at, Input::Pull { core: dispatch.core }, vec![Decision::Dispatch(dispatch)]);
+    }
+
+    pub(super) fn steal(&mut self, at: Timestamp, steal: Steal) {
+        self.note(at, steal.input, vec![Decision::Victim(steal.victim)]);
     }
 
     /// Hands what is written to the disk. The latest line stays: decisions may still be added to it.

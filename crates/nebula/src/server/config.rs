@@ -1,9 +1,12 @@
 //! What a server can be told, with its defaults and its sizes.
 
 use nebula_nic::schedule::SUSPENDED_MAX;
-use nebula_nic::{Backend, BackendConfig, Mtu, Policy, Span, Steering, queue_bound_for_slo};
+use nebula_nic::{
+    Backend, BackendConfig, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND, Span, Steering, queue_bound_for_slo,
+};
 
 use super::ServeError;
+use super::crew::Kind;
 use crate::transport::shm::handshake::MTU_BYTES_MAX;
 use crate::transport::shm::slot::SPAN_MAX;
 
@@ -39,7 +42,7 @@ pub struct ServerConfig {
     pub slo: Span,
     /// Worker threads.
     pub workers: u16,
-    /// Engine and worker on one thread.
+    /// Engine and worker on one thread. Under `mcs-lock` it changes nothing: workers are the engine in turns.
     pub inline: bool,
     /// Payload steering and prefetching.
     pub steering: Steering,
@@ -61,7 +64,7 @@ pub struct ServerConfig {
     pub stack_bytes: usize,
     /// What idle threads do.
     pub idle: IdlePolicy,
-    /// Cores to pin threads to: the engine to the first, workers to those after; nothing is pinned when empty.
+    /// Cores to pin threads to: the engine, where it has a thread, to the first, workers to those after; nothing is pinned when empty.
     pub pin: Vec<usize>,
     /// User ids beside the server's own that may connect.
     pub allowed_uids: Vec<u32>,
@@ -105,9 +108,17 @@ impl ServerConfig {
             Queueing::SloBounded => {
                 let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
                 // At least two a core: with fewer, steering has nothing to fetch ahead.
-                queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0).max(2 * u32::from(self.workers))
+                let bound = queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0);
+                // What lies in the workers' own queues waits too.
+                let elsewhere = u32::from(self.workers) * (self.given_max() - PER_CORE_BOUND);
+                bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
             }
         }
+    }
+
+    /// RPCs that a worker has at most, beyond which they wait in the arrival queue.
+    fn given_max(&self) -> u32 {
+        if self.policy == Policy::WorkStealing { STEALABLE_BOUND } else { PER_CORE_BOUND }
     }
 
     /// Slots of the receive buffer.
@@ -115,7 +126,8 @@ impl ServerConfig {
         let slots = match self.queueing {
             Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / 64,
             Queueing::SloBounded => {
-                let rpcs = u64::from(self.queue_bound(self.service_mean)) + 2 * u64::from(self.workers);
+                let given = u64::from(self.workers) * u64::from(self.given_max());
+                let rpcs = u64::from(self.queue_bound(self.service_mean)) + given;
                 rpcs * u64::from(slots_of(self.rpc_bytes_mean))
             }
         };
@@ -143,7 +155,7 @@ impl ServerConfig {
 
     /// What the back end is built with.
     pub(crate) fn backend_config(&self) -> Result<BackendConfig, ServeError> {
-        if self.inline && self.workers != 1 {
+        if Kind::of(self) == Kind::Inline && self.workers != 1 {
             return Err(ServeError::InlineWorkers { workers: self.workers });
         }
         if u32::from(self.suspended_max) > SUSPENDED_MAX {

@@ -1,18 +1,17 @@
 //! A server that runs: its threads, and how it ends.
 
 use super::ServerConfig;
+use super::crew::{Crew, Kind};
 use crate::endpoint::{Endpoint, EndpointError};
-use crate::engine::cpu::WorkerLink;
-use crate::engine::{ChannelCache, Engine, Parts, Registry};
+use crate::engine::{Engine, Parts, Registry};
 use crate::service::Service;
 use crate::status::{STATUS_BYTES, Status, StatusPage, StatusReader};
 use crate::transport::shm::listener::{Listener, Terms, ring};
 use crate::worker::{Preemption, Worker};
-use nebula_nic::{CentralDispatch, ConfigError, CoreId, Frontend, Policy};
+use nebula_nic::{CentralDispatch, ConfigError, Policy};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
-use nebula_sys::spsc;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +44,8 @@ pub enum ServeError {
     Nic(#[from] ConfigError),
     /// The policy is one of the simulator's.
     #[error(
-        "policy {policy} is simulated only: serve with jbsq:2, preemptive:5us, single-queue, rss, round-robin, random or key-hash"
+        "policy {policy} is simulated only: serve with jbsq:N, single-queue, mcs-lock, work-stealing, preemptive:5us, rss, \
+         round-robin, random, key-hash or two-choices"
     )]
     SimulatedOnly {
         /// The policy asked for.
@@ -56,6 +56,14 @@ pub enum ServeError {
     Suspended {
         /// The number asked for.
         got: u16,
+    },
+    /// The log of a run with many thieves.
+    #[error("a decision log says who steals from whom for up to {max} workers, not {workers}: take fewer, or no log")]
+    StealsLogged {
+        /// Workers asked for.
+        workers: u16,
+        /// The most.
+        max: u16,
     },
     /// Inline mode has one worker.
     #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
@@ -163,13 +171,13 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
     service: S,
 ) -> Result<RunningServer, ServeError> {
     let pins = config.pin.clone();
-    let is_inline = config.inline;
+    let has_engine = Kind::of(&config).has_engine();
     let (mut running, workers) = open(endpoint, config)?;
     let service = Arc::new(service);
     for (index, worker) in workers.into_iter().enumerate() {
         let service = service.clone();
         // With an engine on a thread of its own, the first core is that one's.
-        let pin = pins.get(index + usize::from(!is_inline)).copied();
+        let pin = pins.get(index + usize::from(has_engine)).copied();
         let thread = spawn(&format!("nebula-worker-{index}"), pin, move || worker.run(&*service))?;
         running.threads.push(thread);
     }
@@ -178,12 +186,13 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
 
 /// Whether the runtime has the policy: `darc` needs types of RPCs, which only the simulator's have.
 const fn is_served(policy: Policy) -> bool {
-    use Policy::{Altocumulus, Darc, McsLock, WorkStealing};
-    !matches!(policy, McsLock | WorkStealing | Darc | Altocumulus(_))
+    !matches!(policy, Policy::Darc | Policy::Altocumulus(_))
 }
 
 /// Opens an endpoint: door and engine run, the workers are the caller's.
-pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+pub(super) fn open(endpoint: Endpoint, mut config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    // Where workers share the engine, none of them is it alone.
+    config.inline &= Kind::of(&config) != Kind::Shared;
     let backend_config = config.backend_config()?;
     backend_config.validate()?;
     if !is_served(config.policy) {
@@ -194,33 +203,21 @@ pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningS
     let listener = open_door(&endpoint, &config, status.clone())?;
     let (stop, registry) = (Arc::new(AtomicBool::new(false)), Arc::new(Registry::default()));
     let bound = backend_config.policy.dispatcher(config.workers, 0).bound();
-    let (links, ends): (Vec<_>, Vec<_>) = (0..config.workers).map(|_| link(bound)).unzip();
-    let frontends = (0..config.workers).map(|core| Frontend::new(CoreId(core), bound));
     let mailbox = listener.mailbox();
-    let status = StatusPage::new(status);
-    let parts = Parts { mailbox, registry: registry.clone(), status, links, stop: stop.clone() };
     let bell = listener.bell();
+    let crew = Crew { config: &config, bound, seed: backend_config.seed, registry: &registry, stop: &stop };
+    let (links, ends, steals) = crew.links()?;
+    let status = StatusPage::new(status);
+    let parts = Parts { mailbox, registry: registry.clone(), status, links, steals, stop: stop.clone() };
     let engine = Engine::try_new(&config, parts)?;
+    let (mut workers, engine) = crew.workers(ends, engine);
 
     let mut running =
         RunningServer { endpoint, stop: stop.clone(), bell, registry, status: reader, threads: Vec::new() };
-    let door_stop = stop.clone();
-    running.threads.push(spawn("nebula-door", None, move || listener.run(&door_stop))?);
-    let cache = || ChannelCache::new(running.registry.clone());
-    let mut workers: Vec<Worker> = if config.inline {
-        frontends
-            .take(1)
-            .zip(std::iter::once(engine))
-            .map(|(front, engine)| Worker::inline(front, cache(), engine))
-            .collect()
-    } else {
-        let workers = frontends.zip(ends);
-        let workers = workers.map(|(front, end)| Worker::threaded(front, cache(), end.jobs, end.freed, stop.clone()));
-        let workers = workers.collect();
+    running.threads.push(spawn("nebula-door", None, move || listener.run(&stop))?);
+    if let Some(engine) = engine {
         running.threads.push(spawn("nebula-engine", config.pin.first().copied(), move || engine.run())?);
-        workers
-    };
-    workers.iter_mut().for_each(|worker| worker.set_steering(config.steering));
+    }
     if let Policy::Preemptive(quantum) = config.policy {
         for worker in &mut workers {
             worker.set_preemption(Preemption::try_new(quantum, config.suspended_max.into(), config.stack_bytes)?);
@@ -242,18 +239,6 @@ fn open_door(endpoint: &Endpoint, config: &ServerConfig, status: Arc<SharedMemor
         std::io::ErrorKind::AddrInUse => ServeError::Taken { endpoint: endpoint.clone() },
         _ => ServeError::System(cause),
     })
-}
-
-/// The worker's ends of its rings.
-struct WorkerEnd {
-    jobs: spsc::Consumer<crate::engine::cpu::Job>,
-    freed: spsc::Producer<crate::engine::cpu::Freed>,
-}
-
-fn link(bound: u32) -> (WorkerLink, WorkerEnd) {
-    let (jobs, worker_jobs) = spsc::ring(bound as usize);
-    let (worker_freed, freed) = spsc::ring(bound as usize);
-    (WorkerLink { jobs, freed }, WorkerEnd { jobs: worker_jobs, freed: worker_freed })
 }
 
 /// Starts a named thread, pinned where asked; waits for the pin's verdict.

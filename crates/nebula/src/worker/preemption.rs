@@ -263,7 +263,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
 /// Serves the RPC in `seat`, on its stack.
 fn serve<S: Service>(seat: &Seat, service: &S) {
     if let Some(seated) = &*seat.borrow() {
-        let Begun { arrival, held } = &seated.begun;
+        let Begun { arrival, held, .. } = &seated.begun;
         let mut reply = seated.reply();
         service.serve(held.lease.payload(arrival.bytes as usize), &mut reply);
         reply.publish();

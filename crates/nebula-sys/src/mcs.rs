@@ -1,0 +1,258 @@
+//! A queue lock after Mellor-Crummey and Scott: who comes first goes first, and each waiter spins on a line of its own.
+//!
+//! ```text
+//!   tail ──────────────────────────────────────────┐
+//!                                                  ▼
+//!   node 2 (holds the lock) ──next──▶ node 0 ──next──▶ node 3
+//!                                     waits on its     waits on its
+//!                                     own line         own line
+//! ```
+//!
+//! A waiter swaps itself in as the tail and tells the one before it who follows; that one, when done, clears the flag in its
+//! follower's node. So a hand-off is one line transfer, however many wait, and nobody is passed.
+//!
+//! Waiters are numbered and made with the lock: their nodes lie beside it and outlive every wait, so there is no pointer to keep valid.
+
+use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering, spin_loop, thread};
+use crossbeam_utils::CachePadded;
+
+#[cfg(not(loom))]
+use crate::spsc::cell::UnsafeCell;
+#[cfg(loom)]
+use loom::cell::UnsafeCell;
+
+/// No waiter.
+const NOBODY: u32 = u32::MAX;
+/// Looks at the flag before a waiter lets other threads have its core: where there are fewer cores than threads, the one that holds the
+/// lock may be among those that do not run.
+const LOOKS: u32 = 1000;
+
+/// One waiter's line.
+struct Node {
+    next: AtomicU32,
+    is_waiting: AtomicBool,
+}
+
+struct Lock<T> {
+    tail: CachePadded<AtomicU32>,
+    nodes: Box<[CachePadded<Node>]>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached by the waiter that holds the lock and by no other: holders hand it over with Release and Acquire.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// One of those that share a value behind the lock; it cannot be cloned, so that a node has one user at a time.
+///
+/// # Examples
+///
+/// ```
+/// let mut waiters = nebula_sys::mcs::lock(0, 2).into_iter();
+/// let (mut one, mut other) = (waiters.next().unwrap(), waiters.next().unwrap());
+/// let counting = std::thread::spawn(move || (0..1000).for_each(|_| other.with(|count| *count += 1)));
+/// (0..1000).for_each(|_| one.with(|count| *count += 1));
+/// counting.join().unwrap();
+/// assert_eq!(one.with(|count| *count), 2000);
+/// ```
+pub struct Waiter<T> {
+    lock: Arc<Lock<T>>,
+    number: u32,
+}
+
+/// Puts `value` behind a lock that `waiters` waiters share; the value is dropped with the last of them.
+///
+/// # Panics
+///
+/// If there are 2^32 - 1 waiters or more.
+#[must_use]
+pub fn lock<T: Send>(value: T, waiters: usize) -> Vec<Waiter<T>> {
+    let count = u32::try_from(waiters).ok().filter(|&count| count < NOBODY).expect("waiters are numbered in 32 bits");
+    let node = |_| CachePadded::new(Node { next: AtomicU32::new(NOBODY), is_waiting: AtomicBool::new(false) });
+    let lock = Arc::new(Lock {
+        tail: CachePadded::new(AtomicU32::new(NOBODY)),
+        nodes: (0..count).map(node).collect(),
+        value: UnsafeCell::new(value),
+    });
+    (0..count).map(|number| Waiter { lock: lock.clone(), number }).collect()
+}
+
+impl<T: Send> Waiter<T> {
+    /// Waits in line, calls `visit` with the value, and lets the next one in, also when `visit` panics.
+    ///
+    /// # Cost
+    ///
+    /// No allocation. Two atomic exchanges where nobody else waits, one line transfer a hand-off where others do. Who waits long lets
+    /// other threads of its core run.
+    #[inline]
+    pub fn with<R>(&mut self, visit: impl FnOnce(&mut T) -> R) -> R {
+        self.wait();
+        let _held = Held { lock: &self.lock, number: self.number };
+        // SAFETY: this waiter has the lock until `_held` is dropped, which happens after the call; nobody else reaches the value.
+        self.lock.value.with_mut(|value| visit(unsafe { &mut *value }))
+    }
+
+    /// Joins the line and returns when it is this one's turn.
+    #[inline]
+    fn wait(&mut self) {
+        let own = self.lock.node(self.number);
+        own.next.store(NOBODY, Ordering::Relaxed);
+        own.is_waiting.store(true, Ordering::Relaxed);
+        // Acquire: pairs with the Release of the holder that found nobody behind it. Release: who follows sees the node's two fields set.
+        let before = self.lock.tail.swap(self.number, Ordering::AcqRel);
+        if before == NOBODY {
+            return;
+        }
+        // Release: pairs with the Acquire in `Held::drop`; the node is set before it can be found.
+        self.lock.node(before).next.store(self.number, Ordering::Release);
+        let mut looks = 0;
+        // Acquire: pairs with the Release in `Held::drop`; what the holder wrote is seen.
+        while own.is_waiting.load(Ordering::Acquire) {
+            pause(&mut looks);
+        }
+    }
+}
+
+impl<T> Lock<T> {
+    #[inline]
+    fn node(&self, number: u32) -> &Node {
+        &self.nodes[number as usize]
+    }
+}
+
+/// The lock, held; lets the next one in when dropped.
+struct Held<'a, T> {
+    lock: &'a Lock<T>,
+    number: u32,
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let own = self.lock.node(self.number);
+        let mut next = own.next.load(Ordering::Acquire);
+        if next == NOBODY {
+            let tail = &self.lock.tail;
+            // Release: pairs with the Acquire of the next one that finds nobody.
+            if tail.compare_exchange(self.number, NOBODY, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return;
+            }
+            // Somebody has joined and is about to say who.
+            let mut looks = 0;
+            while next == NOBODY {
+                pause(&mut looks);
+                next = own.next.load(Ordering::Acquire);
+            }
+        }
+        // Release: pairs with the Acquire in `wait`; the value is as this holder leaves it.
+        self.lock.node(next).is_waiting.store(false, Ordering::Release);
+    }
+}
+
+/// One wait between two looks.
+#[inline]
+fn pause(looks: &mut u32) {
+    *looks += 1;
+    if cfg!(loom) || looks.is_multiple_of(LOOKS) {
+        thread::yield_now();
+    } else {
+        spin_loop();
+    }
+}
+
+impl<T> std::fmt::Debug for Waiter<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiter").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    const THREADS: usize = 3;
+
+    #[test]
+    fn nobody_sees_the_value_while_another_changes_it() {
+        let rounds = if cfg!(miri) { 50 } else { 20_000 };
+        // Two halves that are equal whenever nobody is inside.
+        let threads: Vec<_> = lock((0_u64, 0_u64), THREADS)
+            .into_iter()
+            .map(|mut waiter| {
+                std::thread::spawn(move || {
+                    for _ in 0..rounds {
+                        waiter.with(|(left, right)| {
+                            assert_eq!(left, right);
+                            *left += 1;
+                            std::hint::spin_loop();
+                            *right += 1;
+                        });
+                    }
+                    waiter
+                })
+            })
+            .collect();
+        let mut waiters: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a waiter ends")).collect();
+        assert_eq!(waiters[0].with(|value| *value), (THREADS as u64 * rounds, THREADS as u64 * rounds));
+    }
+
+    #[test]
+    fn the_lock_goes_to_those_who_wait_in_the_order_in_which_they_came() {
+        let mut waiters = lock(Vec::new(), THREADS + 1);
+        let mut holder = waiters.pop().expect("the last one");
+        let line = holder.lock.clone();
+        std::thread::scope(|scope| {
+            holder.with(|_| {
+                let mut tail = line.tail.load(Ordering::Acquire);
+                // The highest number comes first, and each comes only when the one before stands in line.
+                for mut waiter in waiters.into_iter().rev() {
+                    scope.spawn(move || {
+                        let number = waiter.number;
+                        waiter.with(|order: &mut Vec<u32>| order.push(number));
+                    });
+                    let before = tail;
+                    while tail == before {
+                        std::thread::yield_now();
+                        tail = line.tail.load(Ordering::Acquire);
+                    }
+                }
+            });
+        });
+        assert_eq!(holder.with(std::mem::take), [2, 1, 0]);
+    }
+
+    #[test]
+    fn who_holds_the_lock_again_and_again_passes_nobody_who_waits() {
+        let mut waiters = lock(0_u64, 2);
+        let (mut other, mut holder) = (waiters.pop().expect("two"), waiters.pop().expect("two"));
+        let line = holder.lock.clone();
+        std::thread::scope(|scope| {
+            holder.with(|_| {
+                scope.spawn(move || other.with(|turns| *turns += 100));
+                while line.tail.load(Ordering::Acquire) == 0 {
+                    std::thread::yield_now();
+                }
+            });
+            // The other one stood in line before this one comes again.
+            assert_eq!(holder.with(|turns| *turns), 100);
+        });
+    }
+
+    #[test]
+    fn a_panic_inside_lets_the_next_one_in() {
+        let mut waiters = lock(7, 2);
+        let panicked = catch_unwind(AssertUnwindSafe(|| waiters[0].with(|_| panic!("inside"))));
+        assert!(panicked.is_err());
+        assert_eq!(waiters[1].with(|value| *value), 7);
+    }
+
+    #[test]
+    fn the_value_is_dropped_with_the_last_waiter() {
+        let counted = std::sync::Arc::new(());
+        let mut waiters = lock(counted.clone(), 2);
+        waiters.pop();
+        assert_eq!(std::sync::Arc::strong_count(&counted), 2);
+        drop(waiters);
+        assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+    }
+}

@@ -1,0 +1,83 @@
+//! A worker under `work-stealing`: it takes from its own queue, and from another worker's when that is empty.
+//!
+//! The engine puts an RPC into the queue of its home core. Whoever takes it serves it; slots and credit go back to the home core's account.
+
+use crate::engine::cpu::{Freed, Job};
+use crossbeam_queue::ArrayQueue;
+use nebula_nic::schedule::Thief;
+use nebula_nic::{CoreId, CoreSet, Input};
+use nebula_sys::spsc::Producer;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// The queues of all workers, by core: the engine puts RPCs in, every worker takes them out.
+pub(crate) type Queues = Arc<[ArrayQueue<Job>]>;
+
+/// A choice of a thief, for the decision log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steal {
+    pub(crate) input: Input,
+    pub(crate) victim: CoreId,
+}
+
+/// One worker among those that steal from each other.
+#[derive(Debug)]
+pub(crate) struct Stealing {
+    core: CoreId,
+    queues: Queues,
+    thief: Thief,
+    /// The queues that were not empty at the last look.
+    filled: CoreSet,
+    freed: Producer<Freed>,
+    log: Option<Sender<Steal>>,
+}
+
+impl Stealing {
+    /// The worker `core`. What it has done with goes into `freed`, which has room for all that the queues hold; its choices go into
+    /// `log`, where there is one.
+    pub(crate) fn new(
+        core: CoreId,
+        queues: Queues,
+        thief: Thief,
+        freed: Producer<Freed>,
+        log: Option<Sender<Steal>>,
+    ) -> Self {
+        let filled = CoreSet::empty(u16::try_from(queues.len()).unwrap_or(u16::MAX));
+        Self { core, queues, thief, filled, freed, log }
+    }
+
+    /// The next RPC: of its own queue, else of the one that the thief chooses.
+    ///
+    /// None, too, where somebody else was quicker at the victim's queue: the caller comes again.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Job> {
+        match self.queues[self.core.index()].pop() {
+            None => self.steal(),
+            own => own,
+        }
+    }
+
+    fn steal(&mut self) -> Option<Job> {
+        for (core, queue) in (0..).map(CoreId).zip(&*self.queues) {
+            if queue.is_empty() {
+                self.filled.remove(core);
+            } else {
+                self.filled.insert(core);
+            }
+        }
+        let victim = self.thief.choose(&self.filled)?;
+        if let Some(log) = &self.log {
+            let input = Input::Steal { core: self.core, queues: self.filled.bits() };
+            // The engine is gone when the server ends: nobody writes the log then.
+            let _ = log.send(Steal { input, victim });
+        }
+        self.queues[victim.index()].pop()
+    }
+
+    /// Gives slots and credit back.
+    #[inline]
+    pub(super) fn give_back(&mut self, freed: Freed) {
+        let pushed = self.freed.try_push(freed);
+        assert!(pushed.is_ok(), "the ring of freed slots has room for all that the queues hold");
+    }
+}
