@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::output::{self, Failure};
-use crate::{demo, doctor, kv, load, reproduce, simulate, size};
+use crate::{compare, demo, doctor, kv, load, reproduce, simulate, size};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service keeps its SLO past saturation: half a minute
@@ -12,6 +12,7 @@ const EXAMPLES: &str = "Examples:
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
   nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     any policy, with error bars
   nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            designs of NIC, block by block
+  nebula compare --workload bimodal-1                    every published scheduler, side by side
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another
   nebula load kv --endpoint shm://kv --find-slo 100us
@@ -32,6 +33,7 @@ enum Command {
     Doctor(doctor::Args),
     Size(size::Args),
     Simulate(Box<simulate::Args>),
+    Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
     /// Serve something until Ctrl-C
     #[command(subcommand)]
@@ -62,6 +64,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Size(args) => size::run(&args),
         Command::Simulate(args) => simulate::run(&args, given.subcommand().map_or(&given, |(_, given)| given)),
+        Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
         Command::Load(Load::Kv(args)) => load::run_command(*args),

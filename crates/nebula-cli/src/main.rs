@@ -5,6 +5,7 @@
 //! | `cli` | the words of the command line, and how a wrong one is answered |
 //! | `size`, `doctor` | what a server needs, and what this machine can promise |
 //! | `simulate` | the laboratory: what a server would do, with error bars |
+//! | `compare` | the same for the published systems, side by side |
 //! | `kv` | `serve kv`: the store behind an endpoint |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo`, `report` | both in one, and the page with the curves |
@@ -18,6 +19,7 @@
 mod cli;
 mod size;
 mod simulate;
+mod compare;
 mod reproduce;
 mod doctor;
 mod kv;

@@ -9,15 +9,19 @@
 //! | `load` | the page of one load, or of a search for the load at the SLO: `nebula load kv --report` |
 //! | `simulation` | the page, and the plot, of simulated operating points: `nebula simulate` |
 //! | `server` | the same at the server level, with what became of time and bytes: `nebula simulate --machine` |
+//! | `compare` | systems side by side: `nebula compare` |
+//! | `stacked` | stacked bars |
 //! | `chart` | a chart, by plotters, in the colors of the page |
 //! | `page` | the frame: head, style sheet, figures, tables |
 
 pub(crate) mod chart;
+pub(crate) mod compare;
 pub(crate) mod finding;
 pub(crate) mod load;
 pub(crate) mod page;
 pub(crate) mod server;
 pub(crate) mod simulation;
+mod stacked;
 pub(crate) mod sweep;
 
 use std::path::Path;

@@ -19,7 +19,7 @@ mod level;
 mod measure;
 mod plan;
 mod queueing;
-mod rows;
+pub(crate) mod rows;
 pub(crate) mod server;
 pub(crate) mod words;
 
@@ -55,7 +55,8 @@ lognormal:mean=1us,sigma=1.5, gev:loc=181.5ns,scale=50ns,shape=0.65, pareto:min=
 trace:FILE (nanoseconds, one a line), a sum of them such as fixed:300ns+exp:300ns, or
 mix:get=0.995*exp:1us;scan=0.005*fixed:500us.
 Arrivals: poisson, paced, packets:8, mmpp2:5x,0.1,100us, on-off:100us,300us, trace:FILE.
-Policies: rss, round-robin, random, key-hash, single-queue, jbsq:N, mcs-lock.
+Policies: rss, round-robin, random, key-hash, two-choices, single-queue, jbsq:N, mcs-lock, work-stealing,
+preemptive:Q, darc, altocumulus:G. What published systems make of them, with their costs: nebula compare.
 Machines: isca20 (the 16 cores of NEBULA's evaluation), isca20-unfitted, server64.
 Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula.
 Applications: kvs, network-function, replication.
@@ -171,16 +172,23 @@ pub(crate) mod tests {
             queued_p99: 0.9e3,
             depth_mean: Interval { value: 3.0, lo: -1.0, hi: 7.0 },
             depth_p99: Interval { value: 70.0, lo: 50.0, hi: 90.0 },
+            core_time: nebula_sim::CoreTime { service: load, idle: 1.0 - load, ..Default::default() },
             replications: 4,
             is_precise: None,
         };
-        let one = |policy, load, accepted, p99_ns| {
+        let one = |policy: Policy, load, accepted, p99_ns| {
             let load_of = Load::open("exp:1us".parse().unwrap(), load);
             let slo = load_of.slo(10.0);
             let interval = Interval { value: load, lo: load - 0.01, hi: load + 0.01 };
             let at_slo = measure::AtSlo { load: interval, served_rps: load * 16e6, is_lower_bound: false };
             Found {
-                point: measure::Point { system: System::new(policy, 16), load: load_of, slo, ask },
+                point: measure::Point {
+                    name: policy.to_string(),
+                    system: System::new(policy, 16),
+                    load: load_of,
+                    slo,
+                    ask,
+                },
                 effort: Effort::default(),
                 at_slo: (ask == Ask::FindLoad).then_some(at_slo),
                 figures: Some(figures(load, accepted, p99_ns)),

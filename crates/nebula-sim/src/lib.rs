@@ -69,5 +69,5 @@ pub use load::{CLIENTS_MAX, Load, Source};
 pub use model::SystemModel;
 pub use search::{Bracket, LoadAtSlo, load_at_slo};
 pub use system::{Altocumulus, Batch, CORES_TOTAL_MAX, Costs, System};
-pub use tally::{Depths, Distribution, Migrations, Overheads, Tally};
+pub use tally::{CoreTime, Depths, Distribution, Migrations, Overheads, Tally};
 pub use world::{Length, run, run_with};

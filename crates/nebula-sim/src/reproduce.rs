@@ -27,6 +27,9 @@ mod fig8;
 mod sensitivity;
 mod theory;
 mod software_queue;
+mod side_by_side;
+mod zygos;
+mod rpcvalet;
 
 pub use evaluation::Memo;
 pub use lab::{Effort, Lab, Progress};
@@ -137,6 +140,27 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [3, 8, 28],
         is_by_default: true,
         reproduce: software_queue::reproduce,
+    },
+    Entry {
+        id: "rpcvalet/evaluation",
+        title: "the NIC's one queue against 4×4 and 16×1 for HERD and synthetic services",
+        seconds: [5, 20, 120],
+        is_by_default: true,
+        reproduce: rpcvalet::evaluation,
+    },
+    Entry {
+        id: "zygos/efficiency",
+        title: "work stealing against the queue that costs nothing, at 10 and 25 µs",
+        seconds: [3, 8, 60],
+        is_by_default: true,
+        reproduce: zygos::efficiency,
+    },
+    Entry {
+        id: "zygos/silo",
+        title: "work stealing against IX for TPC-C on Silo",
+        seconds: [2, 6, 40],
+        is_by_default: true,
+        reproduce: zygos::silo,
     },
 ];
 

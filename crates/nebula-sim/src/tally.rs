@@ -3,9 +3,11 @@
 //! Nothing here grows with the number of RPCs. Sums are whole picoseconds, so that adding tallies up gives the same bytes in
 //! whichever order runs end.
 
+mod core_time;
 mod migrations;
 mod overheads;
 
+pub use core_time::CoreTime;
 pub use migrations::Migrations;
 pub use overheads::Overheads;
 

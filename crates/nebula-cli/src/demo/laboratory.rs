@@ -100,7 +100,13 @@ fn points_of(measured: &Measured, system: System) -> [Point; 2] {
     let costs = Costs { lock_handoff: lock_handoff(system.policy, None), ..Costs::default() };
     let system = system.costs(costs);
     let load = Load::open(measured.service.clone(), COMMON);
-    let point = |ask| Point { system: system.clone(), load: load.clone(), slo: measured.slo, ask };
+    let point = |ask| Point {
+        name: system.policy.to_string(),
+        system: system.clone(),
+        load: load.clone(),
+        slo: measured.slo,
+        ask,
+    };
     [point(Ask::FindLoad), point(Ask::Measure)]
 }
 

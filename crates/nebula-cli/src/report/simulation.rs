@@ -32,7 +32,7 @@ pub(crate) fn plot(found: &[Found]) -> Figure {
     if is_search(found) { at_slo_figure(found) } else { tail_figure(found) }
 }
 
-fn figures(found: &[Found]) -> Vec<Figure> {
+pub(super) fn figures(found: &[Found]) -> Vec<Figure> {
     if is_search(found) {
         return vec![at_slo_figure(found)];
     }
@@ -55,7 +55,7 @@ struct Series<'a> {
 fn series(found: &[Found]) -> Vec<Series<'_>> {
     let mut all: Vec<Series<'_>> = Vec::new();
     for one in found {
-        let name = one.point.system.policy.to_string();
+        let name = one.point.name.clone();
         let place = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
             all.push(Series { name, look: look(all.len()), points: Vec::new() });
             all.len() - 1
@@ -197,13 +197,14 @@ fn at_slo_figure(found: &[Found]) -> Figure {
             one.at_slo.iter().map(|at| Dot::at(at.load.value, height(index)).level_between(at.load.lo, at.load.hi));
         Line { color, marker: Some(marker), stroke: Stroke::None, dots: dots.collect() }
     };
-    let names = found.iter().enumerate().map(|(index, one)| (height(index), one.point.system.policy.to_string()));
+    let names = found.iter().enumerate().map(|(index, one)| (height(index), one.point.name.clone()));
     let slo = found.first().map_or(String::new(), |found| units::span(found.point.slo));
     let words = |one: &Found| {
         let load = one.at_slo.map_or("none".to_owned(), |at| with_half(at.load, load_text));
-        format!("{}: {load}", one.point.system.policy)
+        format!("{}: {load}", one.point.name)
     };
-    let y = Axis { label: "policy".to_owned(), from: 0.4, to: found.len() as f64 + 0.6, ticks: names.collect() };
+    let y =
+        Axis { label: "policy or system".to_owned(), from: 0.4, to: found.len() as f64 + 0.6, ticks: names.collect() };
     let label = "highest load, share of the cores' time".to_owned();
     let chart = Chart {
         title: format!("Highest load that keeps p99 within {slo}"),
@@ -232,13 +233,13 @@ fn describe(all: &[Series<'_>], in_words: impl Fn(&Figures) -> String) -> String
     all.iter().map(of_series).collect::<Vec<_>>().join(" ")
 }
 
-fn verdict(found: &[Found]) -> String {
+pub(super) fn verdict(found: &[Found]) -> String {
     let Some(first) = found.first() else { return "Nothing was simulated.".to_owned() };
     let slo = units::span(first.point.slo);
     if is_search(found) {
         let up_to = |one: &Found| match one.at_slo {
-            Some(at) => format!("{} up to a load of {}", one.point.system.policy, with_half(at.load, load_text)),
-            None => format!("{} at no load", one.point.system.policy),
+            Some(at) => format!("{} up to a load of {}", one.point.name, with_half(at.load, load_text)),
+            None => format!("{} at no load", one.point.name),
         };
         return format!("p99 stays within {slo} under {}.", found.iter().map(up_to).collect::<Vec<_>>().join(", "));
     }

@@ -45,7 +45,15 @@ const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_of_search: 1_000_000, repl
 /// An RPC costs a hundred times as much, and its tail varies less: service times are nearly fixed.
 const SERVER: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
 
+/// Many systems, each searched for: enough to tell them apart.
+const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
+
 impl EffortArgs {
+    /// Of systems side by side.
+    pub(crate) fn of_comparison(&self) -> Effort {
+        self.or(COMPARISON, true)
+    }
+
     /// At the queueing level.
     pub(crate) fn effort(&self, searches: bool) -> Effort {
         self.or(QUEUEING, searches)

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nebula_nic::Span;
 use nebula_sim::sizing::load_at_slo_to_precision;
-use nebula_sim::{Effort, Estimate, Interval, Load, LoadAtSlo, SimError, System, estimate};
+use nebula_sim::{CoreTime, Effort, Estimate, Interval, Load, LoadAtSlo, SimError, System, estimate};
 use rayon::prelude::*;
 
 use super::plan;
@@ -14,6 +14,8 @@ use crate::output::Failure;
 /// One operating point.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
+    /// What it is called beside others: its policy, or its system.
+    pub(crate) name: String,
     pub(crate) system: System,
     pub(crate) load: Load,
     pub(crate) slo: Span,
@@ -68,6 +70,7 @@ pub(crate) struct Figures {
     pub(crate) queued_p99: f64,
     pub(crate) depth_mean: Interval,
     pub(crate) depth_p99: Interval,
+    pub(crate) core_time: CoreTime,
     pub(crate) replications: usize,
     pub(crate) is_precise: Option<bool>,
 }
@@ -193,6 +196,7 @@ impl Figures {
             queued_p99: tally.queued.quantile(0.99) / PS_PER_NS,
             depth_mean: Interval::of(&shown.depth_mean),
             depth_p99: Interval::of(&shown.depth_p99),
+            core_time: tally.core_time(&point.system),
             replications: shown.replications(),
             is_precise: shown.is_precise,
         })

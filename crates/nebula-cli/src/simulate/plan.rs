@@ -39,7 +39,7 @@ fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
     let system = system(args, policy);
     let point = |load: Load, ask| {
         let slo = args.slo.of(&load);
-        Point { system: system.clone(), slo, load, ask }
+        Point { name: policy.to_string(), system: system.clone(), slo, load, ask }
     };
     let open = |load| Load::open(args.queueing.service.clone(), load).arrivals(args.arrivals.clone());
     if let Some(clients) = args.queueing.clients {

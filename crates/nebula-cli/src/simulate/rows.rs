@@ -8,10 +8,13 @@ use crate::output::{Row, Value, units};
 
 /// One operating point.
 pub(super) fn row(found: &Found) -> Row {
-    let row = with_question(Row::new(), found);
-    let row = with_figures(row, found);
-    let row = with_search(row, found);
-    with_table(with_setting(row, found), found)
+    with_table(fields(Row::new(), found), found)
+}
+
+/// What JSON and CSV say of it.
+pub(crate) fn fields(row: Row, found: &Found) -> Row {
+    let row = with_figures(with_question(row, found), found);
+    with_setting(with_search(row, found), found)
 }
 
 fn with_question(row: Row, found: &Found) -> Row {
@@ -79,7 +82,7 @@ fn with_setting(row: Row, found: &Found) -> Row {
 }
 
 fn with_table(row: Row, found: &Found) -> Row {
-    let row = row.word("policy", found.point.system.policy.to_string());
+    let row = row.word("policy", found.point.name.clone());
     let row = match (found.point.ask, found.at_slo) {
         (Ask::Measure, _) => row.shown("load", found.figures.map_or("–".to_owned(), |f| load(f.load))),
         (Ask::FindLoad, None) => row.shown("load at SLO", "none"),
@@ -100,8 +103,8 @@ fn with_table(row: Row, found: &Found) -> Row {
 }
 
 /// What makes a row doubtful, in one line.
-pub(super) fn doubt(found: &Found) -> Option<String> {
-    let policy = found.point.system.policy;
+pub(crate) fn doubt(found: &Found) -> Option<String> {
+    let policy = &found.point.name;
     match (found.figures, found.at_slo) {
         (None, _) => Some(format!("note: {policy} keeps the SLO of {} at no load", units::span(found.point.slo))),
         (_, Some(at)) if at.is_lower_bound => {

@@ -28,7 +28,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 
 /// Loads to offer one after the other: `0.5,0.9` or `0.5..0.99:20`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Loads(pub(super) Vec<f64>);
+pub(crate) struct Loads(pub(crate) Vec<f64>);
 
 impl Loads {
     /// The most loads of one command: a slip such as `0.1..0.9:1000000` is refused, not run for years.

@@ -5,10 +5,15 @@
 mod evaluation;
 mod nebula;
 mod rpcvalet;
+mod side_by_side;
+mod zygos;
 
 pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
 pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
 pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
+
+pub use side_by_side::{Case, Comparison, Measured, SideBySide};
+pub use zygos::ZygosSetup;
 
 use nebula_workload::ServiceTime;
 use serde::de::{DeserializeOwned, Error};
@@ -157,11 +162,24 @@ pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
     PAPER.get_or_init(|| parsed("rpcvalet.toml", include_str!("../../../../papers/rpcvalet.toml")))
 }
 
+/// ZygOS, SOSP 2017.
+///
+/// # Panics
+///
+/// If `papers/zygos.toml` is not as its types have it.
+#[must_use]
+pub fn zygos() -> &'static Paper<ZygosSetup> {
+    static PAPER: OnceLock<Paper<ZygosSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("zygos.toml", include_str!("../../../../papers/zygos.toml")))
+}
+
 /// All published values, with the name of their paper.
 pub fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
-    let of_nebula = nebula().figures.iter().map(|figure| (nebula().paper.as_str(), figure));
-    let of_rpcvalet = rpcvalet().figures.iter().map(|figure| (rpcvalet().paper.as_str(), figure));
-    of_nebula.chain(of_rpcvalet)
+    of(nebula()).chain(of(rpcvalet())).chain(of(zygos()))
+}
+
+fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'static Figure)> {
+    paper.figures.iter().map(|figure| (paper.paper.as_str(), figure))
 }
 
 fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {

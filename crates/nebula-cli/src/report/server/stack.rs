@@ -3,8 +3,8 @@
 use nebula_memsys::Cause;
 use nebula_sim::server::{Part, Stage};
 
-use super::super::chart::{Axis, Chart, Dot, Line, Stroke, block_look, block_sample, round_ticks};
 use super::super::page::Figure;
+use super::super::stacked::{Bar, NUMERALS, Piece, Stack, bars};
 use super::{Series, series};
 use crate::output::interval::time;
 use crate::output::units;
@@ -45,11 +45,10 @@ fn time_figure_at(findings: &Findings, at: At) -> Figure {
         name: stage.name(),
         size: Box::new(move |figures: &Figures| figures.stages[index]),
     });
-    Stack { title: "Time of an RPC", axis: "mean time, ns", tick: whole, show: time, pieces: pieces.collect() }.figure(
-        findings,
-        at,
-        "From its first packet until its buffer is free, in the order of its path.",
-    )
+    let caption = "From its first packet until its buffer is free, in the order of its path.";
+    let title = format!("Time of an RPC at {}", at.words(findings));
+    Stack { title, axis: "mean time, ns", of: OF, tick: whole, show: time, pieces: pieces.collect() }
+        .figure(&bars_at(findings, at), caption)
 }
 
 /// Blocks by what moved them.
@@ -59,11 +58,8 @@ pub(super) fn cause_figure(findings: &Findings) -> Figure {
         name: breakdown::CAUSES[cause],
         size: Box::new(move |figures: &Figures| figures.blocks.iter().map(|part| part[cause]).sum()),
     });
-    Stack { title: "DRAM traffic by cause", axis: BLOCKS, tick: blocks, show: blocks, pieces: pieces.collect() }.figure(
-        findings,
-        At::of(findings),
-        "What was fetched, and what was written back, for the NIC and for cores.",
-    )
+    let caption = "What was fetched, and what was written back, for the NIC and for cores.";
+    traffic_figure(findings, "DRAM traffic by cause", pieces.collect(), caption)
 }
 
 /// Blocks by the part of memory that they are of.
@@ -74,19 +70,18 @@ pub(super) fn part_figure(findings: &Findings) -> Figure {
         name: part.name(),
         size: Box::new(move |figures: &Figures| figures.blocks[index].iter().sum()),
     });
-    Stack {
-        title: "DRAM traffic by part of memory",
-        axis: BLOCKS,
-        tick: blocks,
-        show: blocks,
-        pieces: pieces.collect(),
-    }
-    .figure(
-        findings,
-        At::of(findings),
-        "The same blocks, by what lies in them: requests, replies, the store, bookkeeping.",
-    )
+    let caption = "The same blocks, by what lies in them: requests, replies, the store, bookkeeping.";
+    traffic_figure(findings, "DRAM traffic by part of memory", pieces.collect(), caption)
 }
+
+fn traffic_figure(findings: &Findings, title: &str, pieces: Vec<Piece<Figures>>, caption: &str) -> Figure {
+    let at = At::of(findings);
+    let title = format!("{title} at {}", at.words(findings));
+    Stack { title, axis: BLOCKS, of: OF, tick: blocks, show: blocks, pieces }.figure(&bars_at(findings, at), caption)
+}
+
+/// What a bar stands for.
+const OF: &str = "design";
 
 const BLOCKS: &str = "blocks of 64 bytes for each RPC";
 
@@ -98,106 +93,25 @@ fn blocks(blocks: f64) -> String {
     if blocks.fract() == 0.0 { format!("{blocks:.0}") } else { format!("{blocks:.1}") }
 }
 
-/// One kind of piece, in all bars.
-struct Piece {
-    look: usize,
-    name: &'static str,
-    size: Box<dyn Fn(&Figures) -> f64>,
-}
-
-/// Bars that are made of the same kinds of pieces.
-struct Stack {
-    title: &'static str,
-    axis: &'static str,
-    tick: fn(f64) -> String,
-    /// In words, for those who hear the page.
-    show: fn(f64) -> String,
-    pieces: Vec<Piece>,
-}
-
-/// What is written on pieces and in the legend.
-const NUMERALS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
 const _: () = assert!(Stage::ALL.len() <= NUMERALS.len() && Part::ALL.len() <= NUMERALS.len());
 const _: () = assert!(Cause::ALL.len() <= NUMERALS.len());
 
-impl Stack {
-    fn figure(&self, findings: &Findings, at: At, caption: &str) -> Figure {
-        let bars = Bars::of(findings, at);
-        let to = bars.0.iter().map(|bar| self.total(bar.figures)).fold(0.0, f64::max).max(1e-3) * 1.05;
-        let ticks = bars.0.iter().map(|bar| (bar.height, bar.name.clone())).collect();
-        let chart = Chart {
-            title: format!("{} at {}", self.title, at.words(findings)),
-            description: self.describe(&bars),
-            x: Axis { label: self.axis.to_owned(), from: 0.0, to, ticks: round_ticks(to, self.tick) },
-            y: Axis { label: "design".to_owned(), from: 0.4, to: bars.0.len() as f64 + 0.6, ticks },
-            lines: (0..self.pieces.len()).map(|index| self.line(index, &bars)).collect(),
-            bound: None,
-        };
-        let sample = |(index, piece): (usize, &Piece)| {
-            let (color, is_hollow) = block_look(piece.look);
-            (block_sample(color, is_hollow), format!("{} {}", NUMERALS[index], piece.name))
-        };
-        Figure { chart, legend: self.pieces.iter().enumerate().map(sample).collect(), caption: caption.to_owned() }
-    }
-
-    /// The pieces of one kind, each behind those before it in its bar.
-    fn line(&self, index: usize, bars: &Bars<'_>) -> Line {
-        let piece = &self.pieces[index];
-        let (color, is_hollow) = block_look(piece.look);
-        let dot = |bar: &Bar<'_>| {
-            let from: f64 = self.pieces[..index].iter().map(|before| (before.size)(bar.figures)).sum();
-            let to = from + (piece.size)(bar.figures);
-            let at = Dot::at(f64::midpoint(from, to), bar.height).hollow(is_hollow).labeled(NUMERALS[index]);
-            (to > from).then(|| at.level_between(from, to))
-        };
-        Line { color, marker: None, stroke: Stroke::Blocks, dots: bars.0.iter().filter_map(dot).collect() }
-    }
-
-    fn total(&self, figures: &Figures) -> f64 {
-        self.pieces.iter().map(|piece| (piece.size)(figures)).sum()
-    }
-
-    fn describe(&self, bars: &Bars<'_>) -> String {
-        let in_words = |bar: &Bar<'_>| {
-            let piece = |piece: &Piece| format!("{} {}", piece.name, (self.show)((piece.size)(bar.figures)));
-            format!("{}: {}.", bar.name, self.pieces.iter().map(piece).collect::<Vec<_>>().join(", "))
-        };
-        bars.0.iter().map(in_words).collect::<Vec<_>>().join(" ")
-    }
-}
-
 // -- which bars --
 
-/// One bar, and how high it stands.
-struct Bar<'a> {
-    name: String,
-    height: f64,
-    figures: &'a Figures,
-}
-
 /// From top to bottom, as the designs were asked for.
-struct Bars<'a>(Vec<Bar<'a>>);
-
-impl<'a> Bars<'a> {
-    fn of(findings: &'a Findings, at: At) -> Self {
-        let shown: Vec<(&Found, &Figures)> = match at {
-            At::Common => {
-                let rate = common_rate(findings);
-                breakdown::shown(findings).filter(|(found, _)| found.rate_rps == rate).collect()
-            }
-            At::Own => series(findings).iter().filter_map(highest_met).collect(),
-        };
-        let name = |found: &Found| match at {
-            At::Common => found.design.clone(),
-            At::Own => format!("{} {}", found.design, found.rate_rps.map_or(String::new(), units::rate)),
-        };
-        let bar = |(index, &(found, figures)): (usize, &(&'a Found, &'a Figures))| Bar {
-            name: name(found),
-            height: (shown.len() - index) as f64,
-            figures,
-        };
-        Self(shown.iter().enumerate().map(bar).collect())
-    }
+fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
+    let shown: Vec<(&Found, &Figures)> = match at {
+        At::Common => {
+            let rate = common_rate(findings);
+            breakdown::shown(findings).filter(|(found, _)| found.rate_rps == rate).collect()
+        }
+        At::Own => series(findings).iter().filter_map(highest_met).collect(),
+    };
+    let name = |found: &Found| match at {
+        At::Common => found.design.clone(),
+        At::Own => format!("{} {}", found.design, found.rate_rps.map_or(String::new(), units::rate)),
+    };
+    bars(shown.into_iter().map(|(found, figures)| (name(found), figures)))
 }
 
 /// The highest rate at which a design keeps the SLO, and what it shows there.

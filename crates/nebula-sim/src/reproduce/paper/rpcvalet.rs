@@ -1,6 +1,6 @@
 //! The set-ups of RPCValet.
 
-use super::Law;
+use super::{Law, SideBySide};
 use serde::Deserialize;
 
 /// All set-ups.
@@ -11,6 +11,8 @@ pub struct RpcValetSetup {
     pub theory: Theory,
     /// One queue behind a lock.
     pub software_queue: SoftwareQueue,
+    /// The NIC's queue against those of fewer cores.
+    pub evaluation: SideBySide,
 }
 
 /// Cores that share out one load through more or fewer queues.

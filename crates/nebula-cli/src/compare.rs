@@ -1,0 +1,111 @@
+//! `nebula compare`: one workload, many systems and policies, one table and one page.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `plan` | the points: each system at each load, checked before the first one runs |
+//! | `rows` | what was found, described once for tables, JSON and CSV |
+
+mod plan;
+mod rows;
+
+use std::path::PathBuf;
+
+use nebula_nic::Policy;
+use nebula_workload::{PRESETS, ServiceTime};
+
+use crate::output::{self, Failure, Format, Row};
+use crate::report;
+use crate::simulate::words::{self, Loads, Slo};
+use crate::simulate::{EffortArgs, rows as simulated};
+
+const EXAMPLES: &str = "Examples:
+  nebula compare                                     every system on 16 cores under bimodal-1
+  nebula compare --workload extreme-bimodal --slo 50us --report page.html
+  nebula compare --workload exponential:1us --cores 64 --system zygos,shinjuku,nebula,altocumulus
+  nebula compare --workload tpcc --policy single-queue,jbsq:2,work-stealing,preemptive:5us,darc --system none
+  nebula compare --service trace:get.csv --load 0.3,0.5,0.7 --format json
+  nebula compare --system zygos,mine.toml            a system of one's own beside a published one
+  nebula compare --list                              the systems and workloads there are
+
+A system is a policy and what its mechanisms cost, from its paper where that says so; files of one's own
+are TOML like those in systems/ of the source. A policy named with --policy costs nothing: an ideal.
+Unless loads are given, each system's highest load under the SLO is searched for and shown, with 5
+replications of 100k RPCs. Load is the share of all cores' time, cores that only schedule included, so
+equal loads are equal rates. Shares are of all cores' time: service, what receiving, stealing, locks,
+preemption and migration take, cores that only schedule, and idling.";
+
+/// Compare systems: the load each bears under the SLO on one workload, its tail, and what scheduling costs it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A workload of the papers, with a mean where one can be chosen: bimodal-1, bimodal-1:10us; see --list
+    #[arg(long, default_value = "bimodal-1", conflicts_with = "service")]
+    workload: String,
+    /// How long an RPC keeps its core, in the spelling of simulate
+    #[arg(long, value_parser = words::service)]
+    service: Option<ServiceTime>,
+    /// Systems to compare, names or files; all unless given, `none` for no system
+    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
+    system: Vec<String>,
+    /// Policies to put beside them, at no cost
+    #[arg(long, value_delimiter = ',')]
+    policy: Vec<Policy>,
+    /// Cores of the server, those that only schedule included
+    #[arg(long, default_value_t = 16)]
+    cores: u16,
+    /// Show each at these loads and do not search: 0.5,0.9 or 0.5..0.99:20
+    #[arg(long)]
+    load: Option<Loads>,
+    /// Bound that 99 % of RPCs are to keep: 10us, or 10x the mean service time
+    #[arg(long, default_value = "10x")]
+    slo: Slo,
+    #[command(flatten)]
+    effort: EffortArgs,
+    /// List the systems and workloads there are
+    #[arg(long)]
+    list: bool,
+    /// Draw the comparison into this HTML page
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Form of the results
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Runs all systems, prints a row for each and draws what is to be drawn.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.list {
+        return output::print(args.format, &listed());
+    }
+    if let Some(path) = &args.report {
+        report::check_directory("--report", path)?;
+    }
+    let plan = plan::Plan::of(args)?;
+    let effort = args.effort.of_comparison();
+    let measured = args.effort.pool()?.measure(&plan.points, &effort)?;
+    let rows: Vec<Row> = measured.found.iter().map(rows::row).collect();
+    if !rows.is_empty() {
+        output::print(args.format, &rows)?;
+    }
+    if let Some(path) = args.report.as_ref().filter(|_| !rows.is_empty()) {
+        let page = report::compare::render(&measured.found, &rows, &plan.setting(args, &effort), &plan.sources, FOOTER);
+        report::write(path, &page)?;
+    }
+    measured.found.iter().filter_map(simulated::doubt).for_each(output::note);
+    measured.failure.map_or(Ok(()), Err)
+}
+
+/// Below every page.
+const FOOTER: &str = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " compare.");
+
+fn listed() -> Vec<Row> {
+    let row = |kind: &str, name: String, what: &str| {
+        let fields = Row::new().field("kind", kind).field("name", name.clone()).field("what", what);
+        fields.word("kind", kind).word("name", name).word("what", what)
+    };
+    let systems = plan::shipped().map(|model| row("system", model.name.clone(), &model.title));
+    let with_mean = |name: &str, has_mean| if has_mean { format!("{name}[:MEAN]") } else { name.to_owned() };
+    let workloads =
+        PRESETS.iter().map(|preset| row("workload", with_mean(preset.name, preset.has_mean()), preset.what));
+    systems.chain(workloads).collect()
+}

@@ -1,0 +1,141 @@
+//! The points of a comparison: each system at each load, checked before the first one runs.
+
+use std::path::Path;
+
+use nebula_sim::{Effort, Load, SimError, System, SystemModel};
+use nebula_workload::{Preset, ServiceTime};
+
+use super::Args;
+use crate::output::{Failure, units};
+use crate::simulate::{Ask, Point};
+
+/// Stands for a load where one is searched for.
+const LOWEST: f64 = 0.01;
+
+/// What is to be run, and what it is called.
+pub(super) struct Plan {
+    pub(super) points: Vec<Point>,
+    /// What each system is, for the page.
+    pub(super) sources: Vec<String>,
+    service: ServiceTime,
+    workload: String,
+}
+
+impl Plan {
+    /// # Errors
+    ///
+    /// Bad input: the first system or load that cannot be simulated.
+    pub(super) fn of(args: &Args) -> Result<Self, Failure> {
+        let (service, workload) = workload(args)?;
+        args.effort.of_comparison().validate()?;
+        let systems = systems(args)?;
+        let mut plan = Self { points: Vec::new(), sources: Vec::new(), service, workload };
+        for (name, title, system) in systems {
+            plan.sources.push(format!("{name}: {title}; {}.", costs(&system)));
+            plan.add(args, &name, &system)?;
+        }
+        match plan.points.is_empty() {
+            true => Err(Failure::bad_input(
+                "--system none leaves nothing to compare: name systems, or policies with --policy",
+            )),
+            false => Ok(plan),
+        }
+    }
+
+    fn add(&mut self, args: &Args, name: &str, system: &System) -> Result<(), Failure> {
+        let loads = args
+            .load
+            .as_ref()
+            .map_or(vec![(LOWEST, Ask::FindLoad)], |loads| loads.0.iter().map(|&load| (load, Ask::Measure)).collect());
+        for (load, ask) in loads {
+            let load = Load::open(self.service.clone(), load);
+            system.validate()?;
+            load.validate(system)?;
+            let slo = args.slo.of(&load);
+            self.points.push(Point { name: name.to_owned(), system: system.clone(), load, slo, ask });
+        }
+        Ok(())
+    }
+
+    /// What was compared under which conditions, in one line.
+    pub(super) fn setting(&self, args: &Args, effort: &Effort) -> String {
+        format!(
+            "{} cores, workload {}: service {}, mean {}; poisson arrivals; {} replications of {} RPCs, seed {}. Simulated: nothing of this machine is in the figures.",
+            args.cores,
+            self.workload,
+            self.service,
+            crate::output::interval::time(self.service.mean_ps() / 1e3),
+            effort.replications,
+            units::rate(effort.rpcs as f64),
+            effort.seed.0,
+        )
+    }
+}
+
+fn workload(args: &Args) -> Result<(ServiceTime, String), Failure> {
+    match &args.service {
+        Some(service) => Ok((service.clone(), "of one's own".to_owned())),
+        None => {
+            let (preset, service) = Preset::parse(&args.workload)?;
+            Ok((service, format!("{}, {}", args.workload, preset.what)))
+        }
+    }
+}
+
+/// All systems that ship.
+pub(super) fn shipped() -> impl Iterator<Item = SystemModel> {
+    SystemModel::names().filter_map(SystemModel::named)
+}
+
+/// Name, title and system of each that is asked for.
+fn systems(args: &Args) -> Result<Vec<(String, String, System)>, Failure> {
+    let models = match &args.system[..] {
+        [] => shipped().collect(),
+        [none] if none == "none" => Vec::new(),
+        names => names.iter().map(|name| model(name)).collect::<Result<_, _>>()?,
+    };
+    let built = |model: SystemModel| {
+        let of_cores = |error: SimError| Failure::bad_input(format!("--system {}: {error}", model.name));
+        Ok((model.name.clone(), model.title.clone(), model.system(args.cores).map_err(of_cores)?))
+    };
+    let ideals = args
+        .policy
+        .iter()
+        .map(|&policy| Ok((policy.to_string(), "the policy alone".to_owned(), System::new(policy, args.cores))));
+    models.into_iter().map(built).chain(ideals).collect()
+}
+
+/// One that ships, or a file.
+fn model(text: &str) -> Result<SystemModel, Failure> {
+    if let Some(shipped) = SystemModel::named(text) {
+        return Ok(shipped);
+    }
+    if !Path::new(text).is_file() {
+        let names = SystemModel::names().collect::<Vec<_>>().join(", ");
+        return Err(Failure::bad_input(format!(
+            "--system: no file is at {text:?}, and no system of this name ships with Nebula: give a file, or {names}"
+        )));
+    }
+    let read = std::fs::read_to_string(text);
+    let toml = read.map_err(|error| Failure::bad_input(format!("--system: cannot read {text}: {error}")))?;
+    SystemModel::parse(&toml).map_err(|error| Failure::bad_input(format!("--system {text}: {error}")))
+}
+
+/// What its mechanisms cost, in words.
+fn costs(system: &System) -> String {
+    let costs = system.costs;
+    let each = [
+        ("receiving", costs.receive),
+        ("a decision of the dispatcher", costs.decision),
+        ("dispatch", costs.dispatch),
+        ("notice", costs.notify),
+        ("a lock", costs.lock_handoff),
+        ("a steal", costs.steal),
+        ("an interrupt", costs.interrupt),
+    ];
+    let said =
+        each.iter().filter(|(_, cost)| cost.as_ps() > 0).map(|(what, cost)| format!("{what} {}", units::span(*cost)));
+    let said: Vec<String> = said.collect();
+    let said = if said.is_empty() { "no costs".to_owned() } else { said.join(", ") };
+    format!("policy {}, {said}", system.policy)
+}

@@ -1,0 +1,105 @@
+//! The page of systems side by side: the load that each bears under the SLO, and what its cores spend their time on there.
+
+use nebula_sim::CoreTime;
+
+use super::page::{Figure, Page, Table};
+use super::simulation;
+use super::stacked::{NUMERALS, Piece, Stack, bars};
+use crate::output::interval::load as load_text;
+use crate::output::{Row, units};
+use crate::simulate::{Ask, Figures, Found};
+
+const _: () = assert!(CoreTime::NAMES.len() <= NUMERALS.len());
+
+/// The page; `rows` are those of the table on the terminal, `sources` says what each system is.
+pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[String], footer: &str) -> String {
+    let table = Table {
+        caption: "± is half the interval that holds the true value in 95 of 100 experiments, as a share of the figure. Shares are of the \
+            time of all cores, at the load of the row."
+            .to_owned(),
+        headings: rows.first().map(Row::headings).unwrap_or_default(),
+        rows: rows.iter().map(Row::cells).collect(),
+    };
+    Page::new("Schedulers side by side", &simulation::verdict(found), setting)
+        .charts(&figures(found))
+        .table(&table)
+        .remarks("What was compared", sources)
+        .remarks("How to read this", &remarks())
+        .finish(footer)
+}
+
+fn figures(found: &[Found]) -> Vec<Figure> {
+    let mut figures = simulation::figures(found);
+    figures.push(time_figure(found));
+    figures
+}
+
+/// What core time went to: at the load of the search, or at the highest load that all systems were run at.
+fn time_figure(found: &[Found]) -> Figure {
+    let searched = found.iter().any(|one| one.point.ask == Ask::FindLoad);
+    let common = found.iter().filter_map(|one| one.figures).map(|figures| figures.load).fold(0.0, f64::max);
+    let is_shown = |figures: &Figures| searched || (figures.load - common).abs() < 1e-9;
+    let shown: Vec<_> = found
+        .iter()
+        .filter_map(|one| Some((one, one.figures.as_ref().filter(|figures| is_shown(figures))?)))
+        .map(|(one, figures)| (one.point.name.clone(), figures))
+        .collect();
+    let is_anywhere = |index: usize| shown.iter().any(|(_, figures)| figures.core_time.shares()[index] > 0.0);
+    let piece = |index: usize| Piece {
+        look: index,
+        name: CoreTime::NAMES[index],
+        size: Box::new(move |figures: &Figures| 100.0 * figures.core_time.shares()[index]),
+    };
+    let at = if searched {
+        "at each system's highest load".to_owned()
+    } else {
+        format!("at a load of {}", load_text(common))
+    };
+    let stack = Stack {
+        title: format!("Core time {at}"),
+        axis: "share of all cores' time, %",
+        of: "system",
+        tick: |percent| format!("{percent:.0}"),
+        show: |percent| units::percent(percent / 100.0),
+        pieces: (0..CoreTime::NAMES.len()).filter(|&index| is_anywhere(index)).map(piece).collect(),
+    };
+    stack.figure(&bars(shown.into_iter()), "Serving, what scheduling takes, and idling.")
+}
+
+fn remarks() -> Vec<String> {
+    [
+        "A load meets the SLO when the p99 of all RPCs offered is within it, one that was NACKed counting as infinitely late.",
+        "Load is arrivals times the mean service time over all cores, those that only schedule included: equal loads are equal rates.",
+        "All systems meet the same arrivals and the same service times. What their mechanisms cost is from their papers where these say so, \
+         and assumed where not: the files of the systems tell.",
+        "Dispatch is what cores spend on receiving RPCs, a protocol in software included; scheduling is cores that serve no RPC.",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::tests::found;
+
+    #[test]
+    fn the_shares_of_each_system_fill_its_bar() {
+        for ask in [Ask::Measure, Ask::FindLoad] {
+            let figure = time_figure(&found(ask));
+            assert!(figure.legend.iter().any(|(_, text)| text.ends_with("service")));
+            assert!(figure.legend.iter().all(|(_, text)| !text.ends_with("migration")), "nobody migrates here");
+            for (row, name) in &figure.chart.y.ticks {
+                let dots = figure.chart.lines.iter().flat_map(|line| &line.dots).filter(|dot| dot.y == *row);
+                let total: f64 = dots.filter_map(|dot| dot.x_ends).map(|(from, to)| to - from).sum();
+                assert!((total - 100.0).abs() < 1e-6, "{name}: {total} %");
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_says_what_was_compared() {
+        let page = render(&found(Ask::FindLoad), &[], "16 cores", &["rss: RSS".to_owned()], "made by a test");
+        assert!(page.contains("rss: RSS") && page.contains("Core time at each system"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Stacked bars, one below the other, of the same kinds of pieces: what a whole is made of, side by side.
+
+use super::chart::{Axis, Chart, Dot, Line, Stroke, block_look, block_sample, round_ticks};
+use super::page::Figure;
+
+/// One kind of piece, in all bars.
+pub(super) struct Piece<T> {
+    /// Which look it has, so that it has the same in several charts.
+    pub(super) look: usize,
+    pub(super) name: &'static str,
+    pub(super) size: Box<dyn Fn(&T) -> f64>,
+}
+
+/// Bars that are made of the same kinds of pieces.
+pub(super) struct Stack<T> {
+    pub(super) title: String,
+    pub(super) axis: &'static str,
+    /// What a bar stands for.
+    pub(super) of: &'static str,
+    pub(super) tick: fn(f64) -> String,
+    /// In words, for those who hear the page.
+    pub(super) show: fn(f64) -> String,
+    pub(super) pieces: Vec<Piece<T>>,
+}
+
+/// What is written on pieces and in the legend.
+pub(super) const NUMERALS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
+
+/// One bar, and how high it stands.
+pub(super) struct Bar<'a, T> {
+    pub(super) name: String,
+    height: f64,
+    figures: &'a T,
+}
+
+/// Bars from top to bottom, as they were asked for.
+pub(super) fn bars<'a, T>(shown: impl ExactSizeIterator<Item = (String, &'a T)>) -> Vec<Bar<'a, T>> {
+    let count = shown.len();
+    let bar = |(index, (name, figures))| Bar { name, height: (count - index) as f64, figures };
+    shown.enumerate().map(bar).collect()
+}
+
+impl<T> Stack<T> {
+    /// The chart of these bars.
+    pub(super) fn figure(&self, bars: &[Bar<'_, T>], caption: &str) -> Figure {
+        let to = bars.iter().map(|bar| self.total(bar.figures)).fold(0.0, f64::max).max(1e-3) * 1.05;
+        let ticks = bars.iter().map(|bar| (bar.height, bar.name.clone())).collect();
+        let chart = Chart {
+            title: self.title.clone(),
+            description: self.describe(bars),
+            x: Axis { label: self.axis.to_owned(), from: 0.0, to, ticks: round_ticks(to, self.tick) },
+            y: Axis { label: self.of.to_owned(), from: 0.4, to: bars.len() as f64 + 0.6, ticks },
+            lines: (0..self.pieces.len()).map(|index| self.line(index, bars)).collect(),
+            bound: None,
+        };
+        let sample = |(index, piece): (usize, &Piece<T>)| {
+            let (color, is_hollow) = block_look(piece.look);
+            (block_sample(color, is_hollow), format!("{} {}", NUMERALS[index], piece.name))
+        };
+        Figure { chart, legend: self.pieces.iter().enumerate().map(sample).collect(), caption: caption.to_owned() }
+    }
+
+    /// The pieces of one kind, each behind those before it in its bar.
+    fn line(&self, index: usize, bars: &[Bar<'_, T>]) -> Line {
+        let piece = &self.pieces[index];
+        let (color, is_hollow) = block_look(piece.look);
+        let dot = |bar: &Bar<'_, T>| {
+            let from: f64 = self.pieces[..index].iter().map(|before| (before.size)(bar.figures)).sum();
+            let to = from + (piece.size)(bar.figures);
+            let at = Dot::at(f64::midpoint(from, to), bar.height).hollow(is_hollow).labeled(NUMERALS[index]);
+            (to > from).then(|| at.level_between(from, to))
+        };
+        Line { color, marker: None, stroke: Stroke::Blocks, dots: bars.iter().filter_map(dot).collect() }
+    }
+
+    fn total(&self, figures: &T) -> f64 {
+        self.pieces.iter().map(|piece| (piece.size)(figures)).sum()
+    }
+
+    fn describe(&self, bars: &[Bar<'_, T>]) -> String {
+        let in_words = |bar: &Bar<'_, T>| {
+            let piece = |piece: &Piece<T>| format!("{} {}", piece.name, (self.show)((piece.size)(bar.figures)));
+            format!("{}: {}.", bar.name, self.pieces.iter().map(piece).collect::<Vec<_>>().join(", "))
+        };
+        bars.iter().map(in_words).collect::<Vec<_>>().join(" ")
+    }
+}

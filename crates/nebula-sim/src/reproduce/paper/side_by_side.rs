@@ -1,0 +1,126 @@
+//! Systems side by side, as data.
+
+use super::spelled;
+use crate::error::SimError;
+use crate::model::SystemModel;
+use crate::system::{Costs, System};
+use nebula_nic::{Policy, Span};
+use nebula_workload::ServiceTime;
+use serde::Deserialize;
+
+/// Systems that are compared by the highest load each bears.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SideBySide {
+    /// Cores in all, unless a case says otherwise.
+    pub cores: u16,
+    /// The SLO in mean service times, unless a case says otherwise.
+    pub slo_services: f64,
+    /// What is run.
+    #[serde(rename = "case")]
+    pub cases: Vec<Case>,
+    /// What is compared with what is published.
+    #[serde(rename = "comparison")]
+    pub comparisons: Vec<Comparison>,
+}
+
+/// One system under one workload.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Its name in ids.
+    pub id: String,
+    /// What it is, in words.
+    pub what: String,
+    /// A system that ships with Nebula; else a policy.
+    #[serde(default)]
+    system: Option<String>,
+    #[serde(default, deserialize_with = "policy")]
+    policy: Option<Policy>,
+    /// What the mechanisms of a policy cost.
+    #[serde(default)]
+    costs: Costs,
+    /// Servers that the cores are parted into, each RPC going to one by chance.
+    #[serde(default = "one")]
+    servers: u16,
+    /// RPCs in a batch, in place of the system's.
+    #[serde(default)]
+    batch_max: Option<u16>,
+    /// The service times.
+    #[serde(deserialize_with = "spelled")]
+    pub service: ServiceTime,
+    /// The SLO, in place of the set-up's.
+    #[serde(default, deserialize_with = "span")]
+    pub slo: Option<Span>,
+}
+
+const fn one() -> u16 {
+    1
+}
+
+fn policy<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<Policy>, D::Error> {
+    spelled(text).map(Some)
+}
+
+fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<Span>, D::Error> {
+    spelled(text).map(Some)
+}
+
+impl Case {
+    /// The system on `cores` cores in all.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] if it cannot be built.
+    ///
+    /// # Panics
+    ///
+    /// If it names neither a system that ships nor a policy: the data is compiled in, and a test reads it.
+    pub fn system(&self, cores: u16) -> Result<System, SimError> {
+        let each = cores / self.servers;
+        let mut system = match (&self.system, self.policy) {
+            (Some(name), None) => {
+                let model = SystemModel::named(name);
+                model.unwrap_or_else(|| panic!("case {:?}: no system {name:?} ships", self.id)).system(each)?
+            }
+            (None, Some(policy)) => System::new(policy, each).costs(self.costs),
+            _ => panic!("case {:?} has a system or a policy, and not both", self.id),
+        };
+        if let (Some(max), Some(batch)) = (self.batch_max, &mut system.batch) {
+            batch.max = max;
+        }
+        let system = system.servers(self.servers);
+        system.validate()?;
+        Ok(system)
+    }
+}
+
+/// A published figure, and the cases that it compares.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// The figure's name under its entry.
+    pub figure: String,
+    /// Whose throughput at the SLO.
+    pub of: String,
+    /// Over whose; alone, it is in millions of RPCs a second.
+    #[serde(default)]
+    pub over: Option<String>,
+    /// As what.
+    #[serde(default, rename = "as")]
+    pub measured: Measured,
+    /// Why ours may be another.
+    #[serde(default)]
+    pub remark: Option<String>,
+}
+
+/// How a comparison is expressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measured {
+    /// So many times as much.
+    #[default]
+    Ratio,
+    /// So many hundredths of it.
+    Percent,
+}

@@ -1,0 +1,14 @@
+//! The set-ups of ZygOS.
+
+use super::SideBySide;
+use serde::Deserialize;
+
+/// All set-ups.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZygosSetup {
+    /// Against the queue that costs nothing.
+    pub efficiency: SideBySide,
+    /// Against IX.
+    pub silo: SideBySide,
+}

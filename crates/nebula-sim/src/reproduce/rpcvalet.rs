@@ -1,0 +1,8 @@
+//! RPCValet's evaluation: the NIC's one queue against queues of fewer cores.
+
+use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
+
+pub(super) fn evaluation(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::rpcvalet();
+    side_by_side::reproduce(lab, "rpcvalet/evaluation", &paper.setup.evaluation, |id| paper.figure(id))
+}

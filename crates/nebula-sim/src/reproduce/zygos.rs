@@ -1,0 +1,13 @@
+//! ZygOS: what stealing costs of the load that an ideal queue bears.
+
+use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
+
+pub(super) fn efficiency(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::zygos();
+    side_by_side::reproduce(lab, "zygos/efficiency", &paper.setup.efficiency, |id| paper.figure(id))
+}
+
+pub(super) fn silo(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::zygos();
+    side_by_side::reproduce(lab, "zygos/silo", &paper.setup.silo, |id| paper.figure(id))
+}
