@@ -55,4 +55,11 @@ impl Admission {
         };
         if queue.waiting_at(placement) >= bound { Some(NackReason::QueueBound) } else { None }
     }
+
+    /// Why an RPC that finds `waiting` others is refused, if it is: for queues that are kept elsewhere, such as a scheduler's in software.
+    #[must_use]
+    #[inline]
+    pub const fn refusal_behind(&self, waiting: u32) -> Option<NackReason> {
+        if waiting >= self.bound { Some(NackReason::QueueBound) } else { None }
+    }
 }

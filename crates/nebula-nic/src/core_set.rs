@@ -68,6 +68,20 @@ impl CoreSet {
         Some(CoreId(if self.leaves.is_empty() { lowest } else { self.first_in_leaf(lowest) }))
     }
 
+    /// The core with the highest number.
+    #[must_use]
+    #[inline]
+    pub fn last(&self) -> Option<CoreId> {
+        #[expect(clippy::cast_possible_truncation, reason = "at most 63")]
+        let highest = |word: u64| 63 - word.leading_zeros() as u16;
+        if self.top == 0 {
+            return None;
+        }
+        let top = highest(self.top);
+        let in_leaf = self.leaves.get(usize::from(top)).map(|&leaf| top * 64 + highest(leaf));
+        Some(CoreId(in_leaf.unwrap_or(top)))
+    }
+
     /// The first core from `from` on, and after the last the first of all.
     #[must_use]
     #[inline]
@@ -170,6 +184,7 @@ mod tests {
                     model.remove(&core);
                 }
                 assert_eq!(set.first(), model.first().copied());
+                assert_eq!(set.last(), model.last().copied());
                 assert_eq!(set.contains(core), model.contains(&core));
                 assert_eq!(set.is_empty(), model.is_empty());
                 let from = CoreId(u16::try_from(rng.below(u32::from(cores))).unwrap());

@@ -166,6 +166,16 @@ fn choices_are_those_of_a_search_through_all_cores_and_types() {
             let naive = (first(kind)..cores).map(CoreId).find(|&core| idle.contains(core));
             assert_eq!(darc.choose_core(RpcType(kind), &idle), naive);
         }
+        let all: Vec<_> = (0..cores).map(CoreId).collect();
+        let by_core =
+            all.iter().filter(|&&core| idle.contains(core)).filter_map(|&core| darc.choose_type(core, &queues));
+        let shortest = by_core.map(|kind| (first(kind.0), kind)).min_by_key(|found| found.0);
+        let given = darc.choose(&idle, &queues);
+        assert_eq!(given.is_some(), shortest.is_some(), "no core that may serve is idle beside an RPC");
+        if let (Some((core, kind)), Some((first_core, _))) = (given, shortest) {
+            assert!(idle.contains(core) && core.0 >= first(kind.0) && queues.waiting_of(kind) > 0);
+            assert_eq!(first(kind.0), first_core, "the shortest of those that have a core");
+        }
         for core in (0..cores).map(CoreId) {
             let may = (0..types).filter(|&kind| first(kind) <= core.0 && queues.waiting_of(RpcType(kind)) > 0);
             // The shortest group has the lowest first core, but for those that share the last one.

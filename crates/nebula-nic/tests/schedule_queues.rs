@@ -132,6 +132,7 @@ fn typed_queues_choose_as_one_list_of_all_does() {
                 let waiting = naive.0.iter().filter(|rpc| rpc.0 == kind).count();
                 assert_eq!(real.waiting_of(RpcType(kind)) as usize, waiting);
                 assert_eq!(real.types().contains(RpcType(kind)), waiting > 0);
+                assert_eq!(real.peek(RpcType(kind)).map(|head| head.rpc), naive.head(kind).map(|head| head.1));
             }
         }
         Ok(())

@@ -146,6 +146,15 @@ impl Darc {
         queues.oldest_of(types)
     }
 
+    /// Which RPC is given out next, of those that wait, and to which idle core.
+    #[must_use]
+    #[inline]
+    pub fn choose<T: Copy>(&self, idle: &CoreSet, queues: &TypedQueues<T>) -> Option<(CoreId, RpcType)> {
+        // What any core may take, the last one may: so it names the shortest type that has a core at all.
+        let kind = self.choose_type(idle.last()?, queues)?;
+        self.choose_core(kind, idle).map(|core| (core, kind))
+    }
+
     /// Learns how long an RPC has waited for its core.
     #[inline]
     pub fn handle_begun(&mut self, kind: RpcType, queued: Span) {

@@ -263,6 +263,13 @@ impl<T: Copy> TypedQueues<T> {
         &self.pool[self.queues[usize::from(kind.0)].front as usize]
     }
 
+    /// The head of a type's queue, which stays there.
+    #[must_use]
+    #[inline]
+    pub fn peek(&self, kind: RpcType) -> Option<Waiting<T>> {
+        if self.waiting_of(kind) == 0 { None } else { self.front(kind).waiting }
+    }
+
     /// The types that have an RPC waiting.
     #[must_use]
     #[inline]
