@@ -71,6 +71,18 @@ pub enum SimError {
         /// Policy asked for.
         policy: Policy,
     },
+    /// A way to take RPCs from cores that does not hold together.
+    #[error("preemption: {reason}")]
+    Preemption {
+        /// What is wrong, and what would be right.
+        reason: &'static str,
+    },
+    /// More types than queues.
+    #[error("{types} types of RPCs cannot be told apart: give 1 to {}", nebula_nic::schedule::TYPES_MAX)]
+    Types {
+        /// Types of the mix.
+        types: usize,
+    },
     /// A batch of none, or of more than a queue holds.
     #[error("a batch of {max} RPCs is not possible: give 1 to {}", nebula_nic::STEALABLE_BOUND)]
     Batch {

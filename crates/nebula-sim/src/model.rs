@@ -5,7 +5,7 @@
 
 use crate::error::SimError;
 use crate::server::spelled;
-use crate::system::{Batch, Costs, System};
+use crate::system::{Batch, Costs, Preemption, System};
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;
 
@@ -40,6 +40,9 @@ pub struct SystemModel {
     /// Batches of each core's queue.
     #[serde(default)]
     batch: Option<Batch>,
+    /// How RPCs are taken from cores.
+    #[serde(default)]
+    preemption: Preemption,
     /// Cores that only schedule, of each server.
     #[serde(default)]
     dedicated: u16,
@@ -93,6 +96,7 @@ impl SystemModel {
     pub fn system(&self, cores: u16) -> Result<System, SimError> {
         let system = System {
             batch: self.batch,
+            preemption: self.preemption,
             queue_bound: self.queue_bound_per_core.map(|bound| bound * u32::from(cores)),
             ..System::new(self.policy, cores).costs(self.costs).dedicated(self.dedicated)
         };

@@ -1,8 +1,10 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
 
 mod altocumulus;
+mod preemption;
 
 pub use altocumulus::Altocumulus;
+pub use preemption::Preemption;
 
 use crate::error::SimError;
 use crate::model::span;
@@ -43,6 +45,8 @@ pub struct System {
     pub batch: Option<Batch>,
     /// What managers are set to under `altocumulus:G`; by default the published parameters and the naive threshold for ten service times.
     pub altocumulus: Option<Altocumulus>,
+    /// How RPCs are taken from cores, under `preemptive:Q`.
+    pub preemption: Preemption,
 }
 
 /// A core takes what waits in its queue, serves all of it, and lets no reply leave before the last is served.
@@ -127,6 +131,7 @@ impl System {
             costs: Costs::ZERO,
             batch: None,
             altocumulus: None,
+            preemption: Preemption::IDEAL,
         }
     }
 
@@ -169,6 +174,13 @@ impl System {
     #[must_use]
     pub fn altocumulus(mut self, options: Altocumulus) -> Self {
         self.altocumulus = Some(options);
+        self
+    }
+
+    /// Sets how RPCs are taken from cores.
+    #[must_use]
+    pub const fn preemption(mut self, preemption: Preemption) -> Self {
+        self.preemption = preemption;
         self
     }
 
@@ -221,6 +233,10 @@ impl System {
         }
         if self.has_queues() && dispatch + notify + decision != Span::ZERO {
             return Err(SimError::CostWithout { cost: "dispatch by the NIC", policy });
+        }
+        self.preemption.validate()?;
+        if self.preemption != Preemption::IDEAL && !matches!(policy, Policy::Preemptive(_)) {
+            return Err(SimError::CostWithout { cost: "preemption", policy });
         }
         match self.batch {
             Some(Batch { max, .. }) if !(1..=nebula_nic::STEALABLE_BOUND).contains(&max.into()) => {
@@ -308,6 +324,9 @@ impl System {
         }
         if let Some(options) = &self.altocumulus {
             return options.bound;
+        }
+        if let Policy::Preemptive(_) = self.policy {
+            return self.preemption.depth;
         }
         self.policy.dispatcher(1, 0).bound()
     }

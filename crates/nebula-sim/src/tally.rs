@@ -5,14 +5,17 @@
 
 mod core_time;
 mod migrations;
+mod of_type;
 mod overheads;
 
 pub use core_time::CoreTime;
 pub use migrations::Migrations;
+pub use of_type::OfType;
 pub use overheads::Overheads;
 
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
+use nebula_workload::{ServiceTime, TypeId};
 use std::fmt;
 
 /// Counts by value, to three significant digits.
@@ -178,6 +181,8 @@ pub struct Tally {
     pub overheads: Overheads,
     /// What moved between groups of cores.
     pub migrations: Migrations,
+    /// What RPCs of each type saw, by [`TypeId`]; empty unless the service times are a mix.
+    pub by_type: Vec<OfType>,
     opened: Option<Timestamp>,
 }
 
@@ -197,8 +202,16 @@ impl Tally {
             busy_ps: 0,
             overheads: Overheads::ZERO,
             migrations: Migrations::default(),
+            by_type: Vec::new(),
             opened,
         }
+    }
+
+    /// Nothing yet, with room for each type of a mix.
+    pub(crate) fn of(service: &ServiceTime) -> Self {
+        let types = service.types().len();
+        let of_each = if types > 1 { types } else { 0 };
+        Self { by_type: vec![OfType::default(); of_each], ..Self::new() }
     }
 
     /// RPCs whose end is known.
@@ -244,6 +257,13 @@ impl Tally {
     }
 
     #[inline]
+    pub(crate) fn note_type(&mut self, kind: TypeId, latency_ps: u64, service_ps: u64) {
+        if let Some(of_type) = self.by_type.get_mut(usize::from(kind.0)) {
+            of_type.record(latency_ps, service_ps);
+        }
+    }
+
+    #[inline]
     pub(crate) fn note_arrival(&mut self, now: Timestamp) {
         let opened = *self.opened.get_or_insert(now);
         self.window = now - opened;
@@ -260,6 +280,8 @@ impl Tally {
         self.busy_ps += other.busy_ps;
         self.overheads += other.overheads;
         self.migrations += other.migrations;
+        self.by_type.resize(self.by_type.len().max(other.by_type.len()), OfType::default());
+        self.by_type.iter_mut().zip(&other.by_type).for_each(|(of_type, more)| of_type.add(more));
     }
 }
 

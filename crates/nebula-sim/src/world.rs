@@ -22,6 +22,7 @@ mod servers;
 mod central;
 mod queues;
 mod altocumulus;
+mod scheduler;
 
 use crate::error::SimError;
 use crate::load::Load;
@@ -33,6 +34,7 @@ use egress::Clients;
 use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Timestamp};
 use nebula_workload::Seed;
 use queues::Queues;
+use scheduler::{LeastLoaded, Reserved, Scheduled};
 use servers::Servers;
 
 /// How long a run is.
@@ -97,6 +99,12 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
         Policy::Altocumulus(_) => {
             let bound = system.managers().bound;
             run_grouped(system, load, length, seed, |workers| Jbsq::new(workers, bound))
+        }
+        Policy::Preemptive(_) => {
+            run_behind(system, load, length, seed, |slots| Scheduled::try_new(system, load, slots, LeastLoaded::new))
+        }
+        Policy::Darc => {
+            run_behind(system, load, length, seed, |slots| Scheduled::try_new(system, load, slots, Reserved::new))
         }
         policy => run_with(system, load, length, seed, |cores, seed| policy.dispatcher(cores, seed)),
     }
@@ -199,7 +207,7 @@ impl<'a, S: Servers> World<'a, S> {
             length,
             clients: Clients::try_new(system, load, seed, room)?,
             servers,
-            tally: Tally::new(),
+            tally: Tally::of(&load.service),
             is_over: false,
             stop: None,
         })

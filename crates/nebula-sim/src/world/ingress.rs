@@ -37,7 +37,9 @@ impl<S: Servers> World<'_, S> {
         let Some(ended) = self.servers.turn(now) else { return };
         let served = ended.served;
         if self.length.is_measured(served.number) {
-            self.tally.note_served((now - served.sent).as_ps(), ended.queued_ps, served.service_ps, ended.overheads);
+            let latency_ps = (now - served.sent).as_ps();
+            self.tally.note_served(latency_ps, ended.queued_ps, served.service_ps, ended.overheads);
+            self.tally.note_type(served.kind, latency_ps, served.service_ps);
             self.is_over = self.tally.ended() == self.length.rpcs;
         }
         self.take_reply(now, ended.rpc);

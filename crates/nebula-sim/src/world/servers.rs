@@ -9,6 +9,7 @@
 //! | all that decide in one place, once: `rss` … `jbsq:N`, `mcs-lock` | [`central`](super::central) |
 //! | `work-stealing`; `rss` and `random` with batching | [`queues`](super::queues) |
 //! | `altocumulus:G` | [`altocumulus`](super::altocumulus) |
+//! | `preemptive:Q`, `darc` | [`scheduler`](super::scheduler) |
 //!
 //! Next: [`ingress`](super::ingress).
 
@@ -66,7 +67,6 @@ pub(super) struct InFlight {
     /// How long it will keep its core.
     pub(super) service_ps: u64,
     /// Its type, of a mix.
-    #[expect(dead_code, reason = "central policies do not look at it")]
     pub(super) kind: TypeId,
     /// When its client meant to send it.
     pub(super) sent: Timestamp,

@@ -1,0 +1,32 @@
+//! What the RPCs of one type of a mix saw.
+
+use super::Distribution;
+
+/// Latencies and slowdowns of the RPCs of one type.
+#[derive(Clone, Debug)]
+pub struct OfType {
+    /// As [`Tally::latency`](super::Tally::latency).
+    pub latency: Distribution,
+    /// Latency over service time, in thousandths: 1,000 for an RPC that waits for nothing.
+    pub slowdown: Distribution,
+}
+
+impl Default for OfType {
+    fn default() -> Self {
+        Self { latency: Distribution::new(), slowdown: Distribution::new() }
+    }
+}
+
+impl OfType {
+    #[inline]
+    pub(crate) fn record(&mut self, latency_ps: u64, service_ps: u64) {
+        self.latency.record(latency_ps);
+        // After five hours of latency it says no more than that.
+        self.slowdown.record(latency_ps.saturating_mul(1000) / service_ps.max(1));
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.latency.add(&other.latency);
+        self.slowdown.add(&other.slowdown);
+    }
+}

@@ -1,0 +1,117 @@
+//! Servers whose scheduler keeps the waiting RPCs itself: `preemptive:Q` and `darc`.
+//!
+//! RPCs wait in queues by type. Which one goes to which core is a [`Chooser`]'s to say: the head of one queue to the core with the fewest, or
+//! DARC's. A core may have to give an RPC back once its quantum is used, with its remaining service; then it waits again. The
+//! scheduler is one thread: where its actions take time, they take it one after the other.
+//!
+//! ```text
+//!                   choose                   deliver             begin … due … interrupt … leave
+//!  receive ─▶ queues ─────▶ dispatcher (one) ───────▶ run queue ─▶ core ───────────────────┬─▶ finish
+//!               ▲                                        ▲────────── stays at its core ────┤      │
+//!               └─────────────────── notice ◀────────────────────────── back to the queue ─┴──────┘
+//! ```
+//!
+//! Events are what cores do next and, for each server, what is under way to and from its cores and the end of what its dispatcher
+//! serves: a source of the [`Calendar`] each. At the same time they come in this order.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`terms`] | what the mechanisms cost and allow |
+//! | [`chooser`] | which RPC goes where |
+//! | [`rpcs`] | what is known of each RPC within |
+//! | [`core`] | one core: its run queue, and when its RPC ends or is due |
+//! | [`dispatcher`] | the one thread that schedules |
+//! | [`server`] | one server: these joined |
+
+mod terms;
+mod chooser;
+mod rpcs;
+mod core;
+mod dispatcher;
+mod server;
+
+use super::egress::Request;
+use super::servers::{Ended, Received, Servers};
+use crate::calendar::Calendar;
+use crate::error::SimError;
+use crate::load::Load;
+use crate::system::System;
+use chooser::Chooser;
+use nebula_nic::{Header, Timestamp};
+use server::Server;
+use terms::Terms;
+
+pub(super) use chooser::{LeastLoaded, Reserved};
+
+/// Servers with a scheduler in software.
+pub(super) struct Scheduled<C> {
+    terms: Terms,
+    servers: Box<[Server<C>]>,
+    calendar: Calendar,
+}
+
+impl<C: Chooser> Scheduled<C> {
+    /// Servers with room for `slots` RPCs each.
+    pub(super) fn try_new(
+        system: &System,
+        load: &Load,
+        slots: u32,
+        choose: impl Fn(&System, &Load) -> C,
+    ) -> Result<Self, SimError> {
+        let terms = Terms::try_new(system, load)?;
+        let one = |_| Server::new(&terms, system, slots, choose(system, load));
+        let servers: Box<[_]> = (0..system.servers).map(one).collect();
+        let calendar = Calendar::new(servers.len() * terms.sources());
+        Ok(Self { terms, servers, calendar })
+    }
+
+    #[inline]
+    fn parts(&mut self, server: usize) -> (&mut Server<C>, Agenda<'_>) {
+        let agenda = Agenda { first: server * self.terms.sources(), calendar: &mut self.calendar, terms: &self.terms };
+        (&mut self.servers[server], agenda)
+    }
+}
+
+/// What a server writes its next events into, and the terms that it keeps.
+struct Agenda<'a> {
+    /// Its first source.
+    first: usize,
+    calendar: &'a mut Calendar,
+    terms: &'a Terms,
+}
+
+impl Agenda<'_> {
+    #[inline]
+    fn set(&mut self, source: usize, at: Option<Timestamp>) {
+        match at {
+            Some(at) => self.calendar.set(self.first + source, at),
+            None => self.calendar.clear(self.first + source),
+        }
+    }
+}
+
+impl<C: Chooser> Servers for Scheduled<C> {
+    #[inline(always)]
+    fn next_ps(&self) -> u64 {
+        self.calendar.next_ps()
+    }
+
+    #[inline(always)]
+    fn latest(&self) -> Timestamp {
+        self.calendar.latest()
+    }
+
+    #[inline(always)]
+    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
+        let (_, source) = self.calendar.next()?;
+        let sources = self.terms.sources();
+        let (server, mut agenda) = self.parts(source / sources);
+        server.turn(now, source % sources, &mut agenda)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
+        let (server, mut agenda) = self.parts(server.into());
+        server.receive(now, header, request, &mut agenda)
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known of each RPC within a server: places that are used again, up to a bound.
+
+use crate::tally::Overheads;
+use crate::world::servers::{Ended, InFlight};
+use nebula_nic::schedule::RpcType;
+use nebula_nic::{RpcKey, Timestamp};
+
+/// An RPC within a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rpc {
+    pub(super) key: RpcKey,
+    pub(super) kind: RpcType,
+    pub(super) known: InFlight,
+    pub(super) arrived: Timestamp,
+    /// Service that is left.
+    pub(super) remaining_ps: u64,
+    /// How long it waited until it was begun; unknown before.
+    pub(super) queued_ps: Option<u64>,
+    pub(super) overheads: Overheads,
+}
+
+/// All RPCs of one server, by place.
+#[derive(Debug)]
+pub(super) struct Rpcs {
+    places: Vec<Rpc>,
+    unused: Vec<u32>,
+    places_max: u32,
+}
+
+impl Rpcs {
+    pub(super) const fn new(places_max: u32) -> Self {
+        Self { places: Vec::new(), unused: Vec::new(), places_max }
+    }
+
+    /// Keeps an RPC; `None` where there is no room.
+    #[inline]
+    pub(super) fn insert(&mut self, rpc: Rpc) -> Option<u32> {
+        if let Some(place) = self.unused.pop() {
+            self.places[place as usize] = rpc;
+            return Some(place);
+        }
+        let place = u32::try_from(self.places.len()).ok().filter(|&place| place < self.places_max)?;
+        self.places.push(rpc);
+        Some(place)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, place: u32) -> &Rpc {
+        &self.places[place as usize]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, place: u32) -> &mut Rpc {
+        &mut self.places[place as usize]
+    }
+
+    /// Forgets an RPC that has ended.
+    #[inline]
+    pub(super) fn end(&mut self, place: u32) -> Ended {
+        self.unused.push(place);
+        let Rpc { key, known, queued_ps, overheads, .. } = *self.get(place);
+        Ended { rpc: key, served: known, queued_ps: queued_ps.unwrap_or(0), overheads }
+    }
+}
