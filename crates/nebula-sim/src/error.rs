@@ -57,6 +57,14 @@ pub enum SimError {
         /// Those that only schedule.
         dedicated: u16,
     },
+    /// Cores that cannot be parted evenly.
+    #[error("{cores} cores are not servers of {each} cores each: give a multiple of {each}")]
+    Parts {
+        /// Cores asked for.
+        cores: u16,
+        /// Cores of each server.
+        each: u16,
+    },
     /// A lock where there is none.
     #[error("a lock hand-off costs nothing under {policy}: it belongs to the policies mcs-lock and work-stealing")]
     LockWithout {
@@ -82,6 +90,18 @@ pub enum SimError {
     Types {
         /// Types of the mix.
         types: usize,
+    },
+    /// A router that gives nothing, or has too many servers.
+    #[error(
+        "a router with a bound of {bound} before {servers} servers is not possible: give a bound from 1 to {}, and at most {} servers",
+        nebula_nic::JBSQ_BOUND_MAX,
+        nebula_nic::CORES_MAX
+    )]
+    Router {
+        /// RPCs at a server at most.
+        bound: u16,
+        /// Servers behind it.
+        servers: u16,
     },
     /// A batch of none, or of more than a queue holds.
     #[error("a batch of {max} RPCs is not possible: give 1 to {}", nebula_nic::STEALABLE_BOUND)]

@@ -68,6 +68,6 @@ pub use interval::Interval;
 pub use load::{CLIENTS_MAX, Load, Source};
 pub use model::SystemModel;
 pub use search::{Bracket, LoadAtSlo, load_at_slo};
-pub use system::{Altocumulus, Batch, CORES_TOTAL_MAX, Costs, Preemption, System};
+pub use system::{Altocumulus, Batch, CORES_TOTAL_MAX, Costs, Preemption, Router, System};
 pub use tally::{CoreTime, Depths, Distribution, Migrations, OfType, Overheads, Tally};
 pub use world::{Length, run, run_with};

@@ -5,7 +5,7 @@
 
 use crate::error::SimError;
 use crate::server::spelled;
-use crate::system::{Batch, Costs, Preemption, System};
+use crate::system::{Batch, Costs, Preemption, Router, System};
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;
 
@@ -37,6 +37,12 @@ pub struct SystemModel {
     /// What its mechanisms cost.
     #[serde(default)]
     costs: Costs,
+    /// Cores of each server, where they are parted into several; else all are one server's.
+    #[serde(default)]
+    server_cores: Option<u16>,
+    /// The router before the servers.
+    #[serde(default)]
+    router: Option<Router>,
     /// Batches of each core's queue.
     #[serde(default)]
     batch: Option<Batch>,
@@ -57,6 +63,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("ix", include_str!("../../../systems/ix.toml")),
     ("zygos", include_str!("../../../systems/zygos.toml")),
     ("rpcvalet-software", include_str!("../../../systems/rpcvalet-software.toml")),
+    ("r2p2", include_str!("../../../systems/r2p2.toml")),
     ("rpcvalet", include_str!("../../../systems/rpcvalet.toml")),
     ("nebula", include_str!("../../../systems/nebula.toml")),
     ("single-queue", include_str!("../../../systems/single-queue.toml")),
@@ -88,17 +95,23 @@ impl SystemModel {
         toml::from_str(text).map_err(|error| SimError::toml(text, &error))
     }
 
-    /// The system on one server of `cores` cores, those that only schedule included.
+    /// The system of `cores` cores in all, those that only schedule included.
     ///
     /// # Errors
     ///
     /// [`SimError`] if it cannot be built of so many.
     pub fn system(&self, cores: u16) -> Result<System, SimError> {
+        let each = self.server_cores.unwrap_or(cores);
+        if each == 0 || !cores.is_multiple_of(each) {
+            return Err(SimError::Parts { cores, each });
+        }
         let system = System {
+            servers: cores / each,
+            router: self.router,
             batch: self.batch,
             preemption: self.preemption,
             queue_bound: self.queue_bound_per_core.map(|bound| bound * u32::from(cores)),
-            ..System::new(self.policy, cores).costs(self.costs).dedicated(self.dedicated)
+            ..System::new(self.policy, each).costs(self.costs).dedicated(self.dedicated)
         };
         system.validate()?;
         Ok(system)

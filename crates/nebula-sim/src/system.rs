@@ -41,12 +41,32 @@ pub struct System {
     pub reaction: RetryPolicy,
     /// What each mechanism costs.
     pub costs: Costs,
+    /// Whether a router holds the queue of all servers, in place of clients that choose one by chance; under central policies.
+    pub router: Option<Router>,
     /// Whether a core takes several RPCs at once, under `rss` and `random`.
     pub batch: Option<Batch>,
     /// What managers are set to under `altocumulus:G`; by default the published parameters and the naive threshold for ten service times.
     pub altocumulus: Option<Altocumulus>,
     /// How RPCs are taken from cores, under `preemptive:Q`.
     pub preemption: Preemption,
+}
+
+/// A switch between clients and servers with one queue: it gives the head to the least loaded server that has fewer than a bound.
+///
+/// # Source
+///
+/// R2P2: JBSQ(n) in a programmable switch; servers send feedback when they are done with an RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Router {
+    /// RPCs at a server at most, 1 to [`JBSQ_BOUND_MAX`](nebula_nic::JBSQ_BOUND_MAX).
+    pub bound: u16,
+    /// From the router to a server.
+    #[serde(deserialize_with = "span")]
+    pub dispatch: Span,
+    /// From a server's end of an RPC until the router knows.
+    #[serde(deserialize_with = "span")]
+    pub feedback: Span,
 }
 
 /// A core takes what waits in its queue, serves all of it, and lets no reply leave before the last is served.
@@ -129,6 +149,7 @@ impl System {
             queue_bound: None,
             reaction: RetryPolicy::GiveUp,
             costs: Costs::ZERO,
+            router: None,
             batch: None,
             altocumulus: None,
             preemption: Preemption::IDEAL,
@@ -160,6 +181,13 @@ impl System {
     #[must_use]
     pub const fn reaction(mut self, reaction: RetryPolicy) -> Self {
         self.reaction = reaction;
+        self
+    }
+
+    /// Puts a router before the servers.
+    #[must_use]
+    pub const fn router(mut self, router: Router) -> Self {
+        self.router = Some(router);
         self
     }
 
@@ -237,6 +265,14 @@ impl System {
         self.preemption.validate()?;
         if self.preemption != Preemption::IDEAL && !matches!(policy, Policy::Preemptive(_)) {
             return Err(SimError::CostWithout { cost: "preemption", policy });
+        }
+        if let Some(Router { bound, .. }) = self.router {
+            if !(1..=nebula_nic::JBSQ_BOUND_MAX).contains(&bound.into()) || self.servers > nebula_nic::CORES_MAX {
+                return Err(SimError::Router { bound, servers: self.servers });
+            }
+            if self.has_queues() || matches!(policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_)) {
+                return Err(SimError::CostWithout { cost: "router before its servers", policy });
+            }
         }
         match self.batch {
             Some(Batch { max, .. }) if !(1..=nebula_nic::STEALABLE_BOUND).contains(&max.into()) => {

@@ -21,12 +21,13 @@ mod ingress;
 mod servers;
 mod central;
 mod queues;
+mod routed;
 mod altocumulus;
 mod scheduler;
 
 use crate::error::SimError;
 use crate::load::Load;
-use crate::system::{SLOTS_LAST, System};
+use crate::system::{Router, SLOTS_LAST, System};
 use crate::tally::Tally;
 use altocumulus::Grouped;
 use central::Central;
@@ -34,6 +35,7 @@ use egress::Clients;
 use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Timestamp};
 use nebula_workload::Seed;
 use queues::Queues;
+use routed::Routed;
 use scheduler::{LeastLoaded, Reserved, Scheduled};
 use servers::Servers;
 
@@ -85,6 +87,9 @@ impl Length {
 /// # Ok::<(), nebula_sim::SimError>(())
 /// ```
 pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    if let Some(router) = system.router {
+        return run_routed(system, router, load, length, seed);
+    }
     // The policies that are asked most are compiled in; what the others decide comes by way of one `match`.
     match system.policy {
         Policy::SingleQueue | Policy::McsLock => {
@@ -136,6 +141,17 @@ fn run_queues<C: Choose>(
     choose: impl Fn(u16, u64) -> C,
 ) -> Result<Tally, SimError> {
     run_behind(system, load, length, seed, |slots| Queues::try_new(system, slots, seed, &choose))
+}
+
+/// Runs `load` on servers behind a router.
+fn run_routed(system: &System, router: Router, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    // What the router has given out waits at a server, where nothing is refused any more.
+    let behind = System { queue_bound: None, router: None, ..system.clone() };
+    let policy = system.policy;
+    run_behind(system, load, length, seed, |slots| {
+        let servers = Central::try_new(&behind, slots, seed, &|cores, seed| policy.dispatcher(cores, seed))?;
+        Routed::try_new(system, router, slots, seed, servers)
+    })
 }
 
 /// Runs `load` on groups of cores that hand each other RPCs.

@@ -23,6 +23,8 @@ pub(super) struct Request {
     pub(super) kind: TypeId,
     /// When the client meant to send it.
     pub(super) sent: Timestamp,
+    /// What a router on its way knows it by.
+    pub(super) ticket: u32,
     /// Which client of a closed loop.
     client: u32,
 }
@@ -93,7 +95,7 @@ impl<'a> Clients<'a> {
         self.numbered += 1;
         let (kind, service) = self.service.sample_typed(&mut self.services);
         let client = self.source.advance();
-        Request { number, service_ps: service.as_ps(), kind, sent: now, client }
+        Request { number, service_ps: service.as_ps(), kind, sent: now, ticket: 0, client }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "below the number of servers, which is 16 bits")]

@@ -10,6 +10,7 @@
 //! | `work-stealing`; `rss` and `random` with batching | [`queues`](super::queues) |
 //! | `altocumulus:G` | [`altocumulus`](super::altocumulus) |
 //! | `preemptive:Q`, `darc` | [`scheduler`](super::scheduler) |
+//! | any central policy, behind a router with one queue for all servers | [`routed`](super::routed) |
 //!
 //! Next: [`ingress`](super::ingress).
 
@@ -68,13 +69,15 @@ pub(super) struct InFlight {
     pub(super) service_ps: u64,
     /// Its type, of a mix.
     pub(super) kind: TypeId,
+    /// What a router knows it by.
+    pub(super) ticket: u32,
     /// When its client meant to send it.
     pub(super) sent: Timestamp,
 }
 
 impl From<&Request> for InFlight {
     #[inline]
-    fn from(&Request { number, service_ps, kind, sent, .. }: &Request) -> Self {
-        Self { number, service_ps, kind, sent }
+    fn from(&Request { number, service_ps, kind, sent, ticket, .. }: &Request) -> Self {
+        Self { number, service_ps, kind, sent, ticket }
     }
 }

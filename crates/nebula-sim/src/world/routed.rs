@@ -1,0 +1,141 @@
+//! Servers behind a router that holds the queue of all of them: JBSQ(n) across servers, as R2P2's switch does.
+//!
+//! The router is a [`Backend`] whose "cores" are servers: it lets RPCs in, keeps them in one queue, and gives the head to the least
+//! loaded server that has fewer than n of them. What a server does with an RPC is its own scheduling: any other kind of [`Servers`]. Both
+//! ways between router and servers take a constant time, so each is a FIFO.
+
+use super::egress::Request;
+use super::servers::{Ended, Received, Servers};
+use crate::error::SimError;
+use crate::system::{Router, System};
+use nebula_nic::{Backend, CoreId, Header, Jbsq, Policy, SlotRange, Span, Timestamp, Verdict};
+use nebula_workload::Seed;
+use std::collections::VecDeque;
+
+/// Servers, and the router before them.
+pub(super) struct Routed<S> {
+    servers: S,
+    router: Backend<Jbsq>,
+    there: Span,
+    back: Span,
+    /// The RPCs that the router knows of, in the place of their slots.
+    held: Box<[Held]>,
+    requests: VecDeque<(Timestamp, u16, u32)>,
+    feedback: VecDeque<(Timestamp, u16, u32)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    header: Header,
+    request: Request,
+    slots: SlotRange,
+    server: u16,
+    received: Timestamp,
+    /// From its arrival at the router until its arrival at a server.
+    before_ps: u64,
+}
+
+impl<S: Servers> Routed<S> {
+    /// The router of `system`, with room for `slots` RPCs, before these servers.
+    pub(super) fn try_new(
+        system: &System,
+        router: Router,
+        slots: u32,
+        seed: Seed,
+        servers: S,
+    ) -> Result<Self, SimError> {
+        let as_cores = System::new(Policy::Jbsq(router.bound.into()), system.servers);
+        let config = System { queue_bound: system.queue_bound, ..as_cores }.backend(slots, seed.0)?;
+        let dispatch = Jbsq::new(system.servers, router.bound.into());
+        Ok(Self {
+            servers,
+            router: Backend::try_with(config, dispatch)?,
+            there: router.dispatch,
+            back: router.feedback,
+            held: vec![Held::default(); slots as usize].into(),
+            requests: VecDeque::new(),
+            feedback: VecDeque::new(),
+        })
+    }
+
+    fn give_out(&mut self, now: Timestamp) {
+        while let Some(dispatch) = self.router.poll_dispatch(now) {
+            let (server, ticket) = (dispatch.core.0, dispatch.arrival.slots.start.0);
+            self.held[ticket as usize].server = server;
+            if self.there == Span::ZERO {
+                self.deliver(now, server, ticket);
+            } else {
+                self.requests.push_back((now + self.there, server, ticket));
+            }
+        }
+    }
+
+    /// An RPC reaches the server that it was given to.
+    fn deliver(&mut self, now: Timestamp, server: u16, ticket: u32) {
+        let held = &mut self.held[ticket as usize];
+        held.before_ps = (now - held.received).as_ps();
+        let mut request = held.request;
+        request.ticket = ticket;
+        let received = self.servers.receive(now, server, held.header, &request);
+        assert!(matches!(received.verdict, Verdict::Write { .. }), "a server has room for what the router gives it");
+    }
+
+    /// The router learns that a server has ended an RPC.
+    fn take_feedback(&mut self, now: Timestamp, server: u16, ticket: u32) {
+        let slots = self.held[ticket as usize].slots;
+        self.router.handle_free(now, CoreId(server), slots);
+        self.give_out(now);
+    }
+
+    fn end(&mut self, now: Timestamp, ended: Ended) -> Ended {
+        let ticket = ended.served.ticket;
+        let Held { server, before_ps, .. } = self.held[ticket as usize];
+        if self.back == Span::ZERO {
+            self.take_feedback(now, server, ticket);
+        } else {
+            self.feedback.push_back((now + self.back, server, ticket));
+        }
+        Ended { queued_ps: ended.queued_ps + before_ps, ..ended }
+    }
+}
+
+fn head_ps(fifo: &VecDeque<(Timestamp, u16, u32)>) -> u64 {
+    fifo.front().map_or(u64::MAX, |(at, ..)| at.as_ps())
+}
+
+impl<S: Servers> Servers for Routed<S> {
+    fn next_ps(&self) -> u64 {
+        self.servers.next_ps().min(head_ps(&self.requests)).min(head_ps(&self.feedback))
+    }
+
+    fn latest(&self) -> Timestamp {
+        self.servers.latest()
+    }
+
+    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
+        if self.servers.next_ps() == now.as_ps() {
+            let ended = self.servers.turn(now)?;
+            return Some(self.end(now, ended));
+        }
+        // Feedback first: the router decides with all it can know.
+        if head_ps(&self.feedback) == now.as_ps()
+            && let Some((_, server, ticket)) = self.feedback.pop_front()
+        {
+            self.take_feedback(now, server, ticket);
+        } else if let Some((_, server, ticket)) = self.requests.pop_front() {
+            self.deliver(now, server, ticket);
+        }
+        None
+    }
+
+    fn receive(&mut self, now: Timestamp, _: u16, header: Header, request: &Request) -> Received {
+        let depth = self.router.queue_depth();
+        let verdict = self.router.handle_packet(now, header);
+        if let Verdict::Write { slots, .. } = verdict {
+            let held = Held { header, request: *request, slots, received: now, ..Held::default() };
+            self.held[slots.start.0 as usize] = held;
+            self.give_out(now);
+        }
+        Received { depth, verdict }
+    }
+}
