@@ -135,7 +135,15 @@ fn costs(system: &System) -> String {
     ];
     let said =
         each.iter().filter(|(_, cost)| cost.as_ps() > 0).map(|(what, cost)| format!("{what} {}", units::span(*cost)));
-    let said: Vec<String> = said.collect();
+    let batch = system.batch.map(|batch| format!("batches of up to {}", batch.max));
+    let dedicated =
+        (system.dedicated > 0).then(|| format!("{} of {} cores only schedule", system.dedicated, system.cores));
+    let bound = system.queue_bound.map(|bound| format!("at most {bound} waiting"));
+    let servers = (system.servers > 1).then(|| format!("{} servers", system.servers));
+    let router = system.router.map(|router| {
+        format!("a router that gives each at most {}, {} away", router.bound, units::span(router.dispatch))
+    });
+    let said: Vec<String> = said.chain([batch, dedicated, bound, servers, router].into_iter().flatten()).collect();
     let said = if said.is_empty() { "no costs".to_owned() } else { said.join(", ") };
     format!("policy {}, {said}", system.policy)
 }

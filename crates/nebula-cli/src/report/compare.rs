@@ -20,12 +20,25 @@ pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[St
         headings: rows.first().map(Row::headings).unwrap_or_default(),
         rows: rows.iter().map(Row::cells).collect(),
     };
-    Page::new("Schedulers side by side", &simulation::verdict(found), setting)
+    Page::new("Schedulers side by side", &verdict(found), setting)
         .charts(&figures(found))
         .table(&table)
         .remarks("What was compared", sources)
         .remarks("How to read this", &remarks())
         .finish(footer)
+}
+
+/// Who bears most and who least; of loads that were given, what each point shows.
+fn verdict(found: &[Found]) -> String {
+    let load = |one: &Found| one.at_slo.map_or(0.0, |at| at.load.value);
+    let by_load = |one: &&Found, other: &&Found| load(one).total_cmp(&load(other));
+    let (most, least) = (found.iter().max_by(by_load), found.iter().min_by(by_load));
+    let (Some(most), Some(least), true) = (most, least, found.iter().all(|one| one.point.ask == Ask::FindLoad)) else {
+        return simulation::verdict(found);
+    };
+    let slo = units::span(most.point.slo);
+    let said = |one: &Found| format!("{} {}", one.point.name, load_text(load(one)));
+    format!("Of all cores' time, with p99 within {slo}, {} bears the most and {} the least.", said(most), said(least))
 }
 
 fn figures(found: &[Found]) -> Vec<Figure> {
@@ -99,6 +112,7 @@ mod tests {
 
     #[test]
     fn the_page_says_what_was_compared() {
+        assert!(verdict(&found(Ask::FindLoad)).contains("0.9 bears the most and jbsq:2 0.5 the least"));
         let page = render(&found(Ask::FindLoad), &[], "16 cores", &["rss: RSS".to_owned()], "made by a test");
         assert!(page.contains("rss: RSS") && page.contains("Core time at each system"));
     }

@@ -1,0 +1,78 @@
+//! `nebula compare`, as people and scripts see it.
+
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
+
+#[expect(dead_code, reason = "each test file uses its share")]
+mod program;
+
+use program::nebula;
+use serde_json::Value;
+
+/// Rows of JSON of a short comparison.
+fn compared(args: &[&str]) -> Vec<Value> {
+    let short = ["--rpcs", "20000", "--replications", "3", "--format", "json"];
+    let ended = nebula(&[&["compare"], args, &short].concat()).assert_ok();
+    ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_system_that_ships_is_compared_and_its_cores_time_adds_up() {
+    let rows = compared(&["--load", "0.1", "--workload", "exponential:20us"]);
+    let listed = nebula(&["compare", "--list"]).assert_ok().stdout;
+    let systems = listed.lines().filter(|line| line.starts_with("system")).count();
+    assert!(systems >= 8 && rows.len() == systems, "{systems} systems, {} rows", rows.len());
+    for row in &rows {
+        let shares = row["core_time"].as_object().unwrap();
+        let total: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
+        assert!((total - 1.0).abs() < 0.02, "{row}");
+        let service = shares["service"].as_f64().unwrap();
+        assert!((service - 0.1).abs() < 0.01, "equal loads are equal rates: {row}");
+    }
+}
+
+#[test]
+fn ideals_stand_beside_systems_and_the_better_bears_more() {
+    let rows =
+        compared(&["--system", "rss,zygos", "--policy", "single-queue,two-choices", "--workload", "bimodal-1:10us"]);
+    let names: Vec<&str> = rows.iter().map(|row| row["system"].as_str().unwrap()).collect();
+    assert_eq!(names, ["rss", "zygos", "single-queue", "two-choices"]);
+    let load = |index: usize| rows[index]["load_at_slo"].as_f64().unwrap();
+    assert!(load(0) < load(1) && load(1) < load(2), "{} {} {}", load(0), load(1), load(2));
+    assert!(load(0) < load(3) && load(3) < load(2));
+}
+
+#[test]
+fn a_page_is_written_and_names_what_was_compared() {
+    let path = format!("{}/compare-{}.html", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    compared(&["--system", "ix,nebula", "--load", "0.1", "--report", &path]);
+    let page = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(page.contains("ISCA 2020") && page.contains("Core time at a load of 0.1"));
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_in_one_line() {
+    let cases: [(&[&str], &str); 7] = [
+        (&["--system", "nosuch"], "zygos"),
+        (&["--system", "none"], "--policy"),
+        (&["--workload", "nosuch"], "bimodal-1:MEAN"),
+        (&["--workload", "tpcc:5us"], "tpcc"),
+        (&["--system", "r2p2", "--cores", "6"], "multiple of 4"),
+        (&["--policy", "fifo"], "single-queue"),
+        (&["--load", "1.5", "--system", "rss"], "less than 1"),
+    ];
+    for (args, says) in cases {
+        nebula(&[&["compare"], args].concat()).assert_error(2, says);
+    }
+}
+
+#[test]
+fn a_file_of_ones_own_is_read_and_a_wrong_one_says_where() {
+    let path = format!("{}/own-{}.toml", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    std::fs::write(&path, "name = 'own'\ntitle = 'mine'\npolicy = 'jbsq:4'\nhardware = true\n").unwrap();
+    let rows = compared(&["--system", &path, "--load", "0.5"]);
+    assert_eq!(rows[0]["system"], "own");
+    std::fs::write(&path, "name = 'own'\npolicy = 'fifo'\n").unwrap();
+    nebula(&["compare", "--system", &path]).assert_error(2, "line 2");
+    std::fs::remove_file(&path).unwrap();
+}
