@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     workers: u16,
     /// How RPCs are given to workers: rss, round-robin, random, key-hash, two-choices, single-queue, jbsq:N, mcs-lock,
-    /// work-stealing, preemptive:Q
+    /// work-stealing, preemptive:Q (with safe points in --work), altocumulus:G (G groups, each with an engine)
     #[arg(long, default_value = "jbsq:2")]
     policy: Policy,
     /// Bound that 99 % of RPCs are to keep; sizes receive buffer and queue
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     /// Time one RPC in 32, and write the latest 65,536 times to this file at the end, for simulate --service trace:FILE
     #[arg(long, value_name = "FILE.csv")]
     service_times: Option<PathBuf>,
-    /// Cores to pin to: the engine's, then the workers'
+    /// Cores to pin to: the engine's (of several all), then the workers'
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
     /// Poll without end when idle, instead of resting: a whole core, and no late first RPC
@@ -195,6 +195,8 @@ fn counters(status: &Status) -> Row {
         .field("service_ns_mean", status.service.as_ns_f64())
         .field("buffer_bytes", status.buffer_bytes())
         .field("buffer_bytes_used_max", status.slots_used_max * u64::from(nebula_nic::SLOT_BYTES))
+        .field("migrated_out", status.migrated_out)
+        .field("migrated_in", status.migrated_in)
         .field("violations", status.violations)
         .field("stolen", status.stolen)
         .shown("served", status.freed.to_string())

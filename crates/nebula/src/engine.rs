@@ -7,11 +7,14 @@
 //!   letters ─▶ frees ─▶ ingress (stations 2–6) ─▶ dispatch (7) ─▶ time-outs, pace, status
 //! ```
 //!
-//! One clock read a turn is the time of everything in it.
+//! One clock read a turn is the time of everything in it. Under `altocumulus:G` there are several engines, each with its own clients and
+//! workers; between frees and ingress each reads what the others have sent, and after the dispatch it hands RPCs over ([`groups`]).
 
 pub(crate) mod ingress;
 pub(crate) mod cpu;
 pub(crate) mod egress;
+pub(crate) mod groups;
+mod nic;
 mod pace;
 mod peers;
 mod recorder;
@@ -22,10 +25,12 @@ use crate::status::{Extra, StatusPage};
 use crate::transport::shm::listener::Mailbox;
 use crate::worker::Steal;
 use cpu::{Freed, Held, WorkerLink};
-use nebula_nic::{Arrival, Backend, Dispatch, SlotRange, Timestamp};
+use groups::Neighbors;
+use nebula_nic::{Arrival, Dispatch, Group, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::mem::Pages;
 use nebula_sys::region::RecvRegion;
+use nic::{Ended, Grouped, Nic};
 use pace::Pace;
 use peers::Rings;
 pub(crate) use peers::{ChannelCache, Registry};
@@ -44,9 +49,11 @@ const GAP_PS: u64 = 2_000_000;
 pub(crate) struct Engine {
     pub(crate) clock: Clock,
     pub(crate) stop: Arc<AtomicBool>,
-    backend: Backend,
+    backend: Nic,
+    /// The region's first slot among those of the whole server.
+    first_slot: u32,
     region: RecvRegion,
-    /// Payloads being received or waiting, by their first slot.
+    /// Payloads being received or waiting, by their first slot among those of the whole server.
     held: Box<[Option<Held>]>,
     rings: Rings,
     registry: Arc<Registry>,
@@ -82,17 +89,29 @@ pub(crate) struct Parts {
 }
 
 impl Engine {
-    pub(crate) fn try_new(config: &ServerConfig, parts: Parts) -> Result<Self, ServeError> {
-        let backend = config.backend()?;
-        let slots = backend.config().slots;
+    /// The engine of a whole server, or of one group of it.
+    pub(crate) fn try_new(
+        config: &ServerConfig,
+        group: Option<(Group, Neighbors)>,
+        parts: Parts,
+    ) -> Result<Self, ServeError> {
+        let backend = match group {
+            Some((group, neighbors)) => Nic::Group(Box::new(Grouped { group, neighbors })),
+            None => Nic::Whole(config.backend()?),
+        };
+        let slots = backend.backend().config().slots;
         let region = RecvRegion::new(slots, Pages::Huge2M)?;
-        let recorder =
-            config.decision_log.as_deref().map(|path| Recorder::create(path, backend.config())).transpose()?;
+        let recorder = config
+            .decision_log
+            .as_deref()
+            .map(|path| Recorder::create(path, backend.backend().config()))
+            .transpose()?;
         let clock = Clock::new();
         Ok(Self {
             clock,
             stop: parts.stop,
-            held: (0..slots).map(|_| None).collect(),
+            held: (0..backend.slots()).map(|_| None).collect(),
+            first_slot: backend.first_slot(),
             backend,
             region,
             rings: Rings::new(config.clients_max),
@@ -133,11 +152,11 @@ impl Engine {
     pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
         let work = packets + served;
         self.turns = self.turns.wrapping_add(1);
-        if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.queue_depth()) {
+        if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.backend().queue_depth()) {
             self.set_queue_bound(now, bound);
         }
         // Last, for what follows from it stands in the log with the RPCs dispatched next.
-        if let Some(due) = self.backend.poll_timeout()
+        if let Some(due) = self.backend.backend().poll_timeout()
             && due <= now
         {
             self.expire(now);
@@ -158,12 +177,13 @@ impl Engine {
         let extra = Extra {
             queue_bound: self.pace.queue_bound(),
             service: self.pace.service(),
-            workers: u32::from(self.backend.config().cores),
+            workers: u32::from(self.backend.backend().config().cores),
             clients: self.rings.clients(),
             violations: self.rings.violations(),
             stolen: self.stolen,
+            migrations: self.backend.migrations(),
         };
-        self.status.publish(&self.backend, extra);
+        self.status.publish(self.backend.backend(), extra);
         if let Some(recorder) = &mut self.recorder {
             recorder.flush();
         }
@@ -279,10 +299,12 @@ impl Engine {
     /// Takes back what a worker has done with.
     #[inline(always)]
     pub(crate) fn free(&mut self, now: Timestamp, freed: Freed) {
-        let core = freed.home;
-        let slots = SlotRange::new(freed.lease.start(), freed.lease.slots());
+        let (core, slots) = (freed.home, freed.slots);
+        let outcome = match self.backend.handle_free(now, core, slots) {
+            Ended::Own(outcome) => outcome,
+            Ended::Foreign(origin) => return self.give_back(origin, freed),
+        };
         self.region.release(freed.lease);
-        let outcome = self.backend.handle_free(now, core, slots);
         if let Some(recorder) = &mut self.recorder {
             recorder.free(now, core, slots, outcome);
         }

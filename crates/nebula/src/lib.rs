@@ -52,7 +52,7 @@ pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, Subm
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
 pub use engine::egress::{Fault, Reply};
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
-pub use server::{IdlePolicy, Queueing, RunningServer, ServeError, Server, ServerConfig};
+pub use server::{IdlePolicy, MigrationConfig, Queueing, RunningServer, ServeError, Server, ServerConfig};
 pub use service::{Service, Stage};
 pub use status::{Gap, Status, StatusReader};
 pub use transport::shm::handshake::Refusal;

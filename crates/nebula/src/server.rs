@@ -2,9 +2,11 @@
 
 mod config;
 mod crew;
+mod groups;
 mod running;
 
 pub use config::{IdlePolicy, Queueing, ServerConfig};
+pub use groups::MigrationConfig;
 pub use running::{RunningServer, ServeError};
 
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};

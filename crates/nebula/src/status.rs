@@ -4,7 +4,7 @@
 //! nothing. The page also lists the *gaps* that the engine saw in its own time, in ticks of the machine's clock, so that a client
 //! can tell the machine's pauses from the server's.
 
-use nebula_nic::{Backend, NackReason, Span};
+use nebula_nic::{Backend, Migrations, NackReason, Span};
 use nebula_sys::clock::Clock;
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::sync::Ordering;
@@ -13,8 +13,18 @@ use nebula_sys::sync::Ordering;
 const GAPS: usize = 4096;
 /// Words before the gaps.
 const COUNTER_WORDS: usize = 32;
-/// Bytes of the page.
-pub(crate) const STATUS_BYTES: usize = (COUNTER_WORDS + 2 * GAPS) * 8;
+/// Bytes of the page of one engine.
+const STATUS_BYTES: usize = (COUNTER_WORDS + 2 * GAPS) * 8;
+
+/// Bytes of the page of a server with `engines` engines: the counters of those behind the first stand behind the gaps.
+pub(crate) const fn status_bytes(engines: u16) -> usize {
+    STATUS_BYTES + (engines as usize - 1) * COUNTER_WORDS * 8
+}
+
+/// Where a counter of an engine stands.
+const fn word_of(section: usize, field: Field) -> usize {
+    if section == 0 { field as usize } else { STATUS_BYTES / 8 + (section - 1) * COUNTER_WORDS + field as usize }
+}
 
 /// Where each counter stands.
 #[derive(Clone, Copy)]
@@ -41,12 +51,16 @@ enum Field {
     Violations,
     Gaps,
     Stolen,
+    MigratedOut,
+    MigratedIn,
 }
 
 /// The server's end of the page.
 #[derive(Debug)]
 pub(crate) struct StatusPage {
     memory: std::sync::Arc<SharedMemory>,
+    /// Which engine's counters these are.
+    section: usize,
     gaps: u64,
 }
 
@@ -59,15 +73,17 @@ pub(crate) struct Extra {
     pub(crate) clients: u32,
     pub(crate) violations: u64,
     pub(crate) stolen: u64,
+    pub(crate) migrations: Migrations,
 }
 
 impl StatusPage {
-    pub(crate) fn new(memory: std::sync::Arc<SharedMemory>) -> Self {
-        Self { memory, gaps: 0 }
+    /// The page of engine `section`.
+    pub(crate) fn new(memory: std::sync::Arc<SharedMemory>, section: usize) -> Self {
+        Self { memory, section, gaps: 0 }
     }
 
     fn put(&self, field: Field, value: u64) {
-        self.memory.words()[field as usize].store(value, Ordering::Relaxed);
+        self.memory.words()[word_of(self.section, field)].store(value, Ordering::Relaxed);
     }
 
     /// Writes the counters.
@@ -95,10 +111,15 @@ impl StatusPage {
         put(Field::Clients, u64::from(extra.clients));
         put(Field::Violations, extra.violations);
         put(Field::Stolen, extra.stolen);
+        put(Field::MigratedOut, extra.migrations.sent - extra.migrations.sent_back);
+        put(Field::MigratedIn, extra.migrations.adopted);
     }
 
-    /// Adds a gap to the list; the oldest falls off.
+    /// Adds a gap to the list; the oldest falls off. Of several engines the first one's gaps are listed.
     pub(crate) fn add_gap(&mut self, from_ticks: u64, to_ticks: u64) {
+        if self.section > 0 {
+            return;
+        }
         let at = COUNTER_WORDS + 2 * usize::try_from(self.gaps % GAPS as u64).unwrap_or(0);
         self.memory.words()[at].store(from_ticks, Ordering::Relaxed);
         self.memory.words()[at + 1].store(to_ticks, Ordering::Relaxed);
@@ -154,6 +175,10 @@ pub struct Status {
     pub violations: u64,
     /// RPCs served by another worker than the one that they were given to, under `work-stealing`.
     pub stolen: u64,
+    /// RPCs that another group of workers than that of their clients took over, under `altocumulus:G`.
+    pub migrated_out: u64,
+    /// The same RPCs, as the groups that took them over count them.
+    pub migrated_in: u64,
 }
 
 impl Status {
@@ -190,8 +215,13 @@ impl StatusReader {
         Self { memory }
     }
 
+    /// Of several engines: the counters together, and the largest of what is no count.
     fn get(&self, field: Field) -> u64 {
-        self.memory.load(field as usize).unwrap_or(0)
+        let each = (0..).map_while(|section| self.memory.load(word_of(section, field)));
+        match field {
+            Field::QueueDepthMax | Field::QueueBound | Field::ServicePs => each.max().unwrap_or(0),
+            _ => each.sum(),
+        }
     }
 
     /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last fell idle.
@@ -219,13 +249,15 @@ impl StatusReader {
             clients: self.get(Field::Clients),
             violations: self.get(Field::Violations),
             stolen: self.get(Field::Stolen),
+            migrated_out: self.get(Field::MigratedOut),
+            migrated_in: self.get(Field::MigratedIn),
         }
     }
 
     /// How many gaps the server has seen.
     #[must_use]
     pub fn gaps_seen(&self) -> u64 {
-        self.get(Field::Gaps)
+        self.memory.load(Field::Gaps as usize).unwrap_or(0)
     }
 
     /// The gaps from number `since` on, as far as the page still lists them (the latest 4096), oldest first.
@@ -243,4 +275,4 @@ impl StatusReader {
     }
 }
 
-const _: () = assert!((Field::Stolen as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));
+const _: () = assert!((Field::MigratedIn as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));

@@ -341,7 +341,7 @@ impl Inner {
         let Begun { arrival, held, home } = begun;
         self.frontend.handle_release(Timestamp::ZERO, arrival.slots);
         self.served += 1;
-        let mut freed = Freed { snid: arrival.rpc.snid, lease: held.lease, home };
+        let mut freed = Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease: held.lease, home };
         match &mut self.source {
             Source::Engine { freed: ring, .. } => {
                 // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.

@@ -155,4 +155,14 @@ fn no_rpc_allocates_at_either_side() {
         assert_eq!(allocations, 0, "of RPCs with {workers} workers under {policy}");
         server.stop();
     }
+
+    let name = endpoint("allocations-in-groups");
+    let config = server_config(|config| {
+        unbounded(config);
+        (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
+        config.migration.waiting_max = Some(2);
+    });
+    let server = Server::bind(&name).config(config).serve(echo).expect("a server");
+    assert_eq!(allocations_of(&name, 5_000, std::thread::yield_now), 0, "of RPCs that move between groups");
+    assert!(server.stop().migrated_out > 0);
 }

@@ -12,6 +12,9 @@ use std::sync::Arc;
 
 use super::times::ServiceTimes;
 
+/// From one safe point of a heavier handler's work to the next.
+const PIECE: Span = Span::from_us(1);
+
 /// A store behind an endpoint.
 pub(crate) struct KvService {
     store: Store,
@@ -19,6 +22,8 @@ pub(crate) struct KvService {
     item_bytes: usize,
     /// Ticks that each RPC takes on top.
     work_ticks: u64,
+    /// Ticks from one safe point to the next.
+    piece_ticks: u64,
     clock: Clock,
     /// Where a sample of handler times goes, if anyone wants one.
     times: Option<Arc<ServiceTimes>>,
@@ -27,7 +32,9 @@ pub(crate) struct KvService {
 impl KvService {
     /// Serves `store`, most of whose items have `item_bytes` bytes of key and value.
     pub(crate) fn new(store: Store, item_bytes: usize) -> Self {
-        Self { store, item_bytes, work_ticks: 0, clock: Clock::new(), times: None }
+        let clock = Clock::new();
+        let piece_ticks = clock.ticks_of(PIECE.as_ps()).max(1);
+        Self { store, item_bytes, work_ticks: 0, piece_ticks, clock, times: None }
     }
 
     /// As before, and each RPC takes `work` longer.
@@ -53,14 +60,17 @@ impl KvService {
         self.work();
     }
 
-    /// Spins as long as a heavier handler would compute.
+    /// Spins as long as a heavier handler would compute, with a safe point each microsecond.
     #[inline]
     fn work(&self) {
-        if self.work_ticks > 0 {
-            let from = self.clock.ticks();
-            while self.clock.ticks().wrapping_sub(from) < self.work_ticks {
+        let mut left = self.work_ticks;
+        while left > 0 {
+            let (from, piece) = (self.clock.ticks(), left.min(self.piece_ticks));
+            while self.clock.ticks().wrapping_sub(from) < piece {
                 std::hint::spin_loop();
             }
+            left -= piece;
+            nebula::yield_if_due();
         }
     }
 

@@ -7,7 +7,7 @@
 
 use super::Engine;
 use crate::worker::Queues;
-use nebula_nic::{CoreId, Dispatch, NodeId, Timestamp};
+use nebula_nic::{CoreId, Dispatch, NodeId, SlotRange, Timestamp};
 use nebula_sys::region::SlotLease;
 use nebula_sys::spsc::{Consumer, Producer};
 
@@ -30,6 +30,8 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Freed {
     pub(crate) snid: NodeId,
+    /// The lease's slots, as the back end numbers them.
+    pub(crate) slots: SlotRange,
     pub(crate) lease: SlotLease,
     /// The core that the back end gave the RPC to: another one's may have served it.
     pub(crate) home: CoreId,
@@ -67,8 +69,9 @@ impl Engine {
         let now = self.begin_turn();
         self.collect_steals(now);
         let freed = self.collect_freed(now);
-        let packets = self.poll_rings(now);
+        let packets = self.collect_messages(now) + self.poll_rings(now);
         self.hand_out(now);
+        self.hand_over(now);
         self.end_turn(now, packets, freed);
         let is_idle = freed + packets == 0;
         if is_idle {
@@ -90,6 +93,7 @@ impl Engine {
         let now = self.begin_turn();
         self.collect_steals(now);
         self.collect_freed(now);
+        self.collect_messages(now);
         self.publish_status(false);
     }
 

@@ -42,7 +42,7 @@ impl Engine {
 
     #[inline(always)]
     fn poll_ring(&mut self, now: Timestamp, place: usize) -> usize {
-        let Self { rings, backend, region, held, recorder, fresh, .. } = self;
+        let Self { rings, backend, first_slot, region, held, recorder, fresh, .. } = self;
         let ring = &mut rings.list[place];
         if ring.is_gone {
             return 0;
@@ -68,7 +68,7 @@ impl Engine {
                     let place = &mut held[range.start.0 as usize];
                     if slot.pkt_idx == 0 {
                         ring.in_flight += 1;
-                        let lease = region.lease(range.start.0, range.slots);
+                        let lease = region.lease(range.start.0 - *first_slot, range.slots);
                         let lease = lease.expect("the back end gives out free slots only");
                         *place = Some(Held { lease, span });
                     }

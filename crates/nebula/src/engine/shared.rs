@@ -12,7 +12,7 @@ impl Engine {
     #[inline]
     pub(crate) fn turn_for(&mut self, core: CoreId, freed: Option<Freed>, has_rested: bool) -> Option<Job> {
         // While workers serve, nobody need look at the rings: a long time between two turns is no gap then.
-        let counters = self.backend.counters();
+        let counters = self.backend.backend().counters();
         if has_rested || counters.dispatched > counters.freed {
             self.pace.has_rested();
         }

@@ -5,8 +5,8 @@ use nebula_nic::{
     Backend, BackendConfig, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND, Span, Steering, queue_bound_for_slo,
 };
 
-use super::ServeError;
 use super::crew::Kind;
+use super::{MigrationConfig, ServeError};
 use crate::transport::shm::handshake::MTU_BYTES_MAX;
 use crate::transport::shm::slot::SPAN_MAX;
 
@@ -62,9 +62,11 @@ pub struct ServerConfig {
     pub suspended_max: u16,
     /// Under `preemptive:Q`: bytes of the stack that each handler has.
     pub stack_bytes: usize,
+    /// Under `altocumulus:G`: how groups hand RPCs to one another.
+    pub migration: MigrationConfig,
     /// What idle threads do.
     pub idle: IdlePolicy,
-    /// Cores to pin threads to: the engine, where it has a thread, to the first, workers to those after; nothing is pinned when empty.
+    /// Cores to pin threads to: the engines, where they have threads, to the first, workers to those after; nothing is pinned when empty.
     pub pin: Vec<usize>,
     /// User ids beside the server's own that may connect.
     pub allowed_uids: Vec<u32>,
@@ -88,6 +90,7 @@ impl Default for ServerConfig {
             clients_max: 4096,
             suspended_max: 16,
             stack_bytes: 256 * 1024,
+            migration: MigrationConfig::default(),
             idle: IdlePolicy::Adaptive,
             pin: Vec::new(),
             allowed_uids: Vec::new(),
@@ -105,15 +108,18 @@ impl ServerConfig {
     pub(crate) fn queue_bound(&self, service: Span) -> u32 {
         match self.queueing {
             Queueing::Unbounded { .. } => u32::MAX,
-            Queueing::SloBounded => {
-                let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
-                // At least two a core: with fewer, steering has nothing to fetch ahead.
-                let bound = queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0);
-                // What lies in the workers' own queues waits too.
-                let elsewhere = u32::from(self.workers) * (self.given_max() - PER_CORE_BOUND);
-                bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
-            }
+            Queueing::SloBounded => self.slo_bound(service),
         }
+    }
+
+    /// As above, whether or not anything is refused for it.
+    pub(super) fn slo_bound(&self, service: Span) -> u32 {
+        let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
+        // At least two a core: with fewer, steering has nothing to fetch ahead.
+        let bound = queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0);
+        // What lies in the workers' own queues waits too.
+        let elsewhere = u32::from(self.workers) * (self.given_max() - PER_CORE_BOUND);
+        bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
     }
 
     /// RPCs that a worker has at most, beyond which they wait in the arrival queue.

@@ -2,13 +2,15 @@
 
 use super::ServerConfig;
 use super::crew::{Crew, Kind};
+use super::groups::{Part, groups_of, part};
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::engine::{Engine, Parts, Registry};
 use crate::service::Service;
-use crate::status::{STATUS_BYTES, Status, StatusPage, StatusReader};
+use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{Listener, Terms, ring};
 use crate::worker::{Preemption, Worker};
-use nebula_nic::{CentralDispatch, ConfigError, Policy};
+use nebula_nic::schedule::ManagerConfigError;
+use nebula_nic::{CentralDispatch, ConfigError, GroupConfigError, Policy};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
@@ -44,8 +46,8 @@ pub enum ServeError {
     Nic(#[from] ConfigError),
     /// The policy is one of the simulator's.
     #[error(
-        "policy {policy} is simulated only: serve with jbsq:N, single-queue, mcs-lock, work-stealing, preemptive:5us, rss, \
-         round-robin, random, key-hash or two-choices"
+        "policy {policy} is simulated only: serve with jbsq:N, single-queue, mcs-lock, work-stealing, preemptive:5us, \
+         altocumulus:2, rss, round-robin, random, key-hash or two-choices"
     )]
     SimulatedOnly {
         /// The policy asked for.
@@ -65,6 +67,23 @@ pub enum ServeError {
         /// The most.
         max: u16,
     },
+    /// A group without a worker.
+    #[error("{groups} groups need as many workers at least, not {workers}")]
+    Groups {
+        /// Groups asked for.
+        groups: u16,
+        /// Workers asked for.
+        workers: u16,
+    },
+    /// Groups decide side by side, in no one order.
+    #[error("there is no decision log of several groups: log with another policy, or with altocumulus:1")]
+    GroupsLogged,
+    /// A group cannot be built so.
+    #[error(transparent)]
+    Group(#[from] GroupConfigError),
+    /// A group's manager cannot be built so.
+    #[error(transparent)]
+    Manager(#[from] ManagerConfigError),
     /// Inline mode has one worker.
     #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
     InlineWorkers {
@@ -171,13 +190,13 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
     service: S,
 ) -> Result<RunningServer, ServeError> {
     let pins = config.pin.clone();
-    let has_engine = Kind::of(&config).has_engine();
+    let engines = if Kind::of(&config).has_engine() { usize::from(groups_of(&config)) } else { 0 };
     let (mut running, workers) = open(endpoint, config)?;
     let service = Arc::new(service);
     for (index, worker) in workers.into_iter().enumerate() {
         let service = service.clone();
-        // With an engine on a thread of its own, the first core is that one's.
-        let pin = pins.get(index + usize::from(has_engine)).copied();
+        // The first cores are those of engines with threads of their own.
+        let pin = pins.get(engines + index).copied();
         let thread = spawn(&format!("nebula-worker-{index}"), pin, move || worker.run(&*service))?;
         running.threads.push(thread);
     }
@@ -186,7 +205,7 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
 
 /// Whether the runtime has the policy: `darc` needs types of RPCs, which only the simulator's have.
 const fn is_served(policy: Policy) -> bool {
-    !matches!(policy, Policy::Darc | Policy::Altocumulus(_))
+    !matches!(policy, Policy::Darc)
 }
 
 /// Opens an endpoint: door and engine run, the workers are the caller's.
@@ -198,25 +217,31 @@ pub(super) fn open(endpoint: Endpoint, mut config: ServerConfig) -> Result<(Runn
     if !is_served(config.policy) {
         return Err(ServeError::SimulatedOnly { policy: config.policy });
     }
-    let status = Arc::new(SharedMemory::create_published("nebula-status", STATUS_BYTES)?);
-    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), STATUS_BYTES)?);
+    let groups = groups_of(&config);
+    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(groups))?);
+    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(groups))?);
     let listener = open_door(&endpoint, &config, status.clone())?;
     let (stop, registry) = (Arc::new(AtomicBool::new(false)), Arc::new(Registry::default()));
     let bound = backend_config.policy.dispatcher(config.workers, 0).bound();
-    let mailbox = listener.mailbox();
     let bell = listener.bell();
-    let crew = Crew { config: &config, bound, seed: backend_config.seed, registry: &registry, stop: &stop };
-    let (links, ends, steals) = crew.links()?;
-    let status = StatusPage::new(status);
-    let parts = Parts { mailbox, registry: registry.clone(), status, links, steals, stop: stop.clone() };
-    let engine = Engine::try_new(&config, parts)?;
-    let (mut workers, engine) = crew.workers(ends, engine);
+    let (mut engines, mut workers) = (Vec::new(), Vec::new());
+    for (Part { config, group }, mailbox) in part(&config)?.into_iter().zip(listener.mailboxes()) {
+        let crew = Crew { config: &config, bound, seed: backend_config.seed, registry: &registry, stop: &stop };
+        let (links, ends, steals) = crew.links()?;
+        let status = StatusPage::new(status.clone(), engines.len());
+        let mailbox = mailbox.clone();
+        let parts = Parts { mailbox, registry: registry.clone(), status, links, steals, stop: stop.clone() };
+        let (team, engine) = crew.workers(ends, Engine::try_new(&config, group, parts)?);
+        workers.extend(team);
+        engines.extend(engine);
+    }
 
     let mut running =
         RunningServer { endpoint, stop: stop.clone(), bell, registry, status: reader, threads: Vec::new() };
     running.threads.push(spawn("nebula-door", None, move || listener.run(&stop))?);
-    if let Some(engine) = engine {
-        running.threads.push(spawn("nebula-engine", config.pin.first().copied(), move || engine.run())?);
+    for (index, engine) in engines.into_iter().enumerate() {
+        let name = if index == 0 { "nebula-engine".to_owned() } else { format!("nebula-engine-{index}") };
+        running.threads.push(spawn(&name, config.pin.get(index).copied(), move || engine.run())?);
     }
     if let Policy::Preemptive(quantum) = config.policy {
         for worker in &mut workers {
@@ -233,6 +258,7 @@ fn open_door(endpoint: &Endpoint, config: &ServerConfig, status: Arc<SharedMemor
         rpc_bytes_max: config.rpc_bytes_max,
         slo_ps: config.slo.as_ps(),
         clients_max: config.clients_max,
+        engines: groups_of(config),
         allowed_uids: config.allowed_uids.clone(),
     };
     Listener::open(name, terms, status).map_err(|cause| match cause.kind() {

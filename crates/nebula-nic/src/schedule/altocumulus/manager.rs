@@ -183,6 +183,12 @@ impl Manager {
         }
     }
 
+    /// Replaces the thresholds, where what an RPC takes has turned out to be something else.
+    pub fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.threshold = thresholds.at(self.load.permille());
+        self.config.thresholds = thresholds;
+    }
+
     /// When the next decision is due.
     #[must_use]
     #[inline]

@@ -6,7 +6,7 @@
 use super::channel::Channel;
 use super::handshake::{self, Answer, Hello, Refusal, Welcome};
 use super::slot::Geometry;
-use nebula_nic::NodeId;
+use nebula_nic::{Choose, Header, NodeId, Rss};
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::SharedMemory;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -72,6 +72,8 @@ pub(crate) struct Terms {
     pub(crate) rpc_bytes_max: u32,
     pub(crate) slo_ps: u64,
     pub(crate) clients_max: u16,
+    /// Engines that clients are spread over.
+    pub(crate) engines: u16,
     /// User ids beside the server's own that may connect.
     pub(crate) allowed_uids: Vec<u32>,
 }
@@ -130,7 +132,9 @@ pub(crate) struct Listener {
     bell: Arc<OwnedFd>,
     terms: Terms,
     status: Arc<SharedMemory>,
-    mailbox: Arc<Mailbox>,
+    /// One an engine.
+    mailboxes: Box<[Arc<Mailbox>]>,
+    spread: Rss,
     seats: Seats,
     /// Connected, and silent so far.
     greeting: Vec<(OwnedFd, Instant)>,
@@ -145,12 +149,26 @@ impl Listener {
         listen(&door, 128)?;
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let seats = Seats::new(terms.clients_max);
-        let mailbox = Arc::default();
-        Ok(Self { door, bell, terms, status, mailbox, seats, greeting: Vec::new(), served: Vec::new() })
+        let mailboxes = (0..terms.engines).map(|_| Arc::default()).collect();
+        let spread = Rss::new(terms.engines, 0);
+        Ok(Self { door, bell, terms, status, mailboxes, spread, seats, greeting: Vec::new(), served: Vec::new() })
     }
 
-    pub(crate) fn mailbox(&self) -> Arc<Mailbox> {
-        self.mailbox.clone()
+    /// The mailboxes of the engines.
+    pub(crate) fn mailboxes(&self) -> &[Arc<Mailbox>] {
+        &self.mailboxes
+    }
+
+    /// Writes to the engine that serves `snid`.
+    fn post(&mut self, snid: NodeId, letter: Letter) {
+        let engine = self.spread.choose(&Header { snid, ..Header::default() });
+        self.mailboxes[engine.index()].post(letter);
+    }
+
+    fn take_back_seats(&mut self) {
+        for snid in self.mailboxes.iter().flat_map(|mailbox| mailbox.take_retired()) {
+            self.seats.give_back(snid);
+        }
     }
 
     /// What wakes the door up so that it looks whether to stop.
@@ -162,9 +180,7 @@ impl Listener {
     pub(crate) fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let (ready, timed_out) = self.wait();
-            for snid in self.mailbox.take_retired() {
-                self.seats.give_back(snid);
-            }
+            self.take_back_seats();
             if !timed_out {
                 self.attend(&ready);
             }
@@ -189,7 +205,7 @@ impl Listener {
         // From the back, so that removing one moves none that is still to be looked at.
         for index in (0..served.len()).rev().filter(|&i| served[i]) {
             let (_, snid) = self.served.swap_remove(index);
-            self.mailbox.post(Letter::Gone(snid));
+            self.post(snid, Letter::Gone(snid));
         }
         for index in (0..greeting.len()).rev().filter(|&i| greeting[i]) {
             let (socket, _) = self.greeting.swap_remove(index);
@@ -218,9 +234,7 @@ impl Listener {
         if peer.uid != own_uid() && !self.terms.allowed_uids.contains(&peer.uid) {
             return Err(Refusal::UserId);
         }
-        for snid in self.mailbox.take_retired() {
-            self.seats.give_back(snid);
-        }
+        self.take_back_seats();
         let snid = self.seats.take().ok_or(Refusal::TooManyClients)?;
         Ok(Welcome {
             snid: snid.0,
@@ -243,7 +257,7 @@ impl Listener {
         if handshake::send(&socket, &answer, &[memory.fd(), self.status.fd()]).is_err() {
             return self.seats.give_back(snid);
         }
-        self.mailbox.post(Letter::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket))));
+        self.post(snid, Letter::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket))));
         self.served.push((watched, snid));
     }
 }

@@ -1,0 +1,203 @@
+//! `altocumulus:G`, in real time: engines that hand each other waiting RPCs.
+//!
+//! Each group has an engine, which is its manager too. It publishes how many RPCs wait in a cache line of its own, and once a period
+//! asks its [`Manager`] which of them go where. What moves is the notification and the right to the slots; the payload stays in the region
+//! that it arrived in, and the client's ring with the engine that reads it.
+//!
+//! ```text
+//!   origin's engine                               receiver's engine                receiver's worker
+//!   take_newest_waiting ──── Migrated ───▶ adopt ─▶ dispatch ──────────────────▶ reads the origin's region,
+//!   handle_refused ◀──────── Refused ────── no room                               replies into the client's ring
+//!   slots free again ◀────── Returned ──────────────── handle_free: Foreign ◀──── done
+//! ```
+//!
+//! Between two engines is a ring each way. It has room for all that can be on its way, for an origin has a bounded number of RPCs away
+//! at any one group: nothing waits for a full ring, and the next one stays where it is.
+
+use super::Engine;
+use super::cpu::{Freed, Held};
+use super::nic::{Grouped, Nic};
+use crossbeam_utils::CachePadded;
+use nebula_nic::schedule::{Manager, Thresholds};
+use nebula_nic::{Adoption, Arrival, GroupId, Timestamp};
+use nebula_sys::spsc::{self, Consumer, Producer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// RPCs of one group that can be away at any one other.
+pub(crate) const AWAY_MAX: u32 = 64;
+
+/// What one engine tells another.
+#[derive(Debug)]
+enum Message {
+    /// An RPC of the sender's is the receiver's to serve.
+    Migrated(Arrival, Held),
+    /// There was no room for an RPC of the receiver's.
+    Refused(Arrival, Held),
+    /// An RPC of the receiver's has been served.
+    Returned(Freed),
+}
+
+/// The queue length of each group, as its engine has published it last.
+pub(crate) type Lengths = Arc<[CachePadded<AtomicU32>]>;
+
+/// Another group, seen from one.
+#[derive(Debug)]
+struct Neighbor {
+    to: Producer<Message>,
+    from: Consumer<Message>,
+    /// RPCs handed to it that have not come back in any way.
+    away: u32,
+}
+
+impl Neighbor {
+    fn tell(&mut self, message: Message) {
+        assert!(self.to.try_push(message).is_ok(), "a ring has room for all that can be away");
+    }
+}
+
+/// What one group knows of the others, and its manager.
+#[derive(Debug)]
+pub(crate) struct Neighbors {
+    manager: Manager,
+    lengths: Lengths,
+    published: u32,
+    /// By group; none at its own place.
+    list: Box<[Option<Neighbor>]>,
+    /// Whether the threshold was given, or follows the bound of the queue.
+    is_fixed: bool,
+}
+
+/// The ends of the rings between all groups: for each group, the others'.
+pub(crate) struct Ways(Vec<Box<[Option<Neighbor>]>>);
+
+impl Ways {
+    /// Rings between each two of `groups` groups.
+    pub(crate) fn new(groups: u16) -> Self {
+        let groups = usize::from(groups);
+        // A ring carries what is handed over one way, and what was handed over the other way and comes back.
+        let ring = || spsc::ring::<Message>(2 * AWAY_MAX as usize);
+        let mut ends: Vec<Vec<_>> = (0..groups).map(|_| (0..groups).map(|_| (None, None)).collect()).collect();
+        let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            let (push, pop) = ring();
+            ends[from][to].0 = Some(push);
+            ends[to][from].1 = Some(pop);
+        }
+        let neighbor = |(to, from): (Option<_>, Option<_>)| Some(Neighbor { to: to?, from: from?, away: 0 });
+        Self(ends.into_iter().map(|row| row.into_iter().map(neighbor).collect()).collect())
+    }
+
+    /// Adds a manager to each group's ends.
+    pub(crate) fn with_managers(self, managers: Vec<Manager>, is_fixed: bool) -> impl Iterator<Item = Neighbors> {
+        let lengths: Lengths = (0..managers.len()).map(|_| CachePadded::default()).collect();
+        let neighbors = move |(list, manager)| {
+            let lengths = lengths.clone();
+            Neighbors { manager, lengths, published: 0, list, is_fixed }
+        };
+        self.0.into_iter().zip(managers).map(neighbors)
+    }
+}
+
+/// How many may wait before a group hands RPCs over, where `queue_bound` may before it refuses them: half. What comes later
+/// would be refused soon, and has not waited long yet.
+pub(crate) fn waiting_max(queue_bound: u32) -> u32 {
+    queue_bound / 2
+}
+
+impl Neighbors {
+    #[inline]
+    pub(super) fn handle_arrival(&mut self, now: Timestamp) {
+        self.manager.handle_arrival(now);
+    }
+
+    pub(super) fn set_queue_bound(&mut self, queue_bound: u32) {
+        if !self.is_fixed {
+            self.manager.set_thresholds(Thresholds::fixed(waiting_max(queue_bound)));
+        }
+    }
+
+    pub(super) fn groups(&self) -> u32 {
+        u32::from(self.manager.config().groups)
+    }
+
+    #[inline]
+    fn publish(&mut self, waiting: u32) {
+        if self.published != waiting {
+            self.published = waiting;
+            // Relaxed: a hint; nothing is read on the strength of it.
+            self.lengths[self.manager.config().group.index()].store(waiting, Ordering::Relaxed);
+        }
+    }
+
+    fn neighbor(&mut self, group: GroupId) -> &mut Neighbor {
+        self.list[group.index()].as_mut().expect("a group has no dealings with itself")
+    }
+}
+
+impl Engine {
+    /// Acts on what the other groups' engines have sent. Returns the messages.
+    #[inline]
+    pub(super) fn collect_messages(&mut self, now: Timestamp) -> usize {
+        let Self { backend: Nic::Group(grouped), held, region, rings, registry, mailbox, .. } = self else { return 0 };
+        let Grouped { group, neighbors } = &mut **grouped;
+        let mut count = 0;
+        for (by, neighbor) in (0..).map(GroupId).zip(&mut neighbors.list) {
+            let Some(neighbor) = neighbor else { continue };
+            while let Some(message) = neighbor.from.try_pop() {
+                count += 1;
+                match message {
+                    Message::Migrated(arrival, payload) => match group.adopt(now, arrival) {
+                        Adoption::Taken => held[arrival.slots.start.0 as usize] = Some(payload),
+                        Adoption::Refused => neighbor.tell(Message::Refused(arrival, payload)),
+                    },
+                    Message::Refused(arrival, payload) => {
+                        neighbor.away -= 1;
+                        held[arrival.slots.start.0 as usize] = Some(payload);
+                        group.handle_refused(now, by, arrival);
+                    }
+                    Message::Returned(freed) => {
+                        neighbor.away -= 1;
+                        region.release(freed.lease);
+                        group.handle_returned(now, by, freed.slots);
+                        rings.ended(freed.snid, registry, mailbox);
+                    }
+                }
+            }
+        }
+        count
+    }
+
+    /// Publishes the length of the queue and, once a period, hands RPCs to the groups that the manager names.
+    #[inline]
+    pub(super) fn hand_over(&mut self, now: Timestamp) {
+        let Self { backend: Nic::Group(grouped), held, .. } = self else { return };
+        let Grouped { group, neighbors } = &mut **grouped;
+        let waiting = group.queue_depth();
+        neighbors.publish(waiting);
+        if neighbors.manager.poll_timeout() > now {
+            return;
+        }
+        let Neighbors { manager, lengths, list, .. } = neighbors;
+        let published = |other: GroupId| lengths[other.index()].load(Ordering::Relaxed);
+        for migration in manager.decide(now, waiting, published) {
+            let Some(neighbor) = &mut list[migration.to.index()] else { continue };
+            for _ in 0..migration.count.min(AWAY_MAX - neighbor.away) {
+                let Some(arrival) = group.take_newest_waiting(now, migration.to) else { break };
+                let payload = held[arrival.slots.start.0 as usize].take();
+                let payload = payload.expect("an RPC that waits was written into its slots when it arrived");
+                neighbor.away += 1;
+                neighbor.tell(Message::Migrated(arrival, payload));
+            }
+        }
+        neighbors.publish(group.queue_depth());
+    }
+
+    /// Gives the slots of a foreign RPC back to its group.
+    #[inline(never)]
+    pub(super) fn give_back(&mut self, origin: GroupId, freed: Freed) {
+        if let Nic::Group(grouped) = &mut self.backend {
+            grouped.neighbors.neighbor(origin).tell(Message::Returned(freed));
+        }
+    }
+}

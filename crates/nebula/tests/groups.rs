@@ -1,0 +1,256 @@
+//! Under `altocumulus:G` groups hand each other waiting RPCs, and nothing else about an RPC changes.
+
+mod support;
+
+use nebula::{
+    CallError, Client, ClientConfig, Fault, MigrationConfig, Queueing, Reply, RunningServer, Server, ServerConfig,
+    SubmitError, Ticket,
+};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+use support::draw::Draw;
+use support::watch::{Watchdog, spin, wait_until};
+use support::{endpoint, server_config, wait_until_clean};
+
+/// What an RPC takes, so that queues build up.
+const SERVICE: Duration = Duration::from_micros(2);
+
+/// RPCs that a client has outstanding; the long ones among them take several slots each.
+const DEPTH: usize = 100;
+/// In place of a worker's number.
+const PANICKED: u8 = u8::MAX;
+
+thread_local! {
+    /// Which worker this thread is, counted as they serve their first RPC.
+    static WORKER: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Counts the workers of one server.
+#[derive(Default)]
+struct Workers(AtomicU64);
+
+impl Workers {
+    fn own(&self) -> u64 {
+        WORKER.get().unwrap_or_else(|| {
+            let own = self.0.fetch_add(1, SeqCst);
+            WORKER.set(Some(own));
+            own
+        })
+    }
+}
+
+/// Answers with the worker's number and the request.
+fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
+    let config = server_config(|config| {
+        (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
+        config.migration = MigrationConfig { waiting_max: Some(4), ..MigrationConfig::default() };
+        change(config);
+    });
+    let workers = Arc::new(Workers::default());
+    let server = Server::bind(name).config(config).serve(move |request: &[u8], reply: &mut Reply| {
+        spin(SERVICE);
+        reply.write(&workers.own().to_le_bytes());
+        reply.write(request);
+        if request.len() > 64 && request[0] == b'p' {
+            std::panic::resume_unwind(Box::new("asked for"));
+        }
+    });
+    server.expect("a server")
+}
+
+fn connect(name: &str) -> Client {
+    Client::connect_with(name, ClientConfig::default().slots(2048).reply_bytes_max(2008)).expect("a seat")
+}
+
+/// The worker of the client's own group, if that has one: it serves what does not wait.
+fn home(client: &mut Client) -> u8 {
+    client.call(b"who?").expect("a reply")[0]
+}
+
+/// A request of any size; long ones that begin with a `p` make the handler panic.
+fn request(draw: &mut Draw, may_panic: bool) -> Vec<u8> {
+    let bytes = if draw.once_in(4) { draw.below(2001) } else { draw.below(65) };
+    let mut request = draw.bytes(bytes);
+    if bytes > 64 && !may_panic {
+        request[0] = b'q';
+    }
+    request
+}
+
+/// Sends `rpcs` RPCs of all sizes, [`DEPTH`] at once, and holds each end against its request; how many each worker answered.
+fn load(client: &mut Client, seed: u64, rpcs: usize, may_panic: bool) -> BTreeMap<u8, u64> {
+    let (mut draw, mut sent) = (Draw::new(seed), BTreeMap::<Ticket, Vec<u8>>::new());
+    let (mut next, mut submitted, mut ended, mut by_worker) = (None, 0, 0, BTreeMap::new());
+    while ended < rpcs {
+        if submitted < rpcs && sent.len() < DEPTH {
+            let request = next.take().unwrap_or_else(|| request(&mut draw, may_panic));
+            match client.submit(&request) {
+                Ok(ticket) => {
+                    sent.insert(ticket, request);
+                    submitted += 1;
+                    continue;
+                }
+                // Slots come free in order: the oldest RPC may have moved.
+                Err(error) => assert_eq!(error, SubmitError::Full),
+            }
+            next = Some(request);
+        }
+        wait_until("an end", || {
+            let done = client.poll()?;
+            let request = sent.remove(&done.ticket).expect("each RPC ends once");
+            match done.result {
+                Ok(reply) => {
+                    assert!(reply[8..] == request, "{} bytes", request.len());
+                    *by_worker.entry(reply[0]).or_default() += 1;
+                }
+                Err(error) => {
+                    assert_eq!((error, request[0]), (CallError::Fault(Fault::HandlerPanicked), b'p'));
+                    *by_worker.entry(PANICKED).or_default() += 1;
+                }
+            }
+            ended += 1;
+            Some(())
+        });
+    }
+    by_worker
+}
+
+#[test]
+fn the_load_of_one_groups_client_is_served_by_both_and_each_rpc_moves_once_at_most() {
+    let _watchdog = Watchdog::new("the load of one group's client");
+    let name = endpoint("groups-share");
+    let server = serve(&name, |_| ());
+    let mut client = connect(&name);
+    let home = home(&mut client);
+    let mut by_worker = load(&mut client, 1, 20_000, false);
+    drop(client);
+    let status = wait_until_clean(server.status(), 0);
+    server.stop();
+    let own = by_worker.remove(&home).unwrap_or_default();
+    let other: u64 = by_worker.values().sum();
+    assert!(own > 1000 && other > 1000, "{own} served by its own group, {other} by the other");
+    // Each move put one RPC from one group to the other: as many as were served there, or one of them moved twice.
+    assert_eq!((status.migrated_out, status.migrated_in), (other, other), "{status:?}");
+    assert_eq!((status.freed, status.completed, status.nacked()), (20_001, 20_001, 0), "{status:?}");
+}
+
+#[test]
+fn what_does_not_wait_does_not_move() {
+    let _watchdog = Watchdog::new("what does not wait");
+    let name = endpoint("groups-calm");
+    let server = serve(&name, |_| ());
+    let mut client = connect(&name);
+    let home = home(&mut client);
+    for number in 0..1000_u32 {
+        let reply = client.call(&number.to_le_bytes()).expect("a reply");
+        assert_eq!((reply[0], &reply[8..]), (home, &number.to_le_bytes()[..]));
+    }
+    drop(client);
+    let status = wait_until_clean(server.status(), 0);
+    server.stop();
+    assert_eq!((status.migrated_out, status.freed, status.workers), (0, 1001, 2), "{status:?}");
+}
+
+#[test]
+fn every_rpc_ends_once_and_whole_in_uneven_groups_with_little_room_for_foreign_ones() {
+    let _watchdog = Watchdog::new("uneven groups");
+    let name = endpoint("groups-uneven");
+    let server = serve(&name, |config| {
+        config.workers = 3;
+        (config.migration.foreign_max, config.migration.waiting_max) = (2, Some(0));
+    });
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let name = &name;
+            scope.spawn(move || load(&mut connect(name), seed, 4000, true));
+        }
+    });
+    let status = wait_until_clean(server.status(), 0);
+    server.stop();
+    assert_eq!((status.freed, status.completed, status.violations), (12_000, 12_000, 0), "{status:?}");
+    assert_eq!(status.migrated_out, status.migrated_in, "{status:?}");
+}
+
+#[test]
+fn a_client_that_leaves_gives_back_what_has_moved_too() {
+    let _watchdog = Watchdog::new("a client that leaves");
+    let name = endpoint("groups-leaves");
+    let server = serve(&name, |_| ());
+    for round in 0..20 {
+        let mut leaves = connect(&name);
+        load(&mut leaves, round, 300, false);
+        for _ in 0..DEPTH {
+            leaves.submit(&[7; 200]).expect("room");
+        }
+    }
+    let mut stays = connect(&name);
+    load(&mut stays, 99, 300, false);
+    drop(stays);
+    let status = wait_until_clean(server.status(), 0);
+    server.stop();
+    assert_eq!(status.freed + status.abandoned, status.completed, "{status:?}");
+    assert!(status.migrated_out > 0, "{status:?}");
+}
+
+#[test]
+fn a_stop_under_load_ends_every_rpc() {
+    let _watchdog = Watchdog::new("a stop under load");
+    let name = endpoint("groups-stop");
+    let server = serve(&name, |_| ());
+    let mut client = connect(&name);
+    let mut submitted = 0;
+    wait_until("some to have moved", || {
+        while client.outstanding() < 100 {
+            client.submit(&[7; 64]).expect("room");
+            submitted += 1;
+        }
+        while let Some(done) = client.poll() {
+            assert!(done.result.is_ok());
+            submitted -= 1;
+        }
+        (server.status().read().migrated_out > 0).then_some(())
+    });
+    server.stop();
+    while submitted > 0 {
+        let result = wait_until("an end", || client.poll().map(|done| done.result.map(<[u8]>::len)));
+        assert!(matches!(result, Ok(72) | Err(CallError::ServerGone)), "{result:?}");
+        submitted -= 1;
+    }
+    assert_eq!(client.outstanding(), 0);
+}
+
+#[test]
+fn groups_that_cannot_be_had_are_errors_that_say_so() {
+    let open = |change: &dyn Fn(&mut ServerConfig)| {
+        let config = server_config(|config| {
+            (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
+            change(config);
+        });
+        Server::bind(&endpoint("groups-errors")).config(config).open().expect_err("no server").to_string()
+    };
+    let few = open(&|config| config.workers = 1);
+    assert!(few.contains("2 groups need as many workers"), "{few}");
+    let logged = open(&|config| config.decision_log = Some("log".into()));
+    assert!(logged.contains("no decision log of several groups"), "{logged}");
+    let bulk = open(&|config| config.migration.bulk = 0);
+    assert!(bulk.contains("bulk of 0"), "{bulk}");
+}
+
+#[test]
+fn one_group_is_a_server_as_any_other() {
+    let _watchdog = Watchdog::new("one group");
+    for inline in [true, false] {
+        let name = endpoint(&format!("groups-one-{inline}"));
+        let server = serve(&name, |config| {
+            (config.policy, config.workers, config.inline) = ("altocumulus:1".parse().expect("a policy"), 1, inline);
+        });
+        load(&mut connect(&name), 5, 500, true);
+        let status = wait_until_clean(server.status(), 0);
+        server.stop();
+        assert_eq!((status.freed, status.migrated_out), (500, 0), "{status:?}");
+    }
+}
