@@ -25,8 +25,54 @@ pub fn run(python: Option<&str>) -> Result<(), Failure> {
     for policy in ["single-queue", "jbsq:2", "jbsq:4", "rss", "random", "round-robin", "key-hash"] {
         by_cores(policy)?;
     }
+    for policy in ["work-stealing", "preemptive:5us", "darc", "altocumulus"] {
+        schedulers(policy)?;
+    }
+    groups_at_200_mrps()?;
     memory_model()?;
     server_level()
+}
+
+/// Policies that decide again, with as many cores in a group as in the papers and costs that keep all mechanisms busy.
+fn scheduler(policy: &str, cores: u16) -> Result<System, Failure> {
+    let groups = cores / 16;
+    Ok(match policy {
+        "altocumulus" => System::new(format!("altocumulus:{groups}").parse()?, cores).dedicated(groups),
+        policy => System::new(policy.parse()?, cores),
+    })
+}
+
+/// What an RPC costs under a policy that decides again, with 1,024 cores beside 16.
+fn schedulers(policy: &str) -> Result<(), Failure> {
+    let load = Load::open("mix:short=0.9*fixed:500ns;long=0.1*fixed:5500ns".parse()?, 0.85);
+    let ns = |cores| -> Result<f64, Failure> { Ok(1e3 / simulated(&scheduler(policy, cores)?, &load)?) };
+    let (mut few, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        few.push(ns(16)?);
+        ratios.push(ns(1024)? / few[few.len() - 1]);
+    }
+    let (few, ratio) = (median(few), median(ratios));
+    let what = format!("{policy}, bimodal-1 at 0.85, 1,024 cores");
+    row::against(&what, few * ratio, "ns a RPC", ("16 cores", few), Some(Bound::AtMost(2.0)));
+    Ok(())
+}
+
+/// Millions of RPCs a second of real time.
+fn simulated(system: &System, load: &Load) -> Result<f64, Failure> {
+    // Once for nothing: which errors there are, they show.
+    nebula_sim::run(system, load, Length { warmup: 0, rpcs: RPCS / 20 }, Seed(1))?;
+    let length = Length { warmup: 0, rpcs: RPCS };
+    Ok(rate(RPCS, || _ = black_box(nebula_sim::run(system, load, length, Seed(1)))))
+}
+
+/// Altocumulus' largest published set-up: 16 groups of 15 workers and a manager.
+fn groups_at_200_mrps() -> Result<(), Failure> {
+    let load = Load::open("exp:1us".parse()?, 200.0 / 256.0);
+    let system = scheduler("altocumulus", 256)?;
+    let rates = (0..5).map(|_| simulated(&system, &load)).collect::<Result<Vec<_>, _>>()?;
+    let what = "altocumulus:16, 256 cores at 200 MRPS, one core of ours";
+    row::against(what, median(rates), "M RPC/s", ("the goal of 1", 1.0), Some(Bound::AtLeast(1.0)));
+    Ok(())
 }
 
 /// Millions of RPCs a second.
@@ -37,12 +83,7 @@ fn rate(rpcs: u64, mut work: impl FnMut()) -> f64 {
 }
 
 fn simulate(policy: Policy, cores: u16) -> Result<f64, Failure> {
-    let system = System::new(policy, cores);
-    let load = Load::open("exp:1us".parse()?, LOAD);
-    let length = Length { warmup: 0, rpcs: RPCS };
-    // Once for nothing: which errors there are, they show.
-    nebula_sim::run(&system, &load, Length { warmup: 0, rpcs: RPCS / 20 }, Seed(1))?;
-    Ok(rate(RPCS, || _ = black_box(nebula_sim::run(&system, &load, length, Seed(1)))))
+    simulated(&System::new(policy, cores), &Load::open("exp:1us".parse()?, LOAD))
 }
 
 /// Kiefer and Wolfowitz: an RPC begins when it has come and the first of the cores is free. Nothing is measured but the mean.
