@@ -5,8 +5,8 @@ mod support;
 use nebula::{CallError, Client, ClientConfig, Policy, Reply, Server, ServerConfig, Span, Status};
 use nebula_nic::decision::{read_text, replay_through, thieves};
 use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, Jbsq, KeyHash, LogLine, PerCore, Random, ReplayError, RoundRobin, Rss,
-    SingleQueue, TwoChoices, replay_text,
+    Backend, BackendConfig, CentralDispatch, Input, Jbsq, KeyHash, LogLine, PerCore, Random, ReplayError, RoundRobin,
+    Rss, SingleQueue, TwoChoices, replay_text,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -171,17 +171,28 @@ fn the_log_of_a_run_with_two_workers_replays_under_every_policy_that_is_served()
     let _watchdog = Watchdog::new("the log of a run with two workers");
     for policy in served() {
         let name = policy.to_string().replace(':', "-");
-        let (log, status) = run(&name, |config| (config.workers, config.policy) = (2, policy));
+        // With two workers a thief never has a choice.
+        let workers = if policy == Policy::WorkStealing { 4 } else { 2 };
+        let (log, status) = run(&name, |config| (config.workers, config.policy) = (workers, policy));
         assert_same(&name, &log, status);
         assert!(status.nacked() > 0, "{name}: {status:?}");
         let (config, lines) = read_text(&log).expect("a log");
-        let count = lines.len();
+        let (count, choices) = (lines.len(), lines.iter().filter(|line| has_choice(line)).count());
         assert_eq!(replay_compiled(config, lines), Ok(count), "{name}");
         assert_eq!(count_of(&log, " pull core=") > 0, policy == Policy::McsLock, "{name}");
         let steals = count_of(&log, "-> victim=");
         assert!(steals >= status.stolen, "{name}: {steals} choices and {status:?}");
-        assert_eq!(steals > 0, policy == Policy::WorkStealing, "{name}");
+        assert_eq!(
+            (steals > 0, choices > 0),
+            (policy == Policy::WorkStealing, policy == Policy::WorkStealing),
+            "{name}"
+        );
     }
+}
+
+/// Whether a thief had more than one queue to choose from.
+fn has_choice(line: &LogLine) -> bool {
+    matches!(line.input, Input::Steal { core, queues } if queues.count_ones() > 1 && queues & (1 << core.0) == 0)
 }
 
 #[test]
