@@ -5,6 +5,7 @@
 //! line is enough. Figures are ratios within one run, or instruction counts, since wall time on a shared machine
 //! tells little by itself.
 
+mod decisions;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
@@ -43,6 +44,7 @@ fn sections() -> Vec<Box<dyn Section>> {
     let side_by_side = |name, what| Box::new(program::SideBySide { name, what });
     vec![
         Box::new(instructions::Instructions),
+        Box::new(decisions::Decisions),
         side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run"),
         Box::new(kv::Kv),
         Box::new(lab::Lab),

@@ -18,20 +18,14 @@ fn endpoint(test: &str) -> String {
     format!("shm://cli-{test}-{}", std::process::id())
 }
 
-/// Starts `serve kv` with a small store, and returns once it is ready.
+/// Starts `serve kv` with a small store, engine and worker on one thread, and returns once it is ready.
 fn serve(endpoint: &str, more: &[&str]) -> Child {
-    let args = [
-        "serve",
-        "kv",
-        "--endpoint",
-        endpoint,
-        "--items",
-        "20k",
-        "--value-bytes",
-        "64",
-        "--inline",
-        "--end-with-parent",
-    ];
+    serve_by(endpoint, &[&["--inline"], more].concat())
+}
+
+/// Starts `serve kv` with a small store, and returns once it is ready.
+fn serve_by(endpoint: &str, more: &[&str]) -> Child {
+    let args = ["serve", "kv", "--endpoint", endpoint, "--items", "20k", "--value-bytes", "64", "--end-with-parent"];
     let mut child = command(&[&args[..], more].concat()).spawn().unwrap();
     // What follows the first line stays in the pipe: the reader takes one byte at a time.
     let mut ready = String::new();
@@ -99,6 +93,23 @@ fn two_clients_share_a_load_with_deletes_and_popular_keys() {
     // The worker may be stopped between an answer and giving its slots back.
     assert!(count(&counters, "served") + 1 >= count(&row, "replied"), "{counters}");
     assert_eq!(count(&counters, "violations"), 0);
+}
+
+#[test]
+fn workers_that_share_the_nic_and_workers_that_steal_answer_every_key() {
+    for policy in ["mcs-lock", "work-stealing"] {
+        let endpoint = endpoint(policy);
+        let server = serve_by(&endpoint, &["--workers", "2", "--policy", policy, "--slo", "10ms", "--format", "json"]);
+        let measured = ["--preload", "--rate", "5k", "--clients", "2", "--duration", "300ms", "--warm-up", "50ms"];
+        let row = json(&nebula(&load(&endpoint, &measured)).assert_ok().stdout);
+        assert_adds_up(&row);
+        assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{policy}: {row}");
+        assert!(count(&row, "replied") > 500, "{policy}: {row}");
+        signal(&server, Signal::INT);
+        let counters = json(&wait(server).assert_ok().stdout);
+        assert_eq!(count(&counters, "violations"), 0, "{policy}");
+        assert!(policy == "work-stealing" || count(&counters, "stolen") == 0, "{policy}: {counters}");
+    }
 }
 
 #[test]

@@ -28,7 +28,6 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["size", "--service", "exp:1us", "--rpc-bytes", "0"], "at least 1 byte"),
         (&["size", "--service", "exp:fast"], "write exp:TIME such as exp:1us"),
         (&["simulate", "--policy", "fifo"], "single-queue"),
-        (&["simulate", "--policy", "work-stealing"], "not available yet"),
         (&["simulate", "--cores", "0"], "give 1 to 4096"),
         (&["simulate", "--servers", "0"], "at least 1 server"),
         (&["simulate", "--load", "1"], "a load less than 1, or a --queue-bound"),
