@@ -125,9 +125,12 @@ fn pulls_and_steals_replay() {
     }
     let through = Backend::try_with(config, SingleQueue::new(3)).expect("the configuration's");
     assert_eq!(replay_through(through, &mut thieves(&config), lines), Ok(9));
-    for (from, to) in
-        [("pull core=2 -> -", "pull core=1 -> -"), ("victim=2", "victim=0"), ("queues=0 -> -", "queues=0 -> victim=0")]
-    {
+    for (from, to) in [
+        ("pull core=2 -> -", "pull core=1 -> -"),
+        ("pull core=2 -> dispatch core=2 rpc=3.2", "pull core=3 -> dispatch core=2 rpc=3.2"),
+        ("victim=2", "victim=0"),
+        ("queues=0 -> -", "queues=0 -> victim=0"),
+    ] {
         assert!(matches!(replay_text(&PULLED.replace(from, to)), Err(ReplayError::Difference(_))), "{to}");
     }
 }

@@ -91,6 +91,10 @@ pub fn replay_through<D: CentralDispatch>(
 fn decide<D: CentralDispatch>(backend: &mut Backend<D>, thieves: &mut [Thief], logged: &LogLine) -> Vec<Decision> {
     let answer = logged.input.apply(backend, logged.at).or_else(|| logged.input.steal(thieves));
     let mut decisions: Vec<_> = answer.into_iter().collect();
+    if matches!(logged.input, Input::Pull { .. }) {
+        // Whoever got nothing is not to be given what another core would get.
+        return decisions;
+    }
     if logged.input == Input::Poll && logged.decisions.is_empty() {
         drain(backend, logged.at, &mut decisions);
     }
