@@ -1,6 +1,6 @@
 //! What a simulation can be asked for in vain.
 
-use nebula_nic::schedule::ManagerConfigError;
+use nebula_nic::schedule::{ManagerConfigError, ThresholdsError};
 use nebula_nic::{ConfigError, GroupConfigError, Policy, RequesterConfigError};
 use nebula_workload::WorkloadError;
 
@@ -179,6 +179,9 @@ pub enum SimError {
     /// A group cannot be built so.
     #[error(transparent)]
     Group(#[from] GroupConfigError),
+    /// Rows that make no table of thresholds.
+    #[error(transparent)]
+    Thresholds(#[from] ThresholdsError),
     /// A manager cannot be built so.
     #[error(transparent)]
     Manager(#[from] ManagerConfigError),

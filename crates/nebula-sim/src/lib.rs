@@ -14,6 +14,7 @@
 //! | what was seen? | `tally` |
 //! | how sure is it? | `interval`, `experiment` |
 //! | which load still keeps the SLO, and how long is the queue there? | `search`, [`sizing`] |
+//! | from which queue length on is an RPC late? | [`altocumulus`] |
 //! | when is memory the limit, and not the cores? | [`memory`] |
 //! | what does a whole server do, block by block? | [`server`] |
 //! | what did the papers publish, and does it come out here? | [`reproduce`] |
@@ -57,6 +58,7 @@ mod interval;
 mod experiment;
 mod search;
 pub mod sizing;
+pub mod altocumulus;
 pub mod memory;
 pub mod server;
 pub mod reproduce;

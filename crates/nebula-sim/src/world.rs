@@ -24,6 +24,7 @@ mod queues;
 mod routed;
 mod altocumulus;
 mod scheduler;
+mod watched;
 
 use crate::error::SimError;
 use crate::load::Load;
@@ -32,12 +33,14 @@ use crate::tally::Tally;
 use altocumulus::Grouped;
 use central::Central;
 use egress::Clients;
-use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Timestamp};
+use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Span, Timestamp};
 use nebula_workload::Seed;
 use queues::Queues;
 use routed::Routed;
 use scheduler::{LeastLoaded, Reserved, Scheduled};
 use servers::Servers;
+use std::cell::RefCell;
+use watched::{ByDepth, Watched};
 
 /// How long a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +167,22 @@ fn run_grouped<D: CentralDispatch>(
 ) -> Result<Tally, SimError> {
     let options = system.managers();
     run_behind(system, load, length, seed, |slots| Grouped::try_new(system, &options, load, slots, seed, &dispatch))
+}
+
+/// Runs an open load on one server under a central policy, and says how many RPCs of those that found so many waiting were later than `slo`.
+pub(crate) fn late_by_queue(
+    system: &System,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    slo: Span,
+) -> Result<ByDepth, SimError> {
+    let by_depth = RefCell::default();
+    let dispatch = |cores, seed| system.policy.dispatcher(cores, seed);
+    run_behind(system, load, length, seed, |slots| {
+        Ok(Watched::new(Central::try_new(system, slots, seed, &dispatch)?, length, slo, &by_depth))
+    })?;
+    Ok(by_depth.into_inner())
 }
 
 /// Runs `load` on what `servers` makes with room for so many RPCs a server, and again with more room where that is not enough.

@@ -1,0 +1,202 @@
+//! From which queue length on is an RPC lost? Thresholds for the managers of `altocumulus:G`, trained ahead of time.
+//!
+//! A group alone is simulated at each load of a grid: each RPC notes how many waited when it came, and whether it was late in the end. A
+//! threshold then predicts that all are late who find as many waiting or more, and is judged by two shares:
+//!
+//! - **accuracy**: of those predicted late, how many were;
+//! - **effectiveness**: of those that were late, how many were predicted.
+//!
+//! | threshold | is | accurate | effective |
+//! |---|---|---|---|
+//! | naive | so many service times as the SLO has, of each worker | very | little: too late |
+//! | aggressive | the shortest queue that any late RPC found | hardly | wholly |
+//! | trained | the one with the best harmonic mean of the two | in between | in between |
+//!
+//! Beside them stands a line through the trained thresholds over Erlang's mean queue, T = a · E\[Nq\] + b.
+
+mod judged;
+mod table;
+
+pub use judged::{Judged, LateByQueue};
+pub use table::{ThresholdTable, TrainedRow};
+
+use crate::error::SimError;
+use crate::interval::Interval;
+use crate::load::Load;
+use crate::system::System;
+use crate::world::{Length, late_by_queue};
+use nebula_nic::schedule::Thresholds;
+use nebula_nic::{Policy, Span, queue_depth_mean};
+use nebula_workload::{Seed, ServiceTime};
+use rayon::prelude::*;
+
+/// A state to train for, and how long.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Span;
+/// use nebula_sim::altocumulus::Training;
+///
+/// let training = Training::new(15, "fixed:1us".parse()?, Span::from_us(3)).rpcs(20_000).loads_permille(vec![900]);
+/// let row = training.train(&|| ())?[0];
+/// assert!(row.aggressive <= row.trained && row.trained < training.naive());
+/// assert!(row.trained_judged.accuracy > 0.9 && row.trained_judged.effectiveness > 0.9);
+/// # Ok::<(), nebula_sim::SimError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// Cores of the group that serve.
+    pub workers: u16,
+    /// RPCs that a worker is given at most.
+    pub bound: u32,
+    /// How long RPCs take.
+    pub service: ServiceTime,
+    /// After which an RPC is late.
+    pub slo: Span,
+    /// Loads to train at, in thousandths of the workers' capacity.
+    pub loads_permille: Vec<u32>,
+    /// RPCs of each replication.
+    pub rpcs: u64,
+    /// Replications of each load.
+    pub replications: u32,
+    /// What every random draw follows from.
+    pub seed: Seed,
+}
+
+impl Training {
+    /// A group whose NIC gives its workers two RPCs each at most, at loads from 0.5 to 0.98; four replications of 250,000 RPCs.
+    #[must_use]
+    pub fn new(workers: u16, service: ServiceTime, slo: Span) -> Self {
+        let loads_permille = vec![500, 600, 700, 750, 800, 850, 900, 925, 950, 970, 980];
+        Self { workers, bound: 2, service, slo, loads_permille, rpcs: 250_000, replications: 4, seed: Seed(1) }
+    }
+
+    /// Sets the loads.
+    #[must_use]
+    pub fn loads_permille(mut self, loads: Vec<u32>) -> Self {
+        self.loads_permille = loads;
+        self
+    }
+
+    /// Sets the RPCs of each replication.
+    #[must_use]
+    pub const fn rpcs(mut self, rpcs: u64) -> Self {
+        self.rpcs = rpcs;
+        self
+    }
+
+    /// Sets the replications of each load.
+    #[must_use]
+    pub const fn replications(mut self, replications: u32) -> Self {
+        self.replications = replications;
+        self
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub const fn seed(mut self, seed: Seed) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The threshold that needs no training: what the workers can serve within the SLO on average, and one more.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
+    pub fn naive(&self) -> u32 {
+        let services = libm::floor(self.slo.as_ps() as f64 / self.service.mean_ps()) as u32;
+        Thresholds::naive(self.workers, services).at(0)
+    }
+
+    /// A row for each load; the same arguments give the same rows, and a row does not depend on which others there are.
+    ///
+    /// `progress` is told of each replication that has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] of the first replication that has one.
+    pub fn train(&self, progress: &(dyn Fn() + Sync)) -> Result<Vec<TrainedRow>, SimError> {
+        self.loads_permille
+            .par_iter()
+            .map(|&load_permille| Ok(self.row(load_permille, &self.watch(load_permille, progress)?)))
+            .collect()
+    }
+
+    /// What RPCs found at one load and how many of them were late, all replications together.
+    ///
+    /// # Errors
+    ///
+    /// As [`train`](Self::train).
+    pub fn watch(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<LateByQueue, SimError> {
+        let each = self.watch_each(load_permille, progress)?;
+        Ok(each.into_iter().fold(LateByQueue::default(), LateByQueue::with))
+    }
+
+    /// How a threshold does at one load, with an interval over the replications.
+    ///
+    /// # Errors
+    ///
+    /// As [`train`](Self::train).
+    pub fn judge(
+        &self,
+        load_permille: u32,
+        thresholds: &[u32],
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Vec<[Interval; 2]>, SimError> {
+        let each = self.watch_each(load_permille, progress)?;
+        let over = |threshold: u32, figure: fn(Judged) -> f64| {
+            Interval::of(&each.iter().map(|late| figure(late.judge(threshold))).collect::<Vec<_>>())
+        };
+        let both = |&threshold: &u32| {
+            [over(threshold, |judged| judged.accuracy), over(threshold, |judged| judged.effectiveness)]
+        };
+        Ok(thresholds.iter().map(both).collect())
+    }
+
+    fn watch_each(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<Vec<LateByQueue>, SimError> {
+        let load = Load::open(self.service.clone(), f64::from(load_permille) / 1000.0);
+        let system =
+            System::new(if self.bound == 1 { Policy::SingleQueue } else { Policy::Jbsq(self.bound) }, self.workers);
+        let length = Length { warmup: load.settling_rpcs().clamp(self.rpcs / 10, 2 * self.rpcs), rpcs: self.rpcs };
+        let seed = self.seed.replica(load_permille.into());
+        let one = |index: u32| {
+            let late = late_by_queue(&system, &load, length, seed.replica(index.into()), self.slo);
+            progress();
+            late.map(LateByQueue::new)
+        };
+        (0..self.replications).into_par_iter().map(one).collect()
+    }
+
+    fn row(&self, load_permille: u32, late: &LateByQueue) -> TrainedRow {
+        let is_enough = late.late() >= LATE_MIN;
+        let aggressive = late.aggressive().unwrap_or(self.naive());
+        let trained = late.best().filter(|_| is_enough).unwrap_or(self.naive());
+        let offered = f64::from(load_permille) / 1000.0 * f64::from(self.workers);
+        TrainedRow {
+            load_permille,
+            queue_mean: queue_depth_mean(self.workers.into(), offered),
+            aggressive,
+            trained,
+            late: late.late(),
+            trained_judged: late.judge(trained),
+        }
+    }
+}
+
+/// Late RPCs from which something can be learnt; with fewer the trained threshold is the naive one.
+const LATE_MIN: u64 = 100;
+
+/// The line through trained thresholds over Erlang's mean queue: a and b of T = a · E\[Nq\] + b, by least squares.
+///
+/// Nothing where there are no two loads at which something was learnt.
+#[must_use]
+pub fn fit(rows: &[TrainedRow]) -> Option<(f64, f64)> {
+    let points: Vec<(f64, f64)> =
+        rows.iter().filter(|row| row.late >= LATE_MIN).map(|row| (row.queue_mean, f64::from(row.trained))).collect();
+    let count = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let spread: f64 = points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum();
+    let both: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    (points.len() > 1 && spread > 0.0).then(|| (both / spread, y - both / spread * x))
+}

@@ -1,0 +1,142 @@
+//! Trained thresholds as a file: what they were trained for, and a row a load.
+
+use super::{Judged, Training};
+use crate::error::SimError;
+use crate::server::spelled;
+use nebula_nic::Span;
+use nebula_nic::schedule::{ThresholdRow, Thresholds};
+use nebula_workload::{Seed, ServiceTime};
+use serde::Deserialize;
+use std::fmt::Write;
+
+/// What training has found at one load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainedRow {
+    /// The load, in thousandths.
+    pub load_permille: u32,
+    /// RPCs that wait on average, by Erlang's formula.
+    pub queue_mean: f64,
+    /// The shortest queue that a late RPC found; the naive threshold if none was late.
+    pub aggressive: u32,
+    /// The threshold with the best harmonic mean; the naive one if fewer than 100 were late, which teach nothing.
+    pub trained: u32,
+    /// RPCs that were late.
+    pub late: u64,
+    /// How the trained one predicts.
+    pub trained_judged: Judged,
+}
+
+/// A table that was trained, with what for.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sim::altocumulus::ThresholdTable;
+///
+/// let table = ThresholdTable::named("exponential-15").expect("it ships with Nebula");
+/// assert_eq!((table.training.workers, table.training.naive()), (15, 151));
+/// assert!(table.thresholds()?.at(900) < 151);
+/// # Ok::<(), nebula_sim::SimError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThresholdTable {
+    /// What it was trained for; training again gives the same rows.
+    pub training: Training,
+    /// Load in thousandths and trained threshold.
+    pub rows: Vec<ThresholdRow>,
+}
+
+/// As it stands in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    workers: u16,
+    bound: u32,
+    #[serde(deserialize_with = "spelled")]
+    service: ServiceTime,
+    #[serde(deserialize_with = "spelled")]
+    slo: Span,
+    rpcs: u64,
+    replications: u32,
+    seed: u64,
+    rows: Vec<(u32, u32)>,
+}
+
+/// Those that ship with Nebula, by the names of their files.
+const SHIPPED: &[(&str, &str)] = &[
+    ("exponential-15", include_str!("../../../../thresholds/exponential-15.toml")),
+    ("bimodal-15", include_str!("../../../../thresholds/bimodal-15.toml")),
+    ("fixed-15", include_str!("../../../../thresholds/fixed-15.toml")),
+];
+
+impl ThresholdTable {
+    /// The names of those that ship with Nebula.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|&(name, _)| name)
+    }
+
+    /// The one of this name that ships with Nebula.
+    ///
+    /// # Panics
+    ///
+    /// If its file is none, which a test rules out.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("thresholds/{name}.toml: {error}")))
+    }
+
+    /// Reads a table from TOML.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError::Toml`] with line and reason.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        let File { workers, bound, service, slo, rpcs, replications, seed, rows } =
+            toml::from_str(text).map_err(|error| SimError::toml(text, &error))?;
+        let loads_permille = rows.iter().map(|&(load, _)| load).collect();
+        let seed = Seed(seed);
+        let training = Training { workers, bound, service, slo, loads_permille, rpcs, replications, seed };
+        let rows = rows.into_iter().map(|(load_permille, waiting)| ThresholdRow { load_permille, waiting }).collect();
+        Ok(Self { training, rows })
+    }
+
+    /// Trains a table.
+    ///
+    /// # Errors
+    ///
+    /// As [`Training::train`].
+    pub fn train(training: Training, progress: &(dyn Fn() + Sync)) -> Result<Self, SimError> {
+        let row = |row: &TrainedRow| ThresholdRow { load_permille: row.load_permille, waiting: row.trained };
+        let rows = training.train(progress)?.iter().map(row).collect();
+        Ok(Self { training, rows })
+    }
+
+    /// What a manager looks its state up in.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError::Thresholds`] if the rows make no table.
+    pub fn thresholds(&self) -> Result<Thresholds, SimError> {
+        Ok(Thresholds::try_from_rows(self.rows.clone())?)
+    }
+
+    /// As it stands in a file, which [`parse`](Self::parse) reads back.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let Training { workers, bound, service, slo, rpcs, replications, seed, .. } = &self.training;
+        let slo_ns = slo.as_ns();
+        let mut text = format!(
+            "workers = {workers}\nbound = {bound}\nservice = \"{service}\"\nslo = \"{slo_ns}ns\"\n\
+             rpcs = {rpcs}\nreplications = {replications}\nseed = {}\n\n\
+             # Load in thousandths of the workers' capacity, and how many may wait.\nrows = [\n",
+            seed.0
+        );
+        for ThresholdRow { load_permille, waiting } in &self.rows {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  [{load_permille}, {waiting}],");
+        }
+        text.push_str("]\n");
+        text
+    }
+}

@@ -1,0 +1,75 @@
+//! Servers that are watched from outside: how long was the queue that each RPC found, and did the RPC keep its SLO?
+
+use super::Length;
+use super::egress::Request;
+use super::servers::{Ended, Received, Servers};
+use nebula_nic::{Header, Span, Timestamp};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+/// RPCs by the queue length that they found: how many there were, and how many of them were late.
+pub(crate) type ByDepth = Vec<[u64; 2]>;
+
+pub(super) struct Watched<'a, S> {
+    servers: S,
+    length: Length,
+    slo: Span,
+    /// What RPCs found that have not ended, from the oldest on, and which number the oldest has.
+    found: VecDeque<u32>,
+    oldest: u64,
+    by_depth: &'a RefCell<ByDepth>,
+}
+
+/// Of one that has ended.
+const ENDED: u32 = u32::MAX;
+
+impl<'a, S: Servers> Watched<'a, S> {
+    /// Begins with `by_depth` empty.
+    pub(super) fn new(servers: S, length: Length, slo: Span, by_depth: &'a RefCell<ByDepth>) -> Self {
+        by_depth.borrow_mut().clear();
+        Self { servers, length, slo, found: VecDeque::new(), oldest: 0, by_depth }
+    }
+
+    fn note(&mut self, now: Timestamp, ended: &Ended) {
+        let place = usize::try_from(ended.served.number - self.oldest).expect("few RPCs are within at once");
+        let depth = std::mem::replace(&mut self.found[place], ENDED) as usize;
+        while self.found.front() == Some(&ENDED) {
+            self.found.pop_front();
+            self.oldest += 1;
+        }
+        if self.length.is_measured(ended.served.number) {
+            let mut by_depth = self.by_depth.borrow_mut();
+            if by_depth.len() <= depth {
+                by_depth.resize(depth + 1, [0, 0]);
+            }
+            let is_late = now - ended.served.sent > self.slo;
+            by_depth[depth][0] += 1;
+            by_depth[depth][1] += u64::from(is_late);
+        }
+    }
+}
+
+impl<S: Servers> Servers for Watched<'_, S> {
+    fn next_ps(&self) -> u64 {
+        self.servers.next_ps()
+    }
+
+    fn latest(&self) -> Timestamp {
+        self.servers.latest()
+    }
+
+    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
+        let ended = self.servers.turn(now)?;
+        self.note(now, &ended);
+        Some(ended)
+    }
+
+    /// RPCs come in the order of their numbers, each once: nobody is refused.
+    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
+        let place = self.found.len();
+        self.found.push_back(0);
+        let received = self.servers.receive(now, server, header, request);
+        self.found[place] = received.depth;
+        received
+    }
+}
