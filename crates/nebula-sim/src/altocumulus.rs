@@ -167,7 +167,8 @@ impl Training {
         (0..self.replications).into_par_iter().map(one).collect()
     }
 
-    fn row(&self, load_permille: u32, late: &LateByQueue) -> TrainedRow {
+    /// What a group that was watched teaches.
+    pub(crate) fn row(&self, load_permille: u32, late: &LateByQueue) -> TrainedRow {
         let is_enough = late.late() >= LATE_MIN;
         let aggressive = late.aggressive().unwrap_or(self.naive());
         let trained = late.best().filter(|_| is_enough).unwrap_or(self.naive());

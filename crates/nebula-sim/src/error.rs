@@ -179,6 +179,12 @@ pub enum SimError {
     /// A group cannot be built so.
     #[error(transparent)]
     Group(#[from] GroupConfigError),
+    /// A table of thresholds that does not ship.
+    #[error("there are no thresholds {name:?}: there are {}", crate::altocumulus::ThresholdTable::names().collect::<Vec<_>>().join(", "))]
+    NoThresholds {
+        /// What was asked for.
+        name: String,
+    },
     /// Rows that make no table of thresholds.
     #[error(transparent)]
     Thresholds(#[from] ThresholdsError),

@@ -3,9 +3,12 @@
 //! A system is data over the same mechanisms: no line of code knows one by name. To add one, write its file in `systems/` and its line in
 //! [`SHIPPED`].
 
+mod groups;
+
 use crate::error::SimError;
 use crate::server::spelled;
 use crate::system::{Batch, Costs, Preemption, Router, System};
+use groups::Groups;
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;
 
@@ -55,6 +58,9 @@ pub struct SystemModel {
     /// RPCs that may wait, for each core; without a bound unless given.
     #[serde(default)]
     queue_bound_per_core: Option<u32>,
+    /// Groups of cores and their managers.
+    #[serde(default)]
+    groups: Option<Groups>,
 }
 
 /// Those that ship with Nebula, by the names of their files.
@@ -65,6 +71,8 @@ const SHIPPED: &[(&str, &str)] = &[
     ("rpcvalet-software", include_str!("../../../systems/rpcvalet-software.toml")),
     ("r2p2", include_str!("../../../systems/r2p2.toml")),
     ("rpcvalet", include_str!("../../../systems/rpcvalet.toml")),
+    ("altocumulus-int", include_str!("../../../systems/altocumulus-int.toml")),
+    ("altocumulus-rss", include_str!("../../../systems/altocumulus-rss.toml")),
     ("nebula", include_str!("../../../systems/nebula.toml")),
     ("single-queue", include_str!("../../../systems/single-queue.toml")),
 ];
@@ -112,6 +120,10 @@ impl SystemModel {
             preemption: self.preemption,
             queue_bound: self.queue_bound_per_core.map(|bound| bound * u32::from(cores)),
             ..System::new(self.policy, each).costs(self.costs).dedicated(self.dedicated)
+        };
+        let system = match &self.groups {
+            Some(groups) => groups.part(system)?,
+            None => system,
         };
         system.validate()?;
         Ok(system)

@@ -29,6 +29,7 @@ mod theory;
 mod software_queue;
 mod side_by_side;
 mod zygos;
+mod altocumulus;
 mod rpcvalet;
 
 pub use evaluation::Memo;
@@ -161,6 +162,34 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [2, 6, 40],
         is_by_default: true,
         reproduce: zygos::silo,
+    },
+    Entry {
+        id: "altocumulus/16-cores",
+        title: "one group of 16 cores against ZygOS and NEBULA at an SLO of 10 µs",
+        seconds: [3, 8, 40],
+        is_by_default: true,
+        reproduce: altocumulus::sixteen,
+    },
+    Entry {
+        id: "altocumulus/scale",
+        title: "groups of 16 on 64 and 256 cores: p99 and late RPCs at 161 and 216 MRPS",
+        seconds: [6, 30, 200],
+        is_by_default: true,
+        reproduce: altocumulus::scale,
+    },
+    Entry {
+        id: "altocumulus/thresholds",
+        title: "when a queue predicts late RPCs: accuracy against effectiveness",
+        seconds: [1, 3, 20],
+        is_by_default: true,
+        reproduce: altocumulus::thresholds,
+    },
+    Entry {
+        id: "altocumulus/traffic",
+        title: "what moves between groups: descriptors against payloads",
+        seconds: [1, 2, 10],
+        is_by_default: true,
+        reproduce: altocumulus::traffic,
     },
 ];
 

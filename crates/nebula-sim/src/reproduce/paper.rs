@@ -2,12 +2,14 @@
 //!
 //! The files are compiled in. A mistake in one is found by the first test that asks for it.
 
+mod altocumulus;
 mod evaluation;
 mod nebula;
 mod rpcvalet;
 mod side_by_side;
 mod zygos;
 
+pub use altocumulus::{AltocumulusSetup, Scale, Thresholds, Traffic, TrainedLaw};
 pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
 pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
 pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
@@ -173,9 +175,20 @@ pub fn zygos() -> &'static Paper<ZygosSetup> {
     PAPER.get_or_init(|| parsed("zygos.toml", include_str!("../../../../papers/zygos.toml")))
 }
 
+/// Altocumulus, MICRO 2022.
+///
+/// # Panics
+///
+/// If `papers/altocumulus.toml` is not as its types have it.
+#[must_use]
+pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
+    static PAPER: OnceLock<Paper<AltocumulusSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("altocumulus.toml", include_str!("../../../../papers/altocumulus.toml")))
+}
+
 /// All published values, with the name of their paper.
 pub fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
-    of(nebula()).chain(of(rpcvalet())).chain(of(zygos()))
+    of(nebula()).chain(of(rpcvalet())).chain(of(zygos())).chain(of(altocumulus()))
 }
 
 fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'static Figure)> {

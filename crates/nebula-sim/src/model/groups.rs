@@ -1,0 +1,48 @@
+//! Groups of cores and their managers, as a system's file sets them.
+
+use crate::altocumulus::ThresholdTable;
+use crate::error::SimError;
+use crate::server::spelled;
+use crate::system::{Altocumulus, System};
+use nebula_nic::{Policy, Span};
+use serde::Deserialize;
+
+/// How cores are parted, and what moves between the parts.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Groups {
+    /// Cores of a group: as many groups as there are so many cores, and one at least.
+    cores: u16,
+    /// Of them, cores that only manage.
+    dedicated: u16,
+    #[serde(deserialize_with = "spelled")]
+    period: Span,
+    bulk: u32,
+    concurrency: u32,
+    #[serde(deserialize_with = "spelled")]
+    message: Span,
+    fifo: u32,
+    bound: u32,
+    /// A table of thresholds that ships with Nebula.
+    thresholds: String,
+}
+
+impl Groups {
+    /// The system with its cores in groups.
+    pub(super) fn part(&self, system: System) -> Result<System, SimError> {
+        let groups = (system.cores / self.cores).max(1);
+        let policy = nebula_nic::Groups::try_new(groups).map_or(system.policy, Policy::Altocumulus);
+        let table = ThresholdTable::named(&self.thresholds)
+            .ok_or_else(|| SimError::NoThresholds { name: self.thresholds.clone() })?;
+        let options = Altocumulus {
+            period: self.period,
+            bulk: self.bulk,
+            concurrency: self.concurrency,
+            message: self.message,
+            fifo: self.fifo,
+            bound: self.bound,
+            ..Altocumulus::new(table.thresholds()?)
+        };
+        Ok(System { policy, ..system }.dedicated(groups * self.dedicated).altocumulus(options))
+    }
+}

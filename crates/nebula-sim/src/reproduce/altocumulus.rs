@@ -1,0 +1,40 @@
+//! Altocumulus: one group against other systems, many groups, how thresholds predict, and what moves.
+
+mod scale;
+mod thresholds;
+mod traffic;
+
+pub(super) use scale::reproduce as scale;
+pub(super) use thresholds::reproduce as thresholds;
+pub(super) use traffic::reproduce as traffic;
+
+use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
+use crate::altocumulus::ThresholdTable;
+use crate::error::SimError;
+use crate::load::Load;
+use crate::system::{Altocumulus, System};
+use nebula_nic::schedule::Thresholds;
+use nebula_nic::{Groups, Policy};
+use nebula_workload::ServiceTime;
+
+pub(super) fn sixteen(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::altocumulus();
+    side_by_side::reproduce(lab, "altocumulus/16-cores", &paper.setup.sixteen, |id| paper.figure(id))
+}
+
+/// Groups of so many cores, of which one manages, with NICs on the chip that cost nothing but their messages.
+fn grouped(cores: u16, group_cores: u16, options: Altocumulus) -> System {
+    let groups = Groups::try_new(cores / group_cores).expect("a set-up has groups");
+    System::new(Policy::Altocumulus(groups), cores).dedicated(groups.get()).altocumulus(options)
+}
+
+/// The thresholds of a table that ships.
+fn shipped(name: &str) -> Result<Thresholds, SimError> {
+    let table = ThresholdTable::named(name).ok_or_else(|| SimError::NoThresholds { name: name.to_owned() })?;
+    table.thresholds()
+}
+
+/// So many millions of RPCs a second on so many cores.
+fn offered(service: &ServiceTime, cores: u16, rate_mrps: f64) -> Load {
+    Load::open(service.clone(), rate_mrps * service.mean_ps() / 1e6 / f64::from(cores))
+}

@@ -1,0 +1,64 @@
+//! What does moving RPCs cost the chip's wires? Descriptors against the payloads that stay, as many as a run has moved.
+
+use super::super::paper::{self, Traffic};
+use super::super::row::{Row, Verdict};
+use super::super::{Lab, ReproduceError, Reproduction, wording};
+use super::{grouped, offered, shipped};
+use crate::interval::Interval;
+use crate::system::Altocumulus;
+use crate::tally::{Migrations, Tally};
+use nebula_nic::schedule::Thresholds;
+
+pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let setup = &paper::altocumulus().setup.traffic;
+    lab.expect(2, REPLICATIONS);
+    let trained = moved(lab, setup, shipped(&setup.thresholds)?)?;
+    let eager = moved(lab, setup, Thresholds::fixed(0))?;
+    let figure = paper::altocumulus().figure("altocumulus/traffic/less");
+    let list =
+        setup.payloads_bytes.iter().map(|&bytes| format!("{bytes} B {}", wording::number(less(setup, &eager, bytes))));
+    let why = format!("how large payloads are is not published; by payload: {}", list.collect::<Vec<_>>().join(", "));
+    let ours = Interval::exact(less(setup, &eager, setup.payload_bytes));
+    let mut rows = vec![Row::judged(figure, ours, (Verdict::NotReproducibleAsPublished, why))];
+    rows.extend(setup.payloads_bytes.iter().map(|&bytes| {
+        let what = format!("bytes of payloads over bytes of descriptors, payloads of {bytes} B");
+        Row::note(format!("altocumulus/traffic/less/{bytes}"), what, "×", Interval::exact(less(setup, &eager, bytes)))
+    }));
+    rows.extend(notes(setup, "trained", "thresholds that were trained", &trained));
+    rows.extend(notes(setup, "eager", "a threshold of 0", &eager));
+    Ok(rows.into())
+}
+
+const REPLICATIONS: u32 = 4;
+
+fn moved(lab: &Lab<'_>, setup: &Traffic, thresholds: Thresholds) -> Result<Tally, ReproduceError> {
+    let system = grouped(setup.cores, setup.group_cores, Altocumulus::new(thresholds));
+    let load = offered(&setup.service, setup.cores, setup.rate_mrps);
+    let runs = lab.runs(lab.effort.of([100_000, 400_000, 2_000_000]), REPLICATIONS);
+    Ok(lab.estimate(&system, &load, &runs)?.tally)
+}
+
+/// Bytes of payloads of RPCs that were served elsewhere, over those of all descriptors sent, to and fro.
+fn less(setup: &Traffic, tally: &Tally, payload_bytes: u32) -> f64 {
+    let payloads = tally.migrations.migrated() as f64 * f64::from(payload_bytes);
+    payloads / descriptor_bytes(setup, &tally.migrations)
+}
+
+fn descriptor_bytes(setup: &Traffic, moved: &Migrations) -> f64 {
+    (moved.descriptors + moved.refused) as f64 * f64::from(setup.descriptor_bytes)
+}
+
+fn notes(setup: &Traffic, id: &str, said: &str, tally: &Tally) -> Vec<Row> {
+    let moved = &tally.migrations;
+    let per_rpc = |count: f64| count / moved.let_in as f64;
+    let note = |name: &str, what: &str, unit, value| {
+        let what = format!("{what}, {} MRPS on {} cores, {said}", setup.rate_mrps, setup.cores);
+        Row::note(format!("altocumulus/traffic/{id}/{name}"), what, unit, Interval::exact(value))
+    };
+    vec![
+        note("migrated", "RPCs handed over", "%", 100.0 * moved.share()),
+        note("descriptors", "descriptors", "GB/s", per_rpc(descriptor_bytes(setup, moved)) * setup.rate_mrps / 1e3),
+        note("per_message", "descriptors a message", "RPCs", moved.descriptors as f64 / moved.messages.max(1) as f64),
+        note("updates", "lengths published, an RPC", "messages", per_rpc(moved.updates as f64)),
+    ]
+}
