@@ -21,7 +21,6 @@ pub use judged::{Judged, LateByQueue};
 pub use table::{ThresholdTable, TrainedRow};
 
 use crate::error::SimError;
-use crate::interval::Interval;
 use crate::load::Load;
 use crate::system::System;
 use crate::world::{Length, late_by_queue};
@@ -128,32 +127,15 @@ impl Training {
     ///
     /// As [`train`](Self::train).
     pub fn watch(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<LateByQueue, SimError> {
-        let each = self.watch_each(load_permille, progress)?;
-        Ok(each.into_iter().fold(LateByQueue::default(), LateByQueue::with))
+        Ok(LateByQueue::all(&self.watch_each(load_permille, progress)?))
     }
 
-    /// How a threshold does at one load, with an interval over the replications.
+    /// The same, each replication by itself.
     ///
     /// # Errors
     ///
     /// As [`train`](Self::train).
-    pub fn judge(
-        &self,
-        load_permille: u32,
-        thresholds: &[u32],
-        progress: &(dyn Fn() + Sync),
-    ) -> Result<Vec<[Interval; 2]>, SimError> {
-        let each = self.watch_each(load_permille, progress)?;
-        let over = |threshold: u32, figure: fn(Judged) -> f64| {
-            Interval::of(&each.iter().map(|late| figure(late.judge(threshold))).collect::<Vec<_>>())
-        };
-        let both = |&threshold: &u32| {
-            [over(threshold, |judged| judged.accuracy), over(threshold, |judged| judged.effectiveness)]
-        };
-        Ok(thresholds.iter().map(both).collect())
-    }
-
-    fn watch_each(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<Vec<LateByQueue>, SimError> {
+    pub fn watch_each(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<Vec<LateByQueue>, SimError> {
         let load = Load::open(self.service.clone(), f64::from(load_permille) / 1000.0);
         let system =
             System::new(if self.bound == 1 { Policy::SingleQueue } else { Policy::Jbsq(self.bound) }, self.workers);

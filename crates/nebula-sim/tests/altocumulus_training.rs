@@ -90,7 +90,7 @@ fn a_line_through_points_on_a_line_is_that_line() {
 
 #[test]
 fn judging_is_counting() {
-    let late = LateByQueue::new(vec![[10, 0], [5, 1]]).with(LateByQueue::new(vec![[1, 0], [1, 1], [2, 2]]));
+    let late = LateByQueue::new(vec![[10, 0], [5, 1]]).with(&LateByQueue::new(vec![[1, 0], [1, 1], [2, 2]]));
     assert_eq!((late.rpcs(), late.late(), late.aggressive()), (19, 4, Some(1)));
     let judged = late.judge(2);
     assert_eq!((judged.accuracy, judged.effectiveness), (1.0, 0.5));

@@ -40,11 +40,17 @@ impl LateByQueue {
         Self(counts)
     }
 
+    /// All together.
+    #[must_use]
+    pub fn all(each: &[Self]) -> Self {
+        each.iter().fold(Self::default(), Self::with)
+    }
+
     /// Both together.
     #[must_use]
-    pub fn with(mut self, other: Self) -> Self {
+    pub fn with(mut self, other: &Self) -> Self {
         self.0.resize(self.0.len().max(other.0.len()), [0, 0]);
-        for (sum, [all, late]) in self.0.iter_mut().zip(other.0) {
+        for (sum, &[all, late]) in self.0.iter_mut().zip(&other.0) {
             *sum = [sum[0] + all, sum[1] + late];
         }
         self

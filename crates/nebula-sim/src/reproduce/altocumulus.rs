@@ -11,11 +11,16 @@ pub(super) use traffic::reproduce as traffic;
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 use crate::altocumulus::ThresholdTable;
 use crate::error::SimError;
+use crate::experiment::Effort as Runs;
+use crate::interval::Interval;
 use crate::load::Load;
 use crate::system::{Altocumulus, System};
+use crate::tally::Tally;
+use crate::world::run;
 use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Groups, Policy};
 use nebula_workload::ServiceTime;
+use rayon::prelude::*;
 
 pub(super) fn sixteen(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let paper = paper::altocumulus();
@@ -32,6 +37,21 @@ fn grouped(cores: u16, group_cores: u16, options: Altocumulus) -> System {
 fn shipped(name: &str) -> Result<Thresholds, SimError> {
     let table = ThresholdTable::named(name).ok_or_else(|| SimError::NoThresholds { name: name.to_owned() })?;
     table.thresholds()
+}
+
+/// One tally a replication.
+fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) -> Result<Vec<Tally>, ReproduceError> {
+    let one = |index: u32| {
+        let tally = run(system, load, runs.length(load), runs.seed.replica(index.into()));
+        lab.progress.step();
+        Ok(tally?)
+    };
+    (0..runs.replications).into_par_iter().map(one).collect()
+}
+
+/// A figure of each replication, and its interval.
+fn over<T>(each: &[T], figure: impl Fn(&T) -> f64) -> Interval {
+    Interval::of(&each.iter().map(figure).collect::<Vec<_>>())
 }
 
 /// So many millions of RPCs a second on so many cores.

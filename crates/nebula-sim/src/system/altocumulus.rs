@@ -31,6 +31,8 @@ pub struct Altocumulus {
     pub fetch: Span,
     /// RPCs that a worker is given at most, as under `jbsq:N`: 2 where a NIC gives them, 1 where software does.
     pub bound: u32,
+    /// Flows that RPCs come on, all as busy, each of them hashed to one group; without a number each RPC is a flow of its own.
+    pub flows: Option<u16>,
     /// From which queue length on RPCs are predicted to miss the SLO, by load.
     pub thresholds: Thresholds,
 }
@@ -52,6 +54,7 @@ impl Altocumulus {
             fifo: 32,
             fetch: Span::ZERO,
             bound: 2,
+            flows: None,
             thresholds,
         }
     }

@@ -26,7 +26,7 @@ use crate::system::{Altocumulus, Costs, System};
 use crate::tally::{Migrations, Tally};
 use group::{Group, Place};
 use managers::Message;
-use nebula_nic::{CentralDispatch, Choose, Header, Rss, Timestamp, Verdict};
+use nebula_nic::{CentralDispatch, Choose, Header, NodeId, Rss, Timestamp, Verdict};
 use nebula_workload::Seed;
 use std::collections::VecDeque;
 
@@ -39,6 +39,8 @@ pub(super) struct Grouped<'a, D: CentralDispatch> {
     groups: Box<[Group<D>]>,
     /// Which group of a server an RPC comes to.
     rss: Rss,
+    /// Which flow it is of, where there are fewer than RPCs.
+    flows: Option<Rss>,
     /// What is known of each RPC, in the place of its first slot among those of all groups of all servers.
     in_flight: Box<[InFlight]>,
     slots_each: usize,
@@ -76,6 +78,7 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
             options,
             groups_each,
             rss: Rss::new(system.groups(), seed.0),
+            flows: options.flows.map(|flows| Rss::new(flows, !seed.0)),
             in_flight: vec![InFlight::default(); groups.len() * slots_each as usize].into(),
             slots_each: slots_each as usize,
             calendar: Calendar::new(places.len()),
@@ -87,6 +90,14 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
             counts: Migrations::default(),
             last: Timestamp::ZERO,
         })
+    }
+
+    /// Which group of its server an RPC comes to.
+    #[inline(always)]
+    fn group_of(&mut self, header: &Header) -> usize {
+        let Some(flows) = &mut self.flows else { return self.rss.choose(header).index() };
+        let flow = NodeId(flows.choose(header).0.into());
+        self.rss.choose(&Header { snid: flow, ..*header }).index()
     }
 
     /// The place in `in_flight` of an RPC at a group of the same server as group `number`.
@@ -129,7 +140,7 @@ impl<D: CentralDispatch> Servers for Grouped<'_, D> {
     #[inline(always)]
     fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
         let server = usize::from(server);
-        let number = server * self.groups_each + self.rss.choose(&header).index();
+        let number = server * self.groups_each + self.group_of(&header);
         let depth = self.waiting[server];
         let group = self.at(now, number);
         let verdict = group.nic.handle_packet(now, header);

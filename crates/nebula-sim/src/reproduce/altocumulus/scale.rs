@@ -1,15 +1,18 @@
-//! How do groups scale? Tails and late RPCs on 64 and 256 cores at two rates, with thresholds that were trained, without migration, and
-//! beside one queue for all cores.
+//! How do groups scale? Tails and late RPCs on 64 and 256 cores at two rates, with thresholds that were trained and others, without
+//! migration, and beside one queue for all cores.
 //!
-//! The distribution of service times is not published, only that of late RPCs, from which a mean follows: it is swept.
+//! Neither the distribution of service times is published, only that of late RPCs, from which a mean follows, nor how evenly RSS spreads the
+//! load over groups: both are swept.
 
 use super::super::paper::{self, Scale, TrainedLaw};
 use super::super::row::{Row, Verdict};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
-use super::{grouped, offered, shipped};
+use super::{grouped, offered, over, shipped, tallies};
+use crate::error::SimError;
 use crate::interval::Interval;
 use crate::system::{Altocumulus, System};
 use nebula_nic::Policy;
+use nebula_nic::schedule::Thresholds;
 use rayon::prelude::*;
 
 pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
@@ -28,6 +31,8 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
 enum Scheduling {
     /// Managers with thresholds trained for the law.
     Trained,
+    /// Managers with the naive threshold.
+    Naive,
     /// Managers that hand over whatever waits.
     Eager,
     /// Nobody, between groups.
@@ -36,17 +41,31 @@ enum Scheduling {
     OneQueue,
 }
 
-impl Scheduling {
-    const ALL: [(Self, &'static str, &'static str); 4] = [
-        (Self::Trained, "trained", "thresholds that were trained"),
-        (Self::Eager, "eager", "a threshold of 0"),
-        (Self::Alone, "alone", "no migration"),
-        (Self::OneQueue, "one-queue", "one JBSQ(2) queue for all cores"),
-    ];
+use Scheduling::{Alone, Eager, Naive, OneQueue, Trained};
 
-    fn words(self) -> (&'static str, &'static str) {
-        let (_, id, said) = Self::ALL.into_iter().find(|&(scheduling, ..)| scheduling == self).expect("all are listed");
-        (id, said)
+impl Scheduling {
+    /// Its name in ids, and in words.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Trained => ("trained", "thresholds that were trained"),
+            Naive => ("naive", "the naive threshold"),
+            Eager => ("eager", "a threshold of 0"),
+            Alone => ("alone", "no migration"),
+            OneQueue => ("one-queue", "one JBSQ(2) queue for all cores"),
+        }
+    }
+
+    /// What managers are set to; nothing where there are no groups.
+    fn options(self, setup: &Scale, law: &TrainedLaw) -> Result<Option<Altocumulus>, SimError> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
+        let slo_services = libm::round(setup.slo.as_ps() as f64 / law.service.mean_ps()) as u32;
+        Ok(Some(match self {
+            Trained => Altocumulus::new(shipped(&law.thresholds)?),
+            Naive => Altocumulus::naive(setup.group_cores - 1, slo_services),
+            Eager => Altocumulus::new(Thresholds::fixed(0)),
+            Alone => Altocumulus::without_migration(),
+            OneQueue => return Ok(None),
+        }))
     }
 }
 
@@ -56,46 +75,58 @@ struct Case<'a> {
     cores: u16,
     /// As published, for the cores that it is published for.
     rate_mrps: f64,
+    /// Without a number each RPC is a flow of its own.
+    flows: Option<u16>,
     scheduling: Scheduling,
 }
 
+/// All of the law that is judged, on few flows only what groups there are; of the others what is compared.
 fn cases(setup: &Scale) -> Vec<Case<'_>> {
-    let laws = setup.laws.iter().flat_map(|law| setup.cores.iter().map(move |&cores| (law, cores)));
-    let rates = laws.flat_map(|(law, cores)| setup.rates_mrps.iter().map(move |&rate_mrps| (law, cores, rate_mrps)));
-    let each =
-        |(law, cores, rate_mrps)| Scheduling::ALL.map(|(scheduling, ..)| Case { law, cores, rate_mrps, scheduling });
-    rates.flat_map(each).collect()
+    let mut cases = Vec::new();
+    for &rate_mrps in &setup.rates_mrps {
+        for law in &setup.laws {
+            let is_judged = law.id == setup.judged;
+            for &cores in setup.cores.iter().filter(|&&cores| is_judged || cores == setup.of_cores) {
+                let schedulings: &[_] = if is_judged { &[Trained, Eager, Alone, OneQueue] } else { &[Trained, Alone] };
+                let case = |&scheduling| Case { law, cores, rate_mrps, flows: None, scheduling };
+                cases.extend(schedulings.iter().map(case));
+            }
+            let flows = if is_judged { setup.flows.as_slice() } else { &[] };
+            for &flows in flows {
+                let (cores, flows) = (setup.of_cores, Some(flows));
+                let case = |scheduling| Case { law, cores, rate_mrps, flows, scheduling };
+                cases.extend([Trained, Naive, Eager, Alone].map(case));
+            }
+        }
+    }
+    cases
 }
 
-/// One value a replication.
 struct Found<'a> {
     case: Case<'a>,
     /// In all, for these cores.
     rate_mrps: f64,
     p99_us: Interval,
-    late_percent: f64,
-    migrated_percent: f64,
+    late_percent: Interval,
+    migrated_percent: Interval,
 }
 
 fn measure<'a>(lab: &Lab<'_>, setup: &Scale, case: Case<'a>) -> Result<Found<'a>, ReproduceError> {
-    let Case { law, cores, scheduling, .. } = case;
+    let Case { law, cores, flows, scheduling, .. } = case;
     let rate_mrps = case.rate_mrps * f64::from(cores) / f64::from(setup.of_cores);
     let load = offered(&law.service, cores, rate_mrps);
-    let eager = nebula_nic::schedule::Thresholds::fixed(0);
-    let system = match scheduling {
-        Scheduling::Trained => grouped(cores, setup.group_cores, Altocumulus::new(shipped(&law.thresholds)?)),
-        Scheduling::Eager => grouped(cores, setup.group_cores, Altocumulus::new(eager)),
-        Scheduling::Alone => grouped(cores, setup.group_cores, Altocumulus::without_migration()),
-        Scheduling::OneQueue => System::new(Policy::Jbsq(2), cores).dedicated(cores / setup.group_cores),
+    let system = match scheduling.options(setup, law)? {
+        Some(options) => grouped(cores, setup.group_cores, Altocumulus { flows, ..options }),
+        None => System::new(Policy::Jbsq(2), cores).dedicated(cores / setup.group_cores),
     };
     let runs = lab.runs(lab.effort.of([60_000, 250_000, 1_000_000]), replications(lab));
-    let found = lab.estimate(&system, &load, &runs)?;
+    let each = tallies(lab, &system, &load, &runs)?;
     Ok(Found {
         case,
         rate_mrps,
-        p99_us: found.p99().scaled(1e-6),
-        late_percent: 100.0 * found.tally.latency.share_above(setup.slo.as_ps()),
-        migrated_percent: 100.0 * found.tally.migrations.share(),
+        p99_us: over(&each, |tally| tally.latency.quantile(0.99) / 1e6),
+        late_percent: over(&each, |tally| 100.0 * tally.latency.share_above(setup.slo.as_ps())),
+        migrated_percent: over(&each, |tally| 100.0 * tally.migrations.share()),
     })
 }
 
@@ -105,53 +136,58 @@ fn replications(lab: &Lab<'_>) -> u32 {
 
 fn judged(setup: &Scale, found: &[Found<'_>]) -> Vec<Row> {
     let paper = paper::altocumulus();
-    let of = |law: &str, rate_mrps: f64| {
-        let is_it = |found: &&Found<'_>| {
-            let Case { law: TrainedLaw { id, .. }, cores, scheduling, .. } = found.case;
-            id == law
-                && cores == setup.of_cores
-                && found.case.rate_mrps == rate_mrps
-                && scheduling == Scheduling::Trained
-        };
-        found.iter().find(is_it).expect("each law has run at each rate")
-    };
     let rows_at = |&rate_mrps: &f64| {
-        let list = |figure: &dyn Fn(&Found<'_>) -> String| {
-            let each = setup.laws.iter().map(|law| format!("{} {}", law.id, figure(of(&law.id, rate_mrps))));
-            format!(
-                "the distribution of service times is not published; by law: {}",
-                each.collect::<Vec<_>>().join(", ")
-            )
+        let trained: Vec<&Found<'_>> = found
+            .iter()
+            .filter(|Found { case, .. }| {
+                case.cores == setup.of_cores && case.rate_mrps == rate_mrps && case.scheduling == Trained
+            })
+            .collect();
+        let is_judged = |found: &&&Found<'_>| found.case.law.id == setup.judged && found.case.flows.is_none();
+        let ours = trained.iter().find(is_judged).expect("the judged law is one of them");
+        let row = |name: &str, figure: fn(&Found<'_>) -> Interval, said: fn(Interval) -> String| {
+            let list = trained.iter().map(|found| format!("{} {}", found.case.spread(), said(figure(found))));
+            let list = list.collect::<Vec<_>>().join(", ");
+            let why = format!("neither service times nor flows are published; here: {list}");
+            let published = paper.figure(&format!("altocumulus/scale/{name}_{rate_mrps}"));
+            Row::judged(published, figure(ours), (Verdict::NotReproducibleAsPublished, why))
         };
-        let ours = of(&setup.judged, rate_mrps);
-        let row = |name: &str, value, why| {
-            let figure = paper.figure(&format!("altocumulus/scale/{name}_{rate_mrps}"));
-            Row::judged(figure, value, (Verdict::NotReproducibleAsPublished, why))
-        };
-        [
-            row("p99", ours.p99_us, list(&|found| wording::with_interval(found.p99_us))),
-            row("late", Interval::exact(ours.late_percent), list(&|found| format!("{:.5} %", found.late_percent))),
-        ]
+        [row("p99", |found| found.p99_us, wording::with_interval), row("late", |found| found.late_percent, percent)]
     };
     setup.rates_mrps.iter().flat_map(rows_at).collect()
 }
 
+/// With the digits that a share of a thousandth needs.
+fn percent(interval: Interval) -> String {
+    let Interval { value, lo, hi } = interval;
+    if lo == hi { format!("{value:.4} %") } else { format!("{value:.4} % [{lo:.4}, {hi:.4}]") }
+}
+
+impl Case<'_> {
+    /// Law and flows.
+    fn spread(&self) -> String {
+        match self.flows {
+            Some(flows) => format!("{} on {flows} flows", self.law.id),
+            None => self.law.id.clone(),
+        }
+    }
+}
+
 fn notes(found: &Found<'_>) -> Vec<Row> {
-    let Case { law, cores, rate_mrps, scheduling } = found.case;
-    let (id, said) = scheduling.words();
-    let what = |what: &str| {
-        format!("{what} at {} MRPS on {cores} cores, {said}, {}", wording::number(found.rate_mrps), law.service)
+    let Case { law, cores, rate_mrps, flows, scheduling } = found.case;
+    let (name, said) = scheduling.words();
+    let on = flows.map_or(String::new(), |flows| format!(", {flows} flows"));
+    let rate = wording::number(found.rate_mrps);
+    let flows = flows.map_or(String::new(), |flows| format!("{flows}-flows/"));
+    let note = |figure: &str, what: &str, unit, value| {
+        let id = format!("altocumulus/scale/{}/{cores}/{rate_mrps}/{flows}{name}/{figure}", law.id);
+        let what = format!("{what} at {rate} MRPS on {cores} cores, {said}, {}{on}", law.service);
+        Row::note(id, what, unit, value)
     };
-    let note = |name: &str, said: &str, unit, value| {
-        let id = format!("altocumulus/scale/{}/{cores}/{rate_mrps}/{id}/{name}", law.id);
-        Row::note(id, what(said), unit, value)
-    };
-    let mut rows = vec![
-        note("p99", "p99", "µs", found.p99_us),
-        note("late", "RPCs beyond the SLO", "%", Interval::exact(found.late_percent)),
-    ];
-    if matches!(scheduling, Scheduling::Trained | Scheduling::Eager) {
-        rows.push(note("migrated", "RPCs handed over", "%", Interval::exact(found.migrated_percent)));
+    let mut rows =
+        vec![note("p99", "p99", "µs", found.p99_us), note("late", "RPCs beyond the SLO", "%", found.late_percent)];
+    if !matches!(scheduling, Alone | OneQueue) {
+        rows.push(note("migrated", "RPCs handed over", "%", found.migrated_percent));
     }
     rows
 }

@@ -3,7 +3,8 @@
 use super::super::paper::{self, Thresholds as Setup};
 use super::super::row::{Row, Verdict};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
-use crate::altocumulus::{Judged, LateByQueue, TrainedRow, Training, fit};
+use super::over;
+use crate::altocumulus::{LateByQueue, TrainedRow, Training, fit};
 use crate::interval::Interval;
 
 pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
@@ -14,71 +15,77 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
         .replications(lab.effort.of([4, 6, 10]))
         .seed(lab.seed);
     lab.expect(setup.loads_permille.len(), training.replications);
-    let late: Vec<LateByQueue> = (setup.loads_permille.iter())
-        .map(|&load| training.watch(load, &|| lab.progress.step()))
-        .collect::<Result<_, _>>()?;
-    let rows: Vec<TrainedRow> =
-        setup.loads_permille.iter().zip(&late).map(|(&load, late)| training.row(load, late)).collect();
-    let states: Vec<State<'_>> = rows.iter().zip(&late).map(|(row, late)| State { row, late }).collect();
+    let watch = |&load: &u32| -> Result<State, ReproduceError> {
+        let each = training.watch_each(load, &|| lab.progress.step())?;
+        Ok(State { row: training.row(load, &LateByQueue::all(&each)), each })
+    };
+    let states: Vec<State> = setup.loads_permille.iter().map(watch).collect::<Result<_, _>>()?;
     let mut found = judged(setup, &training, &states);
     found.extend(states.iter().flat_map(|state| notes(&training, state)));
-    found.extend(line(&rows));
+    found.extend(line(&states));
     Ok(found.into())
 }
 
-/// One load, and who was late there.
-struct State<'a> {
-    row: &'a TrainedRow,
-    late: &'a LateByQueue,
+/// One load, and who was late there in each replication.
+struct State {
+    row: TrainedRow,
+    each: Vec<LateByQueue>,
 }
 
-fn judged(setup: &Setup, training: &Training, states: &[State<'_>]) -> Vec<Row> {
+impl State {
+    fn accuracy_percent(&self, threshold: u32) -> Interval {
+        over(&self.each, |late| 100.0 * late.judge(threshold).accuracy)
+    }
+
+    fn effectiveness_percent(&self, threshold: u32) -> Interval {
+        over(&self.each, |late| 100.0 * late.judge(threshold).effectiveness)
+    }
+}
+
+fn judged(setup: &Setup, training: &Training, states: &[State]) -> Vec<Row> {
     let at = states.iter().find(|state| state.row.load_permille == setup.judged_permille);
-    let State { row, late } = at.expect("the judged load is one of them");
-    let aggressive = late.judge(row.aggressive);
-    let each = states.iter().map(|State { row, late }| {
-        let Judged { accuracy, .. } = late.judge(row.aggressive);
-        format!("{} % at {}", wording::number(100.0 * accuracy), f64::from(row.load_permille) / 1000.0)
+    let at = at.expect("the judged load is one of them");
+    let aggressive = at.row.aggressive;
+    let each = states.iter().map(|state| {
+        let accuracy = state.accuracy_percent(state.row.aggressive);
+        format!("{} % at {}", wording::number(accuracy.value), f64::from(state.row.load_permille) / 1000.0)
     });
-    let accurate = format!(
-        "as many as are late at all, since a queue of {} had a late RPC: {}",
-        row.aggressive,
-        each.collect::<Vec<_>>().join(", ")
-    );
-    let naive = f64::from(training.naive()) / f64::from(setup.workers);
+    let each = each.collect::<Vec<_>>().join(", ");
+    let accurate = format!("as many as are late at all, since a queue of {aggressive} had a late RPC: {each}");
+    let naive = Interval::exact(f64::from(training.naive()) / f64::from(setup.workers));
     let row = |name: &str, ours, why: String| {
         let figure = paper::altocumulus().figure(&format!("altocumulus/thresholds/{name}"));
-        Row::judged(figure, Interval::exact(ours), (Verdict::Differs, why))
+        Row::judged(figure, ours, (Verdict::Differs, why))
     };
     vec![
         row("naive_per_worker", naive, format!("{} for {} workers", training.naive(), setup.workers)),
-        row("aggressive_effective", 100.0 * aggressive.effectiveness, format!("{} were late", late.late())),
-        row("aggressive_accurate", 100.0 * aggressive.accuracy, accurate),
+        row("aggressive_effective", at.effectiveness_percent(aggressive), format!("{} were late", at.row.late)),
+        row("aggressive_accurate", at.accuracy_percent(aggressive), accurate),
     ]
 }
 
-fn notes(training: &Training, state: &State<'_>) -> Vec<Row> {
-    let State { row, late } = state;
+fn notes(training: &Training, state: &State) -> Vec<Row> {
+    let row = &state.row;
     let thresholds = [("naive", training.naive()), ("aggressive", row.aggressive), ("trained", row.trained)];
     let load = f64::from(row.load_permille) / 1000.0;
     let of = |(name, threshold): (&str, u32)| {
-        let Judged { accuracy, effectiveness } = late.judge(threshold);
         let note = |what: &str, said: &str, unit, value| {
             let id = format!("altocumulus/thresholds/{load}/{name}/{what}");
-            Row::note(id, format!("{said}, {name}, load {load}, {}", training.service), unit, Interval::exact(value))
+            Row::note(id, format!("{said}, {name}, load {load}, {}", training.service), unit, value)
         };
         [
-            note("waiting", "threshold", "RPCs", f64::from(threshold)),
-            note("accuracy", "of the RPCs predicted late, those that were", "%", 100.0 * accuracy),
-            note("effectiveness", "of the late RPCs, those predicted", "%", 100.0 * effectiveness),
+            note("waiting", "threshold", "RPCs", Interval::exact(f64::from(threshold))),
+            note("accuracy", "of the RPCs predicted late, those that were", "%", state.accuracy_percent(threshold)),
+            note("effectiveness", "of the late RPCs, those predicted", "%", state.effectiveness_percent(threshold)),
         ]
     };
     thresholds.into_iter().flat_map(of).collect()
 }
 
 /// The line over Erlang's mean queue.
-fn line(rows: &[TrainedRow]) -> Vec<Row> {
-    let Some((slope, at_zero)) = fit(rows) else { return Vec::new() };
+fn line(states: &[State]) -> Vec<Row> {
+    let rows: Vec<TrainedRow> = states.iter().map(|state| state.row).collect();
+    let Some((slope, at_zero)) = fit(&rows) else { return Vec::new() };
     let note = |name: &str, value| {
         let what = format!("{name} of T = a · E[Nq] + b through the trained thresholds");
         Row::note(format!("altocumulus/thresholds/line/{name}"), what, "RPCs", Interval::exact(value))

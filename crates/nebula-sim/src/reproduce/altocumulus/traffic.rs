@@ -3,10 +3,10 @@
 use super::super::paper::{self, Traffic};
 use super::super::row::{Row, Verdict};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
-use super::{grouped, offered, shipped};
+use super::{grouped, offered, over, shipped, tallies};
 use crate::interval::Interval;
 use crate::system::Altocumulus;
-use crate::tally::{Migrations, Tally};
+use crate::tally::Migrations;
 use nebula_nic::schedule::Thresholds;
 
 pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
@@ -15,14 +15,16 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
     let trained = moved(lab, setup, shipped(&setup.thresholds)?)?;
     let eager = moved(lab, setup, Thresholds::fixed(0))?;
     let figure = paper::altocumulus().figure("altocumulus/traffic/less");
-    let list =
-        setup.payloads_bytes.iter().map(|&bytes| format!("{bytes} B {}", wording::number(less(setup, &eager, bytes))));
+    let list = setup
+        .payloads_bytes
+        .iter()
+        .map(|&bytes| format!("{bytes} B {}", wording::number(less(setup, &eager, bytes).value)));
     let why = format!("how large payloads are is not published; by payload: {}", list.collect::<Vec<_>>().join(", "));
-    let ours = Interval::exact(less(setup, &eager, setup.payload_bytes));
+    let ours = less(setup, &eager, setup.payload_bytes);
     let mut rows = vec![Row::judged(figure, ours, (Verdict::NotReproducibleAsPublished, why))];
     rows.extend(setup.payloads_bytes.iter().map(|&bytes| {
         let what = format!("bytes of payloads over bytes of descriptors, payloads of {bytes} B");
-        Row::note(format!("altocumulus/traffic/less/{bytes}"), what, "×", Interval::exact(less(setup, &eager, bytes)))
+        Row::note(format!("altocumulus/traffic/less/{bytes}"), what, "×", less(setup, &eager, bytes))
     }));
     rows.extend(notes(setup, "trained", "thresholds that were trained", &trained));
     rows.extend(notes(setup, "eager", "a threshold of 0", &eager));
@@ -31,34 +33,34 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
 
 const REPLICATIONS: u32 = 4;
 
-fn moved(lab: &Lab<'_>, setup: &Traffic, thresholds: Thresholds) -> Result<Tally, ReproduceError> {
+fn moved(lab: &Lab<'_>, setup: &Traffic, thresholds: Thresholds) -> Result<Vec<Migrations>, ReproduceError> {
     let system = grouped(setup.cores, setup.group_cores, Altocumulus::new(thresholds));
     let load = offered(&setup.service, setup.cores, setup.rate_mrps);
     let runs = lab.runs(lab.effort.of([100_000, 400_000, 2_000_000]), REPLICATIONS);
-    Ok(lab.estimate(&system, &load, &runs)?.tally)
+    Ok(tallies(lab, &system, &load, &runs)?.into_iter().map(|tally| tally.migrations).collect())
 }
 
 /// Bytes of payloads of RPCs that were served elsewhere, over those of all descriptors sent, to and fro.
-fn less(setup: &Traffic, tally: &Tally, payload_bytes: u32) -> f64 {
-    let payloads = tally.migrations.migrated() as f64 * f64::from(payload_bytes);
-    payloads / descriptor_bytes(setup, &tally.migrations)
+fn less(setup: &Traffic, each: &[Migrations], payload_bytes: u32) -> Interval {
+    over(each, |moved| moved.migrated() as f64 * f64::from(payload_bytes) / descriptor_bytes(setup, moved))
 }
 
 fn descriptor_bytes(setup: &Traffic, moved: &Migrations) -> f64 {
     (moved.descriptors + moved.refused) as f64 * f64::from(setup.descriptor_bytes)
 }
 
-fn notes(setup: &Traffic, id: &str, said: &str, tally: &Tally) -> Vec<Row> {
-    let moved = &tally.migrations;
-    let per_rpc = |count: f64| count / moved.let_in as f64;
-    let note = |name: &str, what: &str, unit, value| {
+fn notes(setup: &Traffic, id: &str, said: &str, each: &[Migrations]) -> Vec<Row> {
+    let note = |name: &str, what: &str, unit, figure: &dyn Fn(&Migrations) -> f64| {
         let what = format!("{what}, {} MRPS on {} cores, {said}", setup.rate_mrps, setup.cores);
-        Row::note(format!("altocumulus/traffic/{id}/{name}"), what, unit, Interval::exact(value))
+        Row::note(format!("altocumulus/traffic/{id}/{name}"), what, unit, over(each, figure))
     };
+    let gb_per_s = |moved: &Migrations| descriptor_bytes(setup, moved) / moved.let_in as f64 * setup.rate_mrps / 1e3;
     vec![
-        note("migrated", "RPCs handed over", "%", 100.0 * moved.share()),
-        note("descriptors", "descriptors", "GB/s", per_rpc(descriptor_bytes(setup, moved)) * setup.rate_mrps / 1e3),
-        note("per_message", "descriptors a message", "RPCs", moved.descriptors as f64 / moved.messages.max(1) as f64),
-        note("updates", "lengths published, an RPC", "messages", per_rpc(moved.updates as f64)),
+        note("migrated", "RPCs handed over", "%", &|moved| 100.0 * moved.share()),
+        note("descriptors", "descriptors", "GB/s", &gb_per_s),
+        note("per_message", "descriptors a message", "RPCs", &|moved| {
+            moved.descriptors as f64 / moved.messages.max(1) as f64
+        }),
+        note("updates", "lengths published, an RPC", "messages", &|moved| moved.updates as f64 / moved.let_in as f64),
     ]
 }

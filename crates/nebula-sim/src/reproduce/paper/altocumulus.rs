@@ -36,6 +36,8 @@ pub struct Scale {
     pub of_cores: u16,
     /// The law that is compared with what is published.
     pub judged: String,
+    /// Numbers of flows that the judged law comes on too, each hashed to one group.
+    pub flows: Vec<u16>,
     /// Service times.
     #[serde(rename = "law")]
     pub laws: Vec<TrainedLaw>,
