@@ -24,6 +24,10 @@
 //! | `poll` | nothing came; what was pending is asked for |
 //! | `pull core=N` | a core comes for the head of the queue itself |
 //! | `steal core=N queues=HEX` | an idle core looks at the queues of all cores: bit `i` says that core `i`'s is not empty |
+//! | `turn core=N start quantum_ps=N suspended=N` | RPCs take turns at a core from here on |
+//! | `turn core=N given`, `… end` | an RPC stands in line at the core; the one that runs is over |
+//! | `turn core=N next`, `… next-suspended` | the core is free: for whom, or for which of those that have begun |
+//! | `turn core=N yield` | the RPC that runs can be interrupted |
 //!
 //! | decision | |
 //! |---|---|
@@ -33,32 +37,37 @@
 //! | `abandoned SNID.TID slots=START+COUNT` | never became whole |
 //! | `dispatch core=N rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | a core gets an RPC |
 //! | `victim=N` | the core from whose queue the idle core takes |
+//! | `begin seat=N`, `resume seat=N` | who has the core |
+//! | `runs`, `suspended` | whether the RPC goes on |
 //!
 //! Times are picoseconds. The decisions of a line are the answer about the input first, then what was abandoned, then what was
 //! dispatched. A log may leave what is pending to a later line, as an engine does that takes packets in batches: a replay asks
 //! for as much as the log has. `poll -> -` says that nothing was pending, and a replay checks that too.
 //!
-//! What decides beside the back end has its lines in the same log: `steal` is a [`Thief`]'s. Each core's
+//! What decides beside the back end has its lines in the same log: `steal` is a [`Thief`]'s, `turn` is of [`Turns`]. Each core's
 //! stand in their order; those of several cores, which decide at once, in any.
 
+mod beside;
 mod replay;
 mod text;
 
-pub use replay::{Difference, LOG_HEADER, ReplayError, read_text, replay, replay_text, replay_through, thieves};
+pub use beside::Beside;
+pub use replay::{Difference, LOG_HEADER, ReplayError, read_text, replay, replay_text, replay_through};
 pub use text::ParseDecisionError;
 
 use crate::backend::Backend;
-use crate::core_set::CoreSet;
 use crate::dispatch::CentralDispatch;
 use crate::id::{CoreId, NodeId, SlotRange};
-use crate::schedule::Thief;
-use crate::time::Timestamp;
+use crate::schedule::{Next, Yielded};
+use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, Dispatch, Freed, Verdict};
 use crate::wire::Header;
 use alloc::vec::Vec;
 
 #[cfg(doc)]
 use crate::config::BackendConfig;
+#[cfg(doc)]
+use crate::schedule::{Thief, Turns};
 
 /// What happens to a back end, or to a machine beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,13 +94,42 @@ pub enum Input {
         /// The core.
         core: CoreId,
     },
-    /// An idle core looks at the queues of all cores. The back end has no part in it: see [`steal`](Self::steal).
+    /// An idle core looks at the queues of all cores. The back end has no part in it: see [`Beside`].
     Steal {
         /// The idle core.
         core: CoreId,
         /// The queues that are not empty, a bit a core: of [`STEAL_CORES_MAX`] cores.
         queues: u64,
     },
+    /// RPCs take turns at a core. The back end has no part in it either.
+    Turn {
+        /// The core.
+        core: CoreId,
+        /// What happens there.
+        step: TurnStep,
+    },
+}
+
+/// What happens where RPCs take turns, in the words of [`Turns`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnStep {
+    /// Nobody is in line.
+    Start {
+        /// How long a turn is.
+        quantum: Span,
+        /// How many can be suspended.
+        suspended_max: u32,
+    },
+    /// An RPC stands in line.
+    Given,
+    /// The core is free.
+    Next,
+    /// The core is free for those that have begun.
+    NextSuspended,
+    /// The RPC that runs can be interrupted.
+    Yield,
+    /// The RPC that runs is over.
+    End,
 }
 
 /// Cores of which a log can say who steals from whom.
@@ -110,6 +148,10 @@ pub enum Decision {
     Dispatch(Dispatch),
     /// An idle core takes from this one's queue.
     Victim(CoreId),
+    /// Who has the core.
+    Turn(Next),
+    /// Whether the RPC that runs goes on.
+    Yield(Yielded),
 }
 
 /// An input and what was decided upon it.
@@ -159,16 +201,9 @@ impl Input {
             Self::PeerGone(snid) => backend.handle_peer_gone(at, snid),
             Self::QueueBound(waiting) => backend.set_queue_bound(at, waiting),
             Self::Pull { core } => return backend.poll_dispatch_for(at, core).map(Decision::Dispatch),
-            Self::Poll | Self::Steal { .. } => {}
+            Self::Poll | Self::Steal { .. } | Self::Turn { .. } => {}
         }
         None
-    }
-
-    /// Hands a [`Steal`](Self::Steal) to the thief of its core; its choice, if there is one.
-    pub fn steal(&self, thieves: &mut [Thief]) -> Option<Decision> {
-        let Self::Steal { core, queues } = *self else { return None };
-        let thief = thieves.get_mut(core.index())?;
-        thief.choose(&CoreSet::of_bits(queues)).map(Decision::Victim)
     }
 }
 

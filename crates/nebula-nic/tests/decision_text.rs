@@ -2,8 +2,7 @@
 
 mod support;
 
-use nebula_nic::decision::{LOG_HEADER, read_text, replay_through, thieves};
-use nebula_nic::schedule::Thief;
+use nebula_nic::decision::{Beside, LOG_HEADER, read_text, replay_through};
 use nebula_nic::{
     Backend, BackendConfig, CoreId, Decision, DropReason, Input, LogLine, NackReason, Policy, ReplayError, ScrubMode,
     SingleQueue, Timestamp, Verdict, replay, replay_text,
@@ -124,7 +123,7 @@ fn pulls_and_steals_replay() {
         assert_eq!(line.to_string().parse(), Ok(line.clone()));
     }
     let through = Backend::try_with(config, SingleQueue::new(3)).expect("the configuration's");
-    assert_eq!(replay_through(through, &mut thieves(&config), lines), Ok(9));
+    assert_eq!(replay_through(through, Beside::new(&config), lines), Ok(9));
     for (from, to) in [
         ("pull core=2 -> -", "pull core=1 -> -"),
         ("pull core=2 -> dispatch core=2 rpc=3.2", "pull core=3 -> dispatch core=2 rpc=3.2"),
@@ -140,16 +139,46 @@ fn whom_a_thief_chooses_depends_on_all_it_chose_before() {
     let all = 0b1111_1110;
     let steal = |core| Input::Steal { core: CoreId(core), queues: all & !(1 << core) };
     let config = BackendConfig::new(8, Policy::WorkStealing).seed(1);
-    let mut fresh = thieves(&config);
-    let line = |number: u64, thieves: &mut [Thief]| LogLine {
+    let mut fresh = Beside::new(&config);
+    let line = |number: u64, thieves: &mut Beside| LogLine {
         at: Timestamp::from_ps(number),
         input: steal(0),
-        decisions: steal(0).steal(thieves).into_iter().collect(),
+        decisions: thieves.decide(Timestamp::ZERO, steal(0)).into_iter().collect(),
     };
     let mut lines: Vec<_> = (0..50).map(|number| line(number, &mut fresh)).collect();
     assert_eq!(replay(config, lines.clone()), Ok(50));
     lines.remove(7);
     assert!(replay(config, lines).is_err(), "a choice that is missing shifts those after it");
+}
+
+/// A core at which RPCs take turns of a nanosecond.
+const IN_TURNS: &str = "nebula-nic 1 cores=2 policy=jbsq:4 slots=4 rpc_bytes_max=64
+    0 turn core=1 start quantum_ps=1000 suspended=2 -> -
+    0 turn core=1 given -> -
+    1 turn core=1 next -> begin seat=0
+    1 turn core=1 given -> -
+    500 turn core=1 yield -> runs
+    1500 turn core=1 yield -> suspended
+    1500 turn core=1 next -> begin seat=1
+    1600 turn core=1 end -> -
+    1600 turn core=1 next-suspended -> resume seat=0
+    1700 turn core=1 end -> -
+    1700 turn core=1 next -> -
+";
+
+#[test]
+fn turns_at_a_core_replay() {
+    assert_eq!(replay_text(IN_TURNS), Ok(11));
+    for line in read_text(IN_TURNS).expect("a log").1 {
+        assert_eq!(line.to_string().parse(), Ok(line.clone()));
+    }
+    for (from, to) in [
+        ("500 turn core=1 yield -> runs", "500 turn core=1 yield -> suspended"),
+        ("seat=1", "seat=2"),
+        ("quantum_ps=1000", "quantum_ps=9000"),
+    ] {
+        assert!(matches!(replay_text(&IN_TURNS.replacen(from, to, 1)), Err(ReplayError::Difference(_))), "{to}");
+    }
 }
 
 #[test]
@@ -166,6 +195,7 @@ fn what_is_no_log_says_why() {
         ("nebula-nic 1\n0 steal core=0 queues=x -> -", "queues=HEX"),
         ("nebula-nic 1\n0 steal core=0 queues=1 -> victim=me", "victim=CORE"),
         ("nebula-nic 1\n0 pull -> -", "core"),
+        ("nebula-nic 1\n0 turn core=0 start quantum_ps=1 suspended=63 -> -", "AT_MOST_62"),
     ] {
         let error = replay_text(log).unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{log:?}: {error}");

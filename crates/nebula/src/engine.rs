@@ -23,7 +23,7 @@ mod shared;
 use crate::server::{IdlePolicy, ServeError, ServerConfig};
 use crate::status::{Extra, StatusPage};
 use crate::transport::shm::listener::Mailbox;
-use crate::worker::Steal;
+use crate::worker::Choice;
 use cpu::{Freed, Held, WorkerLink};
 use groups::Neighbors;
 use nebula_nic::{Arrival, Dispatch, Group, Timestamp};
@@ -62,8 +62,8 @@ pub(crate) struct Engine {
     pace: Pace,
     status: StatusPage,
     recorder: Option<Recorder>,
-    /// What thieves have chosen, for the log.
-    steals: Option<Receiver<Steal>>,
+    /// What workers' own machines have decided, for the log.
+    choices: Option<Receiver<Choice>>,
     idle: IdlePolicy,
     /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through.
     fresh: Vec<(u32, u32)>,
@@ -84,7 +84,7 @@ pub(crate) struct Parts {
     pub(crate) registry: Arc<Registry>,
     pub(crate) status: StatusPage,
     pub(crate) links: Vec<WorkerLink>,
-    pub(crate) steals: Option<Receiver<Steal>>,
+    pub(crate) choices: Option<Receiver<Choice>>,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
@@ -121,7 +121,7 @@ impl Engine {
             pace: Pace::new(config),
             status: parts.status,
             recorder,
-            steals: parts.steals,
+            choices: parts.choices,
             idle: config.idle,
             fresh: Vec::with_capacity(ingress::FRESH_MAX),
             turns: 0,
@@ -141,6 +141,7 @@ impl Engine {
         let now = Timestamp::from_ps(self.clock.at_ps(ticks));
         self.note_gap(now, ticks);
         (self.turn_started, self.turn_ticks) = (now, ticks);
+        self.collect_choices(now);
         if let Some(letters) = self.mailbox.collect() {
             self.read_letters(now, letters);
         }
@@ -281,11 +282,11 @@ impl Engine {
         Some(dispatch)
     }
 
-    /// Writes down what thieves have chosen since the last turn.
+    /// Writes down what workers' own machines have decided since the last turn.
     #[inline(always)]
-    fn collect_steals(&mut self, now: Timestamp) {
-        if let (Some(recorder), Some(steals)) = (&mut self.recorder, &self.steals) {
-            steals.try_iter().for_each(|steal| recorder.steal(now, steal));
+    fn collect_choices(&mut self, now: Timestamp) {
+        if let (Some(recorder), Some(choices)) = (&mut self.recorder, &self.choices) {
+            choices.try_iter().for_each(|choice| recorder.choice(now, choice));
         }
     }
 

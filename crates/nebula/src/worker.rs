@@ -1,20 +1,22 @@
 //! Stations 8 to 10, at the worker: a queue pair, the papers' calls, and the loop that runs a [`Service`].
 
+mod logged_turns;
 mod preemption;
 mod shared;
 mod stealing;
 
 pub use preemption::yield_if_due;
 
+pub(crate) use logged_turns::LoggedTurns;
 pub(crate) use preemption::Preemption;
-pub(crate) use stealing::{Queues, Steal, Stealing};
+pub(crate) use stealing::{Queues, Stealing};
 
 use crate::engine::cpu::{Freed, Held, Job};
 use crate::engine::egress::{Fault, Reply};
 use crate::engine::{ChannelCache, Engine, rest_after};
 use crate::server::{IdlePolicy, ServerConfig};
 use crate::service::{Service, Stage};
-use nebula_nic::{Arrival, CoreId, Frontend, STEALABLE_BOUND, Steer, Steering, Timestamp};
+use nebula_nic::{Arrival, CoreId, Decision, Frontend, Input, STEALABLE_BOUND, Steer, Steering, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::mcs::Waiter;
 use nebula_sys::prefetch;
@@ -28,6 +30,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// RPCs that an inline worker serves between two looks at the rings: the queue then builds up where it is bounded, and not in the rings.
 pub(crate) const RPCS_PER_TURN: usize = 16;
+
+/// What a worker's own machines have decided, for the decision log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    /// When, where the machine was told the time.
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) input: Input,
+    pub(crate) decision: Option<Decision>,
+}
 
 /// Where a worker's RPCs come from.
 #[derive(Debug)]

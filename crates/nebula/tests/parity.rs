@@ -3,7 +3,7 @@
 mod support;
 
 use nebula::{CallError, Client, ClientConfig, Policy, Reply, Server, ServerConfig, Span, Status};
-use nebula_nic::decision::{read_text, replay_through, thieves};
+use nebula_nic::decision::{Beside, read_text, replay_through};
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, Input, Jbsq, KeyHash, LogLine, PerCore, Random, ReplayError, RoundRobin,
     Rss, SingleQueue, TwoChoices, replay_text,
@@ -47,7 +47,9 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
         change(config);
     });
     let server = Server::bind(&endpoint).config(config).serve(|request: &[u8], reply: &mut Reply| {
-        spin(SERVICE);
+        spin(SERVICE / 2);
+        reply.yield_if_due();
+        spin(SERVICE / 2);
         reply.write(request);
     });
     let server = server.expect("a server");
@@ -140,7 +142,7 @@ fn served() -> Vec<Policy> {
     let unlogged = ["darc", "altocumulus:G"];
     let spellings = Policy::SPELLINGS.iter().filter(|spelling| !unlogged.contains(spelling));
     let policies: Vec<Policy> = spellings
-        .map(|spelling| spelling.replace(":N", ":2").replace(":Q", ":5us").parse().expect("a policy"))
+        .map(|spelling| spelling.replace(":N", ":2").replace(":Q", ":2us").parse().expect("a policy"))
         .collect();
     assert_eq!(policies.len() + unlogged.len(), Policy::SPELLINGS.len());
     policies
@@ -163,7 +165,7 @@ fn replay_compiled(config: BackendConfig, lines: Vec<LogLine>) -> Result<usize, 
 }
 
 fn through<D: CentralDispatch>(config: BackendConfig, dispatch: D, lines: Vec<LogLine>) -> Result<usize, ReplayError> {
-    Ok(replay_through(Backend::try_with(config, dispatch)?, &mut thieves(&config), lines)?)
+    Ok(replay_through(Backend::try_with(config, dispatch)?, Beside::new(&config), lines)?)
 }
 
 #[test]
@@ -180,6 +182,8 @@ fn the_log_of_a_run_with_two_workers_replays_under_every_policy_that_is_served()
         let (count, choices) = (lines.len(), lines.iter().filter(|line| has_choice(line)).count());
         assert_eq!(replay_compiled(config, lines), Ok(count), "{name}");
         assert_eq!(count_of(&log, " pull core=") > 0, policy == Policy::McsLock, "{name}");
+        let suspensions = count_of(&log, "-> suspended");
+        assert_eq!(suspensions > 0, matches!(policy, Policy::Preemptive(_)), "{name}: {suspensions}");
         let steals = count_of(&log, "-> victim=");
         assert!(steals >= status.stolen, "{name}: {steals} choices and {status:?}");
         assert_eq!(
@@ -242,6 +246,8 @@ fn a_log_that_was_tampered_with_does_not_replay() {
     assert_tampered_core(&log, " pull core=");
     let (log, _) = run("tampered-steals", |config| (config.workers, config.policy) = (2, Policy::WorkStealing));
     assert_tampered_core(&log, "-> victim=");
+    let (log, _) = run("tampered-turns", |config| config.policy = "preemptive:2us".parse().expect("a policy"));
+    assert_tampered(&log, &[("-> suspended", "-> runs"), ("begin seat=0", "resume seat=0")]);
 }
 
 /// Each decision, changed once in the middle of the log, where there is a past and a future, makes a difference.

@@ -1,11 +1,9 @@
 //! A log handed to another back end, up to the first difference.
 
-use super::{Decision, Input, LogLine, drain, text::ParseDecisionError};
+use super::{Beside, Decision, Input, LogLine, drain, text::ParseDecisionError};
 use crate::backend::Backend;
 use crate::config::{BackendConfig, ConfigError, ParseConfigError};
 use crate::dispatch::CentralDispatch;
-use crate::id::CoreId;
-use crate::schedule::Thief;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -60,13 +58,7 @@ pub enum ReplayError {
 ///
 /// [`ReplayError::Bounds`] or [`ReplayError::Difference`].
 pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -> Result<usize, ReplayError> {
-    Ok(replay_through(Backend::try_new(config)?, &mut thieves(&config), lines)?)
-}
-
-/// The thieves of a server of that configuration, fresh: one a core.
-#[must_use]
-pub fn thieves(config: &BackendConfig) -> Vec<Thief> {
-    (0..config.cores).map(|core| Thief::new(CoreId(core), config.cores, config.seed)).collect()
+    Ok(replay_through(Backend::try_new(config)?, Beside::new(&config), lines)?)
 }
 
 /// As [`replay`], through deciders of the caller's.
@@ -76,20 +68,20 @@ pub fn thieves(config: &BackendConfig) -> Vec<Thief> {
 /// The first [`Difference`].
 pub fn replay_through<D: CentralDispatch>(
     mut backend: Backend<D>,
-    thieves: &mut [Thief],
+    mut beside: Beside,
     lines: impl IntoIterator<Item = LogLine>,
 ) -> Result<usize, Difference> {
     let mut count = 0;
     for logged in lines {
         count += 1;
-        compare(count, &logged, decide(&mut backend, thieves, &logged))?;
+        compare(count, &logged, decide(&mut backend, &mut beside, &logged))?;
     }
     Ok(count)
 }
 
 /// The decisions upon a logged input: the answer, and as much of what is pending as the log asked for.
-fn decide<D: CentralDispatch>(backend: &mut Backend<D>, thieves: &mut [Thief], logged: &LogLine) -> Vec<Decision> {
-    let answer = logged.input.apply(backend, logged.at).or_else(|| logged.input.steal(thieves));
+fn decide<D: CentralDispatch>(backend: &mut Backend<D>, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
+    let answer = logged.input.apply(backend, logged.at).or_else(|| beside.decide(logged.at, logged.input));
     let mut decisions: Vec<_> = answer.into_iter().collect();
     if matches!(logged.input, Input::Pull { .. }) {
         // Whoever got nothing is not to be given what another core would get.
@@ -102,7 +94,7 @@ fn decide<D: CentralDispatch>(backend: &mut Backend<D>, thieves: &mut [Thief], l
     decisions.extend(asked.map_while(|asked| match asked {
         Decision::Abandoned(_) => backend.poll_abandoned().map(Decision::Abandoned),
         Decision::Dispatch(_) => backend.poll_dispatch(logged.at).map(Decision::Dispatch),
-        Decision::Packet(_) | Decision::Free(_) | Decision::Victim(_) => None,
+        Decision::Packet(_) | Decision::Free(_) | Decision::Victim(_) | Decision::Turn(_) | Decision::Yield(_) => None,
     }));
     decisions
 }

@@ -1,8 +1,9 @@
 //! Inputs and decisions as words, and back.
 
-use super::{Decision, Input, LogLine};
+use super::{Decision, Input, LogLine, TurnStep};
 use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange, TransferId};
-use crate::time::Timestamp;
+use crate::schedule::{Next, SUSPENDED_MAX, Yielded};
+use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
 use crate::wire::{Header, Kind};
 use alloc::string::String;
@@ -42,6 +43,22 @@ impl fmt::Display for Input {
             Self::Poll => f.write_str("poll"),
             Self::Pull { core } => write!(f, "pull core={}", core.0),
             Self::Steal { core, queues } => write!(f, "steal core={} queues={queues:x}", core.0),
+            Self::Turn { core, step } => write!(f, "turn core={} {step}", core.0),
+        }
+    }
+}
+
+impl fmt::Display for TurnStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start { quantum, suspended_max } => {
+                write!(f, "start quantum_ps={} suspended={suspended_max}", quantum.as_ps())
+            }
+            Self::Given => f.write_str("given"),
+            Self::Next => f.write_str("next"),
+            Self::NextSuspended => f.write_str("next-suspended"),
+            Self::Yield => f.write_str("yield"),
+            Self::End => f.write_str("end"),
         }
     }
 }
@@ -64,6 +81,10 @@ impl fmt::Display for Decision {
                 write!(f, "key={key_hash} arrived={}", arrived.as_ps())
             }
             Self::Victim(core) => write!(f, "victim={}", core.0),
+            Self::Turn(Next::Begin { seat }) => write!(f, "begin seat={seat}"),
+            Self::Turn(Next::Resume { seat }) => write!(f, "resume seat={seat}"),
+            Self::Yield(Yielded::Runs) => f.write_str("runs"),
+            Self::Yield(Yielded::Suspended) => f.write_str("suspended"),
         }
     }
 }
@@ -129,7 +150,27 @@ fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
             let queues = u64::from_str_radix(words.value_of("queues")?, 16).map_err(|_| "queues=HEX")?;
             Ok(Input::Steal { core, queues })
         }
-        _ => Err("packet, free, timeout, peer-gone, queue-bound, poll, pull or steal"),
+        "turn" => Ok(Input::Turn { core: CoreId(words.named("core")?), step: turn_step(words)? }),
+        _ => Err("packet, free, timeout, peer-gone, queue-bound, poll, pull, steal or turn"),
+    }
+}
+
+fn turn_step(words: &mut Words<'_>) -> Result<TurnStep, &'static str> {
+    match words.next("what happens at the core")? {
+        "start" => {
+            let quantum = Span::from_ps(words.named("quantum_ps")?);
+            let suspended_max = words.named("suspended")?;
+            if quantum == Span::ZERO || suspended_max > SUSPENDED_MAX {
+                return Err("quantum_ps=MORE_THAN_0 suspended=AT_MOST_62");
+            }
+            Ok(TurnStep::Start { quantum, suspended_max })
+        }
+        "given" => Ok(TurnStep::Given),
+        "next" => Ok(TurnStep::Next),
+        "next-suspended" => Ok(TurnStep::NextSuspended),
+        "yield" => Ok(TurnStep::Yield),
+        "end" => Ok(TurnStep::End),
+        _ => Err("start, given, next, next-suspended, yield or end"),
     }
 }
 
@@ -162,7 +203,13 @@ fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
             Ok(Decision::Abandoned(Abandoned { rpc, slots: words.slots()? }))
         }
         "dispatch" => dispatch(words).map(Decision::Dispatch),
-        _ => Err("write, nack, drop, freed, refused, abandoned, dispatch or victim=CORE"),
+        "begin" => Ok(Decision::Turn(Next::Begin { seat: words.named("seat")? })),
+        "resume" => Ok(Decision::Turn(Next::Resume { seat: words.named("seat")? })),
+        "runs" => Ok(Decision::Yield(Yielded::Runs)),
+        "suspended" => Ok(Decision::Yield(Yielded::Suspended)),
+        _ => {
+            Err("write, nack, drop, freed, refused, abandoned, dispatch, victim=CORE, begin, resume, runs or suspended")
+        }
     }
 }
 

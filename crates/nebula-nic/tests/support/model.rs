@@ -78,7 +78,7 @@ impl Model {
             }
             Input::QueueBound(waiting) => self.bound = waiting,
             // Not among the ops: `tests/pull.rs` and `tests/decision_text.rs` have them.
-            Input::Poll | Input::Pull { .. } | Input::Steal { .. } => {}
+            Input::Poll | Input::Pull { .. } | Input::Steal { .. } | Input::Turn { .. } => {}
         }
         decisions.extend(self.abandoned.drain(..).map(Decision::Abandoned));
         while let Some(dispatch) = self.dispatch() {

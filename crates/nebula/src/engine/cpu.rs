@@ -67,7 +67,6 @@ impl Engine {
     /// One turn of an engine whose workers have threads of their own. Returns whether it did anything.
     pub(crate) fn turn(&mut self) -> bool {
         let now = self.begin_turn();
-        self.collect_steals(now);
         let freed = self.collect_freed(now);
         let packets = self.collect_messages(now) + self.poll_rings(now);
         self.hand_out(now);
@@ -91,7 +90,6 @@ impl Engine {
     /// Takes back what workers have freed and writes the last status; the connections are cut by whoever stopped the server.
     pub(crate) fn wind_up(&mut self) {
         let now = self.begin_turn();
-        self.collect_steals(now);
         self.collect_freed(now);
         self.collect_messages(now);
         self.publish_status(false);

@@ -2,7 +2,7 @@
 //!
 //! For checking that the runtime carries out what the mechanisms decide; it allocates and writes, and costs far more than the decisions.
 
-use crate::worker::Steal;
+use crate::worker::Choice;
 use nebula_nic::decision::LOG_HEADER;
 use nebula_nic::{
     Abandoned, BackendConfig, CoreId, Decision, Dispatch, Freed, Header, Input, LogLine, NodeId, SlotRange, Timestamp,
@@ -79,8 +79,9 @@ impl Recorder {
         self.note(at, Input::Pull { core: dispatch.core }, vec![Decision::Dispatch(dispatch)]);
     }
 
-    pub(super) fn steal(&mut self, at: Timestamp, steal: Steal) {
-        self.note(at, steal.input, vec![Decision::Victim(steal.victim)]);
+    /// What a worker's own machine has decided before `now`.
+    pub(super) fn choice(&mut self, now: Timestamp, choice: Choice) {
+        self.note(choice.at.unwrap_or(now), choice.input, choice.decision.into_iter().collect());
     }
 
     /// Hands what is written to the disk. The latest line stays: decisions may still be added to it.

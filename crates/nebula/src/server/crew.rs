@@ -10,7 +10,7 @@
 use super::{ServeError, ServerConfig};
 use crate::engine::cpu::{Freed, Job, Jobs, WorkerLink};
 use crate::engine::{ChannelCache, Engine, Registry};
-use crate::worker::{Queues, Steal, Stealing, Worker};
+use crate::worker::{Choice, LoggedTurns, Preemption, Queues, Stealing, Worker};
 use crossbeam_queue::ArrayQueue;
 use nebula_nic::decision::STEAL_CORES_MAX;
 use nebula_nic::schedule::Thief;
@@ -19,7 +19,7 @@ use nebula_sys::mcs;
 use nebula_sys::spsc::{Consumer, Producer, ring};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::Sender;
 
 /// How a server's engine and workers are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,8 @@ pub(super) enum WorkerEnd {
     Stealing(Stealing),
 }
 
-/// The engine's ends, the workers' ends, and what thieves write into the log.
-type Links = (Vec<WorkerLink>, Vec<WorkerEnd>, Option<Receiver<Steal>>);
+/// The engine's ends, and the workers'.
+type Links = (Vec<WorkerLink>, Vec<WorkerEnd>);
 
 /// What workers are made of.
 pub(super) struct Crew<'a> {
@@ -63,17 +63,16 @@ pub(super) struct Crew<'a> {
     pub(super) seed: u64,
     pub(super) registry: &'a Arc<Registry>,
     pub(super) stop: &'a Arc<AtomicBool>,
+    /// Where workers' own machines write what they decide, if there is a decision log.
+    pub(super) log: &'a Option<Sender<Choice>>,
 }
 
 impl Crew<'_> {
     /// What joins engine and workers.
     pub(super) fn links(&self) -> Result<Links, ServeError> {
         match Kind::of(self.config) {
-            Kind::Inline | Kind::Shared => Ok((Vec::new(), Vec::new(), None)),
-            Kind::Threaded => {
-                let (links, ends) = self.cores().map(|_| self.rings()).unzip();
-                Ok((links, ends, None))
-            }
+            Kind::Inline | Kind::Shared => Ok((Vec::new(), Vec::new())),
+            Kind::Threaded => Ok(self.cores().map(|_| self.rings()).unzip()),
             Kind::Stealing => self.stealing(),
         }
     }
@@ -87,27 +86,27 @@ impl Crew<'_> {
 
     fn stealing(&self) -> Result<Links, ServeError> {
         let workers = self.config.workers;
-        let is_logged = self.config.decision_log.is_some();
-        if is_logged && workers > STEAL_CORES_MAX {
+        if self.log.is_some() && workers > STEAL_CORES_MAX {
             return Err(ServeError::StealsLogged { workers, max: STEAL_CORES_MAX });
         }
-        let (sender, steals) = channel();
         let queues: Queues = self.cores().map(|_| ArrayQueue::new(self.bound as usize)).collect();
-        let link = |core| self.stealable(core, &queues, is_logged.then(|| sender.clone()));
-        let (links, ends) = self.cores().map(link).unzip();
-        Ok((links, ends, is_logged.then_some(steals)))
+        Ok(self.cores().map(|core| self.stealable(core, &queues)).unzip())
     }
 
-    fn stealable(&self, core: CoreId, queues: &Queues, log: Option<Sender<Steal>>) -> (WorkerLink, WorkerEnd) {
+    fn stealable(&self, core: CoreId, queues: &Queues) -> (WorkerLink, WorkerEnd) {
         // One worker may have served all that the queues of all of them held.
         let (worker_freed, freed) = ring(self.bound as usize * queues.len());
         let thief = Thief::new(core, self.config.workers, self.seed);
         let link = WorkerLink { jobs: Jobs::Stealable(queues.clone(), core), freed };
-        (link, WorkerEnd::Stealing(Stealing::new(core, queues.clone(), thief, worker_freed, log)))
+        (link, WorkerEnd::Stealing(Stealing::new(core, queues.clone(), thief, worker_freed, self.log.clone())))
     }
 
     /// The workers, and the engine where it is to have a thread of its own.
-    pub(super) fn workers(&self, ends: Vec<WorkerEnd>, engine: Engine) -> (Vec<Worker>, Option<Engine>) {
+    pub(super) fn workers(
+        &self,
+        ends: Vec<WorkerEnd>,
+        engine: Engine,
+    ) -> Result<(Vec<Worker>, Option<Engine>), ServeError> {
         let (mut workers, engine) = match Kind::of(self.config) {
             Kind::Inline => (vec![Worker::inline(self.frontend(CoreId(0)), self.cache(), engine)], None),
             Kind::Shared => (self.shared(engine), None),
@@ -116,8 +115,15 @@ impl Crew<'_> {
                 (workers.collect(), Some(engine))
             }
         };
-        workers.iter_mut().for_each(|worker| worker.configure(self.config));
-        (workers, engine)
+        for worker in &mut workers {
+            worker.configure(self.config);
+            if let Policy::Preemptive(quantum) = self.config.policy {
+                let turns =
+                    LoggedTurns::new(worker.core(), quantum, self.config.suspended_max.into(), self.log.clone());
+                worker.set_preemption(Preemption::try_new(turns, quantum, self.config.stack_bytes)?);
+            }
+        }
+        Ok((workers, engine))
     }
 
     fn worker(&self, core: CoreId, end: WorkerEnd) -> Worker {

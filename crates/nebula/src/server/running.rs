@@ -8,7 +8,7 @@ use crate::engine::{Engine, Parts, Registry};
 use crate::service::Service;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{Listener, Terms, ring};
-use crate::worker::{Preemption, Worker};
+use crate::worker::Worker;
 use nebula_nic::schedule::ManagerConfigError;
 use nebula_nic::{CentralDispatch, ConfigError, GroupConfigError, Policy};
 use nebula_sys::affinity::pin_to;
@@ -17,6 +17,7 @@ use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 /// A server that could not be started.
@@ -226,12 +227,14 @@ pub(super) fn open(endpoint: Endpoint, mut config: ServerConfig) -> Result<(Runn
     let bell = listener.bell();
     let (mut engines, mut workers) = (Vec::new(), Vec::new());
     for (Part { config, group }, mailbox) in part(&config)?.into_iter().zip(listener.mailboxes()) {
-        let crew = Crew { config: &config, bound, seed: backend_config.seed, registry: &registry, stop: &stop };
-        let (links, ends, steals) = crew.links()?;
+        let (log, choices) = config.decision_log.as_ref().map(|_| channel()).unzip();
+        let seed = backend_config.seed;
+        let crew = Crew { config: &config, bound, seed, registry: &registry, stop: &stop, log: &log };
+        let (links, ends) = crew.links()?;
         let status = StatusPage::new(status.clone(), engines.len());
         let mailbox = mailbox.clone();
-        let parts = Parts { mailbox, registry: registry.clone(), status, links, steals, stop: stop.clone() };
-        let (team, engine) = crew.workers(ends, Engine::try_new(&config, group, parts)?);
+        let parts = Parts { mailbox, registry: registry.clone(), status, links, choices, stop: stop.clone() };
+        let (team, engine) = crew.workers(ends, Engine::try_new(&config, group, parts)?)?;
         workers.extend(team);
         engines.extend(engine);
     }
@@ -242,11 +245,6 @@ pub(super) fn open(endpoint: Endpoint, mut config: ServerConfig) -> Result<(Runn
     for (index, engine) in engines.into_iter().enumerate() {
         let name = if index == 0 { "nebula-engine".to_owned() } else { format!("nebula-engine-{index}") };
         running.threads.push(spawn(&name, config.pin.get(index).copied(), move || engine.run())?);
-    }
-    if let Policy::Preemptive(quantum) = config.policy {
-        for worker in &mut workers {
-            worker.set_preemption(Preemption::try_new(quantum, config.suspended_max.into(), config.stack_bytes)?);
-        }
     }
     Ok((running, workers))
 }

@@ -12,12 +12,14 @@
 //! Seats and stacks are made at the start. An RPC in a seat owns its slots of the receive region and keeps its client's ring mapped,
 //! whatever becomes of the client meanwhile.
 
-use super::{Begun, Inner, RPCS_PER_TURN};
+use super::{Begun, Inner, LoggedTurns, RPCS_PER_TURN};
 use crate::engine::egress::{Fault, Reply};
 use crate::server::ServeError;
 use crate::service::Service;
 use crate::transport::shm::channel::Channel;
-use nebula_nic::schedule::{Next, Turns};
+use nebula_nic::schedule::Next;
+#[cfg(doc)]
+use nebula_nic::schedule::Turns;
 use nebula_nic::{Quantum, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::fiber::{self, Fibers, Stacks, State};
@@ -92,7 +94,7 @@ type Seat = RefCell<Option<Seated>>;
 /// What a worker needs so that its RPCs can take turns.
 #[derive(Debug)]
 pub(crate) struct Preemption {
-    turns: Turns,
+    turns: LoggedTurns,
     stacks: Stacks,
     seats: Box<[Seat]>,
     clock: Clock,
@@ -100,8 +102,8 @@ pub(crate) struct Preemption {
 }
 
 impl Preemption {
-    pub(crate) fn try_new(quantum: Quantum, suspended_max: u32, stack_bytes: usize) -> Result<Self, ServeError> {
-        let (turns, clock) = (Turns::new(quantum, suspended_max), Clock::new());
+    pub(crate) fn try_new(turns: LoggedTurns, quantum: Quantum, stack_bytes: usize) -> Result<Self, ServeError> {
+        let clock = Clock::new();
         let seats = turns.seats() as usize;
         Ok(Self {
             turns,
@@ -158,7 +160,7 @@ impl Preemption {
 /// A worker at work.
 struct Round<'r, 'scope, 'env, S> {
     inner: &'r mut Inner,
-    turns: &'r mut Turns,
+    turns: &'r mut LoggedTurns,
     seats: &'env [Seat],
     fibers: &'r mut Fibers<'scope, 'env>,
     service: &'env S,

@@ -2,23 +2,17 @@
 //!
 //! The engine puts an RPC into the queue of its home core. Whoever takes it serves it; slots and credit go back to the home core's account.
 
+use super::Choice;
 use crate::engine::cpu::{Freed, Job};
 use crossbeam_queue::ArrayQueue;
 use nebula_nic::schedule::Thief;
-use nebula_nic::{CoreId, CoreSet, Input};
+use nebula_nic::{CoreId, CoreSet, Decision, Input};
 use nebula_sys::spsc::Producer;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// The queues of all workers, by core: the engine puts RPCs in, every worker takes them out.
 pub(crate) type Queues = Arc<[ArrayQueue<Job>]>;
-
-/// A choice of a thief, for the decision log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Steal {
-    pub(crate) input: Input,
-    pub(crate) victim: CoreId,
-}
 
 /// One worker among those that steal from each other.
 #[derive(Debug)]
@@ -29,7 +23,7 @@ pub(crate) struct Stealing {
     /// The queues that were not empty at the last look.
     filled: CoreSet,
     freed: Producer<Freed>,
-    log: Option<Sender<Steal>>,
+    log: Option<Sender<Choice>>,
 }
 
 impl Stealing {
@@ -40,7 +34,7 @@ impl Stealing {
         queues: Queues,
         thief: Thief,
         freed: Producer<Freed>,
-        log: Option<Sender<Steal>>,
+        log: Option<Sender<Choice>>,
     ) -> Self {
         let filled = CoreSet::empty(u16::try_from(queues.len()).unwrap_or(u16::MAX));
         Self { core, queues, thief, filled, freed, log }
@@ -69,7 +63,7 @@ impl Stealing {
         if let Some(log) = &self.log {
             let input = Input::Steal { core: self.core, queues: self.filled.bits() };
             // The engine is gone when the server ends: nobody writes the log then.
-            let _ = log.send(Steal { input, victim });
+            let _ = log.send(Choice { at: None, input, decision: Some(Decision::Victim(victim)) });
         }
         self.queues[victim.index()].pop()
     }
