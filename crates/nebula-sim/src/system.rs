@@ -326,7 +326,7 @@ impl System {
 
     /// Slots of one group of a server that has room for so many RPCs.
     pub(crate) fn slots_of_group(&self, slots: u32) -> u32 {
-        (slots / u32::from(self.groups())).max(SLOTS_FIRST / 4)
+        (slots / u32::from(self.groups())).max(SLOTS_FIRST / 8)
     }
 
     /// Whether each core has a queue in software.
