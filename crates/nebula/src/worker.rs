@@ -204,7 +204,7 @@ impl Worker {
         Some(Rpc { worker: self, begun: Some(begun), is_answered: false })
     }
 
-    /// The core that this worker is.
+    /// The core that this worker is; under `altocumulus:G`, among those of its group.
     #[must_use]
     pub fn core(&self) -> CoreId {
         self.inner.borrow().frontend.core()

@@ -172,6 +172,7 @@ fn every_rpc_ends_once_and_whole_in_uneven_groups_with_little_room_for_foreign_o
     let status = wait_until_clean(server.status(), 0);
     server.stop();
     assert_eq!((status.freed, status.completed, status.violations), (12_000, 12_000, 0), "{status:?}");
+    assert!(status.migrated_out > 0, "{status:?}");
     assert_eq!(status.migrated_out, status.migrated_in, "{status:?}");
 }
 

@@ -244,6 +244,7 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::RunQueue;
     use crate::time::Span;
     use alloc::vec::Vec;
 
@@ -330,6 +331,54 @@ mod tests {
                 assert_eq!(queue.suspended() as usize, model.suspended());
                 assert_eq!(queue.fresh() as usize, model.line.len() - model.suspended());
                 assert!(model.suspended() + usize::from(model.running.is_some()) <= suspended_max as usize + 1);
+            }
+            Ok(())
+        });
+    }
+
+    /// The same histories through the machines that the simulator runs a core's own queue by.
+    #[test]
+    fn while_seats_suffice_it_decides_as_a_run_queue_does() {
+        arbtest::arbtest(|u| {
+            let preemption = Preemption::new(Quantum::try_new(QUANTUM).unwrap(), BackTo::OwnCore);
+            let (mut turns, mut run_queue) = (queue(SUSPENDED_MAX), RunQueue::new(64, 64));
+            let (mut now, mut since, mut dispatched) = (Timestamp::ZERO, Timestamp::ZERO, 0);
+            // The RPC in each seat, and that which begins next: numbered as they are dispatched.
+            let (mut seated, mut begins) = ([0; 64], 0);
+            for _ in 0..u.int_in_range(1..=300)? {
+                now += Span::from_us(u.int_in_range(0..=3)?);
+                match u.int_in_range(0..=2)? {
+                    0 if dispatched - begins < 20 && turns.begun() < 40 => {
+                        turns.handle_dispatch();
+                        assert!(run_queue.admit(dispatched));
+                        dispatched += 1;
+                    }
+                    1 if run_queue.running().is_none() => {
+                        since = now;
+                        let rpc = turns.poll_next(now).map(|next| match next {
+                            Next::Resume { seat } => seated[seat as usize],
+                            Next::Begin { seat } => {
+                                (seated[seat as usize], begins) = (begins, begins + 1);
+                                begins - 1
+                            }
+                        });
+                        assert_eq!(rpc, run_queue.resume());
+                    }
+                    1 => {
+                        let turn = preemption.decide_at_core(now - since, &run_queue);
+                        let expected = if turn == Turn::Continue { Yielded::Runs } else { Yielded::Suspended };
+                        assert_eq!(turns.handle_yield(now), expected);
+                        match expected {
+                            Yielded::Suspended => assert!(run_queue.suspend()),
+                            Yielded::Runs if now - since >= QUANTUM => since = now,
+                            Yielded::Runs => {}
+                        }
+                    }
+                    _ => {
+                        turns.handle_end();
+                        run_queue.finish();
+                    }
+                }
             }
             Ok(())
         });
