@@ -45,13 +45,18 @@
 //! for as much as the log has. `poll -> -` says that nothing was pending, and a replay checks that too.
 //!
 //! What decides beside the back end has its lines in the same log: `steal` is a [`Thief`]'s, `turn` is of [`Turns`]. Each core's
-//! stand in their order; those of several cores, which decide at once, in any.
+//! stand in their order; those of several cores, which decide at once, in any. Groups of `altocumulus:G` decide side by side, so each has a
+//! log of its own ([`GroupLine`]).
 
 mod beside;
+mod group;
 mod replay;
 mod text;
 
 pub use beside::Beside;
+pub use group::{
+    GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupReplayError, GroupSetup, replay_group_text,
+};
 pub use replay::{Difference, LOG_HEADER, ReplayError, read_text, replay, replay_text, replay_through};
 pub use text::ParseDecisionError;
 

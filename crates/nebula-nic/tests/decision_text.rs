@@ -2,10 +2,13 @@
 
 mod support;
 
-use nebula_nic::decision::{Beside, LOG_HEADER, read_text, replay_through};
+use nebula_nic::decision::{
+    Beside, GroupDecision, GroupInput, GroupLine, GroupSetup, LOG_HEADER, read_text, replay_through,
+};
+use nebula_nic::schedule::{ManagerConfig, Migration, ThresholdRow, Thresholds};
 use nebula_nic::{
-    Backend, BackendConfig, CoreId, Decision, DropReason, Input, LogLine, NackReason, Policy, ReplayError, ScrubMode,
-    SingleQueue, Timestamp, Verdict, replay, replay_text,
+    Arrival, Backend, BackendConfig, CoreId, Decision, DropReason, Freed, GroupConfig, GroupId, Input, LogLine,
+    NackReason, Policy, ReplayError, ScrubMode, SingleQueue, SlotRange, Span, Timestamp, Verdict, replay, replay_text,
 };
 use support::op::Op;
 use support::pair::Pair;
@@ -223,4 +226,48 @@ fn any_text_is_read_without_panic() {
         Ok(())
     })
     .budget_ms(300);
+}
+
+#[test]
+fn every_line_of_a_groups_log_reads_back_as_written() {
+    let (to, by) = (GroupId(3), GroupId(1));
+    let slots = SlotRange::new(70, 2);
+    let arrival = Arrival { slots, bytes: 99, key_hash: 7, arrived: Timestamp::from_ps(5), ..Arrival::default() };
+    let rows = vec![ThresholdRow { load_permille: 500, waiting: 9 }, ThresholdRow { load_permille: 900, waiting: 4 }];
+    let thresholds = Thresholds::try_from_rows(rows).unwrap();
+    let inputs = [
+        GroupInput::Nic(Input::Poll),
+        GroupInput::Nic(Input::Free { core: CoreId(1), slots }),
+        GroupInput::Manage { waiting: 12, published: vec![(by, 5), (to, 0)] },
+        GroupInput::Manage { waiting: 12, published: vec![] },
+        GroupInput::Thresholds(thresholds.clone()),
+        GroupInput::Take { to },
+        GroupInput::Adopt(arrival),
+        GroupInput::SentBack { by, arrival },
+        GroupInput::Returned { by, slots },
+    ];
+    let decisions = vec![
+        GroupDecision::Migrate(Migration { to, count: 2 }),
+        GroupDecision::Handed(arrival),
+        GroupDecision::Adopted,
+        GroupDecision::TurnedAway,
+        GroupDecision::WaitsAgain,
+        GroupDecision::Foreign(by),
+        GroupDecision::Nic(Decision::Free(Freed::Taken)),
+    ];
+    for input in inputs {
+        for decisions in [decisions.clone(), vec![]] {
+            let line = GroupLine { at: Timestamp::from_ps(17), input: input.clone(), decisions };
+            assert_eq!(line.to_string().parse(), Ok(line));
+        }
+    }
+    let backend = BackendConfig::new(2, Policy::Jbsq(2)).slots(64);
+    let group = GroupConfig { backend, group: by, groups: 4, foreign_max: 8 };
+    let setup = GroupSetup { group, manager: ManagerConfig::new(by, 4, 2, Span::from_us(1), thresholds) };
+    assert_eq!(setup.to_string().parse(), Ok(setup));
+    for text in
+        ["0 take -> -", "0 adopt rpc=1.2 -> adopted", "0 manage waiting=1 published=5 -> -", "0 poll -> migrate to=1"]
+    {
+        assert!(text.parse::<GroupLine>().is_err(), "{text}");
+    }
 }

@@ -35,6 +35,7 @@ use pace::Pace;
 use peers::Rings;
 pub(crate) use peers::{ChannelCache, Registry};
 use recorder::Recorder;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -101,11 +102,7 @@ impl Engine {
         };
         let slots = backend.backend().config().slots;
         let region = RecvRegion::new(slots, Pages::Huge2M)?;
-        let recorder = config
-            .decision_log
-            .as_deref()
-            .map(|path| Recorder::create(path, backend.backend().config()))
-            .transpose()?;
+        let recorder = config.decision_log.as_deref().map(|path| log(path, &backend)).transpose()?;
         let clock = Clock::new();
         Ok(Self {
             clock,
@@ -243,9 +240,10 @@ impl Engine {
     }
 
     fn set_queue_bound(&mut self, now: Timestamp, bound: u32) {
-        self.backend.set_queue_bound(now, bound);
+        let thresholds = self.backend.set_queue_bound(now, bound);
         if let Some(recorder) = &mut self.recorder {
             recorder.queue_bound(now, bound);
+            thresholds.into_iter().for_each(|thresholds| recorder.thresholds(now, thresholds));
         }
     }
 
@@ -303,13 +301,25 @@ impl Engine {
         let (core, slots) = (freed.home, freed.slots);
         let outcome = match self.backend.handle_free(now, core, slots) {
             Ended::Own(outcome) => outcome,
-            Ended::Foreign(origin) => return self.give_back(origin, freed),
+            Ended::Foreign(origin) => return self.give_back(now, origin, freed),
         };
         self.region.release(freed.lease);
         if let Some(recorder) = &mut self.recorder {
             recorder.free(now, core, slots, outcome);
         }
         self.rings.ended(freed.snid, &self.registry, &self.mailbox);
+    }
+}
+
+/// Begins the log of an engine; each group of a server has a file of its own.
+fn log(path: &Path, nic: &Nic) -> std::io::Result<Recorder> {
+    match nic.log_header() {
+        (header, None) => Recorder::create(path, &header),
+        (header, Some(group)) => {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{}", group.0));
+            Recorder::create(Path::new(&name), &header)
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use nebula::{
     CallError, Client, ClientConfig, Fault, MigrationConfig, Queueing, Reply, RunningServer, Server, ServerConfig,
     SubmitError, Ticket,
 };
+use nebula_nic::decision::{GroupReplayError, replay_group_text};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -235,8 +236,6 @@ fn groups_that_cannot_be_had_are_errors_that_say_so() {
     };
     let few = open(&|config| config.workers = 1);
     assert!(few.contains("2 groups need as many workers"), "{few}");
-    let logged = open(&|config| config.decision_log = Some("log".into()));
-    assert!(logged.contains("no decision log of several groups"), "{logged}");
     let bulk = open(&|config| config.migration.bulk = 0);
     assert!(bulk.contains("bulk of 0"), "{bulk}");
 }
@@ -253,5 +252,50 @@ fn one_group_is_a_server_as_any_other() {
         let status = wait_until_clean(server.status(), 0);
         server.stop();
         assert_eq!((status.freed, status.migrated_out), (500, 0), "{status:?}");
+    }
+}
+
+#[test]
+fn the_logs_of_the_groups_replay_through_fresh_groups_and_managers() {
+    let _watchdog = Watchdog::new("the logs of the groups");
+    let name = endpoint("groups-logged");
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("groups-{}", std::process::id()));
+    let server = serve(&name, |config| {
+        (config.decision_log, config.workers) = (Some(path.clone()), 3);
+        (config.migration.foreign_max, config.migration.waiting_max) = (4, Some(1));
+    });
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let name = &name;
+            scope.spawn(move || load(&mut connect(name), seed, 1500, true));
+        }
+    });
+    let status = wait_until_clean(server.status(), 0);
+    server.stop();
+    let logs = [0, 1].map(|group| {
+        let file = format!("{}.{group}", path.display());
+        let log = std::fs::read_to_string(&file).expect("the log of a group");
+        let _ = std::fs::remove_file(file);
+        log
+    });
+    for log in &logs {
+        let lines = replay_group_text(log).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(lines, log.lines().count() - 1, "every line but the configuration's");
+    }
+    let count = |what: &str| logs.iter().map(|log| log.matches(what).count() as u64).sum::<u64>();
+    assert_eq!(count("-> adopted"), status.migrated_in);
+    assert_eq!(count("-> handed "), status.migrated_in + count("-> turned-away"));
+    assert_eq!(count("returned by="), status.migrated_in);
+    assert_eq!((count("-> waits-again"), count("-> foreign ")), (count("-> turned-away"), status.migrated_in));
+    assert_eq!(count("dispatch core="), status.dispatched);
+    for (from, to) in [
+        ("-> migrate to=1", "-> migrate to=0"),
+        ("-> foreign origin=0", "-> foreign origin=1"),
+        ("-> adopted", "-> turned-away"),
+    ] {
+        for log in logs.iter().filter(|log| log.contains(from)) {
+            let error = replay_group_text(&log.replacen(from, to, 1)).expect_err("a decision that was tampered with");
+            assert!(matches!(error, GroupReplayError::Difference { .. }), "{error}");
+        }
     }
 }

@@ -136,15 +136,15 @@ fn the_log_of_an_inline_run_replays() {
     }
 }
 
-/// Policies that are served with a log, by their spellings.
+/// Policies that are served with one log, by their spellings.
 fn served() -> Vec<Policy> {
-    // DARC is simulated only, and of several groups there is no log.
-    let unlogged = ["darc", "altocumulus:G"];
-    let spellings = Policy::SPELLINGS.iter().filter(|spelling| !unlogged.contains(spelling));
+    // DARC is simulated only; the logs of groups are replayed in `groups.rs`.
+    let elsewhere = ["darc", "altocumulus:G"];
+    let spellings = Policy::SPELLINGS.iter().filter(|spelling| !elsewhere.contains(spelling));
     let policies: Vec<Policy> = spellings
         .map(|spelling| spelling.replace(":N", ":2").replace(":Q", ":2us").parse().expect("a policy"))
         .collect();
-    assert_eq!(policies.len() + unlogged.len(), Policy::SPELLINGS.len());
+    assert_eq!(policies.len() + elsewhere.len(), Policy::SPELLINGS.len());
     policies
 }
 

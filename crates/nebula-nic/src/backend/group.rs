@@ -353,6 +353,13 @@ impl<D: CentralDispatch> Group<D> {
         self.foreign_waiting
     }
 
+    /// What it was built with.
+    #[must_use]
+    pub fn config(&self) -> GroupConfig {
+        let &Self { id: group, groups, foreign_max, .. } = self;
+        GroupConfig { backend: *self.backend.config(), group, groups, foreign_max }
+    }
+
     /// What was handed over so far.
     #[must_use]
     pub const fn migrations(&self) -> &Migrations {

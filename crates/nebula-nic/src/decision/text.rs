@@ -14,8 +14,8 @@ use core::str::{FromStr, SplitWhitespace};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read \"{text}\": expected {expected}")]
 pub struct ParseDecisionError {
-    text: String,
-    expected: &'static str,
+    pub(in crate::decision) text: String,
+    pub(in crate::decision) expected: &'static str,
 }
 
 impl fmt::Display for Kind {
@@ -101,7 +101,10 @@ impl fmt::Display for LogLine {
 }
 
 /// Reads a whole text with `read`, which says what it expected if it cannot.
-fn parse<T>(text: &str, read: impl FnOnce(&mut Words<'_>) -> Result<T, &'static str>) -> Result<T, ParseDecisionError> {
+pub(in crate::decision) fn parse<T>(
+    text: &str,
+    read: impl FnOnce(&mut Words<'_>) -> Result<T, &'static str>,
+) -> Result<T, ParseDecisionError> {
     let mut words = Words(text.split_whitespace());
     let value = read(&mut words).and_then(|value| words.end().map(|()| value));
     value.map_err(|expected| ParseDecisionError { text: text.into(), expected })
@@ -225,11 +228,14 @@ fn write(words: &mut Words<'_>) -> Result<Verdict, &'static str> {
 }
 
 fn dispatch(words: &mut Words<'_>) -> Result<Dispatch, &'static str> {
-    let core = CoreId(words.named("core")?);
+    Ok(Dispatch { core: CoreId(words.named("core")?), arrival: arrival(words)? })
+}
+
+pub(in crate::decision) fn arrival(words: &mut Words<'_>) -> Result<Arrival, &'static str> {
     let rpc = rpc(words.value_of("rpc")?)?;
     let (slots, bytes, key_hash) = (words.slots()?, words.named("bytes")?, words.named("key")?);
     let arrived = Timestamp::from_ps(words.named("arrived")?);
-    Ok(Dispatch { core, arrival: Arrival { rpc, slots, bytes, key_hash, arrived } })
+    Ok(Arrival { rpc, slots, bytes, key_hash, arrived })
 }
 
 fn rpc(text: &str) -> Result<RpcKey, &'static str> {
@@ -243,10 +249,10 @@ fn pair(text: &str, separator: char) -> Option<(u32, u32)> {
 }
 
 /// The words of a text, read one after the other.
-struct Words<'a>(SplitWhitespace<'a>);
+pub(in crate::decision) struct Words<'a>(SplitWhitespace<'a>);
 
 impl<'a> Words<'a> {
-    fn next(&mut self, expected: &'static str) -> Result<&'a str, &'static str> {
+    pub(in crate::decision) fn next(&mut self, expected: &'static str) -> Result<&'a str, &'static str> {
         self.0.next().ok_or(expected)
     }
 
@@ -259,15 +265,15 @@ impl<'a> Words<'a> {
     }
 
     /// The text after `name=`.
-    fn value_of(&mut self, name: &'static str) -> Result<&'a str, &'static str> {
+    pub(in crate::decision) fn value_of(&mut self, name: &'static str) -> Result<&'a str, &'static str> {
         self.next(name)?.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')).ok_or(name)
     }
 
-    fn named<T: FromStr>(&mut self, name: &'static str) -> Result<T, &'static str> {
+    pub(in crate::decision) fn named<T: FromStr>(&mut self, name: &'static str) -> Result<T, &'static str> {
         self.value_of(name)?.parse().map_err(|_| name)
     }
 
-    fn slots(&mut self) -> Result<SlotRange, &'static str> {
+    pub(in crate::decision) fn slots(&mut self) -> Result<SlotRange, &'static str> {
         let (start, slots) = pair(self.value_of("slots")?, '+').ok_or("slots=START+COUNT")?;
         Ok(SlotRange { start: Slot(start), slots })
     }

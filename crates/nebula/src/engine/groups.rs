@@ -18,7 +18,7 @@ use super::Engine;
 use super::cpu::{Freed, Held};
 use super::nic::{Grouped, Nic};
 use crossbeam_utils::CachePadded;
-use nebula_nic::schedule::{Manager, Thresholds};
+use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
 use nebula_nic::{Adoption, Arrival, GroupId, Timestamp};
 use nebula_sys::spsc::{self, Consumer, Producer};
 use std::sync::Arc;
@@ -111,10 +111,19 @@ impl Neighbors {
         self.manager.handle_arrival(now);
     }
 
-    pub(super) fn set_queue_bound(&mut self, queue_bound: u32) {
-        if !self.is_fixed {
-            self.manager.set_thresholds(Thresholds::fixed(waiting_max(queue_bound)));
+    /// Lets the threshold follow the bound of the queue, unless it was given; what it is then.
+    pub(super) fn set_queue_bound(&mut self, queue_bound: u32) -> Option<Thresholds> {
+        if self.is_fixed {
+            return None;
         }
+        let thresholds = Thresholds::fixed(waiting_max(queue_bound));
+        self.manager.set_thresholds(thresholds.clone());
+        Some(thresholds)
+    }
+
+    /// What the manager was built with, and the thresholds that it has.
+    pub(super) fn manager(&self) -> &ManagerConfig {
+        self.manager.config()
     }
 
     pub(super) fn groups(&self) -> u32 {
@@ -139,7 +148,9 @@ impl Engine {
     /// Acts on what the other groups' engines have sent. Returns the messages.
     #[inline]
     pub(super) fn collect_messages(&mut self, now: Timestamp) -> usize {
-        let Self { backend: Nic::Group(grouped), held, region, rings, registry, mailbox, .. } = self else { return 0 };
+        let Self { backend: Nic::Group(grouped), held, region, rings, registry, mailbox, recorder, .. } = self else {
+            return 0;
+        };
         let Grouped { group, neighbors } = &mut **grouped;
         let mut count = 0;
         for (by, neighbor) in (0..).map(GroupId).zip(&mut neighbors.list) {
@@ -147,19 +158,31 @@ impl Engine {
             while let Some(message) = neighbor.from.try_pop() {
                 count += 1;
                 match message {
-                    Message::Migrated(arrival, payload) => match group.adopt(now, arrival) {
-                        Adoption::Taken => held[arrival.slots.start.0 as usize] = Some(payload),
-                        Adoption::Refused => neighbor.tell(Message::Refused(arrival, payload)),
-                    },
+                    Message::Migrated(arrival, payload) => {
+                        let adoption = group.adopt(now, arrival);
+                        match adoption {
+                            Adoption::Taken => held[arrival.slots.start.0 as usize] = Some(payload),
+                            Adoption::Refused => neighbor.tell(Message::Refused(arrival, payload)),
+                        }
+                        if let Some(recorder) = recorder {
+                            recorder.adopt(now, arrival, adoption);
+                        }
+                    }
                     Message::Refused(arrival, payload) => {
                         neighbor.away -= 1;
                         held[arrival.slots.start.0 as usize] = Some(payload);
-                        group.handle_refused(now, by, arrival);
+                        let waits_again = group.handle_refused(now, by, arrival);
+                        if let Some(recorder) = recorder {
+                            recorder.sent_back(now, by, arrival, waits_again);
+                        }
                     }
                     Message::Returned(freed) => {
                         neighbor.away -= 1;
                         region.release(freed.lease);
-                        group.handle_returned(now, by, freed.slots);
+                        let outcome = group.handle_returned(now, by, freed.slots);
+                        if let Some(recorder) = recorder {
+                            recorder.returned(now, by, freed.slots, outcome);
+                        }
                         rings.ended(freed.snid, registry, mailbox);
                     }
                 }
@@ -171,7 +194,7 @@ impl Engine {
     /// Publishes the length of the queue and, once a period, hands RPCs to the groups that the manager names.
     #[inline]
     pub(super) fn hand_over(&mut self, now: Timestamp) {
-        let Self { backend: Nic::Group(grouped), held, .. } = self else { return };
+        let Self { backend: Nic::Group(grouped), held, recorder, .. } = self else { return };
         let Grouped { group, neighbors } = &mut **grouped;
         let waiting = group.queue_depth();
         neighbors.publish(waiting);
@@ -179,11 +202,27 @@ impl Engine {
             return;
         }
         let Neighbors { manager, lengths, list, .. } = neighbors;
-        let published = |other: GroupId| lengths[other.index()].load(Ordering::Relaxed);
-        for migration in manager.decide(now, waiting, published) {
+        let (is_logged, mut read) = (recorder.is_some() && waiting > manager.threshold(), Vec::new());
+        let published = |other: GroupId| {
+            let length = lengths[other.index()].load(Ordering::Relaxed);
+            if is_logged {
+                read.push((other, length));
+            }
+            length
+        };
+        let migrations = manager.decide(now, waiting, published);
+        // Where the queue is below the threshold, nothing is read and nothing can follow.
+        if let Some(recorder) = recorder.as_mut().filter(|_| is_logged) {
+            recorder.manage(now, waiting, read, migrations);
+        }
+        for migration in migrations {
             let Some(neighbor) = &mut list[migration.to.index()] else { continue };
             for _ in 0..migration.count.min(AWAY_MAX - neighbor.away) {
-                let Some(arrival) = group.take_newest_waiting(now, migration.to) else { break };
+                let taken = group.take_newest_waiting(now, migration.to);
+                if let Some(recorder) = recorder {
+                    recorder.take(now, migration.to, taken);
+                }
+                let Some(arrival) = taken else { break };
                 let payload = held[arrival.slots.start.0 as usize].take();
                 let payload = payload.expect("an RPC that waits was written into its slots when it arrived");
                 neighbor.away += 1;
@@ -195,7 +234,10 @@ impl Engine {
 
     /// Gives the slots of a foreign RPC back to its group.
     #[inline(never)]
-    pub(super) fn give_back(&mut self, origin: GroupId, freed: Freed) {
+    pub(super) fn give_back(&mut self, now: Timestamp, origin: GroupId, freed: Freed) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.foreign(now, freed.home, freed.slots, origin);
+        }
         if let Nic::Group(grouped) = &mut self.backend {
             grouped.neighbors.neighbor(origin).tell(Message::Returned(freed));
         }

@@ -3,6 +3,8 @@
 //! Slots are numbered over the whole server. A group's own begin behind those of the groups before it.
 
 use super::groups::Neighbors;
+use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
+use nebula_nic::schedule::Thresholds;
 use nebula_nic::{
     Abandoned, Backend, CoreId, Dispatch, Freed, Group, GroupFreed, GroupId, Header, Migrations, NodeId, SlotRange,
     Timestamp, Verdict,
@@ -88,12 +90,28 @@ impl Nic {
         }
     }
 
-    pub(super) fn set_queue_bound(&mut self, now: Timestamp, waiting: u32) {
+    /// The thresholds of a group's manager are given back if they follow.
+    pub(super) fn set_queue_bound(&mut self, now: Timestamp, waiting: u32) -> Option<Thresholds> {
         match self {
-            Self::Whole(backend) => backend.set_queue_bound(now, waiting),
+            Self::Whole(backend) => {
+                backend.set_queue_bound(now, waiting);
+                None
+            }
             Self::Group(grouped) => {
                 grouped.group.set_queue_bound(now, waiting);
-                grouped.neighbors.set_queue_bound(waiting);
+                grouped.neighbors.set_queue_bound(waiting)
+            }
+        }
+    }
+
+    /// How a log of its decisions begins, and what the file's name ends in where there are several.
+    pub(super) fn log_header(&self) -> (String, Option<GroupId>) {
+        match self {
+            Self::Whole(backend) => (format!("{LOG_HEADER} {}", backend.config()), None),
+            Self::Group(grouped) => {
+                let (group, manager) = (grouped.group.config(), grouped.neighbors.manager().clone());
+                let setup = GroupSetup { group, manager };
+                (format!("{GROUP_LOG_HEADER} {setup}"), Some(grouped.group.id()))
             }
         }
     }

@@ -1,12 +1,14 @@
-//! The decision log: every input of the back end and what it decided, for replay ([`nebula_nic::replay_text`]).
+//! The decision log: every input of the back end and what it decided, for replay ([`nebula_nic::replay_text`]); of a group, its manager's
+//! too ([`nebula_nic::decision::replay_group_text`]).
 //!
 //! For checking that the runtime carries out what the mechanisms decide; it allocates and writes, and costs far more than the decisions.
 
 use crate::worker::Choice;
-use nebula_nic::decision::LOG_HEADER;
+use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
+use nebula_nic::schedule::{Migration, Thresholds};
 use nebula_nic::{
-    Abandoned, BackendConfig, CoreId, Decision, Dispatch, Freed, Header, Input, LogLine, NodeId, SlotRange, Timestamp,
-    Verdict,
+    Abandoned, Adoption, Arrival, CoreId, Decision, Dispatch, Freed, GroupId, Header, Input, NodeId, SlotRange,
+    Timestamp, Verdict,
 };
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,19 +19,24 @@ use std::path::Path;
 pub(super) struct Recorder {
     out: Option<BufWriter<File>>,
     /// The latest line, to which decisions may still be added.
-    pending: Option<LogLine>,
+    pending: Option<GroupLine>,
 }
 
 impl Recorder {
-    pub(super) fn create(path: &Path, config: &BackendConfig) -> std::io::Result<Self> {
+    /// A log that begins with `header`.
+    pub(super) fn create(path: &Path, header: &str) -> std::io::Result<Self> {
         let mut out = BufWriter::new(File::create(path)?);
-        writeln!(out, "{LOG_HEADER} {config}")?;
+        writeln!(out, "{header}")?;
         Ok(Self { out: Some(out), pending: None })
     }
 
     fn note(&mut self, at: Timestamp, input: Input, decisions: Vec<Decision>) {
+        self.note_of_group(at, GroupInput::Nic(input), decisions.into_iter().map(GroupDecision::Nic).collect());
+    }
+
+    fn note_of_group(&mut self, at: Timestamp, input: GroupInput, decisions: Vec<GroupDecision>) {
         self.write_pending();
-        self.pending = Some(LogLine { at, input, decisions });
+        self.pending = Some(GroupLine { at, input, decisions });
     }
 
     fn write_pending(&mut self) {
@@ -42,7 +49,7 @@ impl Recorder {
 
     fn add(&mut self, decision: Decision) {
         if let Some(line) = &mut self.pending {
-            line.decisions.push(decision);
+            line.decisions.push(GroupDecision::Nic(decision));
         }
     }
 
@@ -82,6 +89,51 @@ impl Recorder {
     /// What a worker's own machine has decided before `now`.
     pub(super) fn choice(&mut self, now: Timestamp, choice: Choice) {
         self.note(choice.at.unwrap_or(now), choice.input, choice.decision.into_iter().collect());
+    }
+
+    // -- of a group --
+
+    pub(super) fn foreign(&mut self, at: Timestamp, core: CoreId, slots: SlotRange, origin: GroupId) {
+        let input = GroupInput::Nic(Input::Free { core, slots });
+        self.note_of_group(at, input, vec![GroupDecision::Foreign(origin)]);
+    }
+
+    pub(super) fn thresholds(&mut self, at: Timestamp, thresholds: Thresholds) {
+        self.note_of_group(at, GroupInput::Thresholds(thresholds), Vec::new());
+    }
+
+    pub(super) fn manage(
+        &mut self,
+        at: Timestamp,
+        waiting: u32,
+        published: Vec<(GroupId, u32)>,
+        migrations: &[Migration],
+    ) {
+        let decisions = migrations.iter().copied().map(GroupDecision::Migrate).collect();
+        self.note_of_group(at, GroupInput::Manage { waiting, published }, decisions);
+    }
+
+    pub(super) fn take(&mut self, at: Timestamp, to: GroupId, taken: Option<Arrival>) {
+        let decisions = taken.map(GroupDecision::Handed).into_iter().collect();
+        self.note_of_group(at, GroupInput::Take { to }, decisions);
+    }
+
+    pub(super) fn adopt(&mut self, at: Timestamp, arrival: Arrival, adoption: Adoption) {
+        let decision = match adoption {
+            Adoption::Taken => GroupDecision::Adopted,
+            Adoption::Refused => GroupDecision::TurnedAway,
+        };
+        self.note_of_group(at, GroupInput::Adopt(arrival), vec![decision]);
+    }
+
+    pub(super) fn sent_back(&mut self, at: Timestamp, by: GroupId, arrival: Arrival, waits_again: bool) {
+        let decisions = waits_again.then_some(GroupDecision::WaitsAgain).into_iter().collect();
+        self.note_of_group(at, GroupInput::SentBack { by, arrival }, decisions);
+    }
+
+    pub(super) fn returned(&mut self, at: Timestamp, by: GroupId, slots: SlotRange, outcome: Freed) {
+        let decisions = vec![GroupDecision::Nic(Decision::Free(outcome))];
+        self.note_of_group(at, GroupInput::Returned { by, slots }, decisions);
     }
 
     /// Hands what is written to the disk. The latest line stays: decisions may still be added to it.

@@ -70,7 +70,7 @@ pub struct ServerConfig {
     pub pin: Vec<usize>,
     /// User ids beside the server's own that may connect.
     pub allowed_uids: Vec<u32>,
-    /// Where to write every decision of the NIC, for replay; costs far more than the decisions.
+    /// Where to write every decision of the NIC, for replay; under `altocumulus:G` each group appends its number to the name; costs far more than the decisions.
     pub decision_log: Option<std::path::PathBuf>,
 }
 

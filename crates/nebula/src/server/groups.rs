@@ -51,9 +51,6 @@ pub(super) fn part(config: &ServerConfig) -> Result<Vec<Part>, ServeError> {
     if groups > config.workers {
         return Err(ServeError::Groups { groups, workers: config.workers });
     }
-    if config.decision_log.is_some() {
-        return Err(ServeError::GroupsLogged);
-    }
     let workers_of = |group| config.workers / groups + u16::from(group < config.workers % groups);
     let configs = (0..groups).map(|group| ServerConfig { workers: workers_of(group), ..config.clone() });
     let configs: Vec<_> = configs.collect();

@@ -76,9 +76,6 @@ pub enum ServeError {
         /// Workers asked for.
         workers: u16,
     },
-    /// Groups decide side by side, in no one order.
-    #[error("there is no decision log of several groups: log with another policy, or with altocumulus:1")]
-    GroupsLogged,
     /// A group cannot be built so.
     #[error(transparent)]
     Group(#[from] GroupConfigError),
