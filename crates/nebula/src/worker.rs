@@ -296,10 +296,10 @@ impl Inner {
 
     /// Comes for the next RPC where RPCs are not handed out. Nothing can be fetched ahead of it: which one a core gets next is decided
     /// when it comes.
-    #[inline(always)]
+    #[inline(never)]
     fn fetch(&mut self) {
         let job = match &mut self.source {
-            Source::Engine { .. } | Source::Inline(_) => return,
+            Source::Engine { .. } | Source::Inline(_) => None,
             Source::Shared(shared) => shared.take(),
             Source::Stealing(stealing) if self.frontend.outstanding() < STEALABLE_BOUND => stealing.take(),
             Source::Stealing(_) => None,
@@ -315,7 +315,9 @@ impl Inner {
     /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile (NEBULA §V-B).
     #[inline(always)]
     fn begin<S: Service>(&mut self, service: &S) -> Option<Begun> {
-        self.fetch();
+        if matches!(self.source, Source::Shared(_) | Source::Stealing(_)) {
+            self.fetch();
+        }
         let begin = self.frontend.poll_completion(Timestamp::ZERO)?;
         let held = match &mut self.source {
             // An inline engine has copied every payload through this core's cache already: there is nothing to steer.
@@ -334,7 +336,7 @@ impl Inner {
 
     #[inline(always)]
     fn serve<S: Service>(&mut self, begun: Begun, service: &S) {
-        let Begun { arrival, held, .. } = &begun;
+        let Begun { arrival, held, home } = begun;
         if let Some(channel) = self.channels.channel(arrival.rpc.snid) {
             let mut reply = Reply::new(channel.slots(), arrival.rpc.tid.0, held.span);
             let request = held.lease.payload(arrival.bytes as usize);
@@ -343,7 +345,7 @@ impl Inner {
                 Err(_) => reply.fail(Fault::HandlerPanicked),
             }
         }
-        self.release(begun);
+        self.release(Begun { arrival, held, home });
     }
 
     /// Gives the RPC's slots and this core's credit back.
