@@ -219,10 +219,15 @@ fn any_text_is_read_without_panic() {
             "dispatch ",
             "steal core=1 queues=",
             "victim=",
+            "manage waiting=1 published=",
+            "1:2,",
+            "adopt rpc=",
+            "migrate to=",
             &text,
         ];
         let mixed: String = (0..12).map(|_| draw.choose(&words).copied()).collect::<arbitrary::Result<_>>()?;
         let _ = (mixed.parse::<Input>(), mixed.parse::<Decision>(), mixed.parse::<LogLine>(), replay_text(&mixed));
+        let _ = (mixed.parse::<GroupLine>(), mixed.parse::<GroupSetup>());
         Ok(())
     })
     .budget_ms(300);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use support::draw::Draw;
 use support::watch::{Watchdog, spin, wait_until};
-use support::{endpoint, server_config, wait_until_clean};
+use support::{endpoint, server_config, wait_until_freed};
 
 /// What an RPC takes, so that queues build up.
 const SERVICE: Duration = Duration::from_micros(2);
@@ -129,7 +129,7 @@ fn the_load_of_one_groups_client_is_served_by_both_and_each_rpc_moves_once_at_mo
     let home = home(&mut client);
     let mut by_worker = load(&mut client, 1, 20_000, false);
     drop(client);
-    let status = wait_until_clean(server.status(), 0);
+    let status = wait_until_freed(server.status(), 20_001);
     server.stop();
     let own = by_worker.remove(&home).unwrap_or_default();
     let other: u64 = by_worker.values().sum();
@@ -151,7 +151,7 @@ fn what_does_not_wait_does_not_move() {
         assert_eq!((reply[0], &reply[8..]), (home, &number.to_le_bytes()[..]));
     }
     drop(client);
-    let status = wait_until_clean(server.status(), 0);
+    let status = wait_until_freed(server.status(), 1001);
     server.stop();
     assert_eq!((status.migrated_out, status.freed, status.workers), (0, 1001, 2), "{status:?}");
 }
@@ -170,7 +170,7 @@ fn every_rpc_ends_once_and_whole_in_uneven_groups_with_little_room_for_foreign_o
             scope.spawn(move || load(&mut connect(name), seed, 4000, true));
         }
     });
-    let status = wait_until_clean(server.status(), 0);
+    let status = wait_until_freed(server.status(), 12_000);
     server.stop();
     assert_eq!((status.freed, status.completed, status.violations), (12_000, 12_000, 0), "{status:?}");
     assert!(status.migrated_out > 0, "{status:?}");
@@ -192,7 +192,7 @@ fn a_client_that_leaves_gives_back_what_has_moved_too() {
     let mut stays = connect(&name);
     load(&mut stays, 99, 300, false);
     drop(stays);
-    let status = wait_until_clean(server.status(), 0);
+    let status = wait_until_freed(server.status(), 20 * 300 + 300);
     server.stop();
     assert_eq!(status.freed + status.abandoned, status.completed, "{status:?}");
     assert!(status.migrated_out > 0, "{status:?}");
@@ -249,7 +249,7 @@ fn one_group_is_a_server_as_any_other() {
             (config.policy, config.workers, config.inline) = ("altocumulus:1".parse().expect("a policy"), 1, inline);
         });
         load(&mut connect(&name), 5, 500, true);
-        let status = wait_until_clean(server.status(), 0);
+        let status = wait_until_freed(server.status(), 500);
         server.stop();
         assert_eq!((status.freed, status.migrated_out), (500, 0), "{status:?}");
     }
@@ -270,7 +270,7 @@ fn the_logs_of_the_groups_replay_through_fresh_groups_and_managers() {
             scope.spawn(move || load(&mut connect(name), seed, 1500, true));
         }
     });
-    let status = wait_until_clean(server.status(), 0);
+    let status = wait_until_freed(server.status(), 4500);
     server.stop();
     let logs = [0, 1].map(|group| {
         let file = format!("{}.{group}", path.display());

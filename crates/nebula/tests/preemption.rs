@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::draw::Draw;
 use support::watch::{Watchdog, spin, wait_until};
-use support::{endpoint, server_config, wait_until_clean};
+use support::{endpoint, server_config, wait_until_freed};
 
 /// A quantum that every RPC has used at its first safe point.
 const AT_ONCE: &str = "preemptive:1ns";
@@ -206,7 +206,7 @@ fn every_rpc_is_answered_once_and_whole_however_often_it_is_suspended() {
                 scope.spawn(move || load(name, seed, 1500));
             }
         });
-        let status = wait_until_clean(server.status(), 0);
+        let status = wait_until_freed(server.status(), 3000);
         server.stop();
         assert_eq!((status.freed, status.violations), (3000, 0), "{status:?}");
         let most = gauge.inside_max.load(SeqCst);
@@ -309,7 +309,7 @@ fn a_client_that_leaves_harms_no_handler_that_is_suspended() {
     }
     is_open.store(true, SeqCst);
     drop(other);
-    wait_until_clean(server.status(), 0);
+    wait_until_freed(server.status(), 4);
     server.stop();
     let mut long: Vec<_> =
         read.lock().expect("nobody panicked").drain(..).filter(|request| request.len() > 1).collect();

@@ -36,3 +36,14 @@ pub(crate) fn wait_until_clean(status: &StatusReader, clients: u64) -> Status {
         (is_settled && seen.slots_used == 0 && seen.clients == clients).then_some(seen)
     })
 }
+
+/// As [`wait_until_clean`] with no clients left, once the page tells of `freed` RPCs: before the engine has written it, it tells of none.
+pub(crate) fn wait_until_freed(status: &StatusReader, freed: u64) -> Status {
+    // Several engines write at different times: what left one of them has come to another once both have written.
+    watch::wait_until(&format!("{freed} RPCs freed"), || {
+        let seen = status.read();
+        let agree = seen.migrated_out == seen.migrated_in && seen.dispatched >= seen.freed;
+        (agree && seen.freed >= freed).then_some(())
+    });
+    wait_until_clean(status, 0)
+}
