@@ -5,27 +5,30 @@
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
 use nebula_nic::{Policy, RetryPolicy, Span};
-use nebula_sim::{Costs, Length, Load, System, Tally, run};
+use nebula_sim::{Costs, Length, Load, System, SystemModel, Tally, run};
 use nebula_workload::Seed;
 use std::fmt::Write;
 
 const GOLDEN: &str = include_str!("../../../golden/policies.csv");
 
+/// RPCs that a policy can tell apart.
+const TYPES: &str = "mix:short=0.9*fixed:500ns;long=0.1*fixed:5500ns";
+
 const LENGTH: Length = Length { warmup: 2_000, rpcs: 20_000 };
 
 fn row(text: &mut String, name: &str, tally: &Tally) {
     let Tally { served, given_up, nacks, window, busy_ps, overheads, .. } = tally;
-    let lock_ps = overheads.lock_ps;
+    let (lock_ps, overheads_ps) = (overheads.lock_ps, overheads.total_ps());
     let latency = [0.5, 0.9, 0.99, 0.999].map(|share| format!("{:.0}", tally.latency.quantile(share))).join(",");
     let means = format!("{:.3},{:.3},{:.6}", tally.latency.mean(), tally.queued.mean(), tally.queue_depth.mean());
-    let counts = format!("{served},{given_up},{nacks},{},{busy_ps},{lock_ps}", window.as_ps());
+    let counts = format!("{served},{given_up},{nacks},{},{busy_ps},{lock_ps},{overheads_ps}", window.as_ps());
     writeln!(text, "{name},{counts},{means},{latency},{:.0}", tally.queue_depth.quantile(0.99)).expect("a string");
 }
 
 #[test]
 fn every_policy_runs_as_its_golden_run() {
     let mut text = String::from(
-        "run,served,given_up,nacks,window_ps,busy_ps,lock_ps,latency_ps_mean,queued_ps_mean,queue_depth_mean,\
+        "run,served,given_up,nacks,window_ps,busy_ps,lock_ps,overheads_ps,latency_ps_mean,queued_ps_mean,queue_depth_mean,\
          latency_ps_p50,latency_ps_p90,latency_ps_p99,latency_ps_p999,queue_depth_p99\n",
     );
     let open = |service: &str, load| Load::open(service.parse().unwrap(), load);
@@ -55,5 +58,16 @@ fn every_policy_runs_as_its_golden_run() {
     add("jbsq:2 16 closed", &System::new(Policy::Jbsq(2), 16), &closed);
     let bursts = open("gev:loc=363ns,scale=100ns,shape=0.65", 0.6).arrivals("mmpp2:5x,0.1,20us".parse().unwrap());
     add("single-queue 16 bursts", &System::new(Policy::SingleQueue, 16), &bursts);
+    for (policy, groups) in
+        [("two-choices", 0), ("work-stealing", 0), ("preemptive:2us", 0), ("darc", 0), ("altocumulus:2", 2)]
+    {
+        let system = System::new(policy.parse().unwrap(), 16).dedicated(groups);
+        add(&format!("{policy} 16"), &system, &open(TYPES, 0.8));
+        add(&format!("{policy} 16 bound 20 overloaded"), &system.queue_bound(20), &open(TYPES, 1.3));
+    }
+    for name in SystemModel::names() {
+        let system = SystemModel::named(name).unwrap().system(16).unwrap();
+        add(&format!("system {name}"), &system, &open("mix:short=0.9*fixed:5us;long=0.1*fixed:55us", 0.3));
+    }
     assert!(text == GOLDEN, "golden/policies.csv differs from this run:\n{text}");
 }
