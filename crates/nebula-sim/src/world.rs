@@ -19,7 +19,7 @@
 mod egress;
 mod ingress;
 mod servers;
-mod central;
+mod cpu;
 mod queues;
 mod routed;
 mod altocumulus;
@@ -31,7 +31,7 @@ use crate::load::Load;
 use crate::system::{Router, SLOTS_LAST, System};
 use crate::tally::Tally;
 use altocumulus::Grouped;
-use central::Central;
+use cpu::Central;
 use egress::Clients;
 use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Span, Timestamp};
 use nebula_workload::Seed;

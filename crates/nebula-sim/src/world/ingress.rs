@@ -1,6 +1,6 @@
 //! Stations 2 to 6 and 11, in simulated time: a server decides about an RPC; its client hears of a NACK or of the reply.
 //!
-//! Next: [`central`](super::central), or another of the [`servers`](super::servers).
+//! Next: [`cpu`](super::cpu), or another of the [`servers`](super::servers).
 
 use super::egress::Request;
 use super::servers::{Received, Servers};

@@ -6,7 +6,7 @@
 //!
 //! | policies | file |
 //! |---|---|
-//! | all that decide in one place, once: `rss` … `jbsq:N`, `mcs-lock` | [`central`](super::central) |
+//! | all that decide in one place, once: `rss` … `jbsq:N`, `mcs-lock` | [`cpu`](super::cpu) |
 //! | `work-stealing`; `rss` and `random` with batching | [`queues`](super::queues) |
 //! | `altocumulus:G` | [`altocumulus`](super::altocumulus) |
 //! | `preemptive:Q`, `darc` | [`scheduler`](super::scheduler) |
