@@ -55,12 +55,14 @@ fn notes(setup: &Traffic, id: &str, said: &str, each: &[Migrations]) -> Vec<Row>
         Row::note(format!("altocumulus/traffic/{id}/{name}"), what, unit, over(each, figure))
     };
     let gb_per_s = |moved: &Migrations| descriptor_bytes(setup, moved) / moved.let_in as f64 * setup.rate_mrps / 1e3;
-    vec![
+    let mut rows = vec![
         note("migrated", "RPCs handed over", "%", &|moved| 100.0 * moved.share()),
         note("descriptors", "descriptors", "GB/s", &gb_per_s),
-        note("per_message", "descriptors a message", "RPCs", &|moved| {
-            moved.descriptors as f64 / moved.messages.max(1) as f64
-        }),
         note("updates", "lengths published, an RPC", "messages", &|moved| moved.updates as f64 / moved.let_in as f64),
-    ]
+    ];
+    if each.iter().all(|moved| moved.messages > 0) {
+        let per_message = |moved: &Migrations| moved.descriptors as f64 / moved.messages as f64;
+        rows.push(note("per_message", "descriptors a message", "RPCs", &per_message));
+    }
+    rows
 }
