@@ -173,6 +173,14 @@ pub enum SimError {
         /// The p99 that was found.
         p99_ns: f64,
     },
+    /// A slowdown that the lowest load has already.
+    #[error(
+        "a slowdown of {times} cannot be searched for: at the lowest load the p99.9 is more already, or the service times are no mix"
+    )]
+    Slowdown {
+        /// Slowdown asked for.
+        times: f64,
+    },
     /// The NIC cannot be built so.
     #[error(transparent)]
     Nic(#[from] ConfigError),

@@ -30,6 +30,9 @@ mod software_queue;
 mod side_by_side;
 mod zygos;
 mod altocumulus;
+mod shinjuku;
+mod persephone;
+mod concord;
 mod rpcvalet;
 
 pub use evaluation::Memo;
@@ -190,6 +193,55 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [1, 2, 10],
         is_by_default: true,
         reproduce: altocumulus::traffic,
+    },
+    Entry {
+        id: "shinjuku/bimodal",
+        title: "preemption against queues that run to completion, where service times disperse",
+        seconds: [6, 16, 60],
+        is_by_default: true,
+        reproduce: shinjuku::bimodal,
+    },
+    Entry {
+        id: "shinjuku/rocksdb",
+        title: "preemption for point and range queries",
+        seconds: [4, 12, 40],
+        is_by_default: true,
+        reproduce: shinjuku::rocksdb,
+    },
+    Entry {
+        id: "persephone/reservation",
+        title: "the cores that DARC reserves",
+        seconds: [1, 1, 1],
+        is_by_default: true,
+        reproduce: persephone::reservation,
+    },
+    Entry {
+        id: "persephone/high-bimodal",
+        title: "reserved cores against one queue and preemption, for as many long RPCs as short ones",
+        seconds: [4, 12, 40],
+        is_by_default: true,
+        reproduce: persephone::high_bimodal,
+    },
+    Entry {
+        id: "persephone/extreme-bimodal",
+        title: "reserved cores against one queue and preemption, for very few, very long RPCs",
+        seconds: [4, 12, 40],
+        is_by_default: true,
+        reproduce: persephone::extreme_bimodal,
+    },
+    Entry {
+        id: "persephone/tpcc",
+        title: "reserved cores against one queue and preemption, for TPC-C",
+        seconds: [4, 12, 40],
+        is_by_default: true,
+        reproduce: persephone::tpcc,
+    },
+    Entry {
+        id: "concord/micro",
+        title: "safe points and the next RPC at hand against interrupts",
+        seconds: [4, 12, 40],
+        is_by_default: true,
+        reproduce: concord::micro,
     },
 ];
 

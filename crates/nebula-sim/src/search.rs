@@ -11,8 +11,8 @@ use crate::load::Load;
 use crate::system::System;
 use crate::tally::Tally;
 use crate::world::run;
-use nebula_nic::Span;
-use nebula_workload::Seed;
+use nebula_nic::{Policy, Span};
+use nebula_workload::{Seed, TypeId};
 use rayon::prelude::*;
 
 /// The highest load that keeps an SLO.
@@ -48,6 +48,42 @@ impl Default for Bracket {
     }
 }
 
+/// What a load has to keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Objective {
+    /// 99 % of all RPCs end within so long, a NACK counted as infinite.
+    P99(Span),
+    /// 99 % of the RPCs of one type that are served end within so long, and at most 1 % of all are NACKed.
+    P99OfType(TypeId, Span),
+    /// 99.9 % of the RPCs of a mix that are served take no longer than so many times their service, and at most 0.1 % of all are NACKed.
+    Slowdown(f64),
+}
+
+impl Objective {
+    fn is_kept(self, tally: &Tally) -> bool {
+        match self {
+            Self::P99(slo) => tally.latency_with_nacks(0.99) <= slo.as_ps() as f64,
+            Self::P99OfType(TypeId(kind), slo) => {
+                let of_type = tally.by_type.get(usize::from(kind));
+                tally.accepted() >= 0.99
+                    && of_type.is_some_and(|of_type| of_type.latency.quantile(0.99) <= slo.as_ps() as f64)
+            }
+            Self::Slowdown(times) => tally.accepted() >= 0.999 && tally.slowdown().quantile(0.999) <= times * 1e3,
+        }
+    }
+
+    /// That the lowest load misses it, with what it shows there.
+    fn missed(self, tally: Option<&Tally>) -> SimError {
+        match self {
+            Self::P99(slo) | Self::P99OfType(_, slo) => {
+                let p99_ns = tally.map_or(f64::INFINITY, |tally| tally.latency_with_nacks(0.99) / 1e3);
+                SimError::Slo { slo_ns: slo.as_ns_f64(), p99_ns }
+            }
+            Self::Slowdown(times) => SimError::Slowdown { times },
+        }
+    }
+}
+
 /// Searches for the highest load at which 99 % of all RPCs end within `slo`, a NACK counted as infinite.
 ///
 /// # Errors
@@ -65,9 +101,29 @@ pub fn load_at_slo(
     effort: &Effort,
     progress: &(dyn Fn() + Sync),
 ) -> Result<LoadAtSlo, SimError> {
+    load_at_objective(system, load, Objective::P99(slo), bracket, effort, progress)
+}
+
+/// Searches for the highest load that keeps an [`Objective`].
+///
+/// # Errors
+///
+/// [`SimError::Slo`] or [`SimError::Slowdown`] if the lowest load misses it already; else as a run.
+///
+/// # Cost
+///
+/// As [`load_at_slo`].
+pub fn load_at_objective(
+    system: &System,
+    load: &Load,
+    objective: Objective,
+    bracket: Bracket,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<LoadAtSlo, SimError> {
     effort.validate()?;
     let bisect_one = |index| {
-        let found = bisect(system, load, slo, bracket, effort, effort.seed.replica(u64::from(index)));
+        let found = bisect(system, load, objective, bracket, effort, effort.seed.replica(u64::from(index)));
         progress();
         found
     };
@@ -86,15 +142,29 @@ pub fn load_at_slo(
     })
 }
 
+/// A scheduler that does not serve in order lets some RPCs wait for ever past saturation, so that a run would end only when its queue has
+/// outgrown all room. With a bound that no load which keeps an SLO comes near, it ends.
+fn bounded(system: &System) -> System {
+    match (system.policy, system.queue_bound) {
+        (Policy::Preemptive(_) | Policy::Darc, None) => {
+            system.clone().queue_bound(WAITING_PER_CORE * u32::from(system.workers()))
+        }
+        _ => system.clone(),
+    }
+}
+
+const WAITING_PER_CORE: u32 = 64;
+
 /// The highest load that one seed meets the SLO at, and what it showed there.
 fn bisect(
     system: &System,
     load: &Load,
-    slo: Span,
+    objective: Objective,
     bracket: Bracket,
     effort: &Effort,
     seed: Seed,
 ) -> Result<(f64, Tally), SimError> {
+    let system = &bounded(system);
     let probe = |at: f64| {
         let load = load.clone().at(at);
         match run(system, &load, effort.length(&load), seed) {
@@ -103,14 +173,11 @@ fn bisect(
             tally => tally.map(Some),
         }
     };
-    let meets = |tally: &Tally| tally.latency_with_nacks(0.99) <= slo.as_ps() as f64;
+    let meets = |tally: &Tally| objective.is_kept(tally);
     let (mut met_at, mut missed_at) = (bracket.lowest, bracket.highest);
     let mut best = match probe(met_at)? {
         Some(tally) if meets(&tally) => tally,
-        tally => {
-            let p99_ns = tally.map_or(f64::INFINITY, |tally| tally.latency_with_nacks(0.99) / 1e3);
-            return Err(SimError::Slo { slo_ns: slo.as_ns_f64(), p99_ns });
-        }
+        tally => return Err(objective.missed(tally.as_ref())),
     };
     if let Some(tally) = probe(missed_at)?.filter(meets) {
         return Ok((missed_at, tally));

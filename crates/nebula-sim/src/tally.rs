@@ -233,6 +233,14 @@ impl Tally {
         self.latency.quantile_of_all(share, self.accepted())
     }
 
+    /// Latency over service time of all RPCs of a mix that were served, in thousandths; nothing unless the service times are a mix.
+    #[must_use]
+    pub fn slowdown(&self) -> Distribution {
+        let mut all = Distribution::new();
+        self.by_type.iter().for_each(|of_type| all.add(&of_type.slowdown));
+        all
+    }
+
     /// RPCs that came a second.
     #[must_use]
     pub fn offered_rps(&self) -> f64 {

@@ -37,7 +37,7 @@ use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue
 use nebula_workload::Seed;
 use queues::Queues;
 use routed::Routed;
-use scheduler::{LeastLoaded, Reserved, Scheduled};
+use scheduler::{LeastLoaded, Reserved, Scheduled, first_plan};
 use servers::Servers;
 use std::cell::RefCell;
 use watched::{ByDepth, Watched};
@@ -56,6 +56,11 @@ impl Length {
     #[must_use]
     pub const fn of(rpcs: u64) -> Self {
         Self { warmup: rpcs / 10, rpcs }
+    }
+
+    /// The same RPCs measured, after `warmup` others at least.
+    fn after(self, warmup: u64) -> Self {
+        Self { warmup: self.warmup.max(warmup), ..self }
     }
 
     #[inline]
@@ -112,6 +117,7 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
             run_behind(system, load, length, seed, |slots| Scheduled::try_new(system, load, slots, LeastLoaded::new))
         }
         Policy::Darc => {
+            let length = length.after(first_plan(load));
             run_behind(system, load, length, seed, |slots| Scheduled::try_new(system, load, slots, Reserved::new))
         }
         policy => run_with(system, load, length, seed, |cores, seed| policy.dispatcher(cores, seed)),

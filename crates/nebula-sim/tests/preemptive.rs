@@ -186,6 +186,18 @@ fn a_dispatcher_that_serves_adds_what_it_can_to_its_cores() {
 }
 
 #[test]
+fn a_dispatcher_with_too_much_to_do_still_ends_what_it_serves() {
+    let costs = Costs { decision: Span::from_ns(300), ..Costs::ZERO };
+    let preemption = Preemption { dispatcher_serves: true, depth: 2, ..Preemption::IDEAL };
+    let system = preemptive(Span::from_us(5), 8).preemption(preemption).costs(costs).queue_bound(16);
+    let found = tally(&system, "fixed:1us", 2.0);
+    assert_eq!(found.served + found.given_up, LENGTH.rpcs);
+    // Half of its time is worth at most half a million RPCs a second, the other half dispatches half of what it could.
+    let served_mrps = found.served_rps() / 1e6;
+    assert!(served_mrps > 1.5 && served_mrps < 4.0, "{served_mrps}");
+}
+
+#[test]
 fn what_stays_at_its_core_takes_turns_there() {
     let nanopu = Preemption { stays_at_core: true, depth: 2, ..Preemption::IDEAL };
     let swaps = preemptive(Span::from_us(1), 16).preemption(nanopu);

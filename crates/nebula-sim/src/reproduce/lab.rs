@@ -4,7 +4,7 @@ use super::ReproduceError;
 use super::evaluation::Memo;
 use crate::experiment::{self, Effort as Runs, Estimate};
 use crate::load::Load;
-use crate::search::{self, Bracket, LoadAtSlo};
+use crate::search::{self, Bracket, LoadAtSlo, Objective};
 use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::Seed;
@@ -81,6 +81,18 @@ impl Lab<'_> {
         runs: &Runs,
     ) -> Result<LoadAtSlo, ReproduceError> {
         Ok(search::load_at_slo(system, load, slo, bracket, runs, &|| self.progress.step())?)
+    }
+
+    /// The highest load that keeps an objective.
+    pub(super) fn load_at_objective(
+        &self,
+        system: &System,
+        load: &Load,
+        objective: Objective,
+        bracket: Bracket,
+        runs: &Runs,
+    ) -> Result<LoadAtSlo, ReproduceError> {
+        Ok(search::load_at_objective(system, load, objective, bracket, runs, &|| self.progress.step())?)
     }
 
     /// Announces steps.

@@ -8,12 +8,14 @@ mod nebula;
 mod rpcvalet;
 mod side_by_side;
 mod zygos;
+mod preemption;
 
 pub use altocumulus::{AltocumulusSetup, Scale, Thresholds, Traffic, TrainedLaw};
 pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
 pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
 pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
 
+pub use preemption::{ConcordSetup, PersephoneSetup, Reservation, ReservedFor, ShinjukuSetup};
 pub use side_by_side::{Case, Comparison, Measured, SideBySide};
 pub use zygos::ZygosSetup;
 
@@ -186,9 +188,43 @@ pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
     PAPER.get_or_init(|| parsed("altocumulus.toml", include_str!("../../../../papers/altocumulus.toml")))
 }
 
+/// Shinjuku, NSDI 2019.
+///
+/// # Panics
+///
+/// If `papers/shinjuku.toml` is not as its types have it.
+#[must_use]
+pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
+    static PAPER: OnceLock<Paper<ShinjukuSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("shinjuku.toml", include_str!("../../../../papers/shinjuku.toml")))
+}
+
+/// Perséphone, SOSP 2021.
+///
+/// # Panics
+///
+/// If `papers/persephone.toml` is not as its types have it.
+#[must_use]
+pub fn persephone() -> &'static Paper<PersephoneSetup> {
+    static PAPER: OnceLock<Paper<PersephoneSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("persephone.toml", include_str!("../../../../papers/persephone.toml")))
+}
+
+/// Concord, SOSP 2023.
+///
+/// # Panics
+///
+/// If `papers/concord.toml` is not as its types have it.
+#[must_use]
+pub fn concord() -> &'static Paper<ConcordSetup> {
+    static PAPER: OnceLock<Paper<ConcordSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("concord.toml", include_str!("../../../../papers/concord.toml")))
+}
+
 /// All published values, with the name of their paper.
 pub fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
-    of(nebula()).chain(of(rpcvalet())).chain(of(zygos())).chain(of(altocumulus()))
+    let preemptive = of(shinjuku()).chain(of(persephone())).chain(of(concord()));
+    of(nebula()).chain(of(rpcvalet())).chain(of(zygos())).chain(of(altocumulus())).chain(preemptive)
 }
 
 fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'static Figure)> {

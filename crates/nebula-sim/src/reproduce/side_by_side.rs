@@ -1,13 +1,16 @@
 //! How much more does one system bear than another? The highest load at the SLO of each, replication by replication on the same arrivals.
 //!
-//! Which systems, services and SLOs, and which figure compares which of them, is data: a [`SideBySide`] in a paper's file.
+//! Or its tail at one load. Which systems, services and SLOs, and which figure compares which of them, is data: a [`SideBySide`] in a paper's file.
 
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
 use super::row::{Row, Verdict};
 use super::{Lab, ReproduceError, Reproduction, wording};
+use crate::error::SimError;
 use crate::interval::Interval;
 use crate::load::Load;
-use crate::search::Bracket;
+use crate::search::{Bracket, Objective};
+use crate::world::run;
+use nebula_workload::TypeId;
 use rayon::prelude::*;
 
 /// Rows for each comparison of `setup`, judged by the figures of the same names under `entry`, and a note for each case.
@@ -21,15 +24,23 @@ pub(super) fn reproduce<'a>(
     lab.expect(setup.cases.len(), replications);
     let found: Vec<Found<'_>> =
         setup.cases.par_iter().map(|case| measure(lab, setup, case, replications)).collect::<Result<_, _>>()?;
-    let judged = setup.comparisons.iter().map(|comparison| {
+    let mut rows = Vec::new();
+    for comparison in &setup.comparisons {
+        let sides = match comparison.p99_at {
+            Some(load) => tails(lab, setup, comparison, load, replications)?,
+            None => comparison.throughputs(&found),
+        };
         let figure = figure(&format!("{entry}/{}", comparison.figure));
-        Row::judged(figure, comparison.of(&found), (Verdict::Differs, comparison.why(&found)))
-    });
+        // What rests on an assumption cannot be said to differ.
+        let otherwise = if figure.assumes.is_some() { Verdict::NotReproducibleAsPublished } else { Verdict::Differs };
+        rows.push(Row::judged(figure, comparison.over(&sides), (otherwise, comparison.why(&sides))));
+    }
     let notes = found.iter().map(|found| {
         let what = format!("throughput at the SLO: {}", found.case.what);
         Row::note(format!("{entry}/{}", found.case.id), what, "MRPS", Interval::of(&found.mrps))
     });
-    Ok(judged.chain(notes).collect::<Vec<_>>().into())
+    rows.extend(notes);
+    Ok(rows.into())
 }
 
 /// What one case bears, one value a replication.
@@ -46,12 +57,12 @@ fn measure<'a>(
 ) -> Result<Found<'a>, ReproduceError> {
     let system = case.system(setup.cores)?;
     let load = Load::open(case.service.clone(), BRACKET.lowest);
-    let slo = case.slo.unwrap_or_else(|| load.slo(setup.slo_services));
-    let runs = lab.runs(lab.effort.of([40_000, 100_000, 300_000]), replications);
+    let objective = objective(setup, case, &load);
+    let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
     let capacity_mrps = f64::from(system.cores_total()) * 1e6 / load.service.mean_ps();
-    let loads = match lab.load_at_slo(&system, &load, slo, BRACKET, &runs) {
+    let loads = match lab.load_at_objective(&system, &load, objective, BRACKET, &runs) {
         // It keeps the SLO at no load.
-        Err(ReproduceError::Sim(crate::error::SimError::Slo { .. })) => vec![0.0; replications as usize],
+        Err(ReproduceError::Sim(SimError::Slo { .. } | SimError::Slowdown { .. })) => vec![0.0; replications as usize],
         found => found?.loads,
     };
     Ok(Found { case, mrps: loads.iter().map(|load| load * capacity_mrps).collect() })
@@ -60,21 +71,74 @@ fn measure<'a>(
 const BRACKET: Bracket = Bracket { lowest: 0.01, highest: 1.0 - WIDTH / 2.0, width: WIDTH };
 const WIDTH: f64 = 0.002;
 
+fn objective(setup: &SideBySide, case: &Case, load: &Load) -> Objective {
+    let slo = case.slo.unwrap_or_else(|| load.slo(setup.slo_services));
+    match (setup.slowdown, case.slo_of()) {
+        (Some(times), _) => Objective::Slowdown(times),
+        (None, Some(kind)) => Objective::P99OfType(kind, slo),
+        (None, None) => Objective::P99(slo),
+    }
+}
+
+/// The p99 of both sides of a comparison at one load, in microseconds.
+fn tails<'a>(
+    lab: &Lab<'_>,
+    setup: &SideBySide,
+    comparison: &'a Comparison,
+    load: f64,
+    replications: u32,
+) -> Result<Sides<'a>, ReproduceError> {
+    let of = |id: &str| {
+        let case = setup.cases.iter().find(|case| case.id == id);
+        let case = case.unwrap_or_else(|| panic!("a comparison names the case {id:?}, which its setup has not"));
+        let (system, load) = (case.system(setup.cores)?, Load::open(case.service.clone(), load));
+        let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
+        let one = |index: u32| match run(&system, &load, runs.length(&load), lab.seed.replica(u64::from(index))) {
+            Ok(tally) => Ok(match case.slo_of() {
+                Some(TypeId(kind)) => tally.by_type[usize::from(kind)].latency.quantile(0.99) / 1e6,
+                None => tally.latency_with_nacks(0.99) / 1e6,
+            }),
+            Err(SimError::Outgrown { .. }) => Ok(f64::INFINITY),
+            Err(error) => Err(ReproduceError::from(error)),
+        };
+        (0..replications).into_par_iter().map(one).collect::<Result<Vec<_>, _>>()
+    };
+    let side = |id: &'a String| Ok::<_, ReproduceError>((id.as_str(), of(id)?));
+    let over = comparison.over.as_ref().map(side).transpose()?;
+    Ok(Sides { of: side(&comparison.of)?, over, has: "a p99 of", unit: "µs" })
+}
+
+/// Values of both sides of a comparison, by replication.
+struct Sides<'a> {
+    of: (&'a str, Vec<f64>),
+    over: Option<(&'a str, Vec<f64>)>,
+    has: &'static str,
+    unit: &'static str,
+}
+
 impl Comparison {
-    fn of(&self, found: &[Found<'_>]) -> Interval {
-        let of = mrps(found, &self.of);
-        let Some(over) = &self.over else { return Interval::of(of) };
-        let ratios: Vec<f64> = of.iter().zip(mrps(found, over)).map(|(of, over)| of / over).collect();
-        let ratio = Interval::of(&ratios);
-        match self.measured {
-            Measured::Ratio => ratio,
-            Measured::Percent => ratio.scaled(100.0),
-        }
+    fn throughputs<'a>(&'a self, found: &'a [Found<'_>]) -> Sides<'a> {
+        let side = |id: &'a String| (id.as_str(), mrps(found, id).to_vec());
+        Sides { of: side(&self.of), over: self.over.as_ref().map(side), has: "bears", unit: "MRPS" }
     }
 
-    fn why(&self, found: &[Found<'_>]) -> String {
-        let said = |id: &str| format!("{id} bears {} MRPS", wording::with_interval(Interval::of(mrps(found, id))));
-        let sides = [Some(said(&self.of)), self.over.as_deref().map(said)];
+    fn over(&self, sides: &Sides<'_>) -> Interval {
+        let Some((_, over)) = &sides.over else { return Interval::of(&sides.of.1) };
+        let as_measured = |(of, over): (&f64, &f64)| match self.measured {
+            Measured::Ratio => of / over,
+            Measured::Percent => 100.0 * of / over,
+            Measured::PercentLess => 100.0 * (1.0 - of / over),
+            Measured::PercentMore => 100.0 * (of / over - 1.0),
+        };
+        Interval::of(&sides.of.1.iter().zip(over).map(as_measured).collect::<Vec<_>>())
+    }
+
+    fn why(&self, sides: &Sides<'_>) -> String {
+        let Sides { of, over, has, unit } = sides;
+        let said = |(id, values): &(&str, Vec<f64>)| {
+            format!("{id} {has} {} {unit}", wording::with_interval(Interval::of(values)))
+        };
+        let sides = [Some(said(of)), over.as_ref().map(said)];
         let sides = sides.into_iter().flatten().collect::<Vec<_>>().join(", ");
         match &self.remark {
             Some(remark) => format!("{sides}; {remark}"),

@@ -41,7 +41,7 @@ use nebula_nic::{Header, Timestamp};
 use server::Server;
 use terms::Terms;
 
-pub(super) use chooser::{LeastLoaded, Reserved};
+pub(super) use chooser::{LeastLoaded, Reserved, first_plan};
 
 /// Servers with a scheduler in software.
 pub(super) struct Scheduled<C> {

@@ -5,7 +5,7 @@ use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Costs, System};
 use nebula_nic::{Policy, Span};
-use nebula_workload::ServiceTime;
+use nebula_workload::{ServiceTime, TypeId};
 use serde::Deserialize;
 
 /// Systems that are compared by the highest load each bears.
@@ -16,11 +16,17 @@ pub struct SideBySide {
     pub cores: u16,
     /// The SLO in mean service times, unless a case says otherwise.
     pub slo_services: f64,
+    /// Instead of an SLO: 99.9 % of all RPCs take at most so many times as long as their service.
+    #[serde(default)]
+    pub slowdown: Option<f64>,
+    /// RPCs measured in a replication, by effort.
+    #[serde(default = "rpcs")]
+    pub rpcs: [u64; 3],
     /// What is run.
     #[serde(rename = "case")]
     pub cases: Vec<Case>,
     /// What is compared with what is published.
-    #[serde(rename = "comparison")]
+    #[serde(default, rename = "comparison")]
     pub comparisons: Vec<Comparison>,
 }
 
@@ -52,6 +58,13 @@ pub struct Case {
     /// The SLO, in place of the set-up's.
     #[serde(default, deserialize_with = "span")]
     pub slo: Option<Span>,
+    /// The type of a mix whose RPCs the SLO is for; all, unless given.
+    #[serde(default)]
+    slo_of: Option<String>,
+}
+
+const fn rpcs() -> [u64; 3] {
+    [40_000, 100_000, 300_000]
 }
 
 const fn one() -> u16 {
@@ -67,6 +80,19 @@ fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<Span>, D::Er
 }
 
 impl Case {
+    /// The type that the SLO is for.
+    ///
+    /// # Panics
+    ///
+    /// If the mix has none of that name: the data is compiled in, and a test reads it.
+    #[must_use]
+    pub fn slo_of(&self) -> Option<TypeId> {
+        let name = self.slo_of.as_ref()?;
+        let place = self.service.types().iter().position(|kind| kind.0 == *name);
+        let kind = place.and_then(|place| u8::try_from(place).ok()).map(TypeId);
+        Some(kind.unwrap_or_else(|| panic!("case {:?}: the mix has no type {name:?}", self.id)))
+    }
+
     /// The system on `cores` cores in all.
     ///
     /// # Errors
@@ -106,6 +132,9 @@ pub struct Comparison {
     /// Over whose; alone, it is in millions of RPCs a second.
     #[serde(default)]
     pub over: Option<String>,
+    /// Instead of throughputs: their p99 at this load, as a share of all cores; of the type that the SLO is for.
+    #[serde(default)]
+    pub p99_at: Option<f64>,
     /// As what.
     #[serde(default, rename = "as")]
     pub measured: Measured,
@@ -123,4 +152,8 @@ pub enum Measured {
     Ratio,
     /// So many hundredths of it.
     Percent,
+    /// So many hundredths less.
+    PercentLess,
+    /// So many hundredths more.
+    PercentMore,
 }

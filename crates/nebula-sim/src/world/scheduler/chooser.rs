@@ -79,6 +79,13 @@ pub(in crate::world) struct Reserved {
     idle: CoreSet,
 }
 
+/// RPCs until DARC has its first plan and the queues from before it are gone: they are no part of what is measured. None where there is
+/// nothing to plan.
+pub(in crate::world) fn first_plan(load: &Load) -> u64 {
+    let window = u64::from(DarcConfig::new(1, 1).window);
+    if load.service.types().len() > 1 { window + window / 5 } else { 0 }
+}
+
 impl Reserved {
     /// # Panics
     ///

@@ -12,15 +12,20 @@ pub(super) struct Dispatcher {
 
 impl Dispatcher {
     /// Does something that takes `span`; when it is done. What it serves has to wait for that.
+    ///
+    /// With more to do than it can, it serves for as long as its action before has taken: else what it serves would never end.
     #[inline]
     pub(super) fn act(&mut self, now: Timestamp, span: Span) -> Timestamp {
         if span == Span::ZERO {
             return self.free.max(now);
         }
-        self.free = self.free.max(now) + span;
+        let mut begins = self.free.max(now);
         if let Some((_, end)) = &mut self.serving {
+            let is_behind = begins > now && *end > begins;
+            begins += if is_behind { span } else { Span::ZERO };
             *end += span;
         }
+        self.free = begins + span;
         self.free
     }
 

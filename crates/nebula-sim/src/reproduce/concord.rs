@@ -1,0 +1,8 @@
+//! Concord: preemption at safe points, with the next RPC at hand.
+
+use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
+
+pub(super) fn micro(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::concord();
+    side_by_side::reproduce(lab, "concord/micro", &paper.setup.micro, |id| paper.figure(id))
+}

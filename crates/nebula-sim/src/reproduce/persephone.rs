@@ -1,0 +1,53 @@
+//! Perséphone: which cores DARC keeps for the short RPCs, and what that bears.
+
+use super::paper::{self, ReservedFor};
+use super::row::{Row, Verdict};
+use super::{Lab, ReproduceError, Reproduction, side_by_side, wording};
+use crate::interval::Interval;
+use nebula_nic::schedule::{Darc, DarcConfig, RpcType};
+use nebula_workload::Seed;
+
+pub(super) fn high_bimodal(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::persephone();
+    side_by_side::reproduce(lab, "persephone/high-bimodal", &paper.setup.high_bimodal, |id| paper.figure(id))
+}
+
+pub(super) fn extreme_bimodal(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::persephone();
+    side_by_side::reproduce(lab, "persephone/extreme-bimodal", &paper.setup.extreme_bimodal, |id| paper.figure(id))
+}
+
+pub(super) fn tpcc(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::persephone();
+    side_by_side::reproduce(lab, "persephone/tpcc", &paper.setup.tpcc, |id| paper.figure(id))
+}
+
+/// DARC's own plan, made from a window of each workload.
+pub(super) fn reservation(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::persephone();
+    let setup = &paper.setup.reservation;
+    let replications = u64::from(lab.effort.of([4_u32, 10, 40]));
+    let row = |case: &ReservedFor| {
+        let cores: Vec<f64> =
+            (0..replications).map(|index| cores_of(case, setup.workers, lab.seed.replica(index))).collect();
+        let (cores, workers) = (Interval::of(&cores), setup.workers);
+        let why = format!("{} of {workers} cores, on average over windows", wording::with_interval(cores));
+        Row::judged(paper.figure(&format!("persephone/reservation/{}", case.id)), cores, (Verdict::Differs, why))
+    };
+    Ok(setup.cases.iter().map(row).collect::<Vec<_>>().into())
+}
+
+/// Cores that the first plan reserves for the group of the case's type.
+fn cores_of(case: &ReservedFor, workers: u16, seed: Seed) -> f64 {
+    let types = case.service.types();
+    let place = types.iter().position(|kind| kind.0 == case.of).and_then(|place| u8::try_from(place).ok());
+    let kind = place.unwrap_or_else(|| panic!("{:?} has no type {:?}", case.id, case.of));
+    let count = u8::try_from(types.len()).expect("a mix has at most 256 types, and DARC asserts fewer");
+    let mut darc = Darc::new(DarcConfig::new(count, workers));
+    let mut services = seed.stream("service");
+    while darc.plans() == 0 {
+        let (kind, service) = case.service.sample_typed(&mut services);
+        darc.handle_done(RpcType(kind.0), service);
+    }
+    darc.reserved(RpcType(kind)).len() as f64
+}

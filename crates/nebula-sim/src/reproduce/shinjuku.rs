@@ -1,0 +1,13 @@
+//! Shinjuku: what preemption bears where queues that run to completion do not.
+
+use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
+
+pub(super) fn bimodal(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::shinjuku();
+    side_by_side::reproduce(lab, "shinjuku/bimodal", &paper.setup.bimodal, |id| paper.figure(id))
+}
+
+pub(super) fn rocksdb(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
+    let paper = paper::shinjuku();
+    side_by_side::reproduce(lab, "shinjuku/rocksdb", &paper.setup.rocksdb, |id| paper.figure(id))
+}
