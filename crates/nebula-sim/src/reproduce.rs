@@ -168,7 +168,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "altocumulus/16-cores",
-        title: "one group of 16 cores against ZygOS and NEBULA at an SLO of 10 µs",
+        title: "one group of 16 cores against ZygOS, Shinjuku, NEBULA and nanoPU at an SLO of 10 µs",
         seconds: [3, 8, 40],
         is_by_default: true,
         reproduce: altocumulus::sixteen,
