@@ -46,6 +46,16 @@ fn one_group_is_the_central_policy() {
 }
 
 #[test]
+fn one_group_is_the_central_policy_on_each_of_several_servers() {
+    let costs = Costs { decision: Span::from_ns(50), dispatch: Span::from_ns(20), ..Costs::ZERO };
+    for load in [0.4, 0.7] {
+        let one = tally(&groups(1, 8, eager(0)).servers(3).costs(costs), "exp:1us", load);
+        let central = tally(&System::new(Policy::Jbsq(2), 8).servers(3).costs(costs), "exp:1us", load);
+        assert_eq!(seen(&one), seen(&central), "at {load}");
+    }
+}
+
+#[test]
 fn groups_that_keep_to_themselves_are_erlangs() {
     let load = Load::open("exp:1us".parse().unwrap(), 0.8);
     let effort = Effort::default().rpcs(200_000).replications(12);

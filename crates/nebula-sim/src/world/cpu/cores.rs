@@ -30,7 +30,9 @@ impl Default for Wires {
 impl Wires {
     #[cold]
     fn send_dispatch(&mut self, at: Timestamp, index: usize, dispatch: Dispatch) {
-        self.dispatches.push_back((at, index, dispatch));
+        // Each server's dispatcher takes its own time: what it sends may overtake what another one has still to decide about.
+        let place = self.dispatches.partition_point(|&(before, ..)| before <= at);
+        self.dispatches.insert(place, (at, index, dispatch));
         self.next_ps = self.next_ps.min(at.as_ps());
     }
 
