@@ -96,7 +96,8 @@ fn every_rpc_ends_once_on_several_servers_with_a_bound_and_clients_that_try_agai
         assert!(tally.given_up > 0 && tally.nacks > tally.given_up, "{tally:?}");
         assert_eq!(tally.latency.count(), tally.served);
         let utilization = tally.busy_ps as f64 / (tally.window.as_ps() as f64 * 12.0);
-        assert!((0.85..=1.02).contains(&utilization), "{utilization}");
+        assert!((0.75..=1.02).contains(&utilization), "{utilization}");
+        assert!(tally.queue_depth.quantile(1.0) <= 8.0, "whoever finds eight waiting is refused");
     }
 }
 
@@ -133,4 +134,17 @@ fn one_dispatcher_decides_no_faster_than_it_can() {
     let system = System::new(Policy::SingleQueue, 64).costs(costs).queue_bound(100);
     let served = tally(&system, "exp:1us", 0.9).served_rps();
     assert!((served / 5e6 - 1.0).abs() < 0.03, "{served} is 5 million a second");
+}
+
+#[test]
+fn each_server_has_a_dispatcher_of_its_own() {
+    let costs = Costs { decision: Span::from_ns(200), dispatch: Span::from_ns(50), ..Costs::ZERO };
+    let one = System::new(Policy::SingleQueue, 16).costs(costs);
+    let four = one.clone().servers(4);
+    let (one, four) = (tally(&one, "exp:1us", 0.25), tally(&four, "exp:1us", 0.25));
+    // 4 million RPCs a second each, of 5 million that a dispatcher can decide about: M/D/1 waits 0.4 µs at it.
+    for found in [one, four] {
+        let added = mean_ns(&found) - 1000.0;
+        assert!((added / (200.0 + 50.0 + 400.0) - 1.0).abs() < 0.1, "{added} ns");
+    }
 }

@@ -44,8 +44,10 @@ impl<C: Choose> Queues<C> {
         choose: &impl Fn(u16, u64) -> C,
     ) -> Result<Self, SimError> {
         let terms = Terms::of(system);
+        // What waits in software counts too, so the bound is kept here and not at the NIC.
+        let unbounded = System { queue_bound: None, ..system.clone() };
         let one = |index| {
-            let config = system.backend(slots, seed.replica(index).0)?;
+            let config = unbounded.backend(slots, seed.replica(index).0)?;
             Server::try_new(config, PerCore::stealable(config.cores, choose(config.cores, config.seed)), &terms)
         };
         let servers: Box<[_]> = (0..u64::from(system.servers)).map(one).collect::<Result<_, SimError>>()?;

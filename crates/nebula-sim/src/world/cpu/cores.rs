@@ -30,8 +30,11 @@ impl Default for Wires {
 impl Wires {
     #[cold]
     fn send_dispatch(&mut self, at: Timestamp, index: usize, dispatch: Dispatch) {
-        // Each server's dispatcher takes its own time: what it sends may overtake what another one has still to decide about.
-        let place = self.dispatches.partition_point(|&(before, ..)| before <= at);
+        // Behind a dispatcher of its own each server's are in order, and not those of all servers.
+        let place = match self.dispatches.back() {
+            Some(&(last, ..)) if last > at => self.dispatches.partition_point(|&(before, ..)| before <= at),
+            _ => self.dispatches.len(),
+        };
         self.dispatches.insert(place, (at, index, dispatch));
         self.next_ps = self.next_ps.min(at.as_ps());
     }

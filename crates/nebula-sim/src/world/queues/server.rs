@@ -8,7 +8,8 @@ use crate::world::egress::Request;
 use crate::world::servers::{Ended, InFlight, Received};
 use nebula_nic::schedule::Thief;
 use nebula_nic::{
-    Arrival, Backend, BackendConfig, Choose, CoreId, CoreSet, Header, PerCore, Policy, Span, Timestamp, Verdict,
+    Admission, Arrival, Backend, BackendConfig, Choose, CoreId, CoreSet, Header, PerCore, Policy, Span, Timestamp,
+    Verdict,
 };
 
 /// What the mechanisms of all servers cost and allow.
@@ -18,6 +19,8 @@ pub(super) struct Terms {
     pub(super) is_stealing: bool,
     /// RPCs that a core takes at once.
     pub(super) batch_max: usize,
+    /// RPCs that wait at a server, in all its queues, when it refuses the next.
+    queue_bound: u32,
     per_batch: Span,
     receive: Span,
     lock_handoff: Span,
@@ -35,6 +38,7 @@ impl Terms {
             workers: system.workers().into(),
             is_stealing: system.policy == Policy::WorkStealing,
             batch_max: batch_max.into(),
+            queue_bound: system.queue_bound.unwrap_or(u32::MAX),
             per_batch,
             receive: costs.receive,
             lock_handoff: costs.lock_handoff,
@@ -47,6 +51,7 @@ impl Terms {
 
 pub(super) struct Server<C: Choose> {
     backend: Backend<PerCore<C>>,
+    admission: Admission,
     cores: Box<[Core]>,
     thieves: Box<[Thief]>,
     /// Cores whose queue is not empty.
@@ -64,6 +69,7 @@ impl<C: Choose> Server<C> {
         let BackendConfig { cores, slots, seed, .. } = config;
         Ok(Self {
             backend: Backend::try_with(config, dispatch)?,
+            admission: Admission::new(terms.queue_bound, u32::MAX, cores),
             cores: (0..cores).map(|_| Core::new(terms.batch_max)).collect(),
             thieves: (0..cores).map(|core| Thief::new(CoreId(core), cores, seed)).collect(),
             filled: CoreSet::empty(cores),
@@ -76,7 +82,10 @@ impl<C: Choose> Server<C> {
     #[inline]
     pub(super) fn receive(&mut self, now: Timestamp, header: Header, request: &Request) -> Received {
         let depth = self.backend.queue_depth() + self.waiting;
-        let verdict = self.backend.handle_packet(now, header);
+        let verdict = match self.admission.refusal_behind(depth) {
+            Some(reason) => Verdict::Nack { reason },
+            None => self.backend.handle_packet(now, header),
+        };
         if let Verdict::Write { slots, .. } = verdict {
             self.in_flight[slots.start.0 as usize] = request.into();
         }
