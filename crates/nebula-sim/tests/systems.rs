@@ -54,6 +54,7 @@ fn where_few_rpcs_are_very_long_preemption_and_reserved_cores_win() {
     let systems = ["ix", "zygos", "persephone-cfcfs", "shinjuku", "persephone", "concord"];
     let [ix, zygos, cfcfs, shinjuku, persephone, concord] = loads("extreme-bimodal", slo, systems);
     assert!(shinjuku > 1.5 * ix && shinjuku > 1.5 * zygos, "ix {ix}, zygos {zygos}, shinjuku {shinjuku}");
+    assert!(persephone > shinjuku, "reserved cores cost no interrupt: {persephone} against {shinjuku}");
     assert!(concord > shinjuku, "a look at a line costs less than an interrupt: {concord} against {shinjuku}");
     assert!(persephone > cfcfs && shinjuku > cfcfs, "c-FCFS {cfcfs}, shinjuku {shinjuku}, persephone {persephone}");
 }
