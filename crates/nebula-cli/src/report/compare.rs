@@ -37,7 +37,8 @@ fn verdict(found: &[Found]) -> String {
         return simulation::verdict(found);
     };
     let slo = units::span(most.point.slo);
-    let said = |one: &Found| format!("{} {}", one.point.name, load_text(load(one)));
+    let share = |one: &Found| one.at_slo.map_or("at no load".to_owned(), |at| load_text(at.load.value));
+    let said = |one: &Found| format!("{} {}", one.point.name, share(one));
     format!("Of all cores' time, with p99 within {slo}, {} bears the most and {} the least.", said(most), said(least))
 }
 

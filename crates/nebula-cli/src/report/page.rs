@@ -166,7 +166,7 @@ h1{font-size:1.6rem;line-height:1.25;margin:0 0 .5rem}
 h2{font-size:1.1rem;margin:0 0 .5rem}
 .verdict{font-size:1.2rem;line-height:1.45;margin:0 0 .75rem;max-width:60rem;text-wrap:pretty}
 .quiet,footer,figcaption,caption{color:var(--muted);font-size:.9rem}
-.quiet{max-width:60rem;margin:0 0 2rem}
+.quiet{max-width:60rem;margin:0 0 2rem;overflow-wrap:anywhere}
 .warning{max-width:60rem;margin:-1rem 0 2rem;padding:.5rem 1rem;border-left:4px solid var(--orange)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2rem;margin:0 0 2.5rem}
 figure{margin:0;min-width:0;max-width:44rem}
