@@ -78,7 +78,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "nebula/table1",
         title: "highest load and queue depth at the SLO: fixed, exponential, bimodal service",
-        seconds: [10, 24, 60],
+        seconds: [10, 25, 60],
         is_by_default: true,
         reproduce: table1::reproduce,
     },
@@ -92,7 +92,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "nebula/fig6a",
         title: "p99 against load on a simulated server: RSS, RPCValet, SRQ_emu, NEBULA_base, NEBULA",
-        seconds: [24, 80, 220],
+        seconds: [25, 80, 220],
         is_by_default: true,
         reproduce: fig6a::reproduce,
     },
@@ -204,7 +204,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "shinjuku/rocksdb",
         title: "preemption for point and range queries",
-        seconds: [3, 20, 140],
+        seconds: [3, 20, 150],
         is_by_default: true,
         reproduce: shinjuku::rocksdb,
     },
