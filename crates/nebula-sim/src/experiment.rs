@@ -6,6 +6,7 @@
 use crate::error::SimError;
 use crate::interval::Interval;
 use crate::load::Load;
+use crate::search::is_starving;
 use crate::system::System;
 use crate::tally::Tally;
 use crate::world::{Length, run};
@@ -118,6 +119,8 @@ pub struct Estimate {
     pub depth_mean: Vec<f64>,
     /// p99 of the queue depth of each replication.
     pub depth_p99: Vec<f64>,
+    /// Whether some RPCs waited for as long as the load lasted, which no p99 shows where they are fewer than 1 %.
+    pub is_starving: bool,
     /// Whether the precision asked for was reached; `None` if none was asked for.
     pub is_precise: Option<bool>,
 }
@@ -125,10 +128,12 @@ pub struct Estimate {
 impl Estimate {
     fn empty() -> Self {
         let [p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99] = Default::default();
-        Self { tally: Tally::new(), p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99, is_precise: None }
+        let (tally, is_starving, is_precise) = (Tally::new(), false, None);
+        Self { tally, p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99, is_starving, is_precise }
     }
 
-    fn take(&mut self, tally: &Tally) {
+    fn take(&mut self, system: &System, tally: &Tally) {
+        self.is_starving |= is_starving(system, tally);
         self.tally.add(tally);
         self.p99_ps.push(tally.latency.quantile(0.99));
         self.p99_ps_with_nacks.push(tally.latency_with_nacks(0.99));
@@ -149,10 +154,10 @@ impl Estimate {
         Interval::of(&self.p99_ps)
     }
 
-    /// Whether the p99 of all RPCs keeps an SLO, a NACK counted as infinite.
+    /// Whether the p99 of all RPCs keeps an SLO, a NACK counted as infinite, and none of them starves.
     #[must_use]
     pub fn meets(&self, slo: nebula_nic::Span) -> bool {
-        Interval::of(&self.p99_ps_with_nacks).value <= slo.as_ps() as f64
+        !self.is_starving && Interval::of(&self.p99_ps_with_nacks).value <= slo.as_ps() as f64
     }
 }
 
@@ -179,7 +184,7 @@ pub fn estimate(
     loop {
         let last = first + effort.replications;
         for tally in replicate(system, load, effort, first..last, progress)? {
-            estimate.take(&tally);
+            estimate.take(system, &tally);
         }
         let Some(precision) = effort.precision else { return Ok(estimate) };
         let is_precise = estimate.p99().relative() <= precision;

@@ -159,7 +159,7 @@ const WAITING_PER_CORE: u32 = 64;
 ///
 /// Where fewer than 1 % are long, no p99 tells. Told by an RPC that took longer than half of the measured window: in a system that keeps up,
 /// windows are many times longer than any RPC takes.
-fn is_starving(system: &System, tally: &Tally) -> bool {
+pub(crate) fn is_starving(system: &System, tally: &Tally) -> bool {
     matches!(system.policy, Policy::Preemptive(_) | Policy::Darc) && tally.latency.max() > tally.window.as_ps() / 2
 }
 

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use nebula_nic::Span;
-use nebula_sim::{Bracket, Effort, Load, SimError, SystemModel, load_at_slo};
+use nebula_sim::{Bracket, Effort, Load, SimError, SystemModel, estimate, load_at_slo};
 use nebula_workload::Preset;
 use rayon::prelude::*;
 
@@ -60,8 +60,15 @@ fn where_few_rpcs_are_very_long_preemption_and_reserved_cores_win() {
 }
 
 #[test]
-fn groups_that_hand_rpcs_over_bear_more_than_groups_that_do_not() {
-    let slo = Span::from_us(10);
-    let [rss, altocumulus, nebula] = loads("exponential:1us", slo, ["rss", "altocumulus-int", "nebula"]);
-    assert!(rss < altocumulus && altocumulus <= nebula + 0.01, "{rss} {altocumulus} {nebula}");
+fn a_p99_that_is_kept_by_starving_the_long_ones_keeps_no_slo() {
+    // One RPC in 200 is long: past what its dispatcher can do, Shinjuku lets those wait.
+    let (_, service) = Preset::parse("extreme-bimodal").unwrap();
+    let shinjuku = SystemModel::named("shinjuku").unwrap().system(16).unwrap();
+    let effort = Effort::default().rpcs(100_000).replications(2);
+    let at = |load| estimate(&shinjuku, &Load::open(service.clone(), load), &effort, &|| ()).unwrap();
+    let slo = Span::from_us(50);
+    let (calm, past) = (at(0.4), at(0.7));
+    assert!(calm.meets(slo) && !calm.is_starving);
+    assert!(past.p99().value < slo.as_ps() as f64, "the short ones are in time: {:?}", past.p99());
+    assert!(past.is_starving && !past.meets(slo));
 }

@@ -7,6 +7,7 @@ use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
 use crate::wire::{Header, Kind};
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::str::{FromStr, SplitWhitespace};
 
@@ -91,13 +92,40 @@ impl fmt::Display for Decision {
 
 impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} -> ", self.at.as_ps(), self.input)?;
-        let Some((last, before)) = self.decisions.split_last() else { return f.write_str("-") };
-        for decision in before {
-            write!(f, "{decision}; ")?;
-        }
-        write!(f, "{last}")
+        write_line(f, self.at, &self.input, &self.decisions)
     }
+}
+
+/// Writes a line of a log: when, what happened, what was decided.
+pub(in crate::decision) fn write_line(
+    f: &mut fmt::Formatter<'_>,
+    at: Timestamp,
+    input: &impl fmt::Display,
+    decisions: &[impl fmt::Display],
+) -> fmt::Result {
+    write!(f, "{} {input} -> ", at.as_ps())?;
+    let Some((last, before)) = decisions.split_last() else { return f.write_str("-") };
+    for decision in before {
+        write!(f, "{decision}; ")?;
+    }
+    write!(f, "{last}")
+}
+
+/// Reads a line of a log.
+pub(in crate::decision) fn read_line<I, D>(text: &str) -> Result<(Timestamp, I, Vec<D>), ParseDecisionError>
+where
+    I: FromStr<Err = ParseDecisionError>,
+    D: FromStr<Err = ParseDecisionError>,
+{
+    let malformed = |expected| ParseDecisionError { text: text.into(), expected };
+    let (cause, decisions) = text.split_once(" -> ").ok_or_else(|| malformed("INPUT -> DECISIONS"))?;
+    let (at, input) = cause.trim().split_once(' ').ok_or_else(|| malformed("PICOSECONDS INPUT"))?;
+    let at = at.parse().map(Timestamp::from_ps).map_err(|_| malformed("picoseconds"))?;
+    let decisions = match decisions.trim() {
+        "-" => Vec::new(),
+        decisions => decisions.split(';').map(str::parse).collect::<Result<_, _>>()?,
+    };
+    Ok((at, input.parse()?, decisions))
 }
 
 /// Reads a whole text with `read`, which says what it expected if it cannot.
@@ -127,15 +155,8 @@ impl FromStr for Decision {
 impl FromStr for LogLine {
     type Err = ParseDecisionError;
     fn from_str(text: &str) -> Result<Self, ParseDecisionError> {
-        let malformed = |expected| ParseDecisionError { text: text.into(), expected };
-        let (cause, decisions) = text.split_once(" -> ").ok_or_else(|| malformed("INPUT -> DECISIONS"))?;
-        let (at, input) = cause.trim().split_once(' ').ok_or_else(|| malformed("PICOSECONDS INPUT"))?;
-        let at = at.parse().map(Timestamp::from_ps).map_err(|_| malformed("picoseconds"))?;
-        let decisions = match decisions.trim() {
-            "-" => alloc::vec![],
-            decisions => decisions.split(';').map(str::parse).collect::<Result<_, _>>()?,
-        };
-        Ok(Self { at, input: input.parse()?, decisions })
+        let (at, input, decisions) = read_line(text)?;
+        Ok(Self { at, input, decisions })
     }
 }
 

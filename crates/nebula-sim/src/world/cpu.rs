@@ -16,6 +16,8 @@ use super::servers::{Ended, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::system::{Costs, System};
+pub(super) use server::{Core, Serving};
+
 use cores::Wires;
 use nebula_nic::{CentralDispatch, Header, Timestamp, Verdict};
 use nebula_workload::Seed;

@@ -3,12 +3,11 @@
 use super::{GroupDecision, GroupInput, GroupLine, GroupSetup};
 use crate::backend::GroupConfig;
 use crate::decision::ParseDecisionError;
-use crate::decision::text::{Words, arrival, parse};
+use crate::decision::text::{Words, arrival, parse, read_line, write_line};
 use crate::id::GroupId;
 use crate::schedule::{ManagerConfig, Migration, ThresholdRow, Thresholds};
-use crate::time::{Span, Timestamp};
+use crate::time::Span;
 use crate::verdict::Arrival;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
@@ -173,23 +172,14 @@ impl FromStr for GroupDecision {
 
 impl fmt::Display for GroupLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decisions: Vec<String> = self.decisions.iter().map(ToString::to_string).collect();
-        let decisions = if decisions.is_empty() { String::from("-") } else { decisions.join("; ") };
-        write!(f, "{} {} -> {decisions}", self.at.as_ps(), self.input)
+        write_line(f, self.at, &self.input, &self.decisions)
     }
 }
 
 impl FromStr for GroupLine {
     type Err = ParseDecisionError;
     fn from_str(text: &str) -> Result<Self, ParseDecisionError> {
-        let malformed = |expected| ParseDecisionError { text: text.into(), expected };
-        let (cause, decisions) = text.split_once(" -> ").ok_or_else(|| malformed("INPUT -> DECISIONS"))?;
-        let (at, input) = cause.trim().split_once(' ').ok_or_else(|| malformed("PICOSECONDS INPUT"))?;
-        let at = at.parse().map(Timestamp::from_ps).map_err(|_| malformed("picoseconds"))?;
-        let decisions = match decisions.trim() {
-            "-" => Vec::new(),
-            decisions => decisions.split(';').map(str::parse).collect::<Result<_, _>>()?,
-        };
-        Ok(Self { at, input: input.parse()?, decisions })
+        let (at, input, decisions) = read_line(text)?;
+        Ok(Self { at, input, decisions })
     }
 }

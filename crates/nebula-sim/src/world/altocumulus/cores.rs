@@ -1,9 +1,10 @@
 //! Stations 7 to 10 of a group, in simulated time: its workers are given RPCs, serve them, and give slots and credit back.
 
-use super::group::{Group, Place, Serving};
+use super::group::{Group, Place};
 use super::managers::Message;
 use super::{Grouped, due};
 use crate::tally::Overheads;
+use crate::world::cpu::Serving;
 use crate::world::servers::Ended;
 use nebula_nic::{CentralDispatch, CoreId, Dispatch, GroupFreed, SlotRange, Span, Timestamp};
 

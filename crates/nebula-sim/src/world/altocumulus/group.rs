@@ -4,28 +4,10 @@ use super::published::Published;
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::{Altocumulus, System};
-use crate::tally::Overheads;
+use crate::world::cpu::Core;
 use nebula_nic::schedule::{Manager, ManagerConfig};
-use nebula_nic::{
-    CentralDispatch, CoreId, Dispatch, Frontend, GroupConfig, GroupId, RpcKey, SlotRange, Span, Steering, Timestamp,
-};
+use nebula_nic::{CentralDispatch, CoreId, Dispatch, GroupConfig, GroupId, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;
-
-/// What a core serves.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Serving {
-    pub(super) rpc: RpcKey,
-    pub(super) slots: SlotRange,
-    /// How long it waited, from its arrival until the core began it.
-    pub(super) queued_ps: u64,
-    /// From there on, beside the service.
-    pub(super) overheads: Overheads,
-}
-
-pub(super) struct Core {
-    pub(super) frontend: Frontend,
-    pub(super) serving: Serving,
-}
 
 pub(super) struct Group<D: CentralDispatch> {
     pub(super) nic: nebula_nic::Group<D>,
@@ -72,17 +54,11 @@ impl<D: CentralDispatch> Group<D> {
         let config = GroupConfig { backend, group: GroupId(group), groups, foreign_max: options.fifo };
         let dispatch = dispatch(workers);
         let bound = dispatch.bound();
-        let core = |id| {
-            let mut frontend = Frontend::new(CoreId(id), bound);
-            // Which payload is fetched ahead of its use makes no difference where memory is not simulated.
-            frontend.set_steering(Steering::Off);
-            Core { frontend, serving: Serving::default() }
-        };
         Ok(Self {
             nic: nebula_nic::Group::try_with(config, dispatch)?,
             manager: Manager::try_new(manager(options, load, GroupId(group), groups, workers))?,
             published: Published::new(options.period, options.message),
-            cores: (0..workers).map(core).collect(),
+            cores: (0..workers).map(|id| Core::new(id, bound)).collect(),
             first: 0,
             wire: 0,
             dispatches: VecDeque::new(),

@@ -7,18 +7,29 @@ use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcK
 
 /// What a core serves.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Serving {
-    pub(super) rpc: RpcKey,
-    pub(super) slots: SlotRange,
+pub(in crate::world) struct Serving {
+    pub(in crate::world) rpc: RpcKey,
+    pub(in crate::world) slots: SlotRange,
     /// How long it waited, from its arrival until the core began it.
-    pub(super) queued_ps: u64,
+    pub(in crate::world) queued_ps: u64,
     /// From there on, beside the service.
-    pub(super) overheads: Overheads,
+    pub(in crate::world) overheads: Overheads,
 }
 
-pub(super) struct Core {
-    pub(super) frontend: Frontend,
-    pub(super) serving: Serving,
+/// A core that a NIC gives RPCs to.
+pub(in crate::world) struct Core {
+    pub(in crate::world) frontend: Frontend,
+    pub(in crate::world) serving: Serving,
+}
+
+impl Core {
+    /// Core `id`, which is given at most `bound` RPCs.
+    pub(in crate::world) fn new(id: u16, bound: u32) -> Self {
+        let mut frontend = Frontend::new(CoreId(id), bound);
+        // Which payload is fetched ahead of its use makes no difference where memory is not simulated.
+        frontend.set_steering(Steering::Off);
+        Self { frontend, serving: Serving::default() }
+    }
 }
 
 pub(super) struct Server<D: CentralDispatch> {
@@ -36,16 +47,10 @@ impl<D: CentralDispatch> Server<D> {
     pub(super) fn try_new(config: BackendConfig, dispatch: D) -> Result<Self, SimError> {
         let bound = dispatch.bound();
         let backend = Backend::try_with(config, dispatch)?;
-        let core = |id| {
-            let mut frontend = Frontend::new(CoreId(id), bound);
-            // Which payload is fetched ahead of its use makes no difference where memory is not simulated.
-            frontend.set_steering(Steering::Off);
-            Core { frontend, serving: Serving::default() }
-        };
         let in_flight = vec![InFlight::default(); config.slots as usize].into();
         Ok(Self {
             backend,
-            cores: (0..config.cores).map(core).collect(),
+            cores: (0..config.cores).map(|id| Core::new(id, bound)).collect(),
             in_flight,
             lock_free: Timestamp::ZERO,
             dispatcher_free: Timestamp::ZERO,
