@@ -21,6 +21,8 @@
 //! | 10 | slots and credit go back | [`release`] |
 //! | 11 | the reply or the NACK meets its request | [`requester`] |
 //!
+//! Where the network loses and duplicates, [`retention`] stands between stations 2 and 3 and knows which RPCs have come before.
+//!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
 //! stations 1 and 11. [`decision`] writes down what they decide; [`sizing`] says how large they should be.
 //!
@@ -86,6 +88,7 @@ pub mod time;
 // -- the stations, in the order of the path --
 pub mod outbound;
 pub mod wire;
+pub mod retention;
 pub mod admission;
 pub mod recv_buffer;
 pub mod reassembler;
@@ -135,6 +138,9 @@ pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode};
 pub use release::Release;
 pub use requester::{
     Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
+};
+pub use retention::{
+    EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };
 pub use sizing::{Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
 pub use steering::{Steer, Steering};

@@ -60,7 +60,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a request is refused at once, to the knowledge of its sender.
+    /// Why a request is refused, to the knowledge of its sender.
+    ///
+    /// A [`Backend`](crate::Backend) gives the first four, at once. The others are of transports that lose, where whoever
+    /// drives the back end refuses what is late, or did not become whole. Only of [`Stale`](Self::Stale) is it unknown whether it was executed.
     NackReason {
         /// No run of free slots is long enough.
         BufferFull = 1, "buffer-full";
@@ -70,6 +73,25 @@ reasons! {
         QueueBound = 3, "queue-bound";
         /// The RPC is longer than the configuration allows.
         TooLarge = 4, "too-large";
+        /// It is older than what the server remembers: whether it was executed is unknown, and it will not be (again).
+        Stale = 5, "stale";
+        /// Its deadline is over, and no core had begun it.
+        Expired = 6, "expired";
+        /// It aged out before all its packets had come.
+        Incomplete = 7, "incomplete";
+        /// Its sender has taken it back before a core had begun it.
+        Cancelled = 8, "cancelled";
+    }
+}
+
+impl NackReason {
+    /// Whether the same request may fare better in a while: not if it is too large, or too late, or taken back.
+    #[must_use]
+    pub const fn may_pass(self) -> bool {
+        match self {
+            Self::BufferFull | Self::ReassemblerFull | Self::QueueBound | Self::Incomplete => true,
+            Self::TooLarge | Self::Stale | Self::Expired | Self::Cancelled => false,
+        }
     }
 }
 

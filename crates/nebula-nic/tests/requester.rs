@@ -114,12 +114,20 @@ fn backing_off_tries_again_later_and_longer_under_another_number() {
 }
 
 #[test]
-fn too_large_is_not_tried_again() {
+fn what_cannot_pass_is_not_tried_again() {
     let retry = RetryPolicy::AnotherServer { servers: 3, attempts: 9 };
     let mut client = requester(RequesterConfig::new(ME, 2).retry(retry));
-    let rpc = begin(&mut client, 7);
-    let outcome = nack(&mut client, at(1), rpc.tid, NackReason::TooLarge);
-    assert_eq!(outcome, Outcome::GaveUp { token: 7, reason: Some(NackReason::TooLarge) });
+    let mut given_up = Vec::new();
+    for &reason in NackReason::ALL {
+        let rpc = begin(&mut client, 7);
+        match nack(&mut client, at(1), rpc.tid, reason) {
+            Outcome::GaveUp { token: 7, reason: Some(given) } => given_up.push(given),
+            outcome => assert!(matches!(outcome, Outcome::Redirect { token: 7, .. }), "{outcome:?} upon {reason}"),
+        }
+        client.handle_server_gone(at(2), 1);
+        while client.poll_expired().is_some() {}
+    }
+    assert_eq!(given_up, [NackReason::TooLarge, NackReason::Stale, NackReason::Expired, NackReason::Cancelled]);
 }
 
 #[test]
@@ -256,7 +264,7 @@ impl World {
     fn packet(&mut self, client: &mut Requester, tid: TransferId, token: u64, kind: u8, bytes: u8, pkt_idx: u8) {
         let rpc = RpcKey { snid: ME, tid };
         let header = match kind % 3 {
-            0 => Header::nack(rpc, NackReason::ALL[usize::from(bytes % 4)]),
+            0 => Header::nack(rpc, NackReason::ALL[usize::from(bytes % 8)]),
             _ => Header::reply(rpc, u32::from(bytes) % 200, u32::from(pkt_idx % 4)),
         };
         match client.handle_packet(self.now, header) {

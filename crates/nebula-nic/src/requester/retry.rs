@@ -8,7 +8,7 @@ use crate::verdict::NackReason;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-/// What follows a NACK. An RPC that was too large is never tried again.
+/// What follows a NACK. An RPC that [cannot pass](NackReason::may_pass) is never tried again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// The RPC is over.
@@ -73,7 +73,7 @@ impl Retries {
 
     /// Counts the try that was refused and says what follows.
     pub(super) fn next(&mut self, entry: &mut Entry, reason: Option<NackReason>) -> Next {
-        if matches!(reason, None | Some(NackReason::TooLarge)) {
+        if !reason.is_some_and(NackReason::may_pass) {
             return Next::GiveUp;
         }
         entry.refusals += 1;

@@ -9,3 +9,4 @@ pub mod model;
 pub mod op;
 pub mod pair;
 pub mod reach;
+pub mod retention;

@@ -1,0 +1,340 @@
+//! Station 2, too: *has this RPC come before?*
+//!
+//! On a network that loses, a client sends again what got no answer, and the server may have executed it already. So the
+//! server remembers the fate of the last RPCs, of all clients together: in the server, replied to (and where the reply
+//! still lies), NACKed, or faulted. The memory is bounded, so it forgets; what it forgets must not run again either. Hence the *floor*:
+//!
+//! ```text
+//!              forgotten, or never seen: refused as stale │ never seen: new
+//! stamps  ───────────────────────────────────────────── floor ─────────────────────▶
+//!              remembered: whatever its stamp, its fate
+//! ```
+//!
+//! Each RPC carries a stamp, the same in every transmission. Forgetting an RPC lifts the floor to its stamp, and what is not
+//! remembered and has a stamp at the floor or below is refused. An RPC in the server is never forgotten; of the others, the
+//! one that has been over for longest is forgotten first.
+//!
+//! It keeps nothing per client, knows no clock and holds no bytes: replies lie in a ring of the caller's, of which it
+//! only says which bytes are whose.
+//!
+//! Departs: the papers' link loses nothing, so every request comes once and nothing has to be remembered. Where datagrams are lost
+//! and sent again, the last RPCs are, in memory whose size does not depend on the number of clients.
+
+mod entry;
+mod index;
+mod order;
+mod replies;
+
+pub use entry::{EntryId, ReplyAt, RetentionFull, RetentionKey, Seen};
+
+use crate::verdict::NackReason;
+use alloc::boxed::Box;
+use alloc::vec;
+use entry::{Entry, Fate};
+use index::Index;
+use order::Order;
+use replies::Replies;
+
+/// The most entries that a [`Retention`] can have.
+pub const RETENTION_ENTRIES_MAX: u32 = 1 << 30;
+
+/// How much a [`Retention`] remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetentionConfig {
+    /// RPCs remembered, those in the server included; rounded up to a power of two.
+    pub entries: u32,
+    /// Bytes of the ring of replies; rounded up to a power of two.
+    pub reply_bytes: usize,
+    /// Seed of the hash of the table. Secret where clients may wish the server harm.
+    pub seed: u64,
+}
+
+impl RetentionConfig {
+    /// So many RPCs, so many bytes of replies, and seed 0.
+    #[must_use]
+    pub const fn new(entries: u32, reply_bytes: usize) -> Self {
+        Self { entries, reply_bytes, seed: 0 }
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}
+
+/// The bounded memory of what became of the last RPCs, so that none is executed twice.
+///
+/// For each request, [`look`](Self::look); if it is [`Seen::New`], decide, and say at once what was decided:
+/// [`begin`](Self::begin) or [`nacked`](Self::nacked). What began ends by exactly one `end_*`.
+///
+/// # Invariants
+///
+/// - After `begin` or `nacked`, `look` with the same key and stamp never says `New` again.
+/// - An RPC that is over is remembered until [`entries`](Self::entries) − [`in_server`](Self::in_server) others are over after it, or longer.
+/// - The floor never sinks.
+///
+/// # Cost
+///
+/// Expected O(1) for each call, and no allocation after construction; 52 B an entry beside the ring of replies.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{NodeId, Retention, RetentionConfig, RetentionKey, RpcKey, Seen, TransferId};
+///
+/// let mut retention = Retention::new(RetentionConfig::new(2, 4096));
+/// let key = |tid| RetentionKey { rpc: RpcKey { snid: NodeId(3), tid: TransferId(tid) }, tag: 0 };
+/// assert_eq!(retention.look(key(0), 100), Seen::New);
+/// let rpc = retention.begin(key(0), 100, 17)?;
+/// assert_eq!(retention.look(key(0), 100), Seen::InServer(rpc)); // its client waits on
+///
+/// let at = retention.end_replied(rpc, 64).expect("the ring is longer");
+/// assert_eq!(retention.look(key(0), 100), Seen::Replied(at)); // the reply once more
+///
+/// for tid in 1..3 {
+///     let rpc = retention.begin(key(tid), 100 + u64::from(tid), 0)?;
+///     retention.end_faulted(rpc, 2);
+/// }
+/// assert_eq!(retention.look(key(0), 100), Seen::Stale); // forgotten, and not executed again
+/// assert_eq!(retention.look(key(9), 103), Seen::New);
+/// # Ok::<(), nebula_nic::RetentionFull>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Retention {
+    entries: Box<[Entry]>,
+    index: Index,
+    /// Entries of RPCs that are over and of none, the first to be used again first.
+    over: Order,
+    replies: Replies,
+    remembered: u32,
+    floor_ns: Option<u64>,
+}
+
+impl Retention {
+    /// A memory that remembers nothing yet.
+    ///
+    /// # Panics
+    ///
+    /// With more than [`RETENTION_ENTRIES_MAX`] entries, or more than half of the address space for replies.
+    #[must_use]
+    pub fn new(config: RetentionConfig) -> Self {
+        let entries = config.entries.next_power_of_two();
+        assert!(entries <= RETENTION_ENTRIES_MAX, "a retention has at most 2^30 entries");
+        Self {
+            entries: vec![Entry::default(); entries as usize].into(),
+            index: Index::new(entries, config.seed),
+            over: Order::all(entries),
+            replies: Replies::new(config.reply_bytes),
+            remembered: 0,
+            floor_ns: None,
+        }
+    }
+
+    /// What is known of an RPC whose request has come with `stamp_ns`.
+    ///
+    /// While the RPC is remembered its key alone decides; the stamp counts for what is not remembered.
+    #[must_use]
+    #[inline]
+    pub fn look(&self, key: RetentionKey, stamp_ns: u64) -> Seen {
+        let is_stale = self.floor_ns.is_some_and(|floor| stamp_ns <= floor);
+        self.recall(key).unwrap_or(if is_stale { Seen::Stale } else { Seen::New })
+    }
+
+    /// The fate of an RPC if it is remembered, for messages about it that carry no stamp. Never `Some(Seen::New)`.
+    #[must_use]
+    #[inline]
+    pub fn recall(&self, key: RetentionKey) -> Option<Seen> {
+        let id = self.index.find(&self.entries, key)?;
+        let entry = &self.entries[id.index()];
+        Some(match entry.fate {
+            Fate::InServer => Seen::InServer(id),
+            Fate::Replied if self.replies.has(entry.reply()) => Seen::Replied(entry.reply()),
+            Fate::Nacked(reason) => Seen::Nacked(reason),
+            Fate::Faulted(code) => Seen::Faulted(code),
+            Fate::Replied | Fate::None => Seen::Stale,
+        })
+    }
+
+    /// Takes an RPC into the server, one that [is new](Seen::New). `note` is the caller's.
+    ///
+    /// # Errors
+    ///
+    /// [`RetentionFull`] when every entry's RPC is in the server. Nothing has changed.
+    #[inline]
+    pub fn begin(&mut self, key: RetentionKey, stamp_ns: u64, note: u32) -> Result<EntryId, RetentionFull> {
+        let id = self.over.pop().ok_or(RetentionFull)?;
+        self.replace(id, Entry { key, stamp_ns, detail: note, fate: Fate::InServer, ..Entry::default() });
+        Ok(id)
+    }
+
+    /// Remembers an RPC that is refused at the door, one that [is new](Seen::New).
+    ///
+    /// # Errors
+    ///
+    /// [`RetentionFull`] when every entry's RPC is in the server. Nothing has changed: do not answer, as the NACK would not be remembered.
+    pub fn nacked(&mut self, key: RetentionKey, stamp_ns: u64, reason: NackReason) -> Result<(), RetentionFull> {
+        let id = self.over.pop().ok_or(RetentionFull)?;
+        self.replace(id, Entry { key, stamp_ns, fate: Fate::Nacked(reason), ..Entry::default() });
+        self.over.push(id);
+        Ok(())
+    }
+
+    /// Ends an RPC with a reply of `bytes`, and says where in the ring of replies they belong.
+    ///
+    /// `None` when the ring is shorter than that: nothing has changed, and the RPC is to be ended otherwise.
+    ///
+    /// # Panics
+    ///
+    /// If the entry's RPC is not in the server.
+    #[inline]
+    pub fn end_replied(&mut self, id: EntryId, bytes: u32) -> Option<ReplyAt> {
+        self.assert_in_server(id);
+        let at = self.replies.alloc(bytes)?;
+        let entry = &mut self.entries[id.index()];
+        (entry.reply_start, entry.detail) = (at.start, at.bytes);
+        self.end(id, Fate::Replied);
+        Some(at)
+    }
+
+    /// Ends an RPC that no core has begun, and never will.
+    ///
+    /// # Panics
+    ///
+    /// If the entry's RPC is not in the server.
+    pub fn end_nacked(&mut self, id: EntryId, reason: NackReason) {
+        self.assert_in_server(id);
+        self.end(id, Fate::Nacked(reason));
+    }
+
+    /// Ends an RPC that was begun and has no reply; what `code` means is the caller's.
+    ///
+    /// # Panics
+    ///
+    /// If the entry's RPC is not in the server.
+    pub fn end_faulted(&mut self, id: EntryId, code: u8) {
+        self.assert_in_server(id);
+        self.end(id, Fate::Faulted(code));
+    }
+
+    /// The caller's note on an RPC in the server.
+    ///
+    /// # Panics
+    ///
+    /// If the entry's RPC is not in the server.
+    #[must_use]
+    pub fn note(&self, id: EntryId) -> u32 {
+        self.assert_in_server(id);
+        self.entries[id.index()].detail
+    }
+
+    /// Sets the caller's note on an RPC in the server.
+    ///
+    /// # Panics
+    ///
+    /// If the entry's RPC is not in the server.
+    pub fn set_note(&mut self, id: EntryId, note: u32) {
+        self.assert_in_server(id);
+        self.entries[id.index()].detail = note;
+    }
+
+    /// The key of an RPC in the server.
+    ///
+    /// # Panics
+    ///
+    /// If the entry's RPC is not in the server.
+    #[must_use]
+    pub fn key(&self, id: EntryId) -> RetentionKey {
+        self.assert_in_server(id);
+        self.entries[id.index()].key
+    }
+
+    /// The stamp of an RPC in the server.
+    ///
+    /// # Panics
+    ///
+    /// If the entry's RPC is not in the server.
+    #[must_use]
+    pub fn stamp_ns(&self, id: EntryId) -> u64 {
+        self.assert_in_server(id);
+        self.entries[id.index()].stamp_ns
+    }
+
+    /// Where the bytes of a reply begin in the caller's ring of [`reply_bytes`](Self::reply_bytes); they never wrap its end.
+    #[must_use]
+    #[inline]
+    pub const fn reply_offset(&self, at: ReplyAt) -> usize {
+        self.replies.offset(at)
+    }
+
+    /// Bytes of the ring of replies.
+    #[must_use]
+    pub const fn reply_bytes(&self) -> usize {
+        self.replies.capacity()
+    }
+
+    /// RPCs that can be remembered.
+    #[must_use]
+    pub const fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// RPCs that are remembered.
+    #[must_use]
+    pub const fn len(&self) -> u32 {
+        self.remembered
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.remembered == 0
+    }
+
+    /// RPCs in the server.
+    #[must_use]
+    #[inline]
+    pub const fn in_server(&self) -> u32 {
+        self.over.free()
+    }
+
+    /// Whether every entry's RPC is in the server: neither [`begin`](Self::begin) nor [`nacked`](Self::nacked) has room.
+    #[must_use]
+    #[inline]
+    pub const fn is_full(&self) -> bool {
+        self.over.is_empty()
+    }
+
+    /// The highest stamp of an RPC that was forgotten, if one was: what is not remembered and not later than that is stale.
+    #[must_use]
+    pub const fn floor_ns(&self) -> Option<u64> {
+        self.floor_ns
+    }
+
+    /// Forgets what an entry remembers and remembers another RPC there.
+    #[inline]
+    fn replace(&mut self, id: EntryId, entry: Entry) {
+        debug_assert!(self.index.find(&self.entries, entry.key).is_none(), "only what is new is remembered anew");
+        let old = &self.entries[id.index()];
+        if old.fate == Fate::None {
+            self.remembered += 1;
+        } else {
+            self.floor_ns = self.floor_ns.max(Some(old.stamp_ns));
+            self.index.remove(&mut self.entries, id);
+        }
+        self.entries[id.index()] = entry;
+        self.index.insert(&mut self.entries, id);
+    }
+
+    #[inline]
+    fn end(&mut self, id: EntryId, fate: Fate) {
+        self.entries[id.index()].fate = fate;
+        self.over.push(id);
+    }
+
+    #[inline]
+    fn assert_in_server(&self, id: EntryId) {
+        assert!(self.entries[id.index()].fate == Fate::InServer, "the RPC of this entry is over");
+    }
+}

@@ -1,0 +1,91 @@
+//! One remembered RPC, and the words in which it is asked about.
+
+use crate::id::RpcKey;
+use crate::verdict::NackReason;
+
+/// What names one RPC in the memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RetentionKey {
+    /// Source node and transfer.
+    pub rpc: RpcKey,
+    /// What tells two nodes apart that were given one number, one after the other: bits of the token of the node's address.
+    pub tag: u32,
+}
+
+/// The place of an RPC in the memory: the same for as long as it is in the server, then another RPC's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(pub u32);
+
+impl EntryId {
+    /// The place in an array with as many entries.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where in the ring of replies a reply lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyAt {
+    /// The ring's position at which it begins: bytes passed since the ring was empty, so it only grows.
+    pub start: u64,
+    /// Its length.
+    pub bytes: u32,
+}
+
+/// What is known of an RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing, and it cannot have been forgotten: it may be executed.
+    New,
+    /// It is in the server: being reassembled, waiting, or served.
+    InServer(EntryId),
+    /// It was replied to, and its reply is there.
+    Replied(ReplyAt),
+    /// It was refused.
+    Nacked(NackReason),
+    /// It was begun and has no reply, for the reason of that code.
+    Faulted(u8),
+    /// It may have been forgotten, or its reply is gone: it must not be executed.
+    Stale,
+}
+
+/// No RPC more can be remembered: all that are remembered are in the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("every RPC that can be remembered is in the server: give the retention more entries")]
+pub struct RetentionFull;
+
+/// What has become of an RPC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The entry remembers nothing.
+    #[default]
+    None,
+    InServer,
+    Replied,
+    Nacked(NackReason),
+    Faulted(u8),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) stamp_ns: u64,
+    /// Replied: the ring's position of the reply.
+    pub(super) reply_start: u64,
+    pub(super) key: RetentionKey,
+    /// The entry after it in its bucket.
+    pub(super) next: u32,
+    /// In the server: the caller's note. Replied: bytes of the reply.
+    pub(super) detail: u32,
+    pub(super) fate: Fate,
+}
+
+const _: () = assert!(size_of::<Entry>() <= 40, "millions of entries are kept");
+
+impl Entry {
+    #[inline]
+    pub(super) const fn reply(&self) -> ReplyAt {
+        ReplyAt { start: self.reply_start, bytes: self.detail }
+    }
+}

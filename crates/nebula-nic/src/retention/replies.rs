@@ -1,0 +1,52 @@
+//! Which bytes of the ring of replies are whose: a position that only grows, and the last lap behind it.
+
+use super::entry::ReplyAt;
+
+/// The bookkeeping of the ring. A reply is one run of addresses; what is left at the end of a lap is skipped.
+#[derive(Clone, Debug)]
+pub(super) struct Replies {
+    /// A power of two.
+    capacity: usize,
+    /// Bytes given out or skipped.
+    head: u64,
+}
+
+impl Replies {
+    pub(super) const fn new(bytes: usize) -> Self {
+        Self { capacity: bytes.next_power_of_two(), head: 0 }
+    }
+
+    #[inline]
+    pub(super) const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The next `bytes` in one run; `None` if the whole ring is shorter.
+    #[inline]
+    pub(super) const fn alloc(&mut self, bytes: u32) -> Option<ReplyAt> {
+        if bytes as usize > self.capacity {
+            return None;
+        }
+        let lap_left = self.capacity - self.place(self.head);
+        let start = if bytes as usize > lap_left { self.head + lap_left as u64 } else { self.head };
+        self.head = start + bytes as u64;
+        Some(ReplyAt { start, bytes })
+    }
+
+    /// Whether nothing has been written over a reply. One of no bytes is always there.
+    #[inline]
+    pub(super) const fn has(&self, reply: ReplyAt) -> bool {
+        reply.bytes == 0 || self.head - reply.start <= self.capacity as u64
+    }
+
+    #[inline]
+    pub(super) const fn offset(&self, reply: ReplyAt) -> usize {
+        self.place(reply.start)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "masked to the length of the ring")]
+    const fn place(&self, position: u64) -> usize {
+        position as usize & (self.capacity - 1)
+    }
+}
