@@ -95,7 +95,13 @@ impl Client {
     ///
     /// As [`connect`](Self::connect).
     pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
-        let Endpoint::Shm(name) = endpoint.into_endpoint()?;
+        let name = match endpoint.into_endpoint()? {
+            Endpoint::Shm(name) => name,
+            Endpoint::Udp(address) => {
+                let cause = std::io::ErrorKind::Unsupported.into();
+                return Err(ConnectError::System { name: address.to_string(), cause });
+            }
+        };
         let ring::Connected { mut ring, welcome, status } = ring::connect(&name, config.slots)?;
         ring.set_call_timeout(config.call_timeout);
         let geometry = ring.geometry();

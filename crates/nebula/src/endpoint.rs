@@ -1,17 +1,20 @@
-//! Where a server is found: `shm://NAME`.
+//! Where a server is found: `shm://NAME` or `udp://ADDRESS:PORT`.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 /// The address of a service.
 ///
 /// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64 letters, digits, `-`, `_` or `.`.
+/// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server that asks for port 0 is given one.
 ///
 /// # Examples
 ///
 /// ```
 /// let endpoint: nebula::Endpoint = "shm://kv".parse()?;
 /// assert_eq!(endpoint.to_string(), "shm://kv");
+/// assert_eq!("udp://[::1]:7400".parse::<nebula::Endpoint>()?.to_string(), "udp://[::1]:7400");
 /// assert!("kv".parse::<nebula::Endpoint>().is_err());
 /// # Ok::<(), nebula::EndpointError>(())
 /// ```
@@ -20,6 +23,8 @@ use std::str::FromStr;
 pub enum Endpoint {
     /// Shared memory, found by this name.
     Shm(String),
+    /// UDP at this address.
+    Udp(SocketAddr),
 }
 
 /// An endpoint that cannot be read.
@@ -27,8 +32,11 @@ pub enum Endpoint {
 #[non_exhaustive]
 pub enum EndpointError {
     /// No `scheme://` that is known.
-    #[error("endpoint {0:?}: expected shm://NAME")]
+    #[error("endpoint {0:?}: expected shm://NAME or udp://ADDRESS:PORT")]
     Scheme(String),
+    /// No address with a port.
+    #[error("endpoint {0:?}: expected an address and a port, such as udp://127.0.0.1:7400 or udp://[::1]:7400")]
+    Address(String),
     /// The name is empty, too long or holds other characters.
     #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
     Name(String),
@@ -41,6 +49,9 @@ impl FromStr for Endpoint {
     type Err = EndpointError;
 
     fn from_str(text: &str) -> Result<Self, EndpointError> {
+        if let Some(address) = text.strip_prefix("udp://") {
+            return address.parse().map(Self::Udp).map_err(|_| EndpointError::Address(text.to_owned()));
+        }
         let name = text.strip_prefix("shm://").ok_or_else(|| EndpointError::Scheme(text.to_owned()))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
@@ -54,6 +65,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shm(name) => write!(f, "shm://{name}"),
+            Self::Udp(address) => write!(f, "udp://{address}"),
         }
     }
 }
@@ -98,7 +110,11 @@ mod tests {
 
     #[test]
     fn what_is_no_endpoint_is_said_in_one_line() {
-        for bad in ["", "kv", "tcp://kv", "shm://", "shm://a b", "shm://a/b", &format!("shm://{}", "x".repeat(65))] {
+        let long = format!("shm://{}", "x".repeat(65));
+        let bad = ["", "kv", "tcp://kv", "shm://", "shm://a b", "shm://a/b", &long];
+        for bad in
+            bad.into_iter().chain(["udp://", "udp://localhost", "udp://1.2.3.4", "udp://::1:7", "udp://1.2.3.4:70000"])
+        {
             let said = bad.parse::<Endpoint>().unwrap_err().to_string();
             assert!(!said.contains('\n') && said.contains("expected") || said.contains("must be"), "{said}");
         }

@@ -41,6 +41,7 @@
 
 mod client;
 mod endpoint;
+pub mod net;
 mod transport;
 mod engine;
 mod worker;
@@ -56,4 +57,5 @@ pub use server::{IdlePolicy, MigrationConfig, Queueing, RunningServer, ServeErro
 pub use service::{Service, Stage};
 pub use status::{Gap, Status, StatusReader};
 pub use transport::shm::handshake::Refusal;
+pub use transport::udp::seal::{Key, KeyError};
 pub use worker::{Rpc, Worker, yield_if_due};

@@ -3,5 +3,7 @@
 //! | transport | endpoint | what it is |
 //! |---|---|---|
 //! | [`shm`] | `shm://NAME` | a ring of slots in memory that both processes map |
+//! | [`udp`] | `udp://ADDRESS:PORT` | datagrams, through the kernel or any other [`Wire`](crate::net::Wire) |
 
 pub(crate) mod shm;
+pub(crate) mod udp;

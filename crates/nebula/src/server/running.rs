@@ -247,7 +247,9 @@ pub(super) fn open(endpoint: Endpoint, mut config: ServerConfig) -> Result<(Runn
 }
 
 fn open_door(endpoint: &Endpoint, config: &ServerConfig, status: Arc<SharedMemory>) -> Result<Listener, ServeError> {
-    let Endpoint::Shm(name) = endpoint;
+    let Endpoint::Shm(name) = endpoint else {
+        return Err(ServeError::System(std::io::ErrorKind::Unsupported.into()));
+    };
     let terms = Terms {
         mtu_bytes: config.mtu_bytes,
         rpc_bytes_max: config.rpc_bytes_max,

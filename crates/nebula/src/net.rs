@@ -1,0 +1,124 @@
+//! What a `udp://` transport stands on: a way for datagrams, a clock, and random bytes.
+//!
+//! The kernel's sockets are one [`Wire`]; a simulated network is another. Server and client are the same on both: under a simulated
+//! network and [`Time::Manual`] they are deterministic, and each run can be had again.
+
+#![allow(dead_code)]
+
+use nebula_sys::clock::Clock;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How datagrams come and go. They may be lost, doubled, delayed or changed on the way.
+///
+/// Nothing blocks but [`wait`](Self::wait).
+pub trait Wire: Send + std::fmt::Debug {
+    /// The address that datagrams come to.
+    fn local(&self) -> SocketAddr;
+
+    /// Bytes of the longest datagram that may be sent.
+    fn datagram_bytes_max(&self) -> usize;
+
+    /// Queues `bytes` for `to`, cut into datagrams of `segment` bytes each; the last may be shorter.
+    ///
+    /// # Errors
+    ///
+    /// When no later datagram can be sent either. One that cannot be sent at the moment may be lost instead.
+    fn send(&mut self, to: SocketAddr, bytes: &[u8], segment: usize) -> io::Result<()>;
+
+    /// Hands what is queued to the network.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send); `ConnectionRefused` where nobody listens at the other end, which may change.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Visits datagrams that have come, at most some dozens, with their senders; how many there were.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush); that nothing has come is no error.
+    fn recv(&mut self, visit: &mut dyn FnMut(SocketAddr, &mut [u8])) -> io::Result<usize>;
+
+    /// Sleeps until a datagram has come, `bell` can be read, or `timeout` is over.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be waited for.
+    fn wait(&mut self, timeout: Option<std::time::Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<()>;
+}
+
+/// A clock.
+#[derive(Clone, Debug, Default)]
+pub enum Time {
+    /// The machine's.
+    #[default]
+    Machine,
+    /// Picoseconds that somebody else counts.
+    Manual(Arc<AtomicU64>),
+}
+
+/// What server and client of `udp://` stand on.
+#[derive(Debug)]
+pub struct Environment {
+    /// The way for datagrams.
+    pub wire: Box<dyn Wire>,
+    /// The clock.
+    pub time: Time,
+    /// Random bytes: secrets are made of them, so they must be nobody else's, except in a simulation.
+    pub entropy: [u8; 32],
+}
+
+impl Environment {
+    /// On this machine: its clock, and random bytes of the kernel's.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no random bytes.
+    pub fn machine(wire: impl Wire + 'static) -> io::Result<Self> {
+        let mut entropy = [0; 32];
+        rustix::rand::getrandom(&mut entropy, rustix::rand::GetRandomFlags::empty())?;
+        Ok(Self { wire: Box::new(wire), time: Time::Machine, entropy })
+    }
+}
+
+/// A clock, ready to be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    machine: Clock,
+    manual: Option<Arc<AtomicU64>>,
+}
+
+impl Watch {
+    pub(crate) fn new(time: &Time) -> Self {
+        let manual = match time {
+            Time::Machine => None,
+            Time::Manual(ps) => Some(ps.clone()),
+        };
+        Self { machine: Clock::new(), manual }
+    }
+
+    /// Ticks of the machine's counter, or the picoseconds of a manual clock.
+    #[inline(always)]
+    pub(crate) fn ticks(&self) -> u64 {
+        match &self.manual {
+            None => self.machine.ticks(),
+            Some(ps) => ps.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The moment of `ticks` in picoseconds.
+    #[inline(always)]
+    pub(crate) fn at_ps(&self, ticks: u64) -> u64 {
+        if self.manual.is_none() { self.machine.at_ps(ticks) } else { ticks }
+    }
+
+    /// Picoseconds.
+    #[inline(always)]
+    pub(crate) fn now_ps(&self) -> u64 {
+        self.at_ps(self.ticks())
+    }
+}

@@ -1,0 +1,238 @@
+//! How a client is let in, without anything being kept of it: hello, welcome, refusal, and the token that binds it to its address.
+//!
+//! ```text
+//! client ─ Hello: echo, filled up to 128 bytes ───▶ server     not longer than the hello, so that a forged source is worth nothing
+//!        ◀─ Welcome: echo, token, sizes, SLO ─────
+//!        ─ frames with incarnation, snid, token ──▶            a token is right for one address, one client, one run of the server
+//! ```
+
+use super::frame::{Frame, FrameKind, long, word};
+use super::seal::Seal;
+use nebula_nic::{NodeId, Span};
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
+use std::net::{IpAddr, SocketAddr};
+
+/// Bytes of a hello, seal aside: a welcome is shorter.
+pub(crate) const HELLO_BYTES: usize = 128;
+const WELCOME_BODY_BYTES: usize = 40;
+const REFUSAL_BODY_BYTES: usize = 16;
+
+/// What a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// Random; comes back in the answer.
+    pub(crate) echo: u64,
+    /// What it was known by, to go on under; zeros at first.
+    pub(crate) snid: NodeId,
+    pub(crate) token: u64,
+    pub(crate) datagram_bytes: u16,
+}
+
+/// What a server grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Welcome {
+    pub(crate) echo: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) snid: NodeId,
+    pub(crate) token: u64,
+    /// The longest datagram that the server takes.
+    pub(crate) datagram_bytes: u16,
+    /// Its time as it answered.
+    pub(crate) time_ns: u64,
+    pub(crate) rpc_bytes_max: u32,
+    /// Payload of one packet.
+    pub(crate) mtu_bytes: u32,
+    pub(crate) slo: Span,
+}
+
+/// Why a server does not go on with a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Reason {
+    /// It speaks another version.
+    Version = 1,
+    /// The frame is for another run of the server.
+    Incarnation = 2,
+    /// The token is not that of this address.
+    Token = 3,
+    /// The server takes sealed datagrams only.
+    KeyWanted = 4,
+    /// The server has no key.
+    NoKey = 5,
+}
+
+/// A refusal. `echo` is the hello's, or 0; incarnation and snid are those of the frame refused, so that a client knows it for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) reason: Reason,
+    pub(crate) echo: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) snid: NodeId,
+}
+
+impl Hello {
+    /// The whole datagram.
+    pub(crate) fn datagram(&self, seal: &mut Seal) -> Vec<u8> {
+        let Self { echo, snid, token, datagram_bytes } = *self;
+        let frame = Frame { kind: FrameKind::Hello, incarnation: 0, snid, datagram_bytes, word: token };
+        let mut body = [0; HELLO_BYTES - super::frame::FRAME_BYTES];
+        body[..8].copy_from_slice(&echo.to_le_bytes());
+        closed(seal, &frame, &body)
+    }
+
+    pub(crate) fn read(frame: &Frame, body: &[u8]) -> Option<Self> {
+        let is_one = frame.kind == FrameKind::Hello && body.len() >= HELLO_BYTES - super::frame::FRAME_BYTES;
+        let Frame { snid, datagram_bytes, word: token, .. } = *frame;
+        is_one.then(|| Self { echo: long(body, 0), snid, token, datagram_bytes })
+    }
+}
+
+impl Welcome {
+    pub(crate) fn datagram(&self, seal: &mut Seal) -> Vec<u8> {
+        let &Self { incarnation, snid, datagram_bytes, time_ns: word, .. } = self;
+        let frame = Frame { kind: FrameKind::Welcome, incarnation, snid, datagram_bytes, word };
+        let mut body = [0; WELCOME_BODY_BYTES];
+        body[..8].copy_from_slice(&self.echo.to_le_bytes());
+        body[8..16].copy_from_slice(&self.token.to_le_bytes());
+        body[16..20].copy_from_slice(&self.rpc_bytes_max.to_le_bytes());
+        body[20..24].copy_from_slice(&self.mtu_bytes.to_le_bytes());
+        body[24..32].copy_from_slice(&self.slo.as_ps().to_le_bytes());
+        closed(seal, &frame, &body)
+    }
+
+    /// `None` also when it makes no sense: a payload of packets that is no positive multiple of 64.
+    pub(crate) fn read(frame: &Frame, body: &[u8]) -> Option<Self> {
+        if frame.kind != FrameKind::Welcome || body.len() < WELCOME_BODY_BYTES {
+            return None;
+        }
+        let Frame { incarnation, snid, datagram_bytes, word: time_ns, .. } = *frame;
+        let (echo, token, slo) = (long(body, 0), long(body, 8), Span::from_ps(long(body, 24)));
+        let (rpc_bytes_max, mtu_bytes) = (word(body, 16), word(body, 20));
+        let is_sound = mtu_bytes > 0 && mtu_bytes.is_multiple_of(64) && mtu_bytes < 1 << 16;
+        let welcome = Self { echo, incarnation, snid, token, datagram_bytes, time_ns, rpc_bytes_max, mtu_bytes, slo };
+        is_sound.then_some(welcome)
+    }
+}
+
+impl Refused {
+    pub(crate) fn datagram(&self, seal: &mut Seal) -> Vec<u8> {
+        let Self { reason, echo, incarnation, snid } = *self;
+        let frame = Frame { kind: FrameKind::Refusal, incarnation, snid, datagram_bytes: 0, word: 0 };
+        let mut body = [0; REFUSAL_BODY_BYTES];
+        body[..4].copy_from_slice(&(reason as u32).to_le_bytes());
+        body[8..16].copy_from_slice(&echo.to_le_bytes());
+        closed(seal, &frame, &body)
+    }
+
+    pub(crate) fn read(frame: &Frame, body: &[u8]) -> Option<Self> {
+        if frame.kind != FrameKind::Refusal || body.len() < REFUSAL_BODY_BYTES {
+            return None;
+        }
+        let reason = match word(body, 0) {
+            1 => Reason::Version,
+            2 => Reason::Incarnation,
+            3 => Reason::Token,
+            4 => Reason::KeyWanted,
+            5 => Reason::NoKey,
+            _ => return None,
+        };
+        Some(Self { reason, echo: long(body, 8), incarnation: frame.incarnation, snid: frame.snid })
+    }
+}
+
+/// A datagram of `frame` and `body`.
+fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Vec<u8> {
+    let lead = seal.lead_bytes();
+    let mut datagram = vec![0; lead + body.len() + seal.tail_bytes()];
+    datagram[lead..][..body.len()].copy_from_slice(body);
+    seal.close(frame, &mut datagram);
+    datagram
+}
+
+/// Makes and checks tokens: one secret a run, nothing a client.
+#[derive(Clone)]
+pub(crate) struct Tokens {
+    secret: [u8; 16],
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tokens(..)")
+    }
+}
+
+impl Tokens {
+    pub(crate) fn new(secret: [u8; 16]) -> Self {
+        Self { secret }
+    }
+
+    /// The token of client `snid` at `address`; never 0.
+    #[inline]
+    pub(crate) fn of(&self, address: SocketAddr, snid: NodeId) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.secret);
+        match address.ip() {
+            IpAddr::V4(ip) => hasher.write_u32(ip.to_bits()),
+            IpAddr::V6(ip) => hasher.write_u128(ip.to_bits()),
+        }
+        hasher.write_u64(u64::from(address.port()) << 32 | u64::from(snid.0));
+        hasher.finish().max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::seal::Key;
+    use super::*;
+
+    const WELCOME: Welcome = Welcome {
+        echo: 1,
+        incarnation: 2,
+        snid: NodeId(3),
+        token: 4,
+        datagram_bytes: 1232,
+        time_ns: 5,
+        rpc_bytes_max: 1 << 20,
+        mtu_bytes: 1088,
+        slo: Span::from_us(100),
+    };
+
+    fn seals() -> [Seal; 2] {
+        [Seal::Plain, Seal::new(Some(&Key::new([1; 32])), [2; 16])]
+    }
+
+    #[test]
+    fn what_is_said_at_the_door_survives_the_way_there() {
+        let hello = Hello { echo: 9, snid: NodeId(8), token: 7, datagram_bytes: 16_384 };
+        let refused = Refused { reason: Reason::Token, echo: 9, incarnation: 1, snid: NodeId(8) };
+        for mut seal in seals() {
+            let mut said = [hello.datagram(&mut seal), WELCOME.datagram(&mut seal), refused.datagram(&mut seal)];
+            let [first, second, third] = said.each_mut().map(|datagram| seal.open(datagram).unwrap());
+            assert_eq!(Hello::read(&first.0, first.1), Some(hello));
+            assert_eq!(Welcome::read(&second.0, second.1), Some(WELCOME));
+            assert_eq!(Refused::read(&third.0, third.1), Some(refused));
+        }
+    }
+
+    #[test]
+    fn no_answer_is_longer_than_what_it_answers() {
+        let hello = Hello { echo: 9, snid: NodeId(0), token: 0, datagram_bytes: 1232 };
+        let refused = Refused { reason: Reason::Incarnation, echo: 9, incarnation: 1, snid: NodeId(8) };
+        for mut seal in seals() {
+            assert!(WELCOME.datagram(&mut seal).len() <= hello.datagram(&mut seal).len());
+            // The shortest frame of a client has one message of 16 bytes.
+            assert!(refused.datagram(&mut seal).len() <= seal.lead_bytes() + 16 + seal.tail_bytes());
+        }
+    }
+
+    #[test]
+    fn a_token_is_of_one_address_one_client_and_one_run() {
+        let tokens = Tokens::new([1; 16]);
+        let address: SocketAddr = "127.0.0.1:7400".parse().unwrap();
+        let token = tokens.of(address, NodeId(1));
+        let others = ["127.0.0.1:7401", "127.0.0.2:7400", "[::1]:7400"].map(|other| other.parse().unwrap());
+        assert!(others.iter().all(|&other| tokens.of(other, NodeId(1)) != token));
+        assert_ne!(tokens.of(address, NodeId(2)), token);
+        assert_ne!(Tokens::new([2; 16]).of(address, NodeId(1)), token);
+    }
+}

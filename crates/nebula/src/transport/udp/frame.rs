@@ -1,0 +1,155 @@
+//! The header of a datagram, 32 bytes: who sends, to which run of the server, and what stands behind it.
+//!
+//! ```text
+//! byte  0        1     2      3  4..8   8..16        16..20  20..22          22..24  24..32      little-endian
+//!       version  kind  flags  0  check  incarnation  snid    datagram_bytes  0       token or time
+//! ```
+//!
+//! Reading takes any bytes: what is no frame of this version is an error and never a panic.
+
+use nebula_nic::NodeId;
+
+/// The version that this crate writes, and the only one it reads.
+pub(crate) const UDP_VERSION: u8 = 1;
+/// Bytes of the header.
+pub(crate) const FRAME_BYTES: usize = 32;
+/// Where the check of a plain datagram stands.
+pub(crate) const CHECK: std::ops::Range<usize> = 4..8;
+/// Flag: the rest is sealed.
+const SEALED: u8 = 1;
+
+/// What a datagram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum FrameKind {
+    /// A client asks to be let in.
+    Hello = 1,
+    /// It is let in.
+    Welcome = 2,
+    /// Something is not answered, and why.
+    Refusal = 3,
+    /// Messages of a client.
+    Client = 4,
+    /// Messages of the server.
+    Server = 5,
+}
+
+impl FrameKind {
+    const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Hello,
+            2 => Self::Welcome,
+            3 => Self::Refusal,
+            4 => Self::Client,
+            5 => Self::Server,
+            _ => return None,
+        })
+    }
+}
+
+/// The header of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: FrameKind,
+    /// The run of the server that it is for or from; 0 in a hello.
+    pub(crate) incarnation: u64,
+    /// The client; 0 in its first hello.
+    pub(crate) snid: NodeId,
+    /// The longest datagram that the sender takes.
+    pub(crate) datagram_bytes: u16,
+    /// From a client: its token, 0 while it has none. From the server: its time in nanoseconds.
+    pub(crate) word: u64,
+}
+
+/// Bytes that are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameError {
+    TooShort,
+    /// Of another version.
+    Version(u8),
+    Kind,
+    /// The check does not hold, or the seal does not.
+    Forged,
+    /// Plain where sealed datagrams are expected, or the other way round.
+    Sealing,
+}
+
+impl Frame {
+    /// Writes the header into the first bytes of `datagram`, the check as 0.
+    #[inline]
+    pub(crate) fn encode(&self, datagram: &mut [u8], is_sealed: bool) {
+        let mut header = [0; FRAME_BYTES];
+        header[0] = UDP_VERSION;
+        header[1] = self.kind as u8;
+        header[2] = if is_sealed { SEALED } else { 0 };
+        header[8..16].copy_from_slice(&self.incarnation.to_le_bytes());
+        header[16..20].copy_from_slice(&self.snid.0.to_le_bytes());
+        header[20..22].copy_from_slice(&self.datagram_bytes.to_le_bytes());
+        header[24..32].copy_from_slice(&self.word.to_le_bytes());
+        datagram[..FRAME_BYTES].copy_from_slice(&header);
+    }
+
+    /// Reads the header, unchecked: whether it is what its sender wrote is for [`Seal::open`](super::seal::Seal::open) to say.
+    #[inline]
+    pub(crate) fn decode(datagram: &[u8]) -> Result<(Self, bool), FrameError> {
+        let header = datagram.first_chunk::<FRAME_BYTES>().ok_or(FrameError::TooShort)?;
+        if header[0] != UDP_VERSION {
+            return Err(FrameError::Version(header[0]));
+        }
+        let kind = FrameKind::from_code(header[1]).ok_or(FrameError::Kind)?;
+        let frame = Self {
+            kind,
+            incarnation: long(header, 8),
+            snid: NodeId(word(header, 16)),
+            datagram_bytes: short(header, 20),
+            word: long(header, 24),
+        };
+        Ok((frame, header[2] & SEALED != 0))
+    }
+}
+
+/// The little-endian integers at `at` of `bytes`, which must reach that far.
+#[inline(always)]
+pub(super) fn short(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[inline(always)]
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[inline(always)]
+pub(super) fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_survives_the_way_there() {
+        for kind in [FrameKind::Hello, FrameKind::Welcome, FrameKind::Refusal, FrameKind::Client, FrameKind::Server] {
+            let frame =
+                Frame { kind, incarnation: u64::MAX - 3, snid: NodeId(77), datagram_bytes: 1232, word: 1 << 63 };
+            for is_sealed in [false, true] {
+                let mut bytes = [9; 40];
+                frame.encode(&mut bytes, is_sealed);
+                assert_eq!(Frame::decode(&bytes), Ok((frame, is_sealed)));
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic() {
+        arbtest::arbtest(|u| {
+            let bytes: Vec<u8> = u.arbitrary()?;
+            let _ = Frame::decode(&bytes);
+            Ok(())
+        });
+        assert_eq!(Frame::decode(&[1; 31]), Err(FrameError::TooShort));
+        assert_eq!(Frame::decode(&[2; 32]), Err(FrameError::Version(2)));
+        assert_eq!(Frame::decode(&[1, 6].repeat(16)), Err(FrameError::Kind));
+    }
+}

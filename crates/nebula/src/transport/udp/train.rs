@@ -1,0 +1,154 @@
+//! Datagrams about to be sent to one peer: messages packed into datagrams of one length, which the kernel sends in one call.
+//!
+//! A message goes into the datagram that is open while it fits; else that one is filled up with zeros, and the next begins. Only the
+//! last may be shorter: that is what UDP segmentation offload asks for.
+
+use super::frame::Frame;
+use super::message::Message;
+use super::seal::Seal;
+
+/// Most datagrams of a train, and most bytes: what one system call sends.
+const DATAGRAMS_MAX: usize = 64;
+const BYTES_MAX: usize = 65_000;
+
+/// A train being built.
+#[derive(Debug)]
+pub(crate) struct Train {
+    buffer: Box<[u8]>,
+    frame: Option<Frame>,
+    /// Bytes of every datagram but the last.
+    segment: usize,
+    /// Where the open datagram begins, and where its next message goes.
+    start: usize,
+    end: usize,
+    lead: usize,
+    tail: usize,
+    is_empty: bool,
+}
+
+impl Train {
+    /// An empty train of datagrams closed by `seal`. Nothing is allocated after this.
+    pub(crate) fn new(seal: &Seal) -> Self {
+        let (lead, tail) = (seal.lead_bytes(), seal.tail_bytes());
+        let buffer = vec![0; BYTES_MAX].into();
+        Self { buffer, frame: None, segment: 0, start: 0, end: 0, lead, tail, is_empty: true }
+    }
+
+    /// Begins anew, with datagrams of at most `datagram_bytes` that all carry `frame`.
+    #[inline]
+    pub(crate) fn begin(&mut self, frame: Frame, datagram_bytes: usize) {
+        self.segment = datagram_bytes.clamp(self.lead + self.tail, BYTES_MAX);
+        (self.frame, self.start, self.end, self.is_empty) = (Some(frame), 0, self.lead, true);
+    }
+
+    /// Whether it has no message.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// Adds a message; `false` when it does not fit any more: send the train, and begin another. A message longer than a datagram fits
+    /// none.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn push(&mut self, message: &Message<'_>) -> bool {
+        let len = message.len();
+        if self.end + len + self.tail > self.start + self.segment && !self.open_next(len) {
+            return false;
+        }
+        let end = self.end + len;
+        let Some(room) = self.buffer.get_mut(self.end..end) else { return false };
+        message.encode(room);
+        (self.end, self.is_empty) = (end, false);
+        true
+    }
+
+    /// Fills the open datagram up and opens the next, if a message of `len` bytes fits that.
+    fn open_next(&mut self, len: usize) -> bool {
+        let start = self.start + self.segment;
+        let fits_datagram = self.lead + len + self.tail <= self.segment;
+        let fits_train = start / self.segment < DATAGRAMS_MAX && start + self.lead + len + self.tail <= BYTES_MAX;
+        if self.is_empty || !fits_datagram || !fits_train {
+            return false;
+        }
+        self.buffer[self.end..start - self.tail].fill(0);
+        (self.start, self.end) = (start, start + self.lead);
+        true
+    }
+
+    /// Closes the datagrams: their bytes, and the length of each but the last. `None` when there is no message.
+    #[inline]
+    pub(crate) fn close(&mut self, seal: &mut Seal) -> Option<(&[u8], usize)> {
+        let frame = self.frame.take().filter(|_| !self.is_empty)?;
+        let bytes = self.end + self.tail;
+        for datagram in self.buffer[..bytes].chunks_mut(self.segment) {
+            seal.close(&frame, datagram);
+        }
+        self.is_empty = true;
+        Some((&self.buffer[..bytes], self.segment.min(bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::FrameKind;
+    use super::super::message::Messages;
+    use super::super::seal::Key;
+    use super::*;
+    use nebula_nic::{NodeId, TransferId};
+
+    const FRAME: Frame = Frame { kind: FrameKind::Server, incarnation: 1, snid: NodeId(2), datagram_bytes: 0, word: 0 };
+
+    fn reply(tid: u32, payload: &[u8]) -> Message<'_> {
+        let rpc_bytes = u32::try_from(payload.len()).unwrap();
+        Message::Reply { tid: TransferId(tid), rpc_bytes, pkt_idx: 0, payload }
+    }
+
+    #[test]
+    fn messages_come_out_of_datagrams_in_the_order_in_which_they_went_in() {
+        for key in [None, Some(Key::new([3; 32]))] {
+            let mut seal = Seal::new(key.as_ref(), [7; 16]);
+            let mut train = Train::new(&seal);
+            arbtest::arbtest(|u| {
+                train.begin(FRAME, u.int_in_range(300..=2000)?);
+                let lens: Vec<usize> =
+                    u.arbitrary_iter::<u8>()?.map(|len| len.map(usize::from)).collect::<Result<_, _>>()?;
+                let payload = [5; 256];
+                let mut sent = Vec::new();
+                for (tid, &len) in (0..).zip(&lens) {
+                    let len = len.min(200);
+                    if !train.push(&reply(tid, &payload[..len])) {
+                        break;
+                    }
+                    sent.push((tid, len));
+                }
+                let mut received = Vec::new();
+                if let Some((bytes, segment)) = train.close(&mut seal) {
+                    assert!(bytes.len() <= BYTES_MAX && bytes.len().div_ceil(segment) <= DATAGRAMS_MAX);
+                    for datagram in bytes.to_vec().chunks_mut(segment) {
+                        let (frame, body) = seal.open(datagram).unwrap();
+                        assert_eq!(frame, FRAME);
+                        for message in Messages::new(body) {
+                            let Ok(Message::Reply { tid, payload, .. }) = message else { panic!("{message:?}") };
+                            received.push((tid.0, payload.len()));
+                        }
+                    }
+                }
+                assert_eq!(received, sent);
+                Ok(())
+            });
+        }
+    }
+
+    #[test]
+    fn a_message_that_no_datagram_holds_is_refused_and_a_train_has_an_end() {
+        let mut seal = Seal::Plain;
+        let mut train = Train::new(&seal);
+        train.begin(FRAME, 200);
+        assert!(!train.push(&reply(0, &[0; 200])), "longer than a datagram");
+        assert!(train.close(&mut seal).is_none());
+        train.begin(FRAME, 1232);
+        let fitted = (0..1000).take_while(|&tid| train.push(&reply(tid, &[0; 1088]))).count();
+        assert_eq!(fitted, BYTES_MAX / 1232);
+    }
+}
