@@ -14,6 +14,7 @@
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | which cores there are, and pinning a thread to one |
 //! | [`process`] | who is at the other end of a socket, and ending with one's parent |
+//! | [`udp`] | kernel UDP: many datagrams a system call, one buffer for many of one length |
 //!
 //! **Invariant:** shared memory is only ever seen as `&[AtomicU64]`. Another process that changes it at any moment is then a
 //! relaxed data race between atomics, which has a meaning, and never undefined behaviour.
@@ -38,3 +39,5 @@ pub mod clock;
 pub mod affinity;
 #[cfg(not(loom))]
 pub mod process;
+#[cfg(not(loom))]
+pub mod udp;

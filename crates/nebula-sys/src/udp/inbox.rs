@@ -1,0 +1,176 @@
+//! Receiving: one `recvmmsg` into buffers that are made once, each split where the kernel joined datagrams.
+
+use super::Received;
+use super::control::{self, Beside, CONTROL_BYTES, Control};
+use super::name::{NAME_BYTES, Name};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+/// Messages that one call takes in.
+const BATCH: usize = 16;
+const BATCH_INT: libc::c_uint = 16;
+/// The longest message: many datagrams joined are still one IP packet.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// What the kernel reads and writes. It stays at one address, and is only ever reached through raw pointers, so those that the
+/// headers hold stay good.
+#[repr(C)]
+struct Frame {
+    headers: [libc::mmsghdr; BATCH],
+    slices: [libc::iovec; BATCH],
+    names: [Name; BATCH],
+    controls: [Control; BATCH],
+    buffers: [[u8; BUFFER_BYTES]; BATCH],
+}
+
+/// One message that has come.
+struct Message {
+    buffer: NonNull<u8>,
+    bytes: usize,
+    from: Option<SocketAddr>,
+    beside: Beside,
+    is_whole: bool,
+}
+
+pub(super) struct Inbox {
+    frame: NonNull<Frame>,
+    /// A connected socket's peer: the kernel need not say who it was.
+    peer: Option<SocketAddr>,
+    dropped: u64,
+}
+
+// SAFETY: the frame is memory that the inbox owns alone; its pointers lead into itself.
+unsafe impl Send for Inbox {}
+// SAFETY: nothing of the frame is reached through a shared reference.
+unsafe impl Sync for Inbox {}
+
+impl Inbox {
+    pub(super) fn new(peer: Option<SocketAddr>) -> Self {
+        let layout = Layout::new::<Frame>();
+        // SAFETY: the layout is not of zero size. Zeros are a valid frame: integers, byte arrays and null pointers.
+        let frame = unsafe { alloc_zeroed(layout) }.cast::<Frame>();
+        let Some(frame) = NonNull::new(frame) else { handle_alloc_error(layout) };
+        let mut inbox = Self { frame, peer, dropped: 0 };
+        (0..BATCH).for_each(|at| inbox.arm(at));
+        inbox
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// One call, and a visit to each datagram that it brought.
+    #[inline]
+    pub(super) fn recv(
+        &mut self,
+        socket: &std::net::UdpSocket,
+        visit: &mut dyn FnMut(Received, &mut [u8]),
+    ) -> io::Result<usize> {
+        let messages = self.take_in(socket)?;
+        let mut datagrams = 0;
+        for at in 0..messages {
+            let message = self.message(at);
+            // Prepared for the next call before anything of the caller's runs, which may panic.
+            self.arm(at);
+            datagrams += self.split(message, visit);
+        }
+        Ok(datagrams)
+    }
+
+    /// How many messages have come.
+    #[inline]
+    fn take_in(&mut self, socket: &std::net::UdpSocket) -> io::Result<usize> {
+        // SAFETY: every header is armed: its pointers lead to a name, a slice and control bytes of this frame, with their
+        // lengths, and the slice to a buffer. The frame outlives the call, and nobody else reaches it.
+        let got = unsafe {
+            let headers = (&raw mut (*self.frame.as_ptr()).headers).cast();
+            libc::recvmmsg(socket.as_raw_fd(), headers, BATCH_INT, libc::MSG_DONTWAIT as _, std::ptr::null_mut())
+        };
+        if let Ok(got) = usize::try_from(got) {
+            return Ok(got.min(BATCH));
+        }
+        match io::Error::last_os_error() {
+            error if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
+            error => Err(error),
+        }
+    }
+
+    /// What the kernel said about message `at`.
+    #[inline]
+    fn message(&mut self, at: usize) -> Message {
+        debug_assert!(at < BATCH);
+        let frame = self.frame.as_ptr();
+        // SAFETY: `at` is below `BATCH`, the frame is alive and initialised, and the kernel has returned.
+        let (header, name) =
+            unsafe { ((&raw const (*frame).headers[at]).read(), (&raw const (*frame).names[at]).read()) };
+        // SAFETY: within the frame.
+        let buffer = unsafe { NonNull::new_unchecked((&raw mut (*frame).buffers[at]).cast()) };
+        let lost = header.msg_hdr.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC);
+        Message {
+            buffer,
+            bytes: (header.msg_len as usize).min(BUFFER_BYTES),
+            from: self.peer.or_else(|| name.decode()),
+            // SAFETY: the header is as `recvmmsg` left it.
+            beside: unsafe { control::read(&header.msg_hdr) },
+            is_whole: lost == 0,
+        }
+    }
+
+    /// Visits the datagrams of one message; how many.
+    #[inline]
+    fn split(&mut self, message: Message, visit: &mut dyn FnMut(Received, &mut [u8])) -> usize {
+        let (Some(from), true) = (message.from, message.is_whole) else {
+            self.dropped += 1;
+            return 0;
+        };
+        let received = Received { from, to: message.beside.to };
+        // SAFETY: the bytes lie in one buffer of the frame, which is borrowed mutably with `self`; the buffer is initialised
+        // (zeros at first), and no other reference to it exists.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(message.buffer.as_ptr(), message.bytes) };
+        let segment = message.beside.segment.unwrap_or(usize::MAX);
+        if bytes.len() <= segment {
+            visit(received, bytes);
+            return 1;
+        }
+        bytes.chunks_mut(segment).map(|datagram| visit(received, datagram)).count()
+    }
+
+    /// Prepares message `at` for the next call.
+    #[inline]
+    fn arm(&mut self, at: usize) {
+        assert!(at < BATCH);
+        let frame = self.frame.as_ptr();
+        // SAFETY: `at` is below `BATCH`, so all places lie within the frame, which is alive and not in the kernel's hands.
+        unsafe {
+            (&raw mut (*frame).slices[at])
+                .write(libc::iovec { iov_base: (&raw mut (*frame).buffers[at]).cast(), iov_len: BUFFER_BYTES });
+            let header = &raw mut (*frame).headers[at].msg_hdr;
+            let is_connected = self.peer.is_some();
+            let name: *mut Name = if is_connected { std::ptr::null_mut() } else { &raw mut (*frame).names[at] };
+            (*header).msg_name = name.cast();
+            (*header).msg_namelen = if is_connected { 0 } else { NAME_BYTES };
+            (*header).msg_iov = &raw mut (*frame).slices[at];
+            (*header).msg_iovlen = 1;
+            (*header).msg_control = (&raw mut (*frame).controls[at]).cast();
+            (*header).msg_controllen = CONTROL_BYTES as _;
+            (*header).msg_flags = 0;
+        }
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, and dropped once; a frame has nothing that is to be dropped.
+        unsafe { dealloc(self.frame.as_ptr().cast(), Layout::new::<Frame>()) };
+    }
+}
+
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("peer", &self.peer).field("dropped", &self.dropped).finish_non_exhaustive()
+    }
+}

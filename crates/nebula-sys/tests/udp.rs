@@ -1,0 +1,292 @@
+//! Kernel UDP over the loopback network: boundaries, offloads, many peers, refusals, addresses, waiting.
+#![cfg(not(loom))]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "what cannot go on fails here; what is skipped is said")]
+
+use nebula_sys::udp::{DATAGRAM_BYTES_MAX, Offload, Received, UdpSocket};
+use std::io::{ErrorKind, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+const V4: &str = "127.0.0.1:0";
+const V6: &str = "[::1]:0";
+/// Longer than any of this takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The loopback addresses of this machine: IPv6 may be switched off.
+fn families() -> Vec<SocketAddr> {
+    let families = [V4, V6].map(|text| text.parse::<SocketAddr>().unwrap());
+    let (here, missing): (Vec<_>, Vec<_>) = families.into_iter().partition(|&at| UdpSocket::bind(at).is_ok());
+    missing.iter().for_each(|at| println!("skipped: this machine has no {at}"));
+    here
+}
+
+/// What the kernel has, each offload alone, none.
+const OFFLOADS: [Offload; 4] = [
+    Offload { gso: true, gro: true },
+    Offload { gso: true, gro: false },
+    Offload { gso: false, gro: true },
+    Offload::OFF,
+];
+
+/// Client and server at `at` with these offloads, as far as the kernel has them.
+fn pair(at: SocketAddr, offload: Offload) -> (UdpSocket, UdpSocket) {
+    let mut server = UdpSocket::bind(at).unwrap();
+    let mut client = UdpSocket::connect(server.local()).unwrap();
+    server.set_offload(offload).unwrap();
+    client.set_offload(offload).unwrap();
+    (client, server)
+}
+
+/// Receives `count` datagrams.
+fn take(socket: &mut UdpSocket, count: usize) -> Vec<(Received, Vec<u8>)> {
+    let mut taken = Vec::new();
+    let until = Instant::now() + LIMIT;
+    while taken.len() < count {
+        socket.wait(Some(Duration::from_millis(100)), None).unwrap();
+        socket.recv(&mut |received, datagram| taken.push((received, datagram.to_vec()))).unwrap();
+        assert!(Instant::now() < until, "{} of {count} datagrams came, {} were dropped", taken.len(), socket.dropped());
+    }
+    assert_eq!(socket.recv(&mut |_, _| {}).unwrap(), 0, "nothing comes twice");
+    taken
+}
+
+/// A datagram that tells its number and its length.
+fn datagram(n: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| u8::try_from((n * 31 + at * 7 + bytes) % 251).unwrap()).collect()
+}
+
+/// Sends datagrams of `lengths` one by one and expects them in order.
+fn boundaries_are_kept(at: SocketAddr, offload: Offload, lengths: &[usize]) {
+    let (mut client, mut server) = pair(at, offload);
+    let sent: Vec<_> = lengths.iter().enumerate().map(|(n, &bytes)| datagram(n, bytes)).collect();
+    for datagram in &sent {
+        client.queue(server.local(), None, datagram, datagram.len()).unwrap();
+    }
+    client.flush().unwrap();
+    let taken = take(&mut server, sent.len());
+    for ((received, datagram), sent) in taken.iter().zip(&sent) {
+        assert!(datagram == sent, "a datagram of {} bytes came as one of {}", sent.len(), datagram.len());
+        assert_eq!(received.from.ip(), at.ip());
+    }
+    assert_eq!((client.dropped(), server.dropped()), (0, 0));
+}
+
+fn everywhere(test: impl Fn(SocketAddr, Offload)) {
+    for at in families() {
+        OFFLOADS.iter().for_each(|&offload| test(at, offload));
+    }
+}
+
+#[test]
+fn datagrams_of_one_length_keep_their_boundaries() {
+    everywhere(|at, offload| boundaries_are_kept(at, offload, &[64; 300]));
+}
+
+#[test]
+fn datagrams_of_mixed_lengths_keep_their_boundaries() {
+    let lengths: Vec<_> = (0..300).map(|n| [1, 64, 64, 64, 63, 1200, 1200, 7, 1500, 1500][n * n % 10]).collect();
+    everywhere(|at, offload| boundaries_are_kept(at, offload, &lengths));
+}
+
+#[test]
+fn a_datagram_can_be_as_short_as_1_byte_and_as_long_as_the_link_takes() {
+    everywhere(|at, offload| {
+        let longest = if at.is_ipv4() { DATAGRAM_BYTES_MAX } else { 65_536 - 48 };
+        boundaries_are_kept(at, offload, &[1, longest, 2, 40_000, 40_000, longest, 1]);
+    });
+}
+
+#[test]
+fn a_run_of_bytes_is_cut_into_datagrams() {
+    everywhere(|at, offload| {
+        let (mut client, mut server) = pair(at, offload);
+        let bytes = datagram(3, 300 * 100 + 17);
+        client.queue(server.local(), None, &bytes, 100).unwrap();
+        client.flush().unwrap();
+        let taken = take(&mut server, 301);
+        let lengths: Vec<_> = taken.iter().map(|(_, datagram)| datagram.len()).collect();
+        assert_eq!(lengths[..300], [100; 300]);
+        assert_eq!(taken.concat_bytes(), bytes);
+    });
+}
+
+trait ConcatBytes {
+    fn concat_bytes(&self) -> Vec<u8>;
+}
+
+impl ConcatBytes for Vec<(Received, Vec<u8>)> {
+    fn concat_bytes(&self) -> Vec<u8> {
+        self.iter().flat_map(|(_, datagram)| datagram.iter().copied()).collect()
+    }
+}
+
+#[test]
+fn more_than_the_arena_holds_is_sent_on_the_way() {
+    everywhere(|at, offload| {
+        let (mut client, mut server) = pair(at, offload);
+        for n in 0..40 {
+            client.queue(server.local(), None, &datagram(n, 20_000), 10_000).unwrap();
+        }
+        client.flush().unwrap();
+        assert_eq!(take(&mut server, 80).concat_bytes().len(), 800_000);
+    });
+}
+
+#[test]
+fn one_flush_serves_many_peers() {
+    everywhere(|at, offload| {
+        let mut server = UdpSocket::bind(at).unwrap();
+        server.set_offload(offload).unwrap();
+        let mut clients: Vec<_> = (0..100).map(|_| UdpSocket::connect(server.local()).unwrap()).collect();
+        for (n, client) in clients.iter_mut().enumerate() {
+            client.queue(server.local(), None, &datagram(n, 90), 30).unwrap();
+            client.flush().unwrap();
+        }
+        for (received, datagram) in take(&mut server, 300) {
+            server.queue(received.from, None, &datagram, datagram.len()).unwrap();
+        }
+        server.flush().unwrap();
+        for (n, client) in clients.iter_mut().enumerate() {
+            assert_eq!(take(client, 3).concat_bytes(), datagram(n, 90), "client {n} gets its own");
+        }
+    });
+}
+
+#[test]
+fn a_connected_socket_hears_its_server_alone_and_speaks_to_no_other() {
+    everywhere(|at, offload| {
+        let (mut client, mut server) = pair(at, offload);
+        let mut stranger = UdpSocket::bind(at).unwrap();
+        client.queue(server.local(), None, b"hello", 5).unwrap();
+        client.flush().unwrap();
+        let (received, _) = take(&mut server, 1)[0];
+        stranger.queue(received.from, None, b"forged", 6).unwrap();
+        stranger.flush().unwrap();
+        server.queue(received.from, None, b"true", 4).unwrap();
+        server.flush().unwrap();
+        let taken = take(&mut client, 1);
+        assert_eq!(taken[0].1, b"true");
+        assert_eq!(taken[0].0.from, server.local());
+        assert_eq!(client.queue(stranger.local(), None, b"x", 1).unwrap_err().kind(), ErrorKind::InvalidInput);
+    });
+}
+
+#[test]
+fn a_refusal_is_told_and_what_is_sent_behind_it_is_sent() {
+    for at in families() {
+        let first = UdpSocket::bind(at).unwrap();
+        let address = first.local();
+        let mut client = UdpSocket::connect(address).unwrap();
+        drop(first);
+        client.queue(address, None, b"into the void", 13).unwrap();
+        client.flush().unwrap();
+        // On the loopback network the refusal is there when the send returns.
+        assert_eq!(client.recv(&mut |_, _| {}).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(client.recv(&mut |_, _| {}).unwrap(), 0, "a refusal is told once");
+        client.queue(address, None, b"into the void", 13).unwrap();
+        client.flush().unwrap();
+        let mut second = UdpSocket::bind(address).unwrap();
+        client.queue(address, None, b"heard", 5).unwrap();
+        assert_eq!(client.flush().unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(take(&mut second, 1)[0].1, b"heard");
+        assert_eq!(client.dropped(), 0);
+    }
+}
+
+#[test]
+fn an_unspecific_socket_answers_from_the_address_that_was_asked() {
+    let cases = [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "::1"), ("[::]:0", "127.0.0.2")];
+    for (at, asked) in cases {
+        let Ok(mut server) = UdpSocket::bind(at.parse().unwrap()) else {
+            println!("skipped: this machine has no {at}");
+            continue;
+        };
+        let asked: IpAddr = asked.parse().unwrap();
+        // The client's socket is connected, so it hears nothing that comes from another address.
+        let mut client = UdpSocket::connect((asked, server.local().port()).into()).unwrap();
+        for segments in [1, 5] {
+            client.queue(client.peer().unwrap(), None, &vec![5; 10 * segments], 10).unwrap();
+            client.flush().unwrap();
+            for (received, datagram) in take(&mut server, segments) {
+                assert_eq!(received.to.map(|to| to.to_canonical()), Some(asked));
+                server.queue(received.from, received.to, &datagram, 10).unwrap();
+            }
+            server.flush().unwrap();
+            assert_eq!(take(&mut client, segments).concat_bytes(), vec![5; 10 * segments]);
+        }
+    }
+}
+
+#[test]
+fn a_specific_socket_is_told_no_local_address() {
+    for at in families() {
+        let (mut client, mut server) = pair(at, Offload::OFF);
+        client.queue(server.local(), None, b"x", 1).unwrap();
+        client.flush().unwrap();
+        assert_eq!(take(&mut server, 1)[0].0.to, None);
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_take_is_dropped_and_counted() {
+    let (mut client, server) = pair(V4.parse().unwrap(), Offload::OFF);
+    let mut unconnected = UdpSocket::bind(V4.parse().unwrap()).unwrap();
+    // Nobody can be reached at port 0; those before and behind it are.
+    for to in [server.local(), "127.0.0.1:0".parse().unwrap(), server.local()] {
+        unconnected.queue(to, None, &[1; 30], 10).unwrap();
+    }
+    unconnected.flush().unwrap();
+    assert_eq!(unconnected.dropped(), 3);
+    assert_eq!(
+        unconnected.offload(),
+        UdpSocket::bind(V4.parse().unwrap()).unwrap().offload(),
+        "it is not the offload's fault"
+    );
+    let mut server = server;
+    assert_eq!(take(&mut server, 6).len(), 6);
+    assert_eq!(client.queue(server.local(), None, &[0; 70_000], 70_000).unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn an_offload_that_is_off_stays_off() {
+    let (client, _) = pair(V4.parse().unwrap(), Offload::OFF);
+    assert_eq!(client.offload(), Offload::OFF);
+}
+
+#[test]
+fn the_route_over_the_loopback_network_has_its_mtu() {
+    for at in families() {
+        let (client, server) = pair(at, Offload::OFF);
+        assert!(client.route_mtu().is_some_and(|mtu| mtu >= 1280), "{:?}", client.route_mtu());
+        assert_eq!(server.route_mtu(), None, "a socket that is not connected has no one route");
+    }
+}
+
+#[test]
+fn a_wait_ends_by_a_datagram_a_bell_or_the_time() {
+    let (mut client, server) = pair(V4.parse().unwrap(), Offload::OFF);
+    let (bell, mut rope) = std::os::unix::net::UnixStream::pair().unwrap();
+    let from = Instant::now();
+    let woken = server.wait(Some(Duration::from_millis(20)), Some(bell.as_fd())).unwrap();
+    assert!(!woken.datagram && !woken.bell && from.elapsed() >= Duration::from_millis(20));
+    client.queue(server.local(), None, b"x", 1).unwrap();
+    client.flush().unwrap();
+    let woken = server.wait(Some(LIMIT), Some(bell.as_fd())).unwrap();
+    assert!(woken.datagram && !woken.bell);
+    rope.write_all(b"!").unwrap();
+    let woken = server.wait(None, Some(bell.as_fd())).unwrap();
+    assert!(woken.datagram && woken.bell);
+}
+
+#[test]
+fn a_wait_ends_when_a_datagram_comes_from_another_thread() {
+    let (mut client, server) = pair(V4.parse().unwrap(), Offload::OFF);
+    let to = server.local();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| server.wait(None, None).unwrap());
+        client.queue(to, None, b"x", 1).unwrap();
+        client.flush().unwrap();
+        assert!(waiter.join().unwrap().datagram);
+    });
+}
