@@ -13,9 +13,9 @@ use crate::arrival_queue::ArrivalQueue;
 use crate::config::{BackendConfig, ConfigError};
 use crate::counters::Counters;
 use crate::dispatch::{CentralDispatch, Dispatcher, Placement, Queues};
-use crate::id::{CoreId, NodeId, SlotRange};
+use crate::id::{CoreId, NodeId, RpcKey, SlotRange};
 use crate::nack_memory::NackMemory;
-use crate::reassembler::Reassembler;
+use crate::reassembler::{Missing, Reassembler};
 use crate::recv_buffer::{Holder, RecvBuffer, ScrubMode};
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, Verdict};
@@ -106,13 +106,18 @@ impl<D: CentralDispatch> Backend<D> {
     pub fn try_with(config: BackendConfig, dispatch: D) -> Result<Self, ConfigError> {
         config.validate()?;
         let BackendConfig { slots, mtu, reassembler_entries, cores, queue_bound, queue_capacity, seed, .. } = config;
+        let reassembler = Reassembler::new(reassembler_entries, slots, mtu, seed);
+        let reassembler = match config.incomplete_per_peer {
+            u32::MAX => reassembler,
+            rpcs => reassembler.per_peer(rpcs),
+        };
         Ok(Self {
             config,
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
             has_one_queue: dispatch.queues() == Queues::Shared,
             admission: Admission::new(queue_bound, config.queue_bound_max(), cores),
             buffer: RecvBuffer::new(slots),
-            reassembler: Reassembler::new(reassembler_entries, slots, mtu, seed),
+            reassembler,
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
             queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()),
             dispatch,
@@ -289,6 +294,16 @@ impl<D: CentralDispatch> Backend<D> {
     #[must_use]
     pub fn incomplete(&self) -> u32 {
         self.reassembler.len()
+    }
+
+    /// What an RPC lacks that is not whole, for the acknowledgment that its sender asks for; nothing if it is not being reassembled.
+    ///
+    /// # Cost
+    ///
+    /// O(packets of the RPC).
+    #[must_use]
+    pub fn missing(&self, rpc: RpcKey) -> Option<Missing> {
+        self.reassembler.missing(rpc)
     }
 
     /// Slots that RPCs hold.

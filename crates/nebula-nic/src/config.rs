@@ -35,6 +35,9 @@ pub struct BackendConfig {
     pub rpc_bytes_max: u32,
     /// RPCs of several packets that can be reassembled at once; beyond, they are NACKed.
     pub reassembler_entries: u32,
+    /// RPCs of one peer that can be reassembled at once while more than half of the entries are in use; beyond, they are
+    /// NACKed as if the table were full. `u32::MAX`: no limit. Two peers whose numbers have one hash, of 256, share theirs.
+    pub incomplete_per_peer: u32,
     /// Cores to serve, at most [`CORES_MAX`].
     pub cores: u16,
     /// Which core serves which RPC.
@@ -61,6 +64,7 @@ impl BackendConfig {
             mtu: Mtu::MIN,
             rpc_bytes_max: 64 * 1024,
             reassembler_entries: 1024,
+            incomplete_per_peer: u32::MAX,
             cores,
             policy,
             queue_bound: 8192,
@@ -104,6 +108,13 @@ impl BackendConfig {
     #[must_use]
     pub const fn reassembler_entries(mut self, entries: u32) -> Self {
         self.reassembler_entries = entries;
+        self
+    }
+
+    /// Sets how many RPCs of one peer can be reassembled at once while more than half of the entries are in use.
+    #[must_use]
+    pub const fn incomplete_per_peer(mut self, rpcs: u32) -> Self {
+        self.incomplete_per_peer = rpcs;
         self
     }
 

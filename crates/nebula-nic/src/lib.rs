@@ -133,7 +133,7 @@ pub use dispatch::{
 pub use frontend::{Begin, Frontend};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
 pub use outbound::Outbound;
-pub use reassembler::{Incomplete, Part, Reassembler};
+pub use reassembler::{Incomplete, Missing, Part, Reassembler};
 pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode};
 pub use release::Release;
 pub use requester::{

@@ -16,14 +16,21 @@
 //!
 //! Next: station 6, [`arrival_queue`](crate::arrival_queue).
 
+mod arrived;
+mod shares;
+
+pub use arrived::Missing;
+
 use crate::dispatch::Placement;
 use crate::hash::mix;
-use crate::id::{NodeId, RpcKey, SLOT_BYTES, SlotRange};
+use crate::id::{NodeId, RpcKey, SlotRange};
 use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, DropReason};
 use crate::wire::{Header, Mtu};
 use alloc::boxed::Box;
 use alloc::vec;
+use arrived::Arrived;
+use shares::Shares;
 
 /// An RPC of which some packets are still to come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,8 +105,8 @@ pub struct Reassembler {
     entries: Box<[Entry]>,
     /// Entry numbers at the place of their hash or after; a power of two, at least twice the entries.
     index: Box<[u32]>,
-    /// One bit a slot: the packet whose payload begins there has come.
-    arrived: Box<[u64]>,
+    arrived: Arrived,
+    shares: Shares,
     live: u32,
     by_age: List,
     free: u32,
@@ -120,12 +127,22 @@ impl Reassembler {
             seed,
             entries: pool.into(),
             index: vec![NONE; index].into(),
-            arrived: vec![0; slots.div_ceil(64) as usize].into(),
+            arrived: Arrived::new(slots, mtu),
+            shares: Shares::unlimited(),
             live: 0,
             by_age: List::EMPTY,
             free: if entries == 0 { NONE } else { 0 },
             abandoned: List::EMPTY,
         }
+    }
+
+    /// Lets no peer have more than `rpcs` entries while more than half of them are in use.
+    ///
+    /// Peers are told apart by one of 256 values of a hash: two of the same value have one share together.
+    #[must_use]
+    pub fn per_peer(mut self, rpcs: u32) -> Self {
+        self.shares = Shares::limited(rpcs, self.seed);
+        self
     }
 
     /// RPCs being reassembled.
@@ -147,6 +164,24 @@ impl Reassembler {
         self.free == NONE
     }
 
+    /// Whether a peer has [its share](Self::per_peer), and others need the room.
+    #[must_use]
+    pub fn is_beyond_share(&self, snid: NodeId) -> bool {
+        self.live as usize > self.entries.len() / 2 && self.shares.is_used_up(snid)
+    }
+
+    /// What an RPC lacks; nothing if it is not being reassembled.
+    ///
+    /// # Cost
+    ///
+    /// O(packets of the RPC).
+    #[must_use]
+    pub fn missing(&self, rpc: RpcKey) -> Option<Missing> {
+        let number = self.index[self.find(rpc)?];
+        let Incomplete { slots, bytes, .. } = self.entries[number as usize].rpc;
+        self.arrived.missing(slots, self.mtu.packets(bytes))
+    }
+
     /// Meets a packet with its RPC: nothing if the RPC has no entry.
     ///
     /// # Errors
@@ -166,7 +201,7 @@ impl Reassembler {
         if header.pkt_idx >= self.mtu.packets(rpc.bytes) {
             return Err(DropReason::IndexOutOfRange);
         }
-        if !self.set_arrived(rpc.slots, header.pkt_idx) {
+        if !self.arrived.set(rpc.slots, header.pkt_idx) {
             return Err(DropReason::Duplicate);
         }
         let left = &mut self.entries[number as usize].packets_left;
@@ -199,8 +234,9 @@ impl Reassembler {
         self.by_age.back = number;
         self.live += 1;
         self.index_insert(number);
-        self.clear_arrived(rpc.slots);
-        self.set_arrived(rpc.slots, pkt_idx);
+        self.shares.take(rpc.rpc.snid);
+        self.arrived.clear(rpc.slots);
+        self.arrived.set(rpc.slots, pkt_idx);
     }
 
     /// When the oldest entry was made.
@@ -260,7 +296,8 @@ impl Reassembler {
     fn remove(&mut self, place: usize) {
         let number = self.index[place] as usize;
         self.index_remove(place);
-        let Entry { older, newer, .. } = self.entries[number];
+        let Entry { rpc, older, newer, .. } = self.entries[number];
+        self.shares.give_back(rpc.rpc.snid);
         match older {
             NONE => self.by_age.front = newer,
             _ => self.entries[older as usize].newer = newer,
@@ -324,24 +361,5 @@ impl Reassembler {
             }
         }
         self.index[hole] = NONE;
-    }
-
-    // -- one bit a packet --
-
-    /// Marks a packet as arrived; `false` if it was.
-    fn set_arrived(&mut self, slots: SlotRange, pkt_idx: u32) -> bool {
-        let slot = slots.start.0 + pkt_idx * (self.mtu.bytes() / SLOT_BYTES);
-        let (word, bit) = (&mut self.arrived[(slot / 64) as usize], 1 << (slot % 64));
-        let is_first = *word & bit == 0;
-        *word |= bit;
-        is_first
-    }
-
-    fn clear_arrived(&mut self, range: SlotRange) {
-        let (start, end) = (range.start.0, range.start.0 + range.slots);
-        for word in start / 64..end.div_ceil(64) {
-            let below_end = u64::MAX >> (64 - (end - word * 64).min(64));
-            self.arrived[word as usize] &= !(below_end & (u64::MAX << start.saturating_sub(word * 64)));
-        }
     }
 }

@@ -32,6 +32,7 @@ fn config(draw: &mut Unstructured<'_>) -> arbitrary::Result<BackendConfig> {
         .mtu(mtu)
         .rpc_bytes_max(draw.int_in_range(1..=512)?)
         .reassembler_entries(draw.int_in_range(1..=5)?)
+        .incomplete_per_peer(*draw.choose(&[0, 1, 2, u32::MAX])?)
         .queue_bound(draw.int_in_range(1..=12)?)
         .scrub(if draw.arbitrary()? { ScrubMode::OnFull } else { ScrubMode::AfterNack })
         .reassembly_timeout(STEP * draw.int_in_range(1..=6)?)
@@ -71,6 +72,7 @@ fn fixed_seeds_get_to_every_rare_branch() {
     reach.assert_reached(&[
         "several packets became whole",
         "the reassembler was full",
+        "a peer had its share of the reassembler",
         "the queue was at its bound",
         "the head went round",
         "scrub found a hole",

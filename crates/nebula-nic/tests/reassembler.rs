@@ -4,8 +4,8 @@ mod support;
 
 use arbitrary::Arbitrary;
 use nebula_nic::{
-    Abandoned, DropReason, Header, Incomplete, Mtu, NodeId, Part, Placement, Reassembler, RpcKey, SlotRange, Span,
-    Timestamp, TransferId,
+    Abandoned, DropReason, Header, Incomplete, Missing, Mtu, NodeId, Part, Placement, Reassembler, RpcKey, SlotRange,
+    Span, Timestamp, TransferId,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use support::histories::walk;
@@ -55,9 +55,24 @@ impl Pair {
             Op::PollAbandoned => assert_eq!(self.real.poll_abandoned(), self.abandoned.pop_front()),
         }
         assert_eq!(self.real.len() as usize, self.model.len());
+        self.check_missing();
         assert_eq!(self.real.is_full(), self.in_use() == self.entries as usize);
         let oldest = self.model.values().map(|(_, _, since)| *since).min();
         assert_eq!(self.real.oldest(), oldest.map(Timestamp::from_ps));
+    }
+
+    /// Every RPC lacks what the sets say, and what is not being reassembled lacks nothing.
+    fn check_missing(&self) {
+        for (rpc, (incomplete, seen, _)) in &self.model {
+            let packets = incomplete.bytes / 64;
+            let first = (0..packets).find(|pkt_idx| !seen.contains(pkt_idx)).expect("it is not whole");
+            let behind = seen.iter().filter(|&&pkt_idx| pkt_idx > first);
+            let bitmap = behind.map(|pkt_idx| 1 << (pkt_idx - first)).sum();
+            assert_eq!(self.real.missing(*rpc), Some(Missing { first, bitmap }));
+        }
+        for rpc in self.abandoned.iter().map(|abandoned| abandoned.rpc).filter(|rpc| !self.model.contains_key(rpc)) {
+            assert_eq!(self.real.missing(rpc), None);
+        }
     }
 
     /// Entries of RPCs, and of those abandoned and not reported.
@@ -161,4 +176,58 @@ fn packets_come_in_any_order() {
         assert_eq!(parts, [Part::More(rpc), Part::More(rpc), Part::Last(rpc)]);
         assert!(table.is_empty());
     }
+}
+
+#[test]
+fn of_a_long_rpc_the_bitmap_tells_the_first_gap_and_63_packets_behind_it() {
+    // Packets of 17 slots, so that no two words of bits look alike.
+    let mtu = Mtu::try_new(1088).expect("a multiple of 64");
+    let (bytes, rpc) = (1088 * 963 + 5, RpcKey { snid: NodeId(1), tid: TransferId(2) });
+    let slots = SlotRange::new(3, 963 * 17 + 1);
+    let mut table = Reassembler::new(1, 20_000, mtu, 0);
+    table.start(Timestamp::ZERO, Incomplete { rpc, slots, bytes, ..Incomplete::default() }, 963);
+    let mut seen = BTreeSet::from([963]);
+    for step in 0..963_u32 {
+        let pkt_idx = (step * 37 + 500) % 963;
+        let first = (0..).find(|pkt_idx| !seen.contains(pkt_idx)).expect("numbers are many");
+        let bits = (0..64).filter(|bit| seen.contains(&(first + bit)));
+        assert_eq!(table.missing(rpc), Some(Missing { first, bitmap: bits.map(|bit| 1 << bit).sum() }));
+        let Header { snid, tid, .. } = Header::default();
+        assert_eq!(table.missing(RpcKey { snid, tid }), None);
+        let header = Header { snid: rpc.snid, tid: rpc.tid, rpc_bytes: bytes, pkt_idx, ..Header::default() };
+        assert!(matches!(table.handle_packet(&header), Some(Ok(_))));
+        seen.insert(pkt_idx);
+    }
+    assert_eq!((table.missing(rpc), table.is_empty()), (None, true));
+}
+
+#[test]
+fn a_peer_has_its_share_and_no_more_while_others_need_the_room() {
+    let mut table = Reassembler::new(8, 64, Mtu::MIN, 0).per_peer(3);
+    let start = |table: &mut Reassembler, snid, tid| {
+        let rpc = RpcKey { snid: NodeId(snid), tid: TransferId(tid) };
+        let slots = SlotRange::new(2 * (4 * snid + tid), 2);
+        table.start(Timestamp::from_ps(tid.into()), Incomplete { rpc, slots, bytes: 128, ..Incomplete::default() }, 0);
+    };
+    (0..4).for_each(|tid| start(&mut table, 0, tid));
+    assert!(!table.is_beyond_share(NodeId(0)), "half of the table is free");
+    start(&mut table, 1, 0);
+    assert_eq!([0, 1].map(|snid| table.is_beyond_share(NodeId(snid))), [true, false]);
+    (1..3).for_each(|tid| start(&mut table, 1, tid));
+    assert_eq!([0, 1].map(|snid| table.is_beyond_share(NodeId(snid))), [true, true]);
+
+    // What becomes whole and what is abandoned gives its share back.
+    let last = Header { snid: NodeId(1), rpc_bytes: 128, pkt_idx: 1, ..Header::default() };
+    assert!(matches!(table.handle_packet(&last), Some(Ok(Part::Last(_)))));
+    assert_eq!([0, 1].map(|snid| table.is_beyond_share(NodeId(snid))), [true, false]);
+    start(&mut table, 2, 0);
+    table.abandon_expired(Timestamp::from_ps(1), Span::ZERO, drop);
+    assert_eq!((table.len(), table.is_beyond_share(NodeId(0))), (5, false));
+    while table.poll_abandoned().is_some() {}
+    (1..3).for_each(|tid| start(&mut table, 2, tid));
+    assert_eq!([0, 2].map(|snid| table.is_beyond_share(NodeId(snid))), [false, true]);
+    table.abandon_peer(NodeId(2), drop);
+    while table.poll_abandoned().is_some() {}
+    (2..4).for_each(|tid| start(&mut table, 3, tid));
+    assert_eq!((table.len(), table.is_beyond_share(NodeId(2))), (6, false));
 }

@@ -14,7 +14,8 @@ use super::Backend;
 use crate::config::{BackendConfig, ConfigError};
 use crate::core_set::CORES_MAX;
 use crate::dispatch::{CentralDispatch, Dispatcher, Placement, Queues};
-use crate::id::{CoreId, GroupId, Slot, SlotRange};
+use crate::id::{CoreId, GroupId, RpcKey, Slot, SlotRange};
+use crate::reassembler::Missing;
 use crate::recv_buffer::Holder;
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
@@ -326,6 +327,12 @@ impl<D: CentralDispatch> Group<D> {
     pub fn poll_abandoned(&mut self) -> Option<Abandoned> {
         let Abandoned { rpc, slots } = self.backend.poll_abandoned()?;
         Some(Abandoned { rpc, slots: self.to_server(slots) })
+    }
+
+    /// What an own RPC lacks that is not whole, as [`Backend::missing`].
+    #[must_use]
+    pub fn missing(&self, rpc: RpcKey) -> Option<Missing> {
+        self.backend.missing(rpc)
     }
 
     /// NACKs RPCs from here on that find `waiting` others waiting, foreign ones included.

@@ -46,7 +46,7 @@ impl<D: CentralDispatch> Backend<D> {
         if header.rpc_bytes > self.config.rpc_bytes_max {
             return Err(NackReason::TooLarge);
         }
-        if self.reassembler.is_full() {
+        if self.reassembler.is_full() || self.reassembler.is_beyond_share(header.snid) {
             return Err(NackReason::ReassemblerFull);
         }
         let placement = self.dispatch.place(header, &self.queue);

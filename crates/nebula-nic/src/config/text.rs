@@ -33,7 +33,11 @@ impl fmt::Display for BackendConfig {
         write!(f, "rpc_bytes_max={} reassembler_entries={} ", self.rpc_bytes_max, self.reassembler_entries)?;
         write!(f, "cores={} policy={} queue_bound={} ", self.cores, self.policy, self.queue_bound)?;
         write!(f, "queue_capacity={} scrub={} ", self.queue_capacity, self.scrub)?;
-        write!(f, "reassembly_timeout_ps={} seed={}", self.reassembly_timeout.as_ps(), self.seed)
+        write!(f, "reassembly_timeout_ps={} seed={}", self.reassembly_timeout.as_ps(), self.seed)?;
+        match self.incomplete_per_peer {
+            u32::MAX => Ok(()),
+            rpcs => write!(f, " incomplete_per_peer={rpcs}"),
+        }
     }
 }
 
@@ -59,6 +63,7 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
         "mtu_bytes" => config.mtu = Mtu::try_new(number(value)?).map_err(|_| "a positive multiple of 64")?,
         "rpc_bytes_max" => config.rpc_bytes_max = number(value)?,
         "reassembler_entries" => config.reassembler_entries = number(value)?,
+        "incomplete_per_peer" => config.incomplete_per_peer = number(value)?,
         "cores" => config.cores = number(value)?,
         "policy" => config.policy = value.parse().map_err(|_| "a policy such as jbsq:2")?,
         "queue_bound" => config.queue_bound = number(value)?,
@@ -94,7 +99,9 @@ mod tests {
             BackendConfig::new(3, Policy::KeyHash).slots(99).queue_bound(5).scrub(ScrubMode::AfterNack).seed(u64::MAX);
         let config = config.mtu(Mtu::try_new(1408).unwrap()).domain(DomainId(4)).reassembly_timeout(Span::from_ps(17));
         assert_eq!(config.to_string().parse(), Ok(config));
-        assert!(!config.to_string().contains('\n'));
+        assert!(!config.to_string().contains('\n') && !config.to_string().contains("per_peer"));
+        let config = config.incomplete_per_peer(0);
+        assert_eq!(config.to_string().parse(), Ok(config));
     }
 
     #[test]

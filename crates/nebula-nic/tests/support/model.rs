@@ -1,8 +1,8 @@
 //! A whole back end in lists and scans: slow, and plainly right.
 //!
-//! It decides everything itself but two things: where a policy with a queue a core places an RPC is asked of a policy of
-//! its own, and whether the memory of refused RPCs still holds a key may depend on a hash, so the back end's answer is
-//! taken where both are possible.
+//! It decides everything itself but three things: where a policy with a queue a core places an RPC is asked of a policy of
+//! its own; whether the memory of refused RPCs still holds a key, and whether two peers share one share of the reassembler,
+//! may depend on a hash, so the back end's answer is taken where both are possible.
 
 use super::interval_buffer::IntervalBuffer;
 use super::reach::Reach;
@@ -149,7 +149,7 @@ impl Model {
         if !is_one_packet && self.recalls(at, header.rpc(), real) {
             return drop(DropReason::AlreadyNacked);
         }
-        match self.admit(&header, is_one_packet) {
+        match self.admit(&header, is_one_packet, real) {
             Ok((slots, placement)) => self.start(at, header, slots, placement, is_one_packet),
             Err(reason) => {
                 self.remember(at, &header);
@@ -179,12 +179,21 @@ impl Model {
         self.write(&header, slots, complete)
     }
 
-    fn admit(&mut self, header: &Header, is_one_packet: bool) -> Result<(SlotRange, Placement), NackReason> {
+    fn admit(
+        &mut self,
+        header: &Header,
+        is_one_packet: bool,
+        real: Option<&Decision>,
+    ) -> Result<(SlotRange, Placement), NackReason> {
         if header.rpc_bytes > self.config.rpc_bytes_max {
             return Err(NackReason::TooLarge);
         }
         if !is_one_packet && self.partial.len() == self.config.reassembler_entries as usize {
             self.reach.count("the reassembler was full");
+            return Err(NackReason::ReassemblerFull);
+        }
+        if !is_one_packet && self.is_beyond_share(header, real) {
+            self.reach.count("a peer had its share of the reassembler");
             return Err(NackReason::ReassemblerFull);
         }
         let placement = self.placer.place(header, &self.waiting());
@@ -199,6 +208,16 @@ impl Model {
             self.reach.count("the head went round");
         }
         Ok((range, placement))
+    }
+
+    /// Whether a peer has its share, and others need the room. Peers that may share one may be refused together or not.
+    fn is_beyond_share(&self, header: &Header, real: Option<&Decision>) -> bool {
+        let share = self.config.incomplete_per_peer as usize;
+        if self.partial.len() <= self.config.reassembler_entries as usize / 2 || self.partial.len() < share {
+            return false;
+        }
+        let own = self.partial.iter().filter(|partial| partial.header.snid == header.snid).count();
+        own >= share || real == Some(&Decision::Packet(Verdict::Nack { reason: NackReason::ReassemblerFull }))
     }
 
     /// As many RPCs in each core's queue as wait there: what a policy sees that looks at loads.

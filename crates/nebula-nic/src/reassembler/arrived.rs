@@ -1,0 +1,63 @@
+//! Which packets have come: one bit each, at the slot where the packet's payload begins.
+
+use crate::id::{SLOT_BYTES, SlotRange};
+use crate::wire::Mtu;
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// What an RPC that is not whole lacks, as its sender needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The first packet that has not come.
+    pub first: u32,
+    /// Bit `i`: packet `first + i` has come. Bit 0 is never set.
+    pub bitmap: u64,
+}
+
+/// A second bitvector over the slots of the receive buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Arrived {
+    bits: Box<[u64]>,
+    slots_per_packet: u32,
+}
+
+impl Arrived {
+    pub(super) fn new(slots: u32, mtu: Mtu) -> Self {
+        Self { bits: vec![0; slots.div_ceil(64) as usize].into(), slots_per_packet: mtu.bytes() / SLOT_BYTES }
+    }
+
+    /// Marks a packet as arrived; `false` if it was.
+    pub(super) fn set(&mut self, slots: SlotRange, pkt_idx: u32) -> bool {
+        let (word, bit) = self.place(slots, pkt_idx);
+        let is_first = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        is_first
+    }
+
+    /// Marks all packets of an RPC as still to come.
+    pub(super) fn clear(&mut self, range: SlotRange) {
+        let (start, end) = (range.start.0, range.start.0 + range.slots);
+        for word in start / 64..end.div_ceil(64) {
+            let below_end = u64::MAX >> (64 - (end - word * 64).min(64));
+            self.bits[word as usize] &= !(below_end & (u64::MAX << start.saturating_sub(word * 64)));
+        }
+    }
+
+    /// What an RPC of so many packets lacks, if it lacks any.
+    pub(super) fn missing(&self, slots: SlotRange, packets: u32) -> Option<Missing> {
+        let first = (0..packets).find(|&pkt_idx| !self.has(slots, pkt_idx))?;
+        let behind = (first..packets).take(64).enumerate();
+        let bitmap = behind.fold(0, |bitmap, (bit, pkt_idx)| bitmap | u64::from(self.has(slots, pkt_idx)) << bit);
+        Some(Missing { first, bitmap })
+    }
+
+    fn has(&self, slots: SlotRange, pkt_idx: u32) -> bool {
+        let (word, bit) = self.place(slots, pkt_idx);
+        self.bits[word] & bit != 0
+    }
+
+    const fn place(&self, slots: SlotRange, pkt_idx: u32) -> (usize, u64) {
+        let slot = slots.start.0 + pkt_idx * self.slots_per_packet;
+        ((slot / 64) as usize, 1 << (slot % 64))
+    }
+}
