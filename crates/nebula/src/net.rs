@@ -5,6 +5,10 @@
 
 #![allow(dead_code)]
 
+mod kernel;
+
+pub use kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
+
 use nebula_sys::clock::Clock;
 use std::io;
 use std::net::SocketAddr;

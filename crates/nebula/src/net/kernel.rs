@@ -1,0 +1,227 @@
+//! The kernel's UDP sockets as a [`Wire`].
+
+mod return_address;
+
+use super::Wire;
+use nebula_sys::udp::{Offload, UdpSocket};
+use return_address::ReturnAddresses;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// What every IPv6 link carries (1,280 bytes, RFC 8200 §5) less the headers of IPv6 and UDP: goes anywhere unfragmented.
+pub const SAFE_DATAGRAM_BYTES: usize = 1_232;
+/// The longest datagram over the loopback network: several RPCs of full length share one, and a burst of 64 small ones is one.
+const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
+
+/// A UDP socket of this machine's kernel.
+///
+/// A server [binds](Self::bind), a client [connects](Self::connect): the kernel then keeps other senders' datagrams from it, and
+/// says when nobody listens. Datagrams are never fragmented.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::net::{KernelWire, Wire};
+/// let mut server = KernelWire::bind("127.0.0.1:0".parse()?)?;
+/// let mut client = KernelWire::connect(server.local())?;
+/// client.send(server.local(), b"hello", 5)?;
+/// client.flush()?;
+/// server.wait(None, None)?;
+/// assert_eq!(server.recv(&mut |_, datagram| assert_eq!(datagram, b"hello"))?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct KernelWire {
+    socket: UdpSocket,
+    datagram_bytes_max: usize,
+    /// Where peers found this machine; for a socket bound to the unspecified address.
+    return_addresses: Option<ReturnAddresses>,
+    /// A refusal that came while sending, to be told by the next flush.
+    refusal: Option<io::Error>,
+}
+
+impl KernelWire {
+    /// A socket at `local`, open to everybody.
+    ///
+    /// Bound to the unspecified address, it answers a peer from the address where the peer found it.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's reason: the address is taken, or none of this machine's.
+    pub fn bind(local: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind(local)?;
+        let local = socket.local();
+        // Only a connected socket knows its route; one's own address is reached as one's loopback clients reach it.
+        let bytes = if local.ip().is_loopback() {
+            UdpSocket::connect(local).as_ref().map_or(SAFE_DATAGRAM_BYTES, longest)
+        } else {
+            SAFE_DATAGRAM_BYTES
+        };
+        let return_addresses = local.ip().is_unspecified().then(ReturnAddresses::new);
+        Ok(Self { socket, datagram_bytes_max: bytes, return_addresses, refusal: None })
+    }
+
+    /// A socket that exchanges datagrams with `server` alone.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's reason, such as that there is no route.
+    pub fn connect(server: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::connect(server)?;
+        let datagram_bytes_max = longest(&socket);
+        Ok(Self { socket, datagram_bytes_max, return_addresses: None, refusal: None })
+    }
+
+    /// Switches the kernel's segmentation and coalescing, to measure what they are worth, or for a driver that has them wrong; on
+    /// unless set, where the kernel has them.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's reason.
+    pub fn offload(mut self, on: bool) -> io::Result<Self> {
+        self.socket.set_offload(Offload { gso: on, gro: on })?;
+        Ok(self)
+    }
+
+    /// Sets the longest datagram, where the path is known to take more than every path does, or less: unless set, 1,232 bytes,
+    /// and on the loopback network as much as its MTU allows, up to 16 KiB.
+    #[must_use]
+    pub fn datagram_bytes(mut self, bytes: usize) -> Self {
+        self.datagram_bytes_max = bytes.min(nebula_sys::udp::DATAGRAM_BYTES_MAX);
+        self
+    }
+
+    /// Datagrams that the kernel did not take, so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.socket.dropped()
+    }
+
+    /// Where datagrams for `to` are to come from, if not from where the kernel thinks best.
+    #[inline]
+    fn source_for(&self, to: SocketAddr) -> Option<IpAddr> {
+        self.return_addresses.as_ref().and_then(|known| known.of(to))
+    }
+}
+
+/// The longest datagram for the peer of a connected socket.
+fn longest(socket: &UdpSocket) -> usize {
+    let Some(peer) = socket.peer().filter(|peer| peer.ip().is_loopback()) else { return SAFE_DATAGRAM_BYTES };
+    let headers = if peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
+    socket.route_mtu().map_or(SAFE_DATAGRAM_BYTES, |mtu| mtu.saturating_sub(headers).min(LOOPBACK_DATAGRAM_BYTES))
+}
+
+impl Wire for KernelWire {
+    fn local(&self) -> SocketAddr {
+        self.socket.local()
+    }
+
+    fn datagram_bytes_max(&self) -> usize {
+        self.datagram_bytes_max
+    }
+
+    #[inline]
+    fn send(&mut self, to: SocketAddr, bytes: &[u8], segment: usize) -> io::Result<()> {
+        match self.socket.queue(to, self.source_for(to), bytes, segment) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                self.refusal = Some(error);
+                Ok(())
+            }
+            queued => queued,
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.socket.flush();
+        self.refusal.take().map_or(flushed, Err)
+    }
+
+    #[inline]
+    fn recv(&mut self, visit: &mut dyn FnMut(SocketAddr, &mut [u8])) -> io::Result<usize> {
+        let known = &mut self.return_addresses;
+        self.socket.recv(&mut |received, datagram| {
+            if let (Some(known), Some(local)) = (known.as_mut(), received.to) {
+                known.note(received.from, local);
+            }
+            visit(received.from, datagram);
+        })
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.socket.wait(timeout, bell).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(wire: &mut KernelWire, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
+        let mut taken = Vec::new();
+        while taken.len() < count {
+            wire.wait(Some(Duration::from_secs(20)), None).unwrap();
+            let come = wire.recv(&mut |from, datagram| taken.push((from, datagram.to_vec()))).unwrap();
+            assert!(come > 0, "{} of {count} came in 20 s", taken.len());
+        }
+        taken
+    }
+
+    fn echo(server: &mut KernelWire, client: &mut KernelWire, to: SocketAddr, datagrams: usize) {
+        let bytes: Vec<u8> = (0..datagrams * 10).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        client.send(to, &bytes, 10).unwrap();
+        client.flush().unwrap();
+        for (from, datagram) in receive(server, datagrams) {
+            server.send(from, &datagram, 10).unwrap();
+        }
+        server.flush().unwrap();
+        let back: Vec<u8> = receive(client, datagrams).into_iter().flat_map(|(_, datagram)| datagram).collect();
+        assert_eq!(back, bytes);
+    }
+
+    #[test]
+    fn datagrams_go_there_and_back_with_and_without_offload() {
+        for on in [true, false] {
+            let mut server = KernelWire::bind("127.0.0.1:0".parse().unwrap()).unwrap().offload(on).unwrap();
+            let mut client = KernelWire::connect(server.local()).unwrap().offload(on).unwrap();
+            let to = server.local();
+            echo(&mut server, &mut client, to, 200);
+            assert_eq!((server.dropped(), client.dropped()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn an_unspecific_server_answers_from_where_it_was_found() {
+        let mut server = KernelWire::bind("0.0.0.0:0".parse().unwrap()).unwrap();
+        for found_at in ["127.0.0.1", "127.0.0.2"] {
+            let to = SocketAddr::new(found_at.parse().unwrap(), server.local().port());
+            echo(&mut server, &mut KernelWire::connect(to).unwrap(), to, 3);
+        }
+    }
+
+    #[test]
+    fn the_loopback_network_takes_longer_datagrams_than_others() {
+        let server = KernelWire::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let client = KernelWire::connect(server.local()).unwrap();
+        assert_eq!(server.datagram_bytes_max(), client.datagram_bytes_max());
+        assert!(client.datagram_bytes_max() > SAFE_DATAGRAM_BYTES);
+        let open = KernelWire::bind("0.0.0.0:0".parse().unwrap()).unwrap();
+        assert_eq!(open.datagram_bytes_max(), SAFE_DATAGRAM_BYTES);
+        assert_eq!(open.datagram_bytes(1_400).datagram_bytes_max(), 1_400);
+    }
+
+    #[test]
+    fn a_refusal_met_while_sending_is_told_by_the_flush() {
+        let server = KernelWire::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = server.local();
+        let mut client = KernelWire::connect(to).unwrap();
+        drop(server);
+        client.send(to, &[1], 1).unwrap();
+        client.flush().unwrap();
+        // More than waits for a flush: the first part is sent on the way, and meets the refusal.
+        client.send(to, &vec![1; 400_000], 10_000).unwrap();
+        assert_eq!(client.flush().unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    }
+}
