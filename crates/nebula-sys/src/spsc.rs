@@ -136,6 +136,14 @@ impl<T: Send> Producer<T> {
 }
 
 impl<T: Send> Consumer<T> {
+    /// Whether there is nothing to take at the moment.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        // Acquire: as in `try_pop`.
+        self.head == self.tail_cached && self.head == self.ring.tail.load(Ordering::Acquire)
+    }
+
     /// Takes the oldest value, or `None` when the ring is empty.
     ///
     /// # Cost

@@ -1,54 +1,61 @@
 //! The software NIC: one thread that plays the papers' NIC for a group of workers.
 //!
-//! It owns a [`Backend`], which decides, and carries out what it decides: polls the rings, copies payloads into the receive region,
+//! It owns a [`Backend`], which decides, and carries out what it decides: polls the [transport](port), copies payloads into the receive region,
 //! answers with NACKs, hands dispatched RPCs to workers, takes their slots back. One turn does each once:
 //!
 //! ```text
-//!   letters ─▶ frees ─▶ ingress (stations 2–6) ─▶ dispatch (7) ─▶ time-outs, pace, status
+//!   letters ─▶ frees ─▶ ingress (stations 2–6) ─▶ dispatch (7) ─▶ answers out ─▶ time-outs, pace, status
 //! ```
 //!
 //! One clock read a turn is the time of everything in it. Under `altocumulus:G` there are several engines, each with its own clients and
 //! workers; between frees and ingress each reads what the others have sent, and after the dispatch it hands RPCs over ([`groups`]).
 
+pub(crate) mod bell;
 pub(crate) mod ingress;
 pub(crate) mod cpu;
 pub(crate) mod egress;
 pub(crate) mod groups;
 mod nic;
 mod pace;
-mod peers;
+pub(crate) mod port;
 mod recorder;
 mod shared;
 
+use crate::net::Watch;
 use crate::server::{IdlePolicy, ServeError, ServerConfig};
 use crate::status::{Extra, StatusPage};
-use crate::transport::shm::listener::Mailbox;
-use crate::worker::Choice;
+use crate::transport::Fate;
+use crate::transport::shm::listener::Letter;
+use crate::worker::{Choice, RPCS_PER_TURN};
+use bell::Bell;
 use cpu::{Freed, Held, WorkerLink};
 use groups::Neighbors;
-use nebula_nic::{Arrival, Dispatch, Group, Timestamp};
-use nebula_sys::clock::Clock;
+use nebula_nic::{Arrival, CoreId, Dispatch, Group, NodeId, Span, Timestamp};
 use nebula_sys::mem::Pages;
 use nebula_sys::region::RecvRegion;
 use nic::{Ended, Grouped, Nic};
 use pace::Pace;
-use peers::Rings;
-pub(crate) use peers::{ChannelCache, Registry};
+use port::Port;
 use recorder::Recorder;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
+/// How long an engine that may sleep polls first.
+const POLLED_FOR: Span = Span::from_us(20);
+/// The longest sleep, so that a lost wake-up costs little.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// How long answers may wait for others to share a datagram with: about what sending one costs.
+const TURN: Span = Span::from_us(8);
 /// Turns between two writes of the status page.
 const TURNS_PER_STATUS: u32 = 256;
-/// A turn longer than this, beyond what its work explains, is a pause of the machine.
-const GAP_PS: u64 = 2_000_000;
 
 /// The engine of one server.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    pub(crate) clock: Clock,
+    pub(crate) watch: Watch,
     pub(crate) stop: Arc<AtomicBool>,
     backend: Nic,
     /// The region's first slot among those of the whole server.
@@ -56,9 +63,7 @@ pub(crate) struct Engine {
     region: RecvRegion,
     /// Payloads being received or waiting, by their first slot among those of the whole server.
     held: Box<[Option<Held>]>,
-    rings: Rings,
-    registry: Arc<Registry>,
-    mailbox: Arc<Mailbox>,
+    port: Port,
     links: Vec<WorkerLink>,
     pace: Pace,
     status: StatusPage,
@@ -66,6 +71,9 @@ pub(crate) struct Engine {
     /// What workers' own machines have decided, for the log.
     choices: Option<Receiver<Choice>>,
     idle: IdlePolicy,
+    /// What wakes this engine where it sleeps.
+    bell: Arc<Bell>,
+    is_armed: bool,
     /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through.
     fresh: Vec<(u32, u32)>,
     turns: u32,
@@ -81,8 +89,9 @@ pub(crate) struct Engine {
 
 /// What an engine is made of, beside its configuration.
 pub(crate) struct Parts {
-    pub(crate) mailbox: Arc<Mailbox>,
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) port: Port,
+    pub(crate) watch: Watch,
+    pub(crate) bell: Arc<Bell>,
     pub(crate) status: StatusPage,
     pub(crate) links: Vec<WorkerLink>,
     pub(crate) choices: Option<Receiver<Choice>>,
@@ -103,29 +112,29 @@ impl Engine {
         let slots = backend.backend().config().slots;
         let region = RecvRegion::new(slots, Pages::Huge2M)?;
         let recorder = config.decision_log.as_deref().map(|path| log(path, &backend)).transpose()?;
-        let clock = Clock::new();
+        let watch = parts.watch;
         Ok(Self {
-            clock,
             stop: parts.stop,
             held: (0..backend.slots()).map(|_| None).collect(),
             first_slot: backend.first_slot(),
             backend,
             region,
-            rings: Rings::new(config.clients_max),
-            registry: parts.registry,
-            mailbox: parts.mailbox,
+            port: parts.port,
             links: parts.links,
             pace: Pace::new(config),
             status: parts.status,
             recorder,
             choices: parts.choices,
             idle: config.idle,
+            bell: parts.bell,
+            is_armed: false,
             fresh: Vec::with_capacity(ingress::FRESH_MAX),
             turns: 0,
             served: 0,
             stolen: 0,
-            turn_started: Timestamp::from_ps(clock.now_ps()),
-            turn_ticks: clock.ticks(),
+            turn_started: Timestamp::from_ps(watch.now_ps()),
+            turn_ticks: watch.ticks(),
+            watch,
             idle_since: None,
             has_news: true,
         })
@@ -134,12 +143,14 @@ impl Engine {
     /// Begins a turn: reads the clock and the letters.
     #[inline]
     pub(crate) fn begin_turn(&mut self) -> Timestamp {
-        let ticks = self.clock.ticks();
-        let now = Timestamp::from_ps(self.clock.at_ps(ticks));
+        let ticks = self.watch.ticks();
+        let now = Timestamp::from_ps(self.watch.at_ps(ticks));
         self.note_gap(now, ticks);
         (self.turn_started, self.turn_ticks) = (now, ticks);
         self.collect_choices(now);
-        if let Some(letters) = self.mailbox.collect() {
+        if let Port::Shm(rings) = &self.port
+            && let Some(letters) = rings.letters()
+        {
             self.read_letters(now, letters);
         }
         now
@@ -162,11 +173,20 @@ impl Engine {
         if work > 0 {
             self.has_news = true;
             self.idle_since = None;
+            self.wake_up();
         } else if self.idle_since.is_none() {
             self.idle_since = Some(now);
         }
         if self.turns.is_multiple_of(TURNS_PER_STATUS) && self.has_news {
             self.publish_status(work > 0);
+        }
+    }
+
+    /// There is work: this engine is not about to sleep any more.
+    #[inline(always)]
+    fn wake_up(&mut self) {
+        if std::mem::take(&mut self.is_armed) {
+            self.bell.disarm();
         }
     }
 
@@ -176,8 +196,8 @@ impl Engine {
             queue_bound: self.pace.queue_bound(),
             service: self.pace.service(),
             workers: u32::from(self.backend.backend().config().cores),
-            clients: self.rings.clients(),
-            violations: self.rings.violations(),
+            clients: self.port.clients(),
+            violations: self.port.violations(),
             stolen: self.stolen,
             migrations: self.backend.migrations(),
         };
@@ -191,7 +211,7 @@ impl Engine {
     #[inline(always)]
     fn note_gap(&mut self, now: Timestamp, ticks: u64) {
         let elapsed = now - self.turn_started;
-        if elapsed.as_ps() > GAP_PS && elapsed > self.pace.explained() {
+        if elapsed.as_ps() > self.port.turn_ps() && elapsed > self.pace.explained() {
             self.status.add_gap(self.turn_ticks, ticks);
         }
     }
@@ -227,11 +247,41 @@ impl Engine {
             return std::hint::spin_loop();
         }
         if let Some(since) = self.idle_since {
-            rest_after(now - since);
+            if self.idle != IdlePolicy::Block || !self.block(now, now - since) {
+                rest_after(now - since);
+            }
             self.pace.has_rested();
             // Time at rest is no gap.
-            self.turn_ticks = self.clock.ticks();
-            self.turn_started = Timestamp::from_ps(self.clock.at_ps(self.turn_ticks));
+            self.turn_ticks = self.watch.ticks();
+            self.turn_started = Timestamp::from_ps(self.watch.at_ps(self.turn_ticks));
+        }
+    }
+
+    /// Sleeps until something comes; not at once, and never before another look for work. Whether it is done resting.
+    #[cold]
+    fn block(&mut self, now: Timestamp, silence: Span) -> bool {
+        if silence < POLLED_FOR {
+            return false;
+        }
+        if !std::mem::replace(&mut self.is_armed, true) {
+            self.bell.arm();
+            return true;
+        }
+        self.publish_status(false);
+        let due = self.backend.backend().poll_timeout();
+        let timeout = due.map_or(SLEEP_MAX, |due| Duration::from_nanos((due - now).as_ns() + 1).min(SLEEP_MAX));
+        let can_wait = self.port.wait(Some(timeout), self.bell.fd());
+        self.bell.disarm();
+        self.is_armed = false;
+        can_wait
+    }
+
+    /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer where each takes long.
+    #[inline(always)]
+    pub(crate) fn rpcs_per_turn(&self) -> usize {
+        match self.port {
+            Port::Shm(_) => RPCS_PER_TURN,
+            Port::Udp(_) => self.pace.rpcs_within(TURN),
         }
     }
 
@@ -263,21 +313,57 @@ impl Engine {
             if let Some(recorder) = &mut self.recorder {
                 recorder.abandoned(abandoned);
             }
-            if let Some(held) = self.held[abandoned.slots.start.0 as usize].take() {
+            let held = self.held[abandoned.slots.start.0 as usize].take();
+            let answer = held.and_then(|held| {
                 self.region.release(held.lease);
-            }
-            self.rings.abandon(abandoned.rpc);
+                held.answer
+            });
+            self.port.abandoned(abandoned.rpc, answer);
         }
     }
 
-    /// The next RPC that a core has credit for.
+    /// The next RPC that a core has credit for. What nobody waits for any more is dropped before it costs a core.
     #[inline(always)]
     pub(crate) fn next_dispatch(&mut self, now: Timestamp) -> Option<Dispatch> {
-        let dispatch = self.backend.poll_dispatch(now)?;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.dispatch(dispatch);
+        loop {
+            let dispatch = self.backend.poll_dispatch(now)?;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.dispatch(dispatch);
+            }
+            if !self.drops(now, dispatch) {
+                return Some(dispatch);
+            }
         }
-        Some(dispatch)
+    }
+
+    /// As [`next_dispatch`](Self::next_dispatch), for a core that has come for it.
+    fn next_dispatch_for(&mut self, now: Timestamp, core: CoreId) -> Option<Dispatch> {
+        loop {
+            let dispatch = self.backend.poll_dispatch_for(now, core)?;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.pull(now, dispatch);
+            }
+            if !self.drops(now, dispatch) {
+                return Some(dispatch);
+            }
+        }
+    }
+
+    /// Whether an RPC that has been dispatched is dropped instead.
+    #[inline(always)]
+    fn drops(&mut self, now: Timestamp, dispatch: Dispatch) -> bool {
+        matches!(self.port, Port::Udp(_)) && self.drops_over(now, dispatch)
+    }
+
+    fn drops_over(&mut self, now: Timestamp, Dispatch { core: home, arrival }: Dispatch) -> bool {
+        let place = &mut self.held[arrival.slots.start.0 as usize];
+        let Some(answer) = place.as_mut().and_then(|held| held.answer.as_deref_mut()) else { return false };
+        let Some(reason) = answer.is_over(now) else { return false };
+        answer.fate = Fate::Refused(reason);
+        if let Some(Held { lease, answer, .. }) = place.take() {
+            self.free(now, Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer });
+        }
+        true
     }
 
     /// Writes down what workers' own machines have decided since the last turn.
@@ -307,7 +393,38 @@ impl Engine {
         if let Some(recorder) = &mut self.recorder {
             recorder.free(now, core, slots, outcome);
         }
-        self.rings.ended(freed.snid, &self.registry, &self.mailbox);
+        self.port.ended(freed.snid, freed.answer);
+    }
+
+    /// Sends the answers that wait for it.
+    #[inline(always)]
+    pub(crate) fn flush(&mut self, now: Timestamp) {
+        self.port.flush(now);
+    }
+
+    /// Acts on what the door has seen.
+    #[cold]
+    fn read_letters(&mut self, now: Timestamp, letters: Vec<Letter>) {
+        for letter in letters {
+            match (letter, &mut self.port) {
+                (Letter::Attach(channel), Port::Shm(rings)) => rings.attach(channel),
+                (Letter::Gone(snid), _) => self.forget(now, snid),
+                (Letter::Attach(_), Port::Udp(_)) => {}
+            }
+        }
+        self.has_news = true;
+    }
+
+    /// Forgets a client: what is not whole is dropped, what is whole runs on.
+    fn forget(&mut self, now: Timestamp, snid: NodeId) {
+        self.backend.handle_peer_gone(now, snid);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.peer_gone(now, snid);
+        }
+        self.drop_abandoned();
+        if let Port::Shm(rings) = &mut self.port {
+            rings.forget(snid);
+        }
     }
 }
 

@@ -3,18 +3,31 @@
 //! The kernel's sockets are one [`Wire`]; a simulated network is another. Server and client are the same on both: under a simulated
 //! network and [`Time::Manual`] they are deterministic, and each run can be had again.
 
-#![allow(dead_code)]
-
 mod kernel;
 
 pub use kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
 
 use nebula_sys::clock::Clock;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The way to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Its address.
+    pub peer: SocketAddr,
+    /// The own address that its datagrams come to, where the wire has several: answers have to come from there.
+    pub local: Option<IpAddr>,
+}
+
+impl From<SocketAddr> for Route {
+    fn from(peer: SocketAddr) -> Self {
+        Self { peer, local: None }
+    }
+}
 
 /// How datagrams come and go. They may be lost, doubled, delayed or changed on the way.
 ///
@@ -31,7 +44,7 @@ pub trait Wire: Send + std::fmt::Debug {
     /// # Errors
     ///
     /// When no later datagram can be sent either. One that cannot be sent at the moment may be lost instead.
-    fn send(&mut self, to: SocketAddr, bytes: &[u8], segment: usize) -> io::Result<()>;
+    fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()>;
 
     /// Hands what is queued to the network.
     ///
@@ -40,12 +53,12 @@ pub trait Wire: Send + std::fmt::Debug {
     /// As [`send`](Self::send); `ConnectionRefused` where nobody listens at the other end, which may change.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Visits datagrams that have come, at most some dozens, with their senders; how many there were.
+    /// Visits datagrams that have come, at most some dozens, with the ways they came; how many there were.
     ///
     /// # Errors
     ///
     /// As [`flush`](Self::flush); that nothing has come is no error.
-    fn recv(&mut self, visit: &mut dyn FnMut(SocketAddr, &mut [u8])) -> io::Result<usize>;
+    fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize>;
 
     /// Sleeps until a datagram has come, `bell` can be read, or `timeout` is over.
     ///

@@ -10,7 +10,9 @@ pub use groups::MigrationConfig;
 pub use running::{RunningServer, ServeError};
 
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
+use crate::net::Environment;
 use crate::service::Service;
+use crate::transport::udp::seal::Key;
 use crate::worker::Worker;
 use nebula_nic::{Policy, Span, Steering};
 
@@ -99,6 +101,23 @@ impl Server {
     /// be had.
     pub fn serve<S: Service + Send + Sync + 'static>(self, service: S) -> Result<RunningServer, ServeError> {
         running::serve(self.endpoint?, self.config, service)
+    }
+
+    /// Sets the key that clients of a `udp://` server have too.
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Self {
+        self.config.key = Some(key);
+        self
+    }
+
+    /// As [`open`](Self::open), as a `udp://` server over a network, a clock and random bytes of the caller's; the endpoint that it was
+    /// bound to is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve).
+    pub fn open_over(self, environment: Environment) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+        running::open_over(environment, self.config)
     }
 
     /// Opens the endpoint and gives the workers to the caller, who drives them: the papers' interface,

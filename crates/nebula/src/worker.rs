@@ -11,11 +11,14 @@ pub(crate) use logged_turns::LoggedTurns;
 pub(crate) use preemption::Preemption;
 pub(crate) use stealing::{Queues, Stealing};
 
+use crate::engine::bell::Bell;
 use crate::engine::cpu::{Freed, Held, Job};
 use crate::engine::egress::{Fault, Reply};
-use crate::engine::{ChannelCache, Engine, rest_after};
+use crate::engine::{Engine, rest_after};
 use crate::server::{IdlePolicy, ServerConfig};
 use crate::service::{Service, Stage};
+use crate::transport::Answer;
+use crate::transport::shm::registry::ChannelCache;
 use nebula_nic::{Arrival, CoreId, Decision, Frontend, Input, STEALABLE_BOUND, Steer, Steering, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::mcs::Waiter;
@@ -30,6 +33,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// RPCs that an inline worker serves between two looks at the rings: the queue then builds up where it is bounded, and not in the rings.
 pub(crate) const RPCS_PER_TURN: usize = 16;
+/// How long a worker that may sleep polls first.
+const POLLED_FOR: nebula_nic::Span = nebula_nic::Span::from_us(20);
 
 /// What a worker's own machines have decided, for the decision log.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +49,20 @@ pub(crate) struct Choice {
 #[derive(Debug)]
 enum Source {
     /// An engine on a thread of its own.
-    Engine { jobs: Consumer<Job>, freed: Producer<Freed> },
+    Engine { jobs: Consumer<Job>, freed: Producer<Freed>, bells: Option<Bells> },
     /// The worker is the engine too.
     Inline(Box<Engine>),
     /// All workers are the engine, in turns.
     Shared(Shared),
     /// An engine on a thread of its own, and the queues of the other workers.
     Stealing(Stealing),
+}
+
+/// What wakes a worker and its engine, where both sleep when there is nothing to do.
+#[derive(Debug)]
+pub(crate) struct Bells {
+    pub(crate) own: Arc<Bell>,
+    pub(crate) engine: Arc<Bell>,
 }
 
 /// One core's queue pair: the completion queue that RPCs come from, and the way of replies and freed buffers back.
@@ -106,6 +118,20 @@ struct Inner {
     preemption: Option<Box<Preemption>>,
 }
 
+/// Where the reply to an RPC is written: into its answer, or into the client's ring; `None` when the client is gone.
+#[inline(always)]
+fn reply_to<'a>(
+    channels: &'a mut ChannelCache,
+    arrival: &Arrival,
+    span: u32,
+    answer: Option<&'a mut Answer>,
+) -> Option<Reply<'a>> {
+    match answer {
+        Some(answer) => Some(Reply::buffered(answer)),
+        None => Some(Reply::new(channels.channel(arrival.rpc.snid)?.slots(), arrival.rpc.tid.0, span)),
+    }
+}
+
 /// An RPC that a core has begun.
 struct Begun {
     arrival: Arrival,
@@ -120,9 +146,10 @@ impl Worker {
         channels: ChannelCache,
         jobs: Consumer<Job>,
         freed: Producer<Freed>,
+        bells: Option<Bells>,
         stop: Arc<AtomicBool>,
     ) -> Self {
-        Self::new(Source::Engine { jobs, freed }, frontend, channels, stop)
+        Self::new(Source::Engine { jobs, freed, bells }, frontend, channels, stop)
     }
 
     pub(crate) fn inline(frontend: Frontend, channels: ChannelCache, engine: Engine) -> Self {
@@ -245,8 +272,8 @@ impl Worker {
             return served;
         }
         inner.pull(service);
-        let mut served = 0;
-        while served < RPCS_PER_TURN
+        let (mut served, most) = (0, inner.rpcs_per_turn());
+        while served < most
             && let Some(begun) = inner.begin(service)
         {
             inner.serve(begun, service);
@@ -270,7 +297,7 @@ impl Inner {
             }
             Source::Inline(engine) => {
                 let now = engine.begin_turn();
-                let packets = engine.poll_rings(now);
+                let packets = engine.poll_packets(now);
                 // A pass for each stage, so that the misses of all that arrived overlap.
                 if packets > 0 && self.steering == Steering::On && service.prefetches() {
                     engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Arrived));
@@ -336,9 +363,8 @@ impl Inner {
 
     #[inline(always)]
     fn serve<S: Service>(&mut self, begun: Begun, service: &S) {
-        let Begun { arrival, held, home } = begun;
-        if let Some(channel) = self.channels.channel(arrival.rpc.snid) {
-            let mut reply = Reply::new(channel.slots(), arrival.rpc.tid.0, held.span);
+        let Begun { arrival, mut held, home } = begun;
+        if let Some(mut reply) = reply_to(&mut self.channels, &arrival, held.span, held.answer.as_deref_mut()) {
             let request = held.lease.payload(arrival.bytes as usize);
             match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
                 Ok(()) => reply.publish(),
@@ -354,13 +380,17 @@ impl Inner {
         let Begun { arrival, held, home } = begun;
         self.frontend.handle_release(Timestamp::ZERO, arrival.slots);
         self.served += 1;
-        let mut freed = Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease: held.lease, home };
+        let Held { lease, answer, .. } = held;
+        let mut freed = Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer };
         match &mut self.source {
-            Source::Engine { freed: ring, .. } => {
+            Source::Engine { freed: ring, bells, .. } => {
                 // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.
                 while let Err(back) = ring.try_push(freed) {
                     freed = back;
                     std::hint::spin_loop();
+                }
+                if let Some(bells) = bells {
+                    bells.engine.ring_if_armed();
                 }
             }
             Source::Inline(engine) => {
@@ -376,12 +406,20 @@ impl Inner {
         }
     }
 
-    /// Gives back what was kept for the next turn at the lock.
+    /// Gives back what was kept for the next turn at the lock; an inline engine sends what has been answered.
     #[inline(always)]
     fn settle(&mut self) {
-        if let Source::Shared(shared) = &mut self.source {
-            shared.settle();
+        match &mut self.source {
+            Source::Shared(shared) => shared.settle(),
+            Source::Inline(engine) => engine.flush(engine.now()),
+            Source::Engine { .. } | Source::Stealing(_) => {}
         }
+    }
+
+    /// RPCs served between two looks at what has come.
+    #[inline(always)]
+    fn rpcs_per_turn(&self) -> usize {
+        if let Source::Inline(engine) = &self.source { engine.rpcs_per_turn() } else { RPCS_PER_TURN }
     }
 
     /// An RPC has run and is not over: the engine on this thread is told, for it thinks that a turn serves.
@@ -414,7 +452,18 @@ impl Inner {
         }
         let now = self.clock.now_ps();
         let since = *idle_since.get_or_insert(now);
-        rest_after(nebula_nic::Span::from_ps(now.saturating_sub(since)));
+        let silence = nebula_nic::Span::from_ps(now.saturating_sub(since));
+        if let Source::Engine { bells: Some(bells), jobs, .. } = &mut self.source
+            && silence >= POLLED_FOR
+        {
+            bells.own.arm();
+            // One look more, for what was given before the worker said that it sleeps.
+            if jobs.is_empty() && !self.stop.load(Ordering::Relaxed) {
+                bells.own.wait();
+            }
+            return bells.own.disarm();
+        }
+        rest_after(silence);
         if let Source::Shared(shared) = &mut self.source {
             shared.has_rested();
         }
@@ -460,10 +509,10 @@ impl Rpc<'_> {
     }
 
     fn answer(&mut self, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {
-        let Some(begun) = self.begun.as_ref().filter(|_| !self.is_answered) else { return };
-        let mut inner = self.worker.inner.borrow_mut();
-        if let Some(channel) = inner.channels.channel(begun.arrival.rpc.snid) {
-            let mut reply = Reply::new(channel.slots(), begun.arrival.rpc.tid.0, begun.held.span);
+        let Some(begun) = self.begun.as_mut().filter(|_| !self.is_answered) else { return };
+        let inner = &mut *self.worker.inner.borrow_mut();
+        let Begun { arrival, held, .. } = begun;
+        if let Some(mut reply) = reply_to(&mut inner.channels, arrival, held.span, held.answer.as_deref_mut()) {
             match write(&mut reply) {
                 None => reply.publish(),
                 Some(fault) => reply.fail(fault),

@@ -6,10 +6,13 @@
 //! Next: [`egress`](super::egress).
 
 use super::Engine;
+use super::bell::Bell;
+use crate::transport::Answer;
 use crate::worker::Queues;
 use nebula_nic::{CoreId, Dispatch, NodeId, SlotRange, Timestamp};
 use nebula_sys::region::SlotLease;
 use nebula_sys::spsc::{Consumer, Producer};
+use std::sync::Arc;
 
 /// The payload of an RPC in the receive region, and the room for its reply.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub(crate) struct Held {
     pub(crate) lease: SlotLease,
     /// Slots of the client's ring that the RPC spans.
     pub(crate) span: u32,
+    /// Where the reply is written if not there.
+    pub(crate) answer: Option<Box<Answer>>,
 }
 
 /// An RPC on its way to a worker.
@@ -35,6 +40,8 @@ pub(crate) struct Freed {
     pub(crate) lease: SlotLease,
     /// The core that the back end gave the RPC to: another one's may have served it.
     pub(crate) home: CoreId,
+    /// The reply, if it is not in the client's ring.
+    pub(crate) answer: Option<Box<Answer>>,
 }
 
 /// Where a worker's RPCs are put.
@@ -61,6 +68,8 @@ impl Jobs {
 pub(crate) struct WorkerLink {
     pub(crate) jobs: Jobs,
     pub(crate) freed: Consumer<Freed>,
+    /// What wakes the worker, where it sleeps.
+    pub(crate) bell: Option<Arc<Bell>>,
 }
 
 impl Engine {
@@ -68,9 +77,10 @@ impl Engine {
     pub(crate) fn turn(&mut self) -> bool {
         let now = self.begin_turn();
         let freed = self.collect_freed(now);
-        let packets = self.collect_messages(now) + self.poll_rings(now);
+        let packets = self.collect_messages(now) + self.poll_packets(now);
         self.hand_out(now);
         self.hand_over(now);
+        self.flush(now);
         self.end_turn(now, packets, freed);
         let is_idle = freed + packets == 0;
         if is_idle {
@@ -92,6 +102,7 @@ impl Engine {
         let now = self.begin_turn();
         self.collect_freed(now);
         self.collect_messages(now);
+        self.flush(now);
         self.publish_status(false);
     }
 
@@ -111,8 +122,12 @@ impl Engine {
     fn hand_out(&mut self, now: Timestamp) {
         while let Some(dispatch) = self.next_dispatch(now) {
             let held = self.take_payload(&dispatch.arrival);
-            let pushed = self.links[dispatch.core.index()].jobs.try_push(Job { dispatch, held });
+            let link = &mut self.links[dispatch.core.index()];
+            let pushed = link.jobs.try_push(Job { dispatch, held });
             assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");
+            if let Some(bell) = &link.bell {
+                bell.ring_if_armed();
+            }
         }
     }
 }

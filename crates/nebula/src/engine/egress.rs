@@ -1,9 +1,12 @@
-//! Station 11, the server's side: the reply, written where its request lay.
+//! Station 11, the server's side: the reply, as the handler writes it.
 //!
-//! The words go straight into the client's ring, over the request's own slots. Nobody looks at them before the header of the first
-//! slot is published, last; so a reply can be written in any order, and again.
+//! Over shared memory the words go straight into the client's ring, over the request's own slots. Nobody looks at them before the header
+//! of the first slot is published, last; so a reply can be written in any order, and again. Over a network they go into a buffer that
+//! the engine sends.
 
 use crate::transport::shm::slot::{Mark, SlotHeader, Slots};
+use crate::transport::{Answer, Fate};
+use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
 
 /// Why an RPC that was served has no reply.
@@ -44,18 +47,33 @@ impl Fault {
 /// Room for it was provisioned by the client; what does not fit turns the reply into [`Fault::ReplyTooLarge`].
 #[derive(Debug)]
 pub struct Reply<'a> {
-    slots: Slots<'a>,
-    position: u32,
+    sink: Sink<'a>,
     capacity: u32,
     bytes: usize,
     is_too_large: bool,
+}
+
+/// Where a reply is written.
+#[derive(Debug)]
+enum Sink<'a> {
+    /// Into the client's ring, over its request.
+    Ring { slots: Slots<'a>, position: u32 },
+    /// Into a buffer that the engine sends.
+    Buffer(&'a mut Answer),
 }
 
 impl<'a> Reply<'a> {
     /// The reply to the RPC at `position`, which spans `span` slots.
     #[inline(always)]
     pub(crate) fn new(slots: Slots<'a>, position: u32, span: u32) -> Self {
-        Self { slots, position, capacity: span * slots.geometry().mtu_bytes, bytes: 0, is_too_large: false }
+        let capacity = span * slots.geometry().mtu_bytes;
+        Self { sink: Sink::Ring { slots, position }, capacity, bytes: 0, is_too_large: false }
+    }
+
+    /// The reply that `answer` is to have.
+    #[inline(always)]
+    pub(crate) fn buffered(answer: &'a mut Answer) -> Self {
+        Self { capacity: answer.capacity(), sink: Sink::Buffer(answer), bytes: 0, is_too_large: false }
     }
 
     /// Appends `bytes`.
@@ -69,7 +87,10 @@ impl<'a> Reply<'a> {
     #[inline(always)]
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         if let Some(end) = self.reserve(offset, bytes.len()) {
-            self.slots.store_at(self.position, offset, bytes);
+            match &mut self.sink {
+                Sink::Ring { slots, position } => slots.store_at(*position, offset, bytes),
+                Sink::Buffer(answer) => answer.write(offset, bytes),
+            }
             self.bytes = self.bytes.max(end);
         }
     }
@@ -78,7 +99,10 @@ impl<'a> Reply<'a> {
     #[inline(always)]
     pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
         if let Some(end) = self.reserve(offset, bytes) {
-            self.slots.copy_at(self.position, offset, words, bytes);
+            match &mut self.sink {
+                Sink::Ring { slots, position } => slots.copy_at(*position, offset, words, bytes),
+                Sink::Buffer(answer) => load_bytes(words, answer.room(offset, bytes)),
+            }
             self.bytes = self.bytes.max(end);
         }
     }
@@ -126,22 +150,35 @@ impl<'a> Reply<'a> {
         if self.is_too_large {
             return self.fail(Fault::ReplyTooLarge);
         }
-        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
-        let rpc_bytes = self.bytes as u32;
-        let span = self.slots.geometry().packets(rpc_bytes);
-        let header = SlotHeader { mark: Mark::Reply, pkt_idx: 0, span, rpc_bytes, extra: 0 };
-        // The first slot is published last: it is the one that the client looks at.
-        for pkt_idx in (1..span).rev() {
-            self.slots.publish(self.position.wrapping_add(pkt_idx), SlotHeader { pkt_idx, ..header });
+        match self.sink {
+            Sink::Ring { slots, position } => publish_in_ring(slots, position, self.bytes),
+            Sink::Buffer(answer) => answer.publish(self.bytes),
         }
-        self.slots.publish(self.position, header);
     }
 
     /// Tells the client that there is no reply, and why.
     pub(crate) fn fail(self, fault: Fault) {
-        let header = SlotHeader { mark: Mark::Fault, pkt_idx: 0, span: 1, rpc_bytes: 0, extra: fault.code() };
-        self.slots.publish(self.position, header);
+        match self.sink {
+            Sink::Ring { slots, position } => {
+                let header = SlotHeader { mark: Mark::Fault, pkt_idx: 0, span: 1, rpc_bytes: 0, extra: fault.code() };
+                slots.publish(position, header);
+            }
+            Sink::Buffer(answer) => answer.fate = Fate::Faulted(fault),
+        }
     }
+}
+
+#[inline(always)]
+fn publish_in_ring(slots: Slots<'_>, position: u32, bytes: usize) {
+    #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
+    let rpc_bytes = bytes as u32;
+    let span = slots.geometry().packets(rpc_bytes);
+    let header = SlotHeader { mark: Mark::Reply, pkt_idx: 0, span, rpc_bytes, extra: 0 };
+    // The first slot is published last: it is the one that the client looks at.
+    for pkt_idx in (1..span).rev() {
+        slots.publish(position.wrapping_add(pkt_idx), SlotHeader { pkt_idx, ..header });
+    }
+    slots.publish(position, header);
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ impl Engine {
     /// Acts on what the other groups' engines have sent. Returns the messages.
     #[inline]
     pub(super) fn collect_messages(&mut self, now: Timestamp) -> usize {
-        let Self { backend: Nic::Group(grouped), held, region, rings, registry, mailbox, recorder, .. } = self else {
+        let Self { backend: Nic::Group(grouped), held, region, port, recorder, .. } = self else {
             return 0;
         };
         let Grouped { group, neighbors } = &mut **grouped;
@@ -183,7 +183,7 @@ impl Engine {
                         if let Some(recorder) = recorder {
                             recorder.returned(now, by, freed.slots, outcome);
                         }
-                        rings.ended(freed.snid, registry, mailbox);
+                        port.ended(freed.snid, freed.answer);
                     }
                 }
             }

@@ -1,102 +1,86 @@
-//! Stations 2 to 6, in real time: packets are read from the rings, decided about, and copied into the receive region.
+//! Stations 2 to 6, in real time: packets come in by the transport, are decided about, and copied into the receive region.
 //!
-//! A slot's header is copied out of shared memory once, and so is its payload: what a client changes after that changes nothing here.
+//! A packet's header is read once, and its payload is copied once: what its sender changes after that changes nothing here.
 //!
 //! Next: [`cpu`](super::cpu).
 
 use super::Engine;
 use super::cpu::Held;
-use super::peers::Current;
-use crate::transport::shm::slot::{Mark, SlotHeader, Slots};
-use nebula_nic::{Header, Kind, Timestamp, TransferId, Verdict};
+use super::nic::Nic;
+use super::port::{Port, Transport};
+use super::recorder::Recorder;
+use crate::transport::Answer;
+use nebula_nic::{Header, Missing, RpcKey, SlotRange, Timestamp, Verdict};
+use nebula_sys::region::RecvRegion;
 
-/// Packets taken in from one ring in a turn, so that no client starves the others. More than an inline worker serves in a turn: under
-/// overload the queue then grows to its bound, and what is beyond it is refused, instead of waiting unseen in the ring.
-const PACKETS_PER_RING: usize = 2 * crate::worker::RPCS_PER_TURN;
-/// Packets of one ring refused in a turn, which is quickly done.
-const NACKS_PER_RING: usize = 256;
 /// Arrivals of one turn that are remembered for prefetching.
 pub(super) const FRESH_MAX: usize = 64;
-/// Rings of silent clients looked at in a turn, beyond which they take turns.
-const RINGS_PER_TURN: usize = 64;
 
-/// How far ahead of the cursor slots are fetched, in a state that the reply can be written in: enough for the lines of a burst to
-/// cross the machine side by side and not one after the other.
-const SLOTS_AHEAD: u32 = 8;
+/// What a transport hands packets to: the decider, and the memory that its decisions are about.
+#[derive(Debug)]
+pub(crate) struct Intake<'e> {
+    nic: &'e mut Nic,
+    first_slot: u32,
+    region: &'e mut RecvRegion,
+    held: &'e mut [Option<Held>],
+    recorder: &'e mut Option<Recorder>,
+    fresh: &'e mut Vec<(u32, u32)>,
+}
 
-impl Engine {
-    /// Takes what the rings hold, at most some packets of each. Returns the packets taken.
-    #[inline]
-    pub(crate) fn poll_rings(&mut self, now: Timestamp) -> usize {
-        self.fresh.clear();
-        let rings = self.rings.list.len();
-        let looks = rings.min(RINGS_PER_TURN);
-        let first = if rings > looks { self.turns as usize * looks % rings } else { 0 };
-        let mut packets = 0;
-        for look in 0..looks {
-            let place = if first + look < rings { first + look } else { first + look - rings };
-            packets += self.poll_ring(now, place);
+impl Intake<'_> {
+    /// Has a packet decided about.
+    #[inline(always)]
+    pub(crate) fn decide(&mut self, now: Timestamp, header: Header) -> Verdict {
+        let verdict = self.nic.handle_packet(now, header);
+        if let Some(recorder) = self.recorder {
+            recorder.packet(now, header, verdict);
         }
-        packets
+        verdict
     }
 
+    /// The slots of an RPC, one of whose packets is to be written: leased with the first of them, and then held with what `first` gives,
+    /// the span of the RPC in its ring and the room for its answer.
     #[inline(always)]
-    fn poll_ring(&mut self, now: Timestamp, place: usize) -> usize {
-        let Self { rings, backend, first_slot, region, held, recorder, fresh, .. } = self;
-        let ring = &mut rings.list[place];
-        if ring.is_gone {
-            return 0;
+    pub(crate) fn hold(&mut self, range: SlotRange, first: impl FnOnce() -> (u32, Option<Box<Answer>>)) -> &mut Held {
+        let place = &mut self.held[range.start.0 as usize];
+        place.get_or_insert_with(|| {
+            let lease = self.region.lease(range.start.0 - self.first_slot, range.slots);
+            let lease = lease.expect("the back end gives out free slots only");
+            let (span, answer) = first();
+            Held { lease, span, answer }
+        })
+    }
+
+    /// The room for the answer of an RPC that no core has begun, by its first slot.
+    pub(crate) fn waiting_answer(&mut self, start: u32) -> Option<&mut Answer> {
+        self.held.get_mut(start as usize)?.as_mut()?.answer.as_deref_mut()
+    }
+
+    /// Which packets of an RPC that is not whole have come.
+    pub(crate) fn missing(&self, rpc: RpcKey) -> Option<Missing> {
+        self.nic.backend().missing(rpc)
+    }
+
+    /// Notes that an RPC is whole.
+    #[inline(always)]
+    pub(crate) fn note_fresh(&mut self, range: SlotRange, rpc_bytes: u32) {
+        if self.fresh.len() < FRESH_MAX {
+            self.fresh.push((range.start.0, rpc_bytes));
         }
-        let channel = &*ring.channel;
-        let (slots, snid) = (channel.slots(), channel.snid());
-        let mut reader = Reader { cursor: ring.cursor, current: ring.current };
-        let (mut taken, mut refused) = (0, 0);
-        let is_sound = loop {
-            let Some(slot) = slots.header(reader.cursor).filter(|slot| slot.mark == Mark::Request) else { break true };
-            slots.prefetch_write(reader.cursor);
-            slots.prefetch_read(reader.cursor.wrapping_add(SLOTS_AHEAD));
-            let Some(current) = reader.current(&slot, slots) else { break false };
-            let Current { base, rpc_bytes, span, .. } = current;
-            let (tid, pkt_idx, key_hash) = (TransferId(base), slot.pkt_idx, slot.extra);
-            let header = Header { kind: Kind::Request, snid, tid, rpc_bytes, pkt_idx, key_hash };
-            let verdict = backend.handle_packet(now, header);
-            if let Some(recorder) = recorder {
-                recorder.packet(now, header, verdict);
-            }
-            match verdict {
-                Verdict::Write { slots: range, offset_bytes, bytes, complete } => {
-                    let place = &mut held[range.start.0 as usize];
-                    if slot.pkt_idx == 0 {
-                        ring.in_flight += 1;
-                        let lease = region.lease(range.start.0 - *first_slot, range.slots);
-                        let lease = lease.expect("the back end gives out free slots only");
-                        *place = Some(Held { lease, span });
-                    }
-                    let Some(Held { lease, .. }) = place else { unreachable!("leased with the first packet") };
-                    lease.write(offset_bytes as usize, slots.payload(reader.cursor), bytes as usize);
-                    reader.advance(current, pkt_idx + 1);
-                    if complete && fresh.len() < FRESH_MAX {
-                        fresh.push((range.start.0, rpc_bytes));
-                    }
-                }
-                Verdict::Nack { reason } => {
-                    channel.nack(base, reason);
-                    reader.skip(current);
-                    refused += 1;
-                }
-                // The packets of an RPC are read once and in order, so none can be dropped; its client would wait for good.
-                Verdict::Drop { .. } => break false,
-            }
-            taken += 1;
-            if taken - refused == PACKETS_PER_RING || refused == NACKS_PER_RING {
-                break true;
-            }
-        };
-        (ring.cursor, ring.current) = (reader.cursor, reader.current);
-        if !is_sound {
-            rings.cut_off(place);
+    }
+}
+
+impl Engine {
+    /// Takes what has come, at most some packets of each client. Returns the packets.
+    #[inline]
+    pub(crate) fn poll_packets(&mut self, now: Timestamp) -> usize {
+        let Self { port, backend: nic, first_slot, region, held, recorder, fresh, .. } = self;
+        fresh.clear();
+        let mut intake = Intake { nic, first_slot: *first_slot, region, held, recorder, fresh };
+        match port {
+            Port::Shm(rings) => rings.poll(now, &mut intake),
+            Port::Udp(udp) => udp.poll(now, &mut intake),
         }
-        taken
     }
 
     /// Calls `visit` with the payload of each RPC that arrived in this turn.
@@ -107,47 +91,5 @@ impl Engine {
                 visit(held.lease.payload(bytes as usize));
             }
         }
-    }
-}
-
-/// Where the engine stands in a ring.
-struct Reader {
-    cursor: u32,
-    current: Option<Current>,
-}
-
-impl Reader {
-    /// The RPC that the packet in `slot` is of; `None` when the packet cannot be: the client does not keep to the protocol.
-    #[inline(always)]
-    fn current(&self, slot: &SlotHeader, slots: Slots<'_>) -> Option<Current> {
-        match self.current {
-            None => {
-                let packets = slots.geometry().packets(slot.rpc_bytes);
-                let is_sound = slot.pkt_idx == 0 && packets <= slot.span && slot.span <= slots.geometry().slots;
-                is_sound.then_some(Current { base: self.cursor, span: slot.span, rpc_bytes: slot.rpc_bytes, packets })
-            }
-            Some(current) => {
-                let expected = self.cursor.wrapping_sub(current.base);
-                (slot.pkt_idx == expected && slot.rpc_bytes == current.rpc_bytes).then_some(current)
-            }
-        }
-    }
-
-    /// Moves the cursor behind a packet, and behind the RPC when it was the last.
-    #[inline(always)]
-    fn advance(&mut self, current: Current, next: u32) {
-        if next == current.packets {
-            self.skip(current);
-        } else {
-            self.cursor = self.cursor.wrapping_add(1);
-            self.current = Some(current);
-        }
-    }
-
-    /// Moves the cursor behind an RPC.
-    #[inline(always)]
-    fn skip(&mut self, current: Current) {
-        self.cursor = current.base.wrapping_add(current.span);
-        self.current = None;
     }
 }

@@ -129,6 +129,12 @@ impl Pace {
         self.is_unfinished = true;
     }
 
+    /// RPCs that are served in `time`: at least one, at most 64.
+    #[inline]
+    pub(super) fn rpcs_within(&self, time: Span) -> usize {
+        usize::try_from(time.as_ps() / self.service.as_ps().max(1)).unwrap_or(usize::MAX).clamp(1, 64)
+    }
+
     pub(super) fn queue_bound(&self) -> u32 {
         self.queue_bound
     }

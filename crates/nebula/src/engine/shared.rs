@@ -21,11 +21,9 @@ impl Engine {
         if let Some(freed) = freed {
             self.free(now, freed);
         }
-        let packets = self.poll_rings(now);
-        let dispatch = self.backend.poll_dispatch_for(now, core);
-        if let (Some(recorder), Some(dispatch)) = (&mut self.recorder, dispatch) {
-            recorder.pull(now, dispatch);
-        }
+        let packets = self.poll_packets(now);
+        let dispatch = self.next_dispatch_for(now, core);
+        self.flush(now);
         self.end_turn(now, packets + usize::from(dispatch.is_some()), served);
         dispatch.map(|dispatch| Job { held: self.take_payload(&dispatch.arrival), dispatch })
     }
@@ -35,6 +33,7 @@ impl Engine {
         self.pace.has_rested();
         let now = self.begin_turn();
         self.free(now, freed);
+        self.flush(now);
         self.end_turn(now, 0, 1);
     }
 }

@@ -1,12 +1,9 @@
 //! The kernel's UDP sockets as a [`Wire`].
 
-mod return_address;
-
-use super::Wire;
+use super::{Route, Wire};
 use nebula_sys::udp::{Offload, UdpSocket};
-use return_address::ReturnAddresses;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -26,7 +23,7 @@ const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
 /// use nebula::net::{KernelWire, Wire};
 /// let mut server = KernelWire::bind("127.0.0.1:0".parse()?)?;
 /// let mut client = KernelWire::connect(server.local())?;
-/// client.send(server.local(), b"hello", 5)?;
+/// client.send(server.local().into(), b"hello", 5)?;
 /// client.flush()?;
 /// server.wait(None, None)?;
 /// assert_eq!(server.recv(&mut |_, datagram| assert_eq!(datagram, b"hello"))?, 1);
@@ -36,8 +33,6 @@ const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
 pub struct KernelWire {
     socket: UdpSocket,
     datagram_bytes_max: usize,
-    /// Where peers found this machine; for a socket bound to the unspecified address.
-    return_addresses: Option<ReturnAddresses>,
     /// A refusal that came while sending, to be told by the next flush.
     refusal: Option<io::Error>,
 }
@@ -59,8 +54,7 @@ impl KernelWire {
         } else {
             SAFE_DATAGRAM_BYTES
         };
-        let return_addresses = local.ip().is_unspecified().then(ReturnAddresses::new);
-        Ok(Self { socket, datagram_bytes_max: bytes, return_addresses, refusal: None })
+        Ok(Self { socket, datagram_bytes_max: bytes, refusal: None })
     }
 
     /// A socket that exchanges datagrams with `server` alone.
@@ -71,7 +65,7 @@ impl KernelWire {
     pub fn connect(server: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::connect(server)?;
         let datagram_bytes_max = longest(&socket);
-        Ok(Self { socket, datagram_bytes_max, return_addresses: None, refusal: None })
+        Ok(Self { socket, datagram_bytes_max, refusal: None })
     }
 
     /// Switches the kernel's segmentation and coalescing, to measure what they are worth, or for a driver that has them wrong; on
@@ -98,12 +92,6 @@ impl KernelWire {
     pub fn dropped(&self) -> u64 {
         self.socket.dropped()
     }
-
-    /// Where datagrams for `to` are to come from, if not from where the kernel thinks best.
-    #[inline]
-    fn source_for(&self, to: SocketAddr) -> Option<IpAddr> {
-        self.return_addresses.as_ref().and_then(|known| known.of(to))
-    }
 }
 
 /// The longest datagram for the peer of a connected socket.
@@ -123,8 +111,8 @@ impl Wire for KernelWire {
     }
 
     #[inline]
-    fn send(&mut self, to: SocketAddr, bytes: &[u8], segment: usize) -> io::Result<()> {
-        match self.socket.queue(to, self.source_for(to), bytes, segment) {
+    fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
+        match self.socket.queue(to.peer, to.local, bytes, segment) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 self.refusal = Some(error);
                 Ok(())
@@ -140,14 +128,8 @@ impl Wire for KernelWire {
     }
 
     #[inline]
-    fn recv(&mut self, visit: &mut dyn FnMut(SocketAddr, &mut [u8])) -> io::Result<usize> {
-        let known = &mut self.return_addresses;
-        self.socket.recv(&mut |received, datagram| {
-            if let (Some(known), Some(local)) = (known.as_mut(), received.to) {
-                known.note(received.from, local);
-            }
-            visit(received.from, datagram);
-        })
+    fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
+        self.socket.recv(&mut |received, datagram| visit(Route { peer: received.from, local: received.to }, datagram))
     }
 
     fn wait(&mut self, timeout: Option<Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<()> {
@@ -159,7 +141,7 @@ impl Wire for KernelWire {
 mod tests {
     use super::*;
 
-    fn receive(wire: &mut KernelWire, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
+    fn receive(wire: &mut KernelWire, count: usize) -> Vec<(Route, Vec<u8>)> {
         let mut taken = Vec::new();
         while taken.len() < count {
             wire.wait(Some(Duration::from_secs(20)), None).unwrap();
@@ -171,7 +153,7 @@ mod tests {
 
     fn echo(server: &mut KernelWire, client: &mut KernelWire, to: SocketAddr, datagrams: usize) {
         let bytes: Vec<u8> = (0..datagrams * 10).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        client.send(to, &bytes, 10).unwrap();
+        client.send(to.into(), &bytes, 10).unwrap();
         client.flush().unwrap();
         for (from, datagram) in receive(server, datagrams) {
             server.send(from, &datagram, 10).unwrap();
@@ -218,10 +200,10 @@ mod tests {
         let to = server.local();
         let mut client = KernelWire::connect(to).unwrap();
         drop(server);
-        client.send(to, &[1], 1).unwrap();
+        client.send(to.into(), &[1], 1).unwrap();
         client.flush().unwrap();
         // More than waits for a flush: the first part is sent on the way, and meets the refusal.
-        client.send(to, &vec![1; 400_000], 10_000).unwrap();
+        client.send(to.into(), &vec![1; 400_000], 10_000).unwrap();
         assert_eq!(client.flush().unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }
 }

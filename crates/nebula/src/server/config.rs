@@ -9,6 +9,7 @@ use super::crew::Kind;
 use super::{MigrationConfig, ServeError};
 use crate::transport::shm::handshake::MTU_BYTES_MAX;
 use crate::transport::shm::slot::SPAN_MAX;
+use crate::transport::udp::seal::Key;
 
 /// What becomes of RPCs that find the queue long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,9 @@ pub enum IdlePolicy {
     /// Polls for a while, then lets others run between polls, then sleeps between polls: an idle server costs next to nothing, and
     /// the first RPC after a silence of more than 5 ms waits up to 0.1 ms longer.
     Adaptive,
+    /// Polls for 20 µs, then sleeps until something comes: an idle server costs nothing at all, and the first RPC after a silence waits
+    /// until the thread is awake, some 10 µs. Over `udp://` only.
+    Block,
 }
 
 /// Everything that a server can be told.
@@ -48,8 +52,23 @@ pub struct ServerConfig {
     pub steering: Steering,
     /// Longest request, in bytes.
     pub rpc_bytes_max: u32,
-    /// Payload of one slot of a client's ring, in bytes, a multiple of 64. 576 holds a 512 B value with its key in one packet.
+    /// Over `shm://`, payload of one slot of a client's ring, in bytes, a multiple of 64. 576 holds a 512 B value with its key in one
+    /// packet.
     pub mtu_bytes: u32,
+    /// Over `udp://`, payload of one packet, in bytes, a multiple of 64. With all headers and the seal, 1,088 fit the least MTU of IPv6.
+    pub packet_bytes: u32,
+    /// Over `udp://`, longest reply, in bytes; over `shm://` each client provisions its own room.
+    pub reply_bytes_max: u32,
+    /// Over `udp://`: RPCs that are over and remembered, of all clients together, so that none is run twice. At least as many as fit
+    /// the receive buffer are.
+    pub retention_rpcs: u32,
+    /// Over `udp://`: bytes of the last replies that can be sent again; at least four of the longest.
+    pub retention_bytes: usize,
+    /// Over `udp://`: the key that clients have too. With it, everything is authenticated and encrypted.
+    pub key: Option<Key>,
+    /// Over `udp://`: serve on addresses beyond this machine without a key. Then whoever reaches the address is served, and whoever is
+    /// on the way reads and changes what he likes.
+    pub insecure: bool,
     /// What an RPC is thought to take until it has been measured; sizes the receive buffer.
     pub service_mean: Span,
     /// What the mean request is thought to have, in bytes; sizes the receive buffer.
@@ -84,6 +103,12 @@ impl Default for ServerConfig {
             steering: Steering::On,
             rpc_bytes_max: 64 * 1024,
             mtu_bytes: 576,
+            packet_bytes: 1088,
+            reply_bytes_max: 64 * 1024,
+            retention_rpcs: 65_536,
+            retention_bytes: 8 << 20,
+            key: None,
+            insecure: false,
             service_mean: Span::from_ns(500),
             rpc_bytes_mean: 576,
             queueing: Queueing::SloBounded,
@@ -143,6 +168,11 @@ impl ServerConfig {
             .ok()
             .filter(|&slots| slots <= nebula_nic::SLOTS_MAX)
             .ok_or(ServeError::BufferTooLarge { slots })
+    }
+
+    /// Bytes of the ring of replies.
+    pub(crate) fn retained_bytes(&self) -> usize {
+        self.retention_bytes.max(4 * self.reply_bytes_max as usize)
     }
 
     /// The back end of this server.

@@ -7,10 +7,12 @@
 //! | [`Kind::Shared`], for `mcs-lock` | the workers in turns | at its turn at the lock | likewise |
 //! | [`Kind::Stealing`], for `work-stealing` | a thread | by queues that all workers reach | by a ring |
 
-use super::{ServeError, ServerConfig};
+use super::{IdlePolicy, ServeError, ServerConfig};
+use crate::engine::Engine;
+use crate::engine::bell::Bell;
 use crate::engine::cpu::{Freed, Job, Jobs, WorkerLink};
-use crate::engine::{ChannelCache, Engine, Registry};
-use crate::worker::{Choice, LoggedTurns, Preemption, Queues, Stealing, Worker};
+use crate::transport::shm::registry::{ChannelCache, Registry};
+use crate::worker::{Bells, Choice, LoggedTurns, Preemption, Queues, Stealing, Worker};
 use crossbeam_queue::ArrayQueue;
 use nebula_nic::decision::STEAL_CORES_MAX;
 use nebula_nic::schedule::Thief;
@@ -40,6 +42,11 @@ impl Kind {
         }
     }
 
+    /// Whether all threads can sleep until something comes: none looks for work where others leave it.
+    pub(super) fn sleeps(self) -> bool {
+        matches!(self, Self::Threaded | Self::Inline)
+    }
+
     /// Whether the engine has a thread of its own.
     pub(super) fn has_engine(self) -> bool {
         matches!(self, Self::Threaded | Self::Stealing)
@@ -48,7 +55,7 @@ impl Kind {
 
 /// A worker's ends of what joins it with the engine.
 pub(super) enum WorkerEnd {
-    Rings { jobs: Consumer<Job>, freed: Producer<Freed> },
+    Rings { jobs: Consumer<Job>, freed: Producer<Freed>, bells: Option<Bells> },
     Stealing(Stealing),
 }
 
@@ -63,6 +70,8 @@ pub(super) struct Crew<'a> {
     pub(super) seed: u64,
     pub(super) registry: &'a Arc<Registry>,
     pub(super) stop: &'a Arc<AtomicBool>,
+    /// What wakes the engine.
+    pub(super) bell: &'a Arc<Bell>,
     /// Where workers' own machines write what they decide, if there is a decision log.
     pub(super) log: &'a Option<Sender<Choice>>,
 }
@@ -72,16 +81,22 @@ impl Crew<'_> {
     pub(super) fn links(&self) -> Result<Links, ServeError> {
         match Kind::of(self.config) {
             Kind::Inline | Kind::Shared => Ok((Vec::new(), Vec::new())),
-            Kind::Threaded => Ok(self.cores().map(|_| self.rings()).unzip()),
+            Kind::Threaded => {
+                let ends = self.cores().map(|_| self.rings()).collect::<Result<Vec<_>, _>>()?;
+                Ok(ends.into_iter().unzip())
+            }
             Kind::Stealing => self.stealing(),
         }
     }
 
-    fn rings(&self) -> (WorkerLink, WorkerEnd) {
+    fn rings(&self) -> Result<(WorkerLink, WorkerEnd), ServeError> {
         let (jobs, worker_jobs) = ring(self.bound as usize);
         let (worker_freed, freed) = ring(self.bound as usize);
-        let end = WorkerEnd::Rings { jobs: worker_jobs, freed: worker_freed };
-        (WorkerLink { jobs: Jobs::Own(jobs), freed }, end)
+        let sleeps = self.config.idle == IdlePolicy::Block;
+        let bell = if sleeps { Some(Arc::new(Bell::new()?)) } else { None };
+        let bells = bell.clone().map(|own| Bells { own, engine: self.bell.clone() });
+        let end = WorkerEnd::Rings { jobs: worker_jobs, freed: worker_freed, bells };
+        Ok((WorkerLink { jobs: Jobs::Own(jobs), freed, bell }, end))
     }
 
     fn stealing(&self) -> Result<Links, ServeError> {
@@ -97,7 +112,7 @@ impl Crew<'_> {
         // One worker may have served all that the queues of all of them held.
         let (worker_freed, freed) = ring(self.bound as usize * queues.len());
         let thief = Thief::new(core, self.config.workers, self.seed);
-        let link = WorkerLink { jobs: Jobs::Stealable(queues.clone(), core), freed };
+        let link = WorkerLink { jobs: Jobs::Stealable(queues.clone(), core), freed, bell: None };
         (link, WorkerEnd::Stealing(Stealing::new(core, queues.clone(), thief, worker_freed, self.log.clone())))
     }
 
@@ -129,7 +144,7 @@ impl Crew<'_> {
     fn worker(&self, core: CoreId, end: WorkerEnd) -> Worker {
         let (frontend, cache, stop) = (self.frontend(core), self.cache(), self.stop.clone());
         match end {
-            WorkerEnd::Rings { jobs, freed } => Worker::threaded(frontend, cache, jobs, freed, stop),
+            WorkerEnd::Rings { jobs, freed, bells } => Worker::threaded(frontend, cache, jobs, freed, bells, stop),
             WorkerEnd::Stealing(stealing) => Worker::stealing(frontend, cache, stealing, stop),
         }
     }

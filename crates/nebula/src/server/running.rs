@@ -1,16 +1,22 @@
 //! A server that runs: its threads, and how it ends.
 
-use super::ServerConfig;
 use super::crew::{Crew, Kind};
 use super::groups::{Part, groups_of, part};
+use super::{IdlePolicy, ServerConfig};
 use crate::endpoint::{Endpoint, EndpointError};
-use crate::engine::{Engine, Parts, Registry};
+use crate::engine::bell::Bell;
+use crate::engine::port::Port;
+use crate::engine::{Engine, Parts};
+use crate::net::{Environment, KernelWire, Time, Watch};
 use crate::service::Service;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
-use crate::transport::shm::listener::{Listener, Terms, ring};
+use crate::transport::shm::listener::{Listener, Mailbox, Terms, ring};
+use crate::transport::shm::registry::Registry;
+use crate::transport::shm::rings::Rings;
+use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
 use nebula_nic::schedule::ManagerConfigError;
-use nebula_nic::{CentralDispatch, ConfigError, GroupConfigError, Policy};
+use nebula_nic::{BackendConfig, CentralDispatch, ConfigError, GroupConfigError, Policy};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
@@ -32,6 +38,33 @@ pub enum ServeError {
     Taken {
         /// The endpoint asked for.
         endpoint: Endpoint,
+    },
+    /// The address is none of this machine's.
+    #[error("{endpoint} is no address of this machine: give one that it has, or 0.0.0.0 or [::] for all of them")]
+    NotHere {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
+    /// Everybody who reaches the address would be served, unauthenticated.
+    #[error("{endpoint} can be reached from other machines: give a key, or say that it is to be insecure")]
+    Insecure {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
+    /// Clients over shared memory wake nobody.
+    #[error("a server over shm:// cannot sleep until something comes: take the adaptive idle policy")]
+    BlockOverShm,
+    /// Workers that look for work themselves.
+    #[error("under {policy} workers cannot sleep until something comes: take the adaptive idle policy")]
+    Block {
+        /// The policy asked for.
+        policy: Policy,
+    },
+    /// One socket has one engine.
+    #[error("policy {policy} has several engines, and a udp:// server one: serve over shm://, or with jbsq:2")]
+    GroupsOverUdp {
+        /// The policy asked for.
+        policy: Policy,
     },
     /// A system call failed.
     #[error("cannot serve: {0}")]
@@ -123,7 +156,10 @@ pub enum ServeError {
 pub struct RunningServer {
     endpoint: Endpoint,
     stop: Arc<AtomicBool>,
-    bell: Arc<OwnedFd>,
+    /// What wakes the door, where there is one.
+    door: Option<Arc<OwnedFd>>,
+    /// What wakes engines and workers.
+    bells: Vec<Arc<Bell>>,
     registry: Arc<Registry>,
     status: StatusReader,
     threads: Vec<JoinHandle<()>>,
@@ -166,7 +202,8 @@ impl RunningServer {
 
     fn shut_down(&mut self) {
         self.stop.store(true, Ordering::Release);
-        ring(&self.bell);
+        self.door.iter().for_each(|door| ring(door));
+        self.bells.iter().for_each(|bell| bell.ring());
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on its own.
             let _ = thread.join();
@@ -207,38 +244,102 @@ const fn is_served(policy: Policy) -> bool {
 }
 
 /// Opens an endpoint: door and engine run, the workers are the caller's.
-pub(super) fn open(endpoint: Endpoint, mut config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let config = checked(&endpoint, config)?;
+    let ground = match &endpoint {
+        Endpoint::Shm(name) => {
+            let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(groups_of(&config)))?);
+            let listener = open_door(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
+            return assemble(endpoint, &config, status, Ground::Shm(listener));
+        }
+        &Endpoint::Udp(address) => {
+            if config.key.is_none() && !config.insecure && !address.ip().is_loopback() {
+                return Err(ServeError::Insecure { endpoint });
+            }
+            let wire = KernelWire::bind(address).map_err(|cause| taken(&endpoint, cause))?;
+            Environment::machine(wire)?
+        }
+    };
+    open_over(ground, config)
+}
+
+/// Opens a `udp://` server over an environment of the caller's.
+pub(super) fn open_over(
+    environment: Environment,
+    config: ServerConfig,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let endpoint = Endpoint::Udp(environment.wire.local());
+    let mut config = checked(&endpoint, config)?;
+    config.mtu_bytes = config.packet_bytes;
+    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(1))?);
+    assemble(endpoint, &config, status, Ground::Udp(environment))
+}
+
+/// What a server is opened over.
+enum Ground {
+    Shm(Listener),
+    Udp(Environment),
+}
+
+/// The configuration, if it can be had at this endpoint.
+fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
     // Where workers share the engine, none of them is it alone.
     config.inline &= Kind::of(&config) != Kind::Shared;
-    let backend_config = config.backend_config()?;
-    backend_config.validate()?;
     if !is_served(config.policy) {
         return Err(ServeError::SimulatedOnly { policy: config.policy });
     }
-    let groups = groups_of(&config);
-    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(groups))?);
-    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(groups))?);
-    let listener = open_door(&endpoint, &config, status.clone())?;
+    let policy = config.policy;
+    match endpoint {
+        Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
+        Endpoint::Udp(_) if groups_of(&config) > 1 => Err(ServeError::GroupsOverUdp { policy }),
+        Endpoint::Udp(_) if config.idle == IdlePolicy::Block && !Kind::of(&config).sleeps() => {
+            Err(ServeError::Block { policy })
+        }
+        Endpoint::Shm(_) | Endpoint::Udp(_) => Ok(config),
+    }
+}
+
+/// Builds engines and workers, and starts the threads that are the server's own.
+fn assemble(
+    endpoint: Endpoint,
+    config: &ServerConfig,
+    status: Arc<SharedMemory>,
+    ground: Ground,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let backend_config = config.backend_config()?;
+    backend_config.validate()?;
+    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(groups_of(config)))?);
     let (stop, registry) = (Arc::new(AtomicBool::new(false)), Arc::new(Registry::default()));
     let bound = backend_config.policy.dispatcher(config.workers, 0).bound();
-    let bell = listener.bell();
+    let watch = Watch::new(if let Ground::Udp(environment) = &ground { &environment.time } else { &Time::Machine });
+    let (ports, listener) = ports(config, &backend_config, ground, &registry);
+    let mut running = RunningServer {
+        endpoint,
+        stop: stop.clone(),
+        door: listener.as_ref().map(Listener::bell),
+        bells: Vec::new(),
+        registry: registry.clone(),
+        status: reader,
+        threads: Vec::new(),
+    };
     let (mut engines, mut workers) = (Vec::new(), Vec::new());
-    for (Part { config, group }, mailbox) in part(&config)?.into_iter().zip(listener.mailboxes()) {
+    for (Part { config, group }, port) in part(config)?.into_iter().zip(ports) {
         let (log, choices) = config.decision_log.as_ref().map(|_| channel()).unzip();
         let seed = backend_config.seed;
-        let crew = Crew { config: &config, bound, seed, registry: &registry, stop: &stop, log: &log };
+        let bell = Arc::new(Bell::new()?);
+        let crew = Crew { config: &config, bound, seed, registry: &registry, stop: &stop, bell: &bell, log: &log };
         let (links, ends) = crew.links()?;
+        running.bells.extend(links.iter().filter_map(|link| link.bell.clone()).chain([bell.clone()]));
         let status = StatusPage::new(status.clone(), engines.len());
-        let mailbox = mailbox.clone();
-        let parts = Parts { mailbox, registry: registry.clone(), status, links, choices, stop: stop.clone() };
+        let parts =
+            Parts { port, watch: watch.clone(), bell: bell.clone(), status, links, choices, stop: stop.clone() };
         let (team, engine) = crew.workers(ends, Engine::try_new(&config, group, parts)?)?;
         workers.extend(team);
         engines.extend(engine);
     }
-
-    let mut running =
-        RunningServer { endpoint, stop: stop.clone(), bell, registry, status: reader, threads: Vec::new() };
-    running.threads.push(spawn("nebula-door", None, move || listener.run(&stop))?);
+    if let Some(listener) = listener {
+        running.threads.push(spawn("nebula-door", None, move || listener.run(&stop))?);
+    }
     for (index, engine) in engines.into_iter().enumerate() {
         let name = if index == 0 { "nebula-engine".to_owned() } else { format!("nebula-engine-{index}") };
         running.threads.push(spawn(&name, config.pin.get(index).copied(), move || engine.run())?);
@@ -246,10 +347,23 @@ pub(super) fn open(endpoint: Endpoint, mut config: ServerConfig) -> Result<(Runn
     Ok((running, workers))
 }
 
-fn open_door(endpoint: &Endpoint, config: &ServerConfig, status: Arc<SharedMemory>) -> Result<Listener, ServeError> {
-    let Endpoint::Shm(name) = endpoint else {
-        return Err(ServeError::System(std::io::ErrorKind::Unsupported.into()));
-    };
+/// The engines' ports, and the door where there is one.
+fn ports(
+    config: &ServerConfig,
+    backend: &BackendConfig,
+    ground: Ground,
+    registry: &Arc<Registry>,
+) -> (Vec<Port>, Option<Listener>) {
+    match ground {
+        Ground::Shm(listener) => {
+            let rings = |mailbox: &Arc<Mailbox>| Rings::new(config.clients_max, registry.clone(), mailbox.clone());
+            (listener.mailboxes().iter().map(|mailbox| Port::Shm(rings(mailbox))).collect(), Some(listener))
+        }
+        Ground::Udp(environment) => (vec![Port::Udp(Box::new(UdpPort::new(config, backend, environment)))], None),
+    }
+}
+
+fn open_door(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> std::io::Result<Listener> {
     let terms = Terms {
         mtu_bytes: config.mtu_bytes,
         rpc_bytes_max: config.rpc_bytes_max,
@@ -258,10 +372,15 @@ fn open_door(endpoint: &Endpoint, config: &ServerConfig, status: Arc<SharedMemor
         engines: groups_of(config),
         allowed_uids: config.allowed_uids.clone(),
     };
-    Listener::open(name, terms, status).map_err(|cause| match cause.kind() {
+    Listener::open(name, terms, status)
+}
+
+fn taken(endpoint: &Endpoint, cause: std::io::Error) -> ServeError {
+    match cause.kind() {
         std::io::ErrorKind::AddrInUse => ServeError::Taken { endpoint: endpoint.clone() },
+        std::io::ErrorKind::AddrNotAvailable => ServeError::NotHere { endpoint: endpoint.clone() },
         _ => ServeError::System(cause),
-    })
+    }
 }
 
 /// Starts a named thread, pinned where asked; waits for the pin's verdict.

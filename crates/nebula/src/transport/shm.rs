@@ -21,4 +21,6 @@
 pub(crate) mod slot;
 pub(crate) mod handshake;
 pub(crate) mod channel;
+pub(crate) mod rings;
+pub(crate) mod registry;
 pub(crate) mod listener;

@@ -15,10 +15,11 @@
 //! - **The client does the work**: it sends again, asks again, backs off.
 //! - **Several messages share a datagram**, and several datagrams a system call.
 
-#![allow(dead_code)]
-
 pub(crate) mod frame;
 pub(crate) mod message;
 pub(crate) mod seal;
 pub(crate) mod train;
 pub(crate) mod door;
+pub(crate) mod port;
+mod requests;
+mod outbox;

@@ -75,16 +75,23 @@ pub fn yield_if_due() {
     }
 }
 
-/// An RPC that has begun, and the ring that its reply goes to.
+/// An RPC that has begun, and the ring that its reply goes to, if to one.
 #[derive(Debug)]
 struct Seated {
     begun: Begun,
-    channel: Arc<Channel>,
+    channel: Option<Arc<Channel>>,
 }
 
 impl Seated {
-    fn reply(&self) -> Reply<'_> {
-        Reply::new(self.channel.slots(), self.begun.arrival.rpc.tid.0, self.begun.held.span)
+    /// The request, and where the reply is written.
+    fn parts(&mut self) -> (&[u8], Option<Reply<'_>>) {
+        let Begun { arrival, held, .. } = &mut self.begun;
+        let reply = match (&mut held.answer, &self.channel) {
+            (Some(answer), _) => Some(Reply::buffered(answer)),
+            (None, Some(channel)) => Some(Reply::new(channel.slots(), arrival.rpc.tid.0, held.span)),
+            (None, None) => None,
+        };
+        (held.lease.payload(arrival.bytes as usize), reply)
     }
 }
 
@@ -189,6 +196,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
             }
             served += 1;
         }
+        self.inner.settle();
         Pass { served, is_under_way: self.turns.begun() > 0 }
     }
 
@@ -229,10 +237,11 @@ impl<S: Service> Round<'_, '_, '_, S> {
     fn begin(&mut self, seat: usize) -> State {
         // Whoever drives the worker may have taken it with `wait_for_rpc` since it stood in line.
         let Some(begun) = self.inner.begin(self.service) else { return State::Ended };
-        let Some(channel) = self.inner.channels.shared(begun.arrival.rpc.snid) else {
+        let channel = self.inner.channels.shared(begun.arrival.rpc.snid);
+        if channel.is_none() && begun.held.answer.is_none() {
             self.inner.release(begun);
             return State::Ended;
-        };
+        }
         let (service, seat_of_it) = (self.service, &self.seats[seat]);
         seat_of_it.replace(Some(Seated { begun, channel }));
         self.fibers.start(seat, move || serve(seat_of_it, service))
@@ -242,9 +251,9 @@ impl<S: Service> Round<'_, '_, '_, S> {
     #[inline]
     fn end(&mut self, seat: usize, fault: Option<Fault>) {
         self.turns.handle_end();
-        if let Some(seated) = self.seats[seat].take() {
-            if let Some(fault) = fault {
-                seated.reply().fail(fault);
+        if let Some(mut seated) = self.seats[seat].take() {
+            if let (Some(fault), (_, Some(reply))) = (fault, seated.parts()) {
+                reply.fail(fault);
             }
             self.inner.release(seated.begun);
         }
@@ -264,10 +273,10 @@ impl<S: Service> Round<'_, '_, '_, S> {
 
 /// Serves the RPC in `seat`, on its stack.
 fn serve<S: Service>(seat: &Seat, service: &S) {
-    if let Some(seated) = &*seat.borrow() {
-        let Begun { arrival, held, .. } = &seated.begun;
-        let mut reply = seated.reply();
-        service.serve(held.lease.payload(arrival.bytes as usize), &mut reply);
+    if let Some(seated) = &mut *seat.borrow_mut()
+        && let (request, Some(mut reply)) = seated.parts()
+    {
+        service.serve(request, &mut reply);
         reply.publish();
     }
 }

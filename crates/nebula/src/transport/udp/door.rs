@@ -6,10 +6,13 @@
 //!        ─ frames with incarnation, snid, token ──▶            a token is right for one address, one client, one run of the server
 //! ```
 
+#![allow(dead_code)]
+
 use super::frame::{Frame, FrameKind, long, word};
 use super::seal::Seal;
 use nebula_nic::{NodeId, Span};
 use siphasher::sip::SipHasher24;
+use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};
 
@@ -148,6 +151,21 @@ fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Vec<u8> {
     datagram[lead..][..body.len()].copy_from_slice(body);
     seal.close(frame, &mut datagram);
     datagram
+}
+
+/// 16 secret bytes for use number `what`, out of random ones that are nobody else's: what is made for one use tells nothing of the others.
+pub(crate) fn derived(entropy: &[u8; 32], what: u64) -> u128 {
+    let (key, rest) = entropy.split_at(16);
+    let mut hasher = SipHasher128::new_with_key(&std::array::from_fn(|i| key[i]));
+    hasher.write(rest);
+    hasher.write_u64(what);
+    hasher.finish128().as_u128()
+}
+
+/// Eight of them, not all of them 0.
+#[expect(clippy::cast_possible_truncation, reason = "half of the bytes are wanted")]
+pub(crate) fn half(derived: u128) -> u64 {
+    (derived as u64).max(1)
 }
 
 /// Makes and checks tokens: one secret a run, nothing a client.

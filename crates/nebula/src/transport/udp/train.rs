@@ -3,6 +3,8 @@
 //! A message goes into the datagram that is open while it fits; else that one is filled up with zeros, and the next begins. Only the
 //! last may be shorter: that is what UDP segmentation offload asks for.
 
+#![allow(dead_code)]
+
 use super::frame::Frame;
 use super::message::Message;
 use super::seal::Seal;

@@ -1,0 +1,90 @@
+//! The rings that replies are written into, as workers find them.
+
+use super::channel::Channel;
+use super::listener::seat;
+use nebula_nic::NodeId;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The rings that workers may be writing replies into.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    channels: Mutex<Vec<Arc<Channel>>>,
+    /// Goes up when a client leaves.
+    departures: AtomicU64,
+}
+
+impl Registry {
+    pub(super) fn insert(&self, channel: Arc<Channel>) {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner).push(channel);
+    }
+
+    pub(super) fn remove(&self, snid: NodeId) {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner).retain(|channel| channel.snid() != snid);
+        self.departures.fetch_add(1, Ordering::Release);
+    }
+
+    fn find(&self, snid: NodeId) -> Option<Arc<Channel>> {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.iter().find(|channel| channel.snid() == snid).cloned()
+    }
+
+    /// Cuts every connection: the server ends.
+    pub(crate) fn disconnect_all(&self) {
+        for channel in &*self.channels.lock().unwrap_or_else(PoisonError::into_inner) {
+            channel.disconnect();
+        }
+    }
+}
+
+/// A worker's own copies of the registry's entries: the lock is taken once a client, not once an RPC.
+#[derive(Debug)]
+pub(crate) struct ChannelCache {
+    registry: Arc<Registry>,
+    by_seat: Vec<Option<Arc<Channel>>>,
+    departures: u64,
+}
+
+impl ChannelCache {
+    /// A cache with room for all clients, so that a worker's first RPC of one allocates nothing.
+    pub(crate) fn new(registry: Arc<Registry>, clients_max: u16) -> Self {
+        Self { registry, by_seat: Vec::with_capacity(usize::from(clients_max)), departures: 0 }
+    }
+
+    /// The ring of `snid`, which has an RPC in flight, so that the engine keeps the ring.
+    #[inline(always)]
+    pub(crate) fn channel(&mut self, snid: NodeId) -> Option<&Channel> {
+        let is_known = matches!(self.by_seat.get(seat(snid)), Some(Some(channel)) if channel.snid() == snid);
+        if !is_known {
+            self.fill(snid)?;
+        }
+        self.by_seat[seat(snid)].as_deref()
+    }
+
+    /// As [`channel`](Self::channel), to be kept while the RPC lasts.
+    #[inline]
+    pub(crate) fn shared(&mut self, snid: NodeId) -> Option<Arc<Channel>> {
+        self.channel(snid)?;
+        self.by_seat[seat(snid)].clone()
+    }
+
+    #[cold]
+    fn fill(&mut self, snid: NodeId) -> Option<()> {
+        let channel = self.registry.find(snid)?;
+        if self.by_seat.len() <= seat(snid) {
+            self.by_seat.resize(seat(snid) + 1, None);
+        }
+        self.by_seat[seat(snid)] = Some(channel);
+        Some(())
+    }
+
+    /// Lets go of rings whose clients have left; for idle moments.
+    #[inline]
+    pub(crate) fn tidy(&mut self) {
+        let departures = self.registry.departures.load(Ordering::Acquire);
+        if departures != self.departures {
+            self.departures = departures;
+            self.by_seat.clear();
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The server's end of UDP: datagrams in, answers out, and of its clients nothing kept.
+//!
+//! ```text
+//! datagram ─▶ seal ─▶ hello?  ─▶ welcome                                              (here)
+//!                  └▶ token  ─▶ each message: seen before? ─▶ the NIC's stations 2–6    (requests)
+//! answers  ─▶ remembered ─▶ packed by client into trains of datagrams ─▶ wire           (outbox)
+//! ```
+
+use super::door::{Hello, Reason, Refused, Tokens, Welcome, derived, half};
+use super::frame::{Frame, FrameError, FrameKind};
+use super::outbox::Outbox;
+use super::requests::{Memory, Peer};
+use super::seal::Seal;
+use crate::engine::ingress::Intake;
+use crate::engine::port::Transport;
+use crate::net::{Environment, Route, Wire};
+use crate::server::ServerConfig;
+use crate::transport::Answer;
+use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Span, Timestamp};
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// The longest datagram that a server takes.
+const DATAGRAM_BYTES_MAX: u16 = 65_507;
+/// Looks at the wire in a turn, each of some dozens of datagrams: more of them than an inline worker serves in a turn, so that under
+/// overload what is too much is refused, instead of waiting unseen in the kernel's buffer.
+const LOOKS_PER_TURN: usize = 4;
+/// Datagrams of a look that say that there are more.
+const BUSY: usize = 16;
+
+/// The transport of a `udp://` server.
+#[derive(Debug)]
+pub(crate) struct UdpPort {
+    wire: Box<dyn Wire>,
+    door: Door,
+    memory: Memory,
+    outbox: Outbox,
+}
+
+/// Who is let in, and how.
+#[derive(Debug)]
+struct Door {
+    seal: Seal,
+    tokens: Tokens,
+    incarnation: u64,
+    /// The number of the next client.
+    next_snid: u32,
+    rpc_bytes_max: u32,
+    mtu_bytes: u32,
+    slo: Span,
+    violations: u64,
+}
+
+impl UdpPort {
+    /// A port over `environment`, for a back end of `backend`.
+    pub(crate) fn new(config: &ServerConfig, backend: &BackendConfig, environment: Environment) -> Self {
+        let Environment { wire, entropy, .. } = environment;
+        let seal = Seal::new(config.key.as_ref(), derived(&entropy, 1).to_le_bytes());
+        let door = Door {
+            tokens: Tokens::new(derived(&entropy, 2).to_le_bytes()),
+            incarnation: half(derived(&entropy, 3)),
+            next_snid: 1,
+            rpc_bytes_max: config.rpc_bytes_max,
+            mtu_bytes: config.mtu_bytes,
+            slo: config.slo,
+            violations: 0,
+            seal,
+        };
+        let seed = half(derived(&entropy, 4));
+        let outbox = Outbox::new(&door.seal, wire.datagram_bytes_max(), door.incarnation, backend.mtu);
+        Self { wire, memory: Memory::new(config, backend, seed), door, outbox }
+    }
+
+    /// Sleeps until something has come, `bell` is rung, or `timeout` is over.
+    pub(crate) fn wait(&mut self, timeout: Option<Duration>, bell: BorrowedFd<'_>) {
+        // Where it cannot wait, it looks again: no harm but the time.
+        let _ = self.wire.wait(timeout, Some(bell));
+    }
+}
+
+impl Transport for UdpPort {
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake<'_>) -> usize {
+        let Self { wire, door, memory, outbox } = self;
+        let mut packets = 0;
+        for _ in 0..LOOKS_PER_TURN {
+            let looked = wire.recv(&mut |route, datagram| {
+                let bytes = datagram.len();
+                match door.open(now, route, datagram) {
+                    Opened::Frame(peer, body) => packets += memory.take_messages(now, &peer, body, intake, outbox),
+                    // Nobody who has not shown that he gets what is sent to him is sent more than he sent.
+                    Opened::Answer(answer) if answer.len() <= bytes => outbox.send_now(route, answer),
+                    Opened::Answer(_) | Opened::Nothing => {}
+                }
+            });
+            if looked.is_ok_and(|datagrams| datagrams >= BUSY) {
+                continue;
+            }
+            break;
+        }
+        packets
+    }
+
+    #[inline]
+    fn ended(&mut self, snid: NodeId, answer: Option<Box<Answer>>) {
+        if let Some(answer) = answer {
+            self.memory.end(snid, answer, &mut self.outbox);
+        }
+    }
+
+    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
+        if let Some(mut answer) = answer {
+            answer.fate = crate::transport::Fate::Refused(NackReason::Incomplete);
+            self.memory.end(rpc.snid, answer, &mut self.outbox);
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self, now: Timestamp) {
+        let Self { wire, door, memory, outbox } = self;
+        outbox.flush(now, memory.replies(), &mut door.seal, &mut **wire);
+    }
+
+    /// Nothing is kept of them: what is known is how many have been let in.
+    fn clients(&self) -> u32 {
+        self.door.next_snid - 1
+    }
+
+    fn violations(&self) -> u64 {
+        self.door.violations + self.memory.violations()
+    }
+}
+
+/// What a datagram is.
+enum Opened<'d> {
+    /// Messages of a client whose address is its own.
+    Frame(Peer, &'d [u8]),
+    /// Something to be said at the door.
+    Answer(Vec<u8>),
+    /// Of no use.
+    Nothing,
+}
+
+impl Door {
+    #[inline]
+    fn open<'d>(&mut self, now: Timestamp, route: Route, datagram: &'d mut [u8]) -> Opened<'d> {
+        let (frame, body) = match self.seal.open(datagram) {
+            Ok(opened) => opened,
+            Err(error) => return self.refuse_bytes(error),
+        };
+        match frame.kind {
+            FrameKind::Client => {}
+            FrameKind::Hello => return self.greet(now, route.peer, &frame, body),
+            FrameKind::Welcome | FrameKind::Refusal | FrameKind::Server => {
+                self.violations += 1;
+                return Opened::Nothing;
+            }
+        }
+        if frame.incarnation != self.incarnation {
+            return self.refuse(Reason::Incarnation, 0, &frame);
+        }
+        if frame.word != self.tokens.of(route.peer, frame.snid) {
+            self.violations += 1;
+            return self.refuse(Reason::Token, 0, &frame);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "some of the token's bits")]
+        let tag = frame.word as u32;
+        Opened::Frame(Peer { route, snid: frame.snid, tag, datagram_bytes: frame.datagram_bytes }, body)
+    }
+
+    /// Lets a client in: nothing is kept but how many there were.
+    #[cold]
+    fn greet<'d>(&mut self, now: Timestamp, peer: SocketAddr, frame: &Frame, body: &[u8]) -> Opened<'d> {
+        let Some(hello) = Hello::read(frame, body) else {
+            self.violations += 1;
+            return Opened::Nothing;
+        };
+        let is_known = hello.token != 0 && hello.token == self.tokens.of(peer, hello.snid);
+        let snid = if is_known { hello.snid } else { self.number() };
+        let welcome = Welcome {
+            echo: hello.echo,
+            incarnation: self.incarnation,
+            snid,
+            token: self.tokens.of(peer, snid),
+            datagram_bytes: DATAGRAM_BYTES_MAX,
+            time_ns: now.as_ps() / 1000,
+            rpc_bytes_max: self.rpc_bytes_max,
+            mtu_bytes: self.mtu_bytes,
+            slo: self.slo,
+        };
+        Opened::Answer(welcome.datagram(&mut self.seal))
+    }
+
+    fn number(&mut self) -> NodeId {
+        let snid = self.next_snid;
+        // After 2^32 clients numbers come again; the address is part of what is remembered of an RPC, too.
+        self.next_snid = self.next_snid.wrapping_add(1).max(1);
+        NodeId(snid)
+    }
+
+    #[cold]
+    fn refuse<'d>(&mut self, reason: Reason, echo: u64, frame: &Frame) -> Opened<'d> {
+        let refused = Refused { reason, echo, incarnation: frame.incarnation, snid: frame.snid };
+        Opened::Answer(refused.datagram(&mut self.seal))
+    }
+
+    /// Answers bytes that could not be opened, where their sender may be a client of another version or one without the key: in plain,
+    /// so that he can read it.
+    #[cold]
+    fn refuse_bytes<'d>(&mut self, error: FrameError) -> Opened<'d> {
+        self.violations += 1;
+        let reason = match error {
+            FrameError::Version(_) => Reason::Version,
+            FrameError::Sealing if self.seal.is_sealed() => Reason::KeyWanted,
+            FrameError::Sealing => Reason::NoKey,
+            FrameError::TooShort | FrameError::Kind | FrameError::Forged => return Opened::Nothing,
+        };
+        let refused = Refused { reason, echo: 0, incarnation: 0, snid: NodeId(0) };
+        Opened::Answer(refused.datagram(&mut Seal::Plain))
+    }
+}

@@ -1,0 +1,334 @@
+//! What a server makes of a client's messages: station 2's second question, *has this RPC come before?*, and then the NIC's stations.
+//!
+//! | the RPC is | a request | a pull |
+//! |---|---|---|
+//! | new | decided about by the NIC | refused as stale |
+//! | in the server | a packet more of it; else "keep waiting" | "keep waiting" |
+//! | answered, and remembered | answered again | the packets asked for |
+//! | older than what is remembered | refused as stale, and never run | refused as stale |
+
+use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
+use super::outbox::{Body, Outbox, Parcel};
+use crate::engine::egress::Fault;
+use crate::engine::ingress::Intake;
+use crate::net::Route;
+use crate::server::ServerConfig;
+use crate::transport::{Answer, Fate};
+use nebula_nic::{
+    BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig, RetentionKey,
+    Seen, Timestamp, TransferId, Verdict,
+};
+
+/// Packets of a reply that are sent unasked; the client asks for the others.
+pub(crate) const UNASKED: u32 = 32;
+/// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
+const AHEAD_NS: u64 = 10_000_000;
+/// In the note of an RPC in the server, beside its first slot: it is whole.
+const WHOLE: u32 = 1 << 31;
+
+/// A client, for as long as its datagram is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    pub(crate) route: Route,
+    pub(crate) snid: NodeId,
+    /// Part of its token: it tells clients apart that have had the same number.
+    pub(crate) tag: u32,
+    /// The longest datagram that it takes.
+    pub(crate) datagram_bytes: u16,
+}
+
+/// What a server remembers: the last RPCs of all its clients together.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    retention: Retention,
+    /// The ring of replies.
+    replies: Box<[u8]>,
+    /// Buffers of answers, to be used again.
+    #[expect(clippy::vec_box, reason = "an answer travels with its RPC: as a pointer")]
+    spare: Vec<Box<Answer>>,
+    reply_bytes_max: u32,
+    mtu: Mtu,
+    violations: u64,
+}
+
+impl Memory {
+    pub(super) fn new(config: &ServerConfig, backend: &BackendConfig, seed: u64) -> Self {
+        // An RPC in the server takes a slot and an entry at least, and the last ones that are over are to be remembered too.
+        let entries = config.retention_rpcs.max(2 * backend.slots);
+        let retention = Retention::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
+        Self {
+            replies: vec![0; retention.reply_bytes()].into(),
+            retention,
+            spare: Vec::with_capacity(backend.slots as usize),
+            reply_bytes_max: config.reply_bytes_max,
+            mtu: backend.mtu,
+            violations: 0,
+        }
+    }
+
+    pub(super) fn replies(&self) -> (&Retention, &[u8]) {
+        (&self.retention, &self.replies)
+    }
+
+    pub(super) fn violations(&self) -> u64 {
+        self.violations
+    }
+
+    /// Takes the messages of a datagram. Returns the packets of requests.
+    #[inline]
+    pub(super) fn take_messages(
+        &mut self,
+        now: Timestamp,
+        peer: &Peer,
+        body: &[u8],
+        intake: &mut Intake<'_>,
+        outbox: &mut Outbox,
+    ) -> usize {
+        let mut packets = 0;
+        for message in Messages::new(body) {
+            match message {
+                Ok(Message::Request(request)) => {
+                    packets += 1;
+                    self.take_request(now, peer, &request, intake, outbox);
+                }
+                Ok(Message::Pull { tid, first, bitmap }) => self.pull(peer, tid, first, bitmap, outbox),
+                Ok(Message::Cancel { tid }) => self.cancel(peer, tid, intake),
+                Ok(Message::Reply { .. } | Message::Nack { .. } | Message::Ack { .. } | Message::Fault { .. })
+                | Err(_) => self.violations += 1,
+            }
+        }
+        packets
+    }
+
+    #[inline(always)]
+    fn take_request(
+        &mut self,
+        now: Timestamp,
+        peer: &Peer,
+        request: &Request<'_>,
+        intake: &mut Intake<'_>,
+        outbox: &mut Outbox,
+    ) {
+        let key = RetentionKey { rpc: rpc_key(peer.snid, request.tid), tag: peer.tag };
+        match self.retention.look(key, request.stamp_ns) {
+            Seen::New => self.begin(now, peer, key, request, intake, outbox),
+            Seen::InServer(entry) => self.go_on(now, peer, entry, request, intake, outbox),
+            seen => self.answer_again(peer, request.tid, seen, UNASKED_BITS, outbox),
+        }
+    }
+
+    /// The first packet of an RPC to come.
+    #[inline(always)]
+    fn begin(
+        &mut self,
+        now: Timestamp,
+        peer: &Peer,
+        key: RetentionKey,
+        request: &Request<'_>,
+        intake: &mut Intake<'_>,
+        outbox: &mut Outbox,
+    ) {
+        let now_ns = now.as_ps() / 1000;
+        if request.stamp_ns > now_ns + AHEAD_NS || !self.is_sound(request) {
+            self.violations += 1;
+            return;
+        }
+        let deadline_ns = match request.budget_us {
+            NO_BUDGET => u64::MAX,
+            budget => request.stamp_ns.saturating_add(u64::from(budget) * 1000),
+        };
+        if deadline_ns <= now_ns {
+            return self.refuse(peer, key, request, NackReason::Expired, outbox);
+        }
+        if self.retention.is_full() {
+            // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
+            return;
+        }
+        let deadline = Timestamp::from_ps(deadline_ns.saturating_mul(1000));
+        match intake.decide(now, header(key, request)) {
+            Verdict::Write { slots, offset_bytes, complete, .. } => {
+                let whole = if complete { WHOLE } else { 0 };
+                let entry = self.retention.begin(key, request.stamp_ns, slots.start.0 | whole);
+                let entry = entry.expect("asked above whether there is room");
+                let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(self.reply_bytes_max)));
+                answer.reset();
+                (answer.route, answer.datagram_bytes, answer.deadline) = (peer.route, peer.datagram_bytes, deadline);
+                (answer.tid, answer.entry) = (request.tid, entry);
+                let held = intake.hold(slots, || (0, Some(answer)));
+                held.lease.write_bytes(offset_bytes as usize, request.payload);
+                if complete {
+                    intake.note_fresh(slots, request.rpc_bytes);
+                } else if request.wants_ack {
+                    self.acknowledge(peer, key, intake, outbox);
+                }
+            }
+            Verdict::Nack { reason } => self.refuse(peer, key, request, reason, outbox),
+            // Its client hears of it, if it is one, when it asks again.
+            Verdict::Drop { .. } => self.violations += 1,
+        }
+    }
+
+    /// A packet of an RPC in the server.
+    fn go_on(
+        &mut self,
+        now: Timestamp,
+        peer: &Peer,
+        entry: EntryId,
+        request: &Request<'_>,
+        intake: &mut Intake<'_>,
+        outbox: &mut Outbox,
+    ) {
+        let (key, note) = (self.retention.key(entry), self.retention.note(entry));
+        if note & WHOLE != 0 {
+            return self.wait_on(peer, request.tid, outbox);
+        }
+        if !self.is_sound(request) {
+            self.violations += 1;
+            return;
+        }
+        let mut is_whole = false;
+        if let Verdict::Write { slots, offset_bytes, complete, .. } = intake.decide(now, header(key, request)) {
+            let held = intake.hold(slots, || unreachable!("held since its first packet came"));
+            held.lease.write_bytes(offset_bytes as usize, request.payload);
+            is_whole = complete;
+            if complete {
+                self.retention.set_note(entry, note | WHOLE);
+                intake.note_fresh(slots, request.rpc_bytes);
+            }
+        }
+        if request.wants_ack && is_whole {
+            self.wait_on(peer, request.tid, outbox);
+        } else if request.wants_ack {
+            self.acknowledge(peer, key, intake, outbox);
+        }
+    }
+
+    /// Tells which packets have come.
+    fn acknowledge(&self, peer: &Peer, key: RetentionKey, intake: &Intake<'_>, outbox: &mut Outbox) {
+        let Some(Missing { first, bitmap }) = intake.missing(key.rpc) else { return };
+        let first_missing = u16::try_from(first).unwrap_or(u16::MAX);
+        let tid = key.rpc.tid;
+        outbox.push(parcel(peer, Body::Message(Message::Ack { tid, is_whole: false, first_missing, bitmap })));
+    }
+
+    /// Tells that the RPC is whole and will be answered.
+    fn wait_on(&self, peer: &Peer, tid: TransferId, outbox: &mut Outbox) {
+        let ack = Message::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 };
+        outbox.push(parcel(peer, Body::Message(ack)));
+    }
+
+    /// Refuses an RPC of which nothing is in the server, for good.
+    #[cold]
+    fn refuse(
+        &mut self,
+        peer: &Peer,
+        key: RetentionKey,
+        request: &Request<'_>,
+        reason: NackReason,
+        outbox: &mut Outbox,
+    ) {
+        // What cannot be remembered is not said: it would not be true of the next copy of it.
+        if self.retention.nacked(key, request.stamp_ns, reason).is_ok() {
+            outbox.push(parcel(peer, nack(request.tid, reason)));
+        }
+    }
+
+    /// Answers as before.
+    #[cold]
+    fn answer_again(&mut self, peer: &Peer, tid: TransferId, seen: Seen, wanted: Wanted, outbox: &mut Outbox) {
+        let body = match seen {
+            Seen::Replied(at) => {
+                let Wanted { first, bitmap } = wanted;
+                Body::Packets { tid, at, first, bitmap }
+            }
+            Seen::Nacked(reason) => nack(tid, reason),
+            Seen::Faulted(code) => Body::Message(Message::Fault { tid, code: code.into() }),
+            Seen::InServer(_) => return self.wait_on(peer, tid, outbox),
+            Seen::New | Seen::Stale => nack(tid, NackReason::Stale),
+        };
+        outbox.push(parcel(peer, body));
+    }
+
+    fn pull(&mut self, peer: &Peer, tid: TransferId, first: u16, bitmap: u64, outbox: &mut Outbox) {
+        let key = RetentionKey { rpc: rpc_key(peer.snid, tid), tag: peer.tag };
+        let seen = self.retention.recall(key).unwrap_or(Seen::Stale);
+        self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
+    }
+
+    /// The answer is of no use any more: the RPC is dropped, unless a core has begun it.
+    fn cancel(&mut self, peer: &Peer, tid: TransferId, intake: &mut Intake<'_>) {
+        let key = RetentionKey { rpc: rpc_key(peer.snid, tid), tag: peer.tag };
+        let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };
+        let start = self.retention.note(entry) & !WHOLE;
+        if let Some(answer) = intake.waiting_answer(start).filter(|answer| answer.entry == entry) {
+            answer.fate = Fate::Refused(NackReason::Cancelled);
+        }
+    }
+
+    /// Remembers what became of an RPC, and sends it.
+    #[inline]
+    pub(super) fn end(&mut self, snid: NodeId, answer: Box<Answer>, outbox: &mut Outbox) {
+        let (tid, entry) = (answer.tid, answer.entry);
+        let body = match answer.fate {
+            Fate::Replied => self.keep_reply(&answer),
+            Fate::Open => self.end_faulted(&answer, Fault::Unanswered),
+            Fate::Faulted(fault) => self.end_faulted(&answer, fault),
+            Fate::Refused(reason) => {
+                self.retention.end_nacked(entry, reason);
+                nack(tid, reason)
+            }
+        };
+        outbox.push(Parcel { route: answer.route, snid, datagram_bytes: answer.datagram_bytes, body });
+        self.spare.push(answer);
+    }
+
+    #[inline(always)]
+    fn keep_reply(&mut self, answer: &Answer) -> Body {
+        let reply = answer.reply();
+        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
+        let Some(at) = self.retention.end_replied(answer.entry, reply.len() as u32) else {
+            return self.end_faulted(answer, Fault::ReplyTooLarge);
+        };
+        let start = self.retention.reply_offset(at);
+        self.replies[start..start + reply.len()].copy_from_slice(reply);
+        Body::Packets { tid: answer.tid, at, first: 0, bitmap: UNASKED_BITS.bitmap }
+    }
+
+    #[cold]
+    fn end_faulted(&mut self, answer: &Answer, fault: Fault) -> Body {
+        self.retention.end_faulted(answer.entry, u8::try_from(fault.code()).unwrap_or(u8::MAX));
+        Body::Message(Message::Fault { tid: answer.tid, code: fault.code() })
+    }
+
+    /// Whether the packet can be one of its RPC, and has as many bytes as it says.
+    #[inline(always)]
+    fn is_sound(&self, request: &Request<'_>) -> bool {
+        let bytes = self.mtu.packet_bytes(request.rpc_bytes, request.pkt_idx.into());
+        // An RPC that is too long is refused by the NIC, whatever it carries.
+        bytes as usize == request.payload.len()
+    }
+}
+
+/// Which packets of a reply.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    first: u32,
+    bitmap: u64,
+}
+
+const UNASKED_BITS: Wanted = Wanted { first: 0, bitmap: (1 << UNASKED) - 1 };
+
+#[inline(always)]
+fn header(key: RetentionKey, request: &Request<'_>) -> Header {
+    let &Request { rpc_bytes, pkt_idx, key_hash, .. } = request;
+    Header { kind: Kind::Request, snid: key.rpc.snid, tid: key.rpc.tid, rpc_bytes, pkt_idx: pkt_idx.into(), key_hash }
+}
+
+#[inline(always)]
+fn parcel(peer: &Peer, body: Body) -> Parcel {
+    Parcel { route: peer.route, snid: peer.snid, datagram_bytes: peer.datagram_bytes, body }
+}
+
+fn nack(tid: TransferId, reason: NackReason) -> Body {
+    Body::Message(Message::Nack { tid, code: reason.code().into() })
+}
