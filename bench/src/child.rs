@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
@@ -43,6 +44,11 @@ pub fn ready() -> Result<(), Failure> {
     println!("ready");
     std::io::stdout().flush()?;
     Ok(())
+}
+
+/// An address of the loopback network that nobody has; the kernel gives such ports out at random, so nobody else soon gets it.
+pub fn unused_address() -> Result<SocketAddr, Failure> {
+    Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
 /// The environment variable that tells a child its core: it inherits its parent's pin, and no longer sees the others.

@@ -14,7 +14,9 @@ mod measure;
 mod memory;
 mod peers;
 mod row;
+mod udp;
 mod watchdog;
+mod ways;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -28,11 +30,15 @@ fn main() -> Result<(), Failure> {
         ["lab", python] => lab::run(Some(python)),
         ["peers"] => peers::run(),
         ["memory"] => memory::run(),
+        ["udp"] => udp::run(),
+        ["udp", way] => udp::run_only(way),
         ["serve-bare", rest @ ..] => bare::serve(rest),
         ["serve-echo", name] => echo::serve(name),
         ["serve-peer", rest @ ..] => peers::serve(rest),
         ["serve-memory", name] => memory::serve(name),
+        ["serve-udp", rest @ ..] => udp::serve(rest),
         ["count-echo", bytes, rpcs] => echo::count(bytes.parse()?, rpcs.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory".into()),
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [WAY]"
+            .into()),
     }
 }

@@ -4,91 +4,42 @@
 //! measurement starts its own server and ends it, since two servers that poll would share the servers' core.
 
 #[cfg(feature = "peers")]
-mod grpc;
+pub mod grpc;
 #[cfg(feature = "peers")]
 mod iceoryx;
+#[cfg(feature = "peers")]
+pub mod quic;
+#[cfg(feature = "peers")]
+pub mod tarpc;
 mod tcp;
 
 use crate::Failure;
 use crate::child;
 use crate::echo::Echo;
-use crate::measure::{Pipe, median, round_trip, throughput};
-use crate::row::{against, plain};
-use crate::watchdog::within;
-use std::time::Duration;
-
-/// Bytes of a request, and of its reply.
-const PAYLOAD_BYTES: usize = 64;
-/// RPCs in flight where the rate is measured.
-const OUTSTANDING: u64 = 64;
-/// Rounds, in each of which every peer has its turn.
-const ROUNDS: usize = 5;
-/// The longest that one measurement may take; it takes half a second.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// One way to echo.
-struct Peer {
-    name: &'static str,
-    measure: fn() -> Result<Sample, Failure>,
-}
+use crate::ways::{FIGURES, OUTSTANDING, PAYLOAD_BYTES, Way, rounds, sample};
 
 /// Nebula, which the others are compared with, is the first.
-const PEERS: &[Peer] = &[
-    Peer { name: "Nebula", measure: || sample(Echo::start(PAYLOAD_BYTES, OUTSTANDING as u32)?) },
-    Peer { name: "TCP, no delay, polled", measure: || sample(tcp::Tcp::start()?) },
+const PEERS: &[Way] = &[
+    Way { name: "Nebula", measure: || sample(Echo::start(PAYLOAD_BYTES, OUTSTANDING as u32)?) },
+    Way { name: "TCP, no delay, polled", measure: || sample(tcp::Tcp::start()?) },
     #[cfg(feature = "peers")]
-    Peer { name: "iceoryx2 request-response, polled", measure: || sample(iceoryx::Iceoryx::start()?) },
+    Way { name: "iceoryx2 request-response, polled", measure: || sample(iceoryx::Iceoryx::start()?) },
     #[cfg(feature = "peers")]
-    Peer { name: "tonic unary over a Unix socket", measure: || sample(grpc::Grpc::start()?) },
-];
-
-/// What one round of one peer gave.
-#[derive(Clone, Copy)]
-struct Sample {
-    p50_ns: f64,
-    p99_ns: f64,
-    rate_mrps: f64,
-}
-
-fn sample(mut pipe: impl Pipe) -> Result<Sample, Failure> {
-    let (p50_ns, p99_ns) = round_trip(&mut pipe);
-    Ok(Sample { p50_ns, p99_ns, rate_mrps: throughput(&mut pipe, OUTSTANDING) })
-}
-
-/// What is shown of the samples: its name, its unit, and where it stands in one.
-type Figure = (&'static str, &'static str, fn(&Sample) -> f64);
-
-const FIGURES: [Figure; 3] = [
-    ("round trip p50", "ns", |sample| sample.p50_ns),
-    ("round trip p99", "ns", |sample| sample.p99_ns),
-    ("64 outstanding", "M RPC/s", |sample| sample.rate_mrps),
+    Way { name: "tonic unary over a Unix socket", measure: || sample(grpc::Grpc::start_unix()?) },
 ];
 
 /// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     child::pin_client()?;
-    let mut samples = vec![Vec::with_capacity(ROUNDS); PEERS.len()];
-    for _ in 0..ROUNDS {
-        for (peer, samples) in PEERS.iter().zip(&mut samples) {
-            let sample = within(LIMIT, peer.name, peer.measure);
-            samples.push(sample.map_err(|error| format!("{}: {error}", peer.name))?);
+    let medians = rounds(PEERS)?;
+    let nebula = (&PEERS[0], &medians[0]);
+    for figure in FIGURES {
+        figure.print(nebula);
+        for peer in PEERS.iter().zip(&medians).skip(1) {
+            figure.print_beside(peer, nebula, None);
         }
     }
-    for figure in FIGURES {
-        print(figure, &samples);
-    }
     Ok(())
-}
-
-/// One row a peer: the medians of the rounds.
-fn print((figure, unit, of): Figure, samples: &[Vec<Sample>]) {
-    let medians: Vec<f64> = samples.iter().map(|samples| median(samples.iter().map(of).collect())).collect();
-    let what = |peer: &Peer| format!("{PAYLOAD_BYTES} B echo, {figure}: {}", peer.name);
-    let (nebula, yardstick) = (&PEERS[0], medians[0]);
-    plain(&what(nebula), yardstick, unit);
-    for (peer, &value) in PEERS.iter().zip(&medians).skip(1) {
-        against(&what(peer), value, unit, (nebula.name, yardstick), None);
-    }
 }
 
 /// A peer's server.
@@ -100,7 +51,13 @@ pub fn serve(words: &[&str]) -> Result<(), Failure> {
         #[cfg(feature = "peers")]
         ["iceoryx2", run] => iceoryx::serve(run),
         #[cfg(feature = "peers")]
-        ["tonic", path] => grpc::serve(path),
+        ["tonic", path] => grpc::serve_unix(path),
+        #[cfg(feature = "peers")]
+        ["tonic-tcp", address] => grpc::serve_tcp(address),
+        #[cfg(feature = "peers")]
+        ["tarpc", address] => tarpc::serve(address),
+        #[cfg(feature = "peers")]
+        ["quinn", address, certificate, key] => quic::serve(address, certificate, key),
         _ => Err(format!("no server for {words:?} in this build").into()),
     }
 }

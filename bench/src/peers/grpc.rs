@@ -1,11 +1,11 @@
-//! tonic: a unary call with one field of bytes, over a Unix socket, one thread a side.
+//! tonic: a unary call with one field of bytes, over a Unix socket or TCP, one thread a side.
 //!
 //! The service is written out instead of generated, as the generator would have it but for the router: no `protoc`, no build script.
 
-use super::PAYLOAD_BYTES;
 use crate::Failure;
 use crate::child::{self, Server};
 use crate::measure::Pipe;
+use crate::ways::PAYLOAD_BYTES;
 use prost::bytes::Bytes;
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -18,6 +18,7 @@ use tonic::codegen::http::{self, uri::PathAndQuery};
 use tonic::codegen::tokio_stream::wrappers::UnixListenerStream;
 use tonic::codegen::{BoxFuture, Service};
 use tonic::server::UnaryService;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
@@ -40,20 +41,32 @@ pub struct Grpc {
 }
 
 impl Grpc {
-    /// Starts a server and connects to it.
-    pub fn start() -> Result<Self, Failure> {
+    /// Starts a server on a Unix socket and connects to it.
+    pub fn start_unix() -> Result<Self, Failure> {
         let socket = std::env::temp_dir().join(format!("nebula-bench-{}.sock", std::process::id()));
         let path = socket.to_str().ok_or("the folder for temporary files has a name that is no UTF-8")?;
         let server = Server::start(&["serve-peer", "tonic", path])?;
-        let runtime = runtime()?;
-        let channel = runtime.block_on(Endpoint::from_shared(format!("unix:{path}"))?.connect());
+        let connected = Self::connect(format!("unix:{path}"), server);
         // Both ends are open, or never will be: the name has done its work.
         std::fs::remove_file(&socket)?;
-        Ok(Self { calls: JoinSet::new(), channel: channel?, runtime, _server: server })
+        connected
+    }
+
+    /// Starts a server on the loopback network and connects to it.
+    pub fn start_tcp() -> Result<Self, Failure> {
+        let address = child::unused_address()?;
+        let server = Server::start(&["serve-peer", "tonic-tcp", &address.to_string()])?;
+        Self::connect(format!("http://{address}"), server)
+    }
+
+    fn connect(to: String, server: Server) -> Result<Self, Failure> {
+        let runtime = runtime()?;
+        let channel = runtime.block_on(Endpoint::from_shared(to)?.tcp_nodelay(true).connect())?;
+        Ok(Self { calls: JoinSet::new(), channel, runtime, _server: server })
     }
 }
 
-fn runtime() -> std::io::Result<Runtime> {
+pub(super) fn runtime() -> std::io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
@@ -117,11 +130,20 @@ impl UnaryService<Payload> for Handler {
 }
 
 /// The server's end: never returns, its parent kills it.
-pub fn serve(path: &str) -> Result<(), Failure> {
+pub fn serve_unix(path: &str) -> Result<(), Failure> {
     runtime()?.block_on(async {
         let listener = UnixListener::bind(path)?;
         child::ready()?;
         let server = tonic::transport::Server::builder();
         Ok(server.serve_with_incoming(EchoService, UnixListenerStream::new(listener)).await?)
+    })
+}
+
+/// As [`serve_unix`], on a TCP port.
+pub fn serve_tcp(address: &str) -> Result<(), Failure> {
+    runtime()?.block_on(async {
+        let incoming = TcpIncoming::bind(address.parse()?)?.with_nodelay(Some(true));
+        child::ready()?;
+        Ok(tonic::transport::Server::builder().serve_with_incoming(EchoService, incoming).await?)
     })
 }

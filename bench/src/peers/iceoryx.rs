@@ -2,10 +2,10 @@
 //!
 //! Its objects get a prefix and a folder of this run's own, so that whatever is left of them can be removed.
 
-use super::{OUTSTANDING, PAYLOAD_BYTES};
 use crate::Failure;
 use crate::child::{self, Server};
 use crate::measure::Pipe;
+use crate::ways::{OUTSTANDING, PAYLOAD_BYTES};
 use iceoryx2::pending_response::PendingResponse;
 use iceoryx2::port::client::Client;
 use iceoryx2::prelude::*;

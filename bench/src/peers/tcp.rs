@@ -2,10 +2,10 @@
 //!
 //! What is sent together shares a system call, and so does what has come together: the best that a stream can do.
 
-use super::PAYLOAD_BYTES;
 use crate::Failure;
 use crate::child::{self, Server};
 use crate::measure::Pipe;
+use crate::ways::PAYLOAD_BYTES;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 

@@ -1,0 +1,79 @@
+//! The 64 B echo over the loopback network, between processes, one core each: Nebula's `udp://` beside what bare sockets can do,
+//! and beside what a user would pick today.
+//!
+//! The kernel's stack costs microseconds of a core a datagram. So there are two yardsticks: many datagrams a buffer (GSO and GRO), which
+//! nothing that sends one datagram an RPC can beat by much, and one datagram a call, which is what most programs do.
+
+mod bare;
+mod echo;
+mod single;
+
+use crate::Failure;
+use crate::child;
+#[cfg(feature = "peers")]
+use crate::peers;
+use crate::row::Bound;
+use crate::ways::{FIGURES, Sample, Way, rounds, sample};
+use bare::Packing;
+
+/// Nebula, then the bare sockets, then the peers.
+const WAYS: &[Way] = &[
+    Way { name: "Nebula, udp://", measure: || sample(echo::Echo::start()?) },
+    Way { name: "bare sockets, GSO and GRO", measure: || sample(bare::Bare::start(Packing::Segments)?) },
+    Way { name: "bare sockets, one datagram a batch", measure: || sample(bare::Bare::start(Packing::OneDatagram)?) },
+    Way { name: "bare sockets, one datagram a call", measure: || sample(single::Single::start()?) },
+    #[cfg(feature = "peers")]
+    Way { name: "tonic unary over TCP", measure: || sample(peers::grpc::Grpc::start_tcp()?) },
+    #[cfg(feature = "peers")]
+    Way { name: "tarpc over TCP", measure: || sample(peers::tarpc::Tarpc::start()?) },
+    #[cfg(feature = "peers")]
+    Way { name: "quinn, a stream an RPC, encrypted", measure: || sample(peers::quic::Quic::start()?) },
+];
+
+/// Where the bare sockets are in [`WAYS`].
+const SEGMENTS: usize = 1;
+const PACKED: usize = 2;
+const SINGLE: usize = 3;
+
+/// Measures and prints.
+pub fn run() -> Result<(), Failure> {
+    child::pin_client()?;
+    let medians = rounds(WAYS)?;
+    let measured: Vec<(&Way, &Sample)> = WAYS.iter().zip(&medians).collect();
+    let (&nebula, bare, peers) = (&measured[0], &measured[1..=3], &measured[4..]);
+    let [p50, p99, rate] = FIGURES;
+    for figure in FIGURES {
+        bare.iter().for_each(|&way| figure.print(way));
+    }
+    rate.print_beside(nebula, measured[SEGMENTS], Some(Bound::AtLeast(0.6)));
+    rate.print_beside(nebula, measured[PACKED], None);
+    rate.print_beside(nebula, measured[SINGLE], Some(Bound::AtLeast(15.0)));
+    p50.print_beside(nebula, measured[SINGLE], Some(Bound::AtMost(1.2)));
+    p99.print_beside(nebula, measured[SINGLE], None);
+    for figure in FIGURES {
+        peers.iter().for_each(|&peer| figure.print_beside(peer, nebula, None));
+    }
+    Ok(())
+}
+
+/// Measures and prints those ways whose name contains `word`, by themselves: to look at one closely.
+pub fn run_only(word: &str) -> Result<(), Failure> {
+    child::pin_client()?;
+    for way in WAYS.iter().filter(|way| way.name.contains(word)) {
+        let medians = rounds(std::slice::from_ref(way))?;
+        FIGURES.iter().for_each(|figure| figure.print((way, &medians[0])));
+    }
+    Ok(())
+}
+
+/// A server.
+pub fn serve(words: &[&str]) -> Result<(), Failure> {
+    nebula_sys::process::end_with_parent()?;
+    nebula_sys::affinity::pin_to(child::server_core())?;
+    match words {
+        ["bare", address] => bare::serve(address.parse()?),
+        ["single", address] => single::serve(address),
+        ["echo", endpoint] => echo::serve(endpoint),
+        _ => Err(format!("no server for {words:?}").into()),
+    }
+}

@@ -1,0 +1,61 @@
+//! The echo through the whole runtime: client, wire, receive buffer, dispatch, retention, reply.
+
+use crate::Failure;
+use crate::child::{self, Server};
+use crate::measure::Pipe;
+use crate::ways::PAYLOAD_BYTES;
+use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span, SubmitError};
+
+/// The client's end.
+pub struct Echo {
+    client: Client,
+    _server: Server,
+}
+
+impl Echo {
+    /// Starts a server and connects to it.
+    pub fn start() -> Result<Self, Failure> {
+        let endpoint = format!("udp://{}", child::unused_address()?);
+        let server = Server::start(&["serve-udp", "echo", &endpoint])?;
+        Ok(Self { client: Client::connect_with(&endpoint, ClientConfig::default())?, _server: server })
+    }
+}
+
+impl Pipe for Echo {
+    #[inline(always)]
+    fn send(&mut self, _: u64) -> bool {
+        match self.client.submit(&[7; PAYLOAD_BYTES]) {
+            Ok(_) => true,
+            Err(SubmitError::Full) => false,
+            Err(error) => panic!("the echo ended: {error}"),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> u64 {
+        let mut taken = 0;
+        while let Some(done) = self.client.poll() {
+            let reply = done.result.unwrap_or_else(|error| panic!("the echo failed: {error}"));
+            assert_eq!(reply, [7; PAYLOAD_BYTES], "the echo failed");
+            taken += 1;
+        }
+        taken
+    }
+}
+
+/// The server: engine and worker on one core.
+pub fn serve(endpoint: &str) -> Result<(), Failure> {
+    let config = ServerConfig {
+        inline: true,
+        idle: IdlePolicy::Spin,
+        pin: vec![child::server_core()],
+        // On a machine with other work, a core may be gone for milliseconds: nothing is to be refused for that.
+        slo: Span::from_ms(10),
+        ..ServerConfig::default()
+    };
+    let server = nebula::Server::bind(endpoint).config(config);
+    let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    child::ready()?;
+    server.join();
+    Ok(())
+}
