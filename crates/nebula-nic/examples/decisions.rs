@@ -16,8 +16,8 @@ use nebula_nic::schedule::{
     Darc, DarcConfig, Manager, ManagerConfig, RpcType, Thief, Thresholds, Turns, TypedQueues, Yielded,
 };
 use nebula_nic::{
-    Backend, BackendConfig, CoreId, CoreSet, Dispatch, GroupId, Header, NodeId, Policy, Quantum, SlotRange, Span,
-    Timestamp, TransferId, Verdict,
+    Backend, BackendConfig, CoreId, CoreSet, Dispatch, GroupId, Header, NodeId, Policy, Quantum, Retention,
+    RetentionConfig, RetentionKey, RpcKey, Seen, SlotRange, Span, Timestamp, TransferId, Verdict,
 };
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -74,6 +74,12 @@ const SUBJECTS: &[Subject] = &[
         what: "typed queue, core and type chosen, load learnt; without slots",
         each: RPC,
         decider: by_type,
+    },
+    Subject {
+        policy: "jbsq:2",
+        what: "what at-most-once adds: not seen before, in the server, its reply kept; of 65,536 RPCs",
+        each: "request",
+        decider: remembered,
     },
     Subject { policy: "altocumulus:16", what: "back end of one group, its load learnt", each: RPC, decider: grouped },
     Subject {
@@ -256,6 +262,29 @@ fn by_type(_: Policy, cores: u16) -> Result<Decide, String> {
             idle.insert(core);
         }
     }))
+}
+
+/// The memory of the last RPCs, full of those of some peers, with as many in the server as at half of the cores.
+fn remembered(_: Policy, cores: u16) -> Result<Decide, String> {
+    let mut retention = Retention::new(RetentionConfig::new(1 << 16, 8 << 20).seed(1));
+    let mut in_server = VecDeque::with_capacity(1 << 16);
+    let (mut number, ahead) = (0_u32, usize::from(cores.div_ceil(2)));
+    let mut decide: Decide = Box::new(move |rpcs| {
+        for _ in 0..rpcs {
+            let rpc = RpcKey { snid: NodeId(number % 61), tid: TransferId(number) };
+            let (key, stamp_ns) = (black_box(RetentionKey { rpc, tag: 0 }), u64::from(number));
+            number += 1;
+            assert_eq!(retention.look(key, stamp_ns), Seen::New);
+            in_server.push_back(retention.begin(key, stamp_ns, 0).expect("few are in the server"));
+            if in_server.len() > ahead
+                && let Some(over) = in_server.pop_front()
+            {
+                black_box(retention.end_replied(over, 64));
+            }
+        }
+    });
+    decide(1 << 17);
+    Ok(decide)
 }
 
 /// The manager of the first group, whose queue may have `waiting_max` RPCs.

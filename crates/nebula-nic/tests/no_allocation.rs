@@ -4,8 +4,9 @@ use nebula_nic::schedule::{
     Darc, DarcConfig, Manager, ManagerConfig, RpcType, RunQueue, Selection, Thresholds, TypedQueues,
 };
 use nebula_nic::{
-    Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, Group, GroupConfig, GroupId, Header, NodeId, Outcome,
-    Policy, Requester, RequesterConfig, RetryPolicy, Span, Timestamp, TransferId, Verdict,
+    Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, Group, GroupConfig, GroupId, Header, NackReason, NodeId,
+    Outcome, Policy, Requester, RequesterConfig, Retention, RetentionConfig, RetentionKey, RetryPolicy, RpcKey, Seen,
+    Span, Timestamp, TransferId, Verdict,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -190,6 +191,28 @@ fn queues_and_plans_of_a_million_rpcs_allocate_nothing() {
     });
     assert_eq!(count, 0);
     assert!(served == 1_000_000 && darc.plans() > 10, "{served} and {}", darc.plans());
+}
+
+#[test]
+fn remembering_a_million_rpcs_allocates_nothing() {
+    let mut retention = Retention::new(RetentionConfig::new(64, 4096));
+    let key = |tid| RetentionKey { rpc: RpcKey { snid: NodeId(tid % 7), tid: TransferId(tid) }, tag: 0 };
+    let mut sent_again = 0_u32;
+    let count = allocations(|| {
+        for tid in 0..1_000_000_u32 {
+            assert_eq!(retention.look(key(tid), tid.into()), Seen::New);
+            if tid % 5 == 0 {
+                retention.nacked(key(tid), tid.into(), NackReason::QueueBound).expect("no RPC stays in the server");
+                continue;
+            }
+            let rpc = retention.begin(key(tid), tid.into(), 0).expect("no RPC stays in the server");
+            retention.end_replied(rpc, tid % 300).expect("the ring is longer");
+            let before = tid.saturating_sub(3);
+            sent_again += u32::from(matches!(retention.look(key(before), before.into()), Seen::Replied(_)));
+        }
+    });
+    assert_eq!(count, 0);
+    assert!(sent_again > 10_000, "{sent_again}");
 }
 
 #[test]

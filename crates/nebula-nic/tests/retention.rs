@@ -79,6 +79,18 @@ fn what_there_is_no_room_for_changes_nothing() {
 }
 
 #[test]
+fn a_reply_of_no_bytes_is_there_for_as_long_as_its_rpc_is_remembered() {
+    let mut retention = Retention::new(RetentionConfig::new(8, 16));
+    let [empty, other] = [0, 1].map(|tid| retention.begin(key(tid), 5, 0).expect("it is empty"));
+    let at = retention.end_replied(empty, 0).expect("nothing fits");
+    let over_written = retention.end_replied(other, 1).expect("one byte fits");
+    assert_eq!(retention.look(key(1), 5), Seen::Replied(over_written));
+    let last = retention.begin(key(2), 5, 0).expect("entries are left");
+    assert!(retention.end_replied(last, 16).is_some());
+    assert_eq!([0, 1].map(|tid| retention.look(key(tid), 5)), [Seen::Replied(at), Seen::Stale]);
+}
+
+#[test]
 fn stamps_at_both_ends_are_stamps() {
     let mut retention = Retention::new(RetentionConfig::new(1, 0));
     assert_eq!(retention.look(key(0), 0), Seen::New, "nothing is forgotten yet");

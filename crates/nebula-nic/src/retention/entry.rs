@@ -74,8 +74,6 @@ pub(super) struct Entry {
     /// Replied: the ring's position of the reply.
     pub(super) reply_start: u64,
     pub(super) key: RetentionKey,
-    /// The entry after it in its bucket.
-    pub(super) next: u32,
     /// In the server: the caller's note. Replied: bytes of the reply.
     pub(super) detail: u32,
     pub(super) fate: Fate,

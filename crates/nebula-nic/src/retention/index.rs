@@ -1,69 +1,209 @@
-//! Finds an entry by its key: buckets twice as many as entries, each a list through the entries themselves.
+//! Finds an entry by its key, most often with a look at one cache line and no look at the entry.
+//!
+//! A line has eight places, each with 15 bits of a key's hash and the entry's number. Nearly every request was never seen
+//! before, and its line says so: no place has its bits. A key belongs in one line; where that is full it goes into the
+//! next one that is not. The line counts what it has displaced, so one that has displaced nothing need not be looked behind.
+//!
+//! With all entries used, a line has four keys on average, and about one key in a hundred is displaced.
 
 use super::entry::{Entry, EntryId, RetentionKey};
 use crate::hash::mix;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// "No entry" in buckets and lists.
-const NONE: u32 = u32::MAX;
+const PLACES: usize = 8;
+/// Entries for each line, on average and when all are used: half of the places.
+const ENTRIES_PER_LINE: u32 = 4;
+/// Set in the mark of every key; a place of mark 0 is free.
+const IS_TAKEN: u16 = 1 << 15;
+
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Line {
+    /// Next to each other, so that all are compared at once.
+    marks: [u16; PLACES],
+    entries: [u32; PLACES],
+    /// Keys that belong here and are in a line behind.
+    displaced: u32,
+    /// How many lines behind the farthest of them was put, since there were none.
+    reach: u32,
+}
+
+const _: () = assert!(size_of::<Line>() == 64);
+
+impl Line {
+    /// The entry with that key, among the places that bear its mark.
+    #[inline]
+    fn find(&self, entries: &[Entry], mark: u16, key: RetentionKey) -> Option<EntryId> {
+        let mut places = equal(&self.marks, mark);
+        while places != 0 {
+            let number = self.entries[first(places)];
+            if entries[number as usize].key == key {
+                return Some(EntryId(number));
+            }
+            places &= places - 1;
+        }
+        None
+    }
+
+    /// Marks a free place as the entry's; `false` if there is none.
+    #[inline]
+    fn insert(&mut self, mark: u16, id: EntryId) -> bool {
+        let free = equal(&self.marks, 0);
+        if free == 0 {
+            return false;
+        }
+        let place = first(free);
+        self.marks[place] = mark;
+        self.entries[place] = id.0;
+        true
+    }
+
+    /// Frees the entry's place; `false` if it has none here.
+    #[inline]
+    fn remove(&mut self, mark: u16, id: EntryId) -> bool {
+        let mut places = equal(&self.marks, mark);
+        while places != 0 {
+            let place = first(places);
+            if self.entries[place] == id.0 {
+                self.marks[place] = 0;
+                return true;
+            }
+            places &= places - 1;
+        }
+        false
+    }
+}
+
+/// The places whose mark is `mark`, a bit each.
+#[inline]
+fn equal(marks: &[u16; PLACES], mark: u16) -> u32 {
+    marks.iter().zip(0..).fold(0, |places, (&other, place)| places | u32::from(other == mark) << place)
+}
+
+/// The first place of some.
+#[inline]
+const fn first(places: u32) -> usize {
+    (places.trailing_zeros() as usize) & (PLACES - 1)
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Index {
-    /// The first entry of each bucket; a power of two.
-    buckets: Box<[u32]>,
+    /// A power of two.
+    lines: Box<[Line]>,
     seed: u64,
+}
+
+/// Where a key belongs, and what stands for it there.
+#[derive(Clone, Copy)]
+struct Home {
+    line: usize,
+    mark: u16,
 }
 
 impl Index {
     /// An index of no entry, for at most `entries`, a power of two.
     pub(super) fn new(entries: u32, seed: u64) -> Self {
-        Self { buckets: vec![NONE; entries as usize * 2].into(), seed }
+        let lines = entries.div_ceil(ENTRIES_PER_LINE) as usize;
+        Self { lines: vec![Line::default(); lines].into(), seed }
     }
 
     #[inline]
     pub(super) fn find(&self, entries: &[Entry], key: RetentionKey) -> Option<EntryId> {
-        let mut number = self.buckets[self.bucket(key)];
-        while let Some(entry) = entries.get(number as usize) {
-            if entry.key == key {
-                return Some(EntryId(number));
+        let home = self.home(key);
+        let line = &self.lines[home.line];
+        let found = line.find(entries, home.mark, key);
+        if found.is_none() && line.displaced > 0 { self.find_displaced(entries, home, key) } else { found }
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, key: RetentionKey, id: EntryId) {
+        let home = self.home(key);
+        if !self.lines[home.line].insert(home.mark, id) {
+            self.displace(home, id);
+        }
+    }
+
+    /// Takes an entry out that was inserted under this key.
+    #[inline]
+    pub(super) fn remove(&mut self, key: RetentionKey, id: EntryId) {
+        let home = self.home(key);
+        if !self.lines[home.line].remove(home.mark, id) {
+            self.remove_displaced(home, id);
+        }
+    }
+
+    // -- keys that are not in the line where they belong --
+
+    #[cold]
+    fn find_displaced(&self, entries: &[Entry], home: Home, key: RetentionKey) -> Option<EntryId> {
+        let reach = self.lines[home.line].reach;
+        (1..=reach).find_map(|distance| self.lines[self.behind(home, distance)].find(entries, home.mark, key))
+    }
+
+    #[cold]
+    fn displace(&mut self, home: Home, id: EntryId) {
+        // There are more places than entries, so one is free.
+        let mut distance = 1;
+        while !self.lines[self.behind(home, distance)].insert(home.mark, id) {
+            distance += 1;
+        }
+        let line = &mut self.lines[home.line];
+        line.reach = if line.displaced == 0 { distance } else { line.reach.max(distance) };
+        line.displaced += 1;
+    }
+
+    #[cold]
+    fn remove_displaced(&mut self, home: Home, id: EntryId) {
+        let reach = self.lines[home.line].reach;
+        let was_there = (1..=reach).any(|distance| self.lines[self.behind(home, distance)].remove(home.mark, id));
+        debug_assert!(was_there, "what is taken out was put in");
+        self.lines[home.line].displaced -= 1;
+    }
+
+    #[inline]
+    const fn behind(&self, home: Home, distance: u32) -> usize {
+        (home.line + distance as usize) & (self.lines.len() - 1)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "masked to the number of lines; the other end is 16 bits")]
+    const fn home(&self, key: RetentionKey) -> Home {
+        let hash = mix(key.rpc.to_bits() ^ self.seed ^ (key.tag as u64) << 16);
+        Home { line: hash as usize & (self.lines.len() - 1), mark: (hash >> 48) as u16 | IS_TAKEN }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_a_mark_are_those_and_no_others() {
+        let marks = [0, 0x8000, 0x8001, 0xffff, 0x8000, 0, 0x8001, 0xfffe];
+        for wanted in [0, 0x8000, 0x8001, 0x8002, 0xffff, 0xfffe] {
+            let places = equal(&marks, wanted);
+            for (place, &mark) in marks.iter().enumerate() {
+                assert_eq!(places >> place & 1, u32::from(mark == wanted), "{place} of {wanted:#x}");
             }
-            number = entry.next;
         }
-        None
+        assert_eq!(first(equal(&marks, 0xffff)), 3);
     }
 
-    #[inline]
-    pub(super) fn insert(&mut self, entries: &mut [Entry], id: EntryId) {
-        let entry = &mut entries[id.index()];
-        let first = &mut self.buckets[self.bucket(entry.key)];
-        entry.next = *first;
-        *first = id.0;
-    }
-
-    /// Takes an entry that is in the index out of it.
-    #[inline]
-    pub(super) fn remove(&mut self, entries: &mut [Entry], id: EntryId) {
-        let Entry { key, next, .. } = entries[id.index()];
-        let first = &mut self.buckets[self.bucket(key)];
-        if *first == id.0 {
-            *first = next;
-            return;
+    #[test]
+    fn half_full_an_index_displaces_few_and_forgets_them_again() {
+        let mut index = Index::new(1 << 14, 3);
+        let key =
+            |tid| RetentionKey { rpc: crate::RpcKey { snid: crate::NodeId(1), tid: crate::TransferId(tid) }, tag: 0 };
+        let entries: Box<[Entry]> = (0..1 << 14).map(|tid| Entry { key: key(tid), ..Entry::default() }).collect();
+        (0..1 << 14).for_each(|number| index.insert(key(number), EntryId(number)));
+        let displaced = |index: &Index| index.lines.iter().map(|line| line.displaced).sum::<u32>();
+        assert!((1..400).contains(&displaced(&index)), "{}", displaced(&index));
+        for number in 0..1 << 14 {
+            assert_eq!(index.find(&entries, key(number)), Some(EntryId(number)));
+            assert_eq!(index.find(&entries, key(number + (1 << 14))), None);
         }
-        let mut number = *first;
-        while let Some(entry) = entries.get_mut(number as usize) {
-            if entry.next == id.0 {
-                entry.next = next;
-                return;
-            }
-            number = entry.next;
-        }
-    }
-
-    #[inline]
-    fn bucket(&self, key: RetentionKey) -> usize {
-        #[expect(clippy::cast_possible_truncation, reason = "masked to the number of buckets")]
-        let hash = mix(key.rpc.to_bits() ^ self.seed ^ u64::from(key.tag) << 16) as usize;
-        hash & (self.buckets.len() - 1)
+        (0..1 << 14).for_each(|number| index.remove(key(number), EntryId(number)));
+        assert!(displaced(&index) == 0 && index.lines.iter().all(|line| line.marks == [0; PLACES]));
     }
 }

@@ -1,0 +1,28 @@
+//! Any sequence of requests, repeats and ends into a small [`Retention`](nebula_nic::Retention), beside a memory that never forgets.
+//!
+//! Whatever comes: nothing that was taken in or refused is ever new again, what is in the server is never forgotten, no reply lies over another
+//! that is said to be there, and the floor never sinks.
+#![no_main]
+
+#[expect(dead_code, reason = "the tests of the crate use it all")]
+#[path = "../../crates/nebula-nic/tests/support/retention.rs"]
+mod model;
+
+use arbitrary::Arbitrary;
+use libfuzzer_sys::fuzz_target;
+use model::{Op, Pair};
+
+#[derive(Debug, Arbitrary)]
+struct Input {
+    entries: u8,
+    reply_bytes: u16,
+    ops: Vec<Op>,
+}
+
+fuzz_target!(|input: Input| {
+    let mut pair = Pair::new(u32::from(input.entries % 33), usize::from(input.reply_bytes % 4096));
+    for &op in &input.ops {
+        pair.apply(op);
+    }
+    pair.check_all();
+});
