@@ -177,6 +177,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{NodeId, RpcKey, TransferId};
 
     #[test]
     fn places_of_a_mark_are_those_and_no_others() {
@@ -190,11 +191,38 @@ mod tests {
         assert_eq!(first(equal(&marks, 0xffff)), 3);
     }
 
+    fn key(tid: u32) -> RetentionKey {
+        RetentionKey { rpc: RpcKey { snid: NodeId(1), tid: TransferId(tid) }, tag: 0 }
+    }
+
+    #[test]
+    fn an_index_whose_keys_come_and_go_finds_all_that_are_there() {
+        const ENTRIES: u32 = 1 << 10;
+        let mut index = Index::new(ENTRIES, 3);
+        let mut entries: Box<[Entry]> = (0..ENTRIES).map(|tid| Entry { key: key(tid), ..Entry::default() }).collect();
+        (0..ENTRIES).for_each(|number| index.insert(key(number), EntryId(number)));
+        let mut displaced_max = 0;
+        for tid in ENTRIES..64 * ENTRIES {
+            // Not in order, so that a line has places again while some of its keys are still displaced.
+            let id = EntryId(tid.wrapping_mul(0x9e37_79b1) % ENTRIES);
+            let gone = entries[id.index()].key;
+            index.remove(gone, id);
+            entries[id.index()].key = key(tid);
+            index.insert(key(tid), id);
+            assert_eq!((index.find(&entries, gone), index.find(&entries, key(tid))), (None, Some(id)));
+            if tid % 64 == 0 {
+                let is_found =
+                    |number: u32| index.find(&entries, entries[number as usize].key) == Some(EntryId(number));
+                assert!((0..ENTRIES).all(is_found), "after {tid}");
+            }
+            displaced_max = displaced_max.max(index.lines.iter().map(|line| line.displaced).max().unwrap_or(0));
+        }
+        assert!(displaced_max > 1, "no line has displaced two");
+    }
+
     #[test]
     fn half_full_an_index_displaces_few_and_forgets_them_again() {
         let mut index = Index::new(1 << 14, 3);
-        let key =
-            |tid| RetentionKey { rpc: crate::RpcKey { snid: crate::NodeId(1), tid: crate::TransferId(tid) }, tag: 0 };
         let entries: Box<[Entry]> = (0..1 << 14).map(|tid| Entry { key: key(tid), ..Entry::default() }).collect();
         (0..1 << 14).for_each(|number| index.insert(key(number), EntryId(number)));
         let displaced = |index: &Index| index.lines.iter().map(|line| line.displaced).sum::<u32>();
