@@ -68,13 +68,14 @@ impl Figures {
     /// Asks through `client` as soon as the server counts `clients` of them.
     fn of(client: &mut Client, clients: usize) -> Result<Self, Failure> {
         let until = Instant::now() + Duration::from_secs(10);
-        while client.status().read().clients != clients as u64 {
+        let read = |client: &Client| client.status().map(StatusReader::read).unwrap_or_default();
+        while read(client).clients != clients as u64 {
             if Instant::now() > until {
-                return Err(format!("the server counts {} of {clients} clients", client.status().read().clients).into());
+                return Err(format!("the server counts {} of {clients} clients", read(client).clients).into());
             }
             std::thread::yield_now();
         }
-        let buffer_bytes = client.status().read().buffer_bytes() as f64;
+        let buffer_bytes = read(client).buffer_bytes() as f64;
         let resident = Resident::decode(client.call(ASK)?).ok_or("the server cannot read its own memory's size")?;
         Ok(Self { buffer_bytes, resident })
     }

@@ -136,9 +136,11 @@ pub use outbound::Outbound;
 pub use reassembler::{Incomplete, Missing, Part, Reassembler};
 pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode};
 pub use release::Release;
+pub use requester::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
 pub use requester::{
     Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
 };
+pub use requester::{Overdue, Retransmit, RetransmitConfig, Rtt, RttConfig, Window, WindowConfig};
 pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };

@@ -11,21 +11,36 @@
 //! A reply of several packets is counted by one bit a packet; its size is what its first packet says, and what disagrees
 //! is refused. A reply of one packet touches no bits.
 //!
+//! Where the network loses, [`Retransmit`] says what to send again, [`Upload`] and [`Download`] which packets of it; they name an RPC by
+//! its [place](Requester::place) in the table.
+//!
 //! Next: station 1, [`outbound`](crate::outbound), for the RPC after it.
 
 mod config;
+mod deadlines;
 mod outcome;
 mod retry;
 mod table;
+// -- for networks that lose: when to send again, and how much --
+mod rtt;
+mod window;
+mod retransmit;
+mod transfer;
 
 pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
 pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
+pub use retransmit::{Overdue, Retransmit, RetransmitConfig};
 pub use retry::RetryPolicy;
+pub use rtt::{Rtt, RttConfig};
+pub use transfer::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
+pub use window::{Window, WindowConfig};
 
+use crate::id::TransferId;
 use crate::outbound::Outbound;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use crate::verdict::{DropReason, NackReason};
-use crate::wire::{Header, Kind};
+use crate::wire::{Header, Kind, Mtu};
+use deadlines::Deadlines;
 use retry::{Backoffs, Next, Retries};
 use table::{Entry, State, Table};
 
@@ -58,6 +73,7 @@ pub struct Requester {
     table: Table,
     retries: Retries,
     backoffs: Backoffs,
+    deadlines: Deadlines,
 }
 
 impl Requester {
@@ -69,7 +85,8 @@ impl Requester {
         config.retry.validate()?;
         let table = Table::new(config.outstanding, config.mtu.packets(config.reply_bytes_max));
         let backoffs = Backoffs::new(table.capacity());
-        Ok(Self { config, table, retries: Retries::new(config.retry), backoffs })
+        let deadlines = Deadlines::new(table.capacity());
+        Ok(Self { config, table, retries: Retries::new(config.retry), backoffs, deadlines })
     }
 
     /// Numbers an RPC of `bytes` payload bytes to server 0.
@@ -89,12 +106,32 @@ impl Requester {
     /// If as many are outstanding as the table holds.
     #[inline]
     pub fn begin_call(&mut self, now: Timestamp, call: Call) -> Result<Outbound, TableFull> {
-        let deadline = now + self.config.deadline;
-        let place = self.table.begin(call, deadline, self.retries.first_delay());
-        match place {
-            Some(place) => Ok(self.outbound(place)),
-            None => Err(TableFull { outstanding: self.table.outstanding() }),
+        let place = self.begin_until(now + self.config.deadline, call)?;
+        Ok(self.outbound(place))
+    }
+
+    /// As [`begin_call`](Self::begin_call), with an earlier deadline than the configured one.
+    ///
+    /// # Errors
+    ///
+    /// If as many are outstanding as the table holds.
+    ///
+    /// # Cost
+    ///
+    /// O(log outstanding).
+    pub fn begin_within(&mut self, now: Timestamp, deadline: Span, call: Call) -> Result<Outbound, TableFull> {
+        let until = now + deadline.min(self.config.deadline);
+        let place = self.begin_until(until, call)?;
+        if deadline < self.config.deadline {
+            self.deadlines.push(until, place, &self.table);
         }
+        Ok(self.outbound(place))
+    }
+
+    #[inline]
+    fn begin_until(&mut self, deadline: Timestamp, call: Call) -> Result<usize, TableFull> {
+        let place = self.table.begin(call, deadline, self.retries.first_delay());
+        place.ok_or(TableFull { outstanding: self.table.outstanding() })
     }
 
     /// Matches a packet with its RPC.
@@ -119,11 +156,8 @@ impl Requester {
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let deadline = self.table.oldest_deadline();
-        match (deadline, self.backoffs.earliest()) {
-            (Some(deadline), Some(retry)) => Some(deadline.min(retry)),
-            (deadline, retry) => deadline.or(retry),
-        }
+        let due = [self.table.oldest_deadline(), self.backoffs.earliest(), self.deadlines.earliest()];
+        due.into_iter().flatten().min()
     }
 
     /// Ends the RPCs whose deadline has come.
@@ -133,6 +167,9 @@ impl Requester {
     /// O(RPCs ended).
     pub fn handle_timeout(&mut self, now: Timestamp) {
         while let Some(place) = self.table.oldest().filter(|&place| self.table.entry(place).deadline <= now) {
+            self.table.expire(place);
+        }
+        while let Some(place) = self.deadlines.pop_due(now, &self.table) {
             self.table.expire(place);
         }
     }
@@ -154,7 +191,12 @@ impl Requester {
 
     /// The next RPC that is over without an answer.
     pub fn poll_expired(&mut self) -> Option<Expired> {
-        self.table.pop_expired().map(|token| Expired { token })
+        self.poll_expired_place().map(|(_, expired)| expired)
+    }
+
+    /// As [`poll_expired`](Self::poll_expired), with its place.
+    pub fn poll_expired_place(&mut self) -> Option<(u32, Expired)> {
+        self.table.pop_expired().map(|(place, token)| (place, Expired { token }))
     }
 
     /// The next RPC whose back-off is over, under the number of its next try.
@@ -163,6 +205,64 @@ impl Requester {
         let Call { token, server, .. } = self.table.entry(place).call;
         self.table.renumber(place);
         Some(Resend { token, server, outbound: self.outbound(place) })
+    }
+
+    /// Where the RPC of number `tid` stands: a number below the [`capacity`](Self::capacity), its alone while it is outstanding, whatever
+    /// number its next try has.
+    #[must_use]
+    #[inline]
+    pub fn place(&self, tid: TransferId) -> u32 {
+        self.table.number(tid)
+    }
+
+    /// Ends the RPC at `place` from outside; its token. `None` when there is none.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    pub fn end(&mut self, place: u32) -> Option<u64> {
+        let entry = self.table.entry(place as usize);
+        let token = matches!(entry.state, State::Sent | State::BackOff).then_some(entry.call.token)?;
+        self.table.take_back(place as usize);
+        Some(token)
+    }
+
+    /// The place of an RPC by its token.
+    ///
+    /// # Cost
+    ///
+    /// O(RPCs outstanding).
+    #[must_use]
+    pub fn find(&self, token: u64) -> Option<u32> {
+        let mut next = self.table.oldest();
+        while let Some(place) = next {
+            if self.table.entry(place).call.token == token {
+                return u32::try_from(place).ok();
+            }
+            next = self.table.newer(place);
+        }
+        None
+    }
+
+    /// Of the reply that the RPC at `place` is getting, the first packet that has not come, and one bit for each of the 64 from there on
+    /// that has. `None` before its first packet.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    #[must_use]
+    pub fn reply_missing(&self, place: u32) -> Option<(u32, u64)> {
+        self.table.reply_missing(place as usize)
+    }
+
+    /// Sets the payload of one packet, which a client may only learn from its server.
+    ///
+    /// # Panics
+    ///
+    /// When part of a reply has come: it was cut in another way.
+    pub fn set_mtu(&mut self, mtu: Mtu) {
+        self.config.mtu = mtu;
+        self.table.resize_replies(mtu.packets(self.config.reply_bytes_max));
     }
 
     /// RPCs begun and not over.

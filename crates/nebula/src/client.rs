@@ -4,21 +4,24 @@ mod config;
 mod error;
 mod ring;
 mod retained;
+mod shm;
+mod udp;
 
-pub use config::ClientConfig;
-pub use error::{CallError, ConnectError, SubmitError};
+pub use config::{ClientConfig, Options, Wait};
+pub use error::{CallError, ConnectError, Hint, SubmitError};
 
 use crate::endpoint::{Endpoint, IntoEndpoint};
-use crate::engine::egress::Fault;
+use crate::net::Environment;
 use crate::status::StatusReader;
-use crate::transport::shm::slot::{Mark, SPAN_MAX, SlotHeader};
-use nebula_nic::{Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp};
-use nebula_sys::clock::Clock;
-use retained::Retained;
-use ring::{Pending, Ring};
-use std::collections::VecDeque;
+use nebula_nic::Span;
+use shm::ShmClient;
+use std::net::SocketAddr;
+use std::time::Duration;
+use udp::UdpClient;
 
 /// An RPC that was submitted and is not over.
+///
+/// No two that are not over have the same remainder when divided by the configured slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
@@ -31,9 +34,14 @@ pub struct Completion<'c> {
     pub result: Result<&'c [u8], CallError>,
 }
 
-/// A connection to a server: a ring of slots that this client owns.
+/// A connection to a server.
 ///
-/// One thread uses it at a time; a process may have many. Sending never waits: it says [`SubmitError::Full`] when the ring is.
+/// One thread uses it at a time; a process may have many. Sending never waits: it says [`SubmitError::Full`] when as many RPCs are
+/// outstanding as it has room for.
+///
+/// Over shared memory it is a ring of slots that this client owns. Over UDP each RPC is sent again until it is answered, and is executed
+/// at most once; what is submitted while others are outstanding goes out with the next [`poll`](Self::poll) or
+/// [`flush`](Self::flush), several to a datagram. There, poll while anything is outstanding: that is also what sends again.
 ///
 /// # Examples
 ///
@@ -58,25 +66,14 @@ pub struct Completion<'c> {
 /// ```
 #[derive(Debug)]
 pub struct Client {
-    ring: Ring,
-    requester: Requester,
-    snid: NodeId,
-    status: StatusReader,
-    clock: Clock,
-    /// Deadlines or back-offs are in use, and so is the clock.
-    is_timed: bool,
-    retained: Retained,
-    /// Tickets that ended otherwise than by an answer in the ring.
-    ended: VecDeque<(Ticket, CallError)>,
-    /// Tries that wait for room in the ring.
-    resends: VecDeque<(u64, Outbound)>,
-    reply: Vec<u8>,
-    next_ticket: u64,
-    rpc_bytes_max: u32,
-    reply_bytes_max: u32,
-    /// Servers that the retry policy counts; all of them stand for the one that this client is connected to.
-    servers: u16,
-    slo: Span,
+    link: Link,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a client, and shared memory is to need no further look")]
+enum Link {
+    Shm(ShmClient),
+    Udp(Box<UdpClient>),
 }
 
 impl Client {
@@ -84,7 +81,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] in one line: nobody serves there, another version, another user, no memory.
+    /// [`ConnectError`] in one line: nobody serves there, another version, another user, no key, no memory.
     pub fn connect(endpoint: impl IntoEndpoint) -> Result<Self, ConnectError> {
         Self::connect_with(endpoint, ClientConfig::default())
     }
@@ -95,51 +92,38 @@ impl Client {
     ///
     /// As [`connect`](Self::connect).
     pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
-        let name = match endpoint.into_endpoint()? {
-            Endpoint::Shm(name) => name,
-            Endpoint::Udp(address) => {
-                let cause = std::io::ErrorKind::Unsupported.into();
-                return Err(ConnectError::System { name: address.to_string(), cause });
-            }
+        let link = match endpoint.into_endpoint()? {
+            Endpoint::Shm(name) => Link::Shm(ShmClient::connect(&name, &config)?),
+            Endpoint::Udp(server) => Link::Udp(Box::new(UdpClient::connect(server, &config)?)),
         };
-        let ring::Connected { mut ring, welcome, status } = ring::connect(&name, config.slots)?;
-        ring.set_call_timeout(config.call_timeout);
-        let geometry = ring.geometry();
-        let reply_bytes_max = config.reply_bytes_max.unwrap_or(geometry.mtu_bytes);
-        let span = geometry.packets(reply_bytes_max);
-        if span > geometry.slots.min(SPAN_MAX) {
-            return Err(ConnectError::ReplyTooLarge { bytes: reply_bytes_max, slots: geometry.slots });
-        }
-        let requester = Requester::try_new(config.requester(NodeId(welcome.snid), geometry, reply_bytes_max))?;
-        Ok(Self {
-            retained: Retained::new(config.keeps_requests()),
-            is_timed: config.is_timed(),
-            snid: NodeId(welcome.snid),
-            status: StatusReader::new(status),
-            clock: Clock::new(),
-            ended: VecDeque::with_capacity(geometry.slots as usize),
-            resends: VecDeque::new(),
-            reply: vec![0; reply_bytes_max as usize],
-            next_ticket: 0,
-            rpc_bytes_max: welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes)),
-            servers: config.servers(),
-            reply_bytes_max,
-            slo: Span::from_ps(welcome.slo_ps),
-            ring,
-            requester,
-        })
+        Ok(Self { link })
+    }
+
+    /// A client of the server at `server` over any network. It returns before the server has answered: [`poll`](Self::poll) goes on with
+    /// it, and what is submitted before waits.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError::Open`], or a configuration that cannot be.
+    pub fn connect_over(
+        server: SocketAddr,
+        environment: Environment,
+        config: ClientConfig,
+    ) -> Result<Self, ConnectError> {
+        Ok(Self { link: Link::Udp(Box::new(UdpClient::connect_over(server, environment, &config)?)) })
     }
 
     /// Sends `request` and returns at once; the answer comes from [`poll`](Self::poll) under the ticket.
     ///
     /// # Errors
     ///
-    /// [`SubmitError`]: the ring is full (take answers in first), the request is too large, the server is gone.
+    /// [`SubmitError`]: there is no room (take answers in first), the request is too large, the server is gone.
     ///
     /// # Cost
     ///
-    /// One copy of the request into the ring. No allocation, no lock, no system call; no clock read unless a deadline or a back-off is
-    /// configured.
+    /// Shared memory: one copy of the request into the ring. No allocation, no lock, no system call; no clock read unless a deadline or a
+    /// back-off is configured. UDP: one copy to keep and one into a datagram; system calls only when nothing else is outstanding, and for
+    /// every 64 requests.
     #[inline]
     pub fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError> {
         self.submit_keyed(request, 0)
@@ -152,23 +136,22 @@ impl Client {
     /// As [`submit`](Self::submit).
     #[inline]
     pub fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
-        let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= self.rpc_bytes_max);
-        let Some(bytes) = bytes else {
-            return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
-        };
-        let span = self.span(bytes);
-        // What waits to be sent again goes first, or it might wait for ever.
-        if !self.ring.has_room(span) || !self.resends.is_empty() {
-            return Err(self.ring.refusal());
+        match &mut self.link {
+            Link::Shm(shm) => shm.submit_keyed(request, key_hash),
+            Link::Udp(udp) => udp.submit(request, Options::default().key_hash(key_hash)),
         }
-        let (now, token) = (self.now(), self.next_ticket);
-        let Ok(packets) = self.requester.begin_call(now, Call { bytes, key_hash, server: 0, token }) else {
-            return Err(SubmitError::Full);
-        };
-        self.next_ticket += 1;
-        self.retained.keep(token, request);
-        self.ring.send(packets, span, request);
-        Ok(Ticket(token))
+    }
+
+    /// As [`submit`](Self::submit), with what is to be said of this RPC alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Self::submit).
+    pub fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        match &mut self.link {
+            Link::Shm(shm) => shm.submit_with(request, options),
+            Link::Udp(udp) => udp.submit(request, options),
+        }
     }
 
     /// The papers' name for [`submit`](Self::submit) (NEBULA §IV-B): sends, and says whether it was accepted for sending.
@@ -183,33 +166,46 @@ impl Client {
 
     /// The next RPC that is over, if one is; the reply is borrowed until the next call.
     ///
-    /// Never waits. When the server is gone, every outstanding RPC ends with [`CallError::ServerGone`]; that is noticed after some
-    /// dozen calls without an answer that are spread over 50 µs or more.
+    /// Never waits. When the server is gone, every outstanding RPC ends with [`CallError::ServerGone`]: over shared memory that is noticed
+    /// after some dozen calls without an answer that are spread over 50 µs or more, over UDP when its successor answers.
     ///
     /// # Cost
     ///
-    /// One look at the oldest outstanding slot, now and then at another. The reply is copied out of shared memory once.
+    /// Shared memory: one look at the oldest outstanding slot, now and then at another. The reply is copied out of shared memory once.
+    /// UDP: one look into a queue; when that is empty, what waits is sent and what has come is taken in.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion<'_>> {
-        if let Some((position, header)) = self.ring.next_answer() {
-            let (ticket, result) = self.take(position, header)?;
-            return Some(Completion { ticket, result: result.map(|bytes| &self.reply[..bytes]) });
+        match &mut self.link {
+            Link::Shm(shm) => shm.poll(),
+            Link::Udp(udp) => udp.poll(),
         }
-        self.poll_idle()
     }
 
-    /// Nothing has come: deadlines, back-offs, and whether the server is still there.
-    #[inline(never)]
-    fn poll_idle(&mut self) -> Option<Completion<'_>> {
-        if self.is_timed {
-            self.keep_time();
+    /// Sends what waits to be sent together with more. Over shared memory nothing does.
+    #[inline]
+    pub fn flush(&mut self) {
+        if let Link::Udp(udp) = &mut self.link {
+            udp.flush();
         }
-        if self.ended.is_empty() && self.ring.looks_gone() {
-            self.give_up_all();
-            self.expire(&CallError::ServerGone);
+    }
+
+    /// Sleeps until something may have come, or there is something to be sent again, or `timeout` is over. Over shared memory it only lets
+    /// others run for a moment.
+    pub fn wait(&mut self, timeout: Duration) {
+        match &mut self.link {
+            Link::Shm(shm) => shm.wait(timeout),
+            Link::Udp(udp) => udp.wait(timeout),
         }
-        let (ticket, error) = self.ended.pop_front()?;
-        Some(Completion { ticket, result: Err(error) })
+    }
+
+    /// Ends an RPC, whose answer is of no use any more, with [`CallError::Cancelled`]; `false` when it is over already.
+    ///
+    /// Over UDP the server is told once, and does not begin it if it has not. Over shared memory its slots come free when its answer comes.
+    pub fn cancel(&mut self, ticket: Ticket) -> bool {
+        match &mut self.link {
+            Link::Shm(shm) => shm.cancel(ticket),
+            Link::Udp(udp) => udp.cancel(ticket),
+        }
     }
 
     /// Sends `request` and waits for its reply, which is borrowed until the next call. A NACK is retried as configured.
@@ -224,214 +220,56 @@ impl Client {
     /// When RPCs submitted before are outstanding: their answers would be lost. Poll them first.
     pub fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
         assert_eq!(self.outstanding(), 0, "call() while submitted RPCs are outstanding: poll() their answers first");
-        let ticket = self.submit_in_time(request)?;
-        let mut idle = ring::Idle::new(self.ring.call_timeout());
-        let (ours, bytes) = loop {
-            // The borrow of a reply cannot leave a loop that goes on, so what is kept is its length.
-            match self.poll() {
-                Some(Completion { ticket: t, result }) if t == ticket => break (ticket, result.map(<[u8]>::len)),
-                Some(_) => idle.reset(),
-                None if idle.is_over() => return Err(self.abandon(ticket)),
-                None => idle.pause(),
-            }
-        };
-        debug_assert_eq!(ours, ticket);
-        bytes.map(|bytes| &self.reply[..bytes])
+        match &mut self.link {
+            Link::Shm(shm) => shm.call(request),
+            Link::Udp(udp) => udp.call(request),
+        }
     }
 
     /// RPCs submitted and not over.
     #[must_use]
     #[inline]
     pub fn outstanding(&self) -> u32 {
-        self.requester.outstanding() + u32::try_from(self.ended.len()).unwrap_or(u32::MAX)
+        match &self.link {
+            Link::Shm(shm) => shm.outstanding(),
+            Link::Udp(udp) => udp.outstanding(),
+        }
     }
 
-    /// The server's counters.
+    /// The server's counters, over shared memory.
     #[must_use]
-    pub fn status(&self) -> &StatusReader {
-        &self.status
+    pub fn status(&self) -> Option<&StatusReader> {
+        match &self.link {
+            Link::Shm(shm) => Some(shm.status()),
+            Link::Udp(_) => None,
+        }
     }
 
-    /// The SLO that the server keeps.
+    /// The SLO that the server keeps; zero while it has not answered.
     #[must_use]
     pub fn slo(&self) -> Span {
-        self.slo
+        match &self.link {
+            Link::Shm(shm) => shm.slo(),
+            Link::Udp(udp) => udp.slo(),
+        }
     }
 
-    /// The longest request that the server takes and this client's ring holds, in bytes.
+    /// The longest request that the server takes and this client has room for, in bytes.
     #[must_use]
     pub fn rpc_bytes_max(&self) -> u32 {
-        self.rpc_bytes_max
+        match &self.link {
+            Link::Shm(shm) => shm.rpc_bytes_max(),
+            Link::Udp(udp) => udp.rpc_bytes_max(),
+        }
     }
 
-    /// Bytes of the ring that this client shares with the server: its own memory, whatever the number of other clients.
+    /// Bytes of the ring that this client shares with the server: its own memory, whatever the number of other clients. Over UDP those of
+    /// its own buffers.
     #[must_use]
     pub fn ring_bytes(&self) -> usize {
-        self.ring.geometry().bytes()
-    }
-
-    #[inline(always)]
-    fn span(&self, request_bytes: u32) -> u32 {
-        self.ring.geometry().packets(request_bytes.max(self.reply_bytes_max))
-    }
-
-    #[inline(always)]
-    fn now(&self) -> Timestamp {
-        if self.is_timed { Timestamp::from_ps(self.clock.now_ps()) } else { Timestamp::ZERO }
-    }
-
-    /// Submits, waiting for room if a late answer still holds slots.
-    fn submit_in_time(&mut self, request: &[u8]) -> Result<Ticket, CallError> {
-        let mut idle = ring::Idle::new(self.ring.call_timeout());
-        loop {
-            match self.submit(request) {
-                Err(SubmitError::Full) if !idle.is_over() => {
-                    let _ = self.poll();
-                    idle.pause();
-                }
-                Err(SubmitError::Full) => return Err(CallError::TimedOut),
-                submitted => return Ok(submitted?),
-            }
-        }
-    }
-
-    /// Gives up on the only outstanding RPC: its answer, should it still come, is ignored.
-    fn abandon(&mut self, ticket: Ticket) -> CallError {
-        self.give_up_all();
-        while self.requester.poll_expired().is_some() {}
-        self.retained.drop_request(ticket.0);
-        CallError::TimedOut
-    }
-
-    /// Takes an answer out of the ring: the ticket it ends, with the bytes of its reply, which lie in `self.reply`.
-    #[inline(always)]
-    fn take(&mut self, position: Pending, header: SlotHeader) -> Option<(Ticket, Result<usize, CallError>)> {
-        let rpc = RpcKey { snid: self.snid, tid: position.tid };
-        match header.mark {
-            Mark::Reply => self.take_reply(position, header, rpc),
-            Mark::Nack => {
-                let nack = Header {
-                    kind: Kind::Nack,
-                    snid: rpc.snid,
-                    tid: rpc.tid,
-                    rpc_bytes: 0,
-                    pkt_idx: 0,
-                    key_hash: header.extra,
-                };
-                self.ring.done(position);
-                self.take_nack(nack)
-            }
-            Mark::Fault => self.take_fault(position, rpc, Fault::from_code(header.extra)),
-            Mark::Request => None,
-        }
-    }
-
-    /// Ends an RPC that was served and has no reply.
-    #[inline(never)]
-    fn take_fault(&mut self, at: Pending, rpc: RpcKey, fault: Fault) -> Option<(Ticket, Result<usize, CallError>)> {
-        self.ring.done(at);
-        let empty = Header::reply(rpc, 0, 0);
-        let Outcome::Reply { token, .. } = self.requester.handle_packet(self.now(), empty) else { return None };
-        self.retained.drop_request(token);
-        Some((Ticket(token), Err(CallError::Fault(fault))))
-    }
-
-    #[inline(always)]
-    fn take_reply(
-        &mut self,
-        at: Pending,
-        header: SlotHeader,
-        rpc: RpcKey,
-    ) -> Option<(Ticket, Result<usize, CallError>)> {
-        // The slots carry whole packets: the server may have found room for more than was provisioned.
-        if header.rpc_bytes > self.reply_bytes_max {
-            return self.take_fault(at, rpc, Fault::ReplyTooLarge);
-        }
-        let packets = self.ring.geometry().packets(header.rpc_bytes);
-        let now = self.now();
-        let mut ended = None;
-        for pkt_idx in 0..packets {
-            match self.requester.handle_packet(now, Header::reply(rpc, header.rpc_bytes, pkt_idx)) {
-                Outcome::Reply { token, bytes, offset_bytes, packet_bytes } => {
-                    self.copy(at.position.wrapping_add(pkt_idx), offset_bytes, packet_bytes);
-                    ended = Some((Ticket(token), Ok(bytes as usize)));
-                }
-                Outcome::Part { offset_bytes, packet_bytes, .. } => {
-                    self.copy(at.position.wrapping_add(pkt_idx), offset_bytes, packet_bytes);
-                }
-                // For an RPC that has expired: nothing is to be had from the rest.
-                _ => break,
-            }
-        }
-        self.ring.done(at);
-        if let Some((ticket, _)) = ended {
-            self.retained.drop_request(ticket.0);
-        }
-        ended
-    }
-
-    #[inline(always)]
-    fn copy(&mut self, position: u32, offset_bytes: u32, packet_bytes: u32) {
-        let from = offset_bytes as usize;
-        self.ring.load(position, &mut self.reply[from..from + packet_bytes as usize]);
-    }
-
-    fn take_nack(&mut self, nack: Header) -> Option<(Ticket, Result<usize, CallError>)> {
-        match self.requester.handle_packet(self.now(), nack) {
-            Outcome::GaveUp { token, reason } => {
-                self.retained.drop_request(token);
-                let error = reason.map_or(CallError::Protocol, |reason| CallError::Nack { reason });
-                Some((Ticket(token), Err(error)))
-            }
-            Outcome::Redirect { token, outbound, .. } => {
-                self.resends.push_back((token, outbound));
-                self.resend();
-                None
-            }
-            _ => None,
-        }
-    }
-
-    #[inline(never)]
-    fn keep_time(&mut self) {
-        let now = self.now();
-        if self.requester.poll_timeout().is_some_and(|due| due <= now) {
-            self.requester.handle_timeout(now);
-            self.expire(&CallError::TimedOut);
-            while let Some(resend) = self.requester.poll_retry(now) {
-                self.resends.push_back((resend.token, resend.outbound));
-            }
-        }
-        self.resend();
-    }
-
-    /// Ends every RPC that is outstanding.
-    #[cold]
-    fn give_up_all(&mut self) {
-        for server in 0..self.servers {
-            self.requester.handle_server_gone(Timestamp::ZERO, server);
-        }
-    }
-
-    fn expire(&mut self, error: &CallError) {
-        while let Some(Expired { token }) = self.requester.poll_expired() {
-            self.retained.drop_request(token);
-            self.ended.push_back((Ticket(token), error.clone()));
-        }
-    }
-
-    /// Sends kept requests again, as far as there is room in the ring.
-    fn resend(&mut self) {
-        while let Some(&(token, packets)) = self.resends.front() {
-            // One that is over by other ways is not kept any more.
-            if let Some(request) = self.retained.request(token) {
-                let span = self.span(packets.rpc_bytes());
-                if !self.ring.has_room(span) {
-                    return;
-                }
-                self.ring.send(packets, span, request);
-            }
-            self.resends.pop_front();
+        match &self.link {
+            Link::Shm(shm) => shm.ring_bytes(),
+            Link::Udp(udp) => udp.buffer_bytes(),
         }
     }
 }

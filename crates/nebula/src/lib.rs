@@ -49,7 +49,7 @@ mod service;
 mod server;
 mod status;
 
-pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, SubmitError, Ticket};
+pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, Hint, Options, SubmitError, Ticket, Wait};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
 pub use engine::egress::{Fault, Reply};
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};

@@ -146,9 +146,9 @@ fn the_status_page_says_what_happened() {
         assert_eq!(client.call(&number.to_le_bytes()).expect("an echo"), number.to_le_bytes());
     }
     // The page is written now and then.
-    wait_until("1000 RPCs served", || (client.status().read().freed == 1000).then_some(()));
+    wait_until("1000 RPCs served", || (client.status().unwrap().read().freed == 1000).then_some(()));
     let seen = wait_until_clean(server.status(), 1);
-    assert_eq!(seen, client.status().read(), "both sides read one page");
+    assert_eq!(seen, client.status().unwrap().read(), "both sides read one page");
     assert_eq!((seen.packets, seen.completed, seen.dispatched, seen.freed), (1000, 1000, 1000, 1000));
     assert_eq!((seen.nacked(), seen.dropped, seen.abandoned, seen.violations), (0, 0, 0, 0));
     assert_eq!((seen.workers, seen.clients, seen.slots_used, seen.queue_depth), (2, 1, 0, 0));

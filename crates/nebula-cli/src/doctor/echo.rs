@@ -3,7 +3,7 @@
 //! RPCs are due at a steady pace, whatever becomes of those before, and their time counts from when they were due: asked one after the
 //! other, they would wait out every pause of the machine unseen.
 
-use nebula::{Client, Reply, Server, ServerConfig, Span};
+use nebula::{Client, Reply, Server, ServerConfig, Span, StatusReader};
 use nebula_nic::Timestamp;
 use nebula_sys::affinity::{allowed_cores, pin_to};
 use nebula_sys::clock::Clock;
@@ -44,7 +44,7 @@ fn measure(name: &str, time: Span) -> Result<Tails, Failure> {
     let mut tails = Tails::new(warm_until, Tails::GUARD, 1 << 20);
     let mut own = GapDetector::new(GapDetector::THRESHOLD, 1 << 16);
     let mut server = GapLog::with_capacity(1 << 16);
-    let mut server_seen = client.status().gaps_seen();
+    let mut server_seen = client.status().map_or(0, StatusReader::gaps_seen);
     let mut due = start + PACE;
     while due < start + time && !signal::has_come() {
         while now() < due {
@@ -61,7 +61,7 @@ fn measure(name: &str, time: Span) -> Result<Tails, Failure> {
         };
         tails.record_reply(due, done);
         due += PACE;
-        if client.status().gaps_seen() > server_seen + 64 {
+        if client.status().is_some_and(|status| status.gaps_seen() > server_seen + 64) {
             server_seen = note_gaps(&client, clock, server_seen, &mut server);
         }
     }
@@ -72,8 +72,9 @@ fn measure(name: &str, time: Span) -> Result<Tails, Failure> {
 
 /// Takes over the gaps that the server lists since number `seen`; the number of the next.
 fn note_gaps(client: &Client, clock: Clock, seen: u64, log: &mut GapLog) -> u64 {
-    let next = client.status().gaps_seen();
-    for gap in client.status().gaps(seen, clock) {
+    let Some(status) = client.status() else { return seen };
+    let next = status.gaps_seen();
+    for gap in status.gaps(seen, clock) {
         log.push(Gap { start: Timestamp::from_ps(gap.from_ps), end: Timestamp::from_ps(gap.to_ps) });
     }
     next

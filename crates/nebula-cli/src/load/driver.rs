@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use nebula::{CallError, Client, SubmitError};
+use nebula::{CallError, Client, StatusReader, SubmitError};
 use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_workload::{Gap, GapDetector, GapLog, Generator, LoadReport, Operation, Token};
@@ -76,7 +76,7 @@ impl Driver {
     pub(super) fn new(client: Client, slots: u32, generator: Generator, requests: Requests, live: Arc<Live>) -> Self {
         let clock = Clock::new();
         Self {
-            server_gaps_seen: client.status().gaps_seen(),
+            server_gaps_seen: client.status().map_or(0, StatusReader::gaps_seen),
             client,
             generator,
             requests,
@@ -203,7 +203,7 @@ impl Driver {
     #[inline(never)]
     fn look_at_server(&mut self, now: Timestamp) {
         self.look_at = now + LOOK_EVERY;
-        let status = self.client.status();
+        let Some(status) = self.client.status() else { return };
         let seen = status.gaps_seen();
         for gap in status.gaps(self.server_gaps_seen, self.clock) {
             self.server_gaps.push(Gap { start: Timestamp::from_ps(gap.from_ps), end: Timestamp::from_ps(gap.to_ps) });
@@ -219,7 +219,7 @@ impl Driver {
             report: self.generator.into_report(),
             own_gaps: self.gaps,
             server_gaps: self.server_gaps,
-            server: self.client.status().read(),
+            server: self.client.status().map(StatusReader::read).unwrap_or_default(),
         }
     }
 }

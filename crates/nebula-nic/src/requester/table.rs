@@ -96,6 +96,12 @@ impl Table {
         tid.0 as usize & (self.entries.len() - 1)
     }
 
+    /// [`place`](Self::place) as a number.
+    #[inline]
+    pub(super) fn number(&self, tid: TransferId) -> u32 {
+        tid.0 & (self.capacity() - 1)
+    }
+
     #[inline]
     pub(super) fn entry(&self, place: usize) -> &Entry {
         &self.entries[place]
@@ -175,13 +181,19 @@ impl Table {
         self.expired_back = number;
     }
 
-    /// Reports an RPC that has ended without an answer, by its token.
-    pub(super) fn pop_expired(&mut self) -> Option<u64> {
-        let place = self.expired_front as usize;
-        let Entry { newer, call, .. } = *self.entries.get(place)?;
+    /// Reports an RPC that has ended without an answer, by its place and its token.
+    pub(super) fn pop_expired(&mut self) -> Option<(u32, u64)> {
+        let place = self.expired_front;
+        let Entry { newer, call, .. } = *self.entries.get(place as usize)?;
         self.expired_front = newer;
+        self.set_free(place as usize, State::Unused);
+        Some((place, call.token))
+    }
+
+    /// Ends an RPC whose answer is of no use any more.
+    pub(super) fn take_back(&mut self, place: usize) {
+        self.unlink(place);
         self.set_free(place, State::Unused);
-        Some(call.token)
     }
 
     /// The RPC begun first.
@@ -216,6 +228,25 @@ impl Table {
         *word |= bit;
         entry.reply_packets_left -= 1;
         Some(entry.reply_packets_left)
+    }
+
+    /// The first packet of its reply that has not come, and the bits of the 64 from there on; nothing before the first has come.
+    pub(super) fn reply_missing(&self, place: usize) -> Option<(u32, u64)> {
+        self.entries[place].reply_bytes?;
+        let bits = &self.reply_bits[place * self.reply_words..][..self.reply_words];
+        let word = bits.iter().position(|&word| word != u64::MAX)?;
+        let bit = bits[word].trailing_ones();
+        let behind = bits.get(word + 1).copied().unwrap_or(0);
+        let arrived = bits[word] >> bit | behind.checked_shl(64 - bit).unwrap_or(0);
+        Some((u32::try_from(word).ok()? * 64 + bit, arrived))
+    }
+
+    /// Makes room for replies of so many packets; none may be on its way.
+    pub(super) fn resize_replies(&mut self, reply_packets_max: u32) {
+        let is_mid = |entry: &Entry| entry.state == State::Sent && entry.reply_bytes.is_some();
+        assert!(!self.entries.iter().any(is_mid), "part of a reply has come");
+        self.reply_words = if reply_packets_max <= 1 { 0 } else { reply_packets_max.div_ceil(64) as usize };
+        self.reply_bits = vec![0; self.entries.len() * self.reply_words].into();
     }
 
     #[inline]

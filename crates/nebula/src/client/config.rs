@@ -1,6 +1,7 @@
 //! What a client can be told.
 
 use crate::transport::shm::slot::Geometry;
+use crate::transport::udp::seal::Key;
 use nebula_nic::{Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
 use std::time::Duration;
 
@@ -8,16 +9,66 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientConfig {
-    /// Slots of the ring, a power of two: the RPCs that can be outstanding, while each fits one slot.
+    /// The RPCs that can be outstanding, a power of two. Over shared memory they are the slots of the ring, and each RPC must fit one for
+    /// that.
     pub slots: u32,
-    /// Room for the longest reply, in bytes; one slot's payload when `None`. The client provisions it for every RPC.
+    /// Room for the longest reply, in bytes. Over shared memory the client provisions it for every RPC: one slot's payload when `None`.
+    /// Over UDP it is only a bound, 1 MiB when `None`.
     pub reply_bytes_max: Option<u32>,
     /// What follows a NACK.
     pub retry: RetryPolicy,
     /// How long an RPC may take, all tries together; [`Span::MAX`] for as long as the server lives. Costs a clock read an RPC.
     pub deadline: Span,
-    /// How long [`Client::call`](crate::Client::call) waits for a server that lives and does not answer.
+    /// How long [`Client::call`](crate::Client::call) waits for a server that lives and does not answer, and a connection over UDP for
+    /// its welcome.
     pub call_timeout: Duration,
+    /// How [`Client::call`](crate::Client::call) waits.
+    pub wait: Wait,
+    /// UDP: the key that the server has too. Every datagram is encrypted and authenticated with it.
+    pub key: Option<Key>,
+    /// UDP: whether to go without a key even to another machine, where all on the way can read and forge.
+    pub insecure: bool,
+    /// UDP: transmissions of an RPC without any answer, each after twice the time.
+    pub transmissions_max: u32,
+    /// UDP: the longest datagram, in bytes; what the way is known to take when `None`.
+    pub datagram_bytes: Option<u16>,
+}
+
+/// How a call waits for its reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Polls all the time: the shortest wait, for a whole core.
+    #[default]
+    Spin,
+    /// Polls for some 20 µs, then sleeps until something comes. Over shared memory as [`Spin`](Self::Spin).
+    Block,
+}
+
+/// What may be said of one RPC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Hash of the key that it is about, for the policy `key-hash`.
+    pub key_hash: u32,
+    /// How long it may take, all tries together, if that is less than what the client was told for all. Over UDP the server is told, and
+    /// does not begin what comes too late.
+    pub deadline: Option<Span>,
+}
+
+impl Options {
+    /// Sets the hash of the key.
+    #[must_use]
+    pub fn key_hash(mut self, key_hash: u32) -> Self {
+        self.key_hash = key_hash;
+        self
+    }
+
+    /// Sets how long it may take.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Span) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
 }
 
 impl Default for ClientConfig {
@@ -28,6 +79,11 @@ impl Default for ClientConfig {
             retry: RetryPolicy::GiveUp,
             deadline: Span::MAX,
             call_timeout: Duration::from_secs(5),
+            wait: Wait::Spin,
+            key: None,
+            insecure: false,
+            transmissions_max: 12,
+            datagram_bytes: None,
         }
     }
 }
@@ -65,6 +121,41 @@ impl ClientConfig {
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = timeout;
+        self
+    }
+
+    /// Sets how a call waits.
+    #[must_use]
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Sets the key that the server has too.
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets whether to go without a key even to another machine.
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// Sets how often an RPC is sent before it is given up.
+    #[must_use]
+    pub fn transmissions_max(mut self, transmissions: u32) -> Self {
+        self.transmissions_max = transmissions;
+        self
+    }
+
+    /// Sets the longest datagram.
+    #[must_use]
+    pub fn datagram_bytes(mut self, bytes: u16) -> Self {
+        self.datagram_bytes = Some(bytes);
         self
     }
 

@@ -14,10 +14,36 @@ pub enum ConnectError {
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// Nobody serves there.
-    #[error("nobody serves shm://{name}: start a server there first, such as: nebula serve kv --endpoint shm://{name}")]
+    #[error("nobody serves {endpoint}: start a server there first, such as: nebula serve kv --endpoint {endpoint}")]
     NobodyServes {
-        /// The name asked for.
-        name: String,
+        /// Where it was looked for.
+        endpoint: String,
+    },
+    /// Nothing, or nothing that this client takes, has come from there in time.
+    #[error("no answer from {endpoint} in {waited:?}{}{hint}", hint.colon())]
+    Silent {
+        /// Where it was looked for.
+        endpoint: String,
+        /// How long it was waited for: the configured `call_timeout`.
+        waited: std::time::Duration,
+        /// What was seen meanwhile, if anything.
+        hint: Hint,
+    },
+    /// The server does not go on with this client.
+    #[error("{endpoint} refuses this client: {hint}")]
+    Door {
+        /// Where it was looked for.
+        endpoint: String,
+        /// Why.
+        hint: Hint,
+    },
+    /// Datagrams to and from another machine would be open to all on the way.
+    #[error(
+        "{endpoint} is another machine: give a key that the server has too, or say that the network is trusted with --insecure"
+    )]
+    Open {
+        /// Where the server is looked for.
+        endpoint: String,
     },
     /// The server said no.
     #[error(transparent)]
@@ -37,10 +63,10 @@ pub enum ConnectError {
         name: String,
     },
     /// A system call failed.
-    #[error("cannot connect to shm://{name}: {cause}")]
+    #[error("cannot connect to {endpoint}: {cause}")]
     System {
-        /// The name asked for.
-        name: String,
+        /// Where the server is looked for.
+        endpoint: String,
         /// The kernel's reason.
         cause: std::io::Error,
     },
@@ -58,6 +84,40 @@ pub enum ConnectError {
     /// The retry policy or the number of slots cannot be.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),
+}
+
+/// What was seen of a server that did not let a client in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Hint {
+    /// Nothing.
+    Nothing,
+    /// It takes sealed datagrams only.
+    KeyWanted,
+    /// It has no key.
+    NoKey,
+    /// What it sends is sealed with another key.
+    OtherKey,
+    /// It speaks another version.
+    Version,
+}
+
+impl Hint {
+    fn colon(self) -> &'static str {
+        if self == Self::Nothing { "" } else { ": " }
+    }
+}
+
+impl std::fmt::Display for Hint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "",
+            Self::KeyWanted => "it takes only who has its key: give the server's key file with --key",
+            Self::NoKey => "it has no key: start it with this client's, or connect without",
+            Self::OtherKey => "what it sends is sealed with another key",
+            Self::Version => "it speaks another version of the protocol",
+        })
+    }
 }
 
 /// An RPC that was not sent.
@@ -99,12 +159,34 @@ pub enum CallError {
     /// No answer in time; whether it was or will be executed is unknown.
     #[error("no answer in time")]
     TimedOut,
+    /// It is older than what the server remembers: whether it was executed is unknown, and it will not be any more.
+    #[error("too old to be told apart: whether it was executed is unknown; it will not be again")]
+    Stale,
+    /// Its deadline was over before a core began it: it was not executed.
+    #[error("its deadline was over before it was begun")]
+    Expired,
+    /// It was taken back with [`Client::cancel`](crate::Client::cancel).
+    #[error("cancelled")]
+    Cancelled,
     /// It was not sent.
     #[error(transparent)]
     NotSent(SubmitError),
     /// The server answered something that this version does not know.
     #[error("the server answered something that this version does not know")]
     Protocol,
+}
+
+impl CallError {
+    /// The end of an RPC that was refused; `None` for a reason that does not exist.
+    pub(crate) fn refused(reason: Option<NackReason>) -> Self {
+        match reason {
+            None => Self::Protocol,
+            Some(NackReason::Stale) => Self::Stale,
+            Some(NackReason::Expired) => Self::Expired,
+            Some(NackReason::Cancelled) => Self::Cancelled,
+            Some(reason) => Self::Nack { reason },
+        }
+    }
 }
 
 impl From<SubmitError> for CallError {

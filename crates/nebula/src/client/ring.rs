@@ -113,10 +113,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Connects to the server of `name` and maps the ring that it grants.
 pub(crate) fn connect(name: &str, slots: u32) -> Result<Connected, ConnectError> {
-    let system = |cause: std::io::Error| ConnectError::System { name: name.to_owned(), cause };
+    let system = |cause: std::io::Error| ConnectError::System { endpoint: format!("shm://{name}"), cause };
     let socket = dial(name).map_err(|cause| match cause.kind() {
         std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
-            ConnectError::NobodyServes { name: name.to_owned() }
+            ConnectError::NobodyServes { endpoint: format!("shm://{name}") }
         }
         _ => system(cause),
     })?;

@@ -1,0 +1,460 @@
+//! What was sent and is not answered: when it is held for lost, and how much may be on its way.
+//!
+//! ```text
+//! sent ──▶ in flight ──answered──▶ over                     lists by how often sent: each in the order of sending,
+//!            │   ▲  └──acked──▶ in the server ──long──┐     so the first of a list is the first to be overdue
+//!        overdue └───── sent again ◀── overdue ◀──────┘
+//! ```
+//!
+//! An RPC is named by its place, the low bits of its number. Two things say that it is lost. Its time-out, which doubles with each
+//! sending; or an answer to something sent later, by more than the answers' order varies: that finds most losses within a round trip.
+//! An RPC that the server says it has is not lost, however long it takes; it is asked after now and then.
+
+use super::rtt::{Rtt, RttConfig};
+use super::window::{Window, WindowConfig};
+use crate::time::{Span, Timestamp};
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// Bounds of a [`Retransmit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetransmitConfig {
+    /// RPCs: places are smaller than that.
+    pub places: u32,
+    /// Transmissions of one RPC without any answer.
+    pub transmissions_max: u32,
+    /// Bounds of the time-out.
+    pub rtt: RttConfig,
+    /// Bounds of the window.
+    pub window: WindowConfig,
+}
+
+impl RetransmitConfig {
+    /// The usual bounds, for places below `places`.
+    #[must_use]
+    pub fn new(places: u32) -> Self {
+        Self { places, transmissions_max: 12, rtt: RttConfig::default(), window: WindowConfig::default() }
+    }
+}
+
+/// What is to be done about an RPC that was not answered in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// Send it again, and call [`Retransmit::sent`].
+    Lost {
+        /// Which.
+        place: u32,
+    },
+    /// It was sent as often as allowed.
+    GaveUp {
+        /// Which.
+        place: u32,
+    },
+}
+
+/// Answers' order varies at least so much: what one batch of a server's takes.
+const MARGIN_MIN: Span = Span::from_us(20);
+/// How often the margin may be doubled because answers came late and not never.
+const PATIENCE_MAX: u32 = 5;
+/// Answers after which the margin is halved again.
+const PATIENCE_ANSWERS: u32 = 1024;
+/// No time-out is longer, however often it doubles.
+const WAIT_MAX: Span = Span::from_secs(1);
+/// First time until an RPC that the server has is asked after.
+const ACKED_WAIT_MIN: Span = Span::from_ms(10);
+/// Lists of RPCs in flight, one for each doubling of the time-out, and of those in the server, one for each doubling there.
+const FLIGHT_LISTS: u32 = 14;
+const ACKED_LISTS: u32 = 8;
+const LISTS: usize = (FLIGHT_LISTS + ACKED_LISTS) as usize;
+const NONE: u32 = u32::MAX;
+
+const _: () = assert!(LISTS <= 32, "one bit of a word for each list");
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Nothing is sent.
+    #[default]
+    Idle,
+    /// Sent, in the list of the entry.
+    Listed,
+    /// Overdue: it is for the caller to send it again.
+    Overdue,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// When it was sent, or acknowledged.
+    since: Timestamp,
+    older: u32,
+    newer: u32,
+    /// In flight.
+    packets: u32,
+    /// Since the last answer.
+    transmissions: u32,
+    state: State,
+    list: u8,
+    acks: u8,
+    /// Held for lost before its time-out, and not yet known whether rightly.
+    is_early: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    oldest: u32,
+    newest: u32,
+}
+
+/// The retransmission of a client's RPCs, its measure of round trips, and its window.
+///
+/// Call [`sent`](Self::sent) for what is sent, one of [`answered`](Self::answered), [`acked`](Self::acked), [`refused`](Self::refused) or
+/// [`ended`](Self::ended) for what becomes of it, and drain [`poll_overdue`](Self::poll_overdue) when [`poll_timeout`](Self::poll_timeout)
+/// says so and after answers. Time never goes back.
+///
+/// # Cost
+///
+/// O(1) for each call, whatever is in flight. No allocation.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Overdue, Retransmit, RetransmitConfig, Timestamp};
+///
+/// let at_us = |us: u64| Timestamp::from_ps(us * 1_000_000);
+/// let mut flights = Retransmit::new(RetransmitConfig::new(8));
+/// flights.sent(at_us(0), 3, 1);
+/// assert_eq!((flights.in_flight(), flights.poll_timeout()), (1, Some(at_us(1000))));
+/// assert_eq!(flights.poll_overdue(at_us(1000)), Some(Overdue::Lost { place: 3 }));
+/// flights.sent(at_us(1000), 3, 1);
+/// assert_eq!(flights.poll_timeout(), Some(at_us(3000)), "twice as long");
+/// flights.answered(at_us(1100), 3);
+/// assert_eq!((flights.in_flight(), flights.poll_timeout()), (0, None));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Retransmit {
+    entries: Box<[Entry]>,
+    lists: [List; LISTS],
+    /// One bit a list that is not empty.
+    listed: u32,
+    rtt: Rtt,
+    window: Window,
+    in_flight: u32,
+    transmissions_max: u32,
+    /// The latest sending of what has been answered.
+    answered_sent: Timestamp,
+    patience: u32,
+    patience_answers: u32,
+    /// The last time-out, and whether anything has been heard since.
+    timed_out: Option<Timestamp>,
+    is_heard: bool,
+}
+
+impl Retransmit {
+    /// Nothing sent.
+    #[must_use]
+    pub fn new(config: RetransmitConfig) -> Self {
+        let entry = Entry {
+            since: Timestamp::ZERO,
+            older: NONE,
+            newer: NONE,
+            packets: 0,
+            transmissions: 0,
+            state: State::Idle,
+            list: 0,
+            acks: 0,
+            is_early: false,
+        };
+        Self {
+            entries: vec![entry; config.places as usize].into(),
+            lists: [List { oldest: NONE, newest: NONE }; LISTS],
+            listed: 0,
+            rtt: Rtt::new(config.rtt),
+            window: Window::new(config.window),
+            in_flight: 0,
+            transmissions_max: config.transmissions_max.max(1),
+            answered_sent: Timestamp::ZERO,
+            patience: 0,
+            patience_answers: 0,
+            timed_out: None,
+            is_heard: false,
+        }
+    }
+
+    /// Packets on their way that nothing is known of.
+    #[must_use]
+    #[inline]
+    pub const fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Packets that may be sent.
+    #[must_use]
+    #[inline]
+    pub const fn room(&self) -> u32 {
+        self.window.packets().saturating_sub(self.in_flight)
+    }
+
+    /// The window.
+    #[must_use]
+    pub const fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The measure of round trips.
+    #[must_use]
+    pub const fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// `packets` of the RPC at `place` are sent, or asked for, and an answer is awaited; what was in flight of it before is not any more.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    #[inline]
+    pub fn sent(&mut self, now: Timestamp, place: u32, packets: u32) {
+        self.unlist(place);
+        let entry = &mut self.entries[place as usize];
+        entry.since = now;
+        entry.packets = packets;
+        // Several packets take longer, and what was sent before is no measure of them: that is the second list's.
+        let doublings = entry.transmissions + u32::from(packets > 1);
+        entry.transmissions += 1;
+        self.in_flight += packets;
+        self.list(place, doublings.min(FLIGHT_LISTS - 1));
+    }
+
+    /// The server has the RPC at `place`: it is in flight no more, and to be waited for.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    pub fn acked(&mut self, now: Timestamp, place: u32) {
+        let Entry { state, packets, is_early, acks, .. } = self.entries[place as usize];
+        if state == State::Idle {
+            return;
+        }
+        if is_early {
+            self.be_patient(packets);
+        }
+        self.is_heard = true;
+        self.unlist(place);
+        let entry = &mut self.entries[place as usize];
+        (entry.since, entry.packets, entry.transmissions, entry.is_early) = (now, 0, 1, false);
+        entry.acks = acks.saturating_add(1);
+        self.list(place, FLIGHT_LISTS + u32::from(acks).min(ACKED_LISTS - 1));
+    }
+
+    /// One packet of several that are awaited for the RPC at `place` has come; the others may take as long again.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    pub fn arrived(&mut self, now: Timestamp, place: u32) {
+        let Entry { packets, state, list, .. } = self.entries[place as usize];
+        if state != State::Listed || packets == 0 {
+            return;
+        }
+        self.is_heard = true;
+        self.window.answered(1, self.in_flight);
+        self.unlist(place);
+        let entry = &mut self.entries[place as usize];
+        (entry.since, entry.packets) = (now, packets - 1);
+        self.in_flight += packets - 1;
+        self.list(place, list.into());
+    }
+
+    /// What was sent of the RPC at `place` is answered. More of it may be sent.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    #[inline]
+    pub fn answered(&mut self, now: Timestamp, place: u32) {
+        let Entry { since, packets, transmissions, state, acks, .. } = self.entries[place as usize];
+        if state == State::Idle {
+            return;
+        }
+        self.is_heard = true;
+        if transmissions == 1 && acks == 0 && state == State::Listed {
+            self.rtt.sample(now - since);
+            self.answered_sent = self.answered_sent.max(since);
+        }
+        if packets > 0 {
+            self.window.answered(packets, self.in_flight);
+        }
+        self.calm_down();
+        self.ended(place);
+    }
+
+    /// The RPC at `place` is refused for want of room.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    pub fn refused(&mut self, now: Timestamp, place: u32) {
+        let Entry { since, state, .. } = self.entries[place as usize];
+        if state != State::Idle {
+            self.is_heard = true;
+            self.window.refused(now, since);
+            self.ended(place);
+        }
+    }
+
+    /// Nothing more is awaited for the RPC at `place`.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    #[inline]
+    pub fn ended(&mut self, place: u32) {
+        self.unlist(place);
+        let entry = &mut self.entries[place as usize];
+        (entry.state, entry.packets, entry.transmissions, entry.acks) = (State::Idle, 0, 0, 0);
+        entry.is_early = false;
+    }
+
+    /// When [`poll_overdue`](Self::poll_overdue) has something to say at the latest.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let rto = self.rtt.rto();
+        let due = |list: u32| self.head(list).map(|place| self.entries[place].since + self.wait(list, rto));
+        bits(self.listed).filter_map(due).min()
+    }
+
+    /// The next RPC that was not answered in time. What it says of RPCs in flight is held for lost.
+    #[inline]
+    pub fn poll_overdue(&mut self, now: Timestamp) -> Option<Overdue> {
+        if self.listed == 0 {
+            return None;
+        }
+        if let Some(place) = self.overtaken() {
+            self.entries[place as usize].is_early = true;
+            return Some(self.take(place));
+        }
+        let rto = self.rtt.rto();
+        let (list, place) = bits(self.listed).find_map(|list| {
+            let place = self.head(list)?;
+            (self.entries[place].since + self.wait(list, rto) <= now).then_some((list, place))
+        })?;
+        let place = u32::try_from(place).unwrap_or(NONE);
+        if list < FLIGHT_LISTS {
+            self.time_out(now, self.entries[place as usize].since);
+        }
+        Some(self.take(place))
+    }
+
+    /// The oldest RPC sent once, if something sent well after it has been answered.
+    #[inline]
+    fn overtaken(&self) -> Option<u32> {
+        let place = self.lists[0].oldest;
+        let entry = self.entries.get(place as usize)?;
+        (entry.since < self.answered_sent && entry.since + self.margin() < self.answered_sent).then_some(place)
+    }
+
+    /// By how much later something must have been sent whose answer says that others are lost.
+    fn margin(&self) -> Span {
+        let quarter = self.rtt.smoothed().unwrap_or(Span::ZERO) / 4;
+        quarter.max(self.rtt.variation() * 2).max(MARGIN_MIN) * (1 << self.patience)
+    }
+
+    /// Counts a time-out of what was sent at `sent`.
+    fn time_out(&mut self, now: Timestamp, sent: Timestamp) {
+        if self.timed_out.is_some_and(|at| sent >= at) && !self.is_heard {
+            self.window.silence();
+        }
+        (self.timed_out, self.is_heard) = (Some(now), false);
+    }
+
+    /// Takes one that is overdue out of its list.
+    fn take(&mut self, place: u32) -> Overdue {
+        let Entry { since, packets, transmissions, .. } = self.entries[place as usize];
+        if packets > 0 {
+            self.window.lost(packets, since);
+        }
+        self.unlist(place);
+        if transmissions >= self.transmissions_max {
+            self.ended(place);
+            return Overdue::GaveUp { place };
+        }
+        Overdue::Lost { place }
+    }
+
+    /// One held for lost was in the server: answers vary more than was thought.
+    fn be_patient(&mut self, packets: u32) {
+        self.window.found(packets);
+        self.patience = (self.patience + 1).min(PATIENCE_MAX);
+        self.patience_answers = 0;
+    }
+
+    #[inline]
+    fn calm_down(&mut self) {
+        if self.patience > 0 {
+            self.patience_answers += 1;
+            if self.patience_answers == PATIENCE_ANSWERS {
+                (self.patience, self.patience_answers) = (self.patience - 1, 0);
+            }
+        }
+    }
+
+    /// How long one of `list` waits.
+    #[inline]
+    fn wait(&self, list: u32, rto: Span) -> Span {
+        let wait = if list < FLIGHT_LISTS {
+            rto * (1 << list)
+        } else {
+            ACKED_WAIT_MIN.max(rto * 2) * (1 << (list - FLIGHT_LISTS))
+        };
+        wait.min(WAIT_MAX)
+    }
+
+    #[inline]
+    fn head(&self, list: u32) -> Option<usize> {
+        Some(self.lists[list as usize].oldest as usize).filter(|&place| place < self.entries.len())
+    }
+
+    #[inline]
+    fn list(&mut self, place: u32, list: u32) {
+        let ends = &mut self.lists[list as usize];
+        let older = core::mem::replace(&mut ends.newest, place);
+        match older {
+            NONE => ends.oldest = place,
+            _ => self.entries[older as usize].newer = place,
+        }
+        self.listed |= 1 << list;
+        let entry = &mut self.entries[place as usize];
+        (entry.older, entry.newer, entry.state) = (older, NONE, State::Listed);
+        entry.list = u8::try_from(list).unwrap_or(0);
+    }
+
+    /// Takes it out of its list, and its packets out of flight.
+    #[inline]
+    fn unlist(&mut self, place: u32) {
+        let Entry { older, newer, packets, state, list, .. } = self.entries[place as usize];
+        if state != State::Listed {
+            return;
+        }
+        self.entries[place as usize].state = State::Overdue;
+        self.in_flight -= packets;
+        match older {
+            NONE => self.lists[usize::from(list)].oldest = newer,
+            _ => self.entries[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.lists[usize::from(list)].newest = older,
+            _ => self.entries[newer as usize].older = older,
+        }
+        if older == NONE && newer == NONE {
+            self.listed &= !(1 << list);
+        }
+    }
+}
+
+/// The bits that are set, the lowest first.
+#[inline]
+fn bits(mut word: u32) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
+}

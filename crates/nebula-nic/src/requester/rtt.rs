@@ -1,0 +1,125 @@
+//! How long an answer takes, and from that how long to wait for one.
+
+use crate::time::Span;
+
+/// Bounds of the time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttConfig {
+    /// Shortest time-out: below, the hiccups of the machines would be taken for losses.
+    pub rto_min: Span,
+    /// Longest time-out.
+    pub rto_max: Span,
+    /// Time-out before the first answer.
+    pub rto_first: Span,
+}
+
+impl Default for RttConfig {
+    fn default() -> Self {
+        Self { rto_min: Span::from_us(100), rto_max: Span::from_ms(100), rto_first: Span::from_ms(1) }
+    }
+}
+
+/// The smoothed time from a request to its answer, and how much it varies.
+///
+/// # Cost
+///
+/// O(1), no allocation.
+///
+/// # Source
+///
+/// RFC 6298 §2, in its units: gains of 1/8 and 1/4, time-out = smoothed + 4 × variation.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Rtt, RttConfig, Span};
+///
+/// let mut rtt = Rtt::new(RttConfig::default());
+/// assert_eq!(rtt.rto(), Span::from_ms(1));
+/// rtt.sample(Span::from_us(200));
+/// assert_eq!((rtt.smoothed(), rtt.rto()), (Some(Span::from_us(200)), Span::from_us(600)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rtt {
+    config: RttConfig,
+    smoothed: Option<Span>,
+    variation: Span,
+}
+
+impl Rtt {
+    /// Nothing measured.
+    #[must_use]
+    pub const fn new(config: RttConfig) -> Self {
+        Self { config, smoothed: None, variation: Span::ZERO }
+    }
+
+    /// Takes in the time of one answer, to a request that was sent once: of others nobody knows to which sending the answer is.
+    #[inline]
+    pub fn sample(&mut self, rtt: Span) {
+        let Some(smoothed) = self.smoothed else {
+            (self.smoothed, self.variation) = (Some(rtt), rtt / 2);
+            return;
+        };
+        let error = if rtt > smoothed { rtt - smoothed } else { smoothed - rtt };
+        self.variation = self.variation - self.variation / 4 + error / 4;
+        self.smoothed = Some(smoothed - smoothed / 8 + rtt / 8);
+    }
+
+    /// The smoothed time; `None` before the first sample.
+    #[must_use]
+    #[inline]
+    pub const fn smoothed(&self) -> Option<Span> {
+        self.smoothed
+    }
+
+    /// The smoothed distance of a sample from the smoothed time.
+    #[must_use]
+    #[inline]
+    pub const fn variation(&self) -> Span {
+        self.variation
+    }
+
+    /// How long to wait for an answer.
+    #[must_use]
+    #[inline]
+    pub fn rto(&self) -> Span {
+        match self.smoothed {
+            None => self.config.rto_first,
+            Some(smoothed) => (smoothed + self.variation * 4).max(self.config.rto_min).min(self.config.rto_max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_out_is_the_mean_and_four_variations_within_its_bounds() {
+        let mut rtt = Rtt::new(RttConfig::default());
+        for _ in 0..200 {
+            rtt.sample(Span::from_us(400));
+        }
+        assert!(rtt.variation() < Span::from_us(1), "{}", rtt.variation());
+        assert!(rtt.rto() < Span::from_us(402), "{}", rtt.rto());
+        for _ in 0..200 {
+            rtt.sample(Span::from_us(1));
+        }
+        assert_eq!(rtt.rto(), Span::from_us(100));
+        rtt.sample(Span::from_secs(100));
+        assert_eq!(rtt.rto(), Span::from_ms(100));
+    }
+
+    #[test]
+    fn samples_that_vary_give_a_longer_time_out() {
+        let of = |spread: u64| {
+            let mut rtt = Rtt::new(RttConfig::default());
+            for i in 0..400 {
+                rtt.sample(Span::from_us(500 + if i % 2 == 0 { spread } else { 0 } - spread / 2));
+            }
+            rtt.rto()
+        };
+        assert!(of(0) < of(20) && of(20) < of(200));
+        assert!(of(200) >= Span::from_us(500 + 3 * 100) && of(200) < Span::from_us(500 + 5 * 100), "{}", of(200));
+    }
+}

@@ -1,0 +1,266 @@
+//! RPCs of several packets: which to send next, and which of a reply's to ask for.
+
+/// Packets that an acknowledgment or a pull tells apart, and so the most of one burst.
+pub const BURST_PACKETS: u32 = 64;
+/// Packets of a reply that come without being asked for.
+pub const UNASKED_PACKETS: u32 = 32;
+
+/// Bits of the first `packets`.
+#[inline]
+const fn first_bits(packets: u32) -> u64 {
+    if packets >= 64 { u64::MAX } else { (1 << packets) - 1 }
+}
+
+/// A request of several packets on its way: bursts, each acknowledged.
+///
+/// A burst is of packets from the first missing one on, at most [`BURST_PACKETS`] ahead of it, so that one acknowledgment says which
+/// of them have come.
+///
+/// # Cost
+///
+/// O(1) a packet, no allocation.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{BurstPacket, Upload};
+///
+/// let mut upload = Upload::new(3);
+/// assert_eq!(upload.begin_burst(10), 3);
+/// let sent: Vec<_> = std::iter::from_fn(|| upload.poll_packet()).collect();
+/// assert_eq!(sent[2], BurstPacket { pkt_idx: 2, wants_ack: true });
+/// upload.handle_ack(1, 0b10); // packets 0 and 2 have come
+/// upload.begin_burst(10);
+/// assert_eq!(upload.poll_packet(), Some(BurstPacket { pkt_idx: 1, wants_ack: true }));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Upload {
+    packets: u32,
+    /// All before it have come.
+    first_missing: u32,
+    /// Bit `i`: packet `first_missing + i` has come.
+    arrived: u64,
+    /// Packets of the burst that are still to be sent, from `first_missing` on.
+    to_send: u64,
+    /// The last of the burst.
+    last: u32,
+}
+
+/// A packet of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstPacket {
+    /// Which.
+    pub pkt_idx: u32,
+    /// Whether an acknowledgment is asked for with it: with the last of each burst.
+    pub wants_ack: bool,
+}
+
+impl Upload {
+    /// A request of `packets` packets, none sent.
+    #[must_use]
+    pub const fn new(packets: u32) -> Self {
+        Self { packets, first_missing: 0, arrived: 0, to_send: 0, last: 0 }
+    }
+
+    /// Begins a burst of what is missing and of what comes next, at most `room` packets; how many.
+    pub fn begin_burst(&mut self, room: u32) -> u32 {
+        let ahead = first_bits(self.packets - self.first_missing);
+        let mut wanted = ahead & !self.arrived;
+        while wanted.count_ones() > room {
+            wanted &= !(1 << wanted.ilog2());
+        }
+        self.to_send = wanted;
+        if wanted != 0 {
+            self.last = self.first_missing + wanted.ilog2();
+        }
+        wanted.count_ones()
+    }
+
+    /// The next packet of the burst.
+    #[inline]
+    pub fn poll_packet(&mut self) -> Option<BurstPacket> {
+        if self.to_send == 0 {
+            return None;
+        }
+        let pkt_idx = self.first_missing + self.to_send.trailing_zeros();
+        self.to_send &= self.to_send - 1;
+        Some(BurstPacket { pkt_idx, wants_ack: self.to_send == 0 })
+    }
+
+    /// The server has all before `first_missing`, and of those from there on what the bits say; whether that is more than was known.
+    pub fn handle_ack(&mut self, first_missing: u32, arrived: u64) -> bool {
+        if first_missing < self.first_missing || first_missing >= self.packets {
+            return false;
+        }
+        // What was known of packets after the first missing one stays known.
+        let by = first_missing - self.first_missing;
+        let kept = if by >= 64 { 0 } else { self.arrived >> by };
+        let known = (kept | arrived) & !1 & first_bits(self.packets - first_missing);
+        let is_progress = by > 0 || known != self.arrived;
+        (self.first_missing, self.arrived, self.to_send) = (first_missing, known, 0);
+        is_progress
+    }
+
+    /// No acknowledgment in time: the last packet of the burst asks again.
+    #[must_use]
+    pub const fn handle_timeout(&self) -> BurstPacket {
+        BurstPacket { pkt_idx: self.last, wants_ack: true }
+    }
+}
+
+/// A reply of several packets on its way: the first come unasked, the others are pulled.
+///
+/// # Cost
+///
+/// O(1), no allocation.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::{Download, Pull};
+///
+/// let mut download = Download::new(40);
+/// assert_eq!(download.expected(0), 32, "without being asked for");
+/// // All of them but number 5 have come.
+/// assert!(download.is_due(31));
+/// let pull = download.pull(5, u64::MAX >> (64 - 27) & !1, 64).unwrap();
+/// assert_eq!((pull.first, pull.packets()), (5, 1 + 8));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Download {
+    packets: u32,
+    /// Those before have come unasked or were asked for.
+    asked: u32,
+}
+
+/// Packets of a reply that are wanted: bit `i` is packet `first + i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The first.
+    pub first: u32,
+    /// Which.
+    pub bitmap: u64,
+}
+
+impl Pull {
+    /// How many.
+    #[must_use]
+    pub const fn packets(&self) -> u32 {
+        self.bitmap.count_ones()
+    }
+}
+
+impl Download {
+    /// A reply of `packets` packets, the first of which has come.
+    #[must_use]
+    pub fn new(packets: u32) -> Self {
+        Self { packets, asked: packets.min(UNASKED_PACKETS) }
+    }
+
+    /// Packets that are on their way when `arrived` of them have come.
+    #[must_use]
+    pub const fn expected(&self, arrived: u32) -> u32 {
+        self.asked.saturating_sub(arrived)
+    }
+
+    /// Whether to pull after packet `pkt_idx` has come, because it is the last that was to come.
+    #[must_use]
+    #[inline]
+    pub const fn is_due(&self, pkt_idx: u32) -> bool {
+        pkt_idx + 1 == self.asked
+    }
+
+    /// What to pull: what is missing and what comes next, at most `room` packets; bit `i` of `arrived` says that packet
+    /// `first_missing + i` has come. `None` when the reply is whole.
+    pub fn pull(&mut self, first_missing: u32, arrived: u64, room: u32) -> Option<Pull> {
+        let mut bitmap = first_bits(self.packets.saturating_sub(first_missing)) & !arrived;
+        while bitmap.count_ones() > room.max(1) {
+            bitmap &= !(1 << bitmap.ilog2());
+        }
+        if bitmap == 0 {
+            return None;
+        }
+        self.asked = first_missing + bitmap.ilog2() + 1;
+        Some(Pull { first: first_missing, bitmap })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+
+    /// The first missing one of `packets`, and the bits behind it.
+    fn acknowledgment(arrived: &BTreeSet<u32>, packets: u32) -> Option<(u32, u64)> {
+        let first = (0..packets).find(|packet| !arrived.contains(packet))?;
+        let bits = (0..64).filter(|bit| arrived.contains(&(first + bit)));
+        Some((first, bits.fold(0, |bits, bit| bits | 1 << bit)))
+    }
+
+    #[test]
+    fn an_upload_ends_whatever_is_lost_and_sends_no_more_than_it_may() {
+        arbtest::arbtest(|u| {
+            let packets = u.int_in_range(2..=400)?;
+            let mut upload = Upload::new(packets);
+            let mut arrived = BTreeSet::new();
+            for _ in 0..packets * 4 {
+                let room = u.int_in_range(1..=100)?;
+                let count = upload.begin_burst(room);
+                let burst: Vec<_> = core::iter::from_fn(|| upload.poll_packet()).collect();
+                assert!(burst.len() == count as usize && count >= 1 && count <= room.min(BURST_PACKETS));
+                assert!(burst.windows(2).all(|pair| pair[0].pkt_idx < pair[1].pkt_idx && !pair[0].wants_ack));
+                assert!(burst.last().is_some_and(|last| last.wants_ack && last.pkt_idx < packets));
+                assert_eq!(burst.last(), Some(&upload.handle_timeout()));
+                for packet in burst {
+                    assert!(!arrived.contains(&packet.pkt_idx), "{} is known to have come", packet.pkt_idx);
+                    if u.ratio(2, 3).unwrap_or(true) || u.is_empty() {
+                        arrived.insert(packet.pkt_idx);
+                    }
+                }
+                let Some((first_missing, bits)) = acknowledgment(&arrived, packets) else { return Ok(()) };
+                upload.handle_ack(first_missing, bits);
+                // An older one changes nothing.
+                let before = upload;
+                assert!(!upload.handle_ack(first_missing.saturating_sub(1), 0) || first_missing == 0);
+                assert_eq!(upload, before);
+            }
+            panic!("{} of {packets} after many bursts", arrived.len());
+        });
+    }
+
+    #[test]
+    fn an_acknowledgment_that_makes_no_sense_changes_nothing() {
+        let mut upload = Upload::new(70);
+        upload.begin_burst(64);
+        for (first_missing, bits) in [(70, 0), (1000, u64::MAX), (0, 0), (0, 1)] {
+            assert!(!upload.handle_ack(first_missing, bits), "{first_missing} {bits}");
+        }
+    }
+
+    #[test]
+    fn a_download_ends_whatever_is_lost() {
+        arbtest::arbtest(|u| {
+            let packets = u.int_in_range(2..=400)?;
+            let mut download = Download::new(packets);
+            let mut arrived: BTreeSet<u32> = (0..packets.min(UNASKED_PACKETS)).collect();
+            arrived.retain(|_| u.ratio(1, 2).unwrap_or(true));
+            for _ in 0..packets * 4 {
+                let Some((first, bits)) = acknowledgment(&arrived, packets) else { return Ok(()) };
+                let room = u.int_in_range(0..=100)?;
+                let pull = download.pull(first, bits, room).expect("it is not whole");
+                assert!(pull.packets() >= 1 && pull.packets() <= room.clamp(1, BURST_PACKETS));
+                let wanted: Vec<_> = (0..64).filter(|bit| pull.bitmap >> bit & 1 == 1).map(|bit| first + bit).collect();
+                assert!(wanted.iter().all(|packet| *packet < packets && !arrived.contains(packet)));
+                assert!(download.is_due(*wanted.last().unwrap()));
+                arrived.extend(wanted.into_iter().filter(|_| u.ratio(2, 3).unwrap_or(true)));
+            }
+            panic!("{} of {packets} after many pulls", arrived.len());
+        });
+    }
+
+    #[test]
+    fn a_reply_that_is_whole_pulls_nothing() {
+        assert_eq!(Download::new(2).pull(2, 0, 64), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! A client over UDP: what is sent stays here until it is answered, and is sent again until then.
+//!
+//! ```text
+//! submit ──▶ rpcs, by place ──queue──▶ outbox: messages into datagrams ──▶ wire
+//!               ▲   │  time-outs ▲
+//!  requester: numbers, NACKs     │ flights: what is lost, how much may be on its way
+//!               ▼                │
+//! poll  ◀── done ◀── session: whose answer is it ◀── seal ◀── wire
+//! ```
+//!
+//! The machines of `nebula-nic` decide; here are the bytes. Nothing happens between two calls: each [`poll`](UdpClient::poll) that finds no
+//! finished RPC sends what waits, takes in all that has come, and looks at the clock.
+
+mod done;
+mod entrance;
+mod incoming;
+mod outbox;
+mod outgoing;
+mod rpc;
+mod server_time;
+mod session;
+
+use super::{CallError, ClientConfig, Completion, ConnectError, Hint, Options, SubmitError, Ticket, Wait};
+use crate::net::{Environment, KernelWire, Wire};
+use done::Slice;
+use nebula_nic::Span;
+use session::Session;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long a call polls before it sleeps: about what waking up takes.
+const SPIN: Span = Span::from_us(20);
+/// Polls of a call that spins before it lets others run between polls.
+const SPINS: u32 = 2048;
+/// Refusals of the kernel's, and the time, from which on nobody serves there.
+const REFUSALS: u32 = 3;
+const REFUSED_FOR: Span = Span::from_ms(100);
+/// Without a frame for so long, the server's time is asked for before more is sent.
+const SILENCE: Span = Span::from_secs(30);
+
+/// A client over UDP.
+#[derive(Debug)]
+pub(crate) struct UdpClient {
+    wire: Box<dyn Wire>,
+    session: Session,
+    call_timeout: Span,
+    wait: Wait,
+}
+
+impl UdpClient {
+    /// Connects through the kernel, and waits for the welcome.
+    pub(crate) fn connect(server: SocketAddr, config: &ClientConfig) -> Result<Self, ConnectError> {
+        check_open(server, config)?;
+        let system = |cause| ConnectError::System { endpoint: endpoint(server), cause };
+        let mut wire = KernelWire::connect(server).map_err(system)?;
+        if let Some(bytes) = config.datagram_bytes {
+            wire = wire.datagram_bytes(bytes.into());
+        }
+        let mut client = Self::connect_over(server, Environment::machine(wire).map_err(system)?, config)?;
+        client.wait_for_welcome(server, config)?;
+        Ok(client)
+    }
+
+    /// A client that has yet to be welcomed.
+    pub(crate) fn connect_over(
+        server: SocketAddr,
+        environment: Environment,
+        config: &ClientConfig,
+    ) -> Result<Self, ConnectError> {
+        check_open(server, config)?;
+        let call_timeout = span(config.call_timeout);
+        let Environment { wire, time, entropy } = environment;
+        let datagram_bytes = config.datagram_bytes.unwrap_or(u16::MAX);
+        let datagram_bytes = u16::try_from(wire.datagram_bytes_max()).unwrap_or(u16::MAX).min(datagram_bytes);
+        let session = Session::new(server, config, &time, &entropy, datagram_bytes)?;
+        Ok(Self { wire, session, call_timeout, wait: config.wait })
+    }
+
+    fn wait_for_welcome(&mut self, server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
+        let (endpoint, started) = (endpoint(server), self.session.tick());
+        loop {
+            self.turn();
+            let asked_for = self.session.now() - started;
+            let hint = self.session.hint();
+            if !self.session.is_asking() {
+                return Ok(());
+            }
+            if config.key.is_none() && hint != Hint::Nothing {
+                return Err(ConnectError::Door { endpoint, hint });
+            }
+            if self.session.refusals() >= REFUSALS && asked_for >= REFUSED_FOR {
+                return Err(ConnectError::NobodyServes { endpoint });
+            }
+            if asked_for >= self.call_timeout {
+                return Err(ConnectError::Silent { endpoint, waited: config.call_timeout, hint });
+            }
+            self.wait(config.call_timeout);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        let ticket = self.session.submit(request, options)?;
+        if self.session.is_to_send_at_once() {
+            self.flush();
+        }
+        Ok(ticket)
+    }
+
+    #[inline]
+    pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
+        if self.session.done.is_empty() {
+            self.turn();
+        }
+        let (ticket, result) = self.take()?;
+        Some(Completion { ticket, result: result.map(|slice| self.session.done.bytes(slice)) })
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<(Ticket, Result<Slice, CallError>)> {
+        let taken = self.session.done.take()?;
+        self.session.handed_out(taken.place);
+        Some((taken.ticket, taken.result))
+    }
+
+    /// Sends what waits, takes in what has come, and keeps the time.
+    fn turn(&mut self) {
+        self.session.done.begin_batch();
+        if self.session.is_quiet() {
+            return;
+        }
+        let Self { wire, session, .. } = self;
+        if session.has_to_send() {
+            session.tick();
+            session.transmit(&mut **wire);
+        }
+        let mut is_first = true;
+        let received = wire.recv(&mut |from, datagram| {
+            if std::mem::take(&mut is_first) {
+                session.tick();
+            }
+            session.receive(from, datagram);
+        });
+        if is_first {
+            session.tick();
+        }
+        session.note(received.map(drop));
+        session.keep_time(&mut **wire);
+        if session.has_to_send() {
+            session.transmit(&mut **wire);
+        }
+    }
+
+    pub(crate) fn flush(&mut self) {
+        if self.session.has_to_send() {
+            self.session.tick();
+            self.session.transmit(&mut *self.wire);
+        }
+    }
+
+    pub(crate) fn wait(&mut self, timeout: Duration) {
+        if !self.session.done.is_empty() {
+            return;
+        }
+        self.flush();
+        let now = self.session.tick();
+        let due = self.session.poll_timeout().map_or(Span::MAX, |due| due - now).min(span(timeout));
+        if due > Span::ZERO {
+            // Rounded up, or the last microsecond would be spent in turns.
+            let slept = self.wire.wait(Some(Duration::from_nanos(due.as_ps().div_ceil(1000))), None);
+            self.session.note(slept);
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
+        self.session.cancel(ticket)
+    }
+
+    pub(crate) fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
+        let started = self.session.tick();
+        let ticket = self.submit(request, Options::default())?;
+        let mut spins = 0;
+        loop {
+            if self.session.done.is_empty() {
+                self.turn();
+            }
+            match self.take() {
+                // What an earlier call gave up may still end.
+                Some((ended, _)) if ended != ticket => {}
+                Some((_, result)) => return result.map(|slice| self.session.done.bytes(slice)),
+                None => {
+                    let waited = self.session.now() - started;
+                    if waited >= self.call_timeout {
+                        self.session.abandon(ticket);
+                        return Err(CallError::TimedOut);
+                    }
+                    self.pause(&mut spins, waited);
+                }
+            }
+        }
+    }
+
+    /// Between two polls of a call.
+    #[inline]
+    fn pause(&mut self, spins: &mut u32, waited: Span) {
+        *spins = spins.saturating_add(1);
+        match self.wait {
+            Wait::Block if waited >= SPIN => {
+                let left = self.call_timeout - waited;
+                self.wait(Duration::from_nanos(left.as_ps().div_ceil(1000)));
+            }
+            Wait::Spin if *spins >= SPINS => std::thread::yield_now(),
+            Wait::Block | Wait::Spin => std::hint::spin_loop(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.session.outstanding()
+    }
+
+    pub(crate) fn slo(&self) -> Span {
+        self.session.slo()
+    }
+
+    pub(crate) fn rpc_bytes_max(&self) -> u32 {
+        self.session.rpc_bytes_max()
+    }
+
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.session.buffer_bytes()
+    }
+}
+
+fn endpoint(server: SocketAddr) -> String {
+    format!("udp://{server}")
+}
+
+/// Without a key only within this machine, unless told so.
+fn check_open(server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
+    let is_fine = server.ip().is_loopback() || config.key.is_some() || config.insecure;
+    if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint(server) }) }
+}
+
+fn span(duration: Duration) -> Span {
+    u64::try_from(duration.as_nanos()).map_or(Span::MAX, Span::from_ns)
+}

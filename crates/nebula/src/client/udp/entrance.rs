@@ -1,0 +1,150 @@
+//! How a client comes in: it says hello until it is welcomed, and again when the server it knew is gone.
+
+use crate::client::Hint;
+use crate::transport::udp::door::{Hello, Reason, Refused, Welcome};
+use crate::transport::udp::frame::{Frame, FrameKind};
+use nebula_nic::{Mtu, NodeId, Span, Timestamp};
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
+
+/// Between two hellos, at first and at most.
+const PAUSE_FIRST: Span = Span::from_ms(20);
+const PAUSE_MAX: Span = Span::from_secs(1);
+
+/// What the server has granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seat {
+    pub(super) incarnation: u64,
+    pub(super) snid: NodeId,
+    token: u64,
+    /// The longest datagram that the server takes.
+    pub(super) datagram_bytes: u16,
+    pub(super) rpc_bytes_max: u32,
+    pub(super) mtu: Mtu,
+    pub(super) slo: Span,
+}
+
+impl Seat {
+    /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`.
+    #[inline]
+    pub(super) fn frame(&self, datagram_bytes: u16) -> Frame {
+        let &Self { incarnation, snid, token: word, .. } = self;
+        Frame { kind: FrameKind::Client, incarnation, snid, datagram_bytes, word }
+    }
+
+    /// Whether a frame or a refusal is for the holder of this seat.
+    #[inline]
+    pub(super) fn is_of(&self, incarnation: u64, snid: NodeId) -> bool {
+        self.incarnation == incarnation && self.snid == snid
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asking {
+    since: Timestamp,
+    next: Timestamp,
+    pause: Span,
+    echo: u64,
+}
+
+/// Where a client stands with its server.
+#[derive(Debug)]
+pub(super) struct Entrance {
+    seat: Option<Seat>,
+    asking: Option<Asking>,
+    secret: [u8; 16],
+    asked: u64,
+    pub(super) hint: Hint,
+}
+
+impl Entrance {
+    /// Outside, about to say hello.
+    pub(super) fn new(now: Timestamp, secret: [u8; 16]) -> Self {
+        let mut entrance = Self { seat: None, asking: None, secret, asked: 0, hint: Hint::Nothing };
+        entrance.ask(now);
+        entrance
+    }
+
+    /// The seat, while it is good.
+    #[inline]
+    pub(super) fn open(&self) -> Option<&Seat> {
+        if self.asking.is_none() { self.seat.as_ref() } else { None }
+    }
+
+    /// The seat, good or not.
+    #[inline]
+    pub(super) fn seat(&self) -> Option<&Seat> {
+        self.seat.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// Begins to say hello, under the name that it had.
+    pub(super) fn ask(&mut self, now: Timestamp) {
+        self.asked += 1;
+        let mut hasher = SipHasher24::new_with_key(&self.secret);
+        hasher.write_u64(self.asked);
+        self.asking = Some(Asking { since: now, next: now, pause: PAUSE_FIRST, echo: hasher.finish() });
+    }
+
+    /// How long it has been asking.
+    pub(super) fn asked_for(&self, now: Timestamp) -> Span {
+        self.asking.map_or(Span::ZERO, |asking| now - asking.since)
+    }
+
+    /// Asks on as if it had begun just now.
+    pub(super) fn ask_on(&mut self, now: Timestamp) {
+        if let Some(asking) = &mut self.asking {
+            asking.since = now;
+        }
+    }
+
+    /// When the next hello is due.
+    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+        self.asking.map(|asking| asking.next)
+    }
+
+    /// The hello that is due.
+    pub(super) fn poll_hello(&mut self, now: Timestamp, datagram_bytes: u16) -> Option<Hello> {
+        let (snid, token) = self.seat.map_or((NodeId(0), 0), |seat| (seat.snid, seat.token));
+        let asking = self.asking.as_mut().filter(|asking| asking.next <= now)?;
+        asking.next = now + asking.pause;
+        asking.pause = (asking.pause * 2).min(PAUSE_MAX);
+        Some(Hello { echo: asking.echo, snid, token, datagram_bytes })
+    }
+
+    /// Takes a welcome that answers the hello: the seat before.
+    pub(super) fn handle_welcome(&mut self, welcome: &Welcome) -> Option<Option<Seat>> {
+        let mtu = Mtu::try_new(welcome.mtu_bytes).ok()?;
+        self.asking.filter(|asking| asking.echo == welcome.echo)?;
+        self.asking = None;
+        self.hint = Hint::Nothing;
+        let &Welcome { incarnation, snid, token, datagram_bytes, rpc_bytes_max, slo, .. } = welcome;
+        Some(self.seat.replace(Seat { incarnation, snid, token, datagram_bytes, rpc_bytes_max, mtu, slo }))
+    }
+
+    /// Takes a refusal; whether it says that the seat is lost.
+    pub(super) fn handle_refusal(&mut self, refused: &Refused) -> bool {
+        match self.asking {
+            Some(asking) if asking.echo == refused.echo => {
+                self.note(refused.reason);
+                false
+            }
+            Some(_) => false,
+            None => self.seat.is_some_and(|seat| seat.is_of(refused.incarnation, refused.snid)),
+        }
+    }
+
+    /// Remembers why the server does not answer as it should.
+    pub(super) fn note(&mut self, reason: Reason) {
+        self.hint = match reason {
+            Reason::Version => Hint::Version,
+            Reason::KeyWanted => Hint::KeyWanted,
+            Reason::NoKey => Hint::NoKey,
+            Reason::Incarnation | Reason::Token => self.hint,
+        };
+    }
+}

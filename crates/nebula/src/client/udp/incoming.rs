@@ -1,0 +1,233 @@
+//! What comes in: whether it is the server's, and whose answer it is.
+
+use super::super::{CallError, Hint};
+use super::rpc::Phase;
+use super::session::Session;
+use crate::engine::egress::Fault;
+use crate::transport::udp::door::{Refused, Welcome};
+use crate::transport::udp::frame::{Frame, FrameError, FrameKind};
+use crate::transport::udp::message::{Message, Messages};
+use crate::transport::udp::seal::Seal;
+use nebula_nic::{Download, Header, Kind, NackReason, NodeId, Outcome, RpcKey, TransferId};
+use std::net::SocketAddr;
+
+impl Session {
+    /// Takes a datagram in. Anybody may have sent it: what is not the server's, and for this client, is ignored and counted.
+    #[inline]
+    pub(super) fn receive(&mut self, from: SocketAddr, datagram: &mut [u8]) {
+        if from != self.server {
+            self.ignored += 1;
+            return;
+        }
+        match self.outbox.seal.open(datagram) {
+            Ok((frame, body)) if frame.kind == FrameKind::Server => self.receive_frame(&frame, body),
+            Ok((frame, body)) => self.receive_at_door(&frame, body),
+            Err(error) => self.receive_strange(error, datagram),
+        }
+    }
+
+    #[inline]
+    fn receive_frame(&mut self, frame: &Frame, body: &[u8]) {
+        if !self.entrance.seat().is_some_and(|seat| seat.is_of(frame.incarnation, frame.snid)) {
+            self.ignored += 1;
+            return;
+        }
+        (self.heard, self.refusals) = (self.now, 0);
+        self.server_time.note(self.now, frame.word);
+        for message in Messages::new(body) {
+            match message {
+                Ok(message) => self.handle(&message),
+                Err(_) => self.ignored += 1,
+            }
+        }
+    }
+
+    #[cold]
+    fn receive_at_door(&mut self, frame: &Frame, body: &[u8]) {
+        if let Some(refused) = Refused::read(frame, body) {
+            if self.entrance.handle_refusal(&refused) {
+                self.lose_server();
+                self.entrance.ask(self.now);
+                self.entrance.note(refused.reason);
+            }
+            return;
+        }
+        let fits = |welcome: &Welcome| {
+            let longest = usize::from(self.outbox.datagram_bytes.min(welcome.datagram_bytes));
+            self.outbox.overhead_bytes() + MESSAGE_BYTES_MAX + welcome.mtu_bytes as usize <= longest
+        };
+        let Some(welcome) = Welcome::read(frame, body).filter(fits) else {
+            self.ignored += 1;
+            return;
+        };
+        if let Some(before) = self.entrance.handle_welcome(&welcome) {
+            self.enter(before);
+            (self.heard, self.refusals) = (self.now, 0);
+            self.server_time.note(self.now, welcome.time_ns);
+        }
+    }
+
+    /// What cannot be opened may at least say why a server does not let this client in.
+    #[cold]
+    fn receive_strange(&mut self, error: FrameError, datagram: &mut [u8]) {
+        self.ignored += 1;
+        if !self.entrance.is_asking() {
+            return;
+        }
+        match error {
+            FrameError::Version(_) => self.entrance.hint = Hint::Version,
+            FrameError::Forged if self.outbox.seal.is_sealed() => self.entrance.hint = Hint::OtherKey,
+            FrameError::Sealing if self.outbox.seal.is_sealed() => {
+                let refused = Seal::Plain.open(datagram).ok().and_then(|(frame, body)| Refused::read(&frame, body));
+                if let Some(refused) = refused {
+                    self.entrance.handle_refusal(&refused);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, message: &Message<'_>) {
+        match *message {
+            Message::Reply { tid, rpc_bytes, pkt_idx, payload } => self.handle_reply(tid, rpc_bytes, pkt_idx, payload),
+            Message::Nack { tid, code } => self.handle_nack(tid, code),
+            Message::Ack { tid, is_whole, first_missing, bitmap } => {
+                self.handle_ack(tid, is_whole, first_missing, bitmap);
+            }
+            Message::Fault { tid, code } => {
+                if let Some(place) = self.live(tid) {
+                    self.flights.answered(self.now, place);
+                    self.end_with(place, CallError::Fault(Fault::from_code(code)));
+                }
+            }
+            Message::Request(_) | Message::Pull { .. } | Message::Cancel { .. } => self.ignored += 1,
+        }
+    }
+
+    /// The place of the RPC whose try is of that number, if it is not over.
+    #[inline]
+    fn live(&mut self, tid: TransferId) -> Option<u32> {
+        let place = self.requester.place(tid);
+        let rpc = &self.rpcs[place as usize];
+        if rpc.is_live && rpc.tid == tid && rpc.is_sent() {
+            return Some(place);
+        }
+        self.ignored += 1;
+        None
+    }
+
+    #[inline]
+    fn handle_reply(&mut self, tid: TransferId, rpc_bytes: u32, pkt_idx: u16, payload: &[u8]) {
+        let Some(place) = self.live(tid) else { return };
+        if rpc_bytes > self.reply_bytes_max {
+            self.flights.answered(self.now, place);
+            self.end_with(place, CallError::Fault(Fault::ReplyTooLarge));
+            return;
+        }
+        let pkt_idx = u32::from(pkt_idx);
+        let packets = self.mtu.packets(rpc_bytes);
+        if pkt_idx >= packets || payload.len() != self.mtu.packet_bytes(rpc_bytes, pkt_idx) as usize {
+            self.ignored += 1;
+            return;
+        }
+        let header = Header::reply(rpc_key(tid), rpc_bytes, pkt_idx);
+        match self.requester.handle_packet(self.now, header) {
+            Outcome::Reply { .. } if packets == 1 => {
+                self.flights.answered(self.now, place);
+                let ticket = self.ended(place);
+                self.done.push_packed(ticket, place, payload);
+            }
+            Outcome::Reply { offset_bytes, bytes, .. } => self.end_long(place, offset_bytes, bytes, payload),
+            Outcome::Part { offset_bytes, .. } => self.take_part(place, offset_bytes, packets, pkt_idx, payload),
+            _ => self.ignored += 1,
+        }
+    }
+
+    #[inline(never)]
+    fn end_long(&mut self, place: u32, offset_bytes: u32, bytes: u32, payload: &[u8]) {
+        self.flights.answered(self.now, place);
+        let ticket = self.ended(place);
+        let rpc = &mut self.rpcs[place as usize];
+        rpc.write(offset_bytes, payload);
+        rpc.reply.truncate(bytes as usize);
+        let reply = std::mem::take(&mut rpc.reply);
+        self.rpcs[place as usize].reply = self.done.push_long(ticket, place, reply);
+    }
+
+    /// Takes a packet of a long reply of which more is to come.
+    #[inline(never)]
+    fn take_part(&mut self, place: u32, offset_bytes: u32, packets: u32, pkt_idx: u32, payload: &[u8]) {
+        let now = self.now;
+        let rpc = &mut self.rpcs[place as usize];
+        rpc.write(offset_bytes, payload);
+        if let Phase::Download(download) = rpc.phase {
+            self.flights.arrived(now, place);
+            if download.is_due(pkt_idx) {
+                self.flights.answered(now, place);
+                self.enqueue(place);
+            }
+            return;
+        }
+        let download = Download::new(packets);
+        rpc.phase = Phase::Download(download);
+        self.flights.answered(now, place);
+        if download.is_due(pkt_idx) {
+            self.enqueue(place);
+        } else {
+            self.flights.sent(now, place, download.expected(1));
+        }
+    }
+
+    #[inline(never)]
+    fn handle_nack(&mut self, tid: TransferId, code: u32) {
+        let Some(place) = self.live(tid) else { return };
+        let RpcKey { snid, tid } = rpc_key(tid);
+        let nack = Header { kind: Kind::Nack, snid, tid, rpc_bytes: 0, pkt_idx: 0, key_hash: code };
+        match nack.nack_reason() {
+            Some(NackReason::BufferFull | NackReason::ReassemblerFull | NackReason::QueueBound) => {
+                self.flights.refused(self.now, place);
+            }
+            _ => self.flights.answered(self.now, place),
+        }
+        match self.requester.handle_packet(self.now, nack) {
+            Outcome::GaveUp { reason, .. } => self.fail(place, CallError::refused(reason)),
+            Outcome::Redirect { outbound, .. } => self.try_again(outbound.tid()),
+            // It waits, and if it ends meanwhile then without having been executed.
+            Outcome::Retry { .. } => self.rpcs[place as usize].try_as(tid),
+            _ => self.ignored += 1,
+        }
+    }
+
+    #[inline(never)]
+    fn handle_ack(&mut self, tid: TransferId, is_whole: bool, first_missing: u16, bitmap: u64) {
+        let Some(place) = self.live(tid) else { return };
+        let rpc = &mut self.rpcs[place as usize];
+        match &mut rpc.phase {
+            Phase::Download(_) => {}
+            phase if is_whole => {
+                if let Phase::Upload(_) = phase {
+                    *phase = Phase::InServer;
+                }
+                self.flights.acked(self.now, place);
+            }
+            Phase::Upload(upload) => {
+                if upload.handle_ack(first_missing.into(), bitmap) {
+                    rpc.is_overdue = false;
+                    self.flights.answered(self.now, place);
+                    self.enqueue(place);
+                }
+            }
+            Phase::Single | Phase::InServer => {}
+        }
+    }
+}
+
+/// The most bytes of a message but its payload.
+const MESSAGE_BYTES_MAX: usize = crate::transport::udp::message::REQUEST_BYTES;
+
+/// The name of an RPC of this client's, as its requester knows it.
+#[inline(always)]
+fn rpc_key(tid: TransferId) -> RpcKey {
+    RpcKey { snid: NodeId(0), tid }
+}

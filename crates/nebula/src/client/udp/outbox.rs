@@ -1,0 +1,74 @@
+//! Messages into datagrams, and datagrams onto the wire.
+
+use super::entrance::Seat;
+use crate::net::Wire;
+use crate::transport::udp::frame::Frame;
+use crate::transport::udp::message::Message;
+use crate::transport::udp::seal::Seal;
+use crate::transport::udp::train::Train;
+use std::net::SocketAddr;
+
+/// What goes out to the server.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    server: SocketAddr,
+    pub(super) seal: Seal,
+    train: Train,
+    /// The longest datagram that this client sends or takes.
+    pub(super) datagram_bytes: u16,
+    frame: Option<Frame>,
+    /// The longest that the server takes too.
+    segment: usize,
+}
+
+impl Outbox {
+    pub(super) fn new(server: SocketAddr, seal: Seal, datagram_bytes: u16) -> Self {
+        let train = Train::new(&seal);
+        Self { server, seal, train, datagram_bytes, frame: None, segment: 0 }
+    }
+
+    /// Bytes of a datagram that are no messages.
+    pub(super) fn overhead_bytes(&self) -> usize {
+        self.seal.lead_bytes() + self.seal.tail_bytes()
+    }
+
+    /// Messages go out under `seat` from here on.
+    #[inline]
+    pub(super) fn begin(&mut self, seat: &Seat) {
+        let frame = seat.frame(self.datagram_bytes);
+        self.segment = usize::from(self.datagram_bytes.min(seat.datagram_bytes));
+        self.frame = Some(frame);
+        self.train.begin(frame, self.segment);
+    }
+
+    /// Puts a message into a datagram; what does not fit any more is sent.
+    #[inline(always)]
+    pub(super) fn push(&mut self, wire: &mut dyn Wire, message: &Message<'_>) {
+        if !self.train.push(message) {
+            self.push_into_next(wire, message);
+        }
+    }
+
+    #[cold]
+    fn push_into_next(&mut self, wire: &mut dyn Wire, message: &Message<'_>) {
+        self.depart(wire);
+        if let Some(frame) = self.frame {
+            self.train.begin(frame, self.segment);
+            let fits = self.train.push(message);
+            debug_assert!(fits, "a message is longer than a datagram: {} of {}", message.len(), self.segment);
+        }
+    }
+
+    /// Gives the wire what has been put together. What it does not take is lost, as on any network.
+    #[inline]
+    pub(super) fn depart(&mut self, wire: &mut dyn Wire) {
+        if let Some((bytes, segment)) = self.train.close(&mut self.seal) {
+            let _ = wire.send(self.server, bytes, segment);
+        }
+    }
+
+    /// Sends one datagram.
+    pub(super) fn send_alone(&mut self, wire: &mut dyn Wire, datagram: &[u8]) {
+        let _ = wire.send(self.server, datagram, datagram.len());
+    }
+}

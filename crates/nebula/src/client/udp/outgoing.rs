@@ -1,0 +1,89 @@
+//! What goes out: requests, packets that are missing, what is wanted of replies, and what is not wanted any more.
+
+use super::rpc::Phase;
+use super::session::Session;
+use crate::net::Wire;
+use crate::transport::udp::message::Message;
+
+impl Session {
+    /// Whether something waits to be sent and may be.
+    #[inline]
+    pub(super) fn has_to_send(&self) -> bool {
+        let has_rpcs = !(self.queue.is_empty() && self.again.is_empty()) && self.flights.room() > 0;
+        (has_rpcs || !self.cancelled.is_empty()) && self.entrance.open().is_some()
+    }
+
+    /// Sends what waits, as far as the window allows.
+    pub(super) fn transmit(&mut self, wire: &mut dyn Wire) {
+        let Some(seat) = self.entrance.open() else { return };
+        self.outbox.begin(seat);
+        while self.flights.room() > 0
+            && let Some(place) = self.again.pop_front().or_else(|| self.queue.pop_front())
+        {
+            self.send_rpc(wire, place);
+        }
+        while let Some(tid) = self.cancelled.pop_front() {
+            self.outbox.push(wire, &Message::Cancel { tid });
+        }
+        self.outbox.depart(wire);
+        let flushed = wire.flush();
+        self.note(flushed);
+    }
+
+    /// Sends what is due of the RPC at `place`.
+    #[inline]
+    fn send_rpc(&mut self, wire: &mut dyn Wire, place: u32) {
+        let rpc = &mut self.rpcs[place as usize];
+        rpc.is_queued = false;
+        if !rpc.is_live {
+            return;
+        }
+        if !rpc.is_sent() {
+            rpc.stamp(self.now, self.server_time.at(self.now), self.mtu);
+        }
+        let is_overdue = std::mem::take(&mut rpc.is_overdue);
+        match rpc.phase {
+            Phase::Single => {
+                self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, 0, is_overdue)));
+                self.flights.sent(self.now, place, 1);
+            }
+            Phase::Upload(_) => self.send_burst(wire, place, is_overdue),
+            Phase::InServer => {
+                let last = self.mtu.packets(u32::try_from(rpc.request.len()).unwrap_or(0)).saturating_sub(1);
+                self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, last, true)));
+                self.flights.sent(self.now, place, 1);
+            }
+            Phase::Download(_) => self.pull(wire, place),
+        }
+    }
+
+    /// Sends the next packets of a long request, or asks again which have come.
+    #[inline(never)]
+    fn send_burst(&mut self, wire: &mut dyn Wire, place: u32, is_overdue: bool) {
+        let rpc = &mut self.rpcs[place as usize];
+        let Phase::Upload(mut upload) = rpc.phase else { return };
+        let packets = if is_overdue { 0 } else { upload.begin_burst(self.flights.room()) };
+        if packets == 0 {
+            let again = upload.handle_timeout();
+            self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, again.pkt_idx, true)));
+        }
+        while let Some(next) = upload.poll_packet().filter(|_| packets > 0) {
+            self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, next.pkt_idx, next.wants_ack)));
+        }
+        rpc.phase = Phase::Upload(upload);
+        self.flights.sent(self.now, place, packets.max(1));
+    }
+
+    /// Asks for what is missing of a long reply.
+    #[inline(never)]
+    fn pull(&mut self, wire: &mut dyn Wire, place: u32) {
+        let rpc = &mut self.rpcs[place as usize];
+        let Phase::Download(mut download) = rpc.phase else { return };
+        let Some((first_missing, arrived)) = self.requester.reply_missing(place) else { return };
+        let Some(pull) = download.pull(first_missing, arrived, self.flights.room()) else { return };
+        let first = u16::try_from(pull.first).unwrap_or(u16::MAX);
+        self.outbox.push(wire, &Message::Pull { tid: rpc.tid, first, bitmap: pull.bitmap });
+        rpc.phase = Phase::Download(download);
+        self.flights.sent(self.now, place, pull.packets());
+    }
+}

@@ -1,0 +1,133 @@
+//! What a client keeps of an RPC until it is answered.
+
+use super::super::Ticket;
+use crate::transport::udp::message::{NO_BUDGET, Request};
+use nebula_nic::{Download, Mtu, Span, Timestamp, TransferId, Upload};
+
+/// How far an RPC is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its only packet is the request.
+    #[default]
+    Single,
+    /// Its packets are on their way.
+    Upload(Upload),
+    /// The server has all of them.
+    InServer,
+    /// The first packet of a long reply has come.
+    Download(Download),
+}
+
+/// An RPC at its place. Its buffers are used again by the next there.
+#[derive(Debug)]
+pub(super) struct Rpc {
+    pub(super) ticket: Ticket,
+    pub(super) tid: TransferId,
+    pub(super) key_hash: u32,
+    pub(super) budget_us: u32,
+    /// 0 while this try of it has not been sent.
+    pub(super) stamp_ns: u64,
+    pub(super) deadline: Timestamp,
+    pub(super) request: Vec<u8>,
+    pub(super) reply: Vec<u8>,
+    pub(super) phase: Phase,
+    pub(super) is_live: bool,
+    /// It is in a queue of those to be sent.
+    pub(super) is_queued: bool,
+    /// It is sent again because nothing came in time.
+    pub(super) is_overdue: bool,
+    /// Its end is not handed out yet.
+    pub(super) is_undelivered: bool,
+}
+
+impl Rpc {
+    pub(super) fn new() -> Self {
+        Self {
+            ticket: Ticket(u64::MAX),
+            tid: TransferId(0),
+            key_hash: 0,
+            budget_us: NO_BUDGET,
+            stamp_ns: 0,
+            deadline: Timestamp::ZERO,
+            request: Vec::new(),
+            reply: Vec::new(),
+            phase: Phase::Single,
+            is_live: false,
+            is_queued: false,
+            is_overdue: false,
+            is_undelivered: false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        ticket: Ticket,
+        tid: TransferId,
+        key_hash: u32,
+        deadline: Timestamp,
+        request: &[u8],
+    ) {
+        (self.ticket, self.key_hash, self.deadline) = (ticket, key_hash, deadline);
+        self.request.clear();
+        self.request.extend_from_slice(request);
+        self.is_live = true;
+        self.try_as(tid);
+    }
+
+    /// Begins a try of it, under a number of its own.
+    #[inline]
+    pub(super) fn try_as(&mut self, tid: TransferId) {
+        (self.tid, self.stamp_ns, self.phase, self.is_overdue) = (tid, 0, Phase::Single, false);
+    }
+
+    #[inline]
+    pub(super) fn is_sent(&self) -> bool {
+        self.stamp_ns != 0
+    }
+
+    /// It goes out for the first time under this number: its stamp is the server's time, and it knows how many packets it has.
+    #[inline]
+    pub(super) fn stamp(&mut self, now: Timestamp, server_ns: u64, mtu: Mtu) {
+        self.stamp_ns = server_ns;
+        self.budget_us = budget_us(self.deadline - now);
+        let packets = mtu.packets(self.bytes());
+        if packets > 1 {
+            self.phase = Phase::Upload(Upload::new(packets));
+        }
+    }
+
+    #[inline]
+    fn bytes(&self) -> u32 {
+        u32::try_from(self.request.len()).unwrap_or(u32::MAX)
+    }
+
+    /// One packet of the request.
+    #[inline]
+    pub(super) fn packet(&self, mtu: Mtu, pkt_idx: u32, wants_ack: bool) -> Request<'_> {
+        let &Self { tid, key_hash, budget_us, stamp_ns, .. } = self;
+        let from = (pkt_idx * mtu.bytes()) as usize;
+        let to = (from + mtu.bytes() as usize).min(self.request.len());
+        let pkt_idx = u16::try_from(pkt_idx).unwrap_or(u16::MAX);
+        let payload = &self.request[from.min(to)..to];
+        Request { tid, rpc_bytes: self.bytes(), pkt_idx, wants_ack, key_hash, budget_us, stamp_ns, payload }
+    }
+
+    /// Writes a packet of a long reply where it belongs.
+    pub(super) fn write(&mut self, offset_bytes: u32, payload: &[u8]) {
+        let (from, to) = (offset_bytes as usize, offset_bytes as usize + payload.len());
+        if self.reply.len() < to {
+            self.reply.resize(to, 0);
+        }
+        self.reply[from..to].copy_from_slice(payload);
+    }
+
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.request.capacity() + self.reply.capacity()
+    }
+}
+
+/// What a server is told of a deadline; so long that it does not fit is none.
+fn budget_us(left: Span) -> u32 {
+    u32::try_from(left.as_ps() / 1_000_000).unwrap_or(NO_BUDGET)
+}

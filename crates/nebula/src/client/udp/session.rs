@@ -1,0 +1,416 @@
+//! The RPCs of a client over UDP, and how each ends: exactly once.
+
+use super::super::{CallError, ClientConfig, ConnectError, Hint, Options, SubmitError, Ticket};
+use super::SILENCE;
+use super::done::Done;
+use super::entrance::{Entrance, Seat};
+use super::outbox::Outbox;
+use super::rpc::Rpc;
+use super::server_time::ServerTime;
+use crate::net::{Time, Watch, Wire};
+use crate::transport::udp::message::NO_BUDGET;
+use crate::transport::udp::seal::Seal;
+use nebula_nic::{Call, Mtu, NodeId, Outbound, Overdue, Requester, RequesterConfig, Resend, Retransmit};
+use nebula_nic::{RetransmitConfig, Span, TableFull, Timestamp, TransferId};
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+
+/// The longest reply when the client was told nothing.
+const REPLY_BYTES_MAX: u32 = 1 << 20;
+/// Packets of an RPC: as many as a message can number.
+const PACKETS_MAX: u32 = 1 << 16;
+/// Requests that wait at most to be sent together.
+const QUEUED_MAX: usize = 64;
+
+/// Everything of a client over UDP but its wire.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) server: SocketAddr,
+    watch: Watch,
+    pub(super) now: Timestamp,
+    pub(super) requester: Requester,
+    pub(super) flights: Retransmit,
+    /// By place.
+    pub(super) rpcs: Box<[Rpc]>,
+    /// Places whose RPC waits to be sent, and those before them: what is sent again.
+    pub(super) queue: VecDeque<u32>,
+    pub(super) again: VecDeque<u32>,
+    /// What the server is told to drop.
+    pub(super) cancelled: VecDeque<TransferId>,
+    pub(super) done: Done,
+    pub(super) outbox: Outbox,
+    pub(super) entrance: Entrance,
+    pub(super) server_time: ServerTime,
+    pub(super) mtu: Mtu,
+    pub(super) reply_bytes_max: u32,
+    /// The last frame of the server's.
+    pub(super) heard: Timestamp,
+    /// Refusals of the kernel's since then.
+    pub(super) refusals: u32,
+    /// Datagrams and messages that were for nobody here.
+    pub(super) ignored: u64,
+    slots: u32,
+    next_ticket: u64,
+    deadline: Span,
+    hello_timeout: Span,
+}
+
+impl Session {
+    pub(super) fn new(
+        server: SocketAddr,
+        config: &ClientConfig,
+        time: &Time,
+        entropy: &[u8; 32],
+        datagram_bytes: u16,
+    ) -> Result<Self, ConnectError> {
+        let reply_bytes_max = config.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX);
+        let (salt, secret) = halves(entropy);
+        // A packet's payload is the server's to say. The number that a client has is in the frame, not here.
+        let bounds = RequesterConfig::new(NodeId(0), config.slots).deadline(config.deadline).retry(config.retry);
+        let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
+        let slots = requester.capacity();
+        let flights = RetransmitConfig { transmissions_max: config.transmissions_max, ..RetransmitConfig::new(slots) };
+        let watch = Watch::new(time);
+        let now = Timestamp::from_ps(watch.now_ps());
+        Ok(Self {
+            server,
+            now,
+            requester,
+            flights: Retransmit::new(flights),
+            rpcs: (0..slots).map(|_| Rpc::new()).collect(),
+            queue: VecDeque::with_capacity(slots as usize),
+            again: VecDeque::with_capacity(slots as usize),
+            cancelled: VecDeque::with_capacity(slots as usize),
+            done: Done::new(slots),
+            outbox: Outbox::new(server, Seal::new(config.key.as_ref(), salt), datagram_bytes),
+            entrance: Entrance::new(now, secret),
+            server_time: ServerTime::default(),
+            mtu: Mtu::MIN,
+            reply_bytes_max,
+            heard: now,
+            refusals: 0,
+            ignored: 0,
+            slots,
+            next_ticket: 0,
+            deadline: config.deadline,
+            hello_timeout: super::span(config.call_timeout),
+            watch,
+        })
+    }
+
+    /// Reads the clock.
+    #[inline]
+    pub(super) fn tick(&mut self) -> Timestamp {
+        // Readings of two cores may differ a little; the machines want time that never goes back.
+        self.now = self.now.max(Timestamp::from_ps(self.watch.now_ps()));
+        self.now
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    #[inline]
+    pub(super) fn outstanding(&self) -> u32 {
+        self.requester.outstanding() + self.done.len()
+    }
+
+    /// Whether nothing is awaited.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.requester.outstanding() == 0 && self.cancelled.is_empty() && !self.entrance.is_asking()
+    }
+
+    pub(super) fn is_asking(&self) -> bool {
+        self.entrance.is_asking()
+    }
+
+    pub(super) fn hint(&self) -> Hint {
+        self.entrance.hint
+    }
+
+    pub(super) fn refusals(&self) -> u32 {
+        self.refusals
+    }
+
+    pub(super) fn slo(&self) -> Span {
+        self.entrance.seat().map_or(Span::ZERO, |seat| seat.slo)
+    }
+
+    #[inline]
+    pub(super) fn rpc_bytes_max(&self) -> u32 {
+        let seat = self.entrance.seat();
+        seat.map_or(u32::MAX, |seat| seat.rpc_bytes_max.min(seat.mtu.bytes().saturating_mul(PACKETS_MAX)))
+    }
+
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.done.buffer_bytes() + self.rpcs.iter().map(Rpc::buffer_bytes).sum::<usize>()
+    }
+
+    /// Takes a request in: it is numbered, kept and queued.
+    #[inline]
+    pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        let max = self.rpc_bytes_max();
+        let too_large = SubmitError::TooLarge { bytes: request.len(), max };
+        let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= max).ok_or(too_large)?;
+        if self.outstanding() >= self.slots {
+            return Err(SubmitError::Full);
+        }
+        let within = options.deadline.unwrap_or(Span::MAX).min(self.deadline);
+        if within != Span::MAX || self.outstanding() == 0 {
+            self.tick();
+            self.refresh();
+        }
+        let key_hash = options.key_hash;
+        let call = Call { bytes, key_hash, server: 0, token: self.next_ticket };
+        let outbound = self.begin(call, within).map_err(|_| SubmitError::Full)?;
+        let place = self.requester.place(outbound.tid());
+        let ticket = Ticket(self.next_ticket * u64::from(self.slots) + u64::from(place));
+        self.next_ticket += 1;
+        self.rpcs[place as usize].begin(ticket, outbound.tid(), key_hash, self.now + within, request);
+        self.enqueue(place);
+        Ok(ticket)
+    }
+
+    /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there are alive.
+    #[inline]
+    fn begin(&mut self, call: Call, within: Span) -> Result<Outbound, TableFull> {
+        let outbound = self.number(call, within)?;
+        let place = self.requester.place(outbound.tid());
+        if self.rpcs[place as usize].is_undelivered { self.begin_elsewhere(place, call, within) } else { Ok(outbound) }
+    }
+
+    #[inline]
+    fn number(&mut self, call: Call, within: Span) -> Result<Outbound, TableFull> {
+        if within < self.deadline {
+            self.requester.begin_within(self.now, within, call)
+        } else {
+            self.requester.begin_call(self.now, call)
+        }
+    }
+
+    #[cold]
+    fn begin_elsewhere(&mut self, mut place: u32, call: Call, within: Span) -> Result<Outbound, TableFull> {
+        loop {
+            // Each try takes the next place in turn, and one of them is free: no more are outstanding, with those not handed out, than fit.
+            let next = self.number(call, within);
+            self.requester.end(place);
+            let outbound = next?;
+            place = self.requester.place(outbound.tid());
+            if !self.rpcs[place as usize].is_undelivered {
+                return Ok(outbound);
+            }
+        }
+    }
+
+    /// After a long silence nobody knows the server's time any more, or whether it is the same server.
+    #[inline]
+    fn refresh(&mut self) {
+        if self.outstanding() == 0 && self.now - self.heard > SILENCE && !self.entrance.is_asking() {
+            self.entrance.ask(self.now);
+        }
+    }
+
+    #[inline]
+    pub(super) fn enqueue(&mut self, place: u32) {
+        let rpc = &mut self.rpcs[place as usize];
+        if !rpc.is_queued {
+            rpc.is_queued = true;
+            self.queue.push_back(place);
+        }
+    }
+
+    /// What is sent again goes before what is sent for the first time.
+    pub(super) fn enqueue_again(&mut self, place: u32) {
+        let rpc = &mut self.rpcs[place as usize];
+        rpc.is_overdue = true;
+        if !rpc.is_queued {
+            rpc.is_queued = true;
+            self.again.push_back(place);
+        }
+    }
+
+    /// Whether what was submitted should not wait for more: it is alone, or there is a batch.
+    #[inline]
+    pub(super) fn is_to_send_at_once(&self) -> bool {
+        (self.requester.outstanding() == 1 && self.done.is_empty()) || self.queue.len() >= QUEUED_MAX
+    }
+
+    /// The end of the RPC at `place` has been handed out.
+    #[inline]
+    pub(super) fn handed_out(&mut self, place: u32) {
+        self.rpcs[place as usize].is_undelivered = false;
+    }
+
+    /// The RPC at `place` is over; the requester knows.
+    #[inline]
+    pub(super) fn ended(&mut self, place: u32) -> Ticket {
+        self.flights.ended(place);
+        let rpc = &mut self.rpcs[place as usize];
+        (rpc.is_live, rpc.is_undelivered) = (false, true);
+        rpc.ticket
+    }
+
+    /// Ends the RPC at `place` without a reply; the requester knows.
+    pub(super) fn fail(&mut self, place: u32, error: CallError) {
+        let ticket = self.ended(place);
+        self.done.push_error(ticket, place, error);
+    }
+
+    /// Ends the RPC at `place` without a reply.
+    pub(super) fn end_with(&mut self, place: u32, error: CallError) {
+        self.requester.end(place);
+        self.fail(place, error);
+    }
+
+    fn place_of(&self, ticket: Ticket) -> Option<u32> {
+        let place = u32::try_from(ticket.0 & u64::from(self.slots - 1)).ok()?;
+        let rpc = &self.rpcs[place as usize];
+        (rpc.is_live && rpc.ticket == ticket).then_some(place)
+    }
+
+    pub(super) fn cancel(&mut self, ticket: Ticket) -> bool {
+        let Some(place) = self.place_of(ticket) else { return false };
+        let rpc = &self.rpcs[place as usize];
+        if rpc.is_sent() {
+            self.cancelled.push_back(rpc.tid);
+        }
+        self.end_with(place, CallError::Cancelled);
+        true
+    }
+
+    /// As [`cancel`](Self::cancel), for one whose end nobody waits for.
+    pub(super) fn abandon(&mut self, ticket: Ticket) {
+        if self.cancel(ticket) {
+            let taken = std::iter::from_fn(|| self.done.take());
+            let places: Vec<_> = taken.map(|taken| taken.place).collect();
+            places.into_iter().for_each(|place| self.handed_out(place));
+        }
+    }
+
+    /// Deadlines, back-offs, what is lost, and hellos.
+    #[inline]
+    pub(super) fn keep_time(&mut self, wire: &mut dyn Wire) {
+        if self.requester.poll_timeout().is_some_and(|due| due <= self.now) {
+            self.keep_deadlines();
+        }
+        while let Some(overdue) = self.flights.poll_overdue(self.now) {
+            self.handle_overdue(overdue);
+        }
+        if self.entrance.is_asking() {
+            self.keep_asking(wire);
+        }
+    }
+
+    #[cold]
+    fn keep_deadlines(&mut self) {
+        self.requester.handle_timeout(self.now);
+        while let Some((place, _)) = self.requester.poll_expired_place() {
+            let is_sent = self.rpcs[place as usize].is_sent();
+            self.fail(place, if is_sent { CallError::TimedOut } else { CallError::Expired });
+        }
+        while let Some(Resend { outbound, .. }) = self.requester.poll_retry(self.now) {
+            self.try_again(outbound.tid());
+        }
+    }
+
+    /// Queues another try of a refused RPC.
+    pub(super) fn try_again(&mut self, tid: TransferId) {
+        let place = self.requester.place(tid);
+        self.rpcs[place as usize].try_as(tid);
+        self.enqueue(place);
+    }
+
+    fn handle_overdue(&mut self, overdue: Overdue) {
+        match overdue {
+            Overdue::Lost { place } => self.enqueue_again(place),
+            Overdue::GaveUp { place } => {
+                let error = if self.refusals > 0 { CallError::ServerGone } else { CallError::TimedOut };
+                self.end_with(place, error);
+            }
+        }
+    }
+
+    #[cold]
+    fn keep_asking(&mut self, wire: &mut dyn Wire) {
+        if self.entrance.asked_for(self.now) >= self.hello_timeout {
+            self.entrance.ask_on(self.now);
+            self.lose(|is_sent| {
+                Some(if is_sent { CallError::ServerGone } else { CallError::NotSent(SubmitError::ServerGone) })
+            });
+        }
+        let datagram_bytes = self.outbox.datagram_bytes;
+        if let Some(hello) = self.entrance.poll_hello(self.now, datagram_bytes) {
+            let datagram = hello.datagram(&mut self.outbox.seal);
+            self.outbox.send_alone(wire, &datagram);
+            let flushed = wire.flush();
+            self.note(flushed);
+        }
+    }
+
+    /// Ends the RPCs for which `end`, told whether each has been sent, says how.
+    fn lose(&mut self, end: impl Fn(bool) -> Option<CallError>) {
+        for place in 0..self.slots {
+            let rpc = &self.rpcs[place as usize];
+            if let Some(error) = end(rpc.is_sent()).filter(|_| rpc.is_live) {
+                self.end_with(place, error);
+            }
+        }
+    }
+
+    /// The server that had what was sent is gone; what was not waits for its successor.
+    #[cold]
+    pub(super) fn lose_server(&mut self) {
+        self.lose(|is_sent| is_sent.then_some(CallError::ServerGone));
+        self.cancelled.clear();
+    }
+
+    /// The server has let this client in.
+    #[cold]
+    pub(super) fn enter(&mut self, before: Option<Seat>) {
+        let Some(&seat) = self.entrance.seat() else { return };
+        if before.is_some_and(|before| !before.is_of(seat.incarnation, seat.snid)) {
+            self.lose_server();
+            self.server_time = ServerTime::default();
+        }
+        if seat.mtu != self.mtu {
+            self.lose_server();
+            self.mtu = seat.mtu;
+            self.requester.set_mtu(seat.mtu);
+        }
+        let max = self.rpc_bytes_max();
+        for place in 0..self.slots {
+            let rpc = &self.rpcs[place as usize];
+            let bytes = rpc.request.len();
+            if rpc.is_live && bytes > max as usize {
+                self.end_with(place, CallError::NotSent(SubmitError::TooLarge { bytes, max }));
+            }
+        }
+    }
+
+    /// When [`keep_time`](Self::keep_time) has something to do.
+    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+        let due = [self.requester.poll_timeout(), self.flights.poll_timeout(), self.entrance.poll_timeout()];
+        due.into_iter().flatten().min()
+    }
+
+    /// Counts what the kernel says of datagrams that nobody takes. Any other error is as good as a loss.
+    #[inline]
+    pub(super) fn note(&mut self, result: io::Result<()>) {
+        if result.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            self.refusals += 1;
+        }
+    }
+}
+
+/// The random bytes for the seal, and those for hellos.
+fn halves(entropy: &[u8; 32]) -> ([u8; 16], [u8; 16]) {
+    let mut halves = ([0; 16], [0; 16]);
+    halves.0.copy_from_slice(&entropy[..16]);
+    halves.1.copy_from_slice(&entropy[16..]);
+    halves
+}
+
+const _: () = assert!(NO_BUDGET == u32::MAX);
