@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::child::{self, Server};
 use crate::row::{Bound, against, plain};
 use crate::watchdog::within;
-use nebula::{Client, Reply, ServerConfig};
+use nebula::{Client, Reply, ServerConfig, StatusReader};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 

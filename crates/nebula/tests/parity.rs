@@ -68,7 +68,7 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
     let looker = Client::connect(&endpoint).expect("a looker-on");
     wait_until_clean(server.status(), 1);
     server.stop();
-    (std::fs::read_to_string(&file.0).expect("the log of the run"), looker.status().read())
+    (std::fs::read_to_string(&file.0).expect("the log of the run"), looker.status().expect("counters").read())
 }
 
 /// A client that sends the first of two packets, and no more.

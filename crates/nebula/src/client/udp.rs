@@ -139,7 +139,7 @@ impl UdpClient {
             if std::mem::take(&mut is_first) {
                 session.tick();
             }
-            session.receive(from, datagram);
+            session.receive(from.peer, datagram);
         });
         if is_first {
             session.tick();

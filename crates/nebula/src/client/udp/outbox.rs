@@ -63,12 +63,12 @@ impl Outbox {
     #[inline]
     pub(super) fn depart(&mut self, wire: &mut dyn Wire) {
         if let Some((bytes, segment)) = self.train.close(&mut self.seal) {
-            let _ = wire.send(self.server, bytes, segment);
+            let _ = wire.send(self.server.into(), bytes, segment);
         }
     }
 
     /// Sends one datagram.
     pub(super) fn send_alone(&mut self, wire: &mut dyn Wire, datagram: &[u8]) {
-        let _ = wire.send(self.server, datagram, datagram.len());
+        let _ = wire.send(self.server.into(), datagram, datagram.len());
     }
 }
