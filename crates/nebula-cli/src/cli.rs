@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::output::{self, Failure};
-use crate::{compare, demo, doctor, kv, load, reproduce, simulate, size};
+use crate::{compare, demo, doctor, keygen, kv, load, reproduce, simulate, size};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service keeps its SLO past saturation: half a minute
@@ -16,6 +16,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another
   nebula load kv --endpoint shm://kv --find-slo 100us
+  nebula keygen kv.key                                   a key for udp:// between machines
 
 Exit codes: 0 done, 1 a fault while running, 2 bad input, 130 ended by Ctrl-C.";
 
@@ -35,6 +36,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
+    Keygen(keygen::Args),
     /// Serve something until Ctrl-C
     #[command(subcommand)]
     Serve(Serve),
@@ -66,6 +68,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(&args, given.subcommand().map_or(&given, |(_, given)| given)),
         Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
         Command::Load(Load::Kv(args)) => load::run_command(*args),
     }

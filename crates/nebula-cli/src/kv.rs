@@ -12,7 +12,7 @@ use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
 use crate::output::{self, Failure, Format, Row, units};
-use crate::{cli, signal};
+use crate::{cli, keygen, signal};
 use service::KvService;
 use times::ServiceTimes;
 
@@ -23,6 +23,8 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --inline --service-times get.csv              for nebula simulate --service trace:get.csv
   nebula serve kv --workers 2 --policy work-stealing            idle workers take from the queues of busy ones
   nebula serve kv --inline --unbounded                          nothing is NACKed before 64 MiB of requests wait
+  nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      over the network of this machine
+  nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      for other machines, idle for nothing
 
 When it serves it prints a line `ready ENDPOINT` on standard output; when it has ended, its counters.";
 
@@ -85,6 +87,15 @@ pub(crate) struct Args {
     /// Poll without end when idle, instead of resting: a whole core, and no late first RPC
     #[arg(long)]
     spin: bool,
+    /// Sleep when idle until something comes: no processor time at all, and a later first RPC; over udp://
+    #[arg(long, conflicts_with = "spin")]
+    block: bool,
+    /// Over udp://: the key that clients have too (nebula keygen); everything is authenticated and encrypted
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Over udp://: serve on addresses beyond this machine without a key
+    #[arg(long, conflicts_with = "key_file")]
+    insecure: bool,
     /// End when the process that started this one ends, however it ends
     #[arg(long)]
     end_with_parent: bool,
@@ -117,8 +128,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     let service = service(&args)?.timed(times.clone());
-    let server = Server::bind(&args.endpoint).config(config(&args)).serve(service)?;
-    announce(&args.endpoint);
+    let mut config = config(&args);
+    config.key = args.key_file.as_deref().map(keygen::read).transpose()?;
+    let server = Server::bind(&args.endpoint).config(config).serve(service)?;
+    announce(server.endpoint());
     signal::wait();
     let status = server.stop();
     if let (Some(times), Some(path)) = (times, &args.service_times) {
@@ -165,6 +178,11 @@ fn config(args: &Args) -> ServerConfig {
     if args.spin {
         config.idle = nebula::IdlePolicy::Spin;
     }
+    if args.block {
+        config.idle = nebula::IdlePolicy::Block;
+    }
+    config.insecure = args.insecure;
+    config.reply_bytes_max = request_bytes(0).max(config.reply_bytes_max);
     config.pin.clone_from(&args.pin);
     config.decision_log.clone_from(&args.decision_log);
     config

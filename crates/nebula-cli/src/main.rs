@@ -22,6 +22,7 @@ mod simulate;
 mod compare;
 mod reproduce;
 mod doctor;
+mod keygen;
 mod kv;
 mod load;
 mod report;

@@ -1,0 +1,47 @@
+//! `nebula keygen`: a key that servers and clients of `udp://` share.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use nebula::Key;
+
+use crate::output::{self, Failure};
+
+const EXAMPLES: &str = "Examples:
+  nebula keygen kv.key                                          a new key, readable by you alone
+  nebula serve kv --endpoint udp://0.0.0.0:7400 --key-file kv.key
+  nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key
+
+Copy the file to the machines of the clients by a way that nobody else can read.";
+
+/// Make a key for authenticated and encrypted UDP
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where to write it; a file that exists is not touched
+    file: PathBuf,
+}
+
+/// Writes 32 random bytes as hexadecimal digits.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut bytes = [0; Key::BYTES];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut bytes))
+        .map_err(|error| Failure::fault(format!("no random bytes: {error}")))?;
+    let cannot = |error| Failure::bad_input(format!("cannot write {}: {error}", args.file.display()));
+    let mut file =
+        std::fs::File::options().write(true).create_new(true).mode(0o600).open(&args.file).map_err(cannot)?;
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    writeln!(file, "{digits}").map_err(cannot)?;
+    output::note(format!("wrote {}: give it to servers and clients with --key-file", args.file.display()));
+    Ok(())
+}
+
+/// The key in `file`.
+pub(crate) fn read(file: &Path) -> Result<Key, Failure> {
+    let name = file.display();
+    let text =
+        std::fs::read_to_string(file).map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
+    text.parse().map_err(|error| Failure::bad_input(format!("{name}: {error}")))
+}
