@@ -200,6 +200,7 @@ impl Engine {
             violations: self.port.violations(),
             stolen: self.stolen,
             migrations: self.backend.migrations(),
+            network: self.port.network(),
         };
         self.status.publish(self.backend.backend(), extra);
         if let Some(recorder) = &mut self.recorder {

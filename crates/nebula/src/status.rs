@@ -53,6 +53,10 @@ enum Field {
     Stolen,
     MigratedOut,
     MigratedIn,
+    Repeated,
+    Stale,
+    Expired,
+    Cancelled,
 }
 
 /// The server's end of the page.
@@ -74,6 +78,17 @@ pub(crate) struct Extra {
     pub(crate) violations: u64,
     pub(crate) stolen: u64,
     pub(crate) migrations: Migrations,
+    pub(crate) network: NetworkCounters,
+}
+
+/// What a transport counts on which packets come again, late or never.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NetworkCounters {
+    /// Packets of requests that had come before.
+    pub(crate) repeated: u64,
+    pub(crate) stale: u64,
+    pub(crate) expired: u64,
+    pub(crate) cancelled: u64,
 }
 
 impl StatusPage {
@@ -113,6 +128,10 @@ impl StatusPage {
         put(Field::Stolen, extra.stolen);
         put(Field::MigratedOut, extra.migrations.sent - extra.migrations.sent_back);
         put(Field::MigratedIn, extra.migrations.adopted);
+        put(Field::Repeated, extra.network.repeated);
+        put(Field::Stale, extra.network.stale);
+        put(Field::Expired, extra.network.expired);
+        put(Field::Cancelled, extra.network.cancelled);
     }
 
     /// Adds a gap to the list; the oldest falls off. Of several engines the first one's gaps are listed.
@@ -179,13 +198,26 @@ pub struct Status {
     pub migrated_out: u64,
     /// The same RPCs, as the groups that took them over count them.
     pub migrated_in: u64,
+    /// Packets of requests that had come before, over `udp://`.
+    pub repeated: u64,
+    /// RPCs refused because they were older than what the server remembers.
+    pub nacked_stale: u64,
+    /// RPCs whose deadline was over before a core began them.
+    pub nacked_expired: u64,
+    /// RPCs that their clients took back before a core began them.
+    pub cancelled: u64,
 }
 
 impl Status {
     /// RPCs NACKed, for whatever reason.
     #[must_use]
     pub fn nacked(&self) -> u64 {
-        self.nacked_buffer_full + self.nacked_reassembler_full + self.nacked_queue_bound + self.nacked_too_large
+        self.nacked_buffer_full
+            + self.nacked_reassembler_full
+            + self.nacked_queue_bound
+            + self.nacked_too_large
+            + self.nacked_stale
+            + self.nacked_expired
     }
 
     /// Bytes of the receive buffer.
@@ -251,6 +283,10 @@ impl StatusReader {
             stolen: self.get(Field::Stolen),
             migrated_out: self.get(Field::MigratedOut),
             migrated_in: self.get(Field::MigratedIn),
+            repeated: self.get(Field::Repeated),
+            nacked_stale: self.get(Field::Stale),
+            nacked_expired: self.get(Field::Expired),
+            cancelled: self.get(Field::Cancelled),
         }
     }
 
@@ -275,4 +311,4 @@ impl StatusReader {
     }
 }
 
-const _: () = assert!((Field::MigratedIn as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));
+const _: () = assert!((Field::Cancelled as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));

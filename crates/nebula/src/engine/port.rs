@@ -1,6 +1,7 @@
 //! The way that an engine's packets come and its answers go: one trait for all transports.
 
 use super::ingress::Intake;
+use crate::status::NetworkCounters;
 use crate::transport::Answer;
 use crate::transport::shm::rings::Rings;
 use crate::transport::udp::port::UdpPort;
@@ -67,6 +68,13 @@ impl Port {
 
     pub(super) fn violations(&self) -> u64 {
         each!(self, transport => transport.violations())
+    }
+
+    pub(super) fn network(&self) -> NetworkCounters {
+        match self {
+            Port::Shm(_) => NetworkCounters::default(),
+            Port::Udp(udp) => udp.counters(),
+        }
     }
 
     /// Sleeps until something has come or `bell` is rung, where the transport can; whether it can.

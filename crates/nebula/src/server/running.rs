@@ -46,7 +46,9 @@ pub enum ServeError {
         endpoint: Endpoint,
     },
     /// Everybody who reaches the address would be served, unauthenticated.
-    #[error("{endpoint} can be reached from other machines: give a key, as with --key-file, or accept that with --insecure")]
+    #[error(
+        "{endpoint} can be reached from other machines: give a key, as with --key-file, or accept that with --insecure"
+    )]
     Insecure {
         /// The endpoint asked for.
         endpoint: Endpoint,

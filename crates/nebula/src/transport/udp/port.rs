@@ -15,6 +15,7 @@ use crate::engine::ingress::Intake;
 use crate::engine::port::Transport;
 use crate::net::{Environment, Route, Wire};
 use crate::server::ServerConfig;
+use crate::status::NetworkCounters;
 use crate::transport::Answer;
 use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Span, Timestamp};
 use std::net::SocketAddr;
@@ -70,6 +71,10 @@ impl UdpPort {
         let seed = half(derived(&entropy, 4));
         let outbox = Outbox::new(&door.seal, wire.datagram_bytes_max(), door.incarnation, backend.mtu);
         Self { wire, memory: Memory::new(config, backend, seed), door, outbox }
+    }
+
+    pub(crate) fn counters(&self) -> NetworkCounters {
+        self.memory.counters()
     }
 
     /// Sleeps until something has come, `bell` is rung, or `timeout` is over.

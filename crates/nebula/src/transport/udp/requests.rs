@@ -13,6 +13,7 @@ use crate::engine::egress::Fault;
 use crate::engine::ingress::Intake;
 use crate::net::Route;
 use crate::server::ServerConfig;
+use crate::status::NetworkCounters;
 use crate::transport::{Answer, Fate};
 use nebula_nic::{
     BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig, RetentionKey,
@@ -49,6 +50,7 @@ pub(crate) struct Memory {
     reply_bytes_max: u32,
     mtu: Mtu,
     violations: u64,
+    counters: NetworkCounters,
 }
 
 impl Memory {
@@ -63,6 +65,7 @@ impl Memory {
             reply_bytes_max: config.reply_bytes_max,
             mtu: backend.mtu,
             violations: 0,
+            counters: NetworkCounters::default(),
         }
     }
 
@@ -72,6 +75,10 @@ impl Memory {
 
     pub(super) fn violations(&self) -> u64 {
         self.violations
+    }
+
+    pub(super) fn counters(&self) -> NetworkCounters {
+        self.counters
     }
 
     /// Takes the messages of a datagram. Returns the packets of requests.
@@ -113,7 +120,11 @@ impl Memory {
         match self.retention.look(key, request.stamp_ns) {
             Seen::New => self.begin(now, peer, key, request, intake, outbox),
             Seen::InServer(entry) => self.go_on(now, peer, entry, request, intake, outbox),
-            seen => self.answer_again(peer, request.tid, seen, UNASKED_BITS, outbox),
+            seen => {
+                self.counters.repeated += u64::from(seen != Seen::Stale);
+                self.counters.stale += u64::from(seen == Seen::Stale);
+                self.answer_again(peer, request.tid, seen, UNASKED_BITS, outbox);
+            }
         }
     }
 
@@ -180,6 +191,7 @@ impl Memory {
     ) {
         let (key, note) = (self.retention.key(entry), self.retention.note(entry));
         if note & WHOLE != 0 {
+            self.counters.repeated += 1;
             return self.wait_on(peer, request.tid, outbox);
         }
         if !self.is_sound(request) {
@@ -229,6 +241,7 @@ impl Memory {
     ) {
         // What cannot be remembered is not said: it would not be true of the next copy of it.
         if self.retention.nacked(key, request.stamp_ns, reason).is_ok() {
+            self.counters.expired += u64::from(reason == NackReason::Expired);
             outbox.push(parcel(peer, nack(request.tid, reason)));
         }
     }
@@ -274,6 +287,8 @@ impl Memory {
             Fate::Open => self.end_faulted(&answer, Fault::Unanswered),
             Fate::Faulted(fault) => self.end_faulted(&answer, fault),
             Fate::Refused(reason) => {
+                self.counters.expired += u64::from(reason == NackReason::Expired);
+                self.counters.cancelled += u64::from(reason == NackReason::Cancelled);
                 self.retention.end_nacked(entry, reason);
                 nack(tid, reason)
             }
