@@ -1,0 +1,135 @@
+//! Between hosts: two network namespaces with a cable between them, and a bad link where the kernel can make one.
+//!
+//! Needs root and `ip`; skipped, with a message, where they are not to be had.
+
+mod support;
+
+use nebula::{Client, ClientConfig, Key, Queueing, RetryPolicy, Server, Span};
+use std::process::{Command, exit};
+use std::time::Duration;
+use support::draw::Draw;
+use support::process::{Process, role, say, wait_for_end};
+use support::watch::Watchdog;
+use support::{echo, server_config};
+
+const TEST: &str = "rpcs_go_between_hosts";
+const SERVER_IP: &str = "10.137.0.1";
+const CLIENT_IP: &str = "10.137.0.2";
+
+/// Two hosts; they go with this value.
+struct Hosts {
+    names: [String; 2],
+}
+
+impl Hosts {
+    fn try_new() -> Result<Self, String> {
+        if !rustix::process::getuid().is_root() {
+            return Err("not root".to_owned());
+        }
+        let names = ["s", "c"].map(|side| format!("nb{}{side}", std::process::id()));
+        let hosts = Self { names };
+        let [server, client] = &hosts.names;
+        ip(&["netns", "add", server])?;
+        ip(&["netns", "add", client])?;
+        ip(&["link", "add", "v0", "netns", server, "type", "veth", "peer", "name", "v0", "netns", client])?;
+        for (host, address) in [(server, SERVER_IP), (client, CLIENT_IP)] {
+            ip(&["-n", host, "address", "add", &format!("{address}/24"), "dev", "v0"])?;
+            ip(&["-n", host, "link", "set", "v0", "up"])?;
+        }
+        Ok(hosts)
+    }
+
+    /// Makes the link bad, in both directions.
+    fn netem(&self) -> Result<(), String> {
+        let words = "qdisc add dev v0 root netem loss 2% duplicate 2% delay 500us 300us corrupt 1%";
+        self.names.iter().try_for_each(|host| {
+            let words: Vec<_> = ["-n", host].into_iter().chain(words.split(' ')).collect();
+            run("tc", &words)
+        })
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = ip(&["netns", "delete", name]);
+        }
+    }
+}
+
+fn ip(words: &[&str]) -> Result<(), String> {
+    run("ip", words)
+}
+
+fn run(program: &str, words: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    output.status.success().then_some(()).ok_or_else(|| format!("{program} {}: {said}", words.join(" ")))
+}
+
+/// Moves this process to the host of that name, before it has threads that were elsewhere.
+fn enter(host: &str) {
+    let namespace = std::fs::File::open(format!("/run/netns/{host}")).expect("a host");
+    rustix::thread::move_into_link_name_space(
+        std::os::fd::AsFd::as_fd(&namespace),
+        Some(rustix::thread::LinkNameSpaceType::Network),
+    )
+    .expect("root may");
+}
+
+fn key() -> Key {
+    Key::new([3; 32])
+}
+
+fn play(words: &[String]) -> ! {
+    enter(&words[1]);
+    let endpoint = format!("udp://{SERVER_IP}:7400");
+    if words[0] == "server" {
+        let config = server_config(|config| {
+            config.queueing = Queueing::Unbounded { recv_buffer_bytes: 8 << 20 };
+            (config.inline, config.key) = (true, Some(key()));
+        });
+        let server = Server::bind("udp://0.0.0.0:7400").config(config).serve(echo).expect("a server");
+        say("ready");
+        wait_for_end();
+        assert_eq!(server.stop().slots_used, 0);
+        exit(0);
+    }
+    let mut config = ClientConfig::default().key(key()).call_timeout(Duration::from_secs(30));
+    config.deadline = Span::from_secs(30);
+    config.retry = RetryPolicy::BackOff { first: Span::from_us(500), factor: 2, attempts: 10, seed: 1 };
+    let mut client = Client::connect_with(&endpoint, config).expect("a client");
+    let mut draw = Draw::new(4);
+    for size in [0, 64, 1088, 1089, 10_000, 60_000].into_iter().cycle().take(300) {
+        let request = draw.bytes(size);
+        assert!(client.call(&request).expect("an echo") == request);
+    }
+    say("done");
+    exit(0);
+}
+
+fn call_across(hosts: &Hosts) {
+    let [on_server, on_client] = &hosts.names;
+    let mut server = Process::spawn(TEST, &["server", on_server]);
+    server.wait_for("ready");
+    let mut client = Process::spawn(TEST, &["client", on_client]);
+    client.wait_for("done");
+    assert!(server.end().success());
+}
+
+#[test]
+fn rpcs_go_between_hosts() {
+    if let Some(words) = role() {
+        play(&words);
+    }
+    let _watchdog = Watchdog::new(TEST);
+    let hosts = match Hosts::try_new() {
+        Ok(hosts) => hosts,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    call_across(&hosts);
+    match hosts.netem() {
+        Ok(()) => call_across(&hosts),
+        Err(why) => println!("skipped on a bad link: {why}"),
+    }
+}

@@ -1,0 +1,191 @@
+//! Real sockets with a bad link between them: a relay that loses, doubles, holds back and changes datagrams.
+
+mod support;
+
+use nebula::{CallError, Client, ClientConfig, Endpoint, Key, Queueing, Reply, RetryPolicy, Server, Span};
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use support::draw::Draw;
+use support::server_config;
+use support::watch::Watchdog;
+
+/// What becomes of datagrams, each in a thousand.
+#[derive(Clone, Copy)]
+struct Link {
+    lost: usize,
+    doubled: usize,
+    held_back: usize,
+    changed: usize,
+}
+
+/// A relay between one client and a server.
+struct Relay {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Relay {
+    fn start(server: SocketAddr, link: Link, seed: u64) -> Self {
+        let (inner, outer) = (socket(), socket());
+        let (address, stop) = (inner.local_addr().expect("bound"), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || relay(&inner, &outer, server, link, seed, &stopped));
+        Self { address, stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.set_nonblocking(true).expect("an option");
+    socket
+}
+
+/// Datagrams held back, with the moment from which they go on, and whether to the server.
+type HeldBack = Vec<(Instant, bool, Vec<u8>)>;
+
+fn relay(inner: &UdpSocket, outer: &UdpSocket, server: SocketAddr, link: Link, seed: u64, stop: &AtomicBool) {
+    let (mut draw, mut client, mut held): (_, Option<SocketAddr>, HeldBack) = (Draw::new(seed), None, Vec::new());
+    let mut buffer = vec![0; 65_536];
+    while !stop.load(Ordering::Relaxed) {
+        let mut is_idle = true;
+        for is_request in [true, false] {
+            let from = if is_request { inner } else { outer };
+            while let Ok((bytes, sender)) = from.recv_from(&mut buffer) {
+                is_idle = false;
+                client = if is_request { Some(sender) } else { client };
+                let datagram = &mut buffer[..bytes];
+                if draw.below(1000) < link.lost {
+                    continue;
+                }
+                if draw.below(1000) < link.changed {
+                    datagram[draw.below(bytes)] ^= 1 << draw.below(8);
+                }
+                let now = Instant::now();
+                let late = now + Duration::from_micros(draw.below(3000) as u64);
+                let copies = 1 + usize::from(draw.below(1000) < link.doubled);
+                let is_late = draw.below(1000) < link.held_back;
+                held.extend(
+                    (0..copies)
+                        .map(|copy| (if is_late || copy > 0 { late } else { now }, is_request, datagram.to_vec())),
+                );
+            }
+        }
+        let now = Instant::now();
+        for (_, is_request, datagram) in held.extract_if(.., |(due, ..)| *due <= now) {
+            let _ = match (is_request, client) {
+                (true, _) => outer.send_to(&datagram, server),
+                (false, Some(client)) => inner.send_to(&datagram, client),
+                (false, None) => Ok(0),
+            };
+        }
+        if is_idle {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Calls over a link: each gets the reply to its own request, and none runs twice.
+fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
+    let runs: Arc<Mutex<HashMap<Vec<u8>, u32>>> = Arc::default();
+    let seen = runs.clone();
+    let config = server_config(|config| {
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
+        (config.inline, config.key) = (true, key.clone());
+    });
+    let service = move |request: &[u8], reply: &mut Reply<'_>| {
+        *seen.lock().expect("one thread").entry(request.to_vec()).or_default() += 1;
+        reply.write(request);
+    };
+    let server = Server::bind("udp://127.0.0.1:0").config(config).serve(service).expect("a server");
+    let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
+    let relay = Relay::start(address, link, seed);
+    let mut config = ClientConfig::default().call_timeout(Duration::from_secs(30)).deadline(Span::from_secs(30));
+    config.key = key;
+    // What was not whole in time is refused, and may be tried again.
+    config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed };
+    let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
+    let mut draw = Draw::new(seed);
+    let (mut outstanding, mut sent, mut replied) = (HashMap::new(), 0, 0);
+    while replied < calls {
+        while sent < calls && outstanding.len() < 32 {
+            let size = [16, 16, 100, 1088, 5000, 40_000][draw.below(6)];
+            let mut request = draw.bytes(size);
+            request[..8].copy_from_slice(&sent.to_le_bytes());
+            let Ok(ticket) = client.submit(&request) else { break };
+            outstanding.insert(ticket, request);
+            sent += 1;
+        }
+        let Some(done) = client.poll() else {
+            std::thread::yield_now();
+            continue;
+        };
+        let request = outstanding.remove(&done.ticket).expect("one end a ticket");
+        match done.result {
+            Ok(reply) => assert!(reply == request, "another's reply"),
+            Err(error) => panic!("no reply within 30 s: {error}"),
+        }
+        replied += 1;
+    }
+    let status = server.stop();
+    let runs = runs.lock().expect("stopped");
+    assert!(runs.len() as u64 == calls && runs.values().all(|&runs| runs == 1), "some ran twice");
+    assert!(link.lost == 0 || status.repeated > 0, "something was sent again: {status:?}");
+    assert!(link.changed == 0 || status.violations > 0, "something was changed: {status:?}");
+}
+
+#[test]
+fn a_link_that_loses_and_doubles_costs_no_call_and_runs_none_twice() {
+    let _watchdog = Watchdog::new("a_link_that_loses_and_doubles_costs_no_call_and_runs_none_twice");
+    call_over(Link { lost: 50, doubled: 50, held_back: 0, changed: 0 }, None, 1500, 1);
+}
+
+#[test]
+fn a_link_that_reorders_and_changes_costs_no_call_and_runs_none_twice() {
+    let _watchdog = Watchdog::new("a_link_that_reorders_and_changes_costs_no_call_and_runs_none_twice");
+    call_over(Link { lost: 10, doubled: 20, held_back: 200, changed: 30 }, None, 1500, 2);
+}
+
+#[test]
+fn a_sealed_link_is_as_patient() {
+    let _watchdog = Watchdog::new("a_sealed_link_is_as_patient");
+    call_over(Link { lost: 30, doubled: 30, held_back: 100, changed: 30 }, Some(Key::new([5; 32])), 800, 3);
+}
+
+#[test]
+fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
+    let _watchdog = Watchdog::new("a_link_that_is_gone_ends_every_call_by_its_deadline");
+    let server = Server::bind("udp://127.0.0.1:0").serve(support::echo).expect("a server");
+    let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
+    let relay = Relay::start(address, Link { lost: 0, doubled: 0, held_back: 0, changed: 0 }, 1);
+    let config = ClientConfig::default().deadline(Span::from_ms(200));
+    let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
+    client.call(b"there").expect("an echo");
+    drop(relay);
+    let started = Instant::now();
+    let tickets: Vec<_> = (0..10_u8).map(|i| client.submit(&[i]).expect("room")).collect();
+    let mut ended = Vec::new();
+    while ended.len() < tickets.len() {
+        assert!(started.elapsed() < Duration::from_secs(10), "a deadline of 200 ms");
+        if let Some(done) = client.poll() {
+            assert!(matches!(done.result, Err(CallError::TimedOut)), "{:?}", done.result);
+            ended.push(done.ticket);
+        } else {
+            std::thread::yield_now();
+        }
+    }
+    assert!(started.elapsed() >= Duration::from_millis(200));
+    ended.sort_unstable();
+    assert_eq!(ended, tickets, "each once");
+}
