@@ -73,6 +73,9 @@ pub struct ServerConfig {
     pub service_mean: Span,
     /// What the mean request is thought to have, in bytes; sizes the receive buffer.
     pub rpc_bytes_mean: u32,
+    /// How long an RPC of several packets may take to become whole, from its first packet on, before it is refused; 10 ms over `shm://`
+    /// and 500 ms over `udp://` when `None`.
+    pub reassembly_timeout: Option<Span>,
     /// What becomes of RPCs that find the queue long.
     pub queueing: Queueing,
     /// Most clients at once.
@@ -111,6 +114,7 @@ impl Default for ServerConfig {
             insecure: false,
             service_mean: Span::from_ns(500),
             rpc_bytes_mean: 576,
+            reassembly_timeout: None,
             queueing: Queueing::SloBounded,
             clients_max: 4096,
             suspended_max: 16,
@@ -205,12 +209,16 @@ impl ServerConfig {
         }
         let mtu = Mtu::try_new(self.mtu_bytes).map_err(|_| ServeError::Mtu { got: self.mtu_bytes })?;
         let bound = self.queue_bound(self.service_mean);
+        let entries = bound.clamp(64, 65_536);
         Ok(BackendConfig::new(self.workers, self.nic_policy())
             .slots(self.slots()?)
             .mtu(mtu)
             .rpc_bytes_max(self.rpc_bytes_max)
             .queue_bound(bound)
-            .reassembler_entries(bound.clamp(64, 65_536)))
+            .reassembler_entries(entries)
+            // While the table is more than half full: so that who begins RPCs and does not end them leaves room for others.
+            .incomplete_per_peer(entries / 4)
+            .reassembly_timeout(self.reassembly_timeout.unwrap_or(Span::from_ms(10))))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::transport::shm::rings::Rings;
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
 use nebula_nic::schedule::ManagerConfigError;
-use nebula_nic::{BackendConfig, CentralDispatch, ConfigError, GroupConfigError, Policy};
+use nebula_nic::{BackendConfig, CentralDispatch, ConfigError, GroupConfigError, Policy, Span};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
@@ -273,6 +273,8 @@ pub(super) fn open_over(
     let endpoint = Endpoint::Udp(environment.wire.local());
     let mut config = checked(&endpoint, config)?;
     config.mtu_bytes = config.packet_bytes;
+    // Packets that are lost are asked for again, which takes round trips.
+    config.reassembly_timeout.get_or_insert(Span::from_ms(500));
     let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(1))?);
     assemble(endpoint, &config, status, Ground::Udp(environment))
 }

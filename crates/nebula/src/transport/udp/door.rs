@@ -6,8 +6,6 @@
 //!        ─ frames with incarnation, snid, token ──▶            a token is right for one address, one client, one run of the server
 //! ```
 
-#![allow(dead_code)]
-
 use super::frame::{Frame, FrameKind, long, word};
 use super::seal::Seal;
 use nebula_nic::{NodeId, Span};

@@ -23,7 +23,7 @@ use nebula_nic::{
 /// Packets of a reply that are sent unasked; the client asks for the others.
 pub(crate) const UNASKED: u32 = 32;
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
-const AHEAD_NS: u64 = 10_000_000;
+const AHEAD_NS: u64 = 2_000_000;
 /// In the note of an RPC in the server, beside its first slot: it is whole.
 const WHOLE: u32 = 1 << 31;
 

@@ -3,8 +3,6 @@
 //! A message goes into the datagram that is open while it fits; else that one is filled up with zeros, and the next begins. Only the
 //! last may be shorter: that is what UDP segmentation offload asks for.
 
-#![allow(dead_code)]
-
 use super::frame::Frame;
 use super::message::Message;
 use super::seal::Seal;
@@ -41,12 +39,6 @@ impl Train {
     pub(crate) fn begin(&mut self, frame: Frame, datagram_bytes: usize) {
         self.segment = datagram_bytes.clamp(self.lead + self.tail, BYTES_MAX);
         (self.frame, self.start, self.end, self.is_empty) = (Some(frame), 0, self.lead, true);
-    }
-
-    /// Whether it has no message.
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.is_empty
     }
 
     /// Adds a message; `false` when it does not fit any more: send the train, and begin another. A message longer than a datagram fits
