@@ -112,7 +112,14 @@ fn many_outstanding_rpcs_each_get_their_own_reply() {
             }
             while let Some(completion) = client.poll() {
                 let request = requests.remove(&completion.ticket).expect("one end a ticket");
-                assert!(completion.result.expect("an echo") == request);
+                let result = completion.result.map(|reply| reply == request);
+                assert_eq!(
+                    result,
+                    Ok(true),
+                    "{done} done, {sent} sent, {} B, {:?}",
+                    request.len(),
+                    server.status().read()
+                );
                 done += 1;
             }
         }
