@@ -1,6 +1,7 @@
 //! Server processes: this program again, with other words.
 
 use crate::Failure;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
@@ -30,6 +31,27 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Nanoseconds that its threads have run on a core.
+    pub fn core_ns(&self) -> Result<u64, Failure> {
+        let mut total = 0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
+            let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            let ran: u64 = told.split(' ').next().ok_or("an empty schedstat")?.parse()?;
+            total += ran;
+        }
+        Ok(total)
+    }
+
+    /// Bytes of its memory that are in the machine's.
+    pub fn resident_bytes(&self) -> Result<u64, Failure> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("a status without VmRSS")?;
+        // "kB" are 1024 bytes.
+        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -49,6 +71,18 @@ pub fn ready() -> Result<(), Failure> {
 /// An address of the loopback network that nobody has; the kernel gives such ports out at random, so nobody else soon gets it.
 pub fn unused_address() -> Result<SocketAddr, Failure> {
     Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// Lets this process have `files` descriptors, as far as it may.
+pub fn raise_file_limit(files: u64) -> Result<(), Failure> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if let Some(most) = maximum.filter(|&most| most < files) {
+        return Err(format!("so many clients take {files} descriptors, this process may have {most}").into());
+    }
+    if current.is_some_and(|granted| granted < files) {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum })?;
+    }
+    Ok(())
 }
 
 /// The environment variable that tells a child its core: it inherits its parent's pin, and no longer sees the others.

@@ -38,7 +38,7 @@ fn main() -> Result<(), Failure> {
         ["serve-memory", name] => memory::serve(name),
         ["serve-udp", rest @ ..] => udp::serve(rest),
         ["count-echo", bytes, rpcs] => echo::count(bytes.parse()?, rpcs.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [WAY]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY]"
             .into()),
     }
 }

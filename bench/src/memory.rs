@@ -7,7 +7,6 @@ use crate::child::{self, Server};
 use crate::row::{Bound, against, plain};
 use crate::watchdog::within;
 use nebula::{Client, Reply, ServerConfig, StatusReader};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 
 /// Clients beside the first one, which all have made a call and stay connected.
@@ -22,7 +21,7 @@ const ASK: &[u8] = b"resident";
 /// Measures and prints.
 pub fn run() -> Result<(), Failure> {
     within(LIMIT, "memory", || {
-        raise_file_limit()?;
+        child::raise_file_limit(FILES)?;
         child::pin_client()?;
         let name = format!("shm://bench-memory-{}", std::process::id());
         let _server = Server::start(&["serve-memory", &name])?;
@@ -83,7 +82,7 @@ impl Figures {
 
 /// The server: engine and worker on one core, otherwise as it is when told nothing.
 pub fn serve(name: &str) -> Result<(), Failure> {
-    raise_file_limit()?;
+    child::raise_file_limit(FILES)?;
     let config = ServerConfig { inline: true, pin: vec![child::server_core()], ..ServerConfig::default() };
     let server = nebula::Server::bind(name).config(config).serve(answer)?;
     child::ready()?;
@@ -132,18 +131,6 @@ impl Resident {
         let private_bytes = f64::from_le_bytes(*private);
         Some(Self { private_bytes, shared_bytes: f64::from_le_bytes(shared.try_into().ok()?) })
     }
-}
-
-/// Lets this process have the descriptors it needs, as far as it may.
-fn raise_file_limit() -> Result<(), Failure> {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if let Some(most) = maximum.filter(|&most| most < FILES) {
-        return Err(format!("a thousand clients take {FILES} descriptors, this process may have {most}").into());
-    }
-    if current.is_some_and(|granted| granted < FILES) {
-        setrlimit(Resource::Nofile, Rlimit { current: Some(FILES), maximum })?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,9 +3,14 @@
 //!
 //! The kernel's stack costs microseconds of a core a datagram. So there are two yardsticks: many datagrams a buffer (GSO and GRO), which
 //! nothing that sends one datagram an RPC can beat by much, and one datagram a call, which is what most programs do.
+//!
+//! Then the trials: [`loss`], [`overload`], a [`crowd`] of clients.
 
 mod bare;
+mod crowd;
 mod echo;
+mod loss;
+mod overload;
 mod single;
 
 use crate::Failure;
@@ -35,8 +40,15 @@ const SEGMENTS: usize = 1;
 const PACKED: usize = 2;
 const SINGLE: usize = 3;
 
-/// Measures and prints.
+/// Measures and prints: all of it.
 pub fn run() -> Result<(), Failure> {
+    compare()?;
+    loss::run()?;
+    overload::run()?;
+    crowd::run()
+}
+
+fn compare() -> Result<(), Failure> {
     child::pin_client()?;
     let medians = rounds(WAYS)?;
     let measured: Vec<(&Way, &Sample)> = WAYS.iter().zip(&medians).collect();
@@ -56,9 +68,15 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures and prints those ways whose name contains `word`, by themselves: to look at one closely.
+/// Measures and prints one part: a trial, or those ways whose name contains `word`, by themselves.
 pub fn run_only(word: &str) -> Result<(), Failure> {
-    child::pin_client()?;
+    match word {
+        "echo" => return compare(),
+        "loss" => return loss::run(),
+        "overload" => return overload::run(),
+        "crowd" => return crowd::run(),
+        _ => child::pin_client()?,
+    }
     for way in WAYS.iter().filter(|way| way.name.contains(word)) {
         let medians = rounds(std::slice::from_ref(way))?;
         FIGURES.iter().for_each(|figure| figure.print((way, &medians[0])));
@@ -74,6 +92,8 @@ pub fn serve(words: &[&str]) -> Result<(), Failure> {
         ["bare", address] => bare::serve(address.parse()?),
         ["single", address] => single::serve(address),
         ["echo", endpoint] => echo::serve(endpoint),
+        ["sleepy-echo", endpoint] => crowd::serve(endpoint),
+        ["spin", endpoint] => overload::serve(endpoint),
         _ => Err(format!("no server for {words:?}").into()),
     }
 }

@@ -4,7 +4,10 @@ use crate::Failure;
 use crate::child::{self, Server};
 use crate::measure::Pipe;
 use crate::ways::PAYLOAD_BYTES;
+use nebula::net::{Environment, KernelWire, Wire};
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span, SubmitError};
+use std::io;
+use std::net::SocketAddr;
 
 /// The client's end.
 pub struct Echo {
@@ -15,9 +18,15 @@ pub struct Echo {
 impl Echo {
     /// Starts a server and connects to it.
     pub fn start() -> Result<Self, Failure> {
-        let endpoint = format!("udp://{}", child::unused_address()?);
-        let server = Server::start(&["serve-udp", "echo", &endpoint])?;
-        Ok(Self { client: Client::connect_with(&endpoint, ClientConfig::default())?, _server: server })
+        Self::start_over(KernelWire::connect)
+    }
+
+    /// Starts a server and connects to it over the wire that `connect` makes.
+    pub fn start_over<W: Wire + 'static>(connect: impl FnOnce(SocketAddr) -> io::Result<W>) -> Result<Self, Failure> {
+        let address = child::unused_address()?;
+        let server = Server::start(&["serve-udp", "echo", &format!("udp://{address}")])?;
+        let environment = Environment::machine(connect(address)?)?;
+        Ok(Self { client: Client::connect_over(address, environment, ClientConfig::default())?, _server: server })
     }
 }
 
