@@ -86,8 +86,6 @@ pub fn run_only(word: &str) -> Result<(), Failure> {
 
 /// A server.
 pub fn serve(words: &[&str]) -> Result<(), Failure> {
-    nebula_sys::process::end_with_parent()?;
-    nebula_sys::affinity::pin_to(child::server_core())?;
     match words {
         ["bare", address] => bare::serve(address.parse()?),
         ["single", address] => single::serve(address),

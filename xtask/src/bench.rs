@@ -50,7 +50,10 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(lab::Lab),
         side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run"),
         side_by_side("memory", "memory of a server with 1 client and with 1,000"),
-        side_by_side("udp", "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients"),
+        side_by_side(
+            "udp",
+            "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients",
+        ),
     ]
 }
 

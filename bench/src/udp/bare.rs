@@ -76,6 +76,7 @@ impl Pipe for Bare {
 /// The server's end: never returns, its parent kills it. Whatever has come of one length goes back as one.
 pub fn serve(address: SocketAddr) -> Result<(), Failure> {
     let mut socket = UdpSocket::bind(address)?;
+    nebula_sys::affinity::pin_to(child::server_core())?;
     child::ready()?;
     let mut batch = Vec::with_capacity(1 << 20);
     loop {

@@ -51,6 +51,7 @@ fn some<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 pub fn serve(address: &str) -> Result<(), Failure> {
     let socket = UdpSocket::bind(address)?;
     socket.set_nonblocking(true)?;
+    nebula_sys::affinity::pin_to(child::server_core())?;
     child::ready()?;
     let mut request = [0; PAYLOAD_BYTES];
     loop {

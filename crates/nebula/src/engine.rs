@@ -277,6 +277,21 @@ impl Engine {
         can_wait
     }
 
+    /// An inline worker is about to serve; when that is, if anyone is to know.
+    #[inline(always)]
+    pub(crate) fn begin_serving(&self) -> u64 {
+        if matches!(self.port, Port::Udp(_)) { self.watch.now_ps() } else { 0 }
+    }
+
+    /// An inline worker that [began](Self::begin_serving) at `began` has served all it may, of `most`, or all there are.
+    #[inline(always)]
+    pub(crate) fn end_serving(&mut self, began: u64, most: usize) {
+        if matches!(self.port, Port::Udp(_)) && self.served > 0 {
+            let time = Span::from_ps(self.watch.now_ps().saturating_sub(began));
+            self.pace.end_serving(time, self.served, most);
+        }
+    }
+
     /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer where each takes long.
     #[inline(always)]
     pub(crate) fn rpcs_per_turn(&self) -> usize {

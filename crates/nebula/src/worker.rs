@@ -273,12 +273,14 @@ impl Worker {
         }
         inner.pull(service);
         let (mut served, most) = (0, inner.rpcs_per_turn());
+        let began = inner.begin_serving();
         while served < most
             && let Some(begun) = inner.begin(service)
         {
             inner.serve(begun, service);
             served += 1;
         }
+        inner.end_serving(began, most);
         inner.settle();
         served
     }
@@ -403,6 +405,18 @@ impl Inner {
             }
             Source::Shared(shared) => shared.keep(freed),
             Source::Stealing(stealing) => stealing.give_back(freed),
+        }
+    }
+
+    #[inline(always)]
+    fn begin_serving(&self) -> u64 {
+        if let Source::Inline(engine) = &self.source { engine.begin_serving() } else { 0 }
+    }
+
+    #[inline(always)]
+    fn end_serving(&mut self, began: u64, most: usize) {
+        if let Source::Inline(engine) = &mut self.source {
+            engine.end_serving(began, most);
         }
     }
 

@@ -26,6 +26,10 @@ const EXPLAINED_FACTOR: u64 = 4;
 pub(super) struct Pace {
     config: ServerConfig,
     service: Span,
+    /// What of it is the handler's; what is left is the network's, and shared by the RPCs of a turn.
+    handler: Span,
+    /// Whether the last turn served as many as it may: else what it spent on the network is no RPC's.
+    was_full: bool,
     queue_bound: u32,
     turn_ended: Option<Timestamp>,
     window_started: Option<Timestamp>,
@@ -43,6 +47,8 @@ impl Pace {
         let queue_bound = config.queue_bound(config.service_mean);
         Self {
             service: config.service_mean,
+            handler: config.service_mean,
+            was_full: true,
             config: config.clone(),
             queue_bound,
             turn_ended: None,
@@ -65,13 +71,24 @@ impl Pace {
             let is_unfinished = std::mem::take(&mut self.is_unfinished) && served == 0;
             let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
             if let (Some(before), 1..) = (before, served) {
-                self.learn((now - before) / served as u64, TURN_SHIFT);
+                let each = if self.was_full { (now - before) / served as u64 } else { self.handler };
+                self.learn(each, TURN_SHIFT);
             }
         } else {
             self.end_turn_of_window(now, served, waiting);
         }
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(TURNS_PER_LOOK) { self.look(waiting) } else { None }
+    }
+
+    /// Notes that the handler took `time` for `served` RPCs of this turn, and that `most` might have been served. For transports
+    /// whose every turn costs a system call or two, whatever it brings: an RPC that comes alone pays them, and one in a crowd hardly.
+    #[inline]
+    pub(super) fn end_serving(&mut self, time: Span, served: usize, most: usize) {
+        if served > 0 {
+            self.handler = blend(self.handler, time / served as u64, TURN_SHIFT);
+        }
+        self.was_full = served >= most;
     }
 
     #[inline]
@@ -91,9 +108,7 @@ impl Pace {
 
     #[inline]
     fn learn(&mut self, each: Span, shift: u32) {
-        let mean = self.service.as_ps().max(1 << TURN_SHIFT);
-        let each = each.as_ps().min(OUTLIER_FACTOR * mean);
-        self.service = Span::from_ps(mean - (mean >> shift) + (each >> shift));
+        self.service = blend(self.service, each, shift);
     }
 
     /// The bound, if it has moved by more than an eighth. While nothing waits, threads of their own tell nothing new: what was learnt
@@ -129,10 +144,10 @@ impl Pace {
         self.is_unfinished = true;
     }
 
-    /// RPCs that are served in `time`: at least one, at most 64.
+    /// RPCs that the handler serves in `time`: at least one, at most 64.
     #[inline]
     pub(super) fn rpcs_within(&self, time: Span) -> usize {
-        usize::try_from(time.as_ps() / self.service.as_ps().max(1)).unwrap_or(usize::MAX).clamp(1, 64)
+        usize::try_from(time.as_ps() / self.handler.as_ps().max(1)).unwrap_or(usize::MAX).clamp(1, 64)
     }
 
     pub(super) fn queue_bound(&self) -> u32 {
@@ -142,6 +157,14 @@ impl Pace {
     pub(super) fn service(&self) -> Span {
         self.service
     }
+}
+
+/// The mean after one more measurement of weight 1 / 2^`shift`, which counts for no more than some means.
+#[inline]
+fn blend(mean: Span, each: Span, shift: u32) -> Span {
+    let mean = mean.as_ps().max(1 << TURN_SHIFT);
+    let each = each.as_ps().min(OUTLIER_FACTOR * mean);
+    Span::from_ps(mean - (mean >> shift) + (each >> shift))
 }
 
 #[cfg(test)]
@@ -173,6 +196,27 @@ mod tests {
             run(&mut pace, 10_000, SERVICE, &mut now);
             assert!(pace.queue_bound() > first / 2, "{} of {first}", pace.queue_bound());
         }
+    }
+
+    /// Turns in each of which one RPC comes alone, at 5 us for the network and 100 ns for the handler.
+    #[test]
+    fn rpcs_that_come_alone_do_not_shorten_the_turn_or_the_queue() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        let first = pace.queue_bound();
+        for _ in 0..1000 {
+            now += Span::from_ns(5100);
+            pace.end_turn(now, 2, 1, 0);
+            pace.end_serving(Span::from_ns(100), 1, pace.rpcs_within(Span::from_us(8)));
+        }
+        assert_eq!(pace.rpcs_within(Span::from_us(8)), 64);
+        assert!(pace.queue_bound() > first, "{} of {first}", pace.queue_bound());
+        // A crowd that fills every turn pays for the network.
+        for _ in 0..1000 {
+            now += Span::from_us(128);
+            pace.end_turn(now, 128, 64, 100);
+            pace.end_serving(Span::from_ns(6400), 64, 64);
+        }
+        assert!(pace.service().as_ns().abs_diff(2000) < 200, "{}", pace.service());
     }
 
     #[test]
