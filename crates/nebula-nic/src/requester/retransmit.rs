@@ -96,6 +96,8 @@ struct Entry {
     acks: u8,
     /// Held for lost before its time-out, and not yet known whether rightly.
     is_early: bool,
+    /// The next answer tells how long a round trip takes.
+    is_measured: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +164,7 @@ impl Retransmit {
             list: 0,
             acks: 0,
             is_early: false,
+            is_measured: false,
         };
         Self {
             entries: vec![entry; config.places as usize].into(),
@@ -216,11 +219,22 @@ impl Retransmit {
         let entry = &mut self.entries[place as usize];
         entry.since = now;
         entry.packets = packets;
+        entry.is_measured = entry.transmissions == 0 && entry.acks == 0;
         // Several packets take longer, and what was sent before is no measure of them: that is the second list's.
         let doublings = entry.transmissions + u32::from(packets > 1);
         entry.transmissions += 1;
         self.in_flight += packets;
         self.list(place, doublings.min(FLIGHT_LISTS - 1));
+    }
+
+    /// As [`sent`](Self::sent), of `packets` that come unasked behind one that has come: they tell nothing of a round trip.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such place.
+    pub fn expects(&mut self, now: Timestamp, place: u32, packets: u32) {
+        self.sent(now, place, packets);
+        self.entries[place as usize].is_measured = false;
     }
 
     /// The server has the RPC at `place`: it is in flight no more, and to be waited for.
@@ -255,6 +269,7 @@ impl Retransmit {
             return;
         }
         self.is_heard = true;
+        self.measure(now, place);
         self.window.answered(1, self.in_flight);
         self.unlist(place);
         let entry = &mut self.entries[place as usize];
@@ -270,20 +285,27 @@ impl Retransmit {
     /// When there is no such place.
     #[inline]
     pub fn answered(&mut self, now: Timestamp, place: u32) {
-        let Entry { since, packets, transmissions, state, acks, .. } = self.entries[place as usize];
+        let Entry { packets, state, .. } = self.entries[place as usize];
         if state == State::Idle {
             return;
         }
         self.is_heard = true;
-        if transmissions == 1 && acks == 0 && state == State::Listed {
-            self.rtt.sample(now - since);
-            self.answered_sent = self.answered_sent.max(since);
-        }
+        self.measure(now, place);
         if packets > 0 {
             self.window.answered(packets, self.in_flight);
         }
         self.calm_down();
         self.ended(place);
+    }
+
+    /// Takes in how long the answer took, to what was sent once: of other answers nobody knows to which sending they are.
+    #[inline]
+    fn measure(&mut self, now: Timestamp, place: u32) {
+        let entry = &mut self.entries[place as usize];
+        if core::mem::take(&mut entry.is_measured) && entry.state == State::Listed {
+            self.rtt.sample(now - entry.since);
+            self.answered_sent = self.answered_sent.max(entry.since);
+        }
     }
 
     /// The RPC at `place` is refused for want of room.
@@ -316,8 +338,7 @@ impl Retransmit {
     /// When [`poll_overdue`](Self::poll_overdue) has something to say at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let rto = self.rtt.rto();
-        let due = |list: u32| self.head(list).map(|place| self.entries[place].since + self.wait(list, rto));
+        let due = |list: u32| self.head(list).map(|place| self.entries[place].since + self.wait(list));
         bits(self.listed).filter_map(due).min()
     }
 
@@ -331,14 +352,14 @@ impl Retransmit {
             self.entries[place as usize].is_early = true;
             return Some(self.take(place));
         }
-        let rto = self.rtt.rto();
         let (list, place) = bits(self.listed).find_map(|list| {
             let place = self.head(list)?;
-            (self.entries[place].since + self.wait(list, rto) <= now).then_some((list, place))
+            (self.entries[place].since + self.wait(list) <= now).then_some((list, place))
         })?;
         let place = u32::try_from(place).unwrap_or(NONE);
         if list < FLIGHT_LISTS {
             self.time_out(now, self.entries[place as usize].since);
+            self.rtt.back_off(self.entries[place as usize].since, now);
         }
         Some(self.take(place))
     }
@@ -398,11 +419,11 @@ impl Retransmit {
 
     /// How long one of `list` waits.
     #[inline]
-    fn wait(&self, list: u32, rto: Span) -> Span {
+    fn wait(&self, list: u32) -> Span {
         let wait = if list < FLIGHT_LISTS {
-            rto * (1 << list)
+            self.rtt.rto_doubled(list)
         } else {
-            ACKED_WAIT_MIN.max(rto * 2) * (1 << (list - FLIGHT_LISTS))
+            ACKED_WAIT_MIN.max(self.rtt.rto() * 2) * (1 << (list - FLIGHT_LISTS))
         };
         wait.min(WAIT_MAX)
     }

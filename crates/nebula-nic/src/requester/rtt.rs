@@ -1,6 +1,6 @@
 //! How long an answer takes, and from that how long to wait for one.
 
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 
 /// Bounds of the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,18 +44,25 @@ pub struct Rtt {
     config: RttConfig,
     smoothed: Option<Span>,
     variation: Span,
+    /// Time-outs since the last sample, each a round trip or more after the one before.
+    doublings: u32,
+    backed_off: Timestamp,
 }
+
+/// The most that time-outs in a row multiply the time-out by: 2^this.
+const DOUBLINGS_MAX: u32 = 10;
 
 impl Rtt {
     /// Nothing measured.
     #[must_use]
     pub const fn new(config: RttConfig) -> Self {
-        Self { config, smoothed: None, variation: Span::ZERO }
+        Self { config, smoothed: None, variation: Span::ZERO, doublings: 0, backed_off: Timestamp::ZERO }
     }
 
     /// Takes in the time of one answer, to a request that was sent once: of others nobody knows to which sending the answer is.
     #[inline]
     pub fn sample(&mut self, rtt: Span) {
+        self.doublings = 0;
         let Some(smoothed) = self.smoothed else {
             (self.smoothed, self.variation) = (Some(rtt), rtt / 2);
             return;
@@ -63,6 +70,15 @@ impl Rtt {
         let error = if rtt > smoothed { rtt - smoothed } else { smoothed - rtt };
         self.variation = self.variation - self.variation / 4 + error / 4;
         self.smoothed = Some(smoothed - smoothed / 8 + rtt / 8);
+    }
+
+    /// What was sent at `sent` was not answered in time. Until the next sample every time-out is twice as long (RFC 6298 §5.5): answers may
+    /// all take longer than was thought, and what is sent again gives no sample. What was sent before the last such time-out counts with it.
+    pub fn back_off(&mut self, sent: Timestamp, now: Timestamp) {
+        if sent >= self.backed_off {
+            self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
+            self.backed_off = now;
+        }
     }
 
     /// The smoothed time; `None` before the first sample.
@@ -83,10 +99,19 @@ impl Rtt {
     #[must_use]
     #[inline]
     pub fn rto(&self) -> Span {
-        match self.smoothed {
+        self.rto_doubled(0)
+    }
+
+    /// How long to wait for an answer to what has been sent `doublings` times before.
+    #[must_use]
+    #[inline]
+    pub fn rto_doubled(&self, doublings: u32) -> Span {
+        let rto = match self.smoothed {
             None => self.config.rto_first,
             Some(smoothed) => (smoothed + self.variation * 4).max(self.config.rto_min).min(self.config.rto_max),
-        }
+        };
+        let all = (rto * (1 << self.doublings)).min(self.config.rto_max);
+        all.max(rto * (1 << doublings))
     }
 }
 
@@ -108,6 +133,23 @@ mod tests {
         assert_eq!(rtt.rto(), Span::from_us(100));
         rtt.sample(Span::from_secs(100));
         assert_eq!(rtt.rto(), Span::from_ms(100));
+    }
+
+    #[test]
+    fn time_outs_in_a_row_double_until_an_answer_is_measured() {
+        let mut rtt = Rtt::new(RttConfig::default());
+        rtt.sample(Span::from_us(400));
+        let (rto, at) = (rtt.rto(), Timestamp::ZERO);
+        rtt.back_off(at, at + Span::from_ms(1));
+        assert_eq!(rtt.rto(), rto * 2);
+        rtt.back_off(at + Span::from_us(900), at + Span::from_ms(2));
+        assert_eq!(rtt.rto(), rto * 2, "sent before the last time-out");
+        rtt.back_off(at + Span::from_us(1500), at + Span::from_ms(3));
+        assert_eq!(rtt.rto(), rto * 4);
+        (4..40).for_each(|ms| rtt.back_off(at + Span::from_ms(ms), at + Span::from_ms(ms)));
+        assert_eq!(rtt.rto(), Span::from_ms(100));
+        rtt.sample(Span::from_us(400));
+        assert!(rtt.rto() <= rto);
     }
 
     #[test]

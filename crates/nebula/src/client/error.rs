@@ -20,7 +20,7 @@ pub enum ConnectError {
         endpoint: String,
     },
     /// Nothing, or nothing that this client takes, has come from there in time.
-    #[error("no answer from {endpoint} in {waited:?}{}{hint}", hint.colon())]
+    #[error("no answer from {endpoint} in {waited:?}: {hint}")]
     Silent {
         /// Where it was looked for.
         endpoint: String,
@@ -102,17 +102,11 @@ pub enum Hint {
     Version,
 }
 
-impl Hint {
-    fn colon(self) -> &'static str {
-        if self == Self::Nothing { "" } else { ": " }
-    }
-}
-
 impl std::fmt::Display for Hint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Nothing => "",
-            Self::KeyWanted => "it takes only who has its key: give the server's key file with --key",
+            Self::Nothing => "nobody serves there, it is out of reach, or it has another key",
+            Self::KeyWanted => "it takes only who has its key: give the server's key file with --key-file",
             Self::NoKey => "it has no key: start it with this client's, or connect without",
             Self::OtherKey => "what it sends is sealed with another key",
             Self::Version => "it speaks another version of the protocol",

@@ -175,7 +175,7 @@ impl Session {
         if download.is_due(pkt_idx) {
             self.enqueue(place);
         } else {
-            self.flights.sent(now, place, download.expected(1));
+            self.flights.expects(now, place, download.expected(1));
         }
     }
 
