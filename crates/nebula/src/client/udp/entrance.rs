@@ -129,7 +129,8 @@ impl Entrance {
     /// Takes a refusal; whether it says that the seat is lost.
     pub(super) fn handle_refusal(&mut self, refused: &Refused) -> bool {
         match self.asking {
-            Some(asking) if asking.echo == refused.echo => {
+            // A server that could not read the hello cannot repeat what was in it.
+            Some(asking) if asking.echo == refused.echo || refused.echo == 0 => {
                 self.note(refused.reason);
                 false
             }
