@@ -140,6 +140,9 @@ pub struct Retransmit {
     rtt: Rtt,
     window: Window,
     in_flight: u32,
+    /// The most in flight since as many were answered.
+    in_flight_max: u32,
+    answered: u32,
     transmissions_max: u32,
     /// The latest sending of what has been answered.
     answered_sent: Timestamp,
@@ -173,6 +176,8 @@ impl Retransmit {
             rtt: Rtt::new(config.rtt),
             window: Window::new(config.window),
             in_flight: 0,
+            in_flight_max: 0,
+            answered: 0,
             transmissions_max: config.transmissions_max.max(1),
             answered_sent: Timestamp::ZERO,
             patience: 0,
@@ -224,6 +229,7 @@ impl Retransmit {
         let doublings = entry.transmissions + u32::from(packets > 1);
         entry.transmissions += 1;
         self.in_flight += packets;
+        self.in_flight_max = self.in_flight_max.max(self.in_flight);
         self.list(place, doublings.min(FLIGHT_LISTS - 1));
     }
 
@@ -270,7 +276,7 @@ impl Retransmit {
         }
         self.is_heard = true;
         self.measure(now, place);
-        self.window.answered(1, self.in_flight);
+        self.grow(1);
         self.unlist(place);
         let entry = &mut self.entries[place as usize];
         (entry.since, entry.packets) = (now, packets - 1);
@@ -292,7 +298,7 @@ impl Retransmit {
         self.is_heard = true;
         self.measure(now, place);
         if packets > 0 {
-            self.window.answered(packets, self.in_flight);
+            self.grow(packets);
         }
         self.calm_down();
         self.ended(place);
@@ -376,6 +382,16 @@ impl Retransmit {
     fn margin(&self) -> Span {
         let quarter = self.rtt.smoothed().unwrap_or(Span::ZERO) / 4;
         quarter.max(self.rtt.variation() * 2).max(MARGIN_MIN) * (1 << self.patience)
+    }
+
+    /// Lets the window grow by the answer to `packets`, if it was used in the last round trip.
+    #[inline]
+    fn grow(&mut self, packets: u32) {
+        self.window.answered(packets, self.in_flight_max);
+        self.answered += packets;
+        if self.answered >= self.in_flight_max {
+            (self.in_flight_max, self.answered) = (self.in_flight, 0);
+        }
     }
 
     /// Counts a time-out of what was sent at `sent`.

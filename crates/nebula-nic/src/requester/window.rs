@@ -96,7 +96,7 @@ impl Window {
         self.packets
     }
 
-    /// `packets` have been answered, when `in_flight` were on their way. A window that is not used does not grow.
+    /// `packets` have been answered; in the last round trip at most `in_flight` were on their way. A window that is not used does not grow.
     #[inline]
     pub fn answered(&mut self, packets: u32, in_flight: u32) {
         self.count(packets);

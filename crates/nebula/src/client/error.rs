@@ -96,7 +96,7 @@ pub enum Hint {
     KeyWanted,
     /// It has no key.
     NoKey,
-    /// What it sends is sealed with another key.
+    /// Nothing; it may have another key.
     OtherKey,
     /// It speaks another version.
     Version,
@@ -108,7 +108,7 @@ impl std::fmt::Display for Hint {
             Self::Nothing => "nobody serves there, it is out of reach, or it has another key",
             Self::KeyWanted => "it takes only who has its key: give the server's key file with --key-file",
             Self::NoKey => "it has no key: start it with this client's, or connect without",
-            Self::OtherKey => "what it sends is sealed with another key",
+            Self::OtherKey => "a server with another key does not answer",
             Self::Version => "it speaks another version of the protocol",
         })
     }

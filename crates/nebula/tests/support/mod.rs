@@ -1,9 +1,11 @@
 //! What the suites share: processes of their own, an end to every wait, numbers by draw, a raw hand in a ring.
 #![allow(dead_code, reason = "each suite uses its part")]
 
+pub(crate) mod datagram;
 pub(crate) mod draw;
 pub(crate) mod process;
 pub(crate) mod raw;
+pub(crate) mod scene;
 pub(crate) mod watch;
 
 use nebula::{Reply, ServerConfig, Status, StatusReader};

@@ -76,7 +76,6 @@ impl Session {
         }
         match error {
             FrameError::Version(_) => self.entrance.hint = Hint::Version,
-            FrameError::Forged if self.outbox.seal.is_sealed() => self.entrance.hint = Hint::OtherKey,
             FrameError::Sealing if self.outbox.seal.is_sealed() => {
                 let refused = Seal::Plain.open(datagram).ok().and_then(|(frame, body)| Refused::read(&frame, body));
                 if let Some(refused) = refused {
@@ -165,7 +164,7 @@ impl Session {
             self.flights.arrived(now, place);
             if download.is_due(pkt_idx) {
                 self.flights.answered(now, place);
-                self.enqueue(place);
+                self.enqueue_on(place);
             }
             return;
         }
@@ -173,7 +172,7 @@ impl Session {
         rpc.phase = Phase::Download(download);
         self.flights.answered(now, place);
         if download.is_due(pkt_idx) {
-            self.enqueue(place);
+            self.enqueue_on(place);
         } else {
             self.flights.expects(now, place, download.expected(1));
         }
@@ -215,7 +214,7 @@ impl Session {
                 if upload.handle_ack(first_missing.into(), bitmap) {
                     rpc.is_overdue = false;
                     self.flights.answered(self.now, place);
-                    self.enqueue(place);
+                    self.enqueue_on(place);
                 }
             }
             Phase::Single | Phase::InServer => {}

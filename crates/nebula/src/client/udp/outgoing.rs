@@ -9,7 +9,7 @@ impl Session {
     /// Whether something waits to be sent and may be.
     #[inline]
     pub(super) fn has_to_send(&self) -> bool {
-        let has_rpcs = !(self.queue.is_empty() && self.again.is_empty()) && self.flights.room() > 0;
+        let has_rpcs = !(self.queue.is_empty() && self.begun.is_empty()) && self.flights.room() > 0;
         (has_rpcs || !self.cancelled.is_empty()) && self.entrance.open().is_some()
     }
 
@@ -18,7 +18,7 @@ impl Session {
         let Some(seat) = self.entrance.open() else { return };
         self.outbox.begin(seat);
         while self.flights.room() > 0
-            && let Some(place) = self.again.pop_front().or_else(|| self.queue.pop_front())
+            && let Some(place) = self.begun.pop_front().or_else(|| self.queue.pop_front())
         {
             self.send_rpc(wire, place);
         }

@@ -33,9 +33,9 @@ pub(super) struct Session {
     pub(super) flights: Retransmit,
     /// By place.
     pub(super) rpcs: Box<[Rpc]>,
-    /// Places whose RPC waits to be sent, and those before them: what is sent again.
+    /// Places whose RPC waits to be sent, and before them those of which more is to be sent, or the same again.
     pub(super) queue: VecDeque<u32>,
-    pub(super) again: VecDeque<u32>,
+    pub(super) begun: VecDeque<u32>,
     /// What the server is told to drop.
     pub(super) cancelled: VecDeque<TransferId>,
     pub(super) done: Done,
@@ -80,7 +80,7 @@ impl Session {
             flights: Retransmit::new(flights),
             rpcs: (0..slots).map(|_| Rpc::new()).collect(),
             queue: VecDeque::with_capacity(slots as usize),
-            again: VecDeque::with_capacity(slots as usize),
+            begun: VecDeque::with_capacity(slots as usize),
             cancelled: VecDeque::with_capacity(slots as usize),
             done: Done::new(slots),
             outbox: Outbox::new(server, Seal::new(config.key.as_ref(), salt), datagram_bytes),
@@ -128,7 +128,10 @@ impl Session {
     }
 
     pub(super) fn hint(&self) -> Hint {
-        self.entrance.hint
+        match self.entrance.hint {
+            Hint::Nothing if self.outbox.seal.is_sealed() => Hint::OtherKey,
+            hint => hint,
+        }
     }
 
     pub(super) fn refusals(&self) -> u32 {
@@ -222,13 +225,12 @@ impl Session {
         }
     }
 
-    /// What is sent again goes before what is sent for the first time.
-    pub(super) fn enqueue_again(&mut self, place: u32) {
+    /// What has been begun goes before what is sent for the first time.
+    pub(super) fn enqueue_on(&mut self, place: u32) {
         let rpc = &mut self.rpcs[place as usize];
-        rpc.is_overdue = true;
         if !rpc.is_queued {
             rpc.is_queued = true;
-            self.again.push_back(place);
+            self.begun.push_back(place);
         }
     }
 
@@ -325,7 +327,10 @@ impl Session {
 
     fn handle_overdue(&mut self, overdue: Overdue) {
         match overdue {
-            Overdue::Lost { place } => self.enqueue_again(place),
+            Overdue::Lost { place } => {
+                self.rpcs[place as usize].is_overdue = true;
+                self.enqueue_on(place);
+            }
             Overdue::GaveUp { place } => {
                 let error = if self.refusals > 0 { CallError::ServerGone } else { CallError::TimedOut };
                 self.end_with(place, error);

@@ -1,0 +1,192 @@
+//! A client and a scripted server, on a network in memory and by a clock that stands still until it is moved.
+
+use super::datagram::{self, CLIENT, Frame, HELLO, Message, REFUSAL, SERVER, WELCOME};
+use nebula::net::{Environment, Route, Time, Wire};
+use nebula::{CallError, Client, ClientConfig, Ticket};
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Payload of one packet.
+pub(crate) const MTU: usize = 1088;
+/// By how much the server's clock is ahead of the client's.
+pub(crate) const AHEAD_NS: u64 = 7_000_000_000;
+const PS_PER_US: u64 = 1_000_000;
+
+#[derive(Debug, Default)]
+struct Network {
+    to_server: VecDeque<Vec<u8>>,
+    to_client: VecDeque<(SocketAddr, Vec<u8>)>,
+}
+
+/// The client's end of it.
+#[derive(Clone, Debug)]
+struct MemoryWire(Arc<Mutex<Network>>);
+
+impl Wire for MemoryWire {
+    fn local(&self) -> SocketAddr {
+        "127.0.0.1:1000".parse().expect("an address")
+    }
+
+    fn datagram_bytes_max(&self) -> usize {
+        1232
+    }
+
+    fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
+        assert_eq!(to.peer, server());
+        let mut network = self.0.lock().expect("one thread");
+        network.to_server.extend(bytes.chunks(segment).map(<[u8]>::to_vec));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
+        let come = std::mem::take(&mut self.0.lock().expect("one thread").to_client);
+        let count = come.len();
+        for (from, mut datagram) in come {
+            visit(from.into(), &mut datagram);
+        }
+        Ok(count)
+    }
+
+    fn wait(&mut self, _timeout: Option<Duration>, _bell: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn server() -> SocketAddr {
+    "127.0.0.1:7400".parse().expect("an address")
+}
+
+/// The end of an RPC, with a copy of its reply.
+pub(crate) type End = (Ticket, Result<Vec<u8>, CallError>);
+
+/// Client, script and clock.
+pub(crate) struct Scene {
+    pub(crate) client: Client,
+    network: Arc<Mutex<Network>>,
+    ps: Arc<AtomicU64>,
+    pub(crate) incarnation: u64,
+    pub(crate) snid: u32,
+}
+
+impl Scene {
+    /// A client that has been welcomed.
+    pub(crate) fn new(config: ClientConfig) -> Self {
+        let mut scene = Self::outside(config);
+        assert!(scene.client.poll().is_none());
+        scene.welcome();
+        scene
+    }
+
+    /// A client that is about to say hello.
+    pub(crate) fn outside(config: ClientConfig) -> Self {
+        let (network, ps) = (Arc::<Mutex<Network>>::default(), Arc::new(AtomicU64::new(1_000_000 * PS_PER_US)));
+        let wire = Box::new(MemoryWire(network.clone()));
+        let environment = Environment { wire, time: Time::Manual(ps.clone()), entropy: [9; 32] };
+        let client = Client::connect_over(server(), environment, config).expect("a client");
+        Self { client, network, ps, incarnation: 0xABCD, snid: 5 }
+    }
+
+    fn token(&self) -> u64 {
+        u64::from(self.snid) << 32 | 0x70CE
+    }
+
+    pub(crate) fn pass_us(&mut self, us: u64) {
+        self.ps.fetch_add(us * PS_PER_US, Ordering::Relaxed);
+    }
+
+    pub(crate) fn server_ns(&self) -> u64 {
+        self.ps.load(Ordering::Relaxed) / 1000 + AHEAD_NS
+    }
+
+    /// Datagrams that the client has sent.
+    pub(crate) fn datagrams(&mut self) -> Vec<(Frame, Vec<u8>)> {
+        let sent = std::mem::take(&mut self.network.lock().expect("one thread").to_server);
+        sent.iter().map(|bytes| datagram::read(bytes)).collect()
+    }
+
+    /// Hellos that it has sent, and nothing else: each with the name and the token in it.
+    pub(crate) fn hellos(&mut self) -> Vec<(u32, u64)> {
+        let seen = self.datagrams();
+        assert!(seen.iter().all(|(frame, body)| frame.kind == HELLO && body.len() == 128 - 32), "{seen:?}");
+        seen.iter().map(|(frame, _)| (frame.snid, frame.word)).collect()
+    }
+
+    /// Answers the last of the hellos that the client has sent.
+    pub(crate) fn welcome(&mut self) {
+        let (hello, body) = self.datagrams().pop().expect("a hello");
+        assert_eq!(hello.kind, HELLO);
+        let mut welcome = body[..8].to_vec();
+        welcome.extend(self.token().to_le_bytes());
+        welcome.extend((1_u32 << 20).to_le_bytes());
+        welcome.extend(u32::try_from(MTU).expect("small").to_le_bytes());
+        welcome.extend((100 * PS_PER_US).to_le_bytes());
+        welcome.extend([0; 8]);
+        let frame = Frame { kind: WELCOME, incarnation: self.incarnation, snid: self.snid, word: self.server_ns() };
+        self.deliver(server(), datagram::datagram(frame, &welcome));
+        assert!(self.client.poll().is_none());
+    }
+
+    /// Messages that the client has sent since the last look, after a poll that ends nothing.
+    pub(crate) fn sent(&mut self) -> Vec<Message> {
+        let end = self.end();
+        assert!(end.is_none(), "{end:?}");
+        self.on_their_way()
+    }
+
+    /// Messages that the client has sent since the last look.
+    pub(crate) fn on_their_way(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for (frame, body) in self.datagrams() {
+            let expected = Frame { kind: CLIENT, incarnation: self.incarnation, snid: self.snid, word: self.token() };
+            assert_eq!(frame, expected);
+            messages.extend(Message::read_all(&body));
+        }
+        messages
+    }
+
+    pub(crate) fn deliver(&mut self, from: SocketAddr, datagram: Vec<u8>) {
+        self.network.lock().expect("one thread").to_client.push_back((from, datagram));
+    }
+
+    /// A datagram of the server's.
+    pub(crate) fn frame(&self, messages: &[Message]) -> Vec<u8> {
+        let frame = Frame { kind: SERVER, incarnation: self.incarnation, snid: self.snid, word: self.server_ns() };
+        datagram::datagram(frame, &messages.iter().flat_map(Message::encode).collect::<Vec<_>>())
+    }
+
+    /// Lets the server say something; the client has not looked yet.
+    pub(crate) fn answer(&mut self, messages: &[Message]) {
+        // Not longer than the client takes.
+        for messages in messages.chunks(1) {
+            let datagram = self.frame(messages);
+            self.deliver(server(), datagram);
+        }
+    }
+
+    /// Refuses what the client sends under its seat.
+    pub(crate) fn refuse(&mut self, reason: u32) {
+        let mut body = vec![0; 16];
+        body[..4].copy_from_slice(&reason.to_le_bytes());
+        let frame = Frame { kind: REFUSAL, incarnation: self.incarnation, snid: self.snid, word: 0 };
+        self.deliver(server(), datagram::datagram(frame, &body));
+    }
+
+    /// The next RPC that is over.
+    pub(crate) fn end(&mut self) -> Option<End> {
+        self.client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec)))
+    }
+
+    /// All that are over.
+    pub(crate) fn ends(&mut self) -> Vec<End> {
+        std::iter::from_fn(|| self.end()).collect()
+    }
+}
