@@ -20,7 +20,7 @@ fn echo(request: &Message) -> Message {
 fn measured(config: ClientConfig) -> Scene {
     let mut scene = Scene::new(config);
     for _ in 0..40 {
-        let ticket = scene.client.submit(b"measure").unwrap();
+        let ticket = scene.client.submit(b"measure").expect("room");
         let sent = scene.on_their_way();
         scene.pass_us(100);
         scene.answer(&[echo(&sent[0])]);

@@ -179,7 +179,9 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
     while ended.len() < tickets.len() {
         assert!(started.elapsed() < Duration::from_secs(10), "a deadline of 200 ms");
         if let Some(done) = client.poll() {
-            assert!(matches!(done.result, Err(CallError::TimedOut)), "{:?}", done.result);
+            // What the window has held back was not even sent.
+            let is_definite = matches!(done.result, Err(CallError::TimedOut | CallError::Expired));
+            assert!(is_definite, "{:?}", done.result);
             ended.push(done.ticket);
         } else {
             std::thread::yield_now();
