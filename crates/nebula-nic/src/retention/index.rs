@@ -5,12 +5,18 @@
 //! next one that is not. The line counts what it has displaced, so one that has displaced nothing need not be looked behind.
 //!
 //! With all entries used, a line has four keys on average, and about one key in a hundred is displaced.
+//!
+//! A node numbers its transfers one after another, so they belong in one line after another, a page of them: lines that are
+//! fetched before they are looked at, by a processor that expects sequences. Where a page begins only the seed tells.
 
 use super::entry::{Entry, EntryId, RetentionKey};
 use crate::hash::mix;
+use crate::id::{RpcKey, TransferId};
 use alloc::boxed::Box;
 use alloc::vec;
 
+/// Lines of a page of 4 KiB.
+const LINES_PER_PAGE: u32 = 64;
 const PLACES: usize = 8;
 /// Entries for each line, on average and when all are used: half of the places.
 const ENTRIES_PER_LINE: u32 = 4;
@@ -169,15 +175,19 @@ impl Index {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "masked to the number of lines; the other end is 16 bits")]
     const fn home(&self, key: RetentionKey) -> Home {
-        let hash = mix(key.rpc.to_bits() ^ self.seed ^ (key.tag as u64) << 16);
-        Home { line: hash as usize & (self.lines.len() - 1), mark: (hash >> 48) as u16 | IS_TAKEN }
+        let bits = key.rpc.to_bits() ^ self.seed ^ (key.tag as u64) << 16;
+        let (page, line) = (key.rpc.tid.0 / LINES_PER_PAGE, key.rpc.tid.0 % LINES_PER_PAGE);
+        let of_page = RpcKey { snid: key.rpc.snid, tid: TransferId(page) };
+        let start = mix(!of_page.to_bits() ^ self.seed ^ (key.tag as u64) << 16);
+        let line = (start as usize).wrapping_add(line as usize) & (self.lines.len() - 1);
+        Home { line, mark: (mix(bits) >> 48) as u16 | IS_TAKEN }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{NodeId, RpcKey, TransferId};
+    use crate::id::NodeId;
 
     #[test]
     fn places_of_a_mark_are_those_and_no_others() {

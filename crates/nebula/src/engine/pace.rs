@@ -22,6 +22,10 @@ const TURNS_PER_LOOK: u32 = 64;
 /// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the machine.
 const EXPLAINED_FACTOR: u64 = 4;
 
+/// The most RPCs whose answers share a turn, and so a datagram where they are short: a client with twice as many outstanding then sends
+/// one half while the other is served.
+const RPCS_PER_TURN_MAX: usize = 32;
+
 #[derive(Debug)]
 pub(super) struct Pace {
     config: ServerConfig,
@@ -144,10 +148,10 @@ impl Pace {
         self.is_unfinished = true;
     }
 
-    /// RPCs that the handler serves in `time`: at least one, at most 64.
+    /// RPCs that the handler serves in `time`: at least one, at most [`RPCS_PER_TURN_MAX`].
     #[inline]
     pub(super) fn rpcs_within(&self, time: Span) -> usize {
-        usize::try_from(time.as_ps() / self.handler.as_ps().max(1)).unwrap_or(usize::MAX).clamp(1, 64)
+        usize::try_from(time.as_ps() / self.handler.as_ps().max(1)).unwrap_or(usize::MAX).clamp(1, RPCS_PER_TURN_MAX)
     }
 
     pub(super) fn queue_bound(&self) -> u32 {
@@ -208,7 +212,7 @@ mod tests {
             pace.end_turn(now, 2, 1, 0);
             pace.end_serving(Span::from_ns(100), 1, pace.rpcs_within(Span::from_us(8)));
         }
-        assert_eq!(pace.rpcs_within(Span::from_us(8)), 64);
+        assert_eq!(pace.rpcs_within(Span::from_us(8)), RPCS_PER_TURN_MAX);
         assert!(pace.queue_bound() > first, "{} of {first}", pace.queue_bound());
         // A crowd that fills every turn pays for the network.
         for _ in 0..1000 {
