@@ -311,3 +311,58 @@ fn every_rpc_ends_exactly_once() {
     .size_max(4096)
     .budget_ms(1000);
 }
+
+#[test]
+fn a_deadline_of_its_own_ends_one_rpc_and_no_other() {
+    let mut client = requester(RequesterConfig::new(ME, 8).deadline(Span::from_ns(100)));
+    let within = |ns| Span::from_ns(ns);
+    let call = |token| Call { token, ..Call::default() };
+    client.begin_call(at(0), call(0)).unwrap();
+    client.begin_within(at(0), within(50), call(1)).unwrap();
+    let third = client.begin_within(at(0), within(30), call(2)).unwrap();
+    client.begin_within(at(10), within(500), call(3)).unwrap();
+    assert_eq!(client.poll_timeout(), Some(at(30)));
+    client.handle_packet(at(20), Header::reply(RpcKey { snid: ME, tid: third.tid() }, 0, 0));
+    let mut ended = Vec::new();
+    for now in [30, 49, 50, 99, 100, 110] {
+        client.handle_timeout(at(now));
+        ended.extend(std::iter::from_fn(|| client.poll_expired()).map(|Expired { token }| (now, token)));
+    }
+    assert_eq!(ended, [(50, 1), (100, 0), (110, 3)], "the earlier of both deadlines");
+    // Marks of those that have ended early do not fill it.
+    for token in 0..1000 {
+        let outbound = client.begin_within(at(200), within(50), call(token)).unwrap();
+        assert_eq!(client.end(client.place(outbound.tid())), Some(token));
+    }
+    client.handle_timeout(at(250));
+    assert_eq!((client.poll_expired(), client.poll_timeout(), client.outstanding()), (None, None, 0));
+}
+
+#[test]
+fn what_is_ended_from_outside_is_over_and_its_answer_unknown() {
+    let retry = RetryPolicy::BackOff { first: Span::from_us(1), factor: 1, attempts: 9, seed: 0 };
+    let mut client = requester(RequesterConfig::new(ME, 4).retry(retry));
+    let (first, second) = (begin(&mut client, 7), begin(&mut client, 8));
+    assert_eq!((client.find(7), client.find(8), client.find(9)), (Some(0), Some(1), None));
+    assert_eq!((client.end(0), client.end(0), client.outstanding()), (Some(7), None, 1));
+    assert_eq!(client.handle_packet(at(1), Header::reply(first, 0, 0)), Outcome::Unknown);
+    assert!(matches!(nack(&mut client, at(1), second.tid, NackReason::BufferFull), Outcome::Retry { .. }));
+    assert_eq!(client.end(1), Some(8), "while it waits for its next try");
+    assert_eq!((client.poll_retry(at(1_000_000)), client.outstanding()), (None, 0));
+}
+
+#[test]
+fn of_a_reply_on_its_way_it_is_known_what_is_missing() {
+    let mut client = requester(RequesterConfig::new(ME, 4).reply_bytes_max(200 * 64));
+    client.set_mtu(Mtu::try_new(128).unwrap());
+    let rpc = begin(&mut client, 7);
+    let place = client.place(rpc.tid);
+    assert_eq!(client.reply_missing(place), None);
+    for pkt_idx in (0..70).filter(|packet| ![3, 66].contains(packet)) {
+        let part = client.handle_packet(at(1), Header::reply(rpc, 99 * 128 + 1, pkt_idx));
+        assert!(matches!(part, Outcome::Part { packet_bytes: 128, .. }), "{part:?}");
+    }
+    assert_eq!(client.reply_missing(place), Some((3, !1 & !(1 << 63))));
+    client.handle_packet(at(2), Header::reply(rpc, 99 * 128 + 1, 3));
+    assert_eq!(client.reply_missing(place), Some((66, 0b1110)));
+}
