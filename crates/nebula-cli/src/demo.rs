@@ -194,7 +194,9 @@ impl<'a> Stage<'a> {
 
     fn fill(&self, service: &Service) -> Result<(), Failure> {
         let bar = bar(self.items, "    storing {bar:30} {pos}/{len} pairs");
-        load::preload(service.endpoint(), self.items, self.args.value_bytes, &mut |stored| bar.set_position(stored))?;
+        let (endpoint, key_count, value_bytes) = (service.endpoint().clone(), self.items, self.args.value_bytes);
+        let plan = load::LoadPlan { endpoint, key_count, value_bytes, ..load::LoadPlan::default() };
+        load::preload(&plan, &mut |stored| bar.set_position(stored))?;
         bar.finish_and_clear();
         Ok(())
     }

@@ -25,14 +25,21 @@ fn serve(endpoint: &str, more: &[&str]) -> Child {
 
 /// Starts `serve kv` with a small store, and returns once it is ready.
 fn serve_by(endpoint: &str, more: &[&str]) -> Child {
+    let (child, ready) = serve_anywhere(endpoint, more);
+    assert_eq!(ready, endpoint);
+    child
+}
+
+/// As [`serve_by`], and where it serves.
+fn serve_anywhere(endpoint: &str, more: &[&str]) -> (Child, String) {
     let args = ["serve", "kv", "--endpoint", endpoint, "--items", "20k", "--value-bytes", "64", "--end-with-parent"];
     let mut child = command(&[&args[..], more].concat()).spawn().unwrap();
     // What follows the first line stays in the pipe: the reader takes one byte at a time.
     let mut ready = String::new();
     let stdout = child.stdout.as_mut().unwrap();
     BufReader::with_capacity(1, stdout).read_line(&mut ready).unwrap();
-    assert_eq!(ready, format!("ready {endpoint}\n"));
-    child
+    let endpoint = ready.trim_end().strip_prefix("ready ").unwrap().to_owned();
+    (child, endpoint)
 }
 
 /// Arguments of a short load of the small store.
@@ -77,6 +84,30 @@ fn a_store_that_was_filled_answers_every_key() {
     signal(&server, Signal::TERM);
     let counters = wait(server).assert_ok();
     assert!(counters.stdout.contains("served"), "{counters:?}");
+}
+
+#[test]
+fn a_store_over_the_network_answers_who_has_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("kv.key");
+    let key = key.to_str().unwrap();
+    nebula(&["keygen", key]).assert_ok();
+    nebula(&["keygen", key]).assert_error(2, "cannot write");
+    let (server, endpoint) = serve_anywhere("udp://127.0.0.1:0", &["--inline", "--block", "--key-file", key]);
+    let measured = ["--preload", "--rate", "5k", "--duration", "300ms", "--warm-up", "50ms", "--key-file", key];
+    let row = json(&nebula(&load(&endpoint, &measured)).assert_ok().stdout);
+    assert_adds_up(&row);
+    assert!(count(&row, "replied") > 1000 && count(&row, "not_found") == 0, "{row}");
+    let without = nebula(&load(&endpoint, &["--rate", "1k", "--duration", "100ms"]));
+    without.assert_error(1, "--key-file");
+    signal(&server, Signal::TERM);
+    wait(server).assert_ok();
+}
+
+#[test]
+fn nobody_serves_the_network_without_a_key_by_accident() {
+    let ended = nebula(&["serve", "kv", "--endpoint", "udp://0.0.0.0:0", "--items", "1k", "--value-bytes", "64"]);
+    ended.assert_error(2, "as with --key-file, or accept that with --insecure");
 }
 
 #[test]

@@ -12,13 +12,14 @@ use nebula_workload::{Arrivals, Keys, Mix, Op, Operation, Rate, Seed, TraceReade
 
 use super::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, rows, run};
 use crate::output::{self, Failure, Format, units};
-use crate::{cli, report, signal};
+use crate::{cli, keygen, report, signal};
 
 const EXAMPLES: &str = "Examples:
   nebula load kv --preload --rate 200k                          store all keys, then 5 s of half GET, half SET
   nebula load kv --rate 1.5M --mix get=95,set=5 --key-dist zipf:0.99 --clients 2
   nebula load kv --find-slo 100us --format json                 the highest rate whose p99 is within 100 µs
   nebula load kv --trace day.csv --preload --keys 100k
+  nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       over the network
   nebula load kv --rate 500k --report load.html                 the curve of latency by percentile, too
 
 Latency counts from the moment the schedule meant to send; a NACK is infinitely late. Each tail is shown raw, and with the RPCs
@@ -64,6 +65,12 @@ pub(crate) struct Args {
     /// Slots of each client's ring, a power of two: the most RPCs outstanding
     #[arg(long, default_value_t = 256, value_parser = slots)]
     slots: u32,
+    /// Over udp://: the key that the server has too (nebula keygen)
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Over udp://: go without a key to a server on another machine
+    #[arg(long, conflicts_with = "key_file")]
+    insecure: bool,
     /// Cores to pin clients to, in turn
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
@@ -123,6 +130,8 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         slots: args.slots,
         pin: args.pin.clone(),
         trace: args.trace.as_deref().map(read_trace).transpose()?,
+        key: args.key_file.as_deref().map(keygen::read).transpose()?,
+        insecure: args.insecure,
     };
     // What cannot be drawn is said before a server is looked for.
     plan.keys.over(plan.key_count)?;
@@ -147,7 +156,7 @@ fn read_trace(path: &Path) -> Result<Arc<[Operation]>, Failure> {
 
 fn preload_all(plan: &LoadPlan) -> Result<(), Failure> {
     let bar = bar("storing {human_len} keys  {bar:40}  {percent} %", Some(plan.key_count));
-    let stored = preload(&plan.endpoint, plan.key_count, plan.value_bytes, &mut |stored| bar.set_position(stored));
+    let stored = preload(plan, &mut |stored| bar.set_position(stored));
     bar.finish_and_clear();
     stored
 }

@@ -27,6 +27,9 @@ const GAPS_MAX: usize = 1 << 20;
 /// Between two looks at the server's gaps: it lists thousands, and one look then takes in only a few.
 const LOOK_EVERY: Span = Span::from_ms(1);
 
+/// Places for RPCs on their way, for each slot: over a network one that is late may be passed by others.
+const FLIGHTS_PER_SLOT: usize = 4;
+
 /// What a client brings home.
 #[derive(Debug)]
 pub(super) struct Driven {
@@ -47,8 +50,12 @@ struct Flight {
 /// How an RPC ended.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
-    Replied { is_found: bool },
+    Replied {
+        is_found: bool,
+    },
     Nacked,
+    /// Nobody knows.
+    Lost,
 }
 
 /// A client under way.
@@ -57,8 +64,10 @@ pub(super) struct Driver {
     client: Client,
     generator: Generator,
     requests: Requests,
-    /// By ticket, modulo their number: a ring never holds tickets further apart than it has slots.
+    /// By ticket, modulo their number.
     flights: Box<[Option<Flight>]>,
+    /// The ticket that comes next.
+    next_ticket: u64,
     live: Arc<Live>,
     clock: Clock,
     gaps: GapDetector,
@@ -80,7 +89,8 @@ impl Driver {
             client,
             generator,
             requests,
-            flights: vec![None; slots as usize].into(),
+            flights: vec![None; FLIGHTS_PER_SLOT * slots as usize].into(),
+            next_ticket: 0,
             live,
             clock,
             gaps: GapDetector::new(GAP, GAPS_MAX),
@@ -119,11 +129,16 @@ impl Driver {
     fn send(&mut self, now: Timestamp) -> Result<(), Failure> {
         for _ in 0..PER_TURN {
             let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(()) };
+            if self.flights[index(self.next_ticket, self.flights.len())].is_some() {
+                self.generator.handle_blocked(token);
+                return Ok(());
+            }
             let request = self.requests.encode(&operation).map_err(Failure::bad_input)?;
             match self.client.submit_keyed(request, key_hash(&operation)) {
                 Ok(ticket) => {
                     let at = index(ticket.0, self.flights.len());
                     self.flights[at] = Some(Flight { token, operation });
+                    self.next_ticket = ticket.0 + 1;
                 }
                 Err(SubmitError::Full) => {
                     self.generator.handle_blocked(token);
@@ -180,7 +195,8 @@ impl Driver {
                 let is_found = exchange::check(&flight.operation, reply).map_err(Failure::fault)?;
                 Ending::Replied { is_found }
             }
-            Err(CallError::Nack { .. }) => Ending::Nacked,
+            Err(CallError::Nack { .. } | CallError::Expired) => Ending::Nacked,
+            Err(CallError::TimedOut | CallError::Stale) => Ending::Lost,
             Err(error) => return Err(Failure::fault(error)),
         };
         Ok(Some((flight, ending)))
@@ -196,6 +212,9 @@ impl Driver {
             Ending::Nacked => {
                 self.generator.handle_nack(now, flight.token);
                 self.live.count_nack();
+            }
+            Ending::Lost => {
+                self.generator.handle_lost(now, flight.token);
             }
         }
     }

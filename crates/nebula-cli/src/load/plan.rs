@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nebula::{ClientConfig, Endpoint};
+use nebula::{ClientConfig, Endpoint, Key};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
 
@@ -35,6 +35,10 @@ pub(crate) struct LoadPlan {
     pub(crate) pin: Vec<usize>,
     /// Replayed instead of what is drawn from the fields above.
     pub(crate) trace: Option<Arc<[Operation]>>,
+    /// The key that a server over UDP has too.
+    pub(crate) key: Option<Key>,
+    /// Go without a key beyond this machine.
+    pub(crate) insecure: bool,
 }
 
 impl Default for LoadPlan {
@@ -54,6 +58,8 @@ impl Default for LoadPlan {
             slots: 256,
             pin: Vec::new(),
             trace: None,
+            key: None,
+            insecure: false,
         }
     }
 }
@@ -85,7 +91,13 @@ impl LoadPlan {
 
     pub(super) fn client_config(&self) -> ClientConfig {
         let reply_bytes = exchange::reply_bytes(self.value_bytes_max());
-        ClientConfig::default().slots(self.slots).reply_bytes_max(reply_bytes)
+        self.connected(ClientConfig::default().slots(self.slots).reply_bytes_max(reply_bytes))
+    }
+
+    /// `config` for the server that is loaded.
+    pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
+        (config.key, config.insecure) = (self.key.clone(), self.insecure);
+        config
     }
 
     /// What client number `index` sends.

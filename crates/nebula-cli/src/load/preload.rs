@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use nebula::{CallError, Client, ClientConfig, Completion, Endpoint, NackReason, SubmitError};
+use nebula::{CallError, Client, ClientConfig, Completion, NackReason, SubmitError};
 use nebula_nic::Timestamp;
 use nebula_workload::{Key, Op, Operation};
 
 use super::connect::connect;
 use super::exchange::{self, Requests};
+use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
 
@@ -23,21 +24,17 @@ const SPINS: u32 = 1024;
 /// Keys between two reports of progress.
 const REPORT_EVERY: u64 = 4096;
 
-/// Stores a value of `value_bytes` bytes under each key from 0 to `keys`; `progress` is told how many are stored, now and then.
+/// Stores a value under each key of `plan`; `progress` is told how many are stored, now and then.
 ///
 /// A NACK halves the window, and the key is stored later.
 ///
 /// # Errors
 ///
 /// A fault when the server cannot be reached, ends, answers wrongly or not at all; `Interrupted` after a signal.
-pub(crate) fn preload(
-    endpoint: &Endpoint,
-    keys: u64,
-    value_bytes: u32,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(), Failure> {
-    let client = connect(endpoint, &ClientConfig::default().slots(1024))?;
-    let mut loader = Loader::new(client, keys, value_bytes);
+pub(crate) fn preload(plan: &LoadPlan, progress: &mut dyn FnMut(u64)) -> Result<(), Failure> {
+    let client = connect(&plan.endpoint, &plan.connected(ClientConfig::default().slots(1024)))?;
+    let keys = plan.key_count;
+    let mut loader = Loader::new(client, keys, plan.value_bytes);
     while loader.stored < keys {
         loader.fill_window()?;
         if loader.take_one()? && loader.stored.is_multiple_of(REPORT_EVERY) {
@@ -126,6 +123,11 @@ impl Loader {
                 self.stored += 1;
                 self.window += usize::from(self.stored.is_multiple_of(GROW_EVERY) && self.window < WINDOW_MAX);
                 Ok(true)
+            }
+            // Storing a value twice is no harm, so what nobody knows of is stored again.
+            Err(CallError::TimedOut | CallError::Stale) => {
+                self.again.push(key);
+                Ok(false)
             }
             Err(CallError::Nack { reason }) if reason != NackReason::TooLarge => {
                 self.again.push(key);

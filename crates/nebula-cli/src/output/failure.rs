@@ -65,7 +65,9 @@ impl From<std::io::Error> for Failure {
 impl From<nebula::ConnectError> for Failure {
     fn from(error: nebula::ConnectError) -> Self {
         match error {
-            nebula::ConnectError::Endpoint(_) | nebula::ConnectError::ReplyTooLarge { .. } => Self::bad_input(error),
+            nebula::ConnectError::Endpoint(_)
+            | nebula::ConnectError::ReplyTooLarge { .. }
+            | nebula::ConnectError::Open { .. } => Self::bad_input(error),
             _ => Self::fault(error),
         }
     }
