@@ -1,14 +1,15 @@
 //! Nebula's own chores. Everything that CI runs is here, in plain Rust; nothing has to be installed by hand.
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
-//! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust) and [`mod@bench`] (the tables
-//! that README quotes).
+//! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
+//! simulated network) and [`mod@bench`] (the tables that README quotes).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
 mod bench;
 mod callgrind;
 mod fuzz;
+mod network;
 mod shell;
 mod test;
 mod tidy;
@@ -34,6 +35,8 @@ enum Chore {
     Tidy(tidy::Args),
     /// Fuzz one target, or all, on stable Rust.
     Fuzz(fuzz::Args),
+    /// Run servers and clients on a simulated bad network.
+    Network(network::Args),
     /// Run the benchmarks and print one table.
     Bench(bench::Args),
 }
@@ -58,6 +61,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Test(args) => test::run(&shell, args),
         Chore::Tidy(args) => tidy::run(&shell, args),
         Chore::Fuzz(args) => fuzz::run(&shell, args),
+        Chore::Network(args) => network::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
     }
 }

@@ -261,6 +261,14 @@ impl Retention {
         self.entries[id.index()].stamp_ns
     }
 
+    /// Whether a reply of `bytes` bytes more is going to be written over what lies in the ring at `start`, as of
+    /// [`ReplyAt::start`], or behind it.
+    #[must_use]
+    #[inline]
+    pub const fn overwrites(&self, start: u64, bytes: u32) -> bool {
+        self.replies.reaches(start, bytes)
+    }
+
     /// Where the bytes of a reply begin in the caller's ring of [`reply_bytes`](Self::reply_bytes); they never wrap its end.
     #[must_use]
     #[inline]

@@ -317,6 +317,7 @@ impl Engine {
     #[cold]
     fn expire(&mut self, now: Timestamp) {
         self.backend.handle_timeout(now);
+        self.has_news = true;
         if let Some(recorder) = &mut self.recorder {
             recorder.timeout(now);
         }

@@ -27,10 +27,22 @@ impl Replies {
         if bytes as usize > self.capacity {
             return None;
         }
-        let lap_left = self.capacity - self.place(self.head);
-        let start = if bytes as usize > lap_left { self.head + lap_left as u64 } else { self.head };
+        let start = self.next_start(bytes);
         self.head = start + bytes as u64;
         Some(ReplyAt { start, bytes })
+    }
+
+    /// Where the next `bytes` in one run begin.
+    #[inline]
+    const fn next_start(&self, bytes: u32) -> u64 {
+        let lap_left = self.capacity - self.place(self.head);
+        if bytes as usize > lap_left { self.head + lap_left as u64 } else { self.head }
+    }
+
+    /// Whether the next `bytes` will be written over something at `start` or behind it.
+    #[inline]
+    pub(super) const fn reaches(&self, start: u64, bytes: u32) -> bool {
+        (self.next_start(bytes) + bytes as u64).saturating_sub(start) > self.capacity as u64
     }
 
     /// Whether nothing has been written over a reply. One of no bytes is always there.

@@ -1,11 +1,16 @@
 //! What the suites share: processes of their own, an end to every wait, numbers by draw, a raw hand in a ring.
 #![allow(dead_code, reason = "each suite uses its part")]
 
+pub(crate) mod allocations;
+pub(crate) mod by_hand;
 pub(crate) mod datagram;
 pub(crate) mod draw;
+pub(crate) mod hand_wire;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod scene;
+pub(crate) mod sim_net;
+pub(crate) mod udp_raw;
 pub(crate) mod watch;
 
 use nebula::{Reply, ServerConfig, Status, StatusReader};

@@ -397,6 +397,10 @@ impl Session {
 
     /// When [`keep_time`](Self::keep_time) has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+        // The requester may still list the deadline of an RPC that is over; with nothing awaited, nobody would take it off the list.
+        if self.is_quiet() {
+            return None;
+        }
         let due = [self.requester.poll_timeout(), self.flights.poll_timeout(), self.entrance.poll_timeout()];
         due.into_iter().flatten().min()
     }

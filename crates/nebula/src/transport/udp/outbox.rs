@@ -35,12 +35,21 @@ pub(super) struct Parcel {
     pub(super) body: Body,
 }
 
+#[derive(Debug)]
+struct Queued {
+    parcel: Parcel,
+    /// Its place in the order in which answers were given.
+    number: u32,
+}
+
 /// The answers that wait for the end of the turn.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    parcels: Vec<Parcel>,
+    parcels: Vec<Queued>,
     /// Whether they are of several clients.
     is_mixed: bool,
+    /// Where in the ring of replies the oldest of theirs begins.
+    oldest: u64,
     /// Whole datagrams, for who is at the door.
     greetings: Vec<(Route, Vec<u8>)>,
     train: Train,
@@ -56,6 +65,7 @@ impl Outbox {
         Self {
             parcels: Vec::with_capacity(PARCELS),
             is_mixed: false,
+            oldest: u64::MAX,
             greetings: Vec::new(),
             train: Train::new(seal),
             incarnation,
@@ -67,8 +77,19 @@ impl Outbox {
     /// Adds an answer.
     #[inline(always)]
     pub(super) fn push(&mut self, parcel: Parcel) {
-        self.is_mixed |= self.parcels.last().is_some_and(|last| last.snid != parcel.snid);
-        self.parcels.push(parcel);
+        self.is_mixed |= self.parcels.last().is_some_and(|last| last.parcel.snid != parcel.snid);
+        if let Body::Packets { at, .. } = parcel.body {
+            self.oldest = self.oldest.min(at.start);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the answers of a turn")]
+        let number = self.parcels.len() as u32;
+        self.parcels.push(Queued { parcel, number });
+    }
+
+    /// Where in the ring of replies the oldest begins that is still to be sent: nothing may be written over it. `u64::MAX` for none.
+    #[inline(always)]
+    pub(super) fn oldest(&self) -> u64 {
+        self.oldest
     }
 
     /// Adds a whole datagram.
@@ -87,21 +108,24 @@ impl Outbox {
             let _ = wire.send(route, &datagram, datagram.len());
         }
         if std::mem::take(&mut self.is_mixed) {
-            // Stable, so that a client's answers stay in order.
-            self.parcels.sort_by_key(|parcel| parcel.snid.0);
+            // By number too, so that a client's answers stay in order; a sort that keeps it by itself allocates.
+            self.parcels.sort_unstable_by_key(|queued| (queued.parcel.snid.0, queued.number));
         }
+        self.oldest = u64::MAX;
         let Self { parcels, train, incarnation, datagram_bytes: (most, least), mtu, .. } = self;
-        let one_client = |a: &Parcel, b: &Parcel| a.snid == b.snid && a.route == b.route;
+        let one_client = |Queued { parcel: a, .. }: &Queued, Queued { parcel: b, .. }: &Queued| {
+            a.snid == b.snid && a.route == b.route && a.datagram_bytes == b.datagram_bytes
+        };
         for parcels in parcels.chunk_by(one_client) {
-            let &Parcel { route, snid, datagram_bytes, .. } = &parcels[0];
+            let Parcel { route, snid, datagram_bytes, .. } = parcels[0].parcel;
             let word = now.as_ps() / 1000;
             let kind = FrameKind::Server;
             let frame = Frame { kind, incarnation: *incarnation, snid, datagram_bytes: TAKES_BYTES, word };
             let limit = usize::from(datagram_bytes).clamp(*least, *most);
             let mut sending = Sending { train, seal, wire, route, frame, limit };
             sending.train.begin(frame, limit);
-            for parcel in parcels {
-                sending.push_body(&parcel.body, replies, *mtu);
+            for queued in parcels {
+                sending.push_body(&queued.parcel.body, replies, *mtu);
             }
             sending.close();
         }

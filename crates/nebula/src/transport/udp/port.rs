@@ -37,6 +37,8 @@ pub(crate) struct UdpPort {
     door: Door,
     memory: Memory,
     outbox: Outbox,
+    /// The time of the last turn.
+    now: Timestamp,
 }
 
 /// Who is let in, and how.
@@ -70,7 +72,7 @@ impl UdpPort {
         };
         let seed = half(derived(&entropy, 4));
         let outbox = Outbox::new(&door.seal, wire.datagram_bytes_max(), door.incarnation, backend.mtu);
-        Self { wire, memory: Memory::new(config, backend, seed), door, outbox }
+        Self { wire, memory: Memory::new(config, backend, seed), door, outbox, now: Timestamp::ZERO }
     }
 
     pub(crate) fn counters(&self) -> NetworkCounters {
@@ -86,7 +88,8 @@ impl UdpPort {
 
 impl Transport for UdpPort {
     fn poll(&mut self, now: Timestamp, intake: &mut Intake<'_>) -> usize {
-        let Self { wire, door, memory, outbox } = self;
+        self.now = now;
+        let Self { wire, door, memory, outbox, .. } = self;
         let mut packets = 0;
         for _ in 0..LOOKS_PER_TURN {
             let looked = wire.recv(&mut |route, datagram| {
@@ -108,9 +111,11 @@ impl Transport for UdpPort {
 
     #[inline]
     fn ended(&mut self, snid: NodeId, answer: Option<Box<Answer>>) {
-        if let Some(answer) = answer {
-            self.memory.end(snid, answer, &mut self.outbox);
+        let Some(answer) = answer else { return };
+        if self.memory.overwrites(&answer, self.outbox.oldest()) {
+            self.flush(self.now);
         }
+        self.memory.end(snid, answer, &mut self.outbox);
     }
 
     fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
@@ -122,7 +127,7 @@ impl Transport for UdpPort {
 
     #[inline]
     fn flush(&mut self, now: Timestamp) {
-        let Self { wire, door, memory, outbox } = self;
+        let Self { wire, door, memory, outbox, .. } = self;
         outbox.flush(now, memory.replies(), &mut door.seal, &mut **wire);
     }
 

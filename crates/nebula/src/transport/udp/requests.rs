@@ -24,6 +24,9 @@ use nebula_nic::{
 pub(crate) const UNASKED: u32 = 32;
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
 const AHEAD_NS: u64 = 2_000_000;
+/// Packets of replies that one datagram can have sent again: four pulls in full. Or a client that asks for the same a thousand times in
+/// one datagram would keep the server busy with nothing else.
+const AGAIN_PACKETS: u32 = 256;
 /// In the note of an RPC in the server, beside its first slot: it is whole.
 const WHOLE: u32 = 1 << 31;
 
@@ -49,6 +52,8 @@ pub(crate) struct Memory {
     spare: Vec<Box<Answer>>,
     reply_bytes_max: u32,
     mtu: Mtu,
+    /// Packets that may still be sent again for the datagram at hand.
+    again: u32,
     violations: u64,
     counters: NetworkCounters,
 }
@@ -64,6 +69,7 @@ impl Memory {
             spare: Vec::with_capacity(backend.slots as usize),
             reply_bytes_max: config.reply_bytes_max,
             mtu: backend.mtu,
+            again: 0,
             violations: 0,
             counters: NetworkCounters::default(),
         }
@@ -92,6 +98,7 @@ impl Memory {
         outbox: &mut Outbox,
     ) -> usize {
         let mut packets = 0;
+        self.again = AGAIN_PACKETS;
         for message in Messages::new(body) {
             match message {
                 Ok(Message::Request(request)) => {
@@ -194,7 +201,8 @@ impl Memory {
             self.counters.repeated += 1;
             return self.wait_on(peer, request.tid, outbox);
         }
-        if !self.is_sound(request) {
+        // An RPC of one packet is whole with its first: here it would begin another of the same number.
+        if !self.is_sound(request) || request.rpc_bytes <= self.mtu.bytes() {
             self.violations += 1;
             return;
         }
@@ -252,6 +260,9 @@ impl Memory {
         let body = match seen {
             Seen::Replied(at) => {
                 let Wanted { first, bitmap } = wanted;
+                let wanted = bitmap.count_ones().min(self.mtu.packets(at.bytes));
+                let Some(left) = self.again.checked_sub(wanted) else { return };
+                self.again = left;
                 Body::Packets { tid, at, first, bitmap }
             }
             Seen::Nacked(reason) => nack(tid, reason),
@@ -276,6 +287,14 @@ impl Memory {
         if let Some(answer) = intake.waiting_answer(start).filter(|answer| answer.entry == entry) {
             answer.fate = Fate::Refused(NackReason::Cancelled);
         }
+    }
+
+    /// Whether the reply would be written over what lies in the ring of replies at `oldest` or behind it.
+    #[inline(always)]
+    pub(super) fn overwrites(&self, answer: &Answer, oldest: u64) -> bool {
+        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
+        let bytes = answer.reply().len() as u32;
+        self.retention.overwrites(oldest, bytes)
     }
 
     /// Remembers what became of an RPC, and sends it.

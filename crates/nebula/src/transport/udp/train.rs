@@ -51,6 +51,9 @@ impl Train {
             return false;
         }
         let end = self.end + len;
+        if end + self.tail > BYTES_MAX {
+            return false;
+        }
         let Some(room) = self.buffer.get_mut(self.end..end) else { return false };
         message.encode(room);
         (self.end, self.is_empty) = (end, false);
@@ -144,5 +147,22 @@ mod tests {
         train.begin(FRAME, 1232);
         let fitted = (0..1000).take_while(|&tid| train.push(&reply(tid, &[0; 1088]))).count();
         assert_eq!(fitted, BYTES_MAX / 1232);
+    }
+
+    #[test]
+    fn the_last_datagram_of_a_full_train_has_room_for_its_tag() {
+        for segment in 9_000..9_100 {
+            let mut seal = Seal::new(Some(&Key::new([3; 32])), [7; 16]);
+            let mut train = Train::new(&seal);
+            train.begin(FRAME, segment);
+            let fitted = (0..u32::MAX).take_while(|&tid| train.push(&reply(tid, &[0; 5]))).count();
+            let (bytes, segment) = train.close(&mut seal).unwrap();
+            let datagrams: Vec<_> = bytes.chunks(segment).map(<[u8]>::to_vec).collect();
+            let read: usize = datagrams
+                .into_iter()
+                .map(|mut datagram| Messages::new(seal.open(&mut datagram).unwrap().1).count())
+                .sum();
+            assert_eq!(read, fitted);
+        }
     }
 }

@@ -1,0 +1,194 @@
+//! A real server, engine and worker on the test's thread, whose network and clock are the test's own hands.
+
+use super::hand_wire::{Hand, hand_wire};
+use super::udp_raw::{Answer, Packet, RawClient, SERVER, Welcome};
+use nebula::net::{Environment, Time};
+use nebula::{Key, Reply, RunningServer, Server, ServerConfig, Service, Span, Status, Worker};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Turns after which the status page has been written for sure.
+const TURNS_PER_STATUS: usize = 257;
+/// When the clock begins, in nanoseconds.
+pub(crate) const START_NS: u64 = 1_000_000_000;
+
+/// The request of RPC `id`, of `bytes` bytes, 12 at least, that asks for a reply of `reply_bytes`.
+pub(crate) fn job(id: u64, bytes: usize, reply_bytes: u32) -> Vec<u8> {
+    let mut request = [&id.to_le_bytes()[..], &reply_bytes.to_le_bytes()].concat();
+    request.extend((12..bytes).map(|at| filler(id, at)));
+    request
+}
+
+/// The reply that it gets.
+pub(crate) fn reply_of(id: u64, reply_bytes: u32) -> Vec<u8> {
+    (0..reply_bytes as usize).map(|at| filler(!id, at)).collect()
+}
+
+/// Byte `at` of what belongs to `id`: another for each packet.
+fn filler(id: u64, at: usize) -> u8 {
+    (id.wrapping_add(at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+}
+
+/// A service that keeps account of what it has executed.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    executed: RefCell<BTreeMap<u64, u32>>,
+    clock: Arc<AtomicU64>,
+    /// What an RPC takes.
+    pub(crate) service_ns: Cell<u64>,
+    /// Answers only, and writes nothing down.
+    pub(crate) is_plain: Cell<bool>,
+}
+
+impl Service for Account {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        self.clock.fetch_add(self.service_ns.get() * 1000, Relaxed);
+        if self.is_plain.get() {
+            return reply.write(request);
+        }
+        let id = u64::from_le_bytes(request[..8].try_into().expect("a job"));
+        let reply_bytes = u32::from_le_bytes(request[8..12].try_into().expect("a job"));
+        assert_eq!(request, job(id, request.len(), reply_bytes), "the request is what was sent");
+        *self.executed.borrow_mut().entry(id).or_default() += 1;
+        reply.write(&reply_of(id, reply_bytes));
+    }
+}
+
+/// The server and the hands.
+#[derive(Debug)]
+pub(crate) struct ByHand {
+    pub(crate) running: RunningServer,
+    pub(crate) worker: Worker,
+    pub(crate) hand: Hand,
+    pub(crate) account: Account,
+    clock: Arc<AtomicU64>,
+    key: Option<[u8; 32]>,
+    ports: u16,
+}
+
+impl ByHand {
+    /// A server of one inline worker with a small buffer.
+    pub(crate) fn open(change: impl FnOnce(&mut ServerConfig)) -> Self {
+        let mut config = ServerConfig {
+            inline: true,
+            rpc_bytes_max: 8192,
+            retention_rpcs: 64,
+            reassembly_timeout: Some(Span::from_ms(10)),
+            retention_bytes: 1 << 18,
+            ..ServerConfig::default()
+        };
+        change(&mut config);
+        Self::open_with(config)
+    }
+
+    /// As above, with a key.
+    pub(crate) fn open_sealed(key: [u8; 32]) -> Self {
+        let mut scene = Self::open(|config| config.key = Some(Key::new(key)));
+        scene.key = Some(key);
+        scene
+    }
+
+    fn open_with(config: ServerConfig) -> Self {
+        let clock = Arc::new(AtomicU64::new(START_NS * 1000));
+        let (wire, hand) = hand_wire(SocketAddr::from(([10, 0, 0, 1], 7400)));
+        let environment = Environment { wire: Box::new(wire), time: Time::Manual(clock.clone()), entropy: [3; 32] };
+        let server = Server::bind("udp://10.0.0.1:7400").config(config);
+        let (running, mut workers) = server.open_over(environment).expect("a server");
+        let worker = workers.pop().expect("one worker, the engine too");
+        let account = Account { clock: clock.clone(), ..Account::default() };
+        Self { running, worker, hand, account, clock, key: None, ports: 0 }
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.load(Relaxed) / 1000
+    }
+
+    pub(crate) fn advance_us(&self, us: u64) {
+        self.clock.fetch_add(us * 1_000_000, Relaxed);
+    }
+
+    /// Lets the server do what there is to do.
+    pub(crate) fn run(&mut self) {
+        while self.worker.turn(&self.account) > 0 || !self.hand.is_quiet() {}
+    }
+
+    /// Sends a datagram and returns what the server says then, each with whom to.
+    pub(crate) fn say(&mut self, from: SocketAddr, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
+        self.hand.put(from, datagram);
+        self.hear()
+    }
+
+    /// What the server says.
+    pub(crate) fn hear(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        self.run();
+        let mut said = Vec::new();
+        self.hand.take(|to, datagram| said.push((to, datagram.to_vec())));
+        said
+    }
+
+    /// An address that nobody has.
+    pub(crate) fn address(&mut self) -> SocketAddr {
+        self.ports += 1;
+        SocketAddr::from(([10, 0, 0, 2], self.ports))
+    }
+
+    /// A client that has been let in.
+    pub(crate) fn client(&mut self) -> RawClient {
+        let mut client = RawClient::new(self.address(), self.key);
+        let hello = client.hello(77);
+        let said = self.say(client.address, &hello);
+        let [(to, welcome)] = &said[..] else { panic!("one welcome, not {said:?}") };
+        assert_eq!(*to, client.address);
+        client.enter(&Welcome::read(welcome, self.key));
+        client
+    }
+
+    /// Sends messages of a client in one frame, and returns the answers to it; nobody else gets any.
+    pub(crate) fn ask(&mut self, client: &mut RawClient, messages: &[u8]) -> Vec<Answer> {
+        let frame = client.frame(messages);
+        let said = self.say(client.address, &frame);
+        assert!(said.iter().all(|(to, _)| *to == client.address));
+        said.iter().flat_map(|(_, datagram)| client.read(datagram)).collect()
+    }
+
+    /// The answers that each of `clients` gets.
+    pub(crate) fn hear_each(&mut self, clients: &[&RawClient]) -> Vec<Vec<Answer>> {
+        let said = self.hear();
+        let of = |client: &&RawClient| {
+            let own = said.iter().filter(|(to, datagram)| *to == client.address && datagram[1] == SERVER);
+            own.flat_map(|(_, datagram)| client.read(datagram)).collect()
+        };
+        clients.iter().map(of).collect()
+    }
+
+    /// Sends RPC `id` of `client` as transfer `tid` and checks that it is served.
+    pub(crate) fn is_served(&mut self, client: &mut RawClient, tid: u32, id: u64) {
+        // The stamps of two RPCs are not the same, or the one behind could not be told from one that is forgotten.
+        self.clock.fetch_add(1000, Relaxed);
+        let request = job(id, 100, 50);
+        let answers = self.ask(client, &Packet::whole(tid, self.now_ns(), &request).bytes());
+        assert_eq!(answers, [Answer::Reply { tid, rpc_bytes: 50, pkt_idx: 0, payload: reply_of(id, 50) }]);
+        assert_eq!(self.executed(id), 1);
+    }
+
+    /// How often RPC `id` has been executed.
+    pub(crate) fn executed(&self, id: u64) -> u32 {
+        self.account.executed.borrow().get(&id).copied().unwrap_or(0)
+    }
+
+    /// RPCs executed, each as often as it was.
+    pub(crate) fn executions(&self) -> u32 {
+        self.account.executed.borrow().values().sum()
+    }
+
+    /// The counters as they are.
+    pub(crate) fn status(&mut self) -> Status {
+        for _ in 0..TURNS_PER_STATUS {
+            self.worker.turn(&self.account);
+        }
+        self.running.status().read()
+    }
+}

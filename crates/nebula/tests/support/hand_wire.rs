@@ -1,0 +1,127 @@
+//! A wire whose other end is the test: datagrams are put in by hand, and taken out by hand.
+//!
+//! Nothing is allocated once its buffers are as long as they get, so that what a server allocates can be counted.
+
+use nebula::net::{Route, Wire};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Datagrams that a look at the wire visits at most.
+const LOOK: usize = 32;
+
+/// Datagrams one way, in order.
+#[derive(Debug, Default)]
+struct Lane {
+    bytes: Vec<u8>,
+    /// The other end of each, and where it ends.
+    datagrams: Vec<(SocketAddr, usize)>,
+    /// Of those, taken out.
+    taken: usize,
+}
+
+impl Lane {
+    fn push(&mut self, peer: SocketAddr, datagram: &[u8]) {
+        self.bytes.extend_from_slice(datagram);
+        self.datagrams.push((peer, self.bytes.len()));
+    }
+
+    fn visit(&mut self, most: usize, mut visit: impl FnMut(SocketAddr, &mut [u8])) -> usize {
+        let mut start = self.taken.checked_sub(1).map_or(0, |before| self.datagrams[before].1);
+        let datagrams = self.datagrams[self.taken..].iter().take(most);
+        let visited = datagrams.len();
+        for &(peer, end) in datagrams {
+            visit(peer, &mut self.bytes[start..end]);
+            start = end;
+        }
+        self.taken += visited;
+        if self.taken == self.datagrams.len() {
+            self.bytes.clear();
+            self.datagrams.clear();
+            self.taken = 0;
+        }
+        visited
+    }
+}
+
+#[derive(Debug, Default)]
+struct Lanes {
+    there: Lane,
+    back: Lane,
+}
+
+/// The server's end.
+#[derive(Debug)]
+pub(crate) struct HandWire {
+    lanes: Arc<Mutex<Lanes>>,
+    local: SocketAddr,
+}
+
+/// The test's end.
+#[derive(Clone, Debug)]
+pub(crate) struct Hand {
+    lanes: Arc<Mutex<Lanes>>,
+}
+
+/// A wire to a server at `local`.
+pub(crate) fn hand_wire(local: SocketAddr) -> (HandWire, Hand) {
+    let lanes = Arc::<Mutex<Lanes>>::default();
+    (HandWire { lanes: lanes.clone(), local }, Hand { lanes })
+}
+
+impl Hand {
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().expect("nobody panics with it")
+    }
+
+    /// Puts a datagram in.
+    pub(crate) fn put(&self, from: SocketAddr, datagram: &[u8]) {
+        self.lanes().there.push(from, datagram);
+    }
+
+    /// Visits the datagrams that came out, and empties the lane.
+    pub(crate) fn take(&self, mut visit: impl FnMut(SocketAddr, &[u8])) -> usize {
+        self.lanes().back.visit(usize::MAX, |to, datagram| visit(to, datagram))
+    }
+
+    /// Whether everything that was put in has been looked at.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.lanes().there.datagrams.is_empty()
+    }
+}
+
+impl HandWire {
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().expect("nobody panics with it")
+    }
+}
+
+impl Wire for HandWire {
+    fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    fn datagram_bytes_max(&self) -> usize {
+        1232
+    }
+
+    fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
+        let mut lanes = self.lanes();
+        bytes.chunks(segment).for_each(|datagram| lanes.back.push(to.peer, datagram));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
+        Ok(self.lanes().there.visit(LOOK, |from, datagram| visit(from.into(), datagram)))
+    }
+
+    fn wait(&mut self, _: Option<Duration>, _: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! What is true of every run, however bad the network: each call ends once, in time, and truly.
+
+use nebula::{CallError, NackReason};
+use std::collections::BTreeMap;
+
+/// Most bytes of a request that is too short to say which call it belongs to.
+pub(crate) const NAMED_BYTES: usize = 12;
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum End {
+    Replied,
+    /// Refused: never executed.
+    Nacked(NackReason),
+    Expired,
+    /// Never executed either.
+    NotSent,
+    Stale,
+    ServerGone,
+    TimedOut,
+    Cancelled,
+    Faulted,
+    /// Its client was ended.
+    Left,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) bytes: usize,
+    pub(crate) reply_bytes: u32,
+    pub(crate) begun_ps: u64,
+    /// When it has to be over.
+    pub(crate) deadline_ps: Option<u64>,
+    /// It is sent so often that it comes through where anything does.
+    pub(crate) is_patient: bool,
+    pub(crate) is_cancelled: bool,
+    pub(crate) end: Option<End>,
+    pub(crate) executed: u32,
+}
+
+/// What can and cannot happen in a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Laws {
+    /// The network loses nothing and the server stays: nobody times out without a deadline.
+    pub(crate) is_calm: bool,
+    /// The server remembers more than is sent to it: nothing is stale.
+    pub(crate) is_ample: bool,
+    /// A server was ended, or a client's address changed.
+    pub(crate) may_be_gone: bool,
+}
+
+/// The account of one run.
+#[derive(Debug)]
+pub(crate) struct Oracle {
+    pub(crate) calls: Vec<Call>,
+    /// Executions of requests too short to be told apart.
+    unnamed: u32,
+    pub(crate) laws: Laws,
+    pub(crate) violations: Vec<String>,
+    pub(crate) ends: BTreeMap<End, u64>,
+    /// Calls of several packets that were replied to: requests, replies.
+    pub(crate) long: [u64; 2],
+    /// The latest that a call ended after its deadline.
+    pub(crate) late_ps: u64,
+}
+
+/// How much later than its deadline a call may end: a client's clock goes slower than others'.
+const LATE_MAX_PS: u64 = 200_000_000;
+
+/// The request of call `id`.
+pub(crate) fn request_of(id: usize, bytes: usize, reply_bytes: u32, into: &mut Vec<u8>) {
+    into.clear();
+    into.extend_from_slice(&(id as u64).to_le_bytes());
+    into.extend_from_slice(&reply_bytes.to_le_bytes());
+    fill(id as u64, bytes.saturating_sub(NAMED_BYTES), into);
+    into.truncate(bytes);
+}
+
+/// The reply to it.
+pub(crate) fn reply_of(id: usize, reply_bytes: u32, into: &mut Vec<u8>) {
+    into.clear();
+    fill(!(id as u64), reply_bytes as usize, into);
+}
+
+/// Bytes that are others in each packet.
+fn fill(id: u64, bytes: usize, into: &mut Vec<u8>) {
+    let end = into.len() + bytes;
+    let mut mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    while into.len() < end {
+        mixed = mixed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(1);
+        into.extend_from_slice(&mixed.to_le_bytes());
+    }
+    into.truncate(end);
+}
+
+impl Oracle {
+    pub(crate) fn new(laws: Laws) -> Self {
+        Self {
+            calls: Vec::new(),
+            unnamed: 0,
+            laws,
+            violations: Vec::new(),
+            ends: BTreeMap::new(),
+            long: [0; 2],
+            late_ps: 0,
+        }
+    }
+
+    pub(crate) fn violated(&mut self, what: String) {
+        self.violations.push(what);
+    }
+
+    /// A call is about to be submitted.
+    pub(crate) fn begin(&mut self, call: Call) {
+        self.calls.push(call);
+    }
+
+    /// A request has come to the handler: the bytes of the reply, written into `reply`.
+    pub(crate) fn execute(&mut self, request: &[u8], reply: &mut Vec<u8>) {
+        if request.len() < NAMED_BYTES {
+            self.unnamed += 1;
+            reply.clear();
+            return reply.extend_from_slice(request);
+        }
+        let id = u64::from_le_bytes(request[..8].try_into().expect("eight bytes"));
+        let known = usize::try_from(id).ok().filter(|&id| id < self.calls.len());
+        let Some(id) = known else { return self.violated(format!("executed call {id}, which nobody made")) };
+        let call = &mut self.calls[id];
+        call.executed += 1;
+        let (executed, end, bytes, reply_bytes) = (call.executed, call.end, call.bytes, call.reply_bytes);
+        let mut expected = Vec::new();
+        request_of(id, bytes, reply_bytes, &mut expected);
+        if expected != request {
+            self.violated(format!("call {id} was executed with other bytes than were sent"));
+        }
+        if executed > 1 {
+            self.violated(format!("call {id} was executed {executed} times"));
+        }
+        if let Some(end @ (End::Nacked(_) | End::Expired | End::NotSent | End::Replied)) = end {
+            self.violated(format!("call {id} was executed after it had ended as {end:?}"));
+        }
+        reply_of(id, reply_bytes, reply);
+    }
+
+    /// A call is over.
+    pub(crate) fn end(&mut self, now_ps: u64, id: usize, result: Result<&[u8], &CallError>) {
+        let end = match result {
+            Ok(reply) => {
+                self.check_reply(id, reply);
+                End::Replied
+            }
+            Err(CallError::Nack { reason }) => End::Nacked(*reason),
+            Err(CallError::Fault(_)) => End::Faulted,
+            Err(CallError::ServerGone) => End::ServerGone,
+            Err(CallError::TimedOut) => End::TimedOut,
+            Err(CallError::Stale) => End::Stale,
+            Err(CallError::Expired) => End::Expired,
+            Err(CallError::NotSent(_)) => End::NotSent,
+            Err(CallError::Cancelled) => End::Cancelled,
+            Err(error) => return self.violated(format!("call {id} ended as {error:?}")),
+        };
+        self.check_end(now_ps, id, end);
+        *self.ends.entry(end).or_default() += 1;
+        if let Some(before) = self.calls[id].end.replace(end) {
+            self.violated(format!("call {id} ended as {end:?} after it had ended as {before:?}"));
+        }
+    }
+
+    /// Its client is ended, and it with it.
+    pub(crate) fn leave(&mut self, id: usize) {
+        self.calls[id].end = Some(End::Left);
+    }
+
+    fn check_reply(&mut self, id: usize, reply: &[u8]) {
+        let Call { bytes, reply_bytes, .. } = self.calls[id];
+        let mut expected = Vec::new();
+        if bytes < NAMED_BYTES {
+            request_of(id, bytes, reply_bytes, &mut expected);
+        } else {
+            reply_of(id, reply_bytes, &mut expected);
+        }
+        if expected != reply {
+            let at = expected.iter().zip(reply).take_while(|(a, b)| a == b).count();
+            self.violated(format!(
+                "the reply to call {id} has {} of {} bytes and is wrong from {at}",
+                reply.len(),
+                expected.len()
+            ));
+        }
+        let packets = |bytes: usize| u64::from(bytes > 1216);
+        self.long[0] += packets(bytes);
+        self.long[1] += packets(reply.len());
+    }
+
+    fn check_end(&mut self, now_ps: u64, id: usize, end: End) {
+        let Call { deadline_ps, is_patient, is_cancelled, executed, bytes, .. } = self.calls[id];
+        let is_named = bytes >= NAMED_BYTES;
+        let Laws { is_calm, is_ample, may_be_gone } = self.laws;
+        let wrong = match end {
+            End::Replied | End::Faulted if is_named && executed != 1 => "without having been executed once",
+            End::Nacked(_) | End::Expired | End::NotSent if executed > 0 => "although it was executed",
+            End::TimedOut if is_calm && is_patient && deadline_ps.is_none() => "on a network that loses nothing",
+            End::Expired if deadline_ps.is_none() => "without a deadline",
+            End::Stale if is_ample => "at a server that remembers everything",
+            End::ServerGone if !may_be_gone => "although the server was there all the time",
+            End::Cancelled if !is_cancelled => "although nobody cancelled it",
+            _ if is_cancelled && end != End::Cancelled => "although it was cancelled",
+            _ => "",
+        };
+        if !wrong.is_empty() {
+            self.violated(format!("call {id} ended as {end:?} {wrong}"));
+        }
+        if let Some(late_ps) = deadline_ps.and_then(|deadline_ps| now_ps.checked_sub(deadline_ps)) {
+            self.late_ps = self.late_ps.max(late_ps);
+            if late_ps > LATE_MAX_PS {
+                self.violated(format!("call {id} ended as {end:?} {} ns after its deadline", late_ps / 1000));
+            }
+        }
+    }
+
+    /// Everything is over.
+    pub(crate) fn close(&mut self) {
+        let mut unnamed = [0, 0];
+        let mut wrong = Vec::new();
+        for (id, call) in self.calls.iter().enumerate() {
+            let is_unnamed = u32::from(call.bytes < NAMED_BYTES);
+            unnamed[0] += is_unnamed * u32::from(call.end == Some(End::Replied));
+            unnamed[1] +=
+                is_unnamed * u32::from(!matches!(call.end, Some(End::Nacked(_) | End::Expired | End::NotSent)));
+            match call.end {
+                None => wrong.push(format!("call {id}, begun at {} ns, never ended", call.begun_ps / 1000)),
+                Some(end @ (End::Nacked(_) | End::Expired | End::NotSent)) if call.executed > 0 => {
+                    wrong.push(format!("call {id} ended as {end:?} and was executed"));
+                }
+                Some(_) => {}
+            }
+        }
+        self.violations.append(&mut wrong);
+        if !(unnamed[0]..=unnamed[1]).contains(&self.unnamed) {
+            self.violated(format!("{} short calls were executed, and {unnamed:?} can have been", self.unnamed));
+        }
+    }
+
+    pub(crate) fn ended(&self, end: End) -> u64 {
+        self.ends.get(&end).copied().unwrap_or(0)
+    }
+}
+
+impl Call {
+    pub(crate) fn new(bytes: usize, reply_bytes: u32, begun_ps: u64, deadline_ps: Option<u64>) -> Self {
+        Self {
+            bytes,
+            reply_bytes,
+            begun_ps,
+            deadline_ps,
+            is_patient: true,
+            is_cancelled: false,
+            end: None,
+            executed: 0,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What is drawn of a seed: the network, the server, the clients, and what befalls them.
+
+use crate::support::draw::Draw;
+use crate::support::sim_net::Link;
+use nebula::{ClientConfig, Key, Queueing, RetryPolicy, ServerConfig, Span};
+
+/// Everything about a run that is fixed before it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) link: Link,
+    pub(crate) server: ServerConfig,
+    pub(crate) clients: Vec<ClientPlan>,
+    pub(crate) blows: Vec<(u64, Blow)>,
+    pub(crate) service: ServiceTimes,
+    /// A good network, and nothing befalls anybody.
+    pub(crate) is_calm: bool,
+    pub(crate) is_ample: bool,
+    pub(crate) datagram_bytes: usize,
+}
+
+/// What one client does.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientPlan {
+    pub(crate) config: ClientConfig,
+    /// Bursts of calls that it makes, and calls of one at most.
+    pub(crate) bursts: usize,
+    pub(crate) burst_max: usize,
+    /// Between two bursts, at most.
+    pub(crate) pause_ps: u64,
+    pub(crate) bytes_max: usize,
+    pub(crate) reply_bytes_max: usize,
+    /// One in so many calls is far longer; 0 for none.
+    pub(crate) giants: usize,
+    /// One in so many calls is taken back, and has a deadline of its own; 0 for none.
+    pub(crate) cancels: usize,
+    pub(crate) own_deadlines: usize,
+    /// By how much its clock differs, and by how many parts of a million it is fast.
+    pub(crate) offset_ps: u64,
+    pub(crate) drift_ppm: i64,
+}
+
+/// What befalls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blow {
+    Crash,
+    Restart,
+    /// Nothing reaches this client, or the server where it is `None`, for so long.
+    CutOff(Option<usize>, u64),
+    /// A client ends and another begins at its address.
+    Reborn(usize),
+    /// A client's address becomes another, as behind a translator.
+    Moved(usize),
+    /// Nothing happens for 31 s.
+    Silence,
+}
+
+/// What an RPC takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceTimes {
+    pub(crate) usual_ps: u64,
+    /// One in so many takes a hundred times as long; 0 for none.
+    pub(crate) slow: usize,
+}
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1000 * US;
+
+impl Scenario {
+    pub(crate) fn drawn(draw: &mut Draw) -> Self {
+        let is_calm = draw.once_in(8);
+        let key = draw.once_in(4).then(|| draw.bytes(Key::BYTES).try_into().expect("a key's bytes")).map(Key::new);
+        let is_ample = is_calm || draw.once_in(2);
+        let is_large = draw.once_in(24);
+        let service =
+            ServiceTimes { usual_ps: [US / 2, 2 * US, 20 * US][draw.below(3)], slow: [0, 0, 50][draw.below(3)] };
+        let server = server(draw, is_ample, is_large, &service, key.clone());
+        let count = 1 + draw.below(5);
+        let clients: Vec<_> = (0..count).map(|_| client(draw, is_calm, is_large, &server)).collect();
+        let blows = if is_calm { Vec::new() } else { blows(draw, count) };
+        let link = if is_calm { Link::CLEAN } else { Link::drawn(draw) };
+        let datagram_bytes = [1232, 1232, 1452, 9000, 16_384][draw.below(5)];
+        Self { link, server, clients, blows, service, is_calm, is_ample, datagram_bytes }
+    }
+}
+
+fn server(draw: &mut Draw, is_ample: bool, is_large: bool, service: &ServiceTimes, key: Option<Key>) -> ServerConfig {
+    let policies = ["jbsq:1", "jbsq:2", "jbsq:4", "single-queue", "rss", "round-robin", "random", "key-hash"];
+    let policy = match draw.below(12) {
+        8 => "two-choices",
+        9 => "preemptive:5us",
+        10 | 11 => "mcs-lock",
+        other => policies[other],
+    };
+    let rpc_bytes_max = if is_large { 1 << 20 } else { [2048, 8192, 65_536][draw.below(3)] };
+    let queueing = match draw.below(3) {
+        0 => Queueing::Unbounded { recv_buffer_bytes: 1 << (12 + draw.below(6)) },
+        _ => Queueing::SloBounded,
+    };
+    ServerConfig {
+        policy: policy.parse().expect("a policy"),
+        workers: if policy == "mcs-lock" { 1 + u16::try_from(draw.below(3)).expect("small") } else { 1 },
+        inline: true,
+        slo: Span::from_us([20, 100, 1000][draw.below(3)]),
+        service_mean: Span::from_ps(service.usual_ps),
+        rpc_bytes_max,
+        packet_bytes: [1088, 1088, 1088, 512, 64][draw.below(if is_large { 3 } else { 5 })],
+        reply_bytes_max: if is_large { 1 << 20 } else { [1024, 8192, 65_536][draw.below(3)] },
+        retention_rpcs: if is_ample { 16_384 } else { [1, 64, 256][draw.below(3)] },
+        retention_bytes: if is_ample { 32 << 20 } else { [0, 1 << 14, 1 << 18][draw.below(3)] },
+        reassembly_timeout: [None, Some(Span::from_ms(2)), Some(Span::from_ms(20))][draw.below(3)],
+        queueing,
+        key,
+        insecure: true,
+        stack_bytes: 64 * 1024,
+        suspended_max: 4,
+        ..ServerConfig::default()
+    }
+}
+
+fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig) -> ClientPlan {
+    let retry = match draw.below(3) {
+        0 => RetryPolicy::BackOff {
+            first: Span::from_us(1 + draw.below(200) as u64),
+            factor: 2,
+            attempts: 2 + u32::try_from(draw.below(4)).expect("small"),
+            seed: draw.number(),
+        },
+        _ => RetryPolicy::GiveUp,
+    };
+    let mut config = ClientConfig::default().insecure(true).retry(retry).slots(1 << draw.below(9));
+    config = config.transmissions_max(if is_calm { 12 } else { [3, 6, 12][draw.below(3)] });
+    if draw.once_in(3) {
+        config = config.deadline(Span::from_us([200, 2000, 20_000, 200_000][draw.below(4)]));
+    }
+    if draw.once_in(4) {
+        config = config.datagram_bytes([1232, 1300, 4000][draw.below(3)]);
+    }
+    if draw.once_in(4) {
+        config = config.reply_bytes_max(2000);
+    }
+    if let Some(key) = &server.key {
+        config = config.key(key.clone());
+    }
+    ClientPlan {
+        config,
+        bursts: 1 + draw.below(24),
+        burst_max: [1, 4, 16, 64][draw.below(4)],
+        pause_ps: [10 * US, 200 * US, 5 * MS][draw.below(3)],
+        bytes_max: [40, 400, 1200, 4000][draw.below(4)],
+        reply_bytes_max: [8, 400, 1200, 9000][draw.below(4)],
+        giants: if is_large { 8 } else { [0, 0, 40][draw.below(3)] },
+        cancels: [0, 0, 4][draw.below(3)],
+        own_deadlines: [0, 0, 3][draw.below(3)],
+        offset_ps: draw.number() >> (4 + draw.below(24)),
+        drift_ppm: [0, 0, 100, -100][draw.below(4)],
+    }
+}
+
+fn blows(draw: &mut Draw, clients: usize) -> Vec<(u64, Blow)> {
+    let mut blows = Vec::new();
+    for _ in 0..draw.below(4) {
+        let at = draw.number() % (40 * MS);
+        let (which, length) = (draw.below(clients), draw.number() % (60 * MS));
+        match draw.below(16) {
+            0..=3 => {
+                blows.push((at, Blow::Crash));
+                blows.push((at + 1 + if draw.once_in(4) { 400 * MS } else { length }, Blow::Restart));
+            }
+            4..=6 => blows.push((at, Blow::CutOff(Some(which), length))),
+            7..=9 => blows.push((at, Blow::CutOff(None, length))),
+            10..=11 => blows.push((at, Blow::Reborn(which))),
+            12..=13 => blows.push((at, Blow::Moved(which))),
+            14 => blows.push((at, Blow::Silence)),
+            _ => {}
+        }
+    }
+    blows.sort_by_key(|&(at, _)| at);
+    blows
+}
