@@ -122,8 +122,10 @@ impl Retention {
     pub fn new(config: RetentionConfig) -> Self {
         let entries = config.entries.next_power_of_two();
         assert!(entries <= RETENTION_ENTRIES_MAX, "a retention has at most 2^30 entries");
+        // Not of zeros, which a system hands out page by page when they are first touched: that would be paid RPC by RPC.
+        let none = Entry { stamp_ns: u64::MAX, ..Entry::default() };
         Self {
-            entries: vec![Entry::default(); entries as usize].into(),
+            entries: vec![none; entries as usize].into(),
             index: Index::new(entries, config.seed),
             over: Order::all(entries),
             replies: Replies::new(config.reply_bytes),

@@ -111,7 +111,9 @@ impl Index {
     /// An index of no entry, for at most `entries`, a power of two.
     pub(super) fn new(entries: u32, seed: u64) -> Self {
         let lines = entries.div_ceil(ENTRIES_PER_LINE) as usize;
-        Self { lines: vec![Line::default(); lines].into(), seed }
+        // The reach of a line that has displaced nothing is never looked at; not all zeros, for the reason of the entries.
+        let empty = Line { reach: 1, ..Line::default() };
+        Self { lines: vec![empty; lines].into(), seed }
     }
 
     #[inline]

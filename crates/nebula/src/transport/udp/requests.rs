@@ -64,7 +64,8 @@ impl Memory {
         let entries = config.retention_rpcs.max(2 * backend.slots);
         let retention = Retention::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
         Self {
-            replies: vec![0; retention.reply_bytes()].into(),
+            // Not of zeros, which the kernel hands out page by page when they are first touched: that would be paid RPC by RPC.
+            replies: vec![1; retention.reply_bytes()].into(),
             retention,
             spare: Vec::with_capacity(backend.slots as usize),
             reply_bytes_max: config.reply_bytes_max,
