@@ -36,7 +36,7 @@ const SPINS: u32 = 2048;
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: Span = Span::from_ms(100);
 /// Without a frame for so long, the server's time is asked for before more is sent.
-const SILENCE: Span = Span::from_secs(30);
+const SILENCE: Span = Span::from_secs(10);
 
 /// A client over UDP.
 #[derive(Debug)]

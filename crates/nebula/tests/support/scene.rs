@@ -25,7 +25,10 @@ struct Network {
 
 /// The client's end of it.
 #[derive(Clone, Debug)]
-struct MemoryWire(Arc<Mutex<Network>>);
+struct MemoryWire {
+    network: Arc<Mutex<Network>>,
+    datagram_bytes: usize,
+}
 
 impl Wire for MemoryWire {
     fn local(&self) -> SocketAddr {
@@ -33,12 +36,12 @@ impl Wire for MemoryWire {
     }
 
     fn datagram_bytes_max(&self) -> usize {
-        1232
+        self.datagram_bytes
     }
 
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
         assert_eq!(to.peer, server());
-        let mut network = self.0.lock().expect("one thread");
+        let mut network = self.network.lock().expect("one thread");
         network.to_server.extend(bytes.chunks(segment).map(<[u8]>::to_vec));
         Ok(())
     }
@@ -48,7 +51,7 @@ impl Wire for MemoryWire {
     }
 
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
-        let come = std::mem::take(&mut self.0.lock().expect("one thread").to_client);
+        let come = std::mem::take(&mut self.network.lock().expect("one thread").to_client);
         let count = come.len();
         for (from, mut datagram) in come {
             visit(from.into(), &mut datagram);
@@ -80,7 +83,12 @@ pub(crate) struct Scene {
 impl Scene {
     /// A client that has been welcomed.
     pub(crate) fn new(config: ClientConfig) -> Self {
-        let mut scene = Self::outside(config);
+        Self::new_over(config, 1232)
+    }
+
+    /// As [`new`](Self::new), over a network of other datagrams.
+    pub(crate) fn new_over(config: ClientConfig, datagram_bytes: usize) -> Self {
+        let mut scene = Self::outside_over(config, datagram_bytes);
         assert!(scene.client.poll().is_none());
         scene.welcome();
         scene
@@ -88,8 +96,13 @@ impl Scene {
 
     /// A client that is about to say hello.
     pub(crate) fn outside(config: ClientConfig) -> Self {
+        Self::outside_over(config, 1232)
+    }
+
+    /// As [`outside`](Self::outside), over a network of other datagrams.
+    pub(crate) fn outside_over(config: ClientConfig, datagram_bytes: usize) -> Self {
         let (network, ps) = (Arc::<Mutex<Network>>::default(), Arc::new(AtomicU64::new(1_000_000 * PS_PER_US)));
-        let wire = Box::new(MemoryWire(network.clone()));
+        let wire = Box::new(MemoryWire { network: network.clone(), datagram_bytes });
         let environment = Environment { wire, time: Time::Manual(ps.clone()), entropy: [9; 32] };
         let client = Client::connect_over(server(), environment, config).expect("a client");
         Self { client, network, ps, incarnation: 0xABCD, snid: 5 }

@@ -1,0 +1,71 @@
+//! What lost datagrams cost a client over UDP, on a network in memory and by a clock that is moved by hand: the same on every machine.
+
+mod support;
+
+use nebula::ClientConfig;
+use std::collections::VecDeque;
+use support::datagram::Message;
+use support::draw::Draw;
+use support::scene::{MTU, Scene, server};
+
+/// Each way, one after another.
+const WAY_NS: u64 = 5_000;
+/// The server's time for a datagram, and for an RPC of it.
+const DATAGRAM_NS: u64 = 3_000;
+const RPC_NS: u64 = 300;
+const RUN_NS: u64 = 100_000_000;
+/// A request and its header; a reply is no longer.
+const MESSAGE_BYTES: usize = 96;
+
+/// Echoes of 64 B in 0.1 s, 64 outstanding, when of a thousand datagrams each way so many are lost.
+fn echoes(lost: usize, datagram_bytes: usize) -> u64 {
+    let mut draw = Draw::new(1);
+    let mut scene = Scene::new_over(ClientConfig::default(), datagram_bytes);
+    let (mut to_server, mut to_client) = (VecDeque::new(), VecDeque::new());
+    let (mut now_ns, mut free_ns, mut done) = (0_u64, 0_u64, 0);
+    while now_ns < RUN_NS {
+        while scene.client.outstanding() < 64 {
+            scene.client.submit(&[7; 64]).expect("room");
+        }
+        while let Some((_, result)) = scene.end() {
+            assert_eq!(result, Ok(vec![7; 64]));
+            scene.client.submit(&[7; 64]).expect("room");
+            done += 1;
+        }
+        for (_, body) in scene.datagrams() {
+            if draw.below(1000) >= lost {
+                to_server.push_back((now_ns + WAY_NS, body));
+            }
+        }
+        while let Some((_, body)) = to_server.pop_front_if(|(due, _)| *due <= now_ns) {
+            let requests = Message::read_all(&body);
+            free_ns = free_ns.max(now_ns) + DATAGRAM_NS + requests.len() as u64 * RPC_NS;
+            let replies: Vec<_> = requests.iter().map(|it| Message::reply(it.tid, &it.payload, 0, MTU)).collect();
+            for replies in replies.chunks((datagram_bytes - 32) / MESSAGE_BYTES) {
+                if draw.below(1000) >= lost {
+                    to_client.push_back((free_ns + WAY_NS, scene.frame(replies)));
+                }
+            }
+        }
+        while let Some((_, datagram)) = to_client.pop_front_if(|(due, _)| *due <= now_ns) {
+            scene.deliver(server(), datagram);
+        }
+        now_ns += 1000;
+        scene.pass_us(1);
+    }
+    done
+}
+
+#[test]
+fn one_datagram_lost_in_a_hundred_each_way_costs_less_than_a_tenth() {
+    // Small ones of some RPCs each, and such that all that is outstanding fits one.
+    for datagram_bytes in [1232, 16_384] {
+        let (whole, lossy) = (echoes(0, datagram_bytes), echoes(10, datagram_bytes));
+        assert!(lossy * 10 >= whole * 9, "{lossy} echoes of {whole} with datagrams of {datagram_bytes} B");
+    }
+}
+
+#[test]
+fn heavy_loss_ends_no_call_without_its_reply() {
+    assert!(echoes(200, 1232) > 1000, "one datagram in five is lost each way");
+}
