@@ -17,11 +17,19 @@ const RUN_NS: u64 = 100_000_000;
 /// A request and its header; a reply is no longer.
 const MESSAGE_BYTES: usize = 96;
 
+/// What is on its way, and when it arrives.
+type Way = VecDeque<(u64, Vec<u8>)>;
+
+/// The next that has arrived.
+fn come(way: &mut Way, now_ns: u64) -> Option<(u64, Vec<u8>)> {
+    way.front().is_some_and(|(due, _)| *due <= now_ns).then(|| way.pop_front())?
+}
+
 /// Echoes of 64 B in 0.1 s, 64 outstanding, when of a thousand datagrams each way so many are lost.
 fn echoes(lost: usize, datagram_bytes: usize) -> u64 {
     let mut draw = Draw::new(1);
     let mut scene = Scene::new_over(ClientConfig::default(), datagram_bytes);
-    let (mut to_server, mut to_client) = (VecDeque::new(), VecDeque::new());
+    let (mut to_server, mut to_client) = (Way::new(), Way::new());
     let (mut now_ns, mut free_ns, mut done) = (0_u64, 0_u64, 0);
     while now_ns < RUN_NS {
         while scene.client.outstanding() < 64 {
@@ -37,7 +45,7 @@ fn echoes(lost: usize, datagram_bytes: usize) -> u64 {
                 to_server.push_back((now_ns + WAY_NS, body));
             }
         }
-        while let Some((_, body)) = to_server.pop_front_if(|(due, _)| *due <= now_ns) {
+        while let Some((_, body)) = come(&mut to_server, now_ns) {
             let requests = Message::read_all(&body);
             free_ns = free_ns.max(now_ns) + DATAGRAM_NS + requests.len() as u64 * RPC_NS;
             let replies: Vec<_> = requests.iter().map(|it| Message::reply(it.tid, &it.payload, 0, MTU)).collect();
@@ -47,7 +55,7 @@ fn echoes(lost: usize, datagram_bytes: usize) -> u64 {
                 }
             }
         }
-        while let Some((_, datagram)) = to_client.pop_front_if(|(due, _)| *due <= now_ns) {
+        while let Some((_, datagram)) = come(&mut to_client, now_ns) {
             scene.deliver(server(), datagram);
         }
         now_ns += 1000;
