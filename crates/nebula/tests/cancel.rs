@@ -1,0 +1,54 @@
+//! RPCs over shared memory that their client takes back, or gives a deadline of their own.
+
+mod support;
+
+use nebula::{CallError, Client, ClientConfig, Options, Server, Span, SubmitError};
+use support::watch::{Watchdog, wait_until};
+use support::{echo, endpoint, server_config};
+
+#[test]
+fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
+    let _watchdog = Watchdog::new("what is taken back");
+    let name = endpoint("cancel");
+    let config = server_config(|config| config.inline = true);
+    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
+    let mut worker = workers.pop().expect("one worker");
+    let mut client = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("a seat");
+    let (first, second) = (client.submit(b"first").expect("room"), client.submit(b"second").expect("room"));
+    assert!(client.cancel(first) && !client.cancel(first));
+    assert_eq!(client.submit(b"third"), Err(SubmitError::Full), "its slot is the server's until it has answered");
+    let mut ends = Vec::new();
+    wait_until("both ends", || {
+        ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
+        worker.turn(&echo);
+        (ends.len() == 2).then_some(())
+    });
+    ends.sort_unstable_by_key(|end| end.0);
+    assert_eq!(ends, [(first, Err(CallError::Cancelled)), (second, Ok(b"second".to_vec()))]);
+    assert_eq!((client.outstanding(), client.cancel(second)), (0, false));
+    for _ in 0..2 {
+        client.submit(b"again").expect("both slots are free");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
+    let _watchdog = Watchdog::new("a deadline of its own");
+    let name = endpoint("own-deadline");
+    let config = server_config(|config| config.inline = true);
+    let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
+    let mut worker = workers.pop().expect("one worker");
+    let mut client = Client::connect(&name).expect("a seat");
+    let patient = client.submit(b"patient").expect("room");
+    let hasty = client.submit_with(b"hasty", Options::default().deadline(Span::from_us(1))).expect("room");
+    // Nobody serves meanwhile.
+    let first = wait_until("the deadline", || client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::len))));
+    assert_eq!(first, (hasty, Err(CallError::TimedOut)));
+    let second = wait_until("the other's reply", || {
+        worker.turn(&echo);
+        client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::len)))
+    });
+    assert_eq!(second, (patient, Ok(7)));
+    server.stop();
+}
