@@ -26,7 +26,7 @@ pub(crate) struct Link {
     pub(crate) doubled: usize,
     pub(crate) changed: usize,
     pub(crate) cut: usize,
-    /// Of something sent long before, once more.
+    /// Of something sent long before, once more, and now and then as if by another, or to another.
     pub(crate) replayed: usize,
     /// That a burst of losses begins, and datagrams of it at most.
     pub(crate) burst: usize,
@@ -286,7 +286,10 @@ impl State {
             say(now_ps, format_args!("{from} > {to} {} B kind {} {fate}", bytes.len(), bytes[1]));
         }
         if self.chance(replayed) && !self.before.is_empty() {
-            let again = self.before[self.draw.below(self.before.len())].clone();
+            let mut again = self.before[self.draw.below(self.before.len())].clone();
+            if self.draw.once_in(4) {
+                self.misdirect(&mut again);
+            }
             let later = now_ps + self.draw.number() % 300_000_000_000;
             self.fates.replayed += 1;
             self.put(later, again);
@@ -304,6 +307,13 @@ impl State {
             self.send_copy(now_ps, datagram.clone());
         }
         self.send_copy(now_ps, datagram);
+    }
+
+    /// Gives a datagram another sender, or another receiver, than it had.
+    fn misdirect(&mut self, datagram: &mut Datagram) {
+        let which = self.draw.below(self.hosts.len().max(1));
+        let Some((&host, _)) = self.hosts.iter().nth(which) else { return };
+        *(if self.draw.once_in(2) { &mut datagram.from } else { &mut datagram.to }) = host;
     }
 
     fn send_copy(&mut self, now_ps: u64, mut datagram: Datagram) {

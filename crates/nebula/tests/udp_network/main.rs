@@ -33,7 +33,7 @@ use world::{Outcome, run};
 static COUNTING: Counting = Counting;
 
 /// Runs of a test without further word.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 3_000;
 /// Failures that are printed.
 const FAILURES_MAX: usize = 20;
 

@@ -12,7 +12,7 @@ pub(crate) struct Scenario {
     pub(crate) clients: Vec<ClientPlan>,
     pub(crate) blows: Vec<(u64, Blow)>,
     pub(crate) service: ServiceTimes,
-    /// A good network, and nothing befalls anybody.
+    /// A good network, and nothing befalls anybody but a silence.
     pub(crate) is_calm: bool,
     pub(crate) is_ample: bool,
     pub(crate) datagram_bytes: usize,
@@ -50,8 +50,8 @@ pub(crate) enum Blow {
     Reborn(usize),
     /// A client's address becomes another, as behind a translator.
     Moved(usize),
-    /// Nothing happens for 31 s.
-    Silence,
+    /// Nothing happens for so long.
+    Silence(u64),
 }
 
 /// What an RPC takes.
@@ -76,7 +76,7 @@ impl Scenario {
         let server = server(draw, is_ample, is_large, &service, key.clone());
         let count = 1 + draw.below(5);
         let clients: Vec<_> = (0..count).map(|_| client(draw, is_calm, is_large, &server)).collect();
-        let blows = if is_calm { Vec::new() } else { blows(draw, count) };
+        let blows = if is_calm { vec![(5 * MS, silence(draw))] } else { blows(draw, count) };
         let link = if is_calm { Link::CLEAN } else { Link::drawn(draw) };
         let datagram_bytes = [1232, 1232, 1452, 9000, 16_384][draw.below(5)];
         Self { link, server, clients, blows, service, is_calm, is_ample, datagram_bytes }
@@ -156,6 +156,11 @@ fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig)
     }
 }
 
+/// Up to 31 s: clocks drift apart, and after some seconds a client asks what time it is.
+fn silence(draw: &mut Draw) -> Blow {
+    Blow::Silence(draw.number() % (31_000 * MS))
+}
+
 fn blows(draw: &mut Draw, clients: usize) -> Vec<(u64, Blow)> {
     let mut blows = Vec::new();
     for _ in 0..draw.below(4) {
@@ -170,7 +175,7 @@ fn blows(draw: &mut Draw, clients: usize) -> Vec<(u64, Blow)> {
             7..=9 => blows.push((at, Blow::CutOff(None, length))),
             10..=11 => blows.push((at, Blow::Reborn(which))),
             12..=13 => blows.push((at, Blow::Moved(which))),
-            14 => blows.push((at, Blow::Silence)),
+            14 => blows.push((at, silence(draw))),
             _ => {}
         }
     }

@@ -362,7 +362,7 @@ impl World {
                 ));
                 continue;
             };
-            oracle.end(now_ps, id, done.result.as_deref().map_err(|error| error));
+            oracle.end(now_ps, id, done.result.as_deref());
             if self.is_traced {
                 let call = &oracle.calls[id];
                 say(now_ps, format_args!("client {which}: call {id} ended as {:?}", call.end));
@@ -424,7 +424,7 @@ impl World {
                 Blow::CutOff(..) => "cut off",
                 Blow::Reborn(_) => "reborn",
                 Blow::Moved(_) => "moved",
-                Blow::Silence => "silence",
+                Blow::Silence(_) => "silence",
             },
             &[],
         );
@@ -443,9 +443,9 @@ impl World {
                 self.network.rebind(&self.nodes[which].local, to);
                 self.network.set_due_ps(to, Some(now_ps));
             }
-            Blow::Silence => {
+            Blow::Silence(length) => {
                 self.rest("before the silence");
-                self.network.now_ps().fetch_add(31_000_000_000_000, Relaxed);
+                self.network.now_ps().fetch_add(length, Relaxed);
             }
         }
     }
