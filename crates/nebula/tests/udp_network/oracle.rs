@@ -41,8 +41,8 @@ pub(crate) struct Call {
 /// What can and cannot happen in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Laws {
-    /// The network loses nothing and the server stays: nobody times out without a deadline.
-    pub(crate) is_calm: bool,
+    /// Whoever tries often enough comes through: nobody times out without a deadline.
+    pub(crate) is_fair: bool,
     /// The server remembers more than is sent to it: nothing is stale.
     pub(crate) is_ample: bool,
     /// A server was ended, or a client's address changed.
@@ -195,11 +195,13 @@ impl Oracle {
     fn check_end(&mut self, now_ps: u64, id: usize, end: End) {
         let Call { deadline_ps, is_patient, is_cancelled, executed, bytes, .. } = self.calls[id];
         let is_named = bytes >= NAMED_BYTES;
-        let Laws { is_calm, is_ample, may_be_gone } = self.laws;
+        let Laws { is_fair, is_ample, may_be_gone } = self.laws;
         let wrong = match end {
             End::Replied | End::Faulted if is_named && executed != 1 => "without having been executed once",
             End::Nacked(_) | End::Expired | End::NotSent if executed > 0 => "although it was executed",
-            End::TimedOut if is_calm && is_patient && deadline_ps.is_none() => "on a network that loses nothing",
+            End::TimedOut if is_fair && is_patient && deadline_ps.is_none() => {
+                "where whoever tries often enough comes through"
+            }
             End::Expired if deadline_ps.is_none() => "without a deadline",
             End::Stale if is_ample => "at a server that remembers everything",
             End::ServerGone if !may_be_gone => "although the server was there all the time",

@@ -143,9 +143,9 @@ impl World {
         let network = Network::new(seed, scenario.link, is_traced);
         let moves = |(_, blow): &(u64, Blow)| matches!(blow, Blow::Crash | Blow::Moved(_));
         let may_be_gone = scenario.blows.iter().any(moves);
-        let Scenario { is_calm, is_ample, .. } = scenario;
+        let Scenario { is_fair, is_ample, .. } = scenario;
         let work = Work {
-            oracle: RefCell::new(Oracle::new(Laws { is_calm, is_ample, may_be_gone })),
+            oracle: RefCell::new(Oracle::new(Laws { is_fair, is_ample, may_be_gone })),
             draw: RefCell::new(Draw::new(draw.number())),
             times: scenario.service,
             now_ps: network.now_ps().clone(),
@@ -254,7 +254,7 @@ impl World {
         let laws = self.work.oracle.borrow().laws;
         for round in 0..2 {
             // What the first round meets may be the end of a server that has long ended.
-            let strict = Laws { is_calm: round > 0 || laws.is_calm, ..laws };
+            let strict = Laws { is_fair: round > 0 || laws.is_fair, ..laws };
             self.work.oracle.borrow_mut().laws = strict;
             for which in 0..self.nodes.len() {
                 self.nodes[which].plan.giants = 0;
