@@ -89,6 +89,8 @@ pub(crate) struct NetworkCounters {
     pub(crate) stale: u64,
     pub(crate) expired: u64,
     pub(crate) cancelled: u64,
+    /// RPCs of several packets refused to keep room for those of one.
+    pub(crate) crowded: u64,
 }
 
 impl StatusPage {
@@ -110,7 +112,7 @@ impl StatusPage {
         put(Field::Dispatched, counters.dispatched);
         put(Field::Freed, counters.freed);
         put(Field::Abandoned, counters.abandoned);
-        put(Field::NackedBufferFull, counters.nacked(NackReason::BufferFull));
+        put(Field::NackedBufferFull, counters.nacked(NackReason::BufferFull) + extra.network.crowded);
         put(Field::NackedReassemblerFull, counters.nacked(NackReason::ReassemblerFull));
         put(Field::NackedQueueBound, counters.nacked(NackReason::QueueBound));
         put(Field::NackedTooLarge, counters.nacked(NackReason::TooLarge));

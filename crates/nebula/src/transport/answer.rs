@@ -28,6 +28,8 @@ pub(crate) struct Answer {
     /// From then on nobody waits for the answer.
     pub(crate) deadline: Timestamp,
     pub(crate) fate: Fate,
+    /// Slots of the request while packets of it are still to come, then 0.
+    pub(crate) incomplete_slots: u32,
     /// Longest reply.
     capacity: u32,
     bytes: Vec<u8>,
@@ -43,6 +45,7 @@ impl Answer {
             entry: EntryId(0),
             deadline: Timestamp::from_ps(u64::MAX),
             fate: Fate::Open,
+            incomplete_slots: 0,
             capacity,
             bytes: Vec::with_capacity(1024.min(capacity as usize)),
         }
@@ -53,6 +56,7 @@ impl Answer {
     pub(crate) fn reset(&mut self) {
         self.bytes.clear();
         self.fate = Fate::Open;
+        self.incomplete_slots = 0;
     }
 
     pub(crate) fn capacity(&self) -> u32 {

@@ -22,4 +22,5 @@ pub(crate) mod train;
 pub(crate) mod door;
 pub(crate) mod port;
 mod requests;
+mod incomplete;
 mod outbox;

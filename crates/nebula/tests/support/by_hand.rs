@@ -129,10 +129,11 @@ impl ByHand {
         said
     }
 
-    /// An address that nobody has.
+    /// An address that nobody has, of a host of its own.
     pub(crate) fn address(&mut self) -> SocketAddr {
         self.ports += 1;
-        SocketAddr::from(([10, 0, 0, 2], self.ports))
+        let [high, low] = self.ports.to_be_bytes();
+        SocketAddr::from(([10, 1, high, low], self.ports))
     }
 
     /// A client that has been let in.

@@ -7,6 +7,7 @@
 //! | answered, and remembered | answered again | the packets asked for |
 //! | older than what is remembered | refused as stale, and never run | refused as stale |
 
+use super::incomplete::Incomplete;
 use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
 use super::outbox::{Body, Outbox, Parcel};
 use crate::engine::egress::Fault;
@@ -24,9 +25,9 @@ use nebula_nic::{
 pub(crate) const UNASKED: u32 = 32;
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
 const AHEAD_NS: u64 = 2_000_000;
-/// Packets of replies that one datagram can have sent again: four pulls in full. Or a client that asks for the same a thousand times in
+/// Packets of replies that one datagram can have sent again: 16 pulls in full. Or a client that asks for the same a thousand times in
 /// one datagram would keep the server busy with nothing else.
-const AGAIN_PACKETS: u32 = 256;
+const AGAIN_PACKETS: u32 = 1024;
 /// In the note of an RPC in the server, beside its first slot: it is whole.
 const WHOLE: u32 = 1 << 31;
 
@@ -52,6 +53,7 @@ pub(crate) struct Memory {
     spare: Vec<Box<Answer>>,
     reply_bytes_max: u32,
     mtu: Mtu,
+    incomplete: Incomplete,
     /// Packets that may still be sent again for the datagram at hand.
     again: u32,
     violations: u64,
@@ -70,6 +72,7 @@ impl Memory {
             spare: Vec::with_capacity(backend.slots as usize),
             reply_bytes_max: config.reply_bytes_max,
             mtu: backend.mtu,
+            incomplete: Incomplete::new(backend, seed),
             again: 0,
             violations: 0,
             counters: NetworkCounters::default(),
@@ -163,6 +166,10 @@ impl Memory {
             // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
             return;
         }
+        if request.rpc_bytes > self.mtu.bytes() && self.incomplete.is_crowded(peer.route.peer.ip(), request.rpc_bytes) {
+            self.counters.crowded += 1;
+            return self.refuse(peer, key, request, NackReason::BufferFull, outbox);
+        }
         let deadline = Timestamp::from_ps(deadline_ns.saturating_mul(1000));
         match intake.decide(now, header(key, request)) {
             Verdict::Write { slots, offset_bytes, complete, .. } => {
@@ -173,6 +180,9 @@ impl Memory {
                 answer.reset();
                 (answer.route, answer.datagram_bytes, answer.deadline) = (peer.route, peer.datagram_bytes, deadline);
                 (answer.tid, answer.entry) = (request.tid, entry);
+                if !complete {
+                    self.incomplete.take(&mut answer, slots.slots);
+                }
                 let held = intake.hold(slots, || (0, Some(answer)));
                 held.lease.write_bytes(offset_bytes as usize, request.payload);
                 if complete {
@@ -213,6 +223,9 @@ impl Memory {
             held.lease.write_bytes(offset_bytes as usize, request.payload);
             is_whole = complete;
             if complete {
+                if let Some(answer) = held.answer.as_deref_mut() {
+                    self.incomplete.give_back(answer);
+                }
                 self.retention.set_note(entry, note | WHOLE);
                 intake.note_fresh(slots, request.rpc_bytes);
             }
@@ -300,8 +313,11 @@ impl Memory {
 
     /// Remembers what became of an RPC, and sends it.
     #[inline]
-    pub(super) fn end(&mut self, snid: NodeId, answer: Box<Answer>, outbox: &mut Outbox) {
+    pub(super) fn end(&mut self, snid: NodeId, mut answer: Box<Answer>, outbox: &mut Outbox) {
         let (tid, entry) = (answer.tid, answer.entry);
+        if answer.incomplete_slots > 0 {
+            self.incomplete.give_back(&mut answer);
+        }
         let body = match answer.fate {
             Fate::Replied => self.keep_reply(&answer),
             Fate::Open => self.end_faulted(&answer, Fault::Unanswered),
