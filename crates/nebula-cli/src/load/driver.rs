@@ -27,9 +27,6 @@ const GAPS_MAX: usize = 1 << 20;
 /// Between two looks at the server's gaps: it lists thousands, and one look then takes in only a few.
 const LOOK_EVERY: Span = Span::from_ms(1);
 
-/// Places for RPCs on their way, for each slot: over a network one that is late may be passed by others.
-const FLIGHTS_PER_SLOT: usize = 4;
-
 /// What a client brings home.
 #[derive(Debug)]
 pub(super) struct Driven {
@@ -64,10 +61,8 @@ pub(super) struct Driver {
     client: Client,
     generator: Generator,
     requests: Requests,
-    /// By ticket, modulo their number.
+    /// By ticket, modulo their number: no two tickets that are alive are the same modulo the slots.
     flights: Box<[Option<Flight>]>,
-    /// The ticket that comes next.
-    next_ticket: u64,
     live: Arc<Live>,
     clock: Clock,
     gaps: GapDetector,
@@ -89,8 +84,7 @@ impl Driver {
             client,
             generator,
             requests,
-            flights: vec![None; FLIGHTS_PER_SLOT * slots as usize].into(),
-            next_ticket: 0,
+            flights: vec![None; slots as usize].into(),
             live,
             clock,
             gaps: GapDetector::new(GAP, GAPS_MAX),
@@ -129,16 +123,11 @@ impl Driver {
     fn send(&mut self, now: Timestamp) -> Result<(), Failure> {
         for _ in 0..PER_TURN {
             let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(()) };
-            if self.flights[index(self.next_ticket, self.flights.len())].is_some() {
-                self.generator.handle_blocked(token);
-                return Ok(());
-            }
             let request = self.requests.encode(&operation).map_err(Failure::bad_input)?;
             match self.client.submit_keyed(request, key_hash(&operation)) {
                 Ok(ticket) => {
                     let at = index(ticket.0, self.flights.len());
                     self.flights[at] = Some(Flight { token, operation });
-                    self.next_ticket = ticket.0 + 1;
                 }
                 Err(SubmitError::Full) => {
                     self.generator.handle_blocked(token);

@@ -139,6 +139,7 @@ pub struct Retransmit {
     listed: u32,
     rtt: Rtt,
     window: Window,
+    paced_until: Timestamp,
     in_flight: u32,
     /// The most in flight since as many were answered.
     in_flight_max: u32,
@@ -175,6 +176,7 @@ impl Retransmit {
             listed: 0,
             rtt: Rtt::new(config.rtt),
             window: Window::new(config.window),
+            paced_until: Timestamp::ZERO,
             in_flight: 0,
             in_flight_max: 0,
             answered: 0,
@@ -197,8 +199,14 @@ impl Retransmit {
     /// Packets that may be sent.
     #[must_use]
     #[inline]
-    pub const fn room(&self) -> u32 {
-        self.window.packets().saturating_sub(self.in_flight)
+    pub fn room(&self, now: Timestamp) -> u32 {
+        if now < self.paced_until { 0 } else { self.window.packets().saturating_sub(self.in_flight) }
+    }
+
+    /// When something may be sent at the earliest, where the window is less than a packet a round trip.
+    #[must_use]
+    pub const fn paced_until(&self) -> Timestamp {
+        self.paced_until
     }
 
     /// The window.
@@ -230,6 +238,9 @@ impl Retransmit {
         entry.transmissions += 1;
         self.in_flight += packets;
         self.in_flight_max = self.in_flight_max.max(self.in_flight);
+        if let Some(pace) = self.window.pace(self.rtt.smoothed().unwrap_or_else(|| self.rtt.rto())) {
+            self.paced_until = now + pace;
+        }
         self.list(place, doublings.min(FLIGHT_LISTS - 1));
     }
 

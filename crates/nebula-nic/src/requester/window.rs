@@ -1,6 +1,6 @@
 //! How many packets may be on their way: as many as the network and the server have been seen to take.
 
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 /// Bounds of the window, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,15 @@ impl Default for WindowConfig {
 
 /// What is left when nothing is answered any more.
 const WINDOW_MIN: u32 = 2;
+/// A window is counted in so many parts of a packet: of a window below one packet, one is sent in several round trips.
+const PARTS: u32 = 1024;
+/// What is left of a window that is refused again and again: one packet in 16 round trips.
+const PARTS_MIN: u32 = PARTS / 16;
+/// Below so many packets a window that was refused grows by 32 parts a round trip, below one packet by 4, and from there on by a whole packet: against 3/10 of a
+/// small window for a refusal, a packet a round trip would have every second RPC refused where many clients share little room.
+const SMALL: u32 = 6;
+const SMALL_GROWTH: u32 = 32;
+const LEAST_GROWTH: u32 = 4;
 /// Of what was sent, the share that may be lost without consequence: 1 / 20. BBRv2 allows 2 % on the way there; here either way may
 /// lose, and the share is measured of few losses. Random loss on a link is below it, that of an overflowing queue is not.
 const LOSS_SHARE: u32 = 20;
@@ -30,8 +39,9 @@ const WINDOWS_PATIENT: u32 = 64;
 
 /// The packets that may be in flight.
 ///
-/// It doubles each round trip at first, then grows by one. A refusal for want of room takes 3/10 of it, at most once a round trip.
-/// Losses take their share, when that is more than 1/20, and at most half. Silence takes all but two packets.
+/// It doubles each round trip at first, then grows by one, and more slowly while it is small. A refusal for want of room takes 3/10 of it,
+/// at most once a round trip, also of what is less than a packet: then packets are sent [so far apart](Self::pace). Losses take their share,
+/// when that is more than 1/20, and at most half. Silence takes all but two packets.
 ///
 /// # Cost
 ///
@@ -39,7 +49,7 @@ const WINDOWS_PATIENT: u32 = 64;
 ///
 /// # Source
 ///
-/// Growth as RFC 5681 §3.1; the bound on loss as BBRv2's.
+/// Growth as RFC 5681 §3.1; the bound on loss as BBRv2's; windows below one packet as Swift's (SIGCOMM 2020, §3.4).
 ///
 /// # Examples
 ///
@@ -56,7 +66,8 @@ const WINDOWS_PATIENT: u32 = 64;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Window {
-    packets: u32,
+    /// [`PARTS`] a packet.
+    parts: u32,
     max: u32,
     /// It doubles below.
     threshold: u32,
@@ -69,6 +80,8 @@ pub struct Window {
     lost_of: Option<Timestamp>,
     /// What was sent before is not refused a second time.
     backed_off: Option<Timestamp>,
+    /// It is small because of refusals, and not of losses.
+    is_refused: bool,
 }
 
 impl Window {
@@ -78,7 +91,7 @@ impl Window {
         let max = config.max.max(WINDOW_MIN);
         let packets = config.first.clamp(WINDOW_MIN, max);
         Self {
-            packets,
+            parts: packets * PARTS,
             max,
             threshold: u32::MAX,
             credit: 0,
@@ -87,6 +100,7 @@ impl Window {
             losses: 0,
             lost_of: None,
             backed_off: None,
+            is_refused: false,
         }
     }
 
@@ -94,23 +108,36 @@ impl Window {
     #[must_use]
     #[inline]
     pub const fn packets(&self) -> u32 {
-        self.packets
+        let packets = self.parts / PARTS;
+        if packets == 0 { 1 } else { packets }
+    }
+
+    /// From one packet to the next, where the window is less than a packet a `round_trip`.
+    #[must_use]
+    #[inline]
+    pub fn pace(&self, round_trip: Span) -> Option<Span> {
+        (self.parts < PARTS).then(|| round_trip * u64::from(PARTS) / u64::from(self.parts))
     }
 
     /// `packets` have been answered; in the last round trip at most `in_flight` were on their way. A window that is not used does not grow.
     #[inline]
     pub fn answered(&mut self, packets: u32, in_flight: u32) {
         self.count(packets);
-        if in_flight < self.packets / 2 || self.packets >= self.max {
+        let window = self.packets();
+        if in_flight < window / 2 || window >= self.max {
             return;
         }
-        if self.packets < self.threshold {
-            self.packets = self.packets.saturating_add(packets).min(self.threshold).min(self.max);
+        if window < self.threshold {
+            self.parts = window.saturating_add(packets).min(self.threshold).min(self.max) * PARTS;
+        } else if window < SMALL && self.is_refused {
+            let a_round_trip = if self.parts < PARTS { LEAST_GROWTH } else { SMALL_GROWTH };
+            self.parts += packets.min(window) * (a_round_trip * PARTS / self.parts).max(1);
         } else {
+            self.is_refused = false;
             self.credit += packets;
-            if self.credit >= self.packets {
-                self.credit -= self.packets;
-                self.packets += 1;
+            if self.credit >= window {
+                self.credit -= window;
+                self.parts += PARTS;
             }
         }
     }
@@ -119,8 +146,9 @@ impl Window {
     pub fn refused(&mut self, now: Timestamp, sent: Timestamp) {
         self.count(1);
         if self.backed_off.is_none_or(|at| sent >= at) {
-            self.backed_off = Some(now);
-            self.shrink_to(u64::from(self.packets) * 7 / 10);
+            (self.backed_off, self.is_refused) = (Some(now), true);
+            self.parts = (self.parts / 10 * 7).max(PARTS_MIN);
+            (self.threshold, self.credit) = (self.packets(), 0);
         }
     }
 
@@ -143,15 +171,15 @@ impl Window {
 
     /// Nothing has been answered for longer than a time-out, and what was sent since is not either.
     pub fn silence(&mut self) {
-        self.threshold = (self.packets / 2).max(WINDOW_MIN);
-        (self.packets, self.credit) = (WINDOW_MIN, 0);
+        self.threshold = (self.packets() / 2).max(WINDOW_MIN);
+        (self.parts, self.credit) = (self.parts.min(WINDOW_MIN * PARTS), 0);
         self.end_round();
     }
 
     #[inline]
     fn count(&mut self, packets: u32) {
         self.counted += packets;
-        if self.counted >= self.packets {
+        if self.counted >= self.packets() {
             self.judge();
         }
     }
@@ -161,10 +189,10 @@ impl Window {
         if self.losses >= LOSSES_BELIEVED {
             if self.lost.saturating_mul(LOSS_SHARE) > self.counted {
                 let kept = u64::from(self.counted - self.lost.min(self.counted / 2));
-                self.shrink_to(u64::from(self.packets) * kept / u64::from(self.counted));
+                self.shrink_to(u64::from(self.packets()) * kept / u64::from(self.counted));
             }
             self.end_round();
-        } else if self.losses == 0 || self.counted >= self.packets.saturating_mul(WINDOWS_PATIENT) {
+        } else if self.losses == 0 || self.counted >= self.packets().saturating_mul(WINDOWS_PATIENT) {
             self.end_round();
         }
     }
@@ -174,8 +202,10 @@ impl Window {
     }
 
     fn shrink_to(&mut self, packets: u64) {
-        self.packets = u32::try_from(packets).unwrap_or(self.max).clamp(WINDOW_MIN, self.max);
-        (self.threshold, self.credit) = (self.packets, 0);
+        let packets = u32::try_from(packets).unwrap_or(self.max).clamp(WINDOW_MIN, self.max);
+        // A loss leaves two at least; a window that refusals have made smaller stays as it is.
+        self.parts = self.parts.min(packets * PARTS);
+        (self.threshold, self.credit) = (self.packets(), 0);
     }
 }
 
@@ -228,7 +258,53 @@ mod tests {
         for now in 30..200 {
             window.refused(at(now), at(now));
         }
-        assert_eq!(window.packets(), 2);
+        assert_eq!((window.packets(), window.pace(Span::from_us(10))), (1, Some(Span::from_us(160))));
+    }
+
+    #[test]
+    fn a_window_below_a_packet_sends_so_far_apart_and_grows_back() {
+        let mut window = Window::new(WindowConfig { first: 2, max: 4096 });
+        assert_eq!(window.pace(Span::from_us(10)), None);
+        (1..5).for_each(|now| window.refused(at(now), at(now)));
+        let pace = window.pace(Span::from_us(10)).unwrap();
+        assert!(pace > Span::from_us(18) && pace < Span::from_us(24), "{pace}");
+        let mut answers = 0;
+        while window.pace(Span::from_us(10)).is_some() {
+            window.answered(1, 1);
+            answers += 1;
+        }
+        assert!((80..120).contains(&answers), "half a packet at 4 parts a round trip, and not {answers}");
+    }
+
+    #[test]
+    fn many_that_share_little_room_share_it_fairly_and_are_seldom_refused() {
+        const ROOM: u32 = 6 * PARTS;
+        let mut windows: [Window; 8] =
+            core::array::from_fn(|i| Window::new(WindowConfig { first: if i == 0 { 64 } else { 2 }, max: 4096 }));
+        windows.iter_mut().for_each(|window| (window.threshold, window.is_refused) = (1, true));
+        let (mut refused, mut answered, mut shares) = (0_u32, 0_u32, [0_u64; 8]);
+        for now in 0..4000_u64 {
+            // A round trip: each sends what its window allows, now and then where that is less than a packet.
+            for i in 0..8 {
+                let parts = windows[i].parts;
+                let is_sent = parts >= PARTS || now % u64::from(PARTS / parts) == i as u64 % u64::from(PARTS / parts);
+                for _ in 0..if is_sent { windows[i].packets() } else { 0 } {
+                    let wanted: u32 = windows.iter().map(|window| window.parts).sum();
+                    if wanted > ROOM {
+                        windows[i].refused(at(now + 1), at(now));
+                        refused += 1;
+                    } else {
+                        let packets = windows[i].packets();
+                        windows[i].answered(1, packets);
+                        answered += 1;
+                    }
+                }
+                shares[i] += u64::from(windows[i].parts);
+            }
+        }
+        assert!(refused * 4 < answered, "{refused} refused, {answered} answered");
+        let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+        assert!(most < &(least * 3), "{shares:?}");
     }
 
     #[test]

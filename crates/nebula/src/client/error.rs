@@ -118,8 +118,8 @@ impl std::fmt::Display for Hint {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// All slots hold RPCs that are not over.
-    #[error("the ring is full: take answers with poll() first")]
+    /// All slots hold RPCs that are not over; over UDP also when as much is on its way as network and server have been seen to take.
+    #[error("there is no room: take answers with poll() first")]
     Full,
     /// The request is longer than the server takes.
     #[error("a request of {bytes} bytes is too large: the server takes up to {max}")]

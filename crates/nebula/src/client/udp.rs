@@ -178,8 +178,19 @@ impl UdpClient {
 
     pub(crate) fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
         let started = self.session.tick();
-        let ticket = self.submit(request, Options::default())?;
         let mut spins = 0;
+        let ticket = loop {
+            match self.submit(request, Options::default()) {
+                // The server has been refusing: the next RPC has to wait.
+                Err(SubmitError::Full) if self.session.now() - started < self.call_timeout => {
+                    self.turn();
+                    let waited = self.session.tick() - started;
+                    self.pause(&mut spins, waited);
+                }
+                Err(SubmitError::Full) => return Err(CallError::TimedOut),
+                submitted => break submitted?,
+            }
+        };
         loop {
             if self.session.done.is_empty() {
                 self.turn();

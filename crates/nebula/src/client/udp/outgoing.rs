@@ -9,7 +9,7 @@ impl Session {
     /// Whether something waits to be sent and may be.
     #[inline]
     pub(super) fn has_to_send(&self) -> bool {
-        let has_rpcs = !(self.queue.is_empty() && self.begun.is_empty()) && self.flights.room() > 0;
+        let has_rpcs = !(self.queue.is_empty() && self.begun.is_empty()) && self.flights.room(self.now) > 0;
         (has_rpcs || !self.cancelled.is_empty()) && self.entrance.open().is_some()
     }
 
@@ -17,7 +17,7 @@ impl Session {
     pub(super) fn transmit(&mut self, wire: &mut dyn Wire) {
         let Some(seat) = self.entrance.open() else { return };
         self.outbox.begin(seat);
-        while self.flights.room() > 0
+        while self.flights.room(self.now) > 0
             && let Some(place) = self.begun.pop_front().or_else(|| self.queue.pop_front())
         {
             self.send_rpc(wire, place);
@@ -62,7 +62,7 @@ impl Session {
     fn send_burst(&mut self, wire: &mut dyn Wire, place: u32, is_overdue: bool) {
         let rpc = &mut self.rpcs[place as usize];
         let Phase::Upload(mut upload) = rpc.phase else { return };
-        let packets = if is_overdue { 0 } else { upload.begin_burst(self.flights.room()) };
+        let packets = if is_overdue { 0 } else { upload.begin_burst(self.flights.room(self.now)) };
         if packets == 0 {
             let again = upload.handle_timeout();
             self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, again.pkt_idx, true)));
@@ -80,7 +80,7 @@ impl Session {
         let rpc = &mut self.rpcs[place as usize];
         let Phase::Download(mut download) = rpc.phase else { return };
         let Some((first_missing, arrived)) = self.requester.reply_missing(place) else { return };
-        let Some(pull) = download.pull(first_missing, arrived, self.flights.room()) else { return };
+        let Some(pull) = download.pull(first_missing, arrived, self.flights.room(self.now)) else { return };
         let first = u16::try_from(pull.first).unwrap_or(u16::MAX);
         self.outbox.push(wire, &Message::Pull { tid: rpc.tid, first, bitmap: pull.bitmap });
         rpc.phase = Phase::Download(download);

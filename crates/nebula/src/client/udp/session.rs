@@ -158,7 +158,7 @@ impl Session {
         let max = self.rpc_bytes_max();
         let too_large = SubmitError::TooLarge { bytes: request.len(), max };
         let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= max).ok_or(too_large)?;
-        if self.outstanding() >= self.slots {
+        if self.outstanding() >= self.slots || self.is_backed_up() {
             return Err(SubmitError::Full);
         }
         let within = options.deadline.unwrap_or(Span::MAX).min(self.deadline);
@@ -175,6 +175,20 @@ impl Session {
         self.rpcs[place as usize].begin(ticket, outbound.tid(), key_hash, self.now + within, request);
         self.enqueue(place);
         Ok(ticket)
+    }
+
+    /// Whether as much waits as may be sent, or what is sent next has to wait: overload is for the caller to know, and not to be queued here.
+    #[inline]
+    fn is_backed_up(&mut self) -> bool {
+        if self.entrance.open().is_none() {
+            return false;
+        }
+        if self.flights.paced_until() > self.now {
+            let now = self.tick();
+            return self.flights.paced_until() > now;
+        }
+        let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
+        waiting > 0 && waiting >= self.flights.room(self.now)
     }
 
     /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there are alive.
@@ -401,7 +415,9 @@ impl Session {
         if self.is_quiet() {
             return None;
         }
-        let due = [self.requester.poll_timeout(), self.flights.poll_timeout(), self.entrance.poll_timeout()];
+        let waits = !(self.queue.is_empty() && self.begun.is_empty());
+        let paced = Some(self.flights.paced_until()).filter(|&until| waits && until > self.now);
+        let due = [self.requester.poll_timeout(), self.flights.poll_timeout(), self.entrance.poll_timeout(), paced];
         due.into_iter().flatten().min()
     }
 
