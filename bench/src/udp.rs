@@ -90,7 +90,8 @@ pub fn serve(words: &[&str]) -> Result<(), Failure> {
         ["bare", address] => bare::serve(address.parse()?),
         ["single", address] => single::serve(address),
         ["echo", endpoint] => echo::serve(endpoint),
-        ["sleepy-echo", endpoint] => crowd::serve(endpoint),
+        ["sleepy-echo", address] => crowd::serve(address),
+        ["sleepy-bare", address] => crowd::serve_bare(address),
         ["spin", endpoint] => overload::serve(endpoint),
         _ => Err(format!("no server for {words:?}").into()),
     }

@@ -1,7 +1,8 @@
 //! A server with 10,000 clients beside one with 16: its memory, and its core's time an RPC.
 //!
 //! Both are sent the same RPCs at the same times, in bursts of one RPC from each of 16 clients; only who sends them differs. The server
-//! sleeps between bursts, so its core's time is what the RPCs cost.
+//! sleeps between bursts, so its core's time is what the RPCs cost. Over the loopback network that includes the delivery into the
+//! clients' sockets, which are 16 warm ones or 10,000 cold ones: so a bare server of sockets is measured beside it.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -9,6 +10,7 @@ use crate::row::{Bound, against, plain};
 use crate::watchdog::within;
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span};
 use nebula_sys::clock::Clock;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 const FEW: usize = 16;
@@ -30,21 +32,89 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub fn run() -> Result<(), Failure> {
     child::raise_file_limit(MANY as u64 + OTHER_FILES)?;
     child::pin_client()?;
+    let nebula = compare("Nebula", measure::<Client>)?;
+    let bare = compare("bare sockets", measure::<UdpSocket>)?;
+    let many = "server over UDP, its core's time an RPC with 10,000 clients";
+    plain("server over UDP, resident memory with 16 clients", nebula.0.resident_bytes, "B");
+    let yardstick = ("with 16 clients", nebula.0.resident_bytes);
+    let what = "server over UDP, resident memory with 10,000 clients";
+    against(what, nebula.1.resident_bytes, "B", yardstick, Some(Bound::AtMost(1.1)));
+    plain("server over UDP, its core's time an RPC with 16 clients", nebula.0.core_ns, "ns");
+    against(many, nebula.1.core_ns, "ns", ("with 16 clients", nebula.0.core_ns), Some(Bound::AtMost(1.1)));
+    plain("bare sockets, the server's core's time an RPC with 16 clients", bare.0.core_ns, "ns");
+    let what = "bare sockets, the server's core's time an RPC with 10,000 clients";
+    against(what, bare.1.core_ns, "ns", ("with 16 clients", bare.0.core_ns), None);
+    // What the kernel does for the same datagrams is in both.
+    let own = (nebula.0.core_ns - bare.0.core_ns, nebula.1.core_ns - bare.1.core_ns);
+    let what = "server over UDP, beyond bare sockets, an RPC with 10,000 clients";
+    against(what, own.1, "ns", ("with 16 clients", own.0), None);
+    Ok(())
+}
+
+/// The medians of some rounds with few clients, and with many.
+fn compare(
+    what: &'static str,
+    measure: impl Fn(usize) -> Result<Cost, Failure> + Copy + Send + 'static,
+) -> Result<(Cost, Cost), Failure> {
     let (mut few, mut many) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        few.push(within(LIMIT, "16 clients", || measure(FEW))?);
-        many.push(within(LIMIT, "10,000 clients", || measure(MANY))?);
+        few.push(within(LIMIT, what, || measure(FEW))?);
+        many.push(within(LIMIT, what, || measure(MANY))?);
     }
-    let (few, many) = (Cost::median(&few), Cost::median(&many));
-    plain("server over UDP, resident memory with 16 clients", few.resident_bytes, "B");
-    let yardstick = ("with 16 clients", few.resident_bytes);
-    let what = "server over UDP, resident memory with 10,000 clients";
-    against(what, many.resident_bytes, "B", yardstick, Some(Bound::AtMost(1.1)));
-    plain("server over UDP, its core's time an RPC with 16 clients", few.core_ns, "ns");
-    let yardstick = ("with 16 clients", few.core_ns);
-    let what = "server over UDP, its core's time an RPC with 10,000 clients";
-    against(what, many.core_ns, "ns", yardstick, Some(Bound::AtMost(1.1)));
-    Ok(())
+    Ok((Cost::median(&few), Cost::median(&many)))
+}
+
+/// A client that sends one RPC and waits for its end.
+trait Caller: Sized {
+    /// The word for its server.
+    const SERVER: &'static str;
+    fn connect(server: SocketAddr) -> Result<Self, Failure>;
+    fn send(&mut self) -> Result<(), Failure>;
+    fn finish(&mut self) -> Result<(), Failure>;
+}
+
+impl Caller for Client {
+    const SERVER: &'static str = "sleepy-echo";
+
+    fn connect(server: SocketAddr) -> Result<Self, Failure> {
+        Ok(Client::connect_with(&format!("udp://{server}"), ClientConfig::default())?)
+    }
+
+    fn send(&mut self) -> Result<(), Failure> {
+        self.submit(&[7; 64])?;
+        self.flush();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        while self.outstanding() > 0 {
+            if let Some(done) = self.poll() {
+                done.result?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Caller for UdpSocket {
+    const SERVER: &'static str = "sleepy-bare";
+
+    fn connect(server: SocketAddr) -> Result<Self, Failure> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        UdpSocket::connect(&socket, server)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+
+    fn send(&mut self) -> Result<(), Failure> {
+        UdpSocket::send(self, &[7; 128])?;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        while self.recv(&mut [0; 256]).is_err() {}
+        Ok(())
+    }
 }
 
 /// What a server costs.
@@ -61,11 +131,10 @@ impl Cost {
     }
 }
 
-fn measure(clients: usize) -> Result<Cost, Failure> {
-    let endpoint = format!("udp://{}", child::unused_address()?);
-    let server = Server::start(&["serve-udp", "sleepy-echo", &endpoint])?;
-    let connect = || Ok(Client::connect_with(&endpoint, ClientConfig::default())?);
-    let mut clients = (0..clients).map(|_| connect()).collect::<Result<Vec<_>, Failure>>()?;
+fn measure<C: Caller>(clients: usize) -> Result<Cost, Failure> {
+    let address: SocketAddr = child::unused_address()?.to_string().parse()?;
+    let server = Server::start(&["serve-udp", C::SERVER, &address.to_string()])?;
+    let mut clients = (0..clients).map(|_| C::connect(address)).collect::<Result<Vec<_>, Failure>>()?;
     let mut next = 0;
     bursts(&mut clients, &mut next, WARM_UP)?;
     let before = server.core_ns()?;
@@ -75,7 +144,7 @@ fn measure(clients: usize) -> Result<Cost, Failure> {
 }
 
 /// Bursts from the clients in turn, from the `next` one on.
-fn bursts(clients: &mut [Client], next: &mut usize, count: usize) -> Result<(), Failure> {
+fn bursts<C: Caller>(clients: &mut [C], next: &mut usize, count: usize) -> Result<(), Failure> {
     let clock = Clock::new();
     let start = clock.now_ps();
     for burst in 0..count as u64 {
@@ -83,25 +152,36 @@ fn bursts(clients: &mut [Client], next: &mut usize, count: usize) -> Result<(), 
         let senders = *next..*next + BURST;
         let count = clients.len();
         for sender in senders.clone() {
-            let client = &mut clients[sender % count];
-            client.submit(&[7; 64])?;
-            client.flush();
+            clients[sender % count].send()?;
         }
         for sender in senders {
-            let client = &mut clients[sender % count];
-            while client.outstanding() > 0 {
-                if let Some(done) = client.poll() {
-                    done.result?;
-                }
-            }
+            clients[sender % count].finish()?;
         }
         *next += BURST;
     }
     Ok(())
 }
 
+/// A server of bare sockets, asleep when there is nothing to do: what comes together is answered together.
+pub fn serve_bare(address: &str) -> Result<(), Failure> {
+    use nebula_sys::udp::UdpSocket;
+    nebula_sys::affinity::pin_to(child::server_core())?;
+    let mut socket = UdpSocket::bind(address.parse()?)?;
+    child::ready()?;
+    let mut answers = Vec::with_capacity(256);
+    loop {
+        socket.wait(None, None)?;
+        while socket.recv(&mut |received, _| answers.push(received.from))? > 0 {
+            for to in answers.drain(..) {
+                socket.queue(to, None, &[7; 128], 128)?;
+            }
+            socket.flush()?;
+        }
+    }
+}
+
 /// The server: engine and worker on one core, asleep when there is nothing to do.
-pub fn serve(endpoint: &str) -> Result<(), Failure> {
+pub fn serve(address: &str) -> Result<(), Failure> {
     let config = ServerConfig {
         inline: true,
         idle: IdlePolicy::Block,
@@ -109,7 +189,7 @@ pub fn serve(endpoint: &str) -> Result<(), Failure> {
         slo: Span::from_ms(1),
         ..ServerConfig::default()
     };
-    let server = nebula::Server::bind(endpoint).config(config);
+    let server = nebula::Server::bind(&format!("udp://{address}")).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;
     server.join();

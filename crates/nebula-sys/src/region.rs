@@ -60,7 +60,7 @@ impl RecvRegion {
     /// # Cost
     ///
     /// O(slots / 64), no allocation.
-    #[inline]
+    #[inline(always)]
     pub fn lease(&mut self, start: u32, slots: u32) -> Option<SlotLease> {
         let end = start.checked_add(slots).filter(|&end| end <= self.slots && slots > 0)?;
         if !self.try_set(start, end) {

@@ -24,13 +24,12 @@ mod shared;
 use crate::net::Watch;
 use crate::server::{IdlePolicy, ServeError, ServerConfig};
 use crate::status::{Extra, StatusPage};
-use crate::transport::Fate;
 use crate::transport::shm::listener::Letter;
 use crate::worker::{Choice, RPCS_PER_TURN};
 use bell::Bell;
-use cpu::{Freed, Held, WorkerLink};
+use cpu::{Freed, Held, Job, WorkerLink};
 use groups::Neighbors;
-use nebula_nic::{Arrival, CoreId, Dispatch, Group, NodeId, Span, Timestamp};
+use nebula_nic::{Arrival, Dispatch, Group, NodeId, Span, Timestamp};
 use nebula_sys::mem::Pages;
 use nebula_sys::region::RecvRegion;
 use nic::{Ended, Grouped, Nic};
@@ -229,6 +228,11 @@ impl Engine {
         self.served += 1;
     }
 
+    /// One of those was not served after all.
+    pub(crate) fn uncount_served(&mut self) {
+        self.served = self.served.saturating_sub(1);
+    }
+
     /// Notes that the worker on this thread has spent time on an RPC that is not over.
     pub(crate) fn note_unfinished(&mut self) {
         self.pace.note_unfinished();
@@ -339,48 +343,28 @@ impl Engine {
         }
     }
 
-    /// The next RPC that a core has credit for. What nobody waits for any more is dropped before it costs a core.
+    /// The next RPC that a core has credit for.
     #[inline(always)]
     pub(crate) fn next_dispatch(&mut self, now: Timestamp) -> Option<Dispatch> {
-        loop {
-            let dispatch = self.backend.poll_dispatch(now)?;
-            if let Some(recorder) = &mut self.recorder {
-                recorder.dispatch(dispatch);
-            }
-            if !self.drops(now, dispatch) {
-                return Some(dispatch);
-            }
+        let dispatch = self.backend.poll_dispatch(now)?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.dispatch(dispatch);
         }
+        Some(dispatch)
     }
 
-    /// As [`next_dispatch`](Self::next_dispatch), for a core that has come for it.
-    fn next_dispatch_for(&mut self, now: Timestamp, core: CoreId) -> Option<Dispatch> {
-        loop {
-            let dispatch = self.backend.poll_dispatch_for(now, core)?;
-            if let Some(recorder) = &mut self.recorder {
-                recorder.pull(now, dispatch);
-            }
-            if !self.drops(now, dispatch) {
-                return Some(dispatch);
-            }
-        }
-    }
-
-    /// Whether an RPC that has been dispatched is dropped instead.
+    /// The payload of an RPC that was dispatched, as [`take_payload`](Self::take_payload), unless nobody waits for its answer any more: that is
+    /// dropped before it costs the core anything.
     #[inline(always)]
-    fn drops(&mut self, now: Timestamp, dispatch: Dispatch) -> bool {
-        matches!(self.port, Port::Udp(_)) && self.drops_over(now, dispatch)
-    }
-
-    fn drops_over(&mut self, now: Timestamp, Dispatch { core: home, arrival }: Dispatch) -> bool {
-        let place = &mut self.held[arrival.slots.start.0 as usize];
-        let Some(answer) = place.as_mut().and_then(|held| held.answer.as_deref_mut()) else { return false };
-        let Some(reason) = answer.is_over(now) else { return false };
-        answer.fate = Fate::Refused(reason);
-        if let Some(Held { lease, answer, .. }) = place.take() {
-            self.free(now, Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer });
+    fn take_wanted(&mut self, now: Timestamp, dispatch: Dispatch) -> Option<Job> {
+        let held = self.take_payload(&dispatch.arrival);
+        match held.over(now) {
+            None => Some(Job { dispatch, held }),
+            Some(reason) => {
+                self.free(now, held.refused(reason, dispatch.core, &dispatch.arrival));
+                None
+            }
         }
-        true
     }
 
     /// Writes down what workers' own machines have decided since the last turn.

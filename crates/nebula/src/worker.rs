@@ -17,9 +17,9 @@ use crate::engine::egress::{Fault, Reply};
 use crate::engine::{Engine, rest_after};
 use crate::server::{IdlePolicy, ServerConfig};
 use crate::service::{Service, Stage};
-use crate::transport::Answer;
 use crate::transport::shm::registry::ChannelCache;
-use nebula_nic::{Arrival, CoreId, Decision, Frontend, Input, STEALABLE_BOUND, Steer, Steering, Timestamp};
+use crate::transport::{Answer, Fate};
+use nebula_nic::{Arrival, CoreId, Decision, Frontend, Input, NackReason, STEALABLE_BOUND, Steer, Steering, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_sys::mcs::Waiter;
 use nebula_sys::prefetch;
@@ -341,9 +341,33 @@ impl Inner {
         self.waiting.push_back(held);
     }
 
-    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile (NEBULA §V-B).
+    /// Begins the next RPC whose answer somebody waits for.
     #[inline(always)]
     fn begin<S: Service>(&mut self, service: &S) -> Option<Begun> {
+        loop {
+            let begun = self.begin_any(service)?;
+            // The engines of other threads have seen to it as they handed the RPC out.
+            let reason = if let Source::Inline(engine) = &self.source { begun.held.over(engine.now()) } else { None };
+            match reason {
+                None => return Some(begun),
+                Some(reason) => self.refuse(begun, reason),
+            }
+        }
+    }
+
+    /// Gives an RPC back that nobody waits for any more.
+    #[cold]
+    fn refuse(&mut self, mut begun: Begun, reason: NackReason) {
+        begun.held.answer.iter_mut().for_each(|answer| answer.fate = Fate::Refused(reason));
+        self.release(begun);
+        if let Source::Inline(engine) = &mut self.source {
+            engine.uncount_served();
+        }
+    }
+
+    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile (NEBULA §V-B).
+    #[inline(always)]
+    fn begin_any<S: Service>(&mut self, service: &S) -> Option<Begun> {
         if matches!(self.source, Source::Shared(_) | Source::Stealing(_)) {
             self.fetch();
         }

@@ -42,6 +42,14 @@ pub(crate) struct Peer {
     pub(crate) datagram_bytes: u16,
 }
 
+impl Peer {
+    /// The name of its RPC `tid`, as the server remembers it.
+    #[inline(always)]
+    const fn key(&self, tid: TransferId) -> RetentionKey {
+        RetentionKey { rpc: rpc_key(self.snid, tid), tag: self.tag }
+    }
+}
+
 /// What a server remembers: the last RPCs of all its clients together.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -127,9 +135,8 @@ impl Memory {
         intake: &mut Intake<'_>,
         outbox: &mut Outbox,
     ) {
-        let key = RetentionKey { rpc: rpc_key(peer.snid, request.tid), tag: peer.tag };
-        match self.retention.look(key, request.stamp_ns) {
-            Seen::New => self.begin(now, peer, key, request, intake, outbox),
+        match self.retention.look(peer.key(request.tid), request.stamp_ns) {
+            Seen::New => self.begin(now, peer, request, intake, outbox),
             Seen::InServer(entry) => self.go_on(now, peer, entry, request, intake, outbox),
             seen => {
                 self.counters.repeated += u64::from(seen != Seen::Stale);
@@ -145,11 +152,11 @@ impl Memory {
         &mut self,
         now: Timestamp,
         peer: &Peer,
-        key: RetentionKey,
         request: &Request<'_>,
         intake: &mut Intake<'_>,
         outbox: &mut Outbox,
     ) {
+        let key = peer.key(request.tid);
         let now_ns = now.as_ps() / 1000;
         if request.stamp_ns > now_ns + AHEAD_NS || !self.is_sound(request) {
             self.violations += 1;
@@ -166,9 +173,16 @@ impl Memory {
             // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
             return;
         }
-        if request.rpc_bytes > self.mtu.bytes() && self.incomplete.is_crowded(peer.route.peer.ip(), request.rpc_bytes) {
-            self.counters.crowded += 1;
-            return self.refuse(peer, key, request, NackReason::BufferFull, outbox);
+        if request.rpc_bytes > self.mtu.bytes() {
+            if intake.missing(key.rpc).is_some() {
+                // After 2^32 clients numbers come again: this one's RPC is not to get into another's.
+                self.violations += 1;
+                return;
+            }
+            if self.incomplete.is_crowded(peer.route.peer.ip(), request.rpc_bytes) {
+                self.counters.crowded += 1;
+                return self.refuse(peer, key, request, NackReason::BufferFull, outbox);
+            }
         }
         let deadline = Timestamp::from_ps(deadline_ns.saturating_mul(1000));
         match intake.decide(now, header(key, request)) {
@@ -288,14 +302,14 @@ impl Memory {
     }
 
     fn pull(&mut self, peer: &Peer, tid: TransferId, first: u16, bitmap: u64, outbox: &mut Outbox) {
-        let key = RetentionKey { rpc: rpc_key(peer.snid, tid), tag: peer.tag };
+        let key = peer.key(tid);
         let seen = self.retention.recall(key).unwrap_or(Seen::Stale);
         self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
     }
 
     /// The answer is of no use any more: the RPC is dropped, unless a core has begun it.
     fn cancel(&mut self, peer: &Peer, tid: TransferId, intake: &mut Intake<'_>) {
-        let key = RetentionKey { rpc: rpc_key(peer.snid, tid), tag: peer.tag };
+        let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };
         let start = self.retention.note(entry) & !WHOLE;
         if let Some(answer) = intake.waiting_answer(start).filter(|answer| answer.entry == entry) {
