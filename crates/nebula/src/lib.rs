@@ -4,6 +4,10 @@
 //! miss it is answered with a NACK at once instead of being queued (NEBULA, ISCA 2020). A software NIC balances one queue over the
 //! workers, JBSQ(2) by default, and has the payload of a worker's next RPC fetched while it serves the one before.
 //!
+//! An endpoint is `shm://NAME`, memory that processes of one machine share, or `udp://ADDRESS:PORT`, between machines: there RPCs are sent
+//! again until they are answered, run at most once, and the server keeps nothing of its clients. Over a network or a clock of your own:
+//! [`net`].
+//!
 //! ```
 //! use nebula::{CallError, Client, Policy, Reply, Server, Span};
 //!
