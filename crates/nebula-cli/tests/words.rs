@@ -154,7 +154,7 @@ fn the_doctor_gives_a_verdict_on_each_thing_it_looks_at() {
     let findings: Vec<serde_json::Value> =
         ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let checks: Vec<&str> = findings.iter().map(|finding| finding["check"].as_str().unwrap()).collect();
-    for check in ["cores", "clock", "huge pages", "memory", "shared memory", "p99 floor", "round trip"] {
+    for check in ["cores", "clock", "huge pages", "memory", "shared memory", "udp", "p99 floor", "round trip"] {
         assert!(checks.contains(&check), "{check} is not in {checks:?}");
     }
     for finding in &findings {

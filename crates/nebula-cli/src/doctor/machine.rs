@@ -1,12 +1,14 @@
 //! What stands still while it is looked at: cores, clock, pages, memory.
 
 use std::hint::black_box;
+use std::net::SocketAddr;
 
 use nebula_kvs::Mode;
 use nebula_sys::affinity::allowed_cores;
 use nebula_sys::clock::Clock;
 use nebula_sys::mem::{HUGE_PAGE_BYTES, Pages, WordRegion};
 use nebula_sys::shared::SharedMemory;
+use nebula_sys::udp::{Offload, UdpSocket};
 
 use super::finding::Finding;
 use crate::kv::memory;
@@ -14,7 +16,7 @@ use crate::output::units;
 
 /// In the order in which a server needs them.
 pub(super) fn findings() -> Vec<Finding> {
-    vec![cores(), clock(), huge_pages(), store_memory(), shared_memory()]
+    vec![cores(), clock(), huge_pages(), store_memory(), shared_memory(), udp()]
 }
 
 fn cores() -> Finding {
@@ -29,6 +31,34 @@ fn cores() -> Finding {
         cores.len() >= 2,
         "give this process two cores or more (taskset, cpuset): on one, every RPC waits for a switch of threads",
     )
+}
+
+/// Bytes that UDP sockets ask for, so that bursts find room.
+const SOCKET_BYTES: u64 = 4 << 20;
+
+fn udp() -> Finding {
+    let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let Ok(socket) = socket else {
+        return Finding::new("udp", "no socket to be had".to_owned())
+            .advise_unless(false, "allow this process sockets: udp:// needs one");
+    };
+    let Offload { gso, gro } = socket.offload();
+    let room = std::fs::read_to_string("/proc/sys/net/core/rmem_max").ok().and_then(|text| text.trim().parse().ok());
+    let room: u64 = room.unwrap_or(0);
+    let many = match (gso, gro) {
+        (true, true) => "many datagrams a system call, both ways",
+        (true, false) | (false, true) => "many datagrams a system call, one way",
+        (false, false) => "each datagram by itself",
+    };
+    Finding::new("udp", format!("{many}; receive buffers of up to {}", units::bytes(room)))
+        .value("gso", gso)
+        .value("gro", gro)
+        .value("rmem_max_bytes", room)
+        .advise_unless(
+            gso && gro,
+            "take a kernel with UDP GSO (4.18) and GRO (5.0): RPCs that come together then cost far less",
+        )
+        .advise_unless(room >= SOCKET_BYTES, "let sockets hold a burst: sysctl -w net.core.rmem_max=4194304")
 }
 
 fn clock() -> Finding {
