@@ -103,6 +103,8 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let config = server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
         (config.inline, config.key) = (true, key.clone());
+        // However late a client comes for its reply on a busy machine, it is still there.
+        config.retention_bytes = 64 << 20;
     });
     let service = move |request: &[u8], reply: &mut Reply<'_>| {
         *seen.lock().expect("one thread").entry(request.to_vec()).or_default() += 1;
