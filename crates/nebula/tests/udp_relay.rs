@@ -176,7 +176,9 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
     client.call(b"there").expect("an echo");
     drop(relay);
     let started = Instant::now();
-    let tickets: Vec<_> = (0..10_u8).map(|i| client.submit(&[i]).expect("room")).collect();
+    // As many as there is room for, which is little after losses.
+    let tickets: Vec<_> = (0..10_u8).map_while(|i| client.submit(&[i]).ok()).collect();
+    assert!(!tickets.is_empty());
     let mut ended = Vec::new();
     while ended.len() < tickets.len() {
         assert!(started.elapsed() < Duration::from_secs(10), "a deadline of 200 ms");

@@ -112,6 +112,13 @@ impl Window {
         if packets == 0 { 1 } else { packets }
     }
 
+    /// Whether it is small because of refusals.
+    #[must_use]
+    #[inline]
+    pub const fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
     /// From one packet to the next, where the window is less than a packet a `round_trip`.
     #[must_use]
     #[inline]

@@ -188,7 +188,8 @@ impl Session {
             return self.flights.paced_until() > now;
         }
         let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
-        waiting > 0 && waiting >= self.flights.room(self.now)
+        // One may wait where only losses have made the window small: they are over sooner than an overload.
+        waiting >= self.flights.room(self.now) && (waiting > 0 || self.flights.window().is_refused())
     }
 
     /// Numbers an RPC, at a place whose last one has been handed out, so that no two tickets there are alive.
