@@ -27,7 +27,7 @@ use crate::status::{Extra, StatusPage};
 use crate::transport::shm::listener::Letter;
 use crate::worker::{Choice, RPCS_PER_TURN};
 use bell::Bell;
-use cpu::{Freed, Held, Job, WorkerLink};
+use cpu::{Freed, Held, WorkerLink};
 use groups::Neighbors;
 use nebula_nic::{Arrival, Dispatch, Group, NodeId, Span, Timestamp};
 use nebula_sys::mem::Pages;
@@ -351,20 +351,6 @@ impl Engine {
             recorder.dispatch(dispatch);
         }
         Some(dispatch)
-    }
-
-    /// The payload of an RPC that was dispatched, as [`take_payload`](Self::take_payload), unless nobody waits for its answer any more: that is
-    /// dropped before it costs the core anything.
-    #[inline(always)]
-    fn take_wanted(&mut self, now: Timestamp, dispatch: Dispatch) -> Option<Job> {
-        let held = self.take_payload(&dispatch.arrival);
-        match held.over(now) {
-            None => Some(Job { dispatch, held }),
-            Some(reason) => {
-                self.free(now, held.refused(reason, dispatch.core, &dispatch.arrival));
-                None
-            }
-        }
     }
 
     /// Writes down what workers' own machines have decided since the last turn.

@@ -15,12 +15,12 @@ use crate::engine::bell::Bell;
 use crate::engine::cpu::{Freed, Held, Job};
 use crate::engine::egress::{Fault, Reply};
 use crate::engine::{Engine, rest_after};
+use crate::net::{Time, Watch};
 use crate::server::{IdlePolicy, ServerConfig};
 use crate::service::{Service, Stage};
 use crate::transport::shm::registry::ChannelCache;
 use crate::transport::{Answer, Fate};
 use nebula_nic::{Arrival, CoreId, Decision, Frontend, Input, NackReason, STEALABLE_BOUND, Steer, Steering, Timestamp};
-use nebula_sys::clock::Clock;
 use nebula_sys::mcs::Waiter;
 use nebula_sys::prefetch;
 use nebula_sys::spsc::{Consumer, Producer};
@@ -112,7 +112,7 @@ struct Inner {
     steering: Steering,
     idle: IdlePolicy,
     stop: Arc<AtomicBool>,
-    clock: Clock,
+    watch: Watch,
     served: u64,
     /// Under `preemptive:Q`; it is taken out while it is at work.
     preemption: Option<Box<Preemption>>,
@@ -186,7 +186,7 @@ impl Worker {
             steering: Steering::On,
             idle: IdlePolicy::Adaptive,
             stop,
-            clock: Clock::new(),
+            watch: Watch::new(&Time::Machine),
             served: 0,
             preemption: None,
         };
@@ -194,8 +194,9 @@ impl Worker {
     }
 
     /// Takes over what concerns a worker.
-    pub(crate) fn configure(&mut self, config: &ServerConfig) {
+    pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
         let inner = self.inner.get_mut();
+        inner.watch = watch.clone();
         (inner.steering, inner.idle) = (config.steering, config.idle);
         inner.frontend.set_steering(config.steering);
     }
@@ -262,7 +263,8 @@ impl Worker {
     ///
     /// # Cost
     ///
-    /// No allocation, no lock, no system call; one clock read with an inline engine, none without.
+    /// No allocation, no lock, no system call; one clock read with an inline engine, none without but for
+    /// RPCs that bring a deadline.
     #[inline]
     pub fn turn<S: Service>(&mut self, service: &S) -> usize {
         let inner = self.inner.get_mut();
@@ -346,13 +348,18 @@ impl Inner {
     fn begin<S: Service>(&mut self, service: &S) -> Option<Begun> {
         loop {
             let begun = self.begin_any(service)?;
-            // The engines of other threads have seen to it as they handed the RPC out.
-            let reason = if let Source::Inline(engine) = &self.source { begun.held.over(engine.now()) } else { None };
-            match reason {
+            let answer = begun.held.answer.as_ref();
+            match answer.and_then(|answer| answer.is_over(|| self.now())) {
                 None => return Some(begun),
                 Some(reason) => self.refuse(begun, reason),
             }
         }
+    }
+
+    /// The time: that of the turn where the worker is the engine.
+    #[inline]
+    fn now(&self) -> Timestamp {
+        if let Source::Inline(engine) = &self.source { engine.now() } else { Timestamp::from_ps(self.watch.now_ps()) }
     }
 
     /// Gives an RPC back that nobody waits for any more.
@@ -488,7 +495,7 @@ impl Inner {
         if self.idle == IdlePolicy::Spin {
             return std::hint::spin_loop();
         }
-        let now = self.clock.now_ps();
+        let now = self.watch.now_ps();
         let since = *idle_since.get_or_insert(now);
         let silence = nebula_nic::Span::from_ps(now.saturating_sub(since));
         if let Source::Engine { bells: Some(bells), jobs, .. } = &mut self.source

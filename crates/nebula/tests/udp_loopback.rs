@@ -4,9 +4,11 @@ mod support;
 
 use nebula::net::{Environment, KernelWire};
 use nebula::{
-    CallError, Client, ClientConfig, ConnectError, IdlePolicy, Key, Policy, Queueing, RunningServer, ServeError,
-    Server, ServerConfig, Wait,
+    CallError, Client, ClientConfig, ConnectError, IdlePolicy, Key, Options, Policy, Queueing, Reply, RunningServer,
+    ServeError, Server, ServerConfig, Span, Wait,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use support::draw::Draw;
 use support::watch::{Watchdog, wait_until};
@@ -127,6 +129,43 @@ fn many_outstanding_rpcs_each_get_their_own_reply() {
         serving.join().expect("a worker");
         let status = server.stop();
         assert!(status.freed >= 5000 && status.slots_used == 0, "{status:?}");
+    }
+}
+
+#[test]
+fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
+    let _watchdog = Watchdog::new("what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker");
+    // By a ring to the worker's thread, at its turn at the lock, out of a queue, on a stack of its own, and by a call.
+    for (policy, inline) in
+        [("jbsq:2", false), ("mcs-lock", false), ("work-stealing", false), ("preemptive:1ms", false), ("jbsq:2", true)]
+    {
+        let late = Arc::new(AtomicU32::new(0));
+        let seen = late.clone();
+        let service = move |request: &[u8], reply: &mut Reply<'_>| {
+            if request == b"slow" {
+                support::watch::spin(Duration::from_millis(30));
+            } else {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+            reply.write(request);
+        };
+        let config = roomy(|config| (config.policy, config.inline) = (policy.parse().expect("a policy"), inline));
+        let server = Server::bind(LOOPBACK).config(config).serve(service).expect("a server");
+        let mut client = client(&server, patient());
+        client.submit(b"slow").expect("room");
+        let soon = Options::default().deadline(Span::from_ms(5));
+        client.submit_with(b"late", soon).expect("room");
+        wait_until("both ends", || {
+            let _ = client.poll();
+            (client.outstanding() == 0).then_some(())
+        });
+        wait_until("the last of them at the server", || {
+            let status = server.status().read();
+            // Late for the queue, or for the door where the worker is the engine.
+            (status.freed == 2 || status.nacked_expired == 1).then_some(())
+        });
+        let status = server.stop();
+        assert_eq!((late.load(Ordering::Relaxed), status.nacked_expired), (0, 1), "{policy}, inline: {inline}");
     }
 }
 

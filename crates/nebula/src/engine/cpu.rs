@@ -7,9 +7,9 @@
 
 use super::Engine;
 use super::bell::Bell;
-use crate::transport::{Answer, Fate};
+use crate::transport::Answer;
 use crate::worker::Queues;
-use nebula_nic::{Arrival, CoreId, Dispatch, NackReason, NodeId, SlotRange, Timestamp};
+use nebula_nic::{CoreId, Dispatch, NodeId, SlotRange, Timestamp};
 use nebula_sys::region::SlotLease;
 use nebula_sys::spsc::{Consumer, Producer};
 use std::sync::Arc;
@@ -22,22 +22,6 @@ pub(crate) struct Held {
     pub(crate) span: u32,
     /// Where the reply is written if not there.
     pub(crate) answer: Option<Box<Answer>>,
-}
-
-impl Held {
-    /// Why nobody waits for the answer any more, if that is so.
-    #[inline(always)]
-    pub(crate) fn over(&self, now: Timestamp) -> Option<NackReason> {
-        self.answer.as_ref()?.is_over(now)
-    }
-
-    /// What a core gives back that has not begun the RPC, as nobody waits for its answer.
-    #[cold]
-    pub(crate) fn refused(self, reason: NackReason, home: CoreId, arrival: &Arrival) -> Freed {
-        let Self { lease, mut answer, .. } = self;
-        answer.iter_mut().for_each(|answer| answer.fate = Fate::Refused(reason));
-        Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer }
-    }
 }
 
 /// An RPC on its way to a worker.
@@ -137,10 +121,9 @@ impl Engine {
     #[inline]
     fn hand_out(&mut self, now: Timestamp) {
         while let Some(dispatch) = self.next_dispatch(now) {
-            let core = dispatch.core.index();
-            let Some(job) = self.take_wanted(now, dispatch) else { continue };
-            let link = &mut self.links[core];
-            let pushed = link.jobs.try_push(job);
+            let held = self.take_payload(&dispatch.arrival);
+            let link = &mut self.links[dispatch.core.index()];
+            let pushed = link.jobs.try_push(Job { dispatch, held });
             assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");
             if let Some(bell) = &link.bell {
                 bell.ring_if_armed();

@@ -5,7 +5,7 @@
 
 use super::Engine;
 use super::cpu::{Freed, Job};
-use nebula_nic::{CoreId, Timestamp};
+use nebula_nic::CoreId;
 
 impl Engine {
     /// One turn on behalf of `core`: takes back what it has served, and gives it the next RPC.
@@ -22,23 +22,13 @@ impl Engine {
             self.free(now, freed);
         }
         let packets = self.poll_packets(now);
-        let job = self.next_job_for(now, core);
-        self.flush(now);
-        self.end_turn(now, packets + usize::from(job.is_some()), served);
-        job
-    }
-
-    /// The head of the queue, for a core that has come for it.
-    fn next_job_for(&mut self, now: Timestamp, core: CoreId) -> Option<Job> {
-        loop {
-            let dispatch = self.backend.poll_dispatch_for(now, core)?;
-            if let Some(recorder) = &mut self.recorder {
-                recorder.pull(now, dispatch);
-            }
-            if let Some(job) = self.take_wanted(now, dispatch) {
-                return Some(job);
-            }
+        let dispatch = self.backend.poll_dispatch_for(now, core);
+        if let (Some(recorder), Some(dispatch)) = (&mut self.recorder, dispatch) {
+            recorder.pull(now, dispatch);
         }
+        self.flush(now);
+        self.end_turn(now, packets + usize::from(dispatch.is_some()), served);
+        dispatch.map(|dispatch| Job { held: self.take_payload(&dispatch.arrival), dispatch })
     }
 
     /// Takes back what a worker has served that does not come for the next RPC at once.

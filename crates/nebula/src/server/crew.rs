@@ -11,6 +11,7 @@ use super::{IdlePolicy, ServeError, ServerConfig};
 use crate::engine::Engine;
 use crate::engine::bell::Bell;
 use crate::engine::cpu::{Freed, Job, Jobs, WorkerLink};
+use crate::net::Watch;
 use crate::transport::shm::registry::{ChannelCache, Registry};
 use crate::worker::{Bells, Choice, LoggedTurns, Preemption, Queues, Stealing, Worker};
 use crossbeam_queue::ArrayQueue;
@@ -72,6 +73,7 @@ pub(super) struct Crew<'a> {
     pub(super) stop: &'a Arc<AtomicBool>,
     /// What wakes the engine.
     pub(super) bell: &'a Arc<Bell>,
+    pub(super) watch: &'a Watch,
     /// Where workers' own machines write what they decide, if there is a decision log.
     pub(super) log: &'a Option<Sender<Choice>>,
 }
@@ -131,7 +133,7 @@ impl Crew<'_> {
             }
         };
         for worker in &mut workers {
-            worker.configure(self.config);
+            worker.configure(self.config, self.watch);
             if let Policy::Preemptive(quantum) = self.config.policy {
                 let turns =
                     LoggedTurns::new(worker.core(), quantum, self.config.suspended_max.into(), self.log.clone());

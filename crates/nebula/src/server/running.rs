@@ -331,7 +331,16 @@ fn assemble(
         let (log, choices) = config.decision_log.as_ref().map(|_| channel()).unzip();
         let seed = backend_config.seed;
         let bell = Arc::new(Bell::new()?);
-        let crew = Crew { config: &config, bound, seed, registry: &registry, stop: &stop, bell: &bell, log: &log };
+        let crew = Crew {
+            config: &config,
+            bound,
+            seed,
+            registry: &registry,
+            stop: &stop,
+            bell: &bell,
+            watch: &watch,
+            log: &log,
+        };
         let (links, ends) = crew.links()?;
         running.bells.extend(links.iter().filter_map(|link| link.bell.clone()).chain([bell.clone()]));
         let status = StatusPage::new(status.clone(), engines.len());

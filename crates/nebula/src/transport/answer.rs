@@ -5,6 +5,9 @@ use crate::engine::egress::Fault;
 use crate::net::Route;
 use nebula_nic::{EntryId, NackReason, Timestamp, TransferId};
 
+/// No deadline.
+const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
+
 /// What became of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -25,7 +28,7 @@ pub(crate) struct Answer {
     pub(crate) tid: TransferId,
     /// The RPC, as the transport remembers it.
     pub(crate) entry: EntryId,
-    /// From then on nobody waits for the answer.
+    /// From then on nobody waits for the answer; the end of time for none.
     pub(crate) deadline: Timestamp,
     pub(crate) fate: Fate,
     /// Slots of the request while packets of it are still to come, then 0.
@@ -43,7 +46,7 @@ impl Answer {
             datagram_bytes: 0,
             tid: TransferId(0),
             entry: EntryId(0),
-            deadline: Timestamp::from_ps(u64::MAX),
+            deadline: NEVER,
             fate: Fate::Open,
             incomplete_slots: 0,
             capacity,
@@ -63,12 +66,12 @@ impl Answer {
         self.capacity
     }
 
-    /// Nobody wants the answer any more: why, or `None`.
+    /// Why nobody wants the answer any more, if that is so. Asks for the time only where there is a deadline.
     #[inline(always)]
-    pub(crate) fn is_over(&self, now: Timestamp) -> Option<NackReason> {
+    pub(crate) fn is_over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {
         match self.fate {
             Fate::Refused(reason) => Some(reason),
-            _ if self.deadline <= now => Some(NackReason::Expired),
+            _ if self.deadline != NEVER && self.deadline <= now() => Some(NackReason::Expired),
             _ => None,
         }
     }

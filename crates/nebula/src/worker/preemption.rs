@@ -237,11 +237,17 @@ impl<S: Service> Round<'_, '_, '_, S> {
     fn begin(&mut self, seat: usize) -> State {
         // Whoever drives the worker may have taken it with `wait_for_rpc` since it stood in line.
         let Some(begun) = self.inner.begin(self.service) else { return State::Ended };
-        let channel = self.inner.channels.shared(begun.arrival.rpc.snid);
-        if channel.is_none() && begun.held.answer.is_none() {
-            self.inner.release(begun);
-            return State::Ended;
-        }
+        // What has room for its answer with it goes to no ring: nobody looks for one, under a lock.
+        let channel = match begun.held.answer {
+            Some(_) => None,
+            None => match self.inner.channels.shared(begun.arrival.rpc.snid) {
+                None => {
+                    self.inner.release(begun);
+                    return State::Ended;
+                }
+                found => found,
+            },
+        };
         let (service, seat_of_it) = (self.service, &self.seats[seat]);
         seat_of_it.replace(Some(Seated { begun, channel }));
         self.fibers.start(seat, move || serve(seat_of_it, service))
