@@ -23,17 +23,13 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// Writes 32 random bytes as hexadecimal digits.
+/// Writes a new key as hexadecimal digits.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut bytes = [0; Key::BYTES];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut bytes))
-        .map_err(|error| Failure::fault(format!("no random bytes: {error}")))?;
+    let key = Key::random().map_err(|error| Failure::fault(format!("no random bytes: {error}")))?;
     let cannot = |error| Failure::bad_input(format!("cannot write {}: {error}", args.file.display()));
     let mut file =
         std::fs::File::options().write(true).create_new(true).mode(0o600).open(&args.file).map_err(cannot)?;
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    writeln!(file, "{digits}").map_err(cannot)?;
+    writeln!(file, "{}", key.to_hex()).map_err(cannot)?;
     output::note(format!("wrote {}: give it to servers and clients with --key-file", args.file.display()));
     Ok(())
 }

@@ -42,8 +42,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-/// How long an engine that may sleep polls first.
-const POLLED_FOR: Span = Span::from_us(20);
+/// How long an engine or a worker that may sleep polls first.
+pub(crate) const POLLED_FOR: Span = Span::from_us(20);
 /// The longest sleep, so that a lost wake-up costs little.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// How long answers may wait for others to share a datagram with: about what sending one costs.

@@ -79,7 +79,6 @@ pub enum Time {
 }
 
 /// What server and client of `udp://` stand on.
-#[derive(Debug)]
 pub struct Environment {
     /// The way for datagrams.
     pub wire: Box<dyn Wire>,
@@ -89,6 +88,13 @@ pub struct Environment {
     pub entropy: [u8; 32],
 }
 
+impl std::fmt::Debug for Environment {
+    /// Without the random bytes: secrets are made of them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Environment").field("wire", &self.wire).field("time", &self.time).finish_non_exhaustive()
+    }
+}
+
 impl Environment {
     /// On this machine: its clock, and random bytes of the kernel's.
     ///
@@ -96,10 +102,15 @@ impl Environment {
     ///
     /// When the kernel has no random bytes.
     pub fn machine(wire: impl Wire + 'static) -> io::Result<Self> {
-        let mut entropy = [0; 32];
-        rustix::rand::getrandom(&mut entropy, rustix::rand::GetRandomFlags::empty())?;
-        Ok(Self { wire: Box::new(wire), time: Time::Machine, entropy })
+        Ok(Self { wire: Box::new(wire), time: Time::Machine, entropy: random_bytes()? })
     }
+}
+
+/// Random bytes of the kernel's.
+pub(crate) fn random_bytes() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(bytes)
 }
 
 /// A clock, ready to be read.

@@ -190,7 +190,7 @@ pub struct Status {
     pub service: Span,
     /// Workers.
     pub workers: u64,
-    /// Clients connected.
+    /// Clients connected; over `udp://`, where nothing is kept of them, those let in so far.
     pub clients: u64,
     /// Clients cut off because what they wrote made no sense.
     pub violations: u64,

@@ -14,7 +14,7 @@ pub(crate) use stealing::{Queues, Stealing};
 use crate::engine::bell::Bell;
 use crate::engine::cpu::{Freed, Held, Job};
 use crate::engine::egress::{Fault, Reply};
-use crate::engine::{Engine, rest_after};
+use crate::engine::{Engine, POLLED_FOR, rest_after};
 use crate::net::{Time, Watch};
 use crate::server::{IdlePolicy, ServerConfig};
 use crate::service::{Service, Stage};
@@ -33,8 +33,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// RPCs that an inline worker serves between two looks at the rings: the queue then builds up where it is bounded, and not in the rings.
 pub(crate) const RPCS_PER_TURN: usize = 16;
-/// How long a worker that may sleep polls first.
-const POLLED_FOR: nebula_nic::Span = nebula_nic::Span::from_us(20);
 
 /// What a worker's own machines have decided, for the decision log.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,8 @@ use nebula_nic::NodeId;
 
 /// The version that this crate writes, and the only one it reads.
 pub(crate) const UDP_VERSION: u8 = 1;
+/// The longest datagram that there is over IPv4: what a server takes.
+pub(crate) const DATAGRAM_BYTES_MAX: u16 = 65_507;
 /// Bytes of the header.
 pub(crate) const FRAME_BYTES: usize = 32;
 /// Where the check of a plain datagram stands.

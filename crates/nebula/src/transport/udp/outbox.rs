@@ -1,14 +1,12 @@
 //! Station 11 on its way out: answers of one turn, packed by client into as few datagrams and system calls as they fit.
 
-use super::frame::{Frame, FrameKind};
+use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameKind};
 use super::message::{Message, REPLY_BYTES};
 use super::seal::Seal;
 use super::train::Train;
 use crate::net::{Route, Wire};
 use nebula_nic::{Mtu, NodeId, ReplyAt, Retention, Timestamp, TransferId};
 
-/// The longest datagram that the server takes, as it says.
-const TAKES_BYTES: u16 = 65_507;
 /// Answers for which there is room from the start.
 const PARCELS: usize = 1024;
 
@@ -120,7 +118,7 @@ impl Outbox {
             let Parcel { route, snid, datagram_bytes, .. } = parcels[0].parcel;
             let word = now.as_ps() / 1000;
             let kind = FrameKind::Server;
-            let frame = Frame { kind, incarnation: *incarnation, snid, datagram_bytes: TAKES_BYTES, word };
+            let frame = Frame { kind, incarnation: *incarnation, snid, datagram_bytes: DATAGRAM_BYTES_MAX, word };
             let limit = usize::from(datagram_bytes).clamp(*least, *most);
             let mut sending = Sending { train, seal, wire, route, frame, limit };
             sending.train.begin(frame, limit);

@@ -7,7 +7,7 @@
 //! ```
 
 use super::door::{Hello, Reason, Refused, Tokens, Welcome, derived, half};
-use super::frame::{Frame, FrameError, FrameKind};
+use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind};
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
 use super::seal::Seal;
@@ -22,8 +22,6 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// The longest datagram that a server takes.
-const DATAGRAM_BYTES_MAX: u16 = 65_507;
 /// Looks at the wire in a turn, each of some dozens of datagrams: more of them than an inline worker serves in a turn, so that under
 /// overload what is too much is refused, instead of waiting unseen in the kernel's buffer.
 const LOOKS_PER_TURN: usize = 4;

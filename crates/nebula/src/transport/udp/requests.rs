@@ -18,11 +18,9 @@ use crate::status::NetworkCounters;
 use crate::transport::{Answer, Fate};
 use nebula_nic::{
     BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig, RetentionKey,
-    Seen, Timestamp, TransferId, Verdict,
+    Seen, Timestamp, TransferId, UNASKED_PACKETS, Verdict,
 };
 
-/// Packets of a reply that are sent unasked; the client asks for the others.
-pub(crate) const UNASKED: u32 = 32;
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
 const AHEAD_NS: u64 = 2_000_000;
 /// Packets of replies that one datagram can have sent again: 16 pulls in full. Or a client that asks for the same a thousand times in
@@ -381,7 +379,7 @@ struct Wanted {
     bitmap: u64,
 }
 
-const UNASKED_BITS: Wanted = Wanted { first: 0, bitmap: (1 << UNASKED) - 1 };
+const UNASKED_BITS: Wanted = Wanted { first: 0, bitmap: (1 << UNASKED_PACKETS) - 1 };
 
 #[inline(always)]
 fn header(key: RetentionKey, request: &Request<'_>) -> Header {

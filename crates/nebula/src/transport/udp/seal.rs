@@ -24,8 +24,10 @@ const TAG_BYTES: usize = 16;
 /// ```
 /// let key: nebula::Key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f".parse()?;
 /// assert_eq!(format!("{key:?}"), "Key(..)", "it is not printed by accident");
+/// assert_eq!(key.to_hex().parse(), Ok(key));
+/// assert_ne!(nebula::Key::random()?, nebula::Key::random()?);
 /// assert!("too short".parse::<nebula::Key>().is_err());
-/// # Ok::<(), nebula::KeyError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; Key::BYTES]);
@@ -38,6 +40,21 @@ pub struct KeyError;
 impl Key {
     /// Length of a key.
     pub const BYTES: usize = 32;
+
+    /// A new key, of random bytes of the kernel's.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has none.
+    pub fn random() -> std::io::Result<Self> {
+        crate::net::random_bytes().map(Self)
+    }
+
+    /// The key as it is read: hexadecimal digits. Whoever sees them has the key.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 
     /// A key of these bytes, which must be random.
     #[must_use]
