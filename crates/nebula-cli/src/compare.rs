@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   nebula compare --list                              the systems and workloads there are
 
 A system is a policy and what its mechanisms cost, from its paper where that says so; files of one's own
-are TOML like those in systems/ of the source. A policy named with --policy costs nothing: an ideal.
+are TOML like those in crates/nebula-sim/data/systems. A policy named with --policy costs nothing: an ideal.
 Unless loads are given, each system's highest load under the SLO is searched for and shown, with 5
 replications of 100k RPCs. Load is the share of all cores' time, cores that only schedule included, so
 equal loads are equal rates. Shares are of all cores' time: service, what receiving, stealing, locks,

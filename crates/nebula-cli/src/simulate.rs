@@ -60,7 +60,7 @@ preemptive:Q, darc, altocumulus:G. What published systems make of them, with the
 Machines: isca20 (the 16 cores of NEBULA's evaluation), isca20-unfitted, server64.
 Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula.
 Applications: kvs, network-function, replication.
-Files of one's own are TOML, like those in machines/, designs/ and applications/ of the source.
+Files of one's own are TOML, like those in machines/, designs/ and applications/ of crates/nebula-sim/data.
 
 Queueing level: latency runs from arrival to the end of service, of the RPCs served. Queue depth is
 what an arrival finds waiting, RPCs given to a core not counted. Unless told, 10 replications of

@@ -1,4 +1,4 @@
-//! Trains a table of thresholds and prints it as it stands in `thresholds/*.toml`.
+//! Trains a table of thresholds and prints it as it stands in `data/thresholds/*.toml`.
 //!
 //! ```text
 //! thresholds WORKERS BOUND SERVICE SLO          cargo run --release -p nebula-sim --example thresholds -- 15 2 exp:1us 10us

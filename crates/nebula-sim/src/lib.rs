@@ -7,7 +7,7 @@
 //! | question | module |
 //! |---|---|
 //! | what is simulated: servers, policy, costs, clients' reactions? | `system` |
-//! | what is a published system of that? | `model`, `systems/*.toml` |
+//! | what is a published system of that? | `model`, `data/systems/*.toml` |
 //! | what is asked of it, and when? | `load`, with `nebula-workload` |
 //! | what happens next? | `calendar` |
 //! | the stations of one RPC in simulated time | `world` |

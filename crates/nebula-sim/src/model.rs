@@ -1,6 +1,6 @@
 //! The published systems at the queueing level: each a small file with a policy, what its mechanisms cost, and where that is from.
 //!
-//! A system is data over the same mechanisms: no line of code knows one by name. To add one, write its file in `systems/` and its line in
+//! A system is data over the same mechanisms: no line of code knows one by name. To add one, write its file in `data/systems/` and its line in
 //! [`SHIPPED`].
 
 mod groups;
@@ -65,21 +65,21 @@ pub struct SystemModel {
 
 /// Those that ship with Nebula, by the names of their files.
 const SHIPPED: &[(&str, &str)] = &[
-    ("rss", include_str!("../../../systems/rss.toml")),
-    ("ix", include_str!("../../../systems/ix.toml")),
-    ("zygos", include_str!("../../../systems/zygos.toml")),
-    ("shinjuku", include_str!("../../../systems/shinjuku.toml")),
-    ("persephone", include_str!("../../../systems/persephone.toml")),
-    ("persephone-cfcfs", include_str!("../../../systems/persephone-cfcfs.toml")),
-    ("concord", include_str!("../../../systems/concord.toml")),
-    ("nanopu", include_str!("../../../systems/nanopu.toml")),
-    ("rpcvalet-software", include_str!("../../../systems/rpcvalet-software.toml")),
-    ("r2p2", include_str!("../../../systems/r2p2.toml")),
-    ("rpcvalet", include_str!("../../../systems/rpcvalet.toml")),
-    ("altocumulus-int", include_str!("../../../systems/altocumulus-int.toml")),
-    ("altocumulus-rss", include_str!("../../../systems/altocumulus-rss.toml")),
-    ("nebula", include_str!("../../../systems/nebula.toml")),
-    ("single-queue", include_str!("../../../systems/single-queue.toml")),
+    ("rss", include_str!("../data/systems/rss.toml")),
+    ("ix", include_str!("../data/systems/ix.toml")),
+    ("zygos", include_str!("../data/systems/zygos.toml")),
+    ("shinjuku", include_str!("../data/systems/shinjuku.toml")),
+    ("persephone", include_str!("../data/systems/persephone.toml")),
+    ("persephone-cfcfs", include_str!("../data/systems/persephone-cfcfs.toml")),
+    ("concord", include_str!("../data/systems/concord.toml")),
+    ("nanopu", include_str!("../data/systems/nanopu.toml")),
+    ("rpcvalet-software", include_str!("../data/systems/rpcvalet-software.toml")),
+    ("r2p2", include_str!("../data/systems/r2p2.toml")),
+    ("rpcvalet", include_str!("../data/systems/rpcvalet.toml")),
+    ("altocumulus-int", include_str!("../data/systems/altocumulus-int.toml")),
+    ("altocumulus-rss", include_str!("../data/systems/altocumulus-rss.toml")),
+    ("nebula", include_str!("../data/systems/nebula.toml")),
+    ("single-queue", include_str!("../data/systems/single-queue.toml")),
 ];
 
 impl SystemModel {
@@ -96,7 +96,7 @@ impl SystemModel {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("systems/{name}.toml: {error}")))
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/systems/{name}.toml: {error}")))
     }
 
     /// Reads a system from TOML.

@@ -2,11 +2,11 @@
 //!
 //! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the published value, ours with its interval, a
 //! [`Verdict`], and where they differ a sentence made from the numbers of that very run. Published values and set-ups are data, in
-//! `papers/*.toml`; no line of code here holds one. *Enforced by* `tests/reproduce.rs`.
+//! `data/papers/*.toml`; no line of code here holds one. *Enforced by* `tests/reproduce.rs`.
 //!
 //! # How to add an entry
 //!
-//! Its figures in `papers/*.toml`, its set-up's type beside the others under [`paper`], a file here with a function from [`Lab`] to
+//! Its figures in `data/papers/*.toml`, its set-up's type beside the others under [`paper`], a file here with a function from [`Lab`] to
 //! [`Reproduction`], and a line in [`ENTRIES`].
 
 pub mod paper;
@@ -44,6 +44,11 @@ use crate::error::SimError;
 use crate::memory::MemoryError;
 use crate::server::ServerError;
 use nebula_workload::WorkloadError;
+
+/// Every row as it was when the golden rows were made: `nebula reproduce --effort quick --format json`.
+pub const GOLDEN_QUICK: &str = include_str!("../data/golden/reproduce-quick.json");
+/// Every row as it was when the golden rows were made: `nebula reproduce --effort full --format json`.
+pub const GOLDEN_FULL: &str = include_str!("../data/golden/reproduce-full.json");
 
 /// One figure or table of a paper.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! A golden run of each policy: the same bytes on every machine, until a decision changes.
 //!
-//! When one is meant to change: put what the failing test prints into `golden/policies.csv`, in the commit that says why.
+//! When one is meant to change: put what the failing test prints into `data/golden/policies.csv`, in the commit that says why.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
@@ -9,7 +9,7 @@ use nebula_sim::{Costs, Length, Load, System, SystemModel, Tally, run};
 use nebula_workload::Seed;
 use std::fmt::Write;
 
-const GOLDEN: &str = include_str!("../../../golden/policies.csv");
+const GOLDEN: &str = include_str!("../data/golden/policies.csv");
 
 /// RPCs that a policy can tell apart.
 const TYPES: &str = "mix:short=0.9*fixed:500ns;long=0.1*fixed:5500ns";
@@ -69,5 +69,5 @@ fn every_policy_runs_as_its_golden_run() {
         let system = SystemModel::named(name).unwrap().system(16).unwrap();
         add(&format!("system {name}"), &system, &open("mix:short=0.9*fixed:5us;long=0.1*fixed:55us", 0.3));
     }
-    assert!(text == GOLDEN, "golden/policies.csv differs from this run:\n{text}");
+    assert!(text == GOLDEN, "data/golden/policies.csv differs from this run:\n{text}");
 }

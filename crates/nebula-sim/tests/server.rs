@@ -150,7 +150,7 @@ fn what_runs_beside_takes_bandwidth_away() {
 #[test]
 fn every_update_brings_an_answer_of_every_follower() {
     let text = |followers| {
-        let shipped = include_str!("../../../applications/replication.toml");
+        let shipped = include_str!("../data/applications/replication.toml");
         shipped.replace("followers = 2", &format!("followers = {followers}"))
     };
     let busy_ns = |followers| {
@@ -201,7 +201,7 @@ fn values_of_any_length_are_served() {
 
 #[test]
 fn mistakes_in_files_are_said_in_one_line() {
-    let machine = include_str!("../../../machines/isca20.toml");
+    let machine = include_str!("../data/machines/isca20.toml");
     for (text, words) in [
         (machine.replace("link_gbps = 120.0", "link_gbps = -1.0"), "nic.link_gbps = -1"),
         (machine.replace("load_window = 3", "load_window = 0"), "core.load_window = 0"),

@@ -6,26 +6,8 @@ use std::path::Path;
 use crate::shell::{Attempt, Failure};
 
 /// The folders that hold what we write; anything else beside them is a build's output or somebody's own.
-const FOLDERS: &[&str] = &[
-    ".cargo",
-    ".ci",
-    "bench",
-    "bindings",
-    "crates",
-    "docs",
-    "fuzz",
-    "golden",
-    "papers",
-    "applications",
-    "designs",
-    "machines",
-    "rtl",
-    "scenarios",
-    "spec",
-    "systems",
-    "thresholds",
-    "xtask",
-];
+const FOLDERS: &[&str] =
+    &[".cargo", ".ci", "bench", "bindings", "crates", "docs", "fuzz", "rtl", "scenarios", "spec", "xtask"];
 
 /// Text files by path, relative to the root and with `/` between the parts.
 pub(super) struct Tree {

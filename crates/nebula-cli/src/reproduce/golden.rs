@@ -1,15 +1,10 @@
 //! What was reproduced when the golden rows were made, and is so no longer.
 
-use nebula_sim::reproduce::Entry;
+use nebula_sim::reproduce::{Entry, GOLDEN_FULL, GOLDEN_QUICK};
 
 use super::Effort;
 use super::comparison::{self, Comparison};
 use crate::output::Failure;
-
-/// Made by `nebula reproduce --effort quick --format json`.
-const QUICK: &str = include_str!("../../../../golden/reproduce-quick.json");
-/// Made by `nebula reproduce --effort full --format json`.
-const FULL: &str = include_str!("../../../../golden/reproduce-full.json");
 
 /// Compares verdicts of `entries` with those of the golden rows.
 ///
@@ -17,7 +12,7 @@ const FULL: &str = include_str!("../../../../golden/reproduce-full.json");
 ///
 /// A fault that names what is no longer reproduced.
 pub(super) fn check(effort: Effort, entries: &[Entry], found: &[Comparison]) -> Result<(), Failure> {
-    let text = if effort == Effort::Quick { QUICK } else { FULL };
+    let text = if effort == Effort::Quick { GOLDEN_QUICK } else { GOLDEN_FULL };
     let golden = comparison::parse(text).map_err(|error| Failure::fault(format!("the golden rows: {error}")))?;
     let of_entries = golden.iter().filter(|one| entries.iter().any(|entry| one.is_of(entry)));
     let lost = lost(of_entries, found);
@@ -41,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_row_that_is_gone_or_has_another_verdict_is_lost() {
-        let golden = comparison::parse(QUICK).unwrap();
+        let golden = comparison::parse(GOLDEN_QUICK).unwrap();
         let reproduced = golden.iter().filter(|one| one.verdict == REPRODUCED).count();
         assert!(reproduced > 5 && lost(golden.iter(), &golden).is_empty());
         let mut found = golden.clone();
@@ -55,6 +50,6 @@ mod tests {
 
     #[test]
     fn the_golden_rows_of_full_effort_are_rows_too() {
-        assert!(comparison::parse(FULL).unwrap().len() > 100);
+        assert!(comparison::parse(GOLDEN_FULL).unwrap().len() > 100);
     }
 }

@@ -64,9 +64,9 @@ struct File {
 
 /// Those that ship with Nebula, by the names of their files.
 const SHIPPED: &[(&str, &str)] = &[
-    ("exponential-15", include_str!("../../../../thresholds/exponential-15.toml")),
-    ("bimodal-15", include_str!("../../../../thresholds/bimodal-15.toml")),
-    ("fixed-15", include_str!("../../../../thresholds/fixed-15.toml")),
+    ("exponential-15", include_str!("../../data/thresholds/exponential-15.toml")),
+    ("bimodal-15", include_str!("../../data/thresholds/bimodal-15.toml")),
+    ("fixed-15", include_str!("../../data/thresholds/fixed-15.toml")),
 ];
 
 impl ThresholdTable {
@@ -83,7 +83,7 @@ impl ThresholdTable {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("thresholds/{name}.toml: {error}")))
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/thresholds/{name}.toml: {error}")))
     }
 
     /// Reads a table from TOML.

@@ -1,4 +1,4 @@
-//! What was published, as data: figures and set-ups of `papers/*.toml`.
+//! What was published, as data: figures and set-ups of `data/papers/*.toml`.
 //!
 //! The files are compiled in. A mistake in one is found by the first test that asks for it.
 
@@ -148,11 +148,11 @@ pub enum Use {
 ///
 /// # Panics
 ///
-/// If `papers/nebula.toml` is not as its types have it.
+/// If `data/papers/nebula.toml` is not as its types have it.
 #[must_use]
 pub fn nebula() -> &'static Paper<NebulaSetup> {
     static PAPER: OnceLock<Paper<NebulaSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("nebula.toml", include_str!("../../../../papers/nebula.toml")))
+    PAPER.get_or_init(|| parsed("nebula.toml", include_str!("../../data/papers/nebula.toml")))
 }
 
 /// RPCValet, ASPLOS 2019.
@@ -163,7 +163,7 @@ pub fn nebula() -> &'static Paper<NebulaSetup> {
 #[must_use]
 pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
     static PAPER: OnceLock<Paper<RpcValetSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("rpcvalet.toml", include_str!("../../../../papers/rpcvalet.toml")))
+    PAPER.get_or_init(|| parsed("rpcvalet.toml", include_str!("../../data/papers/rpcvalet.toml")))
 }
 
 /// ZygOS, SOSP 2017.
@@ -174,7 +174,7 @@ pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
 #[must_use]
 pub fn zygos() -> &'static Paper<ZygosSetup> {
     static PAPER: OnceLock<Paper<ZygosSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("zygos.toml", include_str!("../../../../papers/zygos.toml")))
+    PAPER.get_or_init(|| parsed("zygos.toml", include_str!("../../data/papers/zygos.toml")))
 }
 
 /// Altocumulus, MICRO 2022.
@@ -185,7 +185,7 @@ pub fn zygos() -> &'static Paper<ZygosSetup> {
 #[must_use]
 pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
     static PAPER: OnceLock<Paper<AltocumulusSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("altocumulus.toml", include_str!("../../../../papers/altocumulus.toml")))
+    PAPER.get_or_init(|| parsed("altocumulus.toml", include_str!("../../data/papers/altocumulus.toml")))
 }
 
 /// Shinjuku, NSDI 2019.
@@ -196,7 +196,7 @@ pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
 #[must_use]
 pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
     static PAPER: OnceLock<Paper<ShinjukuSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("shinjuku.toml", include_str!("../../../../papers/shinjuku.toml")))
+    PAPER.get_or_init(|| parsed("shinjuku.toml", include_str!("../../data/papers/shinjuku.toml")))
 }
 
 /// Perséphone, SOSP 2021.
@@ -207,7 +207,7 @@ pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
 #[must_use]
 pub fn persephone() -> &'static Paper<PersephoneSetup> {
     static PAPER: OnceLock<Paper<PersephoneSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("persephone.toml", include_str!("../../../../papers/persephone.toml")))
+    PAPER.get_or_init(|| parsed("persephone.toml", include_str!("../../data/papers/persephone.toml")))
 }
 
 /// Concord, SOSP 2023.
@@ -218,7 +218,7 @@ pub fn persephone() -> &'static Paper<PersephoneSetup> {
 #[must_use]
 pub fn concord() -> &'static Paper<ConcordSetup> {
     static PAPER: OnceLock<Paper<ConcordSetup>> = OnceLock::new();
-    PAPER.get_or_init(|| parsed("concord.toml", include_str!("../../../../papers/concord.toml")))
+    PAPER.get_or_init(|| parsed("concord.toml", include_str!("../../data/papers/concord.toml")))
 }
 
 /// All published values, with the name of their paper.
@@ -232,7 +232,7 @@ fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'stat
 }
 
 fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {
-    toml::from_str(text).unwrap_or_else(|error| panic!("papers/{file}: {error}"))
+    toml::from_str(text).unwrap_or_else(|error| panic!("data/papers/{file}: {error}"))
 }
 
 /// Reads what has a spelling.

@@ -89,9 +89,9 @@ pub struct Replication {
 
 /// The applications that ship with Nebula.
 const SHIPPED: [(&str, &str); 3] = [
-    ("kvs", include_str!("../../../../applications/kvs.toml")),
-    ("network-function", include_str!("../../../../applications/network-function.toml")),
-    ("replication", include_str!("../../../../applications/replication.toml")),
+    ("kvs", include_str!("../../data/applications/kvs.toml")),
+    ("network-function", include_str!("../../data/applications/network-function.toml")),
+    ("replication", include_str!("../../data/applications/replication.toml")),
 ];
 
 impl Application {
@@ -108,7 +108,7 @@ impl Application {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("applications/{name}.toml: {error}")))
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/applications/{name}.toml: {error}")))
     }
 
     /// Reads an application from TOML.
@@ -125,7 +125,7 @@ impl Application {
     pub fn key_value(get_share: f64, value_bytes: u32) -> Self {
         match Self::named("kvs") {
             Some(Self::KeyValue(store)) => Self::KeyValue(KeyValue { get_share, value_bytes, ..store }),
-            _ => unreachable!("applications/kvs.toml is a key-value store"),
+            _ => unreachable!("data/applications/kvs.toml is a key-value store"),
         }
     }
 

@@ -61,12 +61,12 @@ impl fmt::Display for Buffers {
 
 /// The designs that ship with Nebula, by the names of their files.
 const SHIPPED: [(&str, &str); 6] = [
-    ("rss", include_str!("../../../../designs/rss.toml")),
-    ("rpcvalet", include_str!("../../../../designs/rpcvalet.toml")),
-    ("srq-emu", include_str!("../../../../designs/srq-emu.toml")),
-    ("nebula-base", include_str!("../../../../designs/nebula-base.toml")),
-    ("nebula-swpref", include_str!("../../../../designs/nebula-swpref.toml")),
-    ("nebula", include_str!("../../../../designs/nebula.toml")),
+    ("rss", include_str!("../../data/designs/rss.toml")),
+    ("rpcvalet", include_str!("../../data/designs/rpcvalet.toml")),
+    ("srq-emu", include_str!("../../data/designs/srq-emu.toml")),
+    ("nebula-base", include_str!("../../data/designs/nebula-base.toml")),
+    ("nebula-swpref", include_str!("../../data/designs/nebula-swpref.toml")),
+    ("nebula", include_str!("../../data/designs/nebula.toml")),
 ];
 
 impl Design {
@@ -83,7 +83,7 @@ impl Design {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("designs/{name}.toml: {error}")))
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/designs/{name}.toml: {error}")))
     }
 
     /// Reads a design from TOML.

@@ -81,9 +81,9 @@ pub struct Deployment {
 
 /// The machines that ship with Nebula.
 const SHIPPED: [(&str, &str); 3] = [
-    ("isca20", include_str!("../../../../machines/isca20.toml")),
-    ("isca20-unfitted", include_str!("../../../../machines/isca20-unfitted.toml")),
-    ("server64", include_str!("../../../../machines/server64.toml")),
+    ("isca20", include_str!("../../data/machines/isca20.toml")),
+    ("isca20-unfitted", include_str!("../../data/machines/isca20-unfitted.toml")),
+    ("server64", include_str!("../../data/machines/server64.toml")),
 ];
 
 impl Machine {
@@ -100,7 +100,7 @@ impl Machine {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let text = Self::source(name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("machines/{name}.toml: {error}")))
+        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/machines/{name}.toml: {error}")))
     }
 
     /// The text of the one of this name that ships with Nebula.

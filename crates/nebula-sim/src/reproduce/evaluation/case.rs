@@ -62,7 +62,7 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If machine or design is none of those that ship with Nebula: `papers/nebula.toml` names them, and a test reads it.
+    /// If machine or design is none of those that ship with Nebula: `data/papers/nebula.toml` names them, and a test reads it.
     pub(super) fn scenario(self, setup: &Evaluation) -> Scenario {
         let machine = match self.tuning {
             Tuning::Fitted => &setup.machine,
