@@ -20,7 +20,10 @@ impl Tree {
         for entry in root.read_dir().attempt(format!("list {}", root.display()))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if entry.path().is_file() {
-                tree.add(&entry.path(), name)?;
+                // In a linked worktree `.git` is a file, which names a folder of this machine.
+                if name != ".git" {
+                    tree.add(&entry.path(), name)?;
+                }
             } else if FOLDERS.contains(&name.as_str()) {
                 tree.walk(&entry.path(), &name)?;
             }
