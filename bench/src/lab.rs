@@ -7,7 +7,7 @@ use crate::measure::median;
 use crate::row::{self, Bound};
 use nebula_nic::Policy;
 use nebula_sim::memory::{self, Design, MemoryModel, MemoryRun};
-use nebula_sim::server::{self, Application, Machine, Scenario};
+use nebula_sim::blocks::{self, Application, Machine, Scenario};
 use nebula_sim::{Length, Load, System};
 use nebula_workload::{Rate, Rng, Seed};
 use std::cmp::Reverse;
@@ -157,7 +157,7 @@ fn memory_model() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an RPC costs at the server level, with all its blocks: for the designs of 16 cores, and for NEBULA on a machine that is 16 times as large.
+/// What an RPC costs at the block level, with all its blocks: for the designs of 16 cores, and for NEBULA on a machine that is 16 times as large.
 fn server_level() -> Result<(), Failure> {
     let (mut many, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..3 {
@@ -167,11 +167,11 @@ fn server_level() -> Result<(), Failure> {
     }
     for (design, rps) in [("nebula", 20e6), ("nebula-base", 20e6), ("rpcvalet", 11e6)] {
         let rates = (0..5).map(|_| served(design, rps, 1.0)).collect::<Result<Vec<_>, _>>()?;
-        let what = format!("server level, {design}, 16 cores, 512 B, one core of ours");
+        let what = format!("block level, {design}, 16 cores, 512 B, one core of ours");
         row::against(&what, median(rates), "M RPC/s", ("the goal of 0.5", 0.5), Some(Bound::AtLeast(1.0)));
     }
     let (ns, ratio) = (median(many), median(ratios));
-    row::against("server level, nebula, 256 cores", ns, "ns a RPC", ("16 cores", ns / ratio), Some(Bound::AtMost(3.0)));
+    row::against("block level, nebula, 256 cores", ns, "ns a RPC", ("16 cores", ns / ratio), Some(Bound::AtMost(3.0)));
     Ok(())
 }
 
@@ -192,7 +192,7 @@ fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     for key in larger {
         changes.push((key, Machine::number(text, key)? * times));
     }
-    let design = server::Design::named(design).ok_or("there is no such design")?;
+    let design = blocks::Design::named(design).ok_or("there is no such design")?;
     let scenario = Scenario::new(Machine::parse_with(text, &changes)?, design, Application::key_value(0.5, 512));
     // The LLC is full after as many RPCs: from then on what comes in pushes something out.
     let warmup = (45_000.0 * times) as u64;
@@ -200,7 +200,7 @@ fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     let rate_of = Rate::try_new(rps * times)?;
     let mut failed = None;
     let rate = rate(length.warmup + length.rpcs, || {
-        failed = server::run(&scenario, rate_of, length, Seed(1)).map(black_box).err();
+        failed = blocks::run(&scenario, rate_of, length, Seed(1)).map(black_box).err();
     });
     failed.map_or(Ok(rate), |error| Err(error.into()))
 }

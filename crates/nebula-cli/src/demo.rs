@@ -187,7 +187,7 @@ impl<'a> Stage<'a> {
         note(format!("\n5/5 the same service on more cores: {}:", measured.describe()));
         let rpc_bytes = HEADER_AND_KEY_BYTES + self.args.value_bytes;
         let servers = laboratory::simulate(&measured, rpc_bytes, self.args.quick)?;
-        let rows: Vec<Row> = servers.iter().map(laboratory::Server::row).collect();
+        let rows: Vec<Row> = servers.iter().map(laboratory::SimulatedServer::row).collect();
         sweep.laboratory = Some(Laboratory { caption: measured.describe(), rows: rows.clone() });
         Ok(rows)
     }

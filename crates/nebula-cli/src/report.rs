@@ -8,7 +8,7 @@
 //! | `sweep` | the page of a sweep over the offered load, design beside design: `nebula demo` |
 //! | `load` | the page of one load, or of a search for the load at the SLO: `nebula load kv --report` |
 //! | `simulation` | the page, and the plot, of simulated operating points: `nebula simulate` |
-//! | `server` | the same at the server level, with what became of time and bytes: `nebula simulate --machine` |
+//! | `blocks` | the same at the block level, with what became of time and bytes: `nebula simulate --machine` |
 //! | `compare` | systems side by side: `nebula compare` |
 //! | `stacked` | stacked bars |
 //! | `chart` | a chart, by plotters, in the colors of the page |
@@ -19,7 +19,7 @@ pub(crate) mod compare;
 pub(crate) mod finding;
 pub(crate) mod load;
 pub(crate) mod page;
-pub(crate) mod server;
+pub(crate) mod blocks;
 pub(crate) mod simulation;
 mod stacked;
 pub(crate) mod sweep;

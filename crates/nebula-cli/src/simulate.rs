@@ -12,7 +12,7 @@
 //! | `plan` | its operating points, checked before the first one runs |
 //! | `measure` | all points, side by side on all cores, in the order asked for |
 //! | `rows` | what was found, described once for tables, JSON and CSV |
-//! | `server` | the server level, with files of the same names |
+//! | `blocks` | the block level, with files of the same names |
 
 mod effort;
 mod level;
@@ -20,7 +20,7 @@ mod measure;
 mod plan;
 mod queueing;
 pub(crate) mod rows;
-pub(crate) mod server;
+pub(crate) mod blocks;
 pub(crate) mod words;
 
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --clients 200 --think exp:10us --cores 16          a closed loop
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --load 0.95 --precision 1% --format json
-  nebula simulate --machine isca20           the server level: six designs of NIC, a store, six rates
+  nebula simulate --machine isca20           the block level: six designs of NIC, a store, six rates
   nebula simulate --machine isca20 --design rpcvalet,nebula --rate 5..25MRPS:9 --report page.html
   nebula simulate --machine isca20 --design nebula --rate 22MRPS --breakdown
   nebula simulate --machine isca20 --find-slo --mix get=95,set=5 --value-bytes 64
@@ -65,7 +65,7 @@ Files of one's own are TOML, like those in machines/, designs/ and applications/
 Queueing level: latency runs from arrival to the end of service, of the RPCs served. Queue depth is
 what an arrival finds waiting, RPCs given to a core not counted. Unless told, 10 replications of
 200k RPCs, or of 1M to find the SLO.
-Server level: latency runs from the receipt of an RPC's first packet until its buffer is free. 10x
+Block level: latency runs from the receipt of an RPC's first packet until its buffer is free. 10x
 is ten times the mean service time of an RPC alone under nebula-base, for all designs. In JSON,
 dram_blocks are blocks of 64 bytes for each RPC that came. Unless told, 5 replications of 100k RPCs,
 after as many as fill the LLC.
@@ -77,7 +77,7 @@ same bytes, on any number of threads.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Simulate each block that an RPC touches, on this machine: one that ships with Nebula, or a file; the server level
+    /// Simulate each block that an RPC touches, on this machine: one that ships with Nebula, or a file; the block level
     #[arg(long, value_name = "NAME|FILE.toml")]
     machine: Option<String>,
     /// When RPCs arrive
@@ -103,7 +103,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     queueing: queueing::QueueingArgs,
     #[command(flatten)]
-    server: server::ServerArgs,
+    blocks: blocks::BlocksArgs,
 }
 
 /// Runs all points, prints a row for each and draws what is to be drawn; `given` are the arguments as they were written.
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     level::check(args.machine.is_some(), given)?;
     check_files(args)?;
     match &args.machine {
-        Some(machine) => server::run(args, machine),
+        Some(machine) => blocks::run(args, machine),
         None => run_queueing(args),
     }
 }

@@ -13,7 +13,7 @@ fn in_tree(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// The ids of the entries that take seconds. Those of the server level take minutes without the optimizations of a release: what they
+/// The ids of the entries that take seconds. Those of the block level take minutes without the optimizations of a release: what they
 /// promise whatever they find is tested beside them, and what they find by `nebula reproduce --effort quick --check`.
 fn entries() -> Vec<String> {
     const SECONDS_MAX: u64 = 10;

@@ -16,7 +16,7 @@
 //! | which load still keeps the SLO, and how long is the queue there? | `search`, [`sizing`] |
 //! | from which queue length on is an RPC late? | [`altocumulus`] |
 //! | when is memory the limit, and not the cores? | [`memory`] |
-//! | what does a whole server do, block by block? | [`server`] |
+//! | what does a whole server do, block by block? | [`blocks`] |
 //! | what did the papers publish, and does it come out here? | [`reproduce`] |
 //!
 //! # Invariants
@@ -60,7 +60,7 @@ mod search;
 pub mod sizing;
 pub mod altocumulus;
 pub mod memory;
-pub mod server;
+pub mod blocks;
 pub mod reproduce;
 
 pub use calendar::Calendar;

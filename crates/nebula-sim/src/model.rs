@@ -5,8 +5,8 @@
 
 mod groups;
 
+use crate::blocks::spelled;
 use crate::error::SimError;
-use crate::server::spelled;
 use crate::system::{Batch, Costs, Preemption, Router, System};
 use groups::Groups;
 use nebula_nic::{Policy, Span};

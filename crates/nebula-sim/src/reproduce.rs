@@ -1,7 +1,7 @@
-//! What do the papers' figures become when they are made again? Published beside reproduced, with intervals and verdicts.
+//! What do the papers' figures become when they are made again? Published beside reproduced, with intervals and judgments.
 //!
 //! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the published value, ours with its interval, a
-//! [`Verdict`], and where they differ a sentence made from the numbers of that very run. Published values and set-ups are data, in
+//! [`Judgment`], and where they differ a sentence made from the numbers of that very run. Published values and set-ups are data, in
 //! `data/papers/*.toml`; no line of code here holds one. *Enforced by* `tests/reproduce.rs`.
 //!
 //! # How to add an entry
@@ -38,11 +38,11 @@ mod rpcvalet;
 pub use evaluation::Memo;
 pub use lab::{Effort, Lab, Progress};
 pub use picture::{Curve, Measure, Picture, Point};
-pub use row::{Row, Verdict};
+pub use row::{Judgment, Row};
 
+use crate::blocks::BlocksError;
 use crate::error::SimError;
 use crate::memory::MemoryError;
-use crate::server::ServerError;
 use nebula_workload::WorkloadError;
 
 /// Every row as it was when the golden rows were made: `nebula reproduce --effort quick --format json`.
@@ -131,7 +131,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "nebula/sensitivity",
-        title: "each assumption of the server level halved and doubled, and what moved",
+        title: "each assumption of the block level halved and doubled, and what moved",
         seconds: [180, 900, 3600],
         is_by_default: false,
         reproduce: sensitivity::reproduce,
@@ -260,12 +260,12 @@ impl Entry {
     /// # Examples
     ///
     /// ```
-    /// use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo, Verdict};
+    /// use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo, Judgment};
     /// use nebula_workload::Seed;
     ///
     /// let sizing = ENTRIES.iter().find(|entry| entry.id == "nebula/sizing").expect("it is there");
     /// let found = sizing.reproduce(&Lab { effort: Effort::Quick, seed: Seed(1), progress: &(), memo: &Memo::default() })?;
-    /// assert!(found.rows.iter().all(|row| row.verdict() == Verdict::Reproduced));
+    /// assert!(found.rows.iter().all(|row| row.judgment() == Judgment::Reproduced));
     /// # Ok::<(), nebula_sim::reproduce::ReproduceError>(())
     /// ```
     pub fn reproduce(&self, lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
@@ -298,9 +298,9 @@ pub enum ReproduceError {
     /// In the memory model.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// At the server level.
+    /// At the block level.
     #[error(transparent)]
-    Server(#[from] ServerError),
+    Blocks(#[from] BlocksError),
     /// A load that is none.
     #[error(transparent)]
     Workload(#[from] WorkloadError),

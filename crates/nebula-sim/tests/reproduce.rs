@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
-use nebula_sim::reproduce::{ENTRIES, Effort, Lab, Memo, Reproduction, Row, Verdict, paper};
+use nebula_sim::reproduce::{ENTRIES, Effort, Judgment, Lab, Memo, Reproduction, Row, paper};
 use nebula_workload::Seed;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,8 +109,8 @@ fn every_published_value_has_its_row_and_every_verdict_its_reason() {
             paper::figures().map(|(_, figure)| figure.id.as_str()).filter(|id| id.starts_with(&prefix)).collect();
         assert_eq!(published, expected, "{}", entry.id);
         for row in &found.rows {
-            assert_eq!(row.published().is_none(), row.verdict() == Verdict::Note, "{}", row.id());
-            let needs_reason = [Verdict::Differs, Verdict::NotReproducibleAsPublished].contains(&row.verdict());
+            assert_eq!(row.published().is_none(), row.judgment() == Judgment::Note, "{}", row.id());
+            let needs_reason = [Judgment::Differs, Judgment::NotReproducibleAsPublished].contains(&row.judgment());
             assert!(
                 !needs_reason || row.why().is_some_and(|why| why.contains(|c: char| c.is_ascii_digit())),
                 "{row:?}"

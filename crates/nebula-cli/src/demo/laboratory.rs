@@ -68,7 +68,7 @@ impl Measured {
 }
 
 /// A server of the laboratory: the highest load that keeps the SLO, and the tail at the common load.
-pub(super) struct Server {
+pub(super) struct SimulatedServer {
     at_slo: Found,
     common: Found,
     buffer_bytes: u64,
@@ -79,7 +79,7 @@ pub(super) struct Server {
 /// # Errors
 ///
 /// A fault, where the simulation has one.
-pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Result<Vec<Server>, Failure> {
+pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Result<Vec<SimulatedServer>, Failure> {
     let effort = Effort::default().rpcs(if quick { 20_000 } else { 100_000 }).replications(4);
     let mut points = Vec::new();
     for cores in CORES {
@@ -91,7 +91,7 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
     let found = Pool::try_new(None)?.measure(&points, &effort)?;
     match found.failure {
         Some(failure) => Err(failure),
-        None => Ok(found.found.chunks_exact(2).map(|pair| Server::of(pair, rpc_bytes)).collect()),
+        None => Ok(found.found.chunks_exact(2).map(|pair| SimulatedServer::of(pair, rpc_bytes)).collect()),
     }
 }
 
@@ -110,7 +110,7 @@ fn points_of(measured: &Measured, system: System) -> [Point; 2] {
     [point(Ask::FindLoad), point(Ask::Measure)]
 }
 
-impl Server {
+impl SimulatedServer {
     fn of(pair: &[Found], rpc_bytes: u32) -> Self {
         let system = &pair[0].point.system;
         let rpcs = u64::from(system.queue_bound.unwrap_or(0)) + u64::from(system.held_at_cores());

@@ -99,8 +99,8 @@ impl From<nebula_sim::SimError> for Failure {
     }
 }
 
-impl From<nebula_sim::server::ServerError> for Failure {
-    fn from(error: nebula_sim::server::ServerError) -> Self {
+impl From<nebula_sim::blocks::BlocksError> for Failure {
+    fn from(error: nebula_sim::blocks::BlocksError) -> Self {
         Self::bad_input(error)
     }
 }

@@ -40,7 +40,7 @@ impl Comparison {
             interval: [finite(ours.lo), finite(ours.hi)],
             unit: row.unit().to_owned(),
             ratio: row.ratio().and_then(finite),
-            verdict: row.verdict().to_string(),
+            verdict: row.judgment().to_string(),
             why: row.why().map(str::to_owned),
             relation: figure.map(|figure| relation(figure.relation).to_owned()),
             tolerance: figure.map(|figure| figure.tolerance),

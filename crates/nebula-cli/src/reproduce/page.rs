@@ -1,7 +1,7 @@
 //! The report: charts with the published points among ours, and a table of every comparison.
 
 use nebula_sim::Interval;
-use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point, Reproduction, Verdict};
+use nebula_sim::reproduce::{Curve, Entry, Judgment, Measure, Picture, Point, Reproduction};
 
 use super::comparison::Comparison;
 use crate::output::interval::{load, time};
@@ -29,13 +29,13 @@ const SETTING: &str =
 
 fn verdict(found: &[(Entry, Reproduction)]) -> String {
     let rows = || found.iter().flat_map(|(_, found)| &found.rows);
-    let count = |verdict| rows().filter(|row| row.verdict() == verdict).count();
+    let count = |judgment| rows().filter(|row| row.judgment() == judgment).count();
     let published = rows().filter(|row| row.published().is_some()).count();
     format!(
         "Of {published} published values {} are reproduced, {} differ, and {} are not reproducible as published.",
-        count(Verdict::Reproduced),
-        count(Verdict::Differs),
-        count(Verdict::NotReproducibleAsPublished)
+        count(Judgment::Reproduced),
+        count(Judgment::Differs),
+        count(Judgment::NotReproducibleAsPublished)
     )
 }
 

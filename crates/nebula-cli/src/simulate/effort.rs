@@ -43,7 +43,7 @@ struct Unless {
 const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_of_search: 1_000_000, replications: 10 };
 
 /// An RPC costs a hundred times as much, and its tail varies less: service times are nearly fixed.
-const SERVER: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
+const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
 
 /// Many systems, each searched for: enough to tell them apart.
 const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
@@ -59,9 +59,9 @@ impl EffortArgs {
         self.or(QUEUEING, searches)
     }
 
-    /// At the server level.
-    pub(super) fn of_server(&self, searches: bool) -> Effort {
-        self.or(SERVER, searches)
+    /// At the block level.
+    pub(super) fn of_blocks(&self, searches: bool) -> Effort {
+        self.or(BLOCKS, searches)
     }
 
     fn or(&self, unless: Unless, searches: bool) -> Effort {

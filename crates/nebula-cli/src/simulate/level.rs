@@ -3,8 +3,8 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
+use super::blocks::BlocksArgs;
 use super::queueing::QueueingArgs;
-use super::server::ServerArgs;
 use crate::output::Failure;
 
 /// Whether all flags that were given belong to the level asked for.
@@ -15,10 +15,10 @@ use crate::output::Failure;
 pub(super) fn check(has_machine: bool, given: &ArgMatches) -> Result<(), Failure> {
     let wrong = match has_machine {
         true => first_of::<QueueingArgs>(given).map(|flag| {
-            format!("{flag} belongs to the queueing level and --machine to the server level: leave one of them out")
+            format!("{flag} belongs to the queueing level and --machine to the block level: leave one of them out")
         }),
-        false => first_of::<ServerArgs>(given)
-            .map(|flag| format!("{flag} belongs to the server level: give a --machine with it, such as isca20")),
+        false => first_of::<BlocksArgs>(given)
+            .map(|flag| format!("{flag} belongs to the block level: give a --machine with it, such as isca20")),
     };
     wrong.map_or(Ok(()), |line| Err(Failure::bad_input(line)))
 }

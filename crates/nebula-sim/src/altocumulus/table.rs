@@ -1,8 +1,8 @@
 //! Trained thresholds as a file: what they were trained for, and a row a load.
 
 use super::{Judged, Training};
+use crate::blocks::spelled;
 use crate::error::SimError;
-use crate::server::spelled;
 use nebula_nic::Span;
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
 use nebula_workload::{Seed, ServiceTime};

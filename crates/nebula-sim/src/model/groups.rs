@@ -1,8 +1,8 @@
 //! Groups of cores and their managers, as a system's file sets them.
 
 use crate::altocumulus::ThresholdTable;
+use crate::blocks::spelled;
 use crate::error::SimError;
-use crate::server::spelled;
 use crate::system::{Altocumulus, System};
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;

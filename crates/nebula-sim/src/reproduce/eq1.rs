@@ -1,7 +1,7 @@
 //! How many RPCs wait at 64 cores? NEBULA's equation 1, by formula and simulated.
 
 use super::paper::{self, Eq1};
-use super::row::{Row, Verdict};
+use super::row::{Judgment, Row};
 use super::{Lab, ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
 use crate::load::Load;
@@ -13,7 +13,7 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let formula = queue_depth_mean(eq1.cores.into(), eq1.offered_erlangs);
     let simulated = simulate(lab, eq1)?;
     let differs = |ours: Interval| {
-        (Verdict::Differs, format!("Erlang C gives {formula:.4}, the simulation {}", wording::with_interval(ours)))
+        (Judgment::Differs, format!("Erlang C gives {formula:.4}, the simulation {}", wording::with_interval(ours)))
     };
     let formula = Interval::exact(formula);
     let rows = vec![

@@ -1,7 +1,7 @@
 //! Perséphone: which cores DARC keeps for the short RPCs, and what that bears.
 
 use super::paper::{self, ReservedFor};
-use super::row::{Row, Verdict};
+use super::row::{Judgment, Row};
 use super::{Lab, ReproduceError, Reproduction, side_by_side, wording};
 use crate::interval::Interval;
 use nebula_nic::schedule::{Darc, DarcConfig, RpcType};
@@ -32,7 +32,7 @@ pub(super) fn reservation(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError>
             (0..replications).map(|index| cores_of(case, setup.workers, lab.seed.replica(index))).collect();
         let (cores, workers) = (Interval::of(&cores), setup.workers);
         let why = format!("{} of {workers} cores, on average over windows", wording::with_interval(cores));
-        Row::judged(paper.figure(&format!("persephone/reservation/{}", case.id)), cores, (Verdict::Differs, why))
+        Row::judged(paper.figure(&format!("persephone/reservation/{}", case.id)), cores, (Judgment::Differs, why))
     };
     Ok(setup.cases.iter().map(row).collect::<Vec<_>>().into())
 }

@@ -15,7 +15,7 @@ use std::fmt;
 
 /// What a comparison has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Judgment {
     /// Ours is the published value, as nearly as the figure asks.
     Reproduced,
     /// The set-up is the published one, the value is another.
@@ -26,7 +26,7 @@ pub enum Verdict {
     Note,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Judgment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Reproduced => "reproduced",
@@ -45,17 +45,17 @@ pub struct Row {
     unit: String,
     published: Option<Figure>,
     reproduced: Interval,
-    verdict: Verdict,
+    judgment: Judgment,
     why: Option<String>,
 }
 
 impl Row {
     /// Judges `ours` by a published value; if it is not reproduced, `otherwise` says what it is and why.
     #[must_use]
-    pub fn judged(figure: &Figure, ours: Interval, otherwise: (Verdict, String)) -> Self {
-        let (verdict, why) = match (is_reproduced(figure, ours), &figure.assumes) {
-            (true, None) => (Verdict::Reproduced, None),
-            (true, Some(_)) => (Verdict::NotReproducibleAsPublished, Some(otherwise.1)),
+    pub fn judged(figure: &Figure, ours: Interval, otherwise: (Judgment, String)) -> Self {
+        let (judgment, why) = match (is_reproduced(figure, ours), &figure.assumes) {
+            (true, None) => (Judgment::Reproduced, None),
+            (true, Some(_)) => (Judgment::NotReproducibleAsPublished, Some(otherwise.1)),
             (false, _) => (otherwise.0, Some(otherwise.1)),
         };
         Self {
@@ -64,7 +64,7 @@ impl Row {
             unit: figure.unit.clone(),
             published: Some(figure.clone()),
             reproduced: ours,
-            verdict,
+            judgment,
             why,
         }
     }
@@ -73,16 +73,16 @@ impl Row {
     #[must_use]
     pub fn note(id: String, what: String, unit: &str, ours: Interval) -> Self {
         let unit = unit.to_owned();
-        Self { id, what, unit, published: None, reproduced: ours, verdict: Verdict::Note, why: None }
+        Self { id, what, unit, published: None, reproduced: ours, judgment: Judgment::Note, why: None }
     }
 
-    /// Takes the verdict back if the value alone is not enough; `otherwise` says what it is and why.
+    /// Takes the judgment back if the value alone is not enough; `otherwise` says what it is and why.
     #[must_use]
-    pub fn only_if(self, is_met: bool, otherwise: (Verdict, String)) -> Self {
-        if is_met || self.verdict != Verdict::Reproduced {
+    pub fn only_if(self, is_met: bool, otherwise: (Judgment, String)) -> Self {
+        if is_met || self.judgment != Judgment::Reproduced {
             return self;
         }
-        Self { verdict: otherwise.0, why: Some(otherwise.1), ..self }
+        Self { judgment: otherwise.0, why: Some(otherwise.1), ..self }
     }
 
     /// Adds a remark to a row that has none.
@@ -128,10 +128,10 @@ impl Row {
         self.published.as_ref().map(|figure| self.reproduced.value / figure.value)
     }
 
-    /// The verdict.
+    /// The judgment.
     #[must_use]
-    pub const fn verdict(&self) -> Verdict {
-        self.verdict
+    pub const fn judgment(&self) -> Judgment {
+        self.judgment
     }
 
     /// Why it is not reproduced, or what else there is to say.
@@ -171,50 +171,50 @@ mod tests {
         Figure { id, what, value, unit, relation, tolerance, tolerance_why, origin, source, assumes }
     }
 
-    fn verdict(relation: Relation, value: f64, half: f64) -> Verdict {
+    fn judgment(relation: Relation, value: f64, half: f64) -> Judgment {
         let ours = Interval { value, lo: value - half, hi: value + half };
-        Row::judged(&figure(relation), ours, (Verdict::Differs, "because".to_owned())).verdict()
+        Row::judged(&figure(relation), ours, (Judgment::Differs, "because".to_owned())).judgment()
     }
 
     #[test]
     fn a_value_within_the_tolerance_or_a_narrow_interval_is_reproduced() {
-        assert_eq!(verdict(Relation::Equal, 102.0, 0.0), Verdict::Reproduced);
-        assert_eq!(verdict(Relation::Equal, 103.0, 1.0), Verdict::Differs);
-        assert_eq!(verdict(Relation::Equal, 103.0, 4.0), Verdict::Reproduced);
-        assert_eq!(verdict(Relation::Equal, 300.0, 250.0), Verdict::Differs, "too wide to say anything");
-        assert_eq!(verdict(Relation::Equal, f64::INFINITY, 0.0), Verdict::Differs);
-        assert_eq!(verdict(Relation::Equal, f64::NAN, 0.0), Verdict::Differs);
+        assert_eq!(judgment(Relation::Equal, 102.0, 0.0), Judgment::Reproduced);
+        assert_eq!(judgment(Relation::Equal, 103.0, 1.0), Judgment::Differs);
+        assert_eq!(judgment(Relation::Equal, 103.0, 4.0), Judgment::Reproduced);
+        assert_eq!(judgment(Relation::Equal, 300.0, 250.0), Judgment::Differs, "too wide to say anything");
+        assert_eq!(judgment(Relation::Equal, f64::INFINITY, 0.0), Judgment::Differs);
+        assert_eq!(judgment(Relation::Equal, f64::NAN, 0.0), Judgment::Differs);
     }
 
     #[test]
     fn a_bound_is_reproduced_where_it_is_kept() {
-        assert_eq!(verdict(Relation::AtMost, 3.0, 0.0), Verdict::Reproduced);
-        assert_eq!(verdict(Relation::AtMost, 103.0, 50.0), Verdict::Differs);
-        assert_eq!(verdict(Relation::AtLeast, 103.0, 0.0), Verdict::Reproduced);
-        assert_eq!(verdict(Relation::AtLeast, 97.0, 50.0), Verdict::Differs);
+        assert_eq!(judgment(Relation::AtMost, 3.0, 0.0), Judgment::Reproduced);
+        assert_eq!(judgment(Relation::AtMost, 103.0, 50.0), Judgment::Differs);
+        assert_eq!(judgment(Relation::AtLeast, 103.0, 0.0), Judgment::Reproduced);
+        assert_eq!(judgment(Relation::AtLeast, 97.0, 50.0), Judgment::Differs);
     }
 
     #[test]
     fn a_near_value_is_not_enough_where_more_is_asked_for() {
         let row =
-            Row::judged(&figure(Relation::Equal), Interval::exact(100.0), (Verdict::Differs, "because".to_owned()));
-        let otherwise = (Verdict::NotReproducibleAsPublished, "but".to_owned());
+            Row::judged(&figure(Relation::Equal), Interval::exact(100.0), (Judgment::Differs, "because".to_owned()));
+        let otherwise = (Judgment::NotReproducibleAsPublished, "but".to_owned());
         assert_eq!(row.clone().only_if(true, otherwise.clone()), row);
         let taken_back = row.only_if(false, otherwise);
-        assert_eq!((taken_back.verdict(), taken_back.why()), (Verdict::NotReproducibleAsPublished, Some("but")));
+        assert_eq!((taken_back.judgment(), taken_back.why()), (Judgment::NotReproducibleAsPublished, Some("but")));
     }
 
     #[test]
     fn what_rests_on_an_assumption_is_not_reproduced() {
         let figure = Figure { assumes: Some("luck".to_owned()), ..figure(Relation::Equal) };
-        let row = Row::judged(&figure, Interval::exact(100.0), (Verdict::Differs, "because".to_owned()));
-        assert_eq!((row.verdict(), row.why()), (Verdict::NotReproducibleAsPublished, Some("because")));
+        let row = Row::judged(&figure, Interval::exact(100.0), (Judgment::Differs, "because".to_owned()));
+        assert_eq!((row.judgment(), row.why()), (Judgment::NotReproducibleAsPublished, Some("because")));
     }
 
     #[test]
     fn a_reproduced_row_needs_no_reason_and_any_other_has_one() {
         let row = |value| {
-            let otherwise = (Verdict::Differs, "because".to_owned());
+            let otherwise = (Judgment::Differs, "because".to_owned());
             Row::judged(&figure(Relation::Equal), Interval::exact(value), otherwise)
         };
         assert_eq!((row(100.0).why(), row(50.0).why()), (None, Some("because")));

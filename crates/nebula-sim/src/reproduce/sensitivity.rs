@@ -1,12 +1,12 @@
-//! What do the assumptions of the server level decide? Each number of the machine halved and doubled, and what moved.
+//! What do the assumptions of the block level decide? Each number of the machine halved and doubled, and what moved.
 //!
 //! Beside the rates that keep the SLO stand service time and DRAM traffic: most assumptions move the rates by way of one of the two.
 //! The computing of an RPC is not calibrated anew, so that a row shows its own change alone; the SLO follows the service time.
 
 use super::{Lab, ReproduceError, Reproduction, Row};
+use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
 use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
-use crate::server::{self, Application, Design, Machine, RateBracket, Scenario};
 use nebula_workload::Rate;
 use rayon::prelude::*;
 
@@ -110,9 +110,9 @@ fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -
     let capacity_rps = 10.0 * f64::from(scenario.machine.memory.cores) / slo.as_secs_f64();
     let width_rps = capacity_rps / lab.effort.of([64.0, 128.0, 256.0]);
     let bracket = RateBracket { lowest_rps: capacity_rps / 3.0, highest_rps: capacity_rps, width_rps };
-    let rate = match server::rate_at_slo(scenario, slo, bracket, runs, &|| ()) {
+    let rate = match blocks::rate_at_slo(scenario, slo, bracket, runs, &|| ()) {
         Ok(found) => found.rate_rps.scaled(1e-6),
-        Err(server::ServerError::Slo { .. }) => Interval::exact(0.0),
+        Err(blocks::BlocksError::Slo { .. }) => Interval::exact(0.0),
         Err(error) => return Err(error.into()),
     };
     Ok(note(variant, scenario, "throughput under SLO", "mrps", "MRPS", rate))
@@ -122,7 +122,7 @@ fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -
 fn below_saturation(variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<[Row; 2], ReproduceError> {
     /// RPCs a second: two thirds of what the design with the lowest saturation bears.
     const RATE_RPS: f64 = 8e6;
-    let shown = server::estimate(scenario, Rate::try_new(RATE_RPS)?, runs, &|| ())?;
+    let shown = blocks::estimate(scenario, Rate::try_new(RATE_RPS)?, runs, &|| ())?;
     let service = shown.over(|figures| figures.service_mean_ps).scaled(1e-3);
     let blocks = shown.dram_gb_per_s().scaled(1e9 / 64.0 / RATE_RPS);
     Ok([

@@ -3,7 +3,7 @@
 //! Or its tail at one load. Which systems, services and SLOs, and which figure compares which of them, is data: a [`SideBySide`] in a paper's file.
 
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
-use super::row::{Row, Verdict};
+use super::row::{Judgment, Row};
 use super::{Lab, ReproduceError, Reproduction, wording};
 use crate::error::SimError;
 use crate::interval::Interval;
@@ -32,7 +32,7 @@ pub(super) fn reproduce<'a>(
         };
         let figure = figure(&format!("{entry}/{}", comparison.figure));
         // What rests on an assumption cannot be said to differ.
-        let otherwise = if figure.assumes.is_some() { Verdict::NotReproducibleAsPublished } else { Verdict::Differs };
+        let otherwise = if figure.assumes.is_some() { Judgment::NotReproducibleAsPublished } else { Judgment::Differs };
         rows.push(Row::judged(figure, comparison.over(&sides), (otherwise, comparison.why(&sides))));
     }
     let notes = found.iter().map(|found| {

@@ -1,7 +1,7 @@
 //! How large are buffer and tables? NEBULA's two examples, by the sizing that the runtime uses.
 
 use super::paper::{self, Sizing as Setup};
-use super::row::{Row, Verdict};
+use super::row::{Judgment, Row};
 use super::{Lab, ReproduceError, Reproduction};
 use crate::interval::Interval;
 use nebula_nic::{Sizing, queue_depth_mean};
@@ -20,7 +20,7 @@ pub(super) fn reproduce(_lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> 
     ];
     let row = |(id, ours)| {
         let why = format!("ten times E[Nq] = {:.2} gives {ours:.2}", large.queue_depth_mean);
-        Row::judged(paper::nebula().figure(id), Interval::exact(ours), (Verdict::Differs, why))
+        Row::judged(paper::nebula().figure(id), Interval::exact(ours), (Judgment::Differs, why))
     };
     Ok(Vec::from(values.map(row)).into())
 }

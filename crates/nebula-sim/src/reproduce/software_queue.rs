@@ -4,7 +4,7 @@
 //! by choosing it, but the sweep says which hand-off the loss stands for.
 
 use super::paper::{self, Law, SoftwareQueue};
-use super::row::{Row, Verdict};
+use super::row::{Judgment, Row};
 use super::{Lab, ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
 use crate::load::Load;
@@ -88,7 +88,7 @@ fn judged(setup: &SoftwareQueue, found: &[Found<'_>]) -> Vec<Row> {
         let at = |ns| of(ns).expect("there are laws");
         let sweep: Vec<(u64, f64)> = setup.handoffs_ns.iter().map(|&ns| (ns, at(ns).value)).collect();
         let why = why(setup, &sweep, figure.value);
-        Row::judged(figure, at(setup.handoff_ns), (Verdict::NotReproducibleAsPublished, why))
+        Row::judged(figure, at(setup.handoff_ns), (Judgment::NotReproducibleAsPublished, why))
     };
     vec![row("loss_least", &least), row("loss_most", &most)]
 }

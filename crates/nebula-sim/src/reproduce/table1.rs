@@ -8,7 +8,7 @@
 //! when a quick run begins to count: it understates them.
 
 use super::paper::{self, Printed, Setting, Table1};
-use super::row::{Row, Verdict};
+use super::row::{Judgment, Row};
 use super::{Effort, Lab, ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
 use crate::load::Load;
@@ -138,8 +138,8 @@ fn rows(table: &Table1, found: &[&Found<'_>]) -> Vec<Row> {
 }
 
 /// The text's own setting gives another value, whatever others give.
-fn unreachable_as_published(why: &str) -> (Verdict, String) {
-    (Verdict::NotReproducibleAsPublished, why.to_owned())
+fn unreachable_as_published(why: &str) -> (Judgment, String) {
+    (Judgment::NotReproducibleAsPublished, why.to_owned())
 }
 
 impl Found<'_> {

@@ -2,7 +2,7 @@
 
 use super::paper::{self, Law, Theory, Use};
 use super::picture::{Curve, Measure, Picture, Point};
-use super::row::{Row, Verdict};
+use super::row::{Judgment, Row};
 use super::{Effort, Lab, ReproduceError, Reproduction, wording};
 use crate::interval::Interval;
 use crate::load::Load;
@@ -103,7 +103,7 @@ fn judged(pairs: &[Pair<'_>]) -> Vec<Row> {
         let list = figures.iter().map(|(id, figure)| format!("{id} {}", wording::with_interval(*figure)));
         let why = format!("{said}: {}", list.collect::<Vec<_>>().join(", "));
         let figure = paper::rpcvalet().figure(&format!("rpcvalet/theory/{name}"));
-        Row::judged(figure, ours, (Verdict::Differs, why))
+        Row::judged(figure, ours, (Judgment::Differs, why))
     };
     vec![
         row("gain", most(&gains), "without the NIC's overheads the gain is, by service", &gains),

@@ -5,10 +5,10 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`server`] | one server: the NIC's back end, a front end for each core |
+//! | [`central_server`] | one server: the NIC's back end, a front end for each core |
 //! | [`cores`] | stations 7 to 10: dispatch, begin, finish, free |
 
-mod server;
+mod central_server;
 mod cores;
 
 use super::egress::Request;
@@ -16,18 +16,18 @@ use super::servers::{Ended, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::system::{Costs, System};
-pub(super) use server::{Core, Serving};
+pub(super) use central_server::{Core, Serving};
 
+use central_server::CentralServer;
 use cores::Wires;
 use nebula_nic::{CentralDispatch, Header, Timestamp, Verdict};
 use nebula_workload::Seed;
-use server::Server;
 
 /// Servers whose cores serve what the NIC gives them.
 pub(super) struct Central<'a, D: CentralDispatch> {
     costs: &'a Costs,
     cores_each: usize,
-    servers: Box<[Server<D>]>,
+    servers: Box<[CentralServer<D>]>,
     /// The end of what each core serves; core `c` of server `s` is source `s · cores + c`.
     calendar: Calendar,
     wires: Wires,
@@ -43,7 +43,7 @@ impl<'a, D: CentralDispatch> Central<'a, D> {
     ) -> Result<Self, SimError> {
         let one = |index| {
             let config = system.backend(slots, seed.replica(index).0)?;
-            Server::try_new(config, dispatch(config.cores, config.seed))
+            CentralServer::try_new(config, dispatch(config.cores, config.seed))
         };
         let servers: Box<[_]> = (0..u64::from(system.servers)).map(one).collect::<Result<_, SimError>>()?;
         let cores_each = usize::from(system.workers());

@@ -10,10 +10,10 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`core`] | one core: its queue, its batch |
-//! | [`server`] | one server: taking, stealing, ending |
+//! | [`queued_server`] | one server: taking, stealing, ending |
 
 mod core;
-mod server;
+mod queued_server;
 
 use super::egress::Request;
 use super::servers::{Ended, Received, Servers};
@@ -22,13 +22,13 @@ use crate::error::SimError;
 use crate::system::System;
 use nebula_nic::{Choose, CoreId, Header, PerCore, Span, Timestamp};
 use nebula_workload::Seed;
-use server::{Server, Terms};
+use queued_server::{QueuedServer, Terms};
 use std::collections::VecDeque;
 
 /// Servers with a queue a core.
 pub(super) struct Queues<C: Choose> {
     terms: Terms,
-    servers: Box<[Server<C>]>,
+    servers: Box<[QueuedServer<C>]>,
     /// The end of what each core serves; core `c` of server `s` is source `s · workers + c`.
     calendar: Calendar,
     /// When idle cores notice an RPC that came to a busy core of a server.
@@ -48,7 +48,7 @@ impl<C: Choose> Queues<C> {
         let unbounded = System { queue_bound: None, ..system.clone() };
         let one = |index| {
             let config = unbounded.backend(slots, seed.replica(index).0)?;
-            Server::try_new(config, PerCore::stealable(config.cores, choose(config.cores, config.seed)), &terms)
+            QueuedServer::try_new(config, PerCore::stealable(config.cores, choose(config.cores, config.seed)), &terms)
         };
         let servers: Box<[_]> = (0..u64::from(system.servers)).map(one).collect::<Result<_, SimError>>()?;
         let calendar = Calendar::new(usize::from(system.workers()) * servers.len());

@@ -21,14 +21,14 @@
 //! | [`rpcs`] | what is known of each RPC within |
 //! | [`core`] | one core: its run queue, and when its RPC ends or is due |
 //! | [`dispatcher`] | the one thread that schedules |
-//! | [`server`] | one server: these joined |
+//! | [`scheduled_server`] | one server: these joined |
 
 mod terms;
 mod chooser;
 mod rpcs;
 mod core;
 mod dispatcher;
-mod server;
+mod scheduled_server;
 
 use super::egress::Request;
 use super::servers::{Ended, Received, Servers};
@@ -38,7 +38,7 @@ use crate::load::Load;
 use crate::system::System;
 use chooser::Chooser;
 use nebula_nic::{Header, Timestamp};
-use server::Server;
+use scheduled_server::ScheduledServer;
 use terms::Terms;
 
 pub(super) use chooser::{LeastLoaded, Reserved, first_plan};
@@ -46,7 +46,7 @@ pub(super) use chooser::{LeastLoaded, Reserved, first_plan};
 /// Servers with a scheduler in software.
 pub(super) struct Scheduled<C> {
     terms: Terms,
-    servers: Box<[Server<C>]>,
+    servers: Box<[ScheduledServer<C>]>,
     calendar: Calendar,
 }
 
@@ -59,14 +59,14 @@ impl<C: Chooser> Scheduled<C> {
         choose: impl Fn(&System, &Load) -> C,
     ) -> Result<Self, SimError> {
         let terms = Terms::try_new(system, load)?;
-        let one = |_| Server::new(&terms, system, slots, choose(system, load));
+        let one = |_| ScheduledServer::new(&terms, system, slots, choose(system, load));
         let servers: Box<[_]> = (0..system.servers).map(one).collect();
         let calendar = Calendar::new(servers.len() * terms.sources());
         Ok(Self { terms, servers, calendar })
     }
 
     #[inline]
-    fn parts(&mut self, server: usize) -> (&mut Server<C>, Agenda<'_>) {
+    fn parts(&mut self, server: usize) -> (&mut ScheduledServer<C>, Agenda<'_>) {
         let agenda = Agenda { first: server * self.terms.sources(), calendar: &mut self.calendar, terms: &self.terms };
         (&mut self.servers[server], agenda)
     }

@@ -5,7 +5,7 @@
 //! load over groups: both are swept.
 
 use super::super::paper::{self, Scale, TrainedLaw};
-use super::super::row::{Row, Verdict};
+use super::super::row::{Judgment, Row};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
 use super::{grouped, offered, over, shipped, tallies};
 use crate::error::SimError;
@@ -150,7 +150,7 @@ fn judged(setup: &Scale, found: &[Found<'_>]) -> Vec<Row> {
             let list = list.collect::<Vec<_>>().join(", ");
             let why = format!("neither service times nor flows are published; here: {list}");
             let published = paper.figure(&format!("altocumulus/scale/{name}_{rate_mrps}"));
-            Row::judged(published, figure(ours), (Verdict::NotReproducibleAsPublished, why))
+            Row::judged(published, figure(ours), (Judgment::NotReproducibleAsPublished, why))
         };
         [row("p99", |found| found.p99_us, wording::with_interval), row("late", |found| found.late_percent, percent)]
     };

@@ -1,7 +1,7 @@
 //! How do thresholds predict? Accuracy against effectiveness of the naive, the aggressive and the trained one, for a group alone.
 
 use super::super::paper::{self, Thresholds as Setup};
-use super::super::row::{Row, Verdict};
+use super::super::row::{Judgment, Row};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
 use super::over;
 use crate::altocumulus::{LateByQueue, TrainedRow, Training, fit};
@@ -55,7 +55,7 @@ fn judged(setup: &Setup, training: &Training, states: &[State]) -> Vec<Row> {
     let naive = Interval::exact(f64::from(training.naive()) / f64::from(setup.workers));
     let row = |name: &str, ours, why: String| {
         let figure = paper::altocumulus().figure(&format!("altocumulus/thresholds/{name}"));
-        Row::judged(figure, ours, (Verdict::Differs, why))
+        Row::judged(figure, ours, (Judgment::Differs, why))
     };
     vec![
         row("naive_per_worker", naive, format!("{} for {} workers", training.naive(), setup.workers)),

@@ -1,7 +1,7 @@
 //! What does moving RPCs cost the chip's wires? Descriptors against the payloads that stay, as many as a run has moved.
 
 use super::super::paper::{self, Traffic};
-use super::super::row::{Row, Verdict};
+use super::super::row::{Judgment, Row};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
 use super::{grouped, offered, over, shipped, tallies};
 use crate::interval::Interval;
@@ -21,7 +21,7 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
         .map(|&bytes| format!("{bytes} B {}", wording::number(less(setup, &eager, bytes).value)));
     let why = format!("how large payloads are is not published; by payload: {}", list.collect::<Vec<_>>().join(", "));
     let ours = less(setup, &eager, setup.payload_bytes);
-    let mut rows = vec![Row::judged(figure, ours, (Verdict::NotReproducibleAsPublished, why))];
+    let mut rows = vec![Row::judged(figure, ours, (Judgment::NotReproducibleAsPublished, why))];
     rows.extend(setup.payloads_bytes.iter().map(|&bytes| {
         let what = format!("bytes of payloads over bytes of descriptors, payloads of {bytes} B");
         Row::note(format!("altocumulus/traffic/less/{bytes}"), what, "×", less(setup, &eager, bytes))

@@ -4,8 +4,8 @@ use super::super::paper::{self, Design, Evaluation};
 use super::super::{Effort, Lab, ReproduceError};
 use super::case::Case;
 use super::point::{Highest, Point, mrps};
+use crate::blocks::{self, RateBracket};
 use crate::experiment::Effort as Runs;
-use crate::server::{self, RateBracket};
 use nebula_nic::Span;
 use nebula_workload::Rate;
 use rayon::prelude::*;
@@ -82,7 +82,7 @@ impl<'a> Bench<'a> {
         let key = (case, gap_ns.to_bits(), self.depth, self.lab.seed.0);
         self.lab.memo.points.get_or_run(key, || {
             let rate = Rate::try_new(1e9 / gap_ns)?;
-            let shown = server::estimate(&case.scenario(self.setup), rate, &self.runs(), &|| ())?;
+            let shown = blocks::estimate(&case.scenario(self.setup), rate, &self.runs(), &|| ())?;
             Ok(Arc::new(Point::of(mrps(gap_ns), &shown)))
         })
     }
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
     pub(in super::super) fn highest(&self, case: Case) -> Result<Arc<Highest>, ReproduceError> {
         self.lab.memo.highest.get_or_run((case, self.depth, self.lab.seed.0), || {
             let (scenario, slo) = (case.scenario(self.setup), self.slo(case)?);
-            let found = server::rate_at_slo(&scenario, slo, self.bracket(), &self.runs(), &|| ())?;
+            let found = blocks::rate_at_slo(&scenario, slo, self.bracket(), &self.runs(), &|| ())?;
             Ok(Arc::new(Highest::of(&found, self.bracket())))
         })
     }

@@ -1,7 +1,7 @@
 //! What runs: a design under a mix of RPCs, on the machine of the paper or on the one with nothing fitted.
 
 use super::super::paper::{Design, Evaluation};
-use crate::server::{Application, Design as Mechanisms, Machine, Scenario};
+use crate::blocks::{Application, Design as Mechanisms, Machine, Scenario};
 
 /// Which of the two machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ impl Case {
         title
     }
 
-    /// The scenario of the server level.
+    /// The scenario of the block level.
     ///
     /// # Panics
     ///

@@ -1,7 +1,7 @@
 //! What a case shows at one load, replication by replication, and at the highest rate that keeps the SLO.
 
+use crate::blocks::{BlocksEstimate, RateAtSlo, RateBracket, Stage};
 use crate::interval::Interval;
-use crate::server::{RateAtSlo, RateBracket, ServerEstimate, Stage};
 use nebula_nic::Span;
 
 /// 10⁶ RPCs a second, from the mean time between two.
@@ -36,7 +36,7 @@ pub(in super::super) struct Point {
 }
 
 impl Point {
-    pub(super) fn of(mrps: f64, shown: &ServerEstimate) -> Self {
+    pub(super) fn of(mrps: f64, shown: &BlocksEstimate) -> Self {
         let shots = shown.replications.iter().map(|one| Shot {
             p99_ns: one.p99_ps_with_nacks / 1e3,
             service_ns: one.service_mean_ps / 1e3,

@@ -2,7 +2,7 @@
 
 use super::super::wording::{number, with_interval};
 use super::point::{Highest, Point};
-use crate::server::Stage;
+use crate::blocks::Stage;
 
 /// `RSS keeps the SLO up to 11.6 [11.2, 12.0] MRPS`.
 pub(super) fn up_to(title: &str, highest: &Highest) -> String {

@@ -1,7 +1,7 @@
 //! What the entries of the evaluation promise, whatever they find; the runs are too short to find anything.
 
 use super::super::lab::{Effort, Lab};
-use super::super::row::{Row, Verdict};
+use super::super::row::{Judgment, Row};
 use super::super::{ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, paper, table3};
 use super::bench::{Bench, Depth};
 use super::memo::Memo;
@@ -34,9 +34,9 @@ fn every_published_value_has_its_row_in_order_and_every_row_its_numbers() {
         assert_eq!(published, figures.filter(|id| id.starts_with(prefix)).collect::<Vec<_>>());
         for row in &found.rows {
             assert!(row.id().starts_with(prefix), "{row:?}");
-            assert_eq!(row.published().is_none(), row.verdict() == Verdict::Note, "{row:?}");
+            assert_eq!(row.published().is_none(), row.judgment() == Judgment::Note, "{row:?}");
             let has_numbers = row.why().is_some_and(|why| why.contains(|c: char| c.is_ascii_digit()));
-            assert!(row.verdict() == Verdict::Note || has_numbers, "{row:?}");
+            assert!(row.judgment() == Judgment::Note || has_numbers, "{row:?}");
             assert!(row.reproduced().lo <= row.reproduced().value, "{row:?}");
             assert!(row.reproduced().value <= row.reproduced().hi, "{row:?}");
         }

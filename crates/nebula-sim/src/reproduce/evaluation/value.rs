@@ -2,7 +2,7 @@
 
 use super::super::ReproduceError;
 use super::super::paper;
-use super::super::row::{Row, Verdict};
+use super::super::row::{Judgment, Row};
 use super::super::wording::{number, with_interval};
 use super::bench::Bench;
 use super::case::Case;
@@ -26,8 +26,8 @@ pub(in super::super) type Values = Result<Value, ReproduceError>;
 pub(in super::super) fn judged(value: Value) -> Row {
     let figure = paper::nebula().figure(&value.id);
     let otherwise = match &figure.assumes {
-        None => (Verdict::Differs, value.why.clone()),
-        Some(_) => (Verdict::NotReproducibleAsPublished, value.why.clone()),
+        None => (Judgment::Differs, value.why.clone()),
+        Some(_) => (Judgment::NotReproducibleAsPublished, value.why.clone()),
     };
     Row::judged(figure, value.value, otherwise).remark(|| value.why)
 }

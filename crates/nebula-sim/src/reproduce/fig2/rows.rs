@@ -1,7 +1,7 @@
 //! What the runs of figure 2 say, beside what was published of it.
 
 use super::super::paper::{self, Fig2, Figure};
-use super::super::row::{Row, Verdict};
+use super::super::row::{Judgment, Row};
 use super::super::wording;
 use super::sweep::{At, Limit, Name, Sweep};
 use crate::interval::Interval;
@@ -22,9 +22,9 @@ pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row>
 fn judged(ours: &Value, theirs: &Value, textbook: &Sweep) -> Row {
     let beside = format!("with {} it is {}", textbook.model.title, theirs.said());
     let why = format!("{}; {beside}", ours.why);
-    let by_text = Row::judged(figure(ours.name), theirs.value, (Verdict::Differs, String::new()));
-    Row::judged(figure(ours.name), ours.value, (Verdict::Differs, why.clone()))
-        .only_if(by_text.verdict() == Verdict::Reproduced, (Verdict::NotReproducibleAsPublished, why))
+    let by_text = Row::judged(figure(ours.name), theirs.value, (Judgment::Differs, String::new()));
+    Row::judged(figure(ours.name), ours.value, (Judgment::Differs, why.clone()))
+        .only_if(by_text.judgment() == Judgment::Reproduced, (Judgment::NotReproducibleAsPublished, why))
         .remark(|| beside)
 }
 

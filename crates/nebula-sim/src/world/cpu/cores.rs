@@ -4,7 +4,7 @@
 //! left: two FIFOs. With costs of zero nothing is ever on the way.
 
 use super::Central;
-use super::server::{Server, Serving};
+use super::central_server::{CentralServer, Serving};
 use crate::calendar::Calendar;
 use crate::system::Costs;
 use crate::tally::Overheads;
@@ -62,7 +62,7 @@ pub(super) struct Cores<'a, D: CentralDispatch> {
     index: usize,
     /// The source of its core 0 in the calendar.
     first: usize,
-    pub(super) server: &'a mut Server<D>,
+    pub(super) server: &'a mut CentralServer<D>,
     calendar: &'a mut Calendar,
     wires: &'a mut Wires,
     costs: &'a Costs,

@@ -1,0 +1,195 @@
+//! The page of the block level: tail and DRAM bandwidth over the rate, and what became of time and bytes, design beside design.
+//!
+//! | module | what it draws |
+//! |---|---|
+//! | `curve` | lines over the rate, or the highest rates under the SLO |
+//! | `stack` | stacked bars: time by stage, traffic by cause and by part |
+
+mod curve;
+mod stack;
+
+use super::page::{Figure, Page, Table};
+use crate::output::interval::with_half;
+use crate::output::{Row, units};
+use crate::simulate::blocks::{Findings, Found, breakdown};
+
+/// The page; `rows` are those of the table on the terminal.
+pub(crate) fn render(findings: &Findings, rows: &[Row], footer: &str) -> String {
+    let caption = "± is half the interval that holds the true value in 95 of 100 experiments, as a share of the figure. NACKed: of all RPCs. \
+        Service: from the moment that a core begins until the buffer is free. Queued at core: given to a core that served another RPC.";
+    let page = Page::new("Nebula's laboratory: the whole server", &verdict(findings), &setting(findings))
+        .charts(&figures(findings))
+        .table(&table(caption, rows));
+    let parts = [
+        ("Where the time went", breakdown::TIME, breakdown::time_rows(findings)),
+        ("Where the bytes went", breakdown::TRAFFIC, breakdown::traffic_rows(findings)),
+    ];
+    let with_part = |page: Page, (heading, caption, rows): (&str, &str, Vec<Row>)| {
+        if rows.is_empty() { page } else { page.heading(heading).table(&table(caption, &rows)) }
+    };
+    parts.into_iter().fold(page, with_part).remarks("How to read this", &remarks()).finish(footer)
+}
+
+/// The one chart of a plot: the time by stage if a breakdown is asked for, and else the tail.
+pub(crate) fn plot(findings: &Findings, is_breakdown: bool) -> Figure {
+    match (is_breakdown, findings.setting.searches) {
+        (true, _) => stack::time_figure(findings),
+        (false, true) => curve::rate_at_slo_figure(findings),
+        (false, false) => curve::tail_figure(findings),
+    }
+}
+
+fn figures(findings: &Findings) -> Vec<Figure> {
+    let mut figures = match findings.setting.searches {
+        true => vec![curve::rate_at_slo_figure(findings), curve::bandwidth_at_slo_figure(findings)],
+        false => vec![curve::tail_figure(findings), curve::bandwidth_figure(findings)],
+    };
+    if breakdown::shown(findings).next().is_some() {
+        figures.push(stack::time_figure(findings));
+        figures.extend(stack::own_time_figure(findings));
+        figures.extend([stack::cause_figure(findings), stack::part_figure(findings)]);
+    }
+    figures
+}
+
+fn table(caption: &str, rows: &[Row]) -> Table {
+    Table {
+        caption: caption.to_owned(),
+        headings: rows.first().map(Row::headings).unwrap_or_default(),
+        rows: rows.iter().map(Row::cells).collect(),
+    }
+}
+
+// -- designs --
+
+/// The points of one design, in the order of their rates.
+struct Series<'a> {
+    name: &'a str,
+    points: Vec<&'a Found>,
+}
+
+/// Design by design, in the order in which they were asked for; a design asked for twice is two.
+fn series(findings: &Findings) -> Vec<Series<'_>> {
+    let mut all: Vec<Series<'_>> = Vec::new();
+    for found in &findings.found {
+        let is_next = |series: &&mut Series<'_>| {
+            series.name == found.design && !series.points.iter().any(|point| point.rate_rps == found.rate_rps)
+        };
+        match all.last_mut().filter(is_next) {
+            Some(series) => series.points.push(found),
+            None => all.push(Series { name: &found.design, points: vec![found] }),
+        }
+    }
+    for series in &mut all {
+        series.points.sort_by(|one, other| one.rate_rps.unwrap_or(0.0).total_cmp(&other.rate_rps.unwrap_or(0.0)));
+    }
+    all
+}
+
+// -- words --
+
+fn verdict(findings: &Findings) -> String {
+    let slo = units::span(findings.setting.slo);
+    if findings.setting.searches {
+        let up_to = |found: &Found| match found.at_slo {
+            Some(at) => format!("{} up to {}", found.design, with_half(at.rate_rps, units::rate)),
+            None => format!("{} at no rate", found.design),
+        };
+        let all: Vec<String> = findings.found.iter().map(up_to).collect();
+        return format!("In RPC/s, p99 stays within {slo} under {}.", all.join(", "));
+    }
+    let highest = |series: &Series<'_>| {
+        let met = series.points.iter().filter(|found| found.figures.as_ref().is_some_and(|figures| figures.meets_slo));
+        let rate = met.filter_map(|found| found.rate_rps).reduce(f64::max);
+        rate.map_or(format!("{} at none", series.name), |rate| format!("{} up to {}", series.name, units::rate(rate)))
+    };
+    let all: Vec<String> = series(findings).iter().map(highest).collect();
+    format!("Of the rates tried, in RPC/s, p99 stays within {slo} under {}.", all.join(", "))
+}
+
+fn setting(findings: &Findings) -> String {
+    let setting = &findings.setting;
+    let store = setting
+        .store
+        .map_or(String::new(), |(share, bytes)| format!(" ({} GET, values of {bytes} bytes)", units::percent(share)));
+    let hog = match setting.hog_gb_per_s {
+        0.0 => String::new(),
+        hog => format!(", beside a program that moves {hog} GB/s"),
+    };
+    format!(
+        "{} on {}: {} cores, {} of LLC, {:.0} GB/s of DRAM, {:.0} Gbps{hog}; {} arrivals; {} replications of {} RPCs, seed {}. \
+         Simulated: nothing of this machine is in the figures.",
+        setting.application.clone() + &store,
+        setting.machine.name,
+        setting.machine.memory.cores,
+        units::bytes(setting.machine.memory.llc.bytes),
+        setting.machine.memory.peak_gb_per_s(),
+        setting.machine.nic.link_gbps,
+        setting.arrivals,
+        setting.effort.replications,
+        units::rate(setting.effort.rpcs as f64),
+        setting.effort.seed.0,
+    )
+}
+
+fn remarks() -> Vec<String> {
+    [
+        "Latency runs from the receipt of an RPC's first packet until its buffer is free. A rate meets the SLO when the p99 of all RPCs is \
+         within it, one that was NACKed counting as infinitely late.",
+        "Each block of 64 bytes that an RPC touches goes through caches, mesh and DRAM. Nothing says that buffers stay in the cache: whether \
+         they do follows from their size.",
+        "An interval comes from independent replications; designs are compared on the same arrivals and keys.",
+        "A fetch brings a block onto the chip, for the NIC or for a core; a write-back is a block that the NIC or a core wrote last and that \
+         had to leave. Past saturation a queue grows as long as the run lasts, and so do its latencies.",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::blocks::tests::findings;
+
+    #[test]
+    fn the_page_needs_nothing_else_and_every_element_is_closed() {
+        for searches in [false, true] {
+            let page = render(&findings(searches), &[], "made by a test");
+            assert_eq!(page.matches("role=\"img\"").count(), if searches { 5 } else { 6 });
+            assert!(!page.contains("<rss>") && page.contains("&lt;rss&gt;"));
+            for foreign in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "src="] {
+                assert!(!page.replace("http-equiv", "").contains(foreign), "{foreign}");
+            }
+            for name in ["svg", "figure", "text", "li", "table"] {
+                let opened = page.matches(&format!("<{name}>")).count() + page.matches(&format!("<{name} ")).count();
+                assert_eq!(opened, page.matches(&format!("</{name}>")).count(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_of_designs_that_keep_the_slo_at_no_rate_is_still_a_page() {
+        let mut findings = findings(true);
+        for found in &mut findings.found {
+            (found.rate_rps, found.at_slo, found.figures) = (None, None, None);
+        }
+        let page = render(&findings, &[], "");
+        assert!(page.contains("nebula at no rate") && page.ends_with("</html>\n"));
+    }
+
+    #[test]
+    fn a_design_asked_for_twice_is_drawn_twice() {
+        let mut findings = findings(false);
+        findings.found.iter_mut().for_each(|found| found.design = "nebula".to_owned());
+        assert_eq!(series(&findings).iter().map(|series| series.points.len()).collect::<Vec<_>>(), [2, 2]);
+    }
+
+    #[test]
+    fn the_verdict_names_the_highest_rate_that_was_met() {
+        let said = verdict(&findings(false));
+        assert_eq!(
+            said,
+            "Of the rates tried, in RPC/s, p99 stays within 6.3 µs under <rss> up to 5M, nebula up to 20M."
+        );
+    }
+}

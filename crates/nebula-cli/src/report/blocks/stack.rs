@@ -1,0 +1,192 @@
+//! Stacked bars, a bar each design: time by stage, traffic by cause and by part of memory.
+
+use nebula_memsys::Cause;
+use nebula_sim::blocks::{Part, Stage};
+
+use super::super::page::Figure;
+use super::super::stacked::{Bar, NUMERALS, Piece, Stack, bars};
+use super::{Series, series};
+use crate::output::interval::time;
+use crate::output::units;
+use crate::simulate::blocks::{Figures, Findings, Found, breakdown};
+
+/// Which rates bars stand at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    /// All at the highest rate at which every design keeps the SLO; at the lowest of all where there is none.
+    Common,
+    /// Each at the highest rate at which it keeps the SLO.
+    Own,
+}
+
+impl At {
+    /// Where designs are compared: at one rate, or where that was searched for at the rates found.
+    fn of(findings: &Findings) -> Self {
+        if findings.setting.searches { Self::Own } else { Self::Common }
+    }
+}
+
+/// The mean time of an RPC, stage by stage.
+pub(super) fn time_figure(findings: &Findings) -> Figure {
+    time_figure_at(findings, At::of(findings))
+}
+
+/// The same where each design is at its own highest rate, if one bears more than all do.
+pub(super) fn own_time_figure(findings: &Findings) -> Option<Figure> {
+    let common = common_rate(findings);
+    let bears_more = breakdown::shown(findings).any(|(found, figures)| figures.meets_slo && found.rate_rps > common);
+    (!findings.setting.searches && bears_more).then(|| time_figure_at(findings, At::Own))
+}
+
+fn time_figure_at(findings: &Findings, at: At) -> Figure {
+    let shown = breakdown::stages(findings);
+    let pieces = shown.iter().map(|&(index, stage)| Piece {
+        look: index,
+        name: stage.name(),
+        size: Box::new(move |figures: &Figures| figures.stages[index]),
+    });
+    let caption = "From its first packet until its buffer is free, in the order of its path.";
+    let title = format!("Time of an RPC at {}", at.words(findings));
+    Stack { title, axis: "mean time, ns", of: OF, tick: whole, show: time, pieces: pieces.collect() }
+        .figure(&bars_at(findings, at), caption)
+}
+
+/// Blocks by what moved them.
+pub(super) fn cause_figure(findings: &Findings) -> Figure {
+    let pieces = breakdown::causes(findings).into_iter().map(|cause| Piece {
+        look: cause,
+        name: breakdown::CAUSES[cause],
+        size: Box::new(move |figures: &Figures| figures.blocks.iter().map(|part| part[cause]).sum()),
+    });
+    let caption = "What was fetched, and what was written back, for the NIC and for cores.";
+    traffic_figure(findings, "DRAM traffic by cause", pieces.collect(), caption)
+}
+
+/// Blocks by the part of memory that they are of.
+pub(super) fn part_figure(findings: &Findings) -> Figure {
+    let shown = breakdown::parts(findings);
+    let pieces = shown.iter().map(|&(index, part)| Piece {
+        look: index,
+        name: part.name(),
+        size: Box::new(move |figures: &Figures| figures.blocks[index].iter().sum()),
+    });
+    let caption = "The same blocks, by what lies in them: requests, replies, the store, bookkeeping.";
+    traffic_figure(findings, "DRAM traffic by part of memory", pieces.collect(), caption)
+}
+
+fn traffic_figure(findings: &Findings, title: &str, pieces: Vec<Piece<Figures>>, caption: &str) -> Figure {
+    let at = At::of(findings);
+    let title = format!("{title} at {}", at.words(findings));
+    Stack { title, axis: BLOCKS, of: OF, tick: blocks, show: blocks, pieces }.figure(&bars_at(findings, at), caption)
+}
+
+/// What a bar stands for.
+const OF: &str = "design";
+
+const BLOCKS: &str = "blocks of 64 bytes for each RPC";
+
+fn whole(ns: f64) -> String {
+    format!("{ns:.0}")
+}
+
+fn blocks(blocks: f64) -> String {
+    if blocks.fract() == 0.0 { format!("{blocks:.0}") } else { format!("{blocks:.1}") }
+}
+
+const _: () = assert!(Stage::ALL.len() <= NUMERALS.len() && Part::ALL.len() <= NUMERALS.len());
+const _: () = assert!(Cause::ALL.len() <= NUMERALS.len());
+
+// -- which bars --
+
+/// From top to bottom, as the designs were asked for.
+fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
+    let shown: Vec<(&Found, &Figures)> = match at {
+        At::Common => {
+            let rate = common_rate(findings);
+            breakdown::shown(findings).filter(|(found, _)| found.rate_rps == rate).collect()
+        }
+        At::Own => series(findings).iter().filter_map(highest_met).collect(),
+    };
+    let name = |found: &Found| match at {
+        At::Common => found.design.clone(),
+        At::Own => format!("{} {}", found.design, found.rate_rps.map_or(String::new(), units::rate)),
+    };
+    bars(shown.into_iter().map(|(found, figures)| (name(found), figures)))
+}
+
+/// The highest rate at which a design keeps the SLO, and what it shows there.
+fn highest_met<'a>(series: &Series<'a>) -> Option<(&'a Found, &'a Figures)> {
+    let mut shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
+    shown.rfind(|(_, figures)| figures.meets_slo)
+}
+
+impl At {
+    fn words(self, findings: &Findings) -> String {
+        match (self, common_rate(findings)) {
+            (Self::Common, Some(rate)) => format!("{} RPC/s", units::rate(rate)),
+            (Self::Own, _) | (_, None) => "each design's highest rate".to_owned(),
+        }
+    }
+}
+
+/// The highest rate at which all designs keep the SLO; the lowest of all where there is none.
+fn common_rate(findings: &Findings) -> Option<f64> {
+    let rates = || breakdown::shown(findings).filter_map(|(found, _)| found.rate_rps);
+    let all_meet = |rate: &f64| {
+        breakdown::shown(findings).filter(|(found, _)| found.rate_rps == Some(*rate)).all(|(_, f)| f.meets_slo)
+    };
+    rates().filter(all_meet).reduce(f64::max).or_else(|| rates().reduce(f64::min))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::blocks::tests::findings;
+
+    #[test]
+    fn bars_stand_at_the_highest_rate_that_all_designs_bear() {
+        let mut findings = findings(false);
+        assert_eq!(common_rate(&findings), Some(5e6));
+        findings.found[0].figures = None;
+        findings.found[1].figures = None;
+        assert_eq!(common_rate(&findings), Some(20e6));
+        findings.found[2..].iter_mut().filter_map(|found| found.figures.as_mut()).for_each(|f| f.meets_slo = false);
+        assert_eq!(common_rate(&findings), Some(5e6));
+    }
+
+    #[test]
+    fn pieces_stand_end_to_end_and_add_up() {
+        for searches in [false, true] {
+            let findings = findings(searches);
+            for figure in [time_figure(&findings), cause_figure(&findings), part_figure(&findings)] {
+                let chart = &figure.chart;
+                assert_eq!(chart.lines.len(), figure.legend.len());
+                for (row, _) in &chart.y.ticks {
+                    let dots = chart.lines.iter().flat_map(|line| &line.dots).filter(|dot| dot.y == *row);
+                    let end = dots.filter_map(|dot| dot.x_ends).fold(0.0, |end: f64, (from, to)| {
+                        assert!((from - end).abs() < 1e-9, "{}: a gap at {from}", chart.title);
+                        to
+                    });
+                    assert!(end > chart.x.to * 0.9 && end <= chart.x.to, "{}: {end}", chart.title);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_design_is_shown_where_it_bears_most_if_one_bears_more() {
+        let mut findings = findings(false);
+        let figure = own_time_figure(&findings).unwrap();
+        let names: Vec<&str> = figure.chart.y.ticks.iter().map(|tick| tick.1.as_str()).collect();
+        assert_eq!(names, ["<rss> 5M", "nebula 20M"]);
+        findings.found.truncate(2);
+        assert!(own_time_figure(&findings).is_none());
+    }
+
+    #[test]
+    fn a_piece_of_nothing_is_left_out() {
+        let figure = time_figure(&findings(false));
+        assert!(figure.legend.iter().all(|(_, text)| !text.ends_with("state")));
+        assert!(figure.chart.title.ends_with("at 5M RPC/s"));
+    }
+}

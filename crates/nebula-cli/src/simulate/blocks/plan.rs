@@ -1,0 +1,196 @@
+//! What is simulated: scenarios and rates, checked before the first one runs.
+
+use nebula_nic::Span;
+use nebula_sim::Effort;
+use nebula_sim::blocks::{Application, Design, KeyValue, Machine, Scenario};
+use nebula_workload::{Mix, Op, Rate};
+
+use super::super::{Args, Slo};
+use super::files;
+use crate::output::Failure;
+
+/// What all rows have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) machine: Machine,
+    /// The application's name.
+    pub(crate) application: String,
+    /// Share of GETs and bytes of a value, of a key-value store.
+    pub(crate) store: Option<(f64, u32)>,
+    pub(crate) arrivals: String,
+    pub(crate) hog_gb_per_s: f64,
+    pub(crate) slo: Span,
+    pub(crate) effort: Effort,
+    /// Whether the highest rate that keeps the SLO is searched for.
+    pub(crate) searches: bool,
+}
+
+/// One design at one rate.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    pub(super) scenario: Scenario,
+    /// `None` where it is searched for.
+    pub(super) rate: Option<Rate>,
+}
+
+/// Everything that is to be simulated.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) setting: Setting,
+    pub(super) points: Vec<Point>,
+}
+
+/// Every design at every rate.
+///
+/// # Errors
+///
+/// Bad input: the first thing that cannot be simulated.
+pub(super) fn plan(args: &Args, machine: &str) -> Result<Plan, Failure> {
+    let effort = args.effort.of_blocks(args.find_slo);
+    effort.validate()?;
+    let scenarios = scenarios(args, machine)?;
+    let first = scenarios.first().ok_or_else(|| Failure::bad_input("--design: give at least one design"))?;
+    let setting = Setting {
+        machine: first.machine.clone(),
+        application: args.blocks.application.as_deref().map_or("kvs".to_owned(), files::name),
+        store: store(&first.application).map(|store| (store.get_share, store.value_bytes)),
+        arrivals: first.arrivals.to_string(),
+        hog_gb_per_s: first.hog_gb_per_s,
+        slo: slo(args, first)?,
+        effort,
+        searches: args.find_slo,
+    };
+    let rates = rates(args, first)?;
+    let at_all = |scenario: Scenario| rates.iter().map(move |&rate| Point { scenario: scenario.clone(), rate });
+    Ok(Plan { setting, points: scenarios.into_iter().flat_map(at_all).collect() })
+}
+
+fn scenarios(args: &Args, machine: &str) -> Result<Vec<Scenario>, Failure> {
+    let machine = with_buffer(files::machine(machine)?, args.blocks.receive_buffer)?;
+    let application = application(args)?;
+    let designs: Vec<Design> = match args.blocks.design.is_empty() {
+        true => files::designs(),
+        false => args.blocks.design.iter().map(|design| files::design(design)).collect::<Result<_, _>>()?,
+    };
+    let hog_gb_per_s = hog(args, &machine)?;
+    let scenario = |design| Scenario {
+        arrivals: args.arrivals.clone(),
+        hog_gb_per_s,
+        ..Scenario::new(machine.clone(), design, application.clone())
+    };
+    let scenarios: Vec<Scenario> = designs.into_iter().map(scenario).collect();
+    scenarios.iter().try_for_each(Scenario::validate)?;
+    Ok(scenarios)
+}
+
+/// The hog moves what it is told to, however slow DRAM is: past what DRAM can move a run would have no end.
+fn hog(args: &Args, machine: &Machine) -> Result<f64, Failure> {
+    /// Turnarounds, refresh and rows that are not open take the rest.
+    const SHARE_MAX: f64 = 0.8;
+    let (hog, most) = (args.blocks.hog.map_or(0.0, |hog| hog.0), SHARE_MAX * machine.memory.peak_gb_per_s());
+    match hog <= most {
+        true => Ok(hog),
+        false => Err(Failure::bad_input(format!(
+            "--hog: the DRAM of {} moves {} GB/s at its peak: give at most {most:.1}GB/s, not {hog}GB/s",
+            machine.name,
+            machine.memory.peak_gb_per_s()
+        ))),
+    }
+}
+
+fn with_buffer(mut machine: Machine, bytes: Option<u64>) -> Result<Machine, Failure> {
+    if let Some(bytes) = bytes {
+        let fits = u32::try_from(bytes).ok().filter(|bytes| (512..=1_000_000_000).contains(bytes));
+        machine.deployment.receive_buffer_bytes = fits.ok_or_else(|| {
+            Failure::bad_input(format!("--receive-buffer: give 512 to 1000000000 bytes, not {bytes}"))
+        })?;
+    }
+    Ok(machine)
+}
+
+/// The application, a store with the mix and the values asked for.
+fn application(args: &Args) -> Result<Application, Failure> {
+    let mut application = files::application(args.blocks.application.as_deref().unwrap_or("kvs"))?;
+    let Application::KeyValue(store) = &mut application else {
+        let flag = args.blocks.mix.map(|_| "--mix").or(args.blocks.value_bytes.map(|_| "--value-bytes"));
+        return flag.map_or(Ok(application), |flag| {
+            Err(Failure::bad_input(format!("{flag}: only a key-value store has that: leave it out, or --application")))
+        });
+    };
+    if let Some(mix) = args.blocks.mix {
+        store.get_share = get_share(mix)?;
+    }
+    store.value_bytes = args.blocks.value_bytes.unwrap_or(store.value_bytes);
+    Ok(application)
+}
+
+fn get_share(mix: Mix) -> Result<f64, Failure> {
+    match mix.share(Op::Delete) > 0.0 {
+        true => Err(Failure::bad_input(
+            "--mix: the simulated store has no deletes: give get and set, such as get=50,set=50",
+        )),
+        false => Ok(mix.share(Op::Get)),
+    }
+}
+
+const fn store(application: &Application) -> Option<&KeyValue> {
+    match application {
+        Application::KeyValue(store) => Some(store),
+        _ => None,
+    }
+}
+
+fn slo(args: &Args, scenario: &Scenario) -> Result<Span, Failure> {
+    Ok(match args.slo {
+        Slo::Times(times) => scenario.slo(times, args.effort.of_blocks(false).seed)?,
+        Slo::Within(span) => span,
+    })
+}
+
+/// The rates asked for; one that is none where it is searched for.
+fn rates(args: &Args, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Failure> {
+    if args.find_slo {
+        return Ok(vec![None]);
+    }
+    if let Some(rates) = &args.blocks.rate {
+        return Ok(rates.0.iter().copied().map(Some).collect());
+    }
+    let alone = scenario.slo(1.0, args.effort.of_blocks(false).seed)?;
+    let capacity_rps = f64::from(scenario.machine.memory.cores) / alone.as_secs_f64();
+    SHARES.iter().map(|share| Ok(Some(Rate::try_new(round(share * capacity_rps))?))).collect()
+}
+
+/// Of what the cores could serve if each RPC took as long as one alone: rates unless given.
+const SHARES: [f64; 6] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.0];
+
+/// To two digits.
+fn round(rps: f64) -> f64 {
+    let unit = 10f64.powf(rps.log10().floor() - 1.0);
+    (rps / unit).round() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_unless_given_are_round() {
+        assert_eq!([25.39e6, 5.08e6, 999.0e3].map(round), [25e6, 5.1e6, 1e6]);
+    }
+
+    #[test]
+    fn a_mix_is_the_share_of_gets_and_has_no_deletes() {
+        assert_eq!(get_share("get=95,set=5".parse().unwrap()).unwrap(), 0.95);
+        assert_eq!(get_share("set=1".parse().unwrap()).unwrap(), 0.0);
+        assert!(get_share("get=1,delete=1".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_buffer_takes_the_place_of_the_machines() {
+        let machine = || files::machine("isca20").unwrap();
+        let bytes = |machine: Machine| machine.deployment.receive_buffer_bytes;
+        assert_eq!(bytes(with_buffer(machine(), Some(40 << 10)).unwrap()), 40 << 10);
+        assert_eq!(bytes(with_buffer(machine(), None).unwrap()), bytes(machine()));
+        assert!(with_buffer(machine(), Some(1 << 40)).is_err());
+    }
+}

@@ -1,0 +1,108 @@
+//! Spellings of the block level: rates, and a bandwidth.
+
+use std::str::FromStr;
+
+use nebula_workload::Rate;
+
+/// Rates to offer one after the other: `22MRPS`, `5,10,22MRPS` or `5..25MRPS:9`.
+///
+/// A number without a unit has that of the last.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rates(pub(super) Vec<Rate>);
+
+impl Rates {
+    /// The most rates of one command, as of loads.
+    const COUNT_MAX: usize = 10_000;
+    /// Below, an RPC a millisecond would meet an idle server; above, no link carries them.
+    const BOUNDS_RPS: std::ops::RangeInclusive<f64> = 1e3..=1e9;
+
+    fn list(text: &str) -> Option<Vec<Rate>> {
+        let unit = unit_of(text);
+        text.split(',').map(|rate| read(rate, unit)).collect()
+    }
+
+    fn range(text: &str) -> Option<Vec<Rate>> {
+        let (first, rest) = text.split_once("..")?;
+        let (last, count) = rest.split_once(':')?;
+        let unit = unit_of(last);
+        let (first, last) = (read(first, unit)?.as_rps(), read(last, unit)?.as_rps());
+        let count: usize = count.trim().parse().ok().filter(|count| (2..=Self::COUNT_MAX).contains(count))?;
+        let at = |step: usize| first + (last - first) * step as f64 / (count - 1) as f64;
+        (0..count).map(|step| Rate::try_new(at(step).round()).ok()).collect()
+    }
+}
+
+/// What follows the last digit.
+fn unit_of(text: &str) -> &str {
+    text.rfind(|letter: char| letter.is_ascii_digit() || letter == '.').map_or("", |last| &text[last + 1..])
+}
+
+fn read(text: &str, unit: &str) -> Option<Rate> {
+    let text = text.trim();
+    let is_bare = text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if is_bare { format!("{text}{unit}").parse().ok() } else { text.parse().ok() }
+}
+
+impl FromStr for Rates {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rates = Self::range(text).or_else(|| Self::list(text)).filter(|rates| rates.len() <= Self::COUNT_MAX);
+        let Some(rates) = rates else {
+            return Err(format!("write rates such as 22MRPS, 5,10,22MRPS or 5..25MRPS:9, not {text:?}"));
+        };
+        match rates.iter().find(|rate| !Self::BOUNDS_RPS.contains(&rate.as_rps())) {
+            Some(rate) => Err(format!("a server is simulated at 1k to 1G RPC/s, not at {rate} RPC/s")),
+            None => Ok(Self(rates)),
+        }
+    }
+}
+
+/// What another program moves to and from DRAM, in 10⁹ bytes a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Hog(pub(super) f64);
+
+impl FromStr for Hog {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("GB/s", 1.0), ("MB/s", 1e-3)];
+        let read = |&(unit, gb): &(&str, f64)| Some(text.strip_suffix(unit)?.trim_end().parse::<f64>().ok()? * gb);
+        let wrong = || format!("write a bandwidth such as 5GB/s or 500MB/s, up to 10000GB/s, not {text:?}");
+        units.iter().find_map(read).filter(|hog| (0.0..=10_000.0).contains(hog)).map(Self).ok_or_else(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_a_list_or_equal_steps_and_the_last_unit_counts_for_all() {
+        let read = |text: &str| {
+            let rates = text.parse::<Rates>();
+            rates.map(|rates| rates.0.iter().map(|rate| rate.as_rps()).collect::<Vec<_>>())
+        };
+        assert_eq!(read("22MRPS"), Ok(vec![22e6]));
+        assert_eq!(read("22200k"), Ok(vec![22.2e6]));
+        assert_eq!(read("5, 10.5,22MRPS"), Ok(vec![5e6, 10.5e6, 22e6]));
+        assert_eq!(read("500k,2M"), Ok(vec![5e5, 2e6]));
+        assert_eq!(read("5..25MRPS:5"), Ok(vec![5e6, 10e6, 15e6, 20e6, 25e6]));
+        assert_eq!(read("800k..1M:2"), Ok(vec![8e5, 1e6]));
+        for wrong in ["", "fast", "5..25M", "5..25M:1", "5..25M:20000", "5M,", "NaN", "-5M", "..:", "5..x:3", "inf"] {
+            assert!(read(wrong).is_err_and(|error| error.contains("5..25MRPS:9")), "{wrong}");
+        }
+        for beyond in ["999", "1.1G", "5,22"] {
+            assert!(read(beyond).is_err_and(|error| error.contains("1k to 1G")), "{beyond}");
+        }
+    }
+
+    #[test]
+    fn a_bandwidth_has_its_unit() {
+        let read = |text: &str| text.parse::<Hog>().map(|hog| hog.0);
+        assert_eq!([read("5GB/s"), read("0.5 GB/s"), read("250MB/s")], [Ok(5.0), Ok(0.5), Ok(0.25)]);
+        for wrong in ["5", "", "GB/s", "-1GB/s", "NaNGB/s", "infGB/s", "20000GB/s", "5Gbps"] {
+            assert!(read(wrong).is_err_and(|error| error.contains("such as 5GB/s")), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Operating points with error bars, and the rate that still keeps the SLO.
+//!
+//! As at the queueing level: replication `i` has the seed's replica `i`, and two designs under one seed meet the same arrivals and
+//! the same keys.
+
+use super::machine::ps_of;
+use super::tally::BlocksTally;
+use super::world::Runner;
+use super::{BlocksError, Design, Scenario};
+use crate::experiment::Effort;
+use crate::interval::Interval;
+use crate::world::Length;
+use nebula_nic::{SLOT_BYTES, Span};
+use nebula_workload::{Rate, Seed};
+use rayon::prelude::*;
+
+/// What an operating point has shown.
+#[derive(Clone, Debug)]
+pub struct BlocksEstimate {
+    /// All replications together.
+    pub tally: BlocksTally,
+    /// What each replication has shown.
+    pub replications: Vec<Figures>,
+    /// Whether the precision asked for was reached; `None` if none was asked for.
+    pub is_precise: Option<bool>,
+}
+
+/// What one replication has shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// p99 in picoseconds, of the RPCs served.
+    pub p99_ps: f64,
+    /// p99 in picoseconds of all RPCs, a NACK counted as infinite.
+    pub p99_ps_with_nacks: f64,
+    /// Mean latency in picoseconds.
+    pub mean_ps: f64,
+    /// Mean service time in picoseconds.
+    pub service_mean_ps: f64,
+    /// Bytes to and from DRAM a second, in 10⁹.
+    pub dram_gb_per_s: f64,
+    /// Share of RPCs that were served.
+    pub accepted: f64,
+    /// Share of RPCs that were given to a core which was serving another one.
+    pub queued_at_core: f64,
+}
+
+impl Figures {
+    fn of(tally: &BlocksTally) -> Self {
+        Self {
+            p99_ps: tally.latency.quantile(0.99),
+            p99_ps_with_nacks: tally.latency_with_nacks(0.99),
+            mean_ps: tally.latency.mean(),
+            service_mean_ps: tally.service.mean(),
+            dram_gb_per_s: tally.dram_gb_per_s(),
+            accepted: tally.accepted(),
+            queued_at_core: tally.queued_at_core_share(),
+        }
+    }
+}
+
+impl BlocksEstimate {
+    /// A figure of all replications, with its interval.
+    #[must_use]
+    pub fn over(&self, figure: impl Fn(&Figures) -> f64) -> Interval {
+        Interval::of(&self.replications.iter().map(figure).collect::<Vec<_>>())
+    }
+
+    /// The p99 in picoseconds, of the RPCs served.
+    #[must_use]
+    pub fn p99(&self) -> Interval {
+        self.over(|figures| figures.p99_ps)
+    }
+
+    /// Bytes to and from DRAM a second, in 10⁹.
+    #[must_use]
+    pub fn dram_gb_per_s(&self) -> Interval {
+        self.over(|figures| figures.dram_gb_per_s)
+    }
+
+    /// Whether the p99 of all RPCs keeps an SLO, a NACK counted as infinite.
+    #[must_use]
+    pub fn meets(&self, slo: Span) -> bool {
+        self.over(|figures| figures.p99_ps_with_nacks).value <= slo.as_ps() as f64
+    }
+}
+
+/// The length of one replication: unless told otherwise, the warm-up lasts until RPCs have filled the LLC.
+fn length(scenario: &Scenario, effort: &Effort) -> Length {
+    /// Blocks that an RPC brings into the LLC, at the least.
+    const BLOCKS_PER_RPC: u64 = 6;
+    let filled = scenario.machine.memory.llc.bytes / u64::from(SLOT_BYTES) / BLOCKS_PER_RPC;
+    Length { warmup: effort.warmup.unwrap_or(filled.max(effort.rpcs / 10)), rpcs: effort.rpcs }
+}
+
+/// Runs replications of one operating point until the effort is spent or its precision reached.
+///
+/// `progress` is told of each replication that has ended, from whichever thread ran it.
+///
+/// # Errors
+///
+/// [`BlocksError`] of the first replication that has one.
+pub fn estimate(
+    scenario: &Scenario,
+    rate: Rate,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<BlocksEstimate, BlocksError> {
+    effort.validate()?;
+    let runner = Runner::try_new(scenario)?;
+    let mut shown = BlocksEstimate { tally: BlocksTally::new(), replications: Vec::new(), is_precise: None };
+    let mut first = 0;
+    loop {
+        let last = first + effort.replications;
+        let one = |index: u32| {
+            let tally = runner.run(rate, length(scenario, effort), effort.seed.replica(index.into()));
+            progress();
+            tally
+        };
+        let tallies: Vec<BlocksTally> = (first..last).into_par_iter().map(one).collect::<Result<_, _>>()?;
+        for tally in &tallies {
+            shown.replications.push(Figures::of(tally));
+            shown.tally.add(tally);
+        }
+        let Some(precision) = effort.precision else { return Ok(shown) };
+        let is_precise = shown.p99().relative() <= precision;
+        if is_precise || last >= effort.replications_max {
+            shown.is_precise = Some(is_precise);
+            return Ok(shown);
+        }
+        first = last;
+    }
+}
+
+/// The mean service time of an RPC that is alone in the server, in picoseconds: from the moment that a core begins until the buffer is freed.
+///
+/// # Errors
+///
+/// As [`estimate`].
+pub fn service_time(scenario: &Scenario, effort: &Effort) -> Result<Interval, BlocksError> {
+    /// RPCs a second for each core: one RPC in a hundred microseconds.
+    const ALONE_RPS_PER_CORE: f64 = 1e4;
+    let rate = Rate::try_new(ALONE_RPS_PER_CORE * f64::from(scenario.machine.memory.cores))?;
+    Ok(estimate(scenario, rate, effort, &|| ())?.over(|figures| figures.service_mean_ps))
+}
+
+impl Scenario {
+    /// The SLO that all designs are held to: `multiple` times the mean service time of an RPC alone in the server under `nebula-base`.
+    ///
+    /// # Source
+    ///
+    /// NEBULA §VI: ten times the mean service time.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate`].
+    pub fn slo(&self, multiple: f64, seed: Seed) -> Result<Span, BlocksError> {
+        let design = Design::named("nebula-base").unwrap_or_else(|| self.design.clone());
+        let alone = Self { design, hog_gb_per_s: 0.0, ..self.clone() };
+        let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
+        let mean_ps = service_time(&alone, &effort)?.value;
+        Ok(Span::from_ps(ps_of(multiple * mean_ps / 1e3)))
+    }
+}
+
+/// The highest rate that keeps an SLO.
+#[derive(Clone, Debug)]
+pub struct RateAtSlo {
+    /// RPCs a second offered, with its interval.
+    pub rate_rps: Interval,
+    /// What each replication found.
+    pub rates_rps: Vec<f64>,
+    /// Bytes to and from DRAM a second at that rate, in 10⁹.
+    pub dram_gb_per_s: Interval,
+}
+
+/// Where a search looks, and how closely.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateBracket {
+    /// Lowest rate.
+    pub lowest_rps: f64,
+    /// Highest rate.
+    pub highest_rps: f64,
+    /// Width at which a replication stops bisecting.
+    pub width_rps: f64,
+}
+
+impl RateBracket {
+    /// Up to what all cores could serve if they never waited, to a two-hundredth of that.
+    ///
+    /// # Errors
+    ///
+    /// As [`estimate`].
+    pub fn of(scenario: &Scenario, seed: Seed) -> Result<Self, BlocksError> {
+        let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
+        let mean_ps = service_time(scenario, &effort)?.value;
+        let capacity_rps = f64::from(scenario.machine.memory.cores) * 1e12 / mean_ps;
+        // Steering takes time out of the service that an RPC alone does not show.
+        let highest_rps = 1.3 * capacity_rps;
+        Ok(Self { lowest_rps: 0.02 * capacity_rps, highest_rps, width_rps: capacity_rps / 200.0 })
+    }
+}
+
+/// Searches for the highest rate at which 99 % of all RPCs end within `slo`, a NACK counted as infinite.
+///
+/// Each replication bisects for itself.
+///
+/// # Errors
+///
+/// [`BlocksError::Slo`] if the lowest rate misses it already; else as a run.
+pub fn rate_at_slo(
+    scenario: &Scenario,
+    slo: Span,
+    bracket: RateBracket,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<RateAtSlo, BlocksError> {
+    effort.validate()?;
+    let one = |index: u32| {
+        let found = bisect(scenario, slo, bracket, effort, effort.seed.replica(index.into()));
+        progress();
+        found
+    };
+    let found: Vec<(f64, BlocksTally)> = (0..effort.replications).into_par_iter().map(one).collect::<Result<_, _>>()?;
+    let over = |figure: &dyn Fn(&(f64, BlocksTally)) -> f64| found.iter().map(figure).collect::<Vec<f64>>();
+    let rates_rps = over(&|(rate, _)| *rate);
+    Ok(RateAtSlo {
+        rate_rps: Interval::of(&rates_rps),
+        rates_rps,
+        dram_gb_per_s: Interval::of(&over(&|(_, tally)| tally.dram_gb_per_s())),
+    })
+}
+
+fn bisect(
+    scenario: &Scenario,
+    slo: Span,
+    bracket: RateBracket,
+    effort: &Effort,
+    seed: Seed,
+) -> Result<(f64, BlocksTally), BlocksError> {
+    let runner = Runner::try_new(scenario)?;
+    let length = length(scenario, effort);
+    let probe = |rps: f64| runner.run_within(slo, Rate::try_new(rps)?, length, seed);
+    let (mut met, mut missed) = (bracket.lowest_rps, bracket.highest_rps);
+    let Some(mut best) = probe(met)? else {
+        let p99_ns = runner.run(Rate::try_new(met)?, length, seed)?.latency_with_nacks(0.99) / 1e3;
+        return Err(BlocksError::Slo { design: scenario.design.name.clone(), slo_ns: slo.as_ns_f64(), p99_ns });
+    };
+    while missed - met > bracket.width_rps {
+        let middle = (met + missed) / 2.0;
+        match probe(middle)? {
+            Some(tally) => (met, best) = (middle, tally),
+            None => missed = middle,
+        }
+    }
+    Ok((met, best))
+}

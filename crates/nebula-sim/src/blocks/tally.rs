@@ -1,0 +1,226 @@
+//! What one run has measured: latencies, where the time of RPCs went, and what moved between chip and DRAM.
+
+use super::map::Part;
+use super::world::message::Message;
+use crate::tally::{Depths, Distribution};
+use nebula_memsys::Traffic;
+use nebula_nic::{SLOT_BYTES, Span, Timestamp};
+
+/// Where the time of an RPC went; together they are its server latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// From its first packet until its last block is written.
+    Receive,
+    /// Latencies of the NIC: notification and dispatch.
+    Dispatch,
+    /// Waiting for a core, in the arrival queue and in the core's completion queue.
+    Queue,
+    /// The core waits for the request.
+    Payload,
+    /// The core waits for the index.
+    Index,
+    /// The core waits for the log, or its stores there are not done.
+    Log,
+    /// The core waits for state.
+    State,
+    /// The reply's stores are not done.
+    Reply,
+    /// The core computes.
+    Compute,
+    /// The core looks into its completion queue and prefetches.
+    LookAhead,
+}
+
+impl Stage {
+    /// All stages, in the order of an RPC's path.
+    pub const ALL: [Self; 10] = [
+        Self::Receive,
+        Self::Dispatch,
+        Self::Queue,
+        Self::Payload,
+        Self::Index,
+        Self::Log,
+        Self::State,
+        Self::Reply,
+        Self::Compute,
+        Self::LookAhead,
+    ];
+
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::Dispatch => "dispatch",
+            Self::Queue => "queue",
+            Self::Payload => "payload",
+            Self::Index => "index",
+            Self::Log => "log",
+            Self::State => "state",
+            Self::Reply => "reply",
+            Self::Compute => "compute",
+            Self::LookAhead => "look-ahead",
+        }
+    }
+
+    /// Where a core's wait for a part counts.
+    pub(super) const fn of(part: Part) -> Self {
+        match part {
+            Part::Payload => Self::Payload,
+            Part::Index => Self::Index,
+            Part::Log => Self::Log,
+            Part::State | Part::Slots | Part::Hog => Self::State,
+            Part::Reply => Self::Reply,
+        }
+    }
+}
+
+/// Time by stage, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages(pub(super) [u64; Stage::ALL.len()]);
+
+impl Stages {
+    #[inline]
+    pub(super) fn add(&mut self, stage: Stage, ps: u64) {
+        self.0[stage as usize] += ps;
+    }
+
+    /// Time of one stage, in picoseconds.
+    #[must_use]
+    pub const fn of(&self, stage: Stage) -> u64 {
+        self.0[stage as usize]
+    }
+
+    /// Time of all stages, in picoseconds.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, more)| *mine += more);
+    }
+}
+
+/// What the RPCs of a run's measured window saw.
+#[derive(Clone, Debug)]
+pub struct BlocksTally {
+    /// From the receipt of the first packet until the buffer is freed, in picoseconds, of RPCs served.
+    pub latency: Distribution,
+    /// From the moment that a core begins until the buffer is freed, in picoseconds, of RPCs served.
+    pub service: Distribution,
+    /// RPCs waiting at the NIC, not given to a core, as one that is whole finds them.
+    pub queue_depth: Depths,
+    /// Where the time of RPCs served went, in all.
+    pub stages: Stages,
+    /// RPCs that were served.
+    pub served: u64,
+    /// RPCs that were NACKed.
+    pub nacked: u64,
+    /// RPCs that were given to a core which was serving another one.
+    pub queued_at_core: u64,
+    /// RPCs of clients that arrived in the window.
+    pub arrived: u64,
+    /// RPCs of clients that were served in the window, whenever they came.
+    pub done: u64,
+    /// From the first measured arrival to the last.
+    pub window: Span,
+    /// What moved between chip and DRAM in the window.
+    pub traffic: Traffic,
+}
+
+impl BlocksTally {
+    pub(super) fn new() -> Self {
+        Self {
+            latency: Distribution::new(),
+            service: Distribution::new(),
+            queue_depth: Depths::default(),
+            stages: Stages::default(),
+            served: 0,
+            nacked: 0,
+            queued_at_core: 0,
+            arrived: 0,
+            done: 0,
+            window: Span::ZERO,
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// RPCs whose end is known.
+    #[must_use]
+    #[inline]
+    pub const fn ended(&self) -> u64 {
+        self.served + self.nacked
+    }
+
+    /// The share of RPCs that were served.
+    #[must_use]
+    pub fn accepted(&self) -> f64 {
+        if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
+    }
+
+    /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
+    #[must_use]
+    pub fn latency_with_nacks(&self, share: f64) -> f64 {
+        self.latency.quantile_of_all(share, self.accepted())
+    }
+
+    /// RPCs that came a second.
+    #[must_use]
+    pub fn offered_rps(&self) -> f64 {
+        self.ended() as f64 / self.window.as_secs_f64()
+    }
+
+    /// RPCs served a second.
+    #[must_use]
+    pub fn served_rps(&self) -> f64 {
+        self.done as f64 / self.window.as_secs_f64()
+    }
+
+    /// Bytes to and from DRAM a second, in 10⁹.
+    #[must_use]
+    pub fn dram_gb_per_s(&self) -> f64 {
+        self.traffic.total() as f64 * f64::from(SLOT_BYTES) / self.window.as_secs_f64() / 1e9
+    }
+
+    /// Blocks to and from DRAM for each RPC that arrived.
+    #[must_use]
+    pub fn blocks_per_rpc(&self) -> f64 {
+        self.traffic.total() as f64 / self.arrived.max(1) as f64
+    }
+
+    /// Mean time of an RPC in one stage, in nanoseconds.
+    #[must_use]
+    pub fn stage_ns(&self, stage: Stage) -> f64 {
+        self.stages.of(stage) as f64 / self.served.max(1) as f64 / 1e3
+    }
+
+    /// The share of RPCs served that were given to a core which was serving another one.
+    #[must_use]
+    pub fn queued_at_core_share(&self) -> f64 {
+        self.queued_at_core as f64 / self.served.max(1) as f64
+    }
+
+    #[inline]
+    pub(super) fn note_served(&mut self, message: &Message, now: Timestamp) {
+        self.served += 1;
+        self.latency.record((now - message.first).as_ps());
+        self.service.record((now - message.begun).as_ps());
+        self.queued_at_core += u64::from(message.was_queued_at_core);
+        self.stages.merge(&message.stages);
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.latency.add(&other.latency);
+        self.service.add(&other.service);
+        self.queue_depth.add(&other.queue_depth);
+        self.stages.merge(&other.stages);
+        self.served += other.served;
+        self.nacked += other.nacked;
+        self.queued_at_core += other.queued_at_core;
+        self.arrived += other.arrived;
+        self.done += other.done;
+        self.window += other.window;
+        self.traffic += other.traffic;
+    }
+}

@@ -1,0 +1,356 @@
+//! One run: the stations of an RPC, with every block that it touches.
+//!
+//! As at the queueing level, `world/egress.rs`, `world/ingress.rs` and `world/cpu.rs` carry out what `nebula-nic` decides.
+//!
+//! ```text
+//!            egress            ingress                     cpu
+//! clients ──▶ draw, link ─────▶ write blocks, admit ─────▶ dispatch, steer ─▶ step by step ─┐
+//!                                  │ NACK                                                   │
+//!                                  ▼              read reply ◀──── stores done ◀────────────┘
+//! ```
+//!
+//! # Order
+//!
+//! An access that goes to DRAM is made in an event of its own time, give or take [`AHEAD_PS`], so that DRAM sees requests in order. One
+//! that stays on the chip may be made ahead of time by the core or packet that makes it: its own latency is known, and nothing
+//! that others do depends on it within those nanoseconds. That halves the events.
+//!
+//! Next: [`egress`].
+
+mod egress;
+mod ingress;
+mod cpu;
+pub(super) mod message;
+
+use super::machine::ps_of;
+use super::map::Part;
+use super::program::Compiled;
+use super::tally::BlocksTally;
+use super::{BlocksError, Buffers, Scenario};
+use crate::calendar::Calendar;
+use crate::world::Length;
+use cpu::AtCore;
+use egress::Clients;
+use ingress::Link;
+use message::Messages;
+use nebula_memsys::{MemorySystem, Traffic};
+use nebula_nic::{
+    Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, ScrubMode, SlotRange, Span, Timestamp,
+};
+use nebula_nic::{CoreId, Frontend, Steering};
+use nebula_workload::{Rate, Rng, Seed};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Runs a scenario at `rate` from an empty system until all RPCs of the measured window have ended.
+///
+/// The same arguments give the same tally on every machine.
+///
+/// # Errors
+///
+/// [`BlocksError`] for what cannot be simulated.
+///
+/// # Cost
+///
+/// O(blocks that RPCs touch); memory by the LLC.
+pub fn run(scenario: &Scenario, rate: Rate, length: Length, seed: Seed) -> Result<BlocksTally, BlocksError> {
+    Runner::try_new(scenario)?.run(rate, length, seed)
+}
+
+/// A scenario made ready for many runs.
+pub(super) struct Runner<'a> {
+    scenario: &'a Scenario,
+    compiled: Compiled,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn try_new(scenario: &'a Scenario) -> Result<Self, BlocksError> {
+        scenario.validate()?;
+        Ok(Self { scenario, compiled: Compiled::of(&scenario.application, &scenario.machine)? })
+    }
+
+    pub(super) fn run(&self, rate: Rate, length: Length, seed: Seed) -> Result<BlocksTally, BlocksError> {
+        Ok(World::try_new(self.scenario, &self.compiled, rate, length, seed)?.run())
+    }
+
+    /// As [`run`](Self::run), if 99 % of RPCs keep `slo`; `None` as soon as they cannot any more.
+    pub(super) fn run_within(
+        &self,
+        slo: Span,
+        rate: Rate,
+        length: Length,
+        seed: Seed,
+    ) -> Result<Option<BlocksTally>, BlocksError> {
+        let mut world = World::try_new(self.scenario, &self.compiled, rate, length, seed)?;
+        world.late_ps = slo.as_ps();
+        world.late_max = length.rpcs / 100;
+        let tally = world.run();
+        Ok((tally.ended() == length.rpcs && tally.latency_with_nacks(0.99) <= slo.as_ps() as f64).then_some(tally))
+    }
+}
+
+/// Accesses to DRAM are made so much ahead of their time at most: less than the time of a bank, and four packets of a fast link.
+const AHEAD_PS: u64 = 16_000;
+
+/// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so there is room for all.
+const CONNECTION_SLOTS: u32 = 1 << 17;
+
+/// What comes at a time that no core has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A core has credit again.
+    Credit(CoreId, u32, u32),
+    /// All blocks of a message are written.
+    Written(u32),
+    /// A dispatch reaches its core.
+    Deliver(CoreId, u32),
+    /// All stores of an RPC are done.
+    Freed(u32),
+    /// An answer comes that follows from a message sent.
+    Answer(u16),
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    compiled: &'a Compiled,
+    length: Length,
+    delays: Delays,
+    // -- stations --
+    clients: Clients,
+    link: Link,
+    messages: Messages,
+    memory: MemorySystem,
+    backend: Backend,
+    cores: Box<[AtCore]>,
+    // -- what comes --
+    /// The next step of each core; then the link, the clients, the hog.
+    calendar: Calendar,
+    events: BinaryHeap<Reverse<(u64, u32, Event)>>,
+    /// Numbers events, so that those of one time come in the order in which they were made.
+    numbered: u32,
+    /// Draws where things lie: items, slots.
+    places: Rng,
+    services: Rng,
+    /// Blocks that the log's end and the hog have gone.
+    appended: u32,
+    streamed: u32,
+    // -- what has happened --
+    tally: BlocksTally,
+    /// RPCs of clients that came, and that were served.
+    arrived: u64,
+    done: u64,
+    opened: Mark,
+    closed: Option<Mark>,
+    /// Measured RPCs that were NACKed or took longer than `late_ps`: the run ends when they are more than `late_max`.
+    late: u64,
+    late_ps: u64,
+    late_max: u64,
+}
+
+/// A moment of the run.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Timestamp,
+    traffic: Traffic,
+    arrived: u64,
+    done: u64,
+}
+
+/// The machine's latencies, in picoseconds.
+#[derive(Clone, Copy)]
+struct Delays {
+    notify: Span,
+    dispatch: Span,
+    free: Span,
+    issue_ps: u64,
+    look_ahead_ps: u64,
+    byte_fs: u64,
+    hog_ps: u64,
+}
+
+impl Delays {
+    fn of(scenario: &Scenario) -> Self {
+        let (nic, core) = (&scenario.machine.nic, &scenario.machine.core);
+        let ps = ps_of;
+        Self {
+            notify: Span::from_ps(ps(nic.notify_ns)),
+            dispatch: Span::from_ps(ps(nic.dispatch_ns)),
+            free: Span::from_ps(ps(nic.free_ns)),
+            issue_ps: ps(core.issue_ns),
+            look_ahead_ps: ps(core.software_prefetch_ns),
+            // A byte at 1 Gbps takes 8 ns: as many femtoseconds as picoseconds of a thousand bytes.
+            byte_fs: ps_of(8e3 / nic.link_gbps),
+            hog_ps: if scenario.hog_gb_per_s > 0.0 { ps(64.0 / scenario.hog_gb_per_s) } else { 0 },
+        }
+    }
+}
+
+impl<'a> World<'a> {
+    fn try_new(
+        scenario: &'a Scenario,
+        compiled: &'a Compiled,
+        rate: Rate,
+        length: Length,
+        seed: Seed,
+    ) -> Result<Self, BlocksError> {
+        let cores = scenario.machine.memory.cores;
+        let memory = MemorySystem::try_new(&scenario.machine.memory)?;
+        let backend = Backend::try_new(backend_config(scenario, compiled, seed))?;
+        let bound = scenario.design.policy.dispatcher(cores, 0).bound();
+        let steering = if scenario.design.steering { Steering::On } else { Steering::Off };
+        let at_core = |core| AtCore::new(Frontend::new(CoreId(core), bound), steering);
+        let sources = usize::from(cores) + 3;
+        let opened = Mark { at: Timestamp::ZERO, traffic: memory.traffic(), arrived: 0, done: 0 };
+        let mut world = Self {
+            scenario,
+            compiled,
+            length,
+            delays: Delays::of(scenario),
+            clients: Clients::new(scenario, compiled, rate, seed),
+            link: Link::default(),
+            messages: Messages::default(),
+            memory,
+            backend,
+            cores: (0..cores).map(at_core).collect(),
+            calendar: Calendar::new(sources),
+            events: BinaryHeap::new(),
+            numbered: 0,
+            places: seed.stream("places"),
+            services: seed.stream("service"),
+            appended: 0,
+            streamed: 0,
+            tally: BlocksTally::new(),
+            arrived: 0,
+            done: 0,
+            opened,
+            closed: None,
+            late: 0,
+            late_ps: u64::MAX,
+            late_max: u64::MAX,
+        };
+        world.schedule_arrival();
+        if world.delays.hog_ps > 0 {
+            world.calendar.set(world.hog_source(), Timestamp::from_ps(world.delays.hog_ps));
+        }
+        Ok(world)
+    }
+
+    fn run(mut self) -> BlocksTally {
+        while self.tally.ended() < self.length.rpcs && self.late <= self.late_max {
+            self.turn();
+        }
+        if let Some(closed) = self.closed {
+            self.tally.window = closed.at - self.opened.at;
+            self.tally.traffic = closed.traffic - self.opened.traffic;
+            self.tally.arrived = closed.arrived - self.opened.arrived;
+            self.tally.done = closed.done - self.opened.done;
+        }
+        self.tally
+    }
+
+    /// Carries the next event out.
+    #[inline(always)]
+    fn turn(&mut self) {
+        let event_ps = self.events.peek().map_or(u64::MAX, |Reverse((at_ps, ..))| *at_ps);
+        if event_ps <= self.calendar.next_ps() {
+            if let Some(Reverse((at_ps, _, event))) = self.events.pop() {
+                self.carry_out(Timestamp::from_ps(at_ps), event);
+            }
+        } else if let Some((now, source)) = self.calendar.next() {
+            if source < self.cores.len() {
+                self.advance(now, source);
+            } else if source == self.link_source() {
+                self.receive(now);
+            } else if source == self.arrival_source() {
+                self.arrive_next(now);
+            } else {
+                self.stream(now);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn carry_out(&mut self, now: Timestamp, event: Event) {
+        match event {
+            Event::Written(message) => self.complete(now, message),
+            Event::Deliver(core, message) => self.deliver(now, core, message),
+            Event::Freed(message) => self.send_reply(now, message),
+            Event::Credit(core, first, slots) => {
+                self.backend.handle_free(now, core, SlotRange::new(first, slots));
+                self.hand_out(now);
+            }
+            Event::Answer(type_index) => self.arrive(now, type_index, false),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, at: Timestamp, event: Event) {
+        self.numbered = self.numbered.wrapping_add(1);
+        self.events.push(Reverse((at.as_ps(), self.numbered, event)));
+    }
+
+    const fn link_source(&self) -> usize {
+        self.cores.len()
+    }
+
+    const fn arrival_source(&self) -> usize {
+        self.cores.len() + 1
+    }
+
+    const fn hog_source(&self) -> usize {
+        self.cores.len() + 2
+    }
+
+    /// The other program moves a block: it reads one and writes one in turn.
+    fn stream(&mut self, now: Timestamp) {
+        let hog = self.compiled.regions.hog;
+        self.streamed = (self.streamed + 1) % hog.blocks;
+        self.memory.stream(now.as_ps(), hog.at(self.streamed), Part::Hog.label(), self.streamed % 2 == 1);
+        self.calendar.set(self.hog_source(), now + Span::from_ps(self.delays.hog_ps));
+    }
+
+    /// Gives out what cores have credit for.
+    #[inline(always)]
+    fn hand_out(&mut self, now: Timestamp) {
+        while let Some(Dispatch { core, arrival }) = self.backend.poll_dispatch(now) {
+            let place = Self::place_of(arrival.rpc);
+            let message = self.messages.at_mut(place);
+            message.arrival = arrival;
+            let at = (now + self.delays.dispatch).max(message.written);
+            self.push(at, Event::Deliver(core, place));
+        }
+    }
+
+    fn mark(&self, at: Timestamp) -> Mark {
+        Mark { at, traffic: self.memory.traffic(), arrived: self.arrived, done: self.done }
+    }
+
+    #[inline]
+    fn is_per_connection(&self) -> bool {
+        self.scenario.design.buffers == Buffers::PerConnection
+    }
+
+    /// Whether an access at `at_ps` may go no farther than the LLC, as its time has not come.
+    #[inline]
+    const fn is_early(now: Timestamp, at_ps: u64) -> bool {
+        at_ps > now.as_ps() + AHEAD_PS
+    }
+}
+
+fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> BackendConfig {
+    let cores = scenario.machine.memory.cores;
+    let slots = match scenario.design.buffers {
+        Buffers::Shared => scenario.machine.deployment.receive_buffer_bytes / SLOT_BYTES,
+        Buffers::PerConnection => CONNECTION_SLOTS,
+    };
+    let request_max = compiled.types.iter().map(|kind| kind.request_bytes).max().unwrap_or(SLOT_BYTES);
+    // As many RPCs can be reassembled as fit the buffer: no RPC is refused for the table.
+    let mut config = BackendConfig::new(cores, scenario.design.policy).slots(slots).queue_bound(slots);
+    config.rpc_bytes_max = request_max.next_multiple_of(SLOT_BYTES);
+    config.reassembler_entries = slots;
+    config.queue_capacity = config.rpcs_waiting_max().max(slots);
+    config.scrub = ScrubMode::OnFull;
+    config.reassembly_timeout = Span::from_ms(1_000_000);
+    config.seed = seed.0;
+    config
+}

@@ -1,0 +1,112 @@
+//! RPCs on their way, in a slab.
+
+use super::super::map::{Part, Region};
+use super::super::tally::Stages;
+use nebula_memsys::Block;
+use nebula_nic::{Arrival, CoreId, Timestamp};
+
+/// One RPC, from its first packet to the free of its buffer.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::blocks) struct Message {
+    pub(in crate::blocks) type_index: u16,
+    pub(in crate::blocks) is_measured: bool,
+    /// Whether its core served another RPC when it was given to it.
+    pub(in crate::blocks) was_queued_at_core: bool,
+    pub(in crate::blocks) core: CoreId,
+    /// The number that it has of its sender: with its place in the slab, the back end's key.
+    pub(in crate::blocks) snid: u32,
+    /// As the back end knows it, from its dispatch on.
+    pub(in crate::blocks) arrival: Arrival,
+    pub(in crate::blocks) payload: Block,
+    pub(in crate::blocks) reply: Block,
+    pub(in crate::blocks) index: Block,
+    pub(in crate::blocks) item: Block,
+    /// The first block of state, in a region that the others are scattered over.
+    pub(in crate::blocks) state: u32,
+    pub(in crate::blocks) state_region: Region,
+    /// The receipt of its first packet.
+    pub(in crate::blocks) first: Timestamp,
+    /// When its last block was written.
+    pub(in crate::blocks) written: Timestamp,
+    /// When a core began.
+    pub(in crate::blocks) begun: Timestamp,
+    /// When what was fetched ahead is in the core's L1.
+    pub(in crate::blocks) fetched: Timestamp,
+    pub(in crate::blocks) stages: Stages,
+}
+
+impl Message {
+    pub(super) fn new(type_index: u16, is_measured: bool, first: Timestamp) -> Self {
+        let none = Block(0);
+        Self {
+            type_index,
+            is_measured,
+            was_queued_at_core: false,
+            core: CoreId(0),
+            snid: 0,
+            arrival: Arrival::default(),
+            payload: none,
+            reply: none,
+            index: none,
+            item: none,
+            state: 0,
+            state_region: Region::default(),
+            first,
+            written: first,
+            begun: first,
+            fetched: first,
+            stages: Stages::default(),
+        }
+    }
+
+    /// A block of what it works on.
+    #[inline]
+    pub(super) const fn block(&self, part: Part, block: u32) -> Block {
+        match part {
+            Part::Payload => Block(self.payload.0 + block),
+            Part::Reply | Part::Slots | Part::Hog => Block(self.reply.0 + block),
+            Part::Index => Block(self.index.0 + block),
+            Part::Log => Block(self.item.0 + block),
+            Part::State => {
+                let scattered = self.state.wrapping_add(block.wrapping_mul(0x9e37_79b1));
+                self.state_region.at(scattered % self.state_region.blocks)
+            }
+        }
+    }
+}
+
+/// All RPCs on their way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Messages {
+    all: Vec<Message>,
+    unused: Vec<u32>,
+}
+
+impl Messages {
+    #[expect(clippy::cast_possible_truncation, reason = "RPCs on their way are bounded by slots")]
+    #[inline]
+    pub(super) fn insert(&mut self, message: Message) -> u32 {
+        if let Some(place) = self.unused.pop() {
+            self.all[place as usize] = message;
+            return place;
+        }
+        self.all.push(message);
+        self.all.len() as u32 - 1
+    }
+
+    #[inline]
+    pub(super) fn at(&self, place: u32) -> &Message {
+        &self.all[place as usize]
+    }
+
+    #[inline]
+    pub(super) fn at_mut(&mut self, place: u32) -> &mut Message {
+        &mut self.all[place as usize]
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, place: u32) -> Message {
+        self.unused.push(place);
+        self.all[place as usize]
+    }
+}

@@ -1,0 +1,64 @@
+//! One server: its NIC's back end, a front end for each core, and what it holds for the RPCs within.
+
+use crate::error::SimError;
+use crate::tally::Overheads;
+use crate::world::servers::InFlight;
+use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcKey, SlotRange, Steering, Timestamp};
+
+/// What a core serves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::world) struct Serving {
+    pub(in crate::world) rpc: RpcKey,
+    pub(in crate::world) slots: SlotRange,
+    /// How long it waited, from its arrival until the core began it.
+    pub(in crate::world) queued_ps: u64,
+    /// From there on, beside the service.
+    pub(in crate::world) overheads: Overheads,
+}
+
+/// A core that a NIC gives RPCs to.
+pub(in crate::world) struct Core {
+    pub(in crate::world) frontend: Frontend,
+    pub(in crate::world) serving: Serving,
+}
+
+impl Core {
+    /// Core `id`, which is given at most `bound` RPCs.
+    pub(in crate::world) fn new(id: u16, bound: u32) -> Self {
+        let mut frontend = Frontend::new(CoreId(id), bound);
+        // Which payload is fetched ahead of its use makes no difference where memory is not simulated.
+        frontend.set_steering(Steering::Off);
+        Self { frontend, serving: Serving::default() }
+    }
+}
+
+pub(super) struct CentralServer<D: CentralDispatch> {
+    pub(super) backend: Backend<D>,
+    pub(super) cores: Box<[Core]>,
+    /// What is known of each RPC, in the place of its first slot.
+    pub(super) in_flight: Box<[InFlight]>,
+    /// When the lock of the software queue is free again.
+    pub(super) lock_free: Timestamp,
+    /// When the dispatcher is free again.
+    pub(super) dispatcher_free: Timestamp,
+}
+
+impl<D: CentralDispatch> CentralServer<D> {
+    pub(super) fn try_new(config: BackendConfig, dispatch: D) -> Result<Self, SimError> {
+        let bound = dispatch.bound();
+        let backend = Backend::try_with(config, dispatch)?;
+        let in_flight = vec![InFlight::default(); config.slots as usize].into();
+        Ok(Self {
+            backend,
+            cores: (0..config.cores).map(|id| Core::new(id, bound)).collect(),
+            in_flight,
+            lock_free: Timestamp::ZERO,
+            dispatcher_free: Timestamp::ZERO,
+        })
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self, slots: SlotRange) -> &InFlight {
+        &self.in_flight[slots.start.0 as usize]
+    }
+}

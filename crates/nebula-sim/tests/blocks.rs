@@ -1,0 +1,253 @@
+//! The block level: its limits, what has to add up, and that what ships with Nebula runs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use nebula_nic::{Policy, Span};
+use nebula_sim::blocks::{
+    Application, BlocksTally, Design, Machine, Part, RateBracket, Scenario, Stage, rate_at_slo, run, service_time,
+};
+use nebula_sim::{Effort, Length, Load, System};
+use nebula_workload::{Rate, Seed};
+
+const WARM: u64 = 45_000;
+
+fn mrps(rate: f64) -> Rate {
+    Rate::try_new(rate * 1e6).unwrap()
+}
+
+fn scenario(design: &str) -> Scenario {
+    Scenario::named("isca20", design, "kvs").unwrap()
+}
+
+fn measured(scenario: &Scenario, rate: f64, rpcs: u64) -> BlocksTally {
+    run(scenario, mrps(rate), Length { warmup: WARM, rpcs }, Seed(1)).unwrap()
+}
+
+/// Memory that takes no time, a NIC that takes none, and an application that only computes.
+fn without_memory(policy: &str) -> Scenario {
+    let mut machine = Machine::named("isca20").unwrap();
+    let memory = &mut machine.memory;
+    memory.l1.latency_cycles = 0;
+    memory.llc.latency_cycles = 0;
+    memory.llc.nic_cache_cycles = 0;
+    (memory.mesh.hop_cycles, memory.mesh.link_bytes) = (0, 0);
+    let dram = &mut memory.dram;
+    (dram.gb_per_s, dram.path_ns, dram.hit_ns, dram.closed_ns, dram.conflict_ns) = (f64::INFINITY, 0.0, 0.0, 0.0, 0.0);
+    (dram.ras_ns, dram.refresh_ns, dram.turnaround_ns) = (0.0, 0.0, 0.0);
+    machine.nic.link_gbps = 100_000.0;
+    (machine.nic.notify_ns, machine.nic.dispatch_ns, machine.nic.free_ns) = (0.0, 0.0, 0.0);
+    machine.core.issue_ns = 0.0;
+    machine.deployment.receive_buffer_bytes = 4 << 20;
+    let design = format!("name = 'x'\npolicy = '{policy}'\nbuffers = 'shared'");
+    let application = "kind = 'network-function'\npacket_bytes = 64\nstate_bytes = 64\nstate_reads = 0\nstate_writes = 0\nservice = 'exp:1us'";
+    Scenario::new(machine, Design::parse(&design).unwrap(), Application::parse(application).unwrap())
+}
+
+#[test]
+fn without_memory_and_latencies_it_gives_the_queueing_levels_answer() {
+    for (policy, load) in [("single-queue", 0.9), ("jbsq:2", 0.8), ("random", 0.7)] {
+        let policy_of: Policy = policy.parse().unwrap();
+        let length = Length { warmup: 20_000, rpcs: 300_000 };
+        let server = run(&without_memory(policy), mrps(16.0 * load), length, Seed(2)).unwrap();
+        let load = Load::open("exp:1us".parse().unwrap(), load);
+        let queueing = nebula_sim::run(&System::new(policy_of, 16), &load, length, Seed(3)).unwrap();
+        for (got, wanted, slack) in [
+            (server.latency.mean(), queueing.latency.mean(), 0.02),
+            (server.latency.quantile(0.5), queueing.latency.quantile(0.5), 0.02),
+            (server.latency.quantile(0.99), queueing.latency.quantile(0.99), 0.05),
+        ] {
+            assert!((got / wanted - 1.0).abs() < slack, "{policy}: {got} ps here, {wanted} ps there");
+        }
+    }
+}
+
+#[test]
+fn an_rpc_alone_takes_what_the_machine_is_calibrated_to() {
+    for machine in ["isca20", "isca20-unfitted"] {
+        let scenario = Scenario::named(machine, "nebula-base", "kvs").unwrap();
+        let effort = Effort::default().rpcs(20_000).replications(2);
+        let mean_ns = service_time(&scenario, &effort).unwrap().value / 1e3;
+        assert!((mean_ns / 630.0 - 1.0).abs() < 0.005, "{machine}: {mean_ns} ns");
+    }
+}
+
+#[test]
+fn stages_add_up_to_the_latency_and_every_rpc_ends_once() {
+    for design in Design::names() {
+        for (application, rate) in [("kvs", 11.0), ("kvs", 30.0), ("network-function", 10.0), ("replication", 4.0)] {
+            let scenario = Scenario::named("isca20", design, application).unwrap();
+            let tally = measured(&scenario, rate, 5_000);
+            assert_eq!(tally.ended(), 5_000, "{design} {application}");
+            assert_eq!(tally.latency.count(), tally.served);
+            let latency_ps = tally.latency.mean() * tally.served as f64;
+            let stages_ps = tally.stages.total() as f64;
+            assert!((stages_ps / latency_ps - 1.0).abs() < 1e-9, "{design} {application}: {stages_ps} of {latency_ps}");
+        }
+    }
+}
+
+#[test]
+fn a_receive_buffer_larger_than_the_llc_is_bloat_and_a_small_one_stays_on_the_chip() {
+    let blocks = |buffer_bytes| {
+        let mut scenario = scenario("nebula-base");
+        scenario.machine.deployment.receive_buffer_bytes = buffer_bytes;
+        let tally = measured(&scenario, 8.0, 20_000);
+        let nic = tally.traffic.blocks(Part::Payload.label(), nebula_memsys::Cause::NicFetch)
+            + tally.traffic.blocks(Part::Payload.label(), nebula_memsys::Cause::NicWriteBack);
+        nic as f64 / tally.arrived as f64
+    };
+    let (small, large) = (blocks(80 << 10), blocks(128 << 20));
+    // Half of the RPCs are SETs of 9 blocks, half GETs of one: 5 blocks come in on the mean.
+    assert!(small < 0.05, "{small}");
+    assert!((large / 10.0 - 1.0).abs() < 0.1, "{large}: each block is fetched, and written back");
+}
+
+#[test]
+fn buffers_for_each_connection_move_twenty_blocks_more() {
+    let blocks = |design| measured(&scenario(design), 8.0, 20_000).blocks_per_rpc();
+    let (connections, shared) = (blocks("rpcvalet"), blocks("nebula-base"));
+    // Ten blocks a message both ways, fetched and written back, less what the shared pool of send buffers misses.
+    assert!((17.0..22.0).contains(&(connections - shared)), "{connections} against {shared}");
+}
+
+#[test]
+fn nobody_is_refused_up_to_saturation_and_more_and_more_beyond() {
+    let base = scenario("nebula-base");
+    let accepted = |rate| measured(&base, rate, 40_000).accepted();
+    assert_eq!(accepted(20.0), 1.0);
+    let (beyond, far) = (accepted(25.0), accepted(30.0));
+    assert!(beyond < 0.99 && far < beyond - 0.05, "{beyond}, {far}");
+}
+
+#[test]
+fn one_queue_beats_a_queue_a_core_and_small_buffers_beat_large_ones() {
+    let p99 = |design, rate| measured(&scenario(design), rate, 40_000).latency_with_nacks(0.99);
+    assert!(1.3 * p99("rpcvalet", 10.0) < p99("rss", 10.0));
+    assert!(2.0 * p99("nebula-base", 16.0) < p99("srq-emu", 16.0));
+    let slo = scenario("nebula").slo(10.0, Seed(1)).unwrap().as_ps() as f64;
+    assert!(p99("nebula", 20.0) < slo && p99("rpcvalet", 14.0) > slo);
+}
+
+#[test]
+fn steering_takes_the_wait_for_the_payload_away() {
+    let payload = |design| measured(&scenario(design), 22.0, 20_000).stage_ns(Stage::Payload);
+    let (without, with) = (payload("nebula-base"), payload("nebula"));
+    assert!(with < 0.7 * without, "{with} ns, {without} ns without");
+    let look_ahead = |rate| measured(&scenario("nebula-swpref"), rate, 20_000).stage_ns(Stage::LookAhead);
+    assert!(look_ahead(8.0) < 1.0 && look_ahead(21.0) > 20.0, "software looks for nothing where nothing waits");
+}
+
+#[test]
+fn what_runs_beside_takes_bandwidth_away() {
+    let quiet = scenario("nebula");
+    let loud = Scenario { hog_gb_per_s: 10.0, ..quiet.clone() };
+    let (quiet, loud) = (measured(&quiet, 18.0, 20_000), measured(&loud, 18.0, 20_000));
+    let hog_gb_per_s = loud.traffic.of_label(Part::Hog.label()) as f64 * 64.0 / loud.window.as_secs_f64() / 1e9;
+    assert!((hog_gb_per_s / 10.0 - 1.0).abs() < 0.01, "{hog_gb_per_s}");
+    assert!(loud.dram_gb_per_s() > quiet.dram_gb_per_s() + 9.0);
+    assert!(loud.service.mean() > 1.05 * quiet.service.mean());
+}
+
+#[test]
+fn every_update_brings_an_answer_of_every_follower() {
+    let text = |followers| {
+        let shipped = include_str!("../data/applications/replication.toml");
+        shipped.replace("followers = 2", &format!("followers = {followers}"))
+    };
+    let busy_ns = |followers| {
+        let application = Application::parse(&text(followers)).unwrap();
+        let machine = Machine::named("isca20").unwrap();
+        let scenario = Scenario::new(machine, Design::named("nebula").unwrap(), application);
+        measured(&scenario, 12.0, 20_000).stage_ns(Stage::Queue)
+    };
+    // At 12 M updates a second, six followers' answers take most of what the updates leave of 16 cores.
+    assert!(busy_ns(6) > 5.0 * busy_ns(1));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_tally() {
+    let show = |seed| {
+        let tally = run(&scenario("nebula"), mrps(20.0), Length { warmup: 5_000, rpcs: 5_000 }, Seed(seed)).unwrap();
+        format!("{tally:?}")
+    };
+    assert_eq!(show(1), show(1));
+    assert_ne!(show(1), show(2));
+}
+
+#[test]
+fn all_that_ships_with_nebula_runs_together() {
+    for machine in Machine::names() {
+        for application in Application::names() {
+            for design in Design::names() {
+                let scenario = Scenario::named(machine, design, application).unwrap();
+                assert_eq!(scenario.design.name, design);
+                assert_eq!(scenario.machine.name, machine);
+                let tally = run(&scenario, mrps(1.0), Length { warmup: 100, rpcs: 200 }, Seed(1)).unwrap();
+                assert_eq!(tally.served, 200, "{machine} {application} {design}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_any_length_are_served() {
+    for value_bytes in [1, 63, 64, 65, 4096, 16 * 1024] {
+        let mut scenario = scenario("nebula");
+        scenario.application = Application::key_value(0.5, value_bytes);
+        scenario.machine.deployment.receive_buffer_bytes = 1 << 20;
+        let tally = run(&scenario, mrps(0.5), Length { warmup: 100, rpcs: 1_000 }, Seed(1)).unwrap();
+        assert_eq!(tally.served, 1_000, "{value_bytes} bytes");
+    }
+}
+
+#[test]
+fn mistakes_in_files_are_said_in_one_line() {
+    let machine = include_str!("../data/machines/isca20.toml");
+    for (text, words) in [
+        (machine.replace("link_gbps = 120.0", "link_gbps = -1.0"), "nic.link_gbps = -1"),
+        (machine.replace("load_window = 3", "load_window = 0"), "core.load_window = 0"),
+        (machine.replace("load_window = 3", "load_windows = 3"), "load_windows"),
+        (machine.replace("ways = 16", "ways = 17"), "17"),
+        (machine.replace("compute_ns = 349.0", "compute_ns = nan"), "core.compute_ns = NaN"),
+        ("name = 3".to_owned(), "line 1"),
+    ] {
+        let error = Machine::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(words) && !error.contains('\n'), "{error}");
+    }
+    let error = Design::parse("name = 'x'\npolicy = 'fifo'\nbuffers = 'shared'").unwrap_err().to_string();
+    assert!(error.contains("fifo") && !error.contains('\n'), "{error}");
+    let mut scenario = scenario("nebula");
+    scenario.machine.deployment.receive_buffer_bytes = 512;
+    let error = scenario.validate().unwrap_err().to_string();
+    assert!(error.contains("536 bytes"), "{error}");
+    scenario.application = Application::key_value(1.5, 512);
+    assert!(scenario.validate().unwrap_err().to_string().contains("shares"));
+}
+
+#[test]
+fn a_search_that_stops_runs_early_finds_what_whole_runs_say() {
+    let scenario = scenario("nebula-base");
+    let slo = Span::from_ns(2_000);
+    let effort = Effort { warmup: Some(5_000), ..Effort::default().rpcs(10_000).replications(2) };
+    let bracket = RateBracket { lowest_rps: 10e6, highest_rps: 30e6, width_rps: 0.5e6 };
+    let found = rate_at_slo(&scenario, slo, bracket, &effort, &|| ()).unwrap();
+    for (replica, &rps) in (0..).zip(&found.rates_rps) {
+        let keeps = |rps| {
+            let length = Length { warmup: 5_000, rpcs: 10_000 };
+            let tally = run(&scenario, Rate::try_new(rps).unwrap(), length, effort.seed.replica(replica)).unwrap();
+            tally.latency_with_nacks(0.99) <= slo.as_ps() as f64
+        };
+        // Bisecting 20 MRPS to less than half of one ends at steps of 20 / 64.
+        assert!(keeps(rps) && !keeps(rps + 20e6 / 64.0), "{rps}");
+    }
+    let hopeless = rate_at_slo(&scenario, Span::from_ns(100), bracket, &effort, &|| ()).unwrap_err().to_string();
+    assert!(hopeless.contains("misses the SLO of 100 ns"), "{hopeless}");
+    let vague = rate_at_slo(&scenario, slo, bracket, &effort.precision(0.0), &|| ()).unwrap_err().to_string();
+    assert!(vague.contains("precision"), "{vague}");
+}
+
+#[test]
+fn an_slo_is_ten_times_the_service_of_an_rpc_alone() {
+    let slo = scenario("rss").slo(10.0, Seed(1)).unwrap();
+    assert!(slo > Span::from_ns(6_200) && slo < Span::from_ns(6_400), "{slo}");
+    assert_eq!(slo, scenario("nebula").slo(10.0, Seed(1)).unwrap(), "one for all designs");
+}
