@@ -156,7 +156,7 @@ impl Server {
     /// Whoever has credit gets what waits.
     #[inline]
     fn hand_out(&mut self) {
-        while let Some(dispatch) = self.backend.poll_dispatch(Timestamp::ZERO) {
+        while let Some(dispatch) = self.backend.poll_dispatch() {
             self.given.push_back(black_box(dispatch));
         }
     }
@@ -165,7 +165,7 @@ impl Server {
     #[inline]
     fn free(&mut self) -> (CoreId, SlotRange) {
         let dispatch = self.given.pop_front().expect("an RPC is at a core");
-        self.backend.handle_free(Timestamp::ZERO, dispatch.core, dispatch.arrival.slots);
+        self.backend.handle_free(dispatch.core, dispatch.arrival.slots);
         (dispatch.core, dispatch.arrival.slots)
     }
 }
@@ -195,7 +195,7 @@ fn come_for(policy: Policy, cores: u16) -> Result<Decide, String> {
         for _ in 0..rpcs {
             server.arrive();
             let (core, _) = server.free();
-            let dispatch = server.backend.poll_dispatch_for(Timestamp::ZERO, core);
+            let dispatch = server.backend.poll_dispatch_for(core);
             server.given.push_back(black_box(dispatch.expect("one has just come")));
         }
     }))

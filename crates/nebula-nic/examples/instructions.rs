@@ -187,8 +187,8 @@ impl Server {
         let header = black_box(Header { snid, tid, rpc_bytes: 64, ..Header::default() });
         let verdict = self.backend.handle_packet(Timestamp::ZERO, header);
         assert!(matches!(black_box(verdict), Verdict::Write { complete: true, .. }));
-        let dispatch = self.backend.poll_dispatch(Timestamp::ZERO).expect("a core has credit");
-        self.frontends[dispatch.core.index()].handle_dispatch(Timestamp::ZERO, dispatch);
+        let dispatch = self.backend.poll_dispatch().expect("a core has credit");
+        self.frontends[dispatch.core.index()].handle_dispatch(dispatch);
         dispatch.core
     }
 
@@ -196,8 +196,8 @@ impl Server {
     #[inline]
     fn end(&mut self, core: CoreId) {
         let frontend = &mut self.frontends[core.index()];
-        let begun = frontend.poll_completion(Timestamp::ZERO).expect("the core was given a request");
-        let Release { core, slots } = frontend.handle_release(Timestamp::ZERO, begun.arrival.slots);
-        self.backend.handle_free(Timestamp::ZERO, core, slots);
+        let begun = frontend.poll_completion().expect("the core was given a request");
+        let Release { core, slots } = frontend.handle_release(begun.arrival.slots);
+        self.backend.handle_free(core, slots);
     }
 }

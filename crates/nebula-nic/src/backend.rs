@@ -65,10 +65,10 @@ use crate::wire::{Header, Kind, slots_of};
 ///     Verdict::Nack { reason } => panic!("tell the sender: {reason}"),
 ///     Verdict::Drop { reason } => panic!("nobody is told: {reason}"),
 /// }
-/// while let Some(dispatch) = nic.poll_dispatch(Timestamp::ZERO) {
+/// while let Some(dispatch) = nic.poll_dispatch() {
 ///     given.push(dispatch); // the core runs it …
 /// }
-/// nic.handle_free(Timestamp::from_ps(630_000), CoreId(0), given[0].arrival.slots); // … and is done
+/// nic.handle_free(CoreId(0), given[0].arrival.slots); // … and is done
 /// assert_eq!(nic.slots_used(), 0);
 /// # Ok::<(), nebula_nic::ConfigError>(())
 /// ```
@@ -157,7 +157,7 @@ impl<D: CentralDispatch> Backend<D> {
     ///
     /// O(slots of the RPC / 64).
     #[inline(always)]
-    pub fn handle_free(&mut self, _now: Timestamp, core: CoreId, slots: SlotRange) -> Freed {
+    pub fn handle_free(&mut self, core: CoreId, slots: SlotRange) -> Freed {
         if !self.buffer.free(slots, Holder::Core(core)) {
             self.counters.refused_frees += 1;
             return Freed::Refused;
@@ -172,7 +172,7 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// The next RPC for which a core has credit, and that core.
     #[inline(always)]
-    pub fn poll_dispatch(&mut self, _now: Timestamp) -> Option<Dispatch> {
+    pub fn poll_dispatch(&mut self) -> Option<Dispatch> {
         if self.queue.has_shared()
             && let Some(core) = self.dispatch.pick()
             && let Some(arrival) = self.queue.pop_shared()
@@ -191,7 +191,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// For worlds without a central place that hands out: cores that take turns at the back end, as behind a lock. Which core comes
     /// first is decided there, and the policy counts credit only.
     #[inline(always)]
-    pub fn poll_dispatch_for(&mut self, _now: Timestamp, core: CoreId) -> Option<Dispatch> {
+    pub fn poll_dispatch_for(&mut self, core: CoreId) -> Option<Dispatch> {
         let has_credit = core.0 < self.config.cores && self.dispatch.outstanding(core) < self.dispatch.bound();
         let arrival = if has_credit { self.queue.pop_shared() } else { None };
         self.queue.note_waiting();
@@ -222,7 +222,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// # Cost
     ///
     /// O(RPCs being reassembled).
-    pub fn handle_peer_gone(&mut self, _now: Timestamp, snid: NodeId) {
+    pub fn handle_peer_gone(&mut self, snid: NodeId) {
         let Self { reassembler, buffer, counters, .. } = self;
         reassembler.abandon_peer(snid, |slots| {
             counters.abandoned += u64::from(buffer.free(slots, Holder::Nic));
@@ -238,7 +238,7 @@ impl<D: CentralDispatch> Backend<D> {
     /// NACKs RPCs from here on that find `waiting` others waiting; 0 refuses every RPC.
     ///
     /// A bound above what the arrival queue has places for is cut to that.
-    pub fn set_queue_bound(&mut self, _now: Timestamp, waiting: u32) {
+    pub fn set_queue_bound(&mut self, waiting: u32) {
         self.admission.set_bound(waiting);
     }
 

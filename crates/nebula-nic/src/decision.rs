@@ -190,7 +190,7 @@ impl LogLine {
     pub fn record<D: CentralDispatch>(backend: &mut Backend<D>, at: Timestamp, input: Input) -> Self {
         let mut decisions: Vec<_> = input.apply(backend, at).into_iter().collect();
         if !matches!(input, Input::Pull { .. }) {
-            drain(backend, at, &mut decisions);
+            drain(backend, &mut decisions);
         }
         Self { at, input, decisions }
     }
@@ -201,11 +201,11 @@ impl Input {
     pub fn apply<D: CentralDispatch>(&self, backend: &mut Backend<D>, at: Timestamp) -> Option<Decision> {
         match *self {
             Self::Packet(header) => return Some(Decision::Packet(backend.handle_packet(at, header))),
-            Self::Free { core, slots } => return Some(Decision::Free(backend.handle_free(at, core, slots))),
+            Self::Free { core, slots } => return Some(Decision::Free(backend.handle_free(core, slots))),
             Self::Timeout => backend.handle_timeout(at),
-            Self::PeerGone(snid) => backend.handle_peer_gone(at, snid),
-            Self::QueueBound(waiting) => backend.set_queue_bound(at, waiting),
-            Self::Pull { core } => return backend.poll_dispatch_for(at, core).map(Decision::Dispatch),
+            Self::PeerGone(snid) => backend.handle_peer_gone(snid),
+            Self::QueueBound(waiting) => backend.set_queue_bound(waiting),
+            Self::Pull { core } => return backend.poll_dispatch_for(core).map(Decision::Dispatch),
             Self::Poll | Self::Steal { .. } | Self::Turn { .. } => {}
         }
         None
@@ -213,11 +213,11 @@ impl Input {
 }
 
 /// Asks a back end for all that is pending, in the order of its contract.
-fn drain<D: CentralDispatch>(backend: &mut Backend<D>, at: Timestamp, decisions: &mut Vec<Decision>) {
+fn drain<D: CentralDispatch>(backend: &mut Backend<D>, decisions: &mut Vec<Decision>) {
     while let Some(abandoned) = backend.poll_abandoned() {
         decisions.push(Decision::Abandoned(abandoned));
     }
-    while let Some(dispatch) = backend.poll_dispatch(at) {
+    while let Some(dispatch) = backend.poll_dispatch() {
         decisions.push(Decision::Dispatch(dispatch));
     }
 }

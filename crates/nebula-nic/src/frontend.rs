@@ -4,7 +4,6 @@ use crate::completion::CompletionQueue;
 use crate::id::{CoreId, SlotRange};
 use crate::release::Release;
 use crate::steering::{Steer, Steering};
-use crate::time::Timestamp;
 use crate::verdict::{Arrival, Dispatch};
 
 /// An RPC that a core begins.
@@ -22,16 +21,15 @@ pub struct Begin {
 /// # Examples
 ///
 /// ```
-/// use nebula_nic::{Arrival, CoreId, Dispatch, Frontend, Steer, Timestamp};
+/// use nebula_nic::{Arrival, CoreId, Dispatch, Frontend, Steer};
 ///
-/// let now = Timestamp::ZERO;
 /// let mut core = Frontend::new(CoreId(0), 2);
 /// let [first, second] = [1, 2].map(|bytes| Dispatch { core: CoreId(0), arrival: Arrival { bytes, ..Arrival::default() } });
-/// assert_eq!(core.handle_dispatch(now, first), Steer::Now);
-/// assert_eq!(core.handle_dispatch(now, second), Steer::Later);
-/// let begin = core.poll_completion(now).unwrap();
+/// assert_eq!(core.handle_dispatch(first), Steer::Now);
+/// assert_eq!(core.handle_dispatch(second), Steer::Later);
+/// let begin = core.poll_completion().unwrap();
 /// assert_eq!((begin.arrival, begin.steer_next), (first.arrival, Some(second.arrival)));
-/// assert_eq!(core.handle_release(now, begin.arrival.slots).core, CoreId(0));
+/// assert_eq!(core.handle_release(begin.arrival.slots).core, CoreId(0));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Frontend {
@@ -60,7 +58,7 @@ impl Frontend {
     ///
     /// If the core has its bound of RPCs already.
     #[inline(always)]
-    pub fn handle_dispatch(&mut self, _now: Timestamp, dispatch: Dispatch) -> Steer {
+    pub fn handle_dispatch(&mut self, dispatch: Dispatch) -> Steer {
         let ahead = self.outstanding();
         assert!(ahead < self.bound, "a core was given more RPCs than its bound");
         self.completions.push(dispatch.arrival);
@@ -69,7 +67,7 @@ impl Frontend {
 
     /// Begins the next RPC, if one has been given. The one before need not be done.
     #[inline(always)]
-    pub fn poll_completion(&mut self, _now: Timestamp) -> Option<Begin> {
+    pub fn poll_completion(&mut self) -> Option<Begin> {
         let arrival = self.completions.pop()?;
         self.in_service += 1;
         let steer_next = match self.steering {
@@ -92,7 +90,7 @@ impl Frontend {
     ///
     /// If no RPC is in service.
     #[inline(always)]
-    pub fn handle_release(&mut self, _now: Timestamp, slots: SlotRange) -> Release {
+    pub fn handle_release(&mut self, slots: SlotRange) -> Release {
         assert!(self.in_service > 0, "an RPC was released that was not begun");
         self.in_service -= 1;
         Release { core: self.core, slots }

@@ -40,7 +40,7 @@
 //! ```
 //! use nebula_nic::*;
 //!
-//! let at = Timestamp::from_ps; // every call is told the time
+//! let at = Timestamp::from_ps; // a call that decides by the time is told it
 //! let mut client = Requester::try_new(RequesterConfig::new(NodeId(3), 64))?;
 //! let mut nic = Backend::try_new(BackendConfig::new(1, Policy::Jbsq(2))).unwrap();
 //! let mut core = Frontend::new(CoreId(0), 2);
@@ -58,16 +58,16 @@
 //!
 //! // 6 and 7: it is whole, and the core has credit.
 //! assert_eq!(nic.queue_depth(), 1);
-//! let dispatch = nic.poll_dispatch(at(1_512)).unwrap();
+//! let dispatch = nic.poll_dispatch().unwrap();
 //! assert_eq!((dispatch.core, dispatch.arrival.bytes, nic.queue_depth()), (CoreId(0), 100, 0));
 //!
 //! // 8 and 9: nothing is ahead of it, so its payload is fetched and it begins.
-//! assert_eq!(core.handle_dispatch(at(1_512), dispatch), Steer::Now);
-//! let begin = core.poll_completion(at(1_512)).unwrap();
+//! assert_eq!(core.handle_dispatch(dispatch), Steer::Now);
+//! let begin = core.poll_completion().unwrap();
 //!
 //! // 10: the handler is done.
-//! let release = core.handle_release(at(631_512), begin.arrival.slots);
-//! assert_eq!(nic.handle_free(at(631_512), release.core, release.slots), Freed::Taken);
+//! let release = core.handle_release(begin.arrival.slots);
+//! assert_eq!(nic.handle_free(release.core, release.slots), Freed::Taken);
 //! assert_eq!((nic.slots_used(), nic.outstanding(CoreId(0))), (0, 0));
 //!
 //! // 11: the reply meets its request.

@@ -179,7 +179,7 @@ impl Requester {
     /// # Cost
     ///
     /// O(RPCs outstanding).
-    pub fn handle_server_gone(&mut self, _now: Timestamp, server: u16) {
+    pub fn handle_server_gone(&mut self, server: u16) {
         let mut next = self.table.oldest();
         while let Some(place) = next {
             next = self.table.newer(place);

@@ -23,7 +23,7 @@ mod suite {
         for number in 0..rpcs {
             nic.handle_packet(Timestamp::ZERO, header(number));
         }
-        std::iter::from_fn(|| nic.poll_dispatch(Timestamp::ZERO)).collect()
+        std::iter::from_fn(|| nic.poll_dispatch()).collect()
     }
 
     pub(super) fn never_exceeds_the_bound(policy: Policy) {
@@ -37,8 +37,8 @@ mod suite {
                     break;
                 }
                 let done = held.swap_remove(round * 31 % held.len());
-                nic.handle_free(Timestamp::ZERO, done.core, done.arrival.slots);
-                if let Some(next) = nic.poll_dispatch(Timestamp::ZERO) {
+                nic.handle_free(done.core, done.arrival.slots);
+                if let Some(next) = nic.poll_dispatch() {
                     assert!(nic.outstanding(next.core) <= bound);
                     held.push(next);
                 }
@@ -88,8 +88,8 @@ mod suite {
         let mut given = fill(&mut nic, 500);
         let mut next = 0;
         while let Some(done) = given.get(next).copied() {
-            nic.handle_free(Timestamp::ZERO, done.core, done.arrival.slots);
-            given.extend(std::iter::from_fn(|| nic.poll_dispatch(Timestamp::ZERO)));
+            nic.handle_free(done.core, done.arrival.slots);
+            given.extend(std::iter::from_fn(|| nic.poll_dispatch()));
             next += 1;
         }
         let numbers: BTreeSet<_> = given.iter().map(|dispatch| dispatch.arrival.rpc.tid.0).collect();
@@ -157,10 +157,10 @@ fn single_queue_is_jbsq_of_one() {
         for number in 0..100_u32 {
             let header = Header { tid: TransferId(number), rpc_bytes: 64 + number, ..Header::default() };
             nic.handle_packet(Timestamp::ZERO, Header { rpc_bytes: header.rpc_bytes.min(64), ..header });
-            given.extend(nic.poll_dispatch(Timestamp::ZERO));
+            given.extend(nic.poll_dispatch());
             if number % 3 == 0 {
                 let done: nebula_nic::Dispatch = given[given.len() / 2];
-                nic.handle_free(Timestamp::ZERO, done.core, done.arrival.slots);
+                nic.handle_free(done.core, done.arrival.slots);
             }
         }
         given

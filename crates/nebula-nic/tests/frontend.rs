@@ -1,8 +1,6 @@
 //! The front end of a core: order, steering, and what it hands back.
 
-use nebula_nic::{Arrival, CoreId, Dispatch, Frontend, SlotRange, Steer, Steering, Timestamp};
-
-const NOW: Timestamp = Timestamp::ZERO;
+use nebula_nic::{Arrival, CoreId, Dispatch, Frontend, SlotRange, Steer, Steering};
 
 fn rpc(bytes: u32) -> Dispatch {
     Dispatch { core: CoreId(4), arrival: Arrival { bytes, slots: SlotRange::new(bytes, 1), ..Arrival::default() } }
@@ -11,31 +9,31 @@ fn rpc(bytes: u32) -> Dispatch {
 #[test]
 fn the_payload_behind_the_one_that_begins_is_steered() {
     let mut core = Frontend::new(CoreId(4), 3);
-    assert_eq!([1, 2, 3].map(|bytes| core.handle_dispatch(NOW, rpc(bytes))), [Steer::Now, Steer::Later, Steer::Later]);
+    assert_eq!([1, 2, 3].map(|bytes| core.handle_dispatch(rpc(bytes))), [Steer::Now, Steer::Later, Steer::Later]);
     for (begins, next) in [(1, Some(2)), (2, Some(3)), (3, None)] {
-        let begin = core.poll_completion(NOW).unwrap();
+        let begin = core.poll_completion().unwrap();
         assert_eq!((begin.arrival.bytes, begin.steer_next.map(|next| next.bytes)), (begins, next));
     }
-    assert_eq!((core.poll_completion(NOW), core.in_service(), core.outstanding()), (None, 3, 3));
+    assert_eq!((core.poll_completion(), core.in_service(), core.outstanding()), (None, 3, 3));
 }
 
 #[test]
 fn an_rpc_behind_one_in_service_is_steered_later() {
     let mut core = Frontend::new(CoreId(4), 2);
-    core.handle_dispatch(NOW, rpc(1));
-    let begin = core.poll_completion(NOW).unwrap();
-    assert_eq!(core.handle_dispatch(NOW, rpc(2)), Steer::Later);
-    let release = core.handle_release(NOW, begin.arrival.slots);
+    core.handle_dispatch(rpc(1));
+    let begin = core.poll_completion().unwrap();
+    assert_eq!(core.handle_dispatch(rpc(2)), Steer::Later);
+    let release = core.handle_release(begin.arrival.slots);
     assert_eq!((release.core, release.slots), (CoreId(4), SlotRange::new(1, 1)));
-    assert_eq!(core.poll_completion(NOW).unwrap().arrival.bytes, 2);
+    assert_eq!(core.poll_completion().unwrap().arrival.bytes, 2);
 }
 
 #[test]
 fn steering_off_steers_nothing() {
     let mut core = Frontend::new(CoreId(4), 2);
     core.set_steering(Steering::Off);
-    assert_eq!([1, 2].map(|bytes| core.handle_dispatch(NOW, rpc(bytes))), [Steer::Never; 2]);
-    assert_eq!(core.poll_completion(NOW).unwrap().steer_next, None);
+    assert_eq!([1, 2].map(|bytes| core.handle_dispatch(rpc(bytes))), [Steer::Never; 2]);
+    assert_eq!(core.poll_completion().unwrap().steer_next, None);
 }
 
 #[test]
@@ -44,12 +42,12 @@ fn the_ring_goes_round_at_every_bound() {
         let mut core = Frontend::new(CoreId(4), bound);
         for lap in 0..200 {
             for nth in 0..bound {
-                core.handle_dispatch(NOW, rpc(lap * bound + nth));
+                core.handle_dispatch(rpc(lap * bound + nth));
             }
             for nth in 0..bound {
-                let begin = core.poll_completion(NOW).unwrap();
+                let begin = core.poll_completion().unwrap();
                 assert_eq!(begin.arrival.bytes, lap * bound + nth);
-                core.handle_release(NOW, begin.arrival.slots);
+                core.handle_release(begin.arrival.slots);
             }
         }
     }
@@ -60,12 +58,12 @@ fn the_ring_goes_round_at_every_bound() {
 fn more_than_the_bound_is_a_bug_of_the_back_end() {
     let mut core = Frontend::new(CoreId(4), 3);
     for bytes in 0..4 {
-        core.handle_dispatch(NOW, rpc(bytes));
+        core.handle_dispatch(rpc(bytes));
     }
 }
 
 #[test]
 #[should_panic(expected = "not begun")]
 fn a_release_without_a_begin_is_a_bug_of_the_core() {
-    Frontend::new(CoreId(4), 2).handle_release(NOW, SlotRange::new(0, 1));
+    Frontend::new(CoreId(4), 2).handle_release(SlotRange::new(0, 1));
 }

@@ -133,7 +133,7 @@ impl Pair {
         let is_possible = to != from && to.0 < GROUPS;
         let newest =
             self.model.waiting[group].back().copied().filter(|newest| is_possible && origin(newest.slots) == from);
-        assert_eq!(self.real[group].take_newest_waiting(NOW, to), newest);
+        assert_eq!(self.real[group].take_newest_waiting(to), newest);
         let Some(arrival) = newest else { return };
         self.model.waiting[group].pop_back();
         self.messages.push(Message::Migrate { from, to, arrival });
@@ -145,22 +145,22 @@ impl Pair {
                 let here = &mut self.model.waiting[to.index()];
                 let foreign = here.iter().filter(|waiting| origin(waiting.slots) != to).count();
                 if foreign < FOREIGN_MAX as usize {
-                    assert_eq!(self.real[to.index()].adopt(NOW, arrival), Adoption::Taken);
+                    assert_eq!(self.real[to.index()].adopt(arrival), Adoption::Taken);
                     here.push_back(arrival);
                     assert!(!self.model.moved.contains(&arrival.slots), "an RPC moves at most once");
                     self.model.moved.push(arrival.slots);
                 } else {
-                    assert_eq!(self.real[to.index()].adopt(NOW, arrival), Adoption::Refused);
+                    assert_eq!(self.real[to.index()].adopt(arrival), Adoption::Refused);
                     self.messages.push(Message::Refuse { by: to, to: from, arrival });
                     self.reach.count("a foreign RPC is refused");
                 }
             }
             Message::Refuse { by, to, arrival } => {
-                assert!(self.real[to.index()].handle_refused(NOW, by, arrival));
+                assert!(self.real[to.index()].handle_refused(by, arrival));
                 self.model.waiting[to.index()].push_back(arrival);
             }
             Message::Return { by, to, slots } => {
-                assert_eq!(self.real[to.index()].handle_returned(NOW, by, slots), Freed::Taken);
+                assert_eq!(self.real[to.index()].handle_returned(by, slots), Freed::Taken);
                 self.end(slots);
                 self.reach.count("slots come back");
             }
@@ -171,7 +171,7 @@ impl Pair {
         let cores = &mut self.model.at_cores[group];
         let idlest = (0..usize::from(CORES)).min_by_key(|&core| cores[core].len()).expect("there are cores");
         let expected = (cores[idlest].len() < 2).then(|| self.model.waiting[group].pop_front()).flatten();
-        let given = self.real[group].poll_dispatch(NOW);
+        let given = self.real[group].poll_dispatch();
         assert_eq!(given.map(|given| (given.core.index(), given.arrival)), expected.map(|arrival| (idlest, arrival)));
         if let Some(arrival) = expected {
             cores[idlest].push(arrival.slots);
@@ -186,7 +186,7 @@ impl Pair {
         let slots = held.remove(nth % held.len());
         let (by, at) =
             (GroupId(u16::try_from(group).expect("few groups")), CoreId(u16::try_from(core).expect("few cores")));
-        let freed = self.real[group].handle_free(NOW, at, slots);
+        let freed = self.real[group].handle_free(at, slots);
         self.served += 1;
         if origin(slots) == by {
             assert_eq!(freed, GroupFreed::Taken);
@@ -207,7 +207,7 @@ impl Pair {
     fn free_any(&mut self, group: usize, core: u16, slots: SlotRange) {
         let is_held = self.model.at_cores[group].get(usize::from(core)).is_some_and(|held| held.contains(&slots));
         if !is_held {
-            assert_eq!(self.real[group].handle_free(NOW, CoreId(core), slots), GroupFreed::Refused);
+            assert_eq!(self.real[group].handle_free(CoreId(core), slots), GroupFreed::Refused);
         }
     }
 
@@ -216,12 +216,12 @@ impl Pair {
         if is_away {
             return self.reach.count("a return that is right by chance");
         }
-        assert_eq!(self.real[group].handle_returned(NOW, by, slots), Freed::Refused);
+        assert_eq!(self.real[group].handle_returned(by, slots), Freed::Refused);
     }
 
     fn refuse_any(&mut self, group: usize, by: GroupId, slots: SlotRange) {
         if !self.is_away(group, by, slots) {
-            assert!(!self.real[group].handle_refused(NOW, by, Arrival { slots, ..Arrival::default() }));
+            assert!(!self.real[group].handle_refused(by, Arrival { slots, ..Arrival::default() }));
         }
     }
 
@@ -248,7 +248,7 @@ impl Pair {
             && origin(slots).index() != group;
         if !is_foreign {
             let arrival = Arrival { slots, ..Arrival::default() };
-            assert_eq!(self.real[group].adopt(NOW, arrival), Adoption::Refused);
+            assert_eq!(self.real[group].adopt(arrival), Adoption::Refused);
         }
     }
 
@@ -313,16 +313,16 @@ fn rpcs_of_several_slots_move_as_one() {
     for pkt_idx in 0..3 {
         groups[1].handle_packet(NOW, Header { rpc_bytes: 160, pkt_idx, ..Header::default() });
     }
-    let moved = groups[1].take_newest_waiting(NOW, GroupId(0)).unwrap();
+    let moved = groups[1].take_newest_waiting(GroupId(0)).unwrap();
     assert_eq!((moved.slots, moved.bytes), (SlotRange::new(8, 3), 160));
-    assert_eq!(groups[0].adopt(NOW, moved), Adoption::Taken);
-    let given = groups[0].poll_dispatch(NOW).unwrap();
+    assert_eq!(groups[0].adopt(moved), Adoption::Taken);
+    let given = groups[0].poll_dispatch().unwrap();
     assert_eq!(given.arrival, moved);
-    assert_eq!(groups[0].handle_free(NOW, CoreId(0), moved.slots), GroupFreed::Foreign { origin: GroupId(1) });
-    assert_eq!(groups[0].handle_free(NOW, CoreId(0), moved.slots), GroupFreed::Refused, "it has been freed");
+    assert_eq!(groups[0].handle_free(CoreId(0), moved.slots), GroupFreed::Foreign { origin: GroupId(1) });
+    assert_eq!(groups[0].handle_free(CoreId(0), moved.slots), GroupFreed::Refused, "it has been freed");
     let part = SlotRange::new(8, 2);
-    assert_eq!(groups[1].handle_returned(NOW, GroupId(0), part), Freed::Refused, "a part of it is none");
-    assert_eq!(groups[1].handle_returned(NOW, GroupId(0), moved.slots), Freed::Taken);
+    assert_eq!(groups[1].handle_returned(GroupId(0), part), Freed::Refused, "a part of it is none");
+    assert_eq!(groups[1].handle_returned(GroupId(0), moved.slots), Freed::Taken);
     assert_eq!((groups[1].backend().slots_used(), groups[1].migrations().mistaken), (0, 1));
 }
 

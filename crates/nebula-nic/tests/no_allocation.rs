@@ -100,19 +100,19 @@ impl World {
     }
 
     fn dispatch(&mut self) {
-        while let Some(dispatch) = self.nic.poll_dispatch(self.now) {
-            self.cores[dispatch.core.index()].handle_dispatch(self.now, dispatch);
+        while let Some(dispatch) = self.nic.poll_dispatch() {
+            self.cores[dispatch.core.index()].handle_dispatch(dispatch);
         }
     }
 
     fn serve(&mut self, core: usize) {
-        let Some(begin) = self.cores[core].poll_completion(self.now) else { return };
+        let Some(begin) = self.cores[core].poll_completion() else { return };
         for pkt_idx in 0..4 {
             let outcome = self.client.handle_packet(self.now, Header::reply(begin.arrival.rpc, 256, pkt_idx));
             self.replied += u32::from(matches!(outcome, Outcome::Reply { .. }));
         }
-        let release = self.cores[core].handle_release(self.now, begin.arrival.slots);
-        assert_eq!(self.nic.handle_free(self.now, release.core, release.slots), Freed::Taken);
+        let release = self.cores[core].handle_release(begin.arrival.slots);
+        assert_eq!(self.nic.handle_free(release.core, release.slots), Freed::Taken);
         self.dispatch();
     }
 }
@@ -143,22 +143,22 @@ fn handing_rpcs_over_allocates_nothing() {
             let depth = other.queue_depth();
             for migration in manager.decide(now, origin.queue_depth(), |_| depth) {
                 for _ in 0..migration.count {
-                    let Some(arrival) = origin.take_newest_waiting(now, migration.to) else { break };
-                    if other.adopt(now, arrival) == Adoption::Taken {
+                    let Some(arrival) = origin.take_newest_waiting(migration.to) else { break };
+                    if other.adopt(arrival) == Adoption::Taken {
                         moved += 1;
                     } else {
-                        assert!(origin.handle_refused(now, migration.to, arrival));
+                        assert!(origin.handle_refused(migration.to, arrival));
                     }
                 }
             }
-            while let Some(given) = other.poll_dispatch(now) {
-                other.handle_free(now, given.core, given.arrival.slots);
-                origin.handle_returned(now, GroupId(1), given.arrival.slots);
+            while let Some(given) = other.poll_dispatch() {
+                other.handle_free(given.core, given.arrival.slots);
+                origin.handle_returned(GroupId(1), given.arrival.slots);
             }
             if number % 3 == 0
-                && let Some(given) = origin.poll_dispatch(now)
+                && let Some(given) = origin.poll_dispatch()
             {
-                origin.handle_free(now, given.core, given.arrival.slots);
+                origin.handle_free(given.core, given.arrival.slots);
             }
         }
     });

@@ -124,7 +124,7 @@ fn what_cannot_pass_is_not_tried_again() {
             Outcome::GaveUp { token: 7, reason: Some(given) } => given_up.push(given),
             outcome => assert!(matches!(outcome, Outcome::Redirect { token: 7, .. }), "{outcome:?} upon {reason}"),
         }
-        client.handle_server_gone(at(2), 1);
+        client.handle_server_gone(1);
         while client.poll_expired().is_some() {}
     }
     assert_eq!(given_up, [NackReason::TooLarge, NackReason::Stale, NackReason::Expired, NackReason::Cancelled]);
@@ -181,7 +181,7 @@ fn a_lost_server_ends_its_rpcs_and_no_others() {
     for (token, server) in [(0, 0), (1, 1), (2, 0), (3, 1)] {
         client.begin_call(at(0), Call { token, server, ..Call::default() }).unwrap();
     }
-    client.handle_server_gone(at(1), 1);
+    client.handle_server_gone(1);
     let expired: Vec<_> = std::iter::from_fn(|| client.poll_expired()).map(|expired| expired.token).collect();
     assert_eq!((expired, client.outstanding()), (vec![1, 3], 2));
 }
@@ -255,7 +255,7 @@ impl World {
                 self.now += Span::from_ns(ns.into());
                 client.handle_timeout(self.now);
             }
-            Op::ServerGone => client.handle_server_gone(self.now, 0),
+            Op::ServerGone => client.handle_server_gone(0),
         }
         self.drain(client);
         assert_eq!(u64::from(client.outstanding()), self.begun - self.over);

@@ -310,7 +310,7 @@ impl Engine {
     }
 
     fn set_queue_bound(&mut self, now: Timestamp, bound: u32) {
-        let thresholds = self.backend.set_queue_bound(now, bound);
+        let thresholds = self.backend.set_queue_bound(bound);
         if let Some(recorder) = &mut self.recorder {
             recorder.queue_bound(now, bound);
             thresholds.into_iter().for_each(|thresholds| recorder.thresholds(now, thresholds));
@@ -345,8 +345,8 @@ impl Engine {
 
     /// The next RPC that a core has credit for.
     #[inline(always)]
-    pub(crate) fn next_dispatch(&mut self, now: Timestamp) -> Option<Dispatch> {
-        let dispatch = self.backend.poll_dispatch(now)?;
+    pub(crate) fn next_dispatch(&mut self) -> Option<Dispatch> {
+        let dispatch = self.backend.poll_dispatch()?;
         if let Some(recorder) = &mut self.recorder {
             recorder.dispatch(dispatch);
         }
@@ -372,7 +372,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn free(&mut self, now: Timestamp, freed: Freed) {
         let (core, slots) = (freed.home, freed.slots);
-        let outcome = match self.backend.handle_free(now, core, slots) {
+        let outcome = match self.backend.handle_free(core, slots) {
             Ended::Own(outcome) => outcome,
             Ended::Foreign(origin) => return self.give_back(now, origin, freed),
         };
@@ -404,7 +404,7 @@ impl Engine {
 
     /// Forgets a client: what is not whole is dropped, what is whole runs on.
     fn forget(&mut self, now: Timestamp, snid: NodeId) {
-        self.backend.handle_peer_gone(now, snid);
+        self.backend.handle_peer_gone(snid);
         if let Some(recorder) = &mut self.recorder {
             recorder.peer_gone(now, snid);
         }

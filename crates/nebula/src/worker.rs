@@ -293,7 +293,7 @@ impl Inner {
         match &mut self.source {
             Source::Engine { jobs, .. } => {
                 while let Some(job) = jobs.try_pop() {
-                    self.frontend.handle_dispatch(Timestamp::ZERO, job.dispatch);
+                    self.frontend.handle_dispatch(job.dispatch);
                     self.waiting.push_back(job.held);
                 }
             }
@@ -317,8 +317,8 @@ impl Inner {
     #[inline(always)]
     fn take_dispatched(&mut self) {
         if let Source::Inline(engine) = &mut self.source {
-            while let Some(dispatch) = engine.next_dispatch(engine.now()) {
-                self.frontend.handle_dispatch(Timestamp::ZERO, dispatch);
+            while let Some(dispatch) = engine.next_dispatch() {
+                self.frontend.handle_dispatch(dispatch);
             }
         }
     }
@@ -335,7 +335,7 @@ impl Inner {
         };
         let Some(Job { dispatch, held }) = job else { return };
         self.home = dispatch.core;
-        if self.frontend.handle_dispatch(Timestamp::ZERO, dispatch) == Steer::Now {
+        if self.frontend.handle_dispatch(dispatch) == Steer::Now {
             prefetch::read_bytes(held.lease.payload(dispatch.arrival.bytes as usize));
         }
         self.waiting.push_back(held);
@@ -376,7 +376,7 @@ impl Inner {
         if matches!(self.source, Source::Shared(_) | Source::Stealing(_)) {
             self.fetch();
         }
-        let begin = self.frontend.poll_completion(Timestamp::ZERO)?;
+        let begin = self.frontend.poll_completion()?;
         let held = match &mut self.source {
             // An inline engine has copied every payload through this core's cache already: there is nothing to steer.
             Source::Inline(engine) => engine.take_payload(&begin.arrival),
@@ -409,7 +409,7 @@ impl Inner {
     #[inline(always)]
     fn release(&mut self, begun: Begun) {
         let Begun { arrival, held, home } = begun;
-        self.frontend.handle_release(Timestamp::ZERO, arrival.slots);
+        self.frontend.handle_release(arrival.slots);
         self.served += 1;
         let Held { lease, answer, .. } = held;
         let mut freed = Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer };
@@ -428,8 +428,8 @@ impl Inner {
                 engine.count_served();
                 engine.free(engine.now(), freed);
                 // Everything that could be dispatched had been: one credit more is one RPC more at most.
-                if let Some(dispatch) = engine.next_dispatch(engine.now()) {
-                    self.frontend.handle_dispatch(Timestamp::ZERO, dispatch);
+                if let Some(dispatch) = engine.next_dispatch() {
+                    self.frontend.handle_dispatch(dispatch);
                 }
             }
             Source::Shared(shared) => shared.keep(freed),

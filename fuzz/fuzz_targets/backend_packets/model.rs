@@ -148,7 +148,7 @@ impl Model {
     pub fn free(&mut self, core: CoreId, slots: SlotRange) {
         let held = self.held.iter().position(|&held| held == (core, slots));
         let expected = if held.is_some() { Freed::Taken } else { Freed::Refused };
-        assert_eq!(self.real.handle_free(self.now, core, slots), expected, "{slots:?} by {core:?}");
+        assert_eq!(self.real.handle_free(core, slots), expected, "{slots:?} by {core:?}");
         if let Some(place) = held {
             self.held.remove(place);
             self.outstanding[core.index()] -= 1;
@@ -163,7 +163,7 @@ impl Model {
     }
 
     pub fn peer_gone(&mut self, snid: NodeId) {
-        self.real.handle_peer_gone(self.now, snid);
+        self.real.handle_peer_gone(snid);
         self.abandon(|rpc| rpc.rpc.snid == snid);
         self.nacked.retain(|rpc| rpc.snid != snid);
     }
@@ -177,7 +177,7 @@ impl Model {
     }
 
     pub fn set_queue_bound(&mut self, waiting: u32) {
-        self.real.set_queue_bound(self.now, waiting);
+        self.real.set_queue_bound(waiting);
         // A bound for which the queue has no places is cut: RPCs that lack packets, and a core's share rounded up, come on top.
         let Self { config, queue_bound, .. } = self;
         let more = config.reassembler_entries + u32::from(config.cores);
@@ -187,7 +187,7 @@ impl Model {
 
     /// Takes every dispatch there is.
     pub fn drain(&mut self) {
-        while let Some(Dispatch { core, arrival }) = self.real.poll_dispatch(self.now) {
+        while let Some(Dispatch { core, arrival }) = self.real.poll_dispatch() {
             let place =
                 self.waiting.iter().position(|waiting| *waiting == arrival).expect("it became whole, and waits");
             assert!(place == 0 || !self.is_shared(), "the head of the queue goes first");

@@ -144,14 +144,14 @@ pub struct Migrations {
 /// let now = Timestamp::ZERO;
 /// origin.handle_packet(now, Header { rpc_bytes: 40, ..Header::default() });
 ///
-/// let moved = origin.take_newest_waiting(now, GroupId(1)).expect("it waits");
-/// assert_eq!(other.adopt(now, moved), Adoption::Taken);
-/// assert_eq!(other.take_newest_waiting(now, GroupId(0)), None, "it never moves twice");
-/// let given = other.poll_dispatch(now).expect("the core is idle");
-/// let freed = other.handle_free(now, given.core, given.arrival.slots);
+/// let moved = origin.take_newest_waiting(GroupId(1)).expect("it waits");
+/// assert_eq!(other.adopt(moved), Adoption::Taken);
+/// assert_eq!(other.take_newest_waiting(GroupId(0)), None, "it never moves twice");
+/// let given = other.poll_dispatch().expect("the core is idle");
+/// let freed = other.handle_free(given.core, given.arrival.slots);
 /// assert_eq!(freed, GroupFreed::Foreign { origin: GroupId(0) });
 /// assert_eq!(origin.backend().slots_used(), 1);
-/// assert_eq!(origin.handle_returned(now, GroupId(1), given.arrival.slots), Freed::Taken);
+/// assert_eq!(origin.handle_returned(GroupId(1), given.arrival.slots), Freed::Taken);
 /// assert_eq!(origin.backend().slots_used(), 0);
 /// # Ok::<(), GroupConfigError>(())
 /// ```
@@ -225,7 +225,7 @@ impl<D: CentralDispatch> Group<D> {
 
     /// The next RPC for which a core has credit, and that core; own and foreign ones in the order in which they joined the queue.
     #[inline]
-    pub fn poll_dispatch(&mut self, _now: Timestamp) -> Option<Dispatch> {
+    pub fn poll_dispatch(&mut self) -> Option<Dispatch> {
         if self.backend.queue.has_shared()
             && let Some(core) = self.backend.dispatch.pick()
             && let Some(arrival) = self.backend.queue.pop_shared()
@@ -242,9 +242,9 @@ impl<D: CentralDispatch> Group<D> {
     ///
     /// O(slots of the RPC / 64), and for a foreign one O(RPCs that a core may have outstanding).
     #[inline]
-    pub fn handle_free(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) -> GroupFreed {
+    pub fn handle_free(&mut self, core: CoreId, slots: SlotRange) -> GroupFreed {
         match self.to_own(slots) {
-            Some(own) => match self.backend.handle_free(now, core, own) {
+            Some(own) => match self.backend.handle_free(core, own) {
                 Freed::Taken => GroupFreed::Taken,
                 Freed::Refused => GroupFreed::Refused,
             },
@@ -255,7 +255,7 @@ impl<D: CentralDispatch> Group<D> {
     /// Takes the RPC that joined the queue last out of it, for group `to`; `None` where nothing waits or a foreign RPC is last.
     ///
     /// What comes out has server-wide slots, which stay held here; it is `to`'s to adopt or to refuse.
-    pub fn take_newest_waiting(&mut self, _now: Timestamp, to: GroupId) -> Option<Arrival> {
+    pub fn take_newest_waiting(&mut self, to: GroupId) -> Option<Arrival> {
         if to == self.id || to.0 >= self.groups {
             return None;
         }
@@ -266,7 +266,7 @@ impl<D: CentralDispatch> Group<D> {
     }
 
     /// Lets a foreign RPC wait, at the tail.
-    pub fn adopt(&mut self, _now: Timestamp, arrival: Arrival) -> Adoption {
+    pub fn adopt(&mut self, arrival: Arrival) -> Adoption {
         let is_another = self.origin_of(arrival.slots).is_some_and(|origin| origin != self.id);
         if !is_another || self.foreign_waiting == self.foreign_max {
             self.migrations.refused += 1;
@@ -281,7 +281,7 @@ impl<D: CentralDispatch> Group<D> {
     }
 
     /// An RPC that was handed to `by` comes back: it waits here again, at the tail. `false` if it was none.
-    pub fn handle_refused(&mut self, _now: Timestamp, by: GroupId, arrival: Arrival) -> bool {
+    pub fn handle_refused(&mut self, by: GroupId, arrival: Arrival) -> bool {
         let own = self.to_own(arrival.slots).filter(|&own| self.backend.buffer.holds(own, Holder::Group(by)));
         let Some(own) = own else {
             self.migrations.mistaken += 1;
@@ -294,7 +294,7 @@ impl<D: CentralDispatch> Group<D> {
     }
 
     /// The slots of an RPC that `by` has served are free again; refused and counted if it does not hold just these.
-    pub fn handle_returned(&mut self, _now: Timestamp, by: GroupId, slots: SlotRange) -> Freed {
+    pub fn handle_returned(&mut self, by: GroupId, slots: SlotRange) -> Freed {
         match self.to_own(slots) {
             Some(own) if self.backend.buffer.free(own, Holder::Group(by)) => {
                 self.backend.counters.freed += 1;
@@ -319,8 +319,8 @@ impl<D: CentralDispatch> Group<D> {
     }
 
     /// Abandons the RPCs of a peer that is gone, as [`Backend::handle_peer_gone`]; whole ones run on, wherever they wait.
-    pub fn handle_peer_gone(&mut self, now: Timestamp, snid: crate::id::NodeId) {
-        self.backend.handle_peer_gone(now, snid);
+    pub fn handle_peer_gone(&mut self, snid: crate::id::NodeId) {
+        self.backend.handle_peer_gone(snid);
     }
 
     /// The next RPC that has been abandoned, as [`Backend::poll_abandoned`].
@@ -336,8 +336,8 @@ impl<D: CentralDispatch> Group<D> {
     }
 
     /// NACKs RPCs from here on that find `waiting` others waiting, foreign ones included.
-    pub fn set_queue_bound(&mut self, now: Timestamp, waiting: u32) {
-        self.backend.set_queue_bound(now, waiting);
+    pub fn set_queue_bound(&mut self, waiting: u32) {
+        self.backend.set_queue_bound(waiting);
     }
 
     /// Which group it is.

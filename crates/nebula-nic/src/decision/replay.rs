@@ -88,12 +88,12 @@ fn decide<D: CentralDispatch>(backend: &mut Backend<D>, beside: &mut Beside, log
         return decisions;
     }
     if logged.input == Input::Poll && logged.decisions.is_empty() {
-        drain(backend, logged.at, &mut decisions);
+        drain(backend, &mut decisions);
     }
     let asked = logged.decisions.iter().skip(decisions.len());
     decisions.extend(asked.map_while(|asked| match asked {
         Decision::Abandoned(_) => backend.poll_abandoned().map(Decision::Abandoned),
-        Decision::Dispatch(_) => backend.poll_dispatch(logged.at).map(Decision::Dispatch),
+        Decision::Dispatch(_) => backend.poll_dispatch().map(Decision::Dispatch),
         Decision::Packet(_) | Decision::Free(_) | Decision::Victim(_) | Decision::Turn(_) | Decision::Yield(_) => None,
     }));
     decisions

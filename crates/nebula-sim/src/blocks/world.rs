@@ -276,7 +276,7 @@ impl<'a> World<'a> {
             Event::Deliver(core, message) => self.deliver(now, core, message),
             Event::Freed(message) => self.send_reply(now, message),
             Event::Credit(core, first, slots) => {
-                self.backend.handle_free(now, core, SlotRange::new(first, slots));
+                self.backend.handle_free(core, SlotRange::new(first, slots));
                 self.hand_out(now);
             }
             Event::Answer(type_index) => self.arrive(now, type_index, false),
@@ -312,7 +312,7 @@ impl<'a> World<'a> {
     /// Gives out what cores have credit for.
     #[inline(always)]
     fn hand_out(&mut self, now: Timestamp) {
-        while let Some(Dispatch { core, arrival }) = self.backend.poll_dispatch(now) {
+        while let Some(Dispatch { core, arrival }) = self.backend.poll_dispatch() {
             let place = Self::place_of(arrival.rpc);
             let message = self.messages.at_mut(place);
             message.arrival = arrival;

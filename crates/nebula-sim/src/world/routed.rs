@@ -59,7 +59,7 @@ impl<S: Servers> Routed<S> {
     }
 
     fn give_out(&mut self, now: Timestamp) {
-        while let Some(dispatch) = self.router.poll_dispatch(now) {
+        while let Some(dispatch) = self.router.poll_dispatch() {
             let (server, ticket) = (dispatch.core.0, dispatch.arrival.slots.start.0);
             self.held[ticket as usize].server = server;
             if self.there == Span::ZERO {
@@ -83,7 +83,7 @@ impl<S: Servers> Routed<S> {
     /// The router learns that a server has ended an RPC.
     fn take_feedback(&mut self, now: Timestamp, server: u16, ticket: u32) {
         let slots = self.held[ticket as usize].slots;
-        self.router.handle_free(now, CoreId(server), slots);
+        self.router.handle_free(CoreId(server), slots);
         self.give_out(now);
     }
 

@@ -323,7 +323,7 @@ impl ShmClient {
     #[cold]
     fn give_up_all(&mut self) {
         for server in 0..self.servers {
-            self.requester.handle_server_gone(Timestamp::ZERO, server);
+            self.requester.handle_server_gone(server);
         }
     }
 

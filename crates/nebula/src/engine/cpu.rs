@@ -78,7 +78,7 @@ impl Engine {
         let now = self.begin_turn();
         let freed = self.collect_freed(now);
         let packets = self.collect_messages(now) + self.poll_packets(now);
-        self.hand_out(now);
+        self.hand_out();
         self.hand_over(now);
         self.flush(now);
         self.end_turn(now, packets, freed);
@@ -119,8 +119,8 @@ impl Engine {
     }
 
     #[inline]
-    fn hand_out(&mut self, now: Timestamp) {
-        while let Some(dispatch) = self.next_dispatch(now) {
+    fn hand_out(&mut self) {
+        while let Some(dispatch) = self.next_dispatch() {
             let held = self.take_payload(&dispatch.arrival);
             let link = &mut self.links[dispatch.core.index()];
             let pushed = link.jobs.try_push(Job { dispatch, held });

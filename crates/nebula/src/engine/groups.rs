@@ -159,7 +159,7 @@ impl Engine {
                 count += 1;
                 match message {
                     Message::Migrated(arrival, payload) => {
-                        let adoption = group.adopt(now, arrival);
+                        let adoption = group.adopt(arrival);
                         match adoption {
                             Adoption::Taken => held[arrival.slots.start.0 as usize] = Some(payload),
                             Adoption::Refused => neighbor.tell(Message::Refused(arrival, payload)),
@@ -171,7 +171,7 @@ impl Engine {
                     Message::Refused(arrival, payload) => {
                         neighbor.away -= 1;
                         held[arrival.slots.start.0 as usize] = Some(payload);
-                        let waits_again = group.handle_refused(now, by, arrival);
+                        let waits_again = group.handle_refused(by, arrival);
                         if let Some(recorder) = recorder {
                             recorder.sent_back(now, by, arrival, waits_again);
                         }
@@ -179,7 +179,7 @@ impl Engine {
                     Message::Returned(freed) => {
                         neighbor.away -= 1;
                         region.release(freed.lease);
-                        let outcome = group.handle_returned(now, by, freed.slots);
+                        let outcome = group.handle_returned(by, freed.slots);
                         if let Some(recorder) = recorder {
                             recorder.returned(now, by, freed.slots, outcome);
                         }
@@ -218,7 +218,7 @@ impl Engine {
         for migration in migrations {
             let Some(neighbor) = &mut list[migration.to.index()] else { continue };
             for _ in 0..migration.count.min(AWAY_MAX - neighbor.away) {
-                let taken = group.take_newest_waiting(now, migration.to);
+                let taken = group.take_newest_waiting(migration.to);
                 if let Some(recorder) = recorder {
                     recorder.take(now, migration.to, taken);
                 }

@@ -41,27 +41,27 @@ impl Nic {
     }
 
     #[inline(always)]
-    pub(super) fn poll_dispatch(&mut self, now: Timestamp) -> Option<Dispatch> {
+    pub(super) fn poll_dispatch(&mut self) -> Option<Dispatch> {
         match self {
-            Self::Whole(backend) => backend.poll_dispatch(now),
-            Self::Group(grouped) => grouped.group.poll_dispatch(now),
+            Self::Whole(backend) => backend.poll_dispatch(),
+            Self::Group(grouped) => grouped.group.poll_dispatch(),
         }
     }
 
     /// What `core` comes for; groups are polled.
     #[inline(always)]
-    pub(super) fn poll_dispatch_for(&mut self, now: Timestamp, core: CoreId) -> Option<Dispatch> {
+    pub(super) fn poll_dispatch_for(&mut self, core: CoreId) -> Option<Dispatch> {
         match self {
-            Self::Whole(backend) => backend.poll_dispatch_for(now, core),
+            Self::Whole(backend) => backend.poll_dispatch_for(core),
             Self::Group(_) => None,
         }
     }
 
     #[inline(always)]
-    pub(super) fn handle_free(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) -> Ended {
+    pub(super) fn handle_free(&mut self, core: CoreId, slots: SlotRange) -> Ended {
         match self {
-            Self::Whole(backend) => Ended::Own(backend.handle_free(now, core, slots)),
-            Self::Group(grouped) => match grouped.group.handle_free(now, core, slots) {
+            Self::Whole(backend) => Ended::Own(backend.handle_free(core, slots)),
+            Self::Group(grouped) => match grouped.group.handle_free(core, slots) {
                 GroupFreed::Foreign { origin } => Ended::Foreign(origin),
                 GroupFreed::Taken => Ended::Own(Freed::Taken),
                 GroupFreed::Refused => Ended::Own(Freed::Refused),
@@ -76,10 +76,10 @@ impl Nic {
         }
     }
 
-    pub(super) fn handle_peer_gone(&mut self, now: Timestamp, snid: NodeId) {
+    pub(super) fn handle_peer_gone(&mut self, snid: NodeId) {
         match self {
-            Self::Whole(backend) => backend.handle_peer_gone(now, snid),
-            Self::Group(grouped) => grouped.group.handle_peer_gone(now, snid),
+            Self::Whole(backend) => backend.handle_peer_gone(snid),
+            Self::Group(grouped) => grouped.group.handle_peer_gone(snid),
         }
     }
 
@@ -91,14 +91,14 @@ impl Nic {
     }
 
     /// The thresholds of a group's manager are given back if they follow.
-    pub(super) fn set_queue_bound(&mut self, now: Timestamp, waiting: u32) -> Option<Thresholds> {
+    pub(super) fn set_queue_bound(&mut self, waiting: u32) -> Option<Thresholds> {
         match self {
             Self::Whole(backend) => {
-                backend.set_queue_bound(now, waiting);
+                backend.set_queue_bound(waiting);
                 None
             }
             Self::Group(grouped) => {
-                grouped.group.set_queue_bound(now, waiting);
+                grouped.group.set_queue_bound(waiting);
                 grouped.neighbors.set_queue_bound(waiting)
             }
         }

@@ -22,7 +22,7 @@ impl Engine {
             self.free(now, freed);
         }
         let packets = self.poll_packets(now);
-        let dispatch = self.backend.poll_dispatch_for(now, core);
+        let dispatch = self.backend.poll_dispatch_for(core);
         if let (Some(recorder), Some(dispatch)) = (&mut self.recorder, dispatch) {
             recorder.pull(now, dispatch);
         }

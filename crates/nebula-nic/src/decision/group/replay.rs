@@ -82,9 +82,7 @@ impl Replay {
         decisions.extend(asked.map_while(|asked| {
             match asked {
                 GroupDecision::Nic(Decision::Abandoned(_)) => self.group.poll_abandoned().map(Decision::Abandoned),
-                GroupDecision::Nic(Decision::Dispatch(_)) => {
-                    self.group.poll_dispatch(logged.at).map(Decision::Dispatch)
-                }
+                GroupDecision::Nic(Decision::Dispatch(_)) => self.group.poll_dispatch().map(Decision::Dispatch),
                 _ => None,
             }
             .map(GroupDecision::Nic)
@@ -110,16 +108,16 @@ impl Replay {
                 manager.set_thresholds(thresholds.clone());
                 None
             }
-            GroupInput::Take { to } => group.take_newest_waiting(at, *to).map(GroupDecision::Handed),
-            GroupInput::Adopt(arrival) => Some(match group.adopt(at, *arrival) {
+            GroupInput::Take { to } => group.take_newest_waiting(*to).map(GroupDecision::Handed),
+            GroupInput::Adopt(arrival) => Some(match group.adopt(*arrival) {
                 Adoption::Taken => GroupDecision::Adopted,
                 Adoption::Refused => GroupDecision::TurnedAway,
             }),
             GroupInput::SentBack { by, arrival } => {
-                group.handle_refused(at, *by, *arrival).then_some(GroupDecision::WaitsAgain)
+                group.handle_refused(*by, *arrival).then_some(GroupDecision::WaitsAgain)
             }
             GroupInput::Returned { by, slots } => {
-                Some(GroupDecision::Nic(Decision::Free(group.handle_returned(at, *by, *slots))))
+                Some(GroupDecision::Nic(Decision::Free(group.handle_returned(*by, *slots))))
             }
         };
         one.into_iter().collect()
@@ -135,15 +133,15 @@ impl Replay {
                 return Some(GroupDecision::Nic(Decision::Packet(verdict)));
             }
             Input::Free { core, slots } => {
-                return Some(match self.group.handle_free(at, core, slots) {
+                return Some(match self.group.handle_free(core, slots) {
                     GroupFreed::Taken => GroupDecision::Nic(Decision::Free(Freed::Taken)),
                     GroupFreed::Refused => GroupDecision::Nic(Decision::Free(Freed::Refused)),
                     GroupFreed::Foreign { origin } => GroupDecision::Foreign(origin),
                 });
             }
             Input::Timeout => self.group.handle_timeout(at),
-            Input::PeerGone(snid) => self.group.handle_peer_gone(at, snid),
-            Input::QueueBound(waiting) => self.group.set_queue_bound(at, waiting),
+            Input::PeerGone(snid) => self.group.handle_peer_gone(snid),
+            Input::QueueBound(waiting) => self.group.set_queue_bound(waiting),
             // Of other policies.
             _ => {}
         }

@@ -87,7 +87,7 @@ impl World<'_> {
         let message = self.messages.at_mut(place);
         message.core = core;
         message.was_queued_at_core = at_core.serving.is_some();
-        let steer = at_core.frontend.handle_dispatch(now, Dispatch { core, arrival: message.arrival });
+        let steer = at_core.frontend.handle_dispatch(Dispatch { core, arrival: message.arrival });
         if steer != Steer::Never {
             self.steer(now, core, place);
         }
@@ -110,7 +110,7 @@ impl World<'_> {
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, core: usize) {
         let at_core = &mut self.cores[core];
-        let Some(begin) = at_core.frontend.poll_completion(now) else {
+        let Some(begin) = at_core.frontend.poll_completion() else {
             at_core.serving = None;
             return self.calendar.clear(core);
         };
@@ -331,7 +331,7 @@ impl World<'_> {
     fn finish(&mut self, now: Timestamp, core: usize, place: u32) {
         let at_core = &mut self.cores[core];
         let message = self.messages.at_mut(place);
-        at_core.frontend.handle_release(now, message.arrival.slots);
+        at_core.frontend.handle_release(message.arrival.slots);
         let freed = now.max(Timestamp::from_ps(at_core.last_store_ps));
         // A core whose stores have no room on the way is done when they have.
         message.stages.add(Stage::of(at_core.last_store), freed.as_ps() - at_core.clock_ps);

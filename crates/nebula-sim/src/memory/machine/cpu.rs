@@ -34,9 +34,9 @@ impl Core {
 impl Machine {
     /// Gives RPCs to cores as long as there is one for the other.
     pub(super) fn dispatch(&mut self, now: Timestamp) {
-        while let Some(dispatch) = self.backend.poll_dispatch(now) {
+        while let Some(dispatch) = self.backend.poll_dispatch() {
             let core = dispatch.core.index();
-            self.cores[core].frontend.handle_dispatch(now, dispatch);
+            self.cores[core].frontend.handle_dispatch(dispatch);
             if self.cores[core].stage == Stage::Idle {
                 self.begin(now, core);
             }
@@ -54,7 +54,7 @@ impl Machine {
 
     /// Begins the next RPC that the core was given, with its access to the index, or idles.
     fn begin(&mut self, now: Timestamp, core: usize) {
-        let Some(begin) = self.cores[core].frontend.poll_completion(now) else {
+        let Some(begin) = self.cores[core].frontend.poll_completion() else {
             self.cores[core].stage = Stage::Idle;
             self.calendar.clear(core);
             return;
@@ -80,9 +80,9 @@ impl Machine {
     fn finish(&mut self, now: Timestamp, core: usize) {
         let Core { serving, frontend, .. } = &mut self.cores[core];
         let Arrival { rpc, arrived, slots, .. } = *serving;
-        let release = frontend.handle_release(now, slots);
+        let release = frontend.handle_release(slots);
         self.meter.note_done(number(rpc), arrived, now);
-        self.backend.handle_free(now, release.core, release.slots);
+        self.backend.handle_free(release.core, release.slots);
         self.begin(now, core);
         self.dispatch(now);
     }

@@ -44,7 +44,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
     /// Gives out what the group's workers have credit for.
     #[inline(always)]
     fn hand_out(&mut self, now: Timestamp, number: usize) {
-        while let Some(dispatch) = self.groups[number].nic.poll_dispatch(now) {
+        while let Some(dispatch) = self.groups[number].nic.poll_dispatch() {
             self.waiting[number / self.groups_each] -= 1;
             if self.costs.dispatch == Span::ZERO && self.costs.decision == Span::ZERO {
                 self.deliver(now, number, dispatch);
@@ -88,7 +88,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
     fn deliver(&mut self, now: Timestamp, number: usize, dispatch: Dispatch) {
         let core = dispatch.core.index();
         let frontend = &mut self.groups[number].cores[core].frontend;
-        frontend.handle_dispatch(now, dispatch);
+        frontend.handle_dispatch(dispatch);
         if frontend.in_service() == 0 {
             self.begin(now, number, core);
         }
@@ -97,7 +97,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
     /// The core begins what is next in its completion queue, if anything.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, number: usize, core: usize) {
-        let Some(begin) = self.groups[number].cores[core].frontend.poll_completion(now) else { return };
+        let Some(begin) = self.groups[number].cores[core].frontend.poll_completion() else { return };
         let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
         let overheads = self.overheads(number, slots);
         let service_ps = self.in_flight[self.in_flight_at(number, slots)].service_ps;
@@ -126,7 +126,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         let Serving { rpc, slots, queued_ps, overheads } = self.groups[number].cores[core].serving;
         let served = self.in_flight[self.in_flight_at(number, slots)];
         let frontend = &mut self.groups[number].cores[core].frontend;
-        let release = frontend.handle_release(now, slots);
+        let release = frontend.handle_release(slots);
         if frontend.outstanding() > 0 {
             self.begin(now, number, core);
         }
@@ -152,7 +152,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
     #[inline(always)]
     fn collect_freed(&mut self, now: Timestamp, number: usize, core: CoreId, slots: SlotRange) {
         let group = self.at(now, number);
-        if let GroupFreed::Foreign { origin } = group.nic.handle_free(now, core, slots) {
+        if let GroupFreed::Foreign { origin } = group.nic.handle_free(core, slots) {
             let by = group.nic.id();
             self.send(now, number, origin, Message::Return { by, slots });
         }

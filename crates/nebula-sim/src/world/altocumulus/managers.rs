@@ -60,7 +60,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         for &Migration { to, count } in group.manager.decide(now, waiting, published) {
             let before = self.messages.len();
             for _ in 0..count {
-                let Some(arrival) = group.nic.take_newest_waiting(now, to) else { break };
+                let Some(arrival) = group.nic.take_newest_waiting(to) else { break };
                 let message = Message::Migrate { from: group.nic.id(), arrival };
                 self.messages.push_back((arrives, first + to.index(), message));
             }
@@ -81,7 +81,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
     pub(super) fn take_message(&mut self, now: Timestamp, number: usize, message: Message) {
         let group = self.at(now, number);
         match message {
-            Message::Migrate { from, arrival } => match group.nic.adopt(now, arrival) {
+            Message::Migrate { from, arrival } => match group.nic.adopt(arrival) {
                 Adoption::Taken => self.joined(now, number),
                 Adoption::Refused => {
                     let by = group.nic.id();
@@ -89,12 +89,12 @@ impl<D: CentralDispatch> Grouped<'_, D> {
                 }
             },
             Message::Refuse { by, arrival } => {
-                if group.nic.handle_refused(now, by, arrival) {
+                if group.nic.handle_refused(by, arrival) {
                     self.joined(now, number);
                 }
             }
             Message::Return { by, slots } => {
-                group.nic.handle_returned(now, by, slots);
+                group.nic.handle_returned(by, slots);
             }
         }
     }

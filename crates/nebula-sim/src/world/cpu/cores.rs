@@ -111,14 +111,14 @@ impl<D: CentralDispatch> Cores<'_, D> {
     /// The NIC learns that a core is done.
     #[inline(always)]
     fn collect_freed(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) {
-        self.server.backend.handle_free(now, core, slots);
+        self.server.backend.handle_free(core, slots);
         self.hand_out(now);
     }
 
     /// Gives out what cores have credit for.
     #[inline(always)]
     pub(super) fn hand_out(&mut self, now: Timestamp) {
-        while let Some(dispatch) = self.server.backend.poll_dispatch(now) {
+        while let Some(dispatch) = self.server.backend.poll_dispatch() {
             if self.costs.dispatch == Span::ZERO && self.costs.decision == Span::ZERO {
                 self.deliver(now, dispatch);
             } else {
@@ -141,7 +141,7 @@ impl<D: CentralDispatch> Cores<'_, D> {
     fn deliver(&mut self, now: Timestamp, dispatch: Dispatch) {
         let core = dispatch.core.index();
         let frontend = &mut self.server.cores[core].frontend;
-        frontend.handle_dispatch(now, dispatch);
+        frontend.handle_dispatch(dispatch);
         if frontend.in_service() == 0 {
             self.begin(now, core);
         }
@@ -152,7 +152,7 @@ impl<D: CentralDispatch> Cores<'_, D> {
     fn begin(&mut self, now: Timestamp, core: usize) {
         let overheads = if self.costs.is_at_core() { self.overheads(now) } else { Overheads::ZERO };
         let at_core = &mut self.server.cores[core];
-        let Some(begin) = at_core.frontend.poll_completion(now) else { return };
+        let Some(begin) = at_core.frontend.poll_completion() else { return };
         let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
         at_core.serving = Serving { rpc, slots, queued_ps: (now - begin.arrival.arrived).as_ps(), overheads };
         let end = now + Span::from_ps(overheads.total_ps() + self.server.in_flight(slots).service_ps);
@@ -178,7 +178,7 @@ impl<D: CentralDispatch> Cores<'_, D> {
     /// The core is done with one RPC and goes on to the next.
     #[inline(always)]
     fn finish(&mut self, now: Timestamp, core: usize, slots: SlotRange) {
-        let release = self.server.cores[core].frontend.handle_release(now, slots);
+        let release = self.server.cores[core].frontend.handle_release(slots);
         if self.server.cores[core].frontend.outstanding() > 0 {
             self.begin(now, core);
         }

@@ -95,7 +95,7 @@ impl<C: Choose> QueuedServer<C> {
     /// Puts the next RPC that the NIC has credit for into its core's queue, which begins it if it is idle; whose queue that was.
     #[inline]
     pub(super) fn give_out(&mut self, now: Timestamp, terms: &Terms) -> Option<CoreId> {
-        let dispatch = self.backend.poll_dispatch(now)?;
+        let dispatch = self.backend.poll_dispatch()?;
         let home = dispatch.core;
         self.cores[home.index()].queue.push_back(dispatch.arrival);
         self.filled.insert(home);
@@ -123,7 +123,7 @@ impl<C: Choose> QueuedServer<C> {
     pub(super) fn end_one(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<(Ended, Option<CoreId>)> {
         let Serving { rpc, slots, home, queued_ps, overheads } = self.cores[core.index()].batch.pop_front()?;
         let served = self.in_flight[slots.start.0 as usize];
-        self.backend.handle_free(now, home, slots);
+        self.backend.handle_free(home, slots);
         let stolen_from = if self.cores[core.index()].is_serving() { None } else { self.go_on(now, core, terms) };
         Some((Ended { rpc, served, queued_ps, overheads }, stolen_from))
     }
