@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use nebula_nic::Policy;
 use nebula_workload::{PRESETS, ServiceTime};
 
-use crate::output::{self, Failure, Format, Row};
+use crate::flags::{self, EffortArgs, Format, Loads, Slo};
+use crate::output::{self, Failure, Row};
 use crate::report;
-use crate::simulate::words::{self, Loads, Slo};
-use crate::simulate::{EffortArgs, rows as simulated};
+use crate::simulate::rows as simulated;
 
 const EXAMPLES: &str = "Examples:
   nebula compare                                     every system on 16 cores under bimodal-1
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "bimodal-1", conflicts_with = "service")]
     workload: String,
     /// How long an RPC keeps its core, in the spelling of simulate
-    #[arg(long, value_parser = words::service)]
+    #[arg(long, value_parser = flags::service)]
     service: Option<ServiceTime>,
     /// Systems to compare, names or files; all unless given, `none` for no system
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]

@@ -15,11 +15,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use nebula_nic::Span;
 use nebula_workload::Rate;
 
-use crate::load::{self, LoadOutcome, LoadPlan};
-use crate::output::{self, Failure, Format, Row, Value, note, units};
+use crate::drive::{self, LoadOutcome, LoadPlan};
+use crate::flags::Format;
+use crate::output::{self, Failure, Row, Value, note, units};
 use crate::report::finding::{Design, Laboratory, Point, Reading, Sweep, hiccups};
 use crate::report::{self, sweep};
-use crate::{cli, doctor, signal};
+use crate::{flags, hiccup, signal};
 use machine::Machine;
 use service::{Kind, Service};
 
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "1us")]
     work: Span,
     /// Pairs to store; 1.6 million, or fewer where memory is short, unless given
-    #[arg(long, value_parser = cli::count)]
+    #[arg(long, value_parser = flags::count)]
     items: Option<u64>,
     /// Bytes of each value
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=65_536))]
@@ -164,7 +165,7 @@ impl<'a> Stage<'a> {
 
     fn watch_hiccups(&self) -> Result<nebula_workload::GapSummary, Failure> {
         let time = Duration::from_millis(if self.args.quick { 200 } else { 1000 });
-        let cores = doctor::hiccup::watch(time)?;
+        let cores = hiccup::watch(time)?;
         signal::check()?;
         let worst = cores.into_iter().map(|core| core.summary).max_by(|a, b| a.share_lost.total_cmp(&b.share_lost));
         worst.ok_or_else(|| Failure::fault("there is no core to watch"))
@@ -195,8 +196,8 @@ impl<'a> Stage<'a> {
     fn fill(&self, service: &Service) -> Result<(), Failure> {
         let bar = bar(self.items, "    storing {bar:30} {pos}/{len} pairs");
         let (endpoint, key_count, value_bytes) = (service.endpoint().clone(), self.items, self.args.value_bytes);
-        let plan = load::LoadPlan { endpoint, key_count, value_bytes, ..load::LoadPlan::default() };
-        load::preload(&plan, &mut |stored| bar.set_position(stored))?;
+        let plan = LoadPlan { endpoint, key_count, value_bytes, ..LoadPlan::default() };
+        drive::preload(&plan, &mut |stored| bar.set_position(stored))?;
         bar.finish_and_clear();
         Ok(())
     }
@@ -247,7 +248,7 @@ impl<'a> Stage<'a> {
             pin: self.machine.client_cores(),
             ..LoadPlan::default()
         };
-        let outcome = load::run(&plan, &mut |_| ())?;
+        let outcome = drive::run(&plan, &mut |_| ())?;
         signal::check()?;
         Ok(outcome)
     }

@@ -2,7 +2,7 @@
 
 mod echo;
 mod finding;
-pub(crate) mod hiccup;
+mod pauses;
 mod machine;
 
 use std::time::Duration;
@@ -10,8 +10,9 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use nebula_nic::Span;
 
-use crate::output::{self, Failure, Format, Row};
-use crate::signal;
+use crate::flags::Format;
+use crate::output::{self, Failure, Row};
+use crate::{hiccup, signal};
 use finding::Finding;
 
 const EXAMPLES: &str = "Examples:
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut findings = machine::findings();
     bar.set_message(format!("watching two cores for {time:.0?}"));
     bar.tick();
-    findings.extend(hiccup::findings(&hiccup::watch(time)?));
+    findings.extend(pauses::findings(&hiccup::watch(time)?));
     signal::check()?;
     bar.set_message(format!("timing RPCs over shared memory for {time:.0?}"));
     bar.tick();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nebula::Key;
 
@@ -32,12 +32,4 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     writeln!(file, "{}", key.to_hex()).map_err(cannot)?;
     output::note(format!("wrote {}: give it to servers and clients with --key-file", args.file.display()));
     Ok(())
-}
-
-/// The key in `file`.
-pub(crate) fn read(file: &Path) -> Result<Key, Failure> {
-    let name = file.display();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
-    text.parse().map_err(|error| Failure::bad_input(format!("{name}: {error}")))
 }

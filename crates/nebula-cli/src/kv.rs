@@ -1,6 +1,5 @@
 //! `nebula serve kv`: a key-value store behind an endpoint, until Ctrl-C.
 
-pub(crate) mod memory;
 mod service;
 mod times;
 
@@ -11,8 +10,9 @@ use nebula::{Endpoint, Policy, Queueing, Server, ServerConfig, Span, Status, Ste
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
-use crate::output::{self, Failure, Format, Row, units};
-use crate::{cli, keygen, signal};
+use crate::flags::Format;
+use crate::output::{self, Failure, Row, units};
+use crate::{flags, memory, signal};
 use service::KvService;
 use times::ServiceTimes;
 
@@ -55,13 +55,13 @@ pub(crate) struct Args {
     #[arg(long, default_value = "0ns", value_name = "TIME")]
     work: Span,
     /// Items that the store is sized for
-    #[arg(long, default_value = "1.6M", value_parser = cli::count)]
+    #[arg(long, default_value = "1.6M", value_parser = flags::count)]
     items: u64,
     /// Bytes of the longest value
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: u32,
     /// Most memory that the store may take, such as 2GiB; unless given, 7/8 of what is free
-    #[arg(long, value_parser = cli::bytes)]
+    #[arg(long, value_parser = flags::bytes)]
     memory_bytes: Option<u64>,
     /// What a full store does
     #[arg(long, value_enum, default_value_t = FullStore::Cache)]
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long)]
     unbounded: bool,
     /// Bytes of the receive buffer of --unbounded
-    #[arg(long, default_value = "64MiB", value_parser = cli::bytes, requires = "unbounded")]
+    #[arg(long, default_value = "64MiB", value_parser = flags::bytes, requires = "unbounded")]
     recv_buffer_bytes: u64,
     /// Write every decision of the NIC to this file; costs far more than the decisions
     #[arg(long, value_name = "FILE")]
@@ -129,7 +129,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     let service = service(&args)?.timed(times.clone());
     let mut config = config(&args);
-    config.key = args.key_file.as_deref().map(keygen::read).transpose()?;
+    config.key = args.key_file.as_deref().map(flags::read_key).transpose()?;
     let server = Server::bind(&args.endpoint).config(config).serve(service)?;
     announce(server.endpoint());
     signal::wait();

@@ -6,9 +6,14 @@
 //! | `size`, `doctor` | what a server needs, and what this machine can promise |
 //! | `simulate` | the laboratory: what a server would do, with error bars |
 //! | `compare` | the same for the published systems, side by side |
+//! | `reproduce` | published figures beside ours |
 //! | `kv` | `serve kv`: the store behind an endpoint |
 //! | `load` | `load kv`: the open-loop client of that service |
-//! | `demo`, `report` | both in one, and the page with the curves |
+//! | `demo` | both in one |
+//! | `keygen` | a key for `udp://` |
+//! | `flags` | flags and spellings that several commands share |
+//! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; room for the store |
+//! | `report` | pages with curves and tables |
 //! | `output`, `signal` | results and errors on their streams; Ctrl-C |
 //!
 //! **Invariant:** results go to standard output, all else to standard error; bad input ends with 2, a fault with 1, a closed pipe
@@ -27,6 +32,10 @@ mod kv;
 mod load;
 mod report;
 mod demo;
+mod flags;
+mod drive;
+mod hiccup;
+mod memory;
 mod output;
 mod signal;
 

@@ -12,17 +12,7 @@ pub(crate) use value::Value;
 
 use std::io::Write;
 
-/// The form of the results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    #[default]
-    Table,
-    /// One object a line.
-    Json,
-    /// A line of names, then a line a result.
-    Csv,
-}
+use crate::flags::Format;
 
 /// Prints `rows` to standard output.
 pub(crate) fn print(format: Format, rows: &[Row]) -> Result<(), Failure> {

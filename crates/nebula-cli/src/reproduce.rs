@@ -22,7 +22,8 @@ use std::path::PathBuf;
 
 use nebula_sim::reproduce::{self, Entry, Reproduction};
 
-use crate::output::{self, Failure, Format};
+use crate::flags::Format;
+use crate::output::{self, Failure};
 use crate::report;
 use comparison::Comparison;
 

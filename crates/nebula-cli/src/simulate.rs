@@ -6,34 +6,31 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `level` | which flags belong to which level |
-//! | `effort` | how much is simulated, at either |
-//! | `words` | spellings that only this command has: loads, the SLO, reactions to a NACK |
+//! | `words` | spellings that only this command has: reactions to a NACK |
 //! | `queueing` | the flags of the queueing level |
 //! | `plan` | its operating points, checked before the first one runs |
 //! | `measure` | all points, side by side on all cores, in the order asked for |
 //! | `rows` | what was found, described once for tables, JSON and CSV |
 //! | `blocks` | the block level, with files of the same names |
 
-mod effort;
 mod level;
 mod measure;
 mod plan;
 mod queueing;
 pub(crate) mod rows;
 pub(crate) mod blocks;
-pub(crate) mod words;
+mod words;
 
 use std::path::PathBuf;
 
 use clap::ArgMatches;
 use nebula_workload::Arrivals;
 
-use crate::output::{self, Failure, Format, Row};
+use crate::flags::{self, EffortArgs, Format, Slo};
+use crate::output::{self, Failure, Row};
 use crate::report;
-pub(crate) use effort::EffortArgs;
 pub(crate) use measure::{Ask, Figures, Found, Point, Pool, advance};
 pub(crate) use plan::{check_saturation, lock_handoff};
-pub(crate) use words::Slo;
 
 const EXAMPLES: &str = "Examples:
   nebula simulate                            jbsq:2 on 64 cores, exponential service of 1 µs
@@ -81,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME|FILE.toml")]
     machine: Option<String>,
     /// When RPCs arrive
-    #[arg(long, default_value = "poisson", value_parser = words::arrivals, conflicts_with = "clients")]
+    #[arg(long, default_value = "poisson", value_parser = flags::arrivals, conflicts_with = "clients")]
     arrivals: Arrivals,
     /// Search for the highest load or rate that keeps the SLO
     #[arg(long, conflicts_with_all = ["load", "clients", "rate"])]

@@ -8,8 +8,8 @@ mod service;
 use nebula_nic::{Policy, Sizing};
 use nebula_workload::ServiceTime;
 
-use crate::output::{self, Failure, Format, Row, units};
-use crate::simulate::{EffortArgs, Slo, words};
+use crate::flags::{self, EffortArgs, Format, Slo};
+use crate::output::{self, Failure, Row, units};
 
 const EXAMPLES: &str = "Examples:
   nebula size                                              the papers' server: 64 cores at E[Nq] = 54
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1024)]
     rpc_bytes: u32,
     /// How long an RPC keeps its core, as simulate spells it
-    #[arg(long, value_parser = words::service)]
+    #[arg(long, value_parser = flags::service)]
     service: Option<ServiceTime>,
     /// Bound that 99 % of RPCs are to keep: 50us, or 10x the mean service time, which it is unless given
     #[arg(long, requires = "service")]

@@ -3,7 +3,7 @@
 use nebula_kvs::Mode;
 use nebula_sys::affinity::allowed_cores;
 
-use crate::kv::memory;
+use crate::memory;
 
 /// The cores there are.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use nebula_sys::shared::SharedMemory;
 use nebula_sys::udp::{Offload, UdpSocket};
 
 use super::finding::Finding;
-use crate::kv::memory;
+use crate::memory;
 use crate::output::units;
 
 /// In the order in which a server needs them.

@@ -10,9 +10,11 @@ use nebula_kvs::VALUE_BYTES_MAX;
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
-use super::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, rows, run};
-use crate::output::{self, Failure, Format, units};
-use crate::{cli, keygen, report, signal};
+use super::rows;
+use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
+use crate::flags::Format;
+use crate::output::{self, Failure, units};
+use crate::{flags, report, signal};
 
 const EXAMPLES: &str = "Examples:
   nebula load kv --preload --rate 200k                          store all keys, then 5 s of half GET, half SET
@@ -45,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "poisson", conflicts_with = "trace")]
     arrivals: Arrivals,
     /// Number of keys
-    #[arg(long, default_value = "1.6M", value_parser = cli::count)]
+    #[arg(long, default_value = "1.6M", value_parser = flags::count)]
     keys: u64,
     /// Which keys are popular: uniform, zipf:THETA
     #[arg(long, default_value = "uniform", conflicts_with = "trace")]
@@ -130,7 +132,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         slots: args.slots,
         pin: args.pin.clone(),
         trace: args.trace.as_deref().map(read_trace).transpose()?,
-        key: args.key_file.as_deref().map(keygen::read).transpose()?,
+        key: args.key_file.as_deref().map(flags::read_key).transpose()?,
         insecure: args.insecure,
     };
     // What cannot be drawn is said before a server is looked for.

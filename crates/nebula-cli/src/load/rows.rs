@@ -3,8 +3,7 @@
 use nebula_nic::Span;
 use nebula_workload::{Counts, Latency, LatencyRecorder, LatencySummary};
 
-use super::run::LoadOutcome;
-use super::search::FoundSlo;
+use crate::drive::{FoundSlo, LoadOutcome};
 use crate::output::{Row, Value, units};
 
 /// One load.
@@ -89,7 +88,7 @@ fn infinite(counts: &Counts) -> &'static str {
 }
 
 /// The fields of a recorder's latencies, in nanoseconds; infinite ones are `null`.
-pub(crate) fn latency_value(recorder: &LatencyRecorder) -> Value {
+fn latency_value(recorder: &LatencyRecorder) -> Value {
     let summary = recorder.summary();
     let finite = |of: fn(&LatencySummary) -> Latency| {
         Value::from(summary.as_ref().and_then(|s| of(s).finite()).map(Span::as_ns))

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::{Failure, Format, Value};
+use super::{Failure, Value};
+use crate::flags::Format;
 
 /// One result: a line of JSON, a row of CSV, a row of the table.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@
 use nebula_nic::Span;
 use nebula_workload::{GapSummary, Latency, LatencyRecorder};
 
-use crate::load::LoadOutcome;
+use crate::drive::LoadOutcome;
 use crate::output::{Row, units};
 
 /// Designs measured one after the other on the same machine, under the same loads.

@@ -7,7 +7,7 @@ use super::chart::{Axis, BLUE, Bound, Chart, Dot, Line, Marker, ORANGE, Stroke, 
 use super::finding::{Point, Reading, hiccups};
 use super::page::{Figure, Page, Table};
 use super::sweep::{latency_axis, log_us};
-use crate::load::{FoundSlo, LoadOutcome, Probe};
+use crate::drive::{FoundSlo, LoadOutcome, Probe};
 use crate::output::units;
 
 /// The page of one load.

@@ -19,8 +19,8 @@ mod words;
 use nebula_workload::Mix;
 
 use super::{Args, FOOTER};
-use crate::cli;
-use crate::output::{self, Failure, Format, Row};
+use crate::flags::{self, Format};
+use crate::output::{self, Failure, Row};
 use crate::report;
 #[cfg(test)]
 pub(crate) use measure::tests;
@@ -50,7 +50,7 @@ pub(super) struct BlocksArgs {
     #[arg(long, value_name = "BANDWIDTH")]
     hog: Option<Hog>,
     /// The shared receive buffer, in place of the machine's: 80KiB
-    #[arg(long, value_name = "BYTES", value_parser = cli::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = flags::bytes)]
     receive_buffer: Option<u64>,
     /// Show where the time of an RPC and each byte of DRAM traffic went; with --plot, draw the time
     #[arg(long)]

@@ -3,7 +3,8 @@
 use nebula_nic::{Policy, Span};
 use nebula_workload::ServiceTime;
 
-use super::words::{self, Loads, Reaction};
+use super::words::Reaction;
+use crate::flags::{self, Loads};
 
 /// What only the queueing level has.
 #[derive(Debug, clap::Args)]
@@ -16,7 +17,7 @@ pub(super) struct QueueingArgs {
     #[arg(long, default_value_t = 64)]
     pub(super) cores: u16,
     /// How long an RPC keeps its core
-    #[arg(long, default_value = "exp:1us", value_parser = words::service)]
+    #[arg(long, default_value = "exp:1us", value_parser = flags::service)]
     pub(super) service: ServiceTime,
     /// Shares of the cores' time that are offered: 0.5,0.9 or 0.5..0.99:20; 0.5,0.9 unless given
     #[arg(long, conflicts_with = "clients")]
@@ -25,7 +26,7 @@ pub(super) struct QueueingArgs {
     #[arg(long, value_name = "N")]
     pub(super) clients: Option<u32>,
     /// How long a client waits between an answer and its next RPC; nothing unless given
-    #[arg(long, value_name = "SERVICE", value_parser = words::service, requires = "clients")]
+    #[arg(long, value_name = "SERVICE", value_parser = flags::service, requires = "clients")]
     pub(super) think: Option<ServiceTime>,
     /// RPCs that may wait at a server; one more is NACKed
     #[arg(long, value_name = "N")]

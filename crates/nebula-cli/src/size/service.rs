@@ -6,9 +6,10 @@ use nebula_sim::{Costs, Interval, Load, System};
 use nebula_workload::ServiceTime;
 
 use super::{Args, with_sizing, with_sizing_shown};
+use crate::flags::Slo;
 use crate::output::interval::{depth, digits, load as load_text, with_half};
 use crate::output::{Failure, Row, Value, note, units};
-use crate::simulate::{Slo, advance, check_saturation, lock_handoff};
+use crate::simulate::{advance, check_saturation, lock_handoff};
 
 /// What is asked, once for each number of cores and each load.
 struct Case {

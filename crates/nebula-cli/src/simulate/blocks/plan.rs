@@ -5,8 +5,9 @@ use nebula_sim::Effort;
 use nebula_sim::blocks::{Application, Design, KeyValue, Machine, Scenario};
 use nebula_workload::{Mix, Op, Rate};
 
-use super::super::{Args, Slo};
+use super::super::Args;
 use super::files;
+use crate::flags::Slo;
 use crate::output::Failure;
 
 /// What all rows have in common.

@@ -9,8 +9,8 @@ use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use nebula_workload::{GapLog, GapSummary, GapTally, Generator, GeneratorConfig, LoadReport};
 
+use super::client::{Driven, Driver};
 use super::connect::connect;
-use super::driver::{Driven, Driver};
 use super::exchange::Requests;
 use super::live::{Live, Progress};
 use super::plan::LoadPlan;

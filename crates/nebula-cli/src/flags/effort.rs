@@ -3,19 +3,19 @@
 use nebula_sim::Effort;
 use nebula_workload::Seed;
 
-use super::measure::Pool;
+use super::count;
 use super::words;
-use crate::cli;
 use crate::output::Failure;
+use crate::simulate::Pool;
 
 /// How much is simulated.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EffortArgs {
     /// RPCs measured in each replication: 200k, or 1M where the load at the SLO is searched for, unless given
-    #[arg(long, value_parser = cli::count)]
+    #[arg(long, value_parser = count)]
     rpcs: Option<u64>,
     /// RPCs before those, which fill the empty system: a tenth of them, or more near saturation, unless given
-    #[arg(long, value_name = "RPCS", value_parser = cli::count)]
+    #[arg(long, value_name = "RPCS", value_parser = count)]
     warmup: Option<u64>,
     /// Independent replications, which the intervals are made of; 10 unless given
     #[arg(long)]
@@ -25,7 +25,7 @@ pub(crate) struct EffortArgs {
     precision: Option<f64>,
     /// Same seed, same bytes
     #[arg(long, default_value_t = 1)]
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
     /// Threads to run replications on; as many as there are cores unless given
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -60,7 +60,7 @@ impl EffortArgs {
     }
 
     /// At the block level.
-    pub(super) fn of_blocks(&self, searches: bool) -> Effort {
+    pub(crate) fn of_blocks(&self, searches: bool) -> Effort {
         self.or(BLOCKS, searches)
     }
 

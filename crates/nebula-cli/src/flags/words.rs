@@ -1,0 +1,121 @@
+//! Spellings that several commands share: service times, arrivals, shares, loads and the SLO.
+
+use std::fs::File;
+use std::str::FromStr;
+
+use nebula_nic::Span;
+use nebula_sim::Load;
+use nebula_workload::{Arrivals, ServiceTime, WorkloadError};
+
+/// Reads a service time; its files are opened here.
+pub(crate) fn service(text: &str) -> Result<ServiceTime, WorkloadError> {
+    ServiceTime::parse_with(text, |name| File::open(name))
+}
+
+/// Reads a kind of arrivals; its file is opened here.
+pub(crate) fn arrivals(text: &str) -> Result<Arrivals, WorkloadError> {
+    Arrivals::parse_with(text, |name| File::open(name))
+}
+
+/// A share such as `1%` or `0.005`.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
+    digits
+        .parse()
+        .map(|number: f64| number / unit)
+        .map_err(|_| format!("write a share such as 1% or 0.005, not {text:?}"))
+}
+
+/// Loads to offer one after the other: `0.5,0.9` or `0.5..0.99:20`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Loads(pub(crate) Vec<f64>);
+
+impl Loads {
+    /// The most loads of one command: a slip such as `0.1..0.9:1000000` is refused, not run for years.
+    const COUNT_MAX: usize = 10_000;
+
+    fn list(text: &str) -> Option<Vec<f64>> {
+        text.split(',').map(|load| load.trim().parse().ok()).collect()
+    }
+
+    fn range(text: &str) -> Option<Vec<f64>> {
+        let (first, rest) = text.split_once("..")?;
+        let (last, count) = rest.split_once(':')?;
+        let (first, last): (f64, f64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        let count: usize = count.trim().parse().ok().filter(|count| (2..=Self::COUNT_MAX).contains(count))?;
+        let at = |step: usize| rounded(first + (last - first) * step as f64 / (count - 1) as f64);
+        Some((0..count).map(at).collect())
+    }
+}
+
+/// Steps as people would write them: without the digits that binary fractions leave behind.
+fn rounded(load: f64) -> f64 {
+    (load * 1e9).round() / 1e9
+}
+
+impl FromStr for Loads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let loads = Self::range(text).or_else(|| Self::list(text)).filter(|loads| loads.len() <= Self::COUNT_MAX);
+        loads.map(Self).ok_or_else(|| format!("write loads such as 0.5,0.9 or 0.5..0.99:20, not {text:?}"))
+    }
+}
+
+/// The bound that 99 of 100 RPCs are to keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Slo {
+    /// So many mean service times.
+    Times(f64),
+    /// A latency.
+    Within(Span),
+}
+
+impl Slo {
+    pub(crate) fn of(self, load: &Load) -> Span {
+        match self {
+            Self::Times(times) => load.slo(times),
+            Self::Within(span) => span,
+        }
+    }
+}
+
+impl FromStr for Slo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = match text.strip_suffix('x') {
+            Some(times) => times.parse().ok().filter(|times| (1e-3..=1e6).contains(times)).map(Self::Times),
+            None => text.parse().ok().filter(|&span| span > Span::ZERO).map(Self::Within),
+        };
+        read.ok_or_else(|| format!("write a bound such as 10us, or 10x for ten mean service times, not {text:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_a_list_or_equal_steps() {
+        let read = |text: &str| text.parse::<Loads>().map(|loads| loads.0);
+        assert_eq!(read("0.5,0.9"), Ok(vec![0.5, 0.9]));
+        assert_eq!(read("0.5..0.9:5"), Ok(vec![0.5, 0.6, 0.7, 0.8, 0.9]));
+        for wrong in ["", "half", "0.5..0.9", "0.5..0.9:1", "0.5..0.9:20000", "0.5,", "a..b:3"] {
+            assert!(read(wrong).is_err_and(|error| error.contains("0.5..0.99:20")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_slo_is_a_time_or_a_multiple_of_the_mean() {
+        assert_eq!("10x".parse(), Ok(Slo::Times(10.0)));
+        assert_eq!("50us".parse(), Ok(Slo::Within(Span::from_us(50))));
+        assert!(["", "x", "10", "0us", "-1x", "0x", "infx"].iter().all(|text| text.parse::<Slo>().is_err()));
+    }
+
+    #[test]
+    fn shares_read_with_and_without_percent() {
+        assert_eq!([share("1%"), share("0.5 %"), share("0.02")], [Ok(0.01), Ok(0.005), Ok(0.02)]);
+        assert!(share("one").is_err());
+    }
+}
