@@ -38,17 +38,14 @@ pub(crate) fn write(path: &Path, page: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::fault(format!("cannot write the report to {}: {error}", path.display())))
 }
 
-/// Writes one chart to `path`, as its ending says.
+/// Writes one chart to `path` as SVG.
 ///
 /// # Errors
 ///
-/// As [`write()`], and for an ending that is no kind of picture.
+/// As [`write()`].
 pub(crate) fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
-    let drawn = match chart::plot_kind(path)? {
-        chart::PlotKind::Svg => chart::to_svg(figure).map(String::into_bytes),
-        chart::PlotKind::Png => chart::to_png(figure),
-    };
-    let drawn = drawn.map_err(|error| Failure::fault(format!("the chart could not be drawn: {error}")))?;
+    let drawn =
+        chart::to_svg(figure).map_err(|error| Failure::fault(format!("the chart could not be drawn: {error}")))?;
     std::fs::write(path, drawn)
         .map_err(|error| Failure::fault(format!("cannot write the chart to {}: {error}", path.display())))
 }

@@ -91,8 +91,8 @@ pub(crate) struct Args {
     /// Draw all charts into this HTML page
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Draw the p99 over the load, or the loads found, into this picture: SVG or PNG
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    /// Draw the p99 over the load, or the loads found, into this SVG picture
+    #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     /// Form of the results
     #[arg(long, value_enum, default_value_t)]
@@ -129,7 +129,7 @@ fn check_files(args: &Args) -> Result<(), Failure> {
     for (flag, path) in [("--report", &args.report), ("--plot", &args.plot)] {
         path.as_deref().map_or(Ok(()), |path| report::check_directory(flag, path))?;
     }
-    args.plot.as_deref().map_or(Ok(()), |path| report::chart::plot_kind(path).map(drop))
+    args.plot.as_deref().map_or(Ok(()), report::chart::check_plot)
 }
 
 fn draw(args: &Args, found: &[Found], rows: &[Row]) -> Result<(), Failure> {

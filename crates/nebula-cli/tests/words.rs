@@ -54,7 +54,7 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["simulate", "--on-nack", "retry:1us"], "give a --queue-bound"),
         (&["simulate", "--on-nack", "another", "--queue-bound", "9"], "--servers 2 or more"),
         (&["simulate", "--on-nack", "hope"], "write drop, retry:10us"),
-        (&["simulate", "--plot", "plot.gif"], "ends in .svg or .png"),
+        (&["simulate", "--plot", "plot.png"], "ends in .svg, not plot.png"),
         (&["simulate", "--plot", "no/such/plot.svg"], "no directory no/such"),
         (&["simulate", "--report", "no/such/page.html"], "no directory no/such"),
         (&["doctor", "--seconds", "-3"], "unexpected argument '-3'"),

@@ -89,8 +89,8 @@ fn count(what: &str, instructions: u64, each: &str) -> Row {
 }
 
 fn build(shell: &Shell) -> Result<PathBuf, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "nebula-nic", "--example", "decisions"]))?;
-    Ok(shell.target().join("release/examples/decisions"))
+    run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-nic", "--example", "decisions"]))?;
+    Ok(shell.target().join("dist/examples/decisions"))
 }
 
 #[cfg(test)]

@@ -104,8 +104,8 @@ fn count(shell: &Shell, program: &Path, operation: &str, (clients, cores): (u32,
 }
 
 fn build(shell: &Shell) -> Result<PathBuf, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "nebula-nic", "--example", "instructions"]))?;
-    Ok(shell.target().join("release/examples/instructions"))
+    run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-nic", "--example", "instructions"]))?;
+    Ok(shell.target().join("dist/examples/instructions"))
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ impl Section for Kv {
     }
 
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        run(&mut shell.cargo(&["build", "--release", "-p", "nebula-cli"]))?;
-        let nebula = shell.target().join("release/nebula");
-        let bench = ["run", "--quiet", "--release", "--manifest-path", "bench/Cargo.toml", "--", "kv"];
+        run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-cli"]))?;
+        let nebula = shell.target().join("dist/nebula");
+        let bench = ["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml", "--", "kv"];
         let rows = stdout_of(shell.cargo(&bench).arg(nebula))?;
         serde_json::Deserializer::from_str(&rows).into_iter().collect::<Result<_, _>>().attempt("read the rows of `kv`")
     }

@@ -21,7 +21,7 @@ impl Section for SideBySide {
 
     /// What the program has to say beside its rows goes to stderr, and so to the terminal.
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        let run = ["run", "--quiet", "--release", "--manifest-path", "bench/Cargo.toml", "--", self.name];
+        let run = ["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml", "--", self.name];
         parse(&stdout_of(&mut shell.cargo(&run))?)
     }
 }

@@ -8,7 +8,7 @@
 //! | `palette` | colors and looks |
 //! | `axis` | axes and their ticks |
 //! | `line` | lines, points, intervals, markers |
-//! | `file` | a chart by itself, as a file of SVG or PNG |
+//! | `file` | a chart by itself, as an SVG file |
 
 mod axis;
 mod file;
@@ -16,8 +16,7 @@ mod line;
 mod palette;
 
 pub(crate) use axis::{Axis, log_ticks, round_ticks, symlog, symlog_ticks, ticks_between};
-pub(crate) use file::{PlotKind, plot_kind};
-pub(crate) use file::{to_png, to_svg};
+pub(crate) use file::{check_plot, to_svg};
 pub(crate) use line::{Dot, Line, Marker, Stroke, block_sample, sample};
 pub(crate) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, block_look, hex, look};
 

@@ -1,35 +1,25 @@
-//! A chart by itself, with its title and its legend: a file of SVG, or of PNG for what takes no SVG.
-//!
-//! The PNG is drawn from the same SVG, with letters that come with the program, so that it looks the same on every machine.
+//! A chart by itself, with its title and its legend, as an SVG file.
 
 use std::path::Path;
-use std::sync::Arc;
-
-use resvg::{tiny_skia, usvg};
 
 use super::palette::{PALETTE, PAPER, hex};
 use super::{INK, SIZE};
 use crate::output::Failure;
 use crate::report::page::{Figure, escape};
 
-/// The kinds of files that a chart can become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PlotKind {
-    Svg,
-    Png,
-}
-
-/// The kind that the name of a file asks for.
+/// Checks that `path` names an SVG file.
 ///
 /// # Errors
 ///
 /// Bad input: another ending, or none.
-pub(crate) fn plot_kind(path: &Path) -> Result<PlotKind, Failure> {
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("svg") => Ok(PlotKind::Svg),
-        Some("png") => Ok(PlotKind::Png),
-        _ => Err(Failure::bad_input(format!("--plot: give a file that ends in .svg or .png, not {}", path.display()))),
+pub(crate) fn check_plot(path: &Path) -> Result<(), Failure> {
+    if path.extension().is_some_and(|ending| ending == "svg") {
+        return Ok(());
     }
+    let name = path.display();
+    Err(Failure::bad_input(format!(
+        "--plot: give a file that ends in .svg, not {name}; rsvg-convert makes a PNG of it"
+    )))
 }
 
 /// Heights of the title and of a line of the legend.
@@ -47,25 +37,6 @@ pub(crate) fn to_svg(figure: &Figure) -> Result<String, String> {
         .collect();
     let paper = hex(PALETTE[0].2);
     document(figure, &format!("{}@media (prefers-color-scheme:dark){{{dark}text{{stroke:{paper}}}}}", style()))
-}
-
-/// The figure as a picture of twice the size, light.
-pub(crate) fn to_png(figure: &Figure) -> Result<Vec<u8>, String> {
-    const SCALE: f32 = 2.0;
-    let tree = usvg::Tree::from_str(&document(figure, &style())?, &options()).map_err(|error| error.to_string())?;
-    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("a chart of no size")?;
-    let mut picture = tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("a chart of no size")?;
-    resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut picture.as_mut());
-    picture.encode_png().map_err(|error| error.to_string())
-}
-
-/// Letters of their own: none of the machine's.
-fn options() -> usvg::Options<'static> {
-    const LETTERS: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/DejaVuSans-subset.ttf"));
-    let mut fonts = usvg::fontdb::Database::new();
-    fonts.load_font_data(LETTERS.to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    usvg::Options { fontdb: Arc::new(fonts), font_family: "DejaVu Sans".to_owned(), ..usvg::Options::default() }
 }
 
 /// A rim of paper round the letters, so that no line strikes them out.
