@@ -1,6 +1,6 @@
-//! Calls the store directly, on one core, with uniform keys: the yardstick for the service over a network.
+//! Calls the store directly, on one core, with uniform keys: the baseline for the service over a network.
 //!
-//! `cargo run --release -p nebula-kvs --example direct [items] [operations a row]`
+//! `cargo run --release -p nebula-kvs --example direct [items] [operations per row]`
 
 #![expect(clippy::print_stdout, reason = "an example prints what it measured")]
 
@@ -10,7 +10,7 @@ use std::{error::Error, hint::black_box, time::Instant};
 const KEY_BYTES: usize = 16;
 type Key = [u8; KEY_BYTES];
 
-/// Uniform keys from an xorshift generator: a few instructions each.
+/// Uniform keys from an xorshift generator, which costs a few instructions per key.
 struct Keys {
     state: u64,
     items: u64,
@@ -35,7 +35,7 @@ fn key(number: u64) -> Key {
     key
 }
 
-/// How the loop under measurement calls the store.
+/// How the measured loop calls the store.
 #[derive(Clone, Copy, Debug)]
 enum Loop {
     Plain,

@@ -1,8 +1,8 @@
-//! How a thread waits for another's short critical section.
+//! How a thread waits for another thread's short critical section.
 
 use nebula_sys::sync::{spin_loop, thread};
 
-/// Spins before the thread gives its core away: some microseconds, longer than any section takes while its thread runs.
+/// Spins before the thread yields its core: some microseconds, longer than any section takes while its thread runs.
 const SPINS_MAX: u32 = 256;
 
 /// A wait that spins while the other thread is likely running, and yields the core once it likely is not.
@@ -12,7 +12,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Waits a moment.
+    /// Waits for a moment.
     #[cold]
     pub(crate) fn wait(&mut self) {
         if self.spins < SPINS_MAX {

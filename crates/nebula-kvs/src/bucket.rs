@@ -1,4 +1,4 @@
-//! One bucket of the index: a cache line of a version, a link and seven entries.
+//! One bucket of the index: a cache line with a version, a link and seven entries.
 //!
 //! ```text
 //! word 0   next_extra 32 | version 32     odd version: a writer holds the bucket and its chain
@@ -6,31 +6,31 @@
 //!  ...
 //! word 7   tag 16 | position 48
 //! ```
-//! Writers take turns by making the version odd. Readers never write: they read the version, then entries and items, then the version
-//! again, and start over where it changed (a seqlock). A failed or fruitless writer puts the version back as it found it, so it sends
-//! no reader round again.
+//! A writer locks the bucket by making the version odd. Readers never write: they read the version, then entries and
+//! items, then the version again, and retry if it changed (a seqlock). A writer that changes nothing restores the
+//! version, so it makes no reader retry.
 
 use crate::backoff::Backoff;
 use nebula_sys::sync::{AtomicU64, Ordering, fence};
 
-/// Words of a bucket.
+/// Words per bucket.
 pub(crate) const BUCKET_WORDS: usize = 8;
 /// A bucket: one cache line.
 pub(crate) type Bucket = [AtomicU64; BUCKET_WORDS];
 
-/// Bits of a position that an entry keeps.
+/// Bits of a position that an entry stores.
 pub(crate) const POSITION_BITS: u32 = 48;
 const VERSION_MASK: u64 = u32::MAX as u64;
 const HELD: u64 = 1;
 
-/// A tag and a position, or nothing.
+/// A tag and a position, or empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry(pub(crate) u64);
 
 impl Entry {
     pub(crate) const EMPTY: Self = Self(0);
 
-    /// Keeps the low 48 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁸.
+    /// Stores the low 48 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁸.
     #[inline]
     pub(crate) fn new(tag: u64, position: u64) -> Self {
         Self(tag << POSITION_BITS | position & ((1 << POSITION_BITS) - 1))
@@ -59,10 +59,10 @@ pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
     (1..BUCKET_WORDS).map(|slot| (slot, entry(bucket, slot)))
 }
 
-/// The entries of a bucket that carry `tag`.
+/// The entries of a bucket that have `tag`.
 ///
-/// All seven tags are compared before the first result, without a branch that depends on them: which slot matches is random, and
-/// a mispredicted branch costs more than seven comparisons.
+/// Compares all seven tags before it returns the first result, without a branch that depends on them: the matching slot
+/// is random, and a mispredicted branch costs more than seven comparisons.
 #[inline]
 pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u64) -> impl Iterator<Item = (usize, Entry)> {
     let mut matches = entries(bucket).fold(0_u32, |bits, (slot, entry)| bits | u32::from(entry.has_tag(tag)) << slot);
@@ -73,47 +73,49 @@ pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u64) -> impl Iterator<Item 
     })
 }
 
-/// The number of the extra bucket that follows in the chain.
+/// The number of the next extra bucket in the chain.
 #[inline]
 pub(crate) fn next_extra(bucket: &Bucket) -> Option<usize> {
     let link = bucket[0].load(Ordering::Relaxed) >> 32;
     (link > 0).then(|| crate::index_of(link - 1))
 }
 
-/// Begins an optimistic read: the word to hand to [`is_unchanged`], or nothing while a writer holds the bucket.
+/// Begins an optimistic read: the word to pass to [`is_unchanged`], or `None` while a writer holds the bucket.
 #[inline]
 pub(crate) fn begin_read(home: &Bucket) -> Option<u64> {
-    // Acquire: pairs with the Release store in `Held::drop`; the entries and items published under this version are seen.
+    // Acquire: pairs with the Release store in `Held::drop`; the entries and items published under this version are
+    // visible.
     let word = home[0].load(Ordering::Acquire);
     (word & HELD == 0).then_some(word)
 }
 
-/// Ends an optimistic read: whether everything read since [`begin_read`] belongs to one version. Call after `fence(Acquire)`.
+/// Ends an optimistic read: whether everything read since [`begin_read`] belongs to one version. Call after
+/// `fence(Acquire)`.
 #[inline]
 pub(crate) fn is_unchanged(home: &Bucket, begun: u64) -> bool {
     home[0].load(Ordering::Relaxed) == begun
 }
 
-/// The right to change a bucket and its chain.
+/// Exclusive write access to a bucket and its chain.
 pub(crate) struct Held<'a> {
     home: &'a Bucket,
-    /// Word 0 as it was found, with the link kept up to date.
+    /// Word 0 as first read, with the link kept up to date.
     word: u64,
     has_changed: bool,
 }
 
-/// Waits for its turn and takes the bucket.
+/// Waits until the bucket is free, then locks it.
 #[inline]
 pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     let mut backoff = Backoff::default();
     loop {
         let word = home[0].load(Ordering::Relaxed);
-        // Acquire: pairs with the Release store in `Held::drop`; the previous holder's changes are seen.
+        // Acquire: pairs with the Release store in `Held::drop`; the previous holder's changes are visible.
         let taken = word & HELD == 0
             && home[0].compare_exchange_weak(word, word | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if taken {
-            // Release fence: pairs with the reader's Acquire fence. A reader that saw any store made from here on sees the odd version
-            // too when it looks again.
+            // Release fence: pairs with the reader's Acquire fence. A reader that sees any later store also sees the
+            // odd version when it checks again.
             fence(Ordering::Release);
             return Held { home, word, has_changed: false };
         }
@@ -134,13 +136,13 @@ impl<'a> Held<'a> {
         entry.store(to.0, Ordering::Relaxed);
     }
 
-    /// Says that an item of this bucket is about to change in place.
+    /// Records that an item of this bucket is about to change in place.
     #[inline]
     pub(crate) fn will_change(&mut self) {
         self.has_changed = true;
     }
 
-    /// Links extra bucket number `extra` behind `last`, a bucket of this chain. A link, once set, never changes.
+    /// Links extra bucket number `extra` after `last`, a bucket of this chain. A link, once set, never changes.
     pub(crate) fn link(&mut self, last: &Bucket, extra: usize) {
         let link = (extra as u64 + 1) << 32;
         if std::ptr::eq(last, self.home) {

@@ -1,4 +1,4 @@
-//! The sizes of a store, and what it does when they are reached.
+//! The sizes of a store, and its behavior when they are reached.
 
 use crate::{item::Shape, log::Cut};
 use nebula_sys::mem::{MemError, Pages};
@@ -6,11 +6,13 @@ use nebula_sys::mem::{MemError, Pages};
 /// What a store does when it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It forgets: a full bucket gives up its oldest entry, and the log overwrites its oldest items. SET always succeeds.
+    /// It evicts: a full bucket drops its oldest entry, and the log overwrites its oldest items. SET always succeeds.
     Cache,
-    /// It refuses: a full bucket chains to extra buckets, and SET fails once these or the log are used up. Nothing is lost.
+    /// It refuses: a full bucket chains to extra buckets, and SET fails once these or the log are full. Nothing is
+    /// lost.
     ///
-    /// The log is filled once: what DELETE and a value that outgrew its place leave behind is not used again.
+    /// The log is filled once: the space of deleted items, and of values that were moved because they grew, is not
+    /// reused.
     Store,
 }
 
@@ -33,17 +35,18 @@ pub struct StoreConfig {
     pub log_bytes: usize,
     /// What happens when the store is full.
     pub mode: Mode,
-    /// Buckets set aside for the chains of [`Mode::Store`]; not used in [`Mode::Cache`].
+    /// Buckets reserved for the chains of [`Mode::Store`]; unused in [`Mode::Cache`].
     pub extra_buckets: usize,
-    /// The pages asked for; smaller ones are taken where the machine has none of these.
+    /// The page size to ask for; smaller pages are used where the machine does not grant it.
     pub pages: Pages,
 }
 
 impl StoreConfig {
-    /// Sizes a cache for `items` items of `key_bytes` and `value_bytes` each: a bucket an item or a little more, as NEBULA's evaluation
-    /// has (2 M buckets, 1.6 M pairs), and a log that does not wrap before all of them are in.
+    /// Sizes a cache for `items` items of `key_bytes` and `value_bytes` each: at least one bucket per item, as in
+    /// NEBULA's evaluation (2 M buckets, 1.6 M pairs), and a log that does not wrap before all of them are stored.
     ///
-    /// A sixteenth of the buckets is set aside for chains, for those who change the mode: far more than uniform hashes use.
+    /// Also reserves a sixteenth of the buckets for chains, for callers that change the mode: far more than uniform
+    /// hashes need.
     #[must_use]
     pub fn for_items(items: u64, key_bytes: usize, value_bytes: usize) -> Self {
         let granules = Shape { key_bytes, value_bytes }.granules();
@@ -72,29 +75,31 @@ fn log_bytes_for(items: u64, granules: u64) -> usize {
     log_bytes
 }
 
-/// A store that cannot be made.
+/// The store could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The memory could not be had.
-    #[error("no memory for the store's {what}")]
+    /// Memory allocation failed.
+    #[error("cannot allocate the store's {what}")]
     Memory {
-        /// The part it was for: `index` or `log`.
+        /// What the memory was for: `index` or `log`.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         cause: MemError,
     },
-    /// More buckets than the format of a bucket can name, or than memory has addresses for.
-    #[error("{buckets} buckets and {extra_buckets} extra ones are more than 2^40 and 2^32 - 1; ask for fewer")]
+    /// More buckets than an entry can address, or than fit the address space.
+    #[error(
+        "{buckets} buckets and {extra_buckets} extra buckets exceed the limits of 2^40 and 2^32 - 1; ask for fewer"
+    )]
     TooManyBuckets {
         /// Buckets asked for.
         buckets: usize,
         /// Extra buckets asked for.
         extra_buckets: usize,
     },
-    /// More bytes of log than positions can name.
-    #[error("a log of {log_bytes} bytes is more than 2^48; ask for less")]
+    /// More bytes of log than positions can address.
+    #[error("a log of {log_bytes} bytes exceeds the limit of 2^48; ask for less")]
     LogTooLarge {
         /// Bytes asked for.
         log_bytes: usize,

@@ -1,19 +1,21 @@
-//! Group prefetching: the misses of sixteen GETs overlap instead of following one another.
+//! Group prefetching: the cache misses of sixteen GETs overlap instead of following one another.
 
 use crate::{KeyHash, Probe, Store, ValueSink};
 
-/// GETs that are prefetched together: enough for the fill buffers of a core to stay busy, few enough for the lines to stay in L1.
+/// GETs that are prefetched together: enough to keep a core's fill buffers busy, few enough for the lines to stay in
+/// L1.
 pub const GROUP: usize = 16;
 
 impl<P: Probe> Store<P> {
-    /// GETs each of `keys`, in order and in groups of [`GROUP`]: prefetch all buckets, prefetch all items, then serve.
+    /// Looks up each of `keys`, in order and in groups of [`GROUP`]: prefetches all buckets, prefetches all items, then
+    /// reads.
     ///
-    /// `item_bytes` is how many bytes of key and value to prefetch. After each GET, `served` is told the key's index, whether it was found, and
-    /// the sink with its value.
+    /// `item_bytes` is how many bytes of key and value to prefetch. After each GET, `served` receives the key's index,
+    /// whether it was found, and the sink with its value.
     ///
     /// # Cost
     ///
-    /// As so many calls of [`get`](Self::get), with their cache misses overlapped; no allocation.
+    /// The cost of as many calls of [`get`](Self::get), with their cache misses overlapped; no allocation.
     ///
     /// # Examples
     ///
@@ -47,9 +49,10 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Prefetches the buckets, then the items, of at most [`GROUP`] keys, and returns their hashes; what is beyond a group is left alone.
+    /// Prefetches the buckets, then the items, of at most [`GROUP`] keys, and returns their hashes; further keys are
+    /// ignored.
     ///
-    /// For loops that [`get_each`](Self::get_each) does not fit, such as mixes of GET and SET.
+    /// For loops that [`get_each`](Self::get_each) does not fit, such as a mix of GET and SET.
     #[inline]
     pub fn prefetch_group<K: AsRef<[u8]>>(&self, keys: &[K], item_bytes: usize) -> [KeyHash; GROUP] {
         let mut hashes = [KeyHash(0); GROUP];

@@ -1,18 +1,18 @@
-//! A key's hash, and what each of its bits decides.
+//! A key's hash, and what its bits are used for.
 //!
 //! ```text
 //! bit 63 ........................... 16 | 15 ............ 0
 //!        bucket (as many low bits as fit)      tag
 //! ```
-//! The tag tells the seven entries of a bucket apart without a look at the log; it shares no bit with the bucket number, or all
-//! tags of a bucket would agree in the shared bits. MICA §4.2 divides its hash the same way.
+//! The tag distinguishes the seven entries of a bucket without reading the log. It shares no bit with the bucket
+//! number: shared bits would be equal for all tags of a bucket. MICA §4.2 divides its hash the same way.
 
 use rapidhash::v3::rapidhash_v3;
 
 /// The hash of a key.
 ///
-/// A type of its own, so that a server can compute it once and hand it to every step of a request: prefetch of the bucket, prefetch of
-/// the item, and the operation itself.
+/// A separate type, so that a server can compute it once and pass it to every step of a request: prefetch of the
+/// bucket, prefetch of the item, and the operation itself.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ impl KeyHash {
         Self(rapidhash_v3(key))
     }
 
-    /// The tag of the key's entry, 1..=65535: zero marks an empty entry, and stands in for one instead.
+    /// The tag of the key's entry, 1..=65535. Zero marks an empty entry, so a hash with tag 0 gets tag 1.
     #[inline]
     pub(crate) fn tag(self) -> u64 {
         (self.0 & 0xFFFF).max(1)

@@ -1,4 +1,4 @@
-//! The index: home buckets, chosen by hash, and the extra buckets that chains of [`Mode::Store`](crate::Mode::Store) grow into.
+//! The index: home buckets, chosen by hash, and extra buckets for the chains of [`Mode::Store`](crate::Mode::Store).
 
 use crate::{
     KeyHash, StoreConfig, StoreError,
@@ -32,13 +32,13 @@ impl Index {
         })
     }
 
-    /// The bucket that `hash` chooses.
+    /// The bucket of `hash`.
     #[inline]
     pub(crate) fn home(&self, hash: KeyHash) -> &Bucket {
         &self.buckets()[index_of(hash.bucket() & self.home_mask)]
     }
 
-    /// The words of the index and the place of `hash`'s bucket in them.
+    /// The words of the index, and the position of `hash`'s bucket in them.
     #[inline]
     pub(crate) fn home_word(&self, hash: KeyHash) -> usize {
         index_of(hash.bucket() & self.home_mask) * BUCKET_WORDS
@@ -50,7 +50,7 @@ impl Index {
         std::iter::successors(Some(home), |bucket| bucket::next_extra(bucket).map(|extra| self.extra(extra)))
     }
 
-    /// Chains a fresh extra bucket to the held bucket, if one is left.
+    /// Chains an unused extra bucket to the held bucket, if one is left.
     pub(crate) fn extend(&self, held: &mut Held<'_>) -> Option<&Bucket> {
         let take = |used| (used < self.extra_buckets).then_some(used + 1);
         let extra = self.extra_buckets_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
@@ -63,7 +63,7 @@ impl Index {
         self.extra_buckets_used.load(Ordering::Relaxed)
     }
 
-    /// All buckets, extra ones after the home ones.
+    /// All buckets: home buckets, then extra buckets.
     #[inline]
     pub(crate) fn buckets(&self) -> &[Bucket] {
         self.region.words().as_chunks().0

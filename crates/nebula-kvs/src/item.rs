@@ -6,9 +6,10 @@
 //! then     value, padded with zeros to 8 bytes
 //! then     room up to `granules` × 32 bytes, into which the value may grow in place
 //! ```
-//! An item is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line. So no item touches a line more than its
-//! bytes need: 16 B/512 B takes nine lines, and two items of 16 B/8 B share one. MICA keeps the key's hash in the item too; nothing
-//! here reads it, and without it the small item fits half a line.
+//! An item is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line boundary. So an item
+//! never occupies more lines than its bytes need: 16 B/512 B takes nine lines, and two items of 16 B/8 B share one.
+//! MICA stores the key's hash in the item too; Nebula never reads it there, and without it the small item fits half a
+//! line.
 
 use crate::index_of;
 use nebula_sys::{
@@ -21,7 +22,7 @@ pub const KEY_BYTES_MAX: usize = 255;
 /// The longest value in bytes. The shortest is 0.
 pub const VALUE_BYTES_MAX: usize = (1 << 20) - 1;
 
-/// The unit of the log: half a line, what an item of a 16 B key and an 8 B value takes.
+/// The unit of the log: half a line, the size of an item with a 16 B key and an 8 B value.
 pub(crate) const GRANULE_BYTES: usize = 32;
 pub(crate) const GRANULE_WORDS: usize = GRANULE_BYTES / 8;
 const LINE_GRANULES: u64 = 2;
@@ -37,13 +38,13 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The word at which the value begins, counted from the item's start.
+    /// The word at which the value begins, counted from the start of the item.
     #[inline]
     pub(crate) fn value_word(self) -> usize {
         HEADER_WORDS + self.key_bytes.div_ceil(8)
     }
 
-    /// Words of header, key and value.
+    /// Words of header, key and value together.
     #[inline]
     pub(crate) fn words(self) -> usize {
         self.value_word() + self.value_bytes.div_ceil(8)
@@ -63,7 +64,7 @@ pub(crate) fn align(position: u64, granules: u64) -> u64 {
     if granules == 1 { position } else { position.next_multiple_of(LINE_GRANULES) }
 }
 
-/// The header word of an item. One word, so it is never torn; but in recycled memory it can be any word.
+/// The header word of an item. It is a single word, so it is never torn; but in recycled memory it can have any value.
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
     pub(crate) shape: Shape,
@@ -84,13 +85,13 @@ impl Header {
         item[0].store(word, Ordering::Relaxed);
     }
 
-    /// Whether an item of `shape` fits into this one's place.
+    /// Whether an item of `shape` fits into the space of this one.
     #[inline]
     pub(crate) fn has_room_for(self, shape: Shape) -> bool {
         shape.words() as u64 <= self.granules * GRANULE_WORDS as u64
     }
 
-    /// The words of the value, or nothing where the header is none, as that of recycled memory may be.
+    /// The words of the value, or `None` where the header is invalid, as it may be in recycled memory.
     #[inline]
     pub(crate) fn value(self, item: &[AtomicU64]) -> Option<&[AtomicU64]> {
         let plausible = self.shape.value_bytes <= VALUE_BYTES_MAX;
@@ -105,7 +106,7 @@ pub(crate) fn header_if_key(item: &[AtomicU64], key: &[u8]) -> Option<Header> {
     (header.shape.key_bytes == key.len() && copy::eq_bytes(&item[HEADER_WORDS..], key)).then_some(header)
 }
 
-/// Writes a whole item to the start of `item`.
+/// Writes a complete item to the start of `item`.
 #[inline]
 pub(crate) fn write(item: &[AtomicU64], key: &[u8], value: &[u8]) {
     let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };

@@ -1,4 +1,4 @@
-//! A key-value store after MICA: a bucketed index over a circular log, that any core may read and write.
+//! A key-value store modeled on MICA: a bucketed index over a circular log, which any core may read and write.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `hash`, `index`, `bucket` | from a key to its entry: hash, one line of seven tagged entries, chains of extra lines |
 //! | `log`, `item` | from an entry to its item: circular log, 64-byte-aligned items |
 //! | [`touch`] | the memory that each operation touches, described once, for simulators |
-//! | [`protocol`] | the bytes of the service: requests and replies |
+//! | [`protocol`] | the message formats of the service: requests and replies |
 //!
 //! ```text
 //!  key ─hash─▶ bucket [ version | e1 .. e7 ]      entry = tag 16 | position 48
@@ -15,10 +15,11 @@
 //!  log  ░░░░░░│head ... item ... item ... tail│░░░░░░   item = header | key | value
 //! ```
 //!
-//! **Invariant:** a GET returns a value that one SET stored under this very key, whole, or nothing. *Enforced by* the bucket's version
-//! and the log's head, both looked at after the copy; the loom tests try every interleaving of small cases.
+//! **Invariant:** a GET returns a complete value that one SET stored under this very key, or nothing. *Enforced by* the
+//! bucket's version and the log's head, both checked after the copy; the loom tests try every interleaving of small
+//! cases.
 //!
-//! **Invariant:** nothing here knows of NICs, engines or threads of ours. *Enforced by* the dependencies.
+//! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced by* its dependencies.
 //!
 //! # Examples
 //!
@@ -65,7 +66,7 @@ pub use store::{SetError, SetOutcome, Store};
 
 const _: () = assert!(usize::BITS == 64, "positions and sizes are 64 bits wide");
 
-/// A number that counts things in memory, as an index.
+/// Converts a count of things in memory to an index.
 #[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits, as asserted above")]
 #[inline]
 const fn index_of(number: u64) -> usize {

@@ -1,23 +1,25 @@
-//! The circular log: where items live, and how room is found for the next one.
+//! The circular log: where items are stored, and how space is found for the next one.
 //!
 //! ```text
 //!            head                tail
 //!  lap L-1    |---- valid -----...        physical   0 | segment 0 | segment 1 | ... | segment n-1 |
 //!  lap L      ...---- valid ----|
 //! ```
-//! A position counts granules of 32 bytes and only grows: `lap << lap_bits | granule`. Its low bits are a place in memory, and every
-//! position from the head to the tail is valid. The log is cut into segments; the tail enters a segment only after
+//! A position counts granules of 32 bytes and only grows: `lap << lap_bits | granule`. Its low bits are an address in
+//! the log, and every position from the head to the tail is valid. The log is divided into segments; the tail enters a
+//! segment only after
 //!
-//! 1. the head has moved past what the segment held a lap ago, so that nobody takes it for valid any more, and
+//! 1. the head has moved past what the segment held one lap ago, so that readers no longer take it for valid, and
 //! 2. every writer that was inside has left (its [pin](crate::stripe::Pins) is gone).
 //!
-//! So no writer, however long it stalls, ever writes over another's item; and a reader need not be waited for, as it looks at the head
-//! *after* it has copied. MICA checks the distance to the tail instead, which moves with each append: the head moves once a
-//! segment, and its line stays in every reader's L1.
+//! So a writer, however long it stalls, never overwrites another writer's item. Nobody waits for readers either, since
+//! a reader checks the head *after* it has copied. MICA checks the distance to the tail instead, which moves with each
+//! append; the head moves once per segment, so its line stays in every reader's L1.
 //!
 //! In [`Mode::Store`](crate::Mode) the log is one segment that is filled once: nothing is recycled, nothing pinned.
 //!
-//! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64) for the guarantee above.
+//! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64) for the guarantee
+//! above.
 
 use crate::{
     Mode, StoreError,
@@ -32,11 +34,11 @@ use nebula_sys::{
     sync::{AtomicU64, Ordering, fence},
 };
 
-/// A segment holds the longest item (1 MiB and its key) with room to spare, where the log is big enough for eight such segments.
+/// A segment is at least twice the longest item (1 MiB and its key) if the log is large enough for eight such segments.
 const SEGMENT_BYTES_ROOMY: usize = 2 << 20;
 const SEGMENT_BYTES_MIN: usize = 128;
 
-/// How a log of some size is cut.
+/// How a log is divided into segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// A power of two.
@@ -45,7 +47,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// At most 64 segments, at least two, and roomy ones where the log allows; `log_bytes` is rounded up to whole segments.
+    /// At most 64 segments, at least two, and of `SEGMENT_BYTES_ROOMY` where the log allows; rounds `log_bytes` up to
+    /// whole segments.
     pub(crate) fn of(log_bytes: usize, mode: Mode) -> Self {
         let granules = |bytes: usize| bytes.div_ceil(GRANULE_BYTES) as u64;
         match mode {
@@ -62,10 +65,10 @@ impl Cut {
         index_of(self.segment_granules * self.segments) * GRANULE_BYTES
     }
 
-    /// The most granules that an item may take.
+    /// The most granules that an item may have.
     ///
-    /// In a segment that is recycled one granule stays free, so that a tail never stands on a border, where it would be unclear
-    /// whether the next segment is open; and items of more than one granule end on whole lines.
+    /// In a segment that is recycled, one granule stays free, so that the tail is never on a segment boundary, where it
+    /// would be ambiguous whether the next segment is open; and items of more than one granule end on whole lines.
     fn item_granules_max(self, mode: Mode) -> u64 {
         match mode {
             Mode::Store => self.segment_granules,
@@ -73,7 +76,7 @@ impl Cut {
         }
     }
 
-    /// Items of `granules` each that are valid at the same time, at the least.
+    /// The least number of items of `granules` each that are valid at the same time.
     pub(crate) fn items_valid_min(self, granules: u64, mode: Mode) -> u64 {
         let in_one = |granules_free: u64| granules_free / granules;
         match mode {
@@ -87,7 +90,7 @@ fn prev_power_of_two(bytes: usize) -> usize {
     bytes.checked_ilog2().map_or(0, |bits| 1 << bits)
 }
 
-/// The log has no room for an item, and may not recycle.
+/// The log has no space for an item, and may not recycle.
 #[derive(Debug)]
 pub(crate) struct LogFull;
 
@@ -101,21 +104,21 @@ pub(crate) struct Log {
     cut: Cut,
     lap_bits: u32,
     segment_bits: u32,
-    /// The lowest valid position; the start of a segment. Moves once a segment.
+    /// The lowest valid position; the start of a segment. Moves once per segment.
     head: OwnLine,
-    /// The position of the next item. Never on a segment's border but at its opening.
+    /// The position of the next item. On a segment boundary only when that segment has just been opened.
     tail: OwnLine,
     pins: Pins,
 }
 
-/// The positions from a head on.
+/// The valid positions, from a head on.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     head: u64,
 }
 
 impl Window {
-    /// Whether what was written at `position`, of which an entry keeps 48 bits, is still there.
+    /// Whether what was written at `position`, of which an entry stores 48 bits, is still there.
     #[inline]
     pub(crate) fn contains(self, position: u64) -> bool {
         self.age_order(position).cast_signed() >= 0
@@ -128,7 +131,7 @@ impl Window {
     }
 }
 
-/// Room for one item, and the right to write it.
+/// Space for one item, and the right to write it.
 pub(crate) struct Reserved<'a> {
     pub(crate) position: u64,
     /// Held until the item is written.
@@ -157,13 +160,13 @@ impl Log {
         })
     }
 
-    /// What is valid at this moment.
+    /// The positions that are valid at this moment.
     #[inline]
     pub(crate) fn window(&self) -> Window {
         Window { head: self.head.0.load(Ordering::Relaxed) }
     }
 
-    /// The words from `position` on, to the end of the log; none where `position` is no place of the log.
+    /// The words from `position` to the end of the log; empty if `position` lies outside the log.
     #[inline]
     pub(crate) fn item(&self, position: u64) -> &[AtomicU64] {
         self.region.words().get(self.word(position)..).unwrap_or(&[])
@@ -174,35 +177,35 @@ impl Log {
         self.region.words()
     }
 
-    /// The word of the log at which `position` lies.
+    /// The word of the log at `position`.
     #[inline]
     pub(crate) fn word(&self, position: u64) -> usize {
         index_of(self.granule(position)) * GRANULE_WORDS
     }
 
-    /// The pages that the log got.
+    /// The pages that the log was granted.
     pub(crate) fn pages(&self) -> Pages {
         self.region.pages()
     }
 
-    /// The most bytes that header, key and value may take together, each padded to 8.
+    /// The maximum of header, key and value together, each padded to 8 bytes.
     pub(crate) fn item_bytes_max(&self) -> usize {
         index_of(self.cut.item_granules_max(self.mode)) * GRANULE_BYTES
     }
 
-    /// How many times the tail has come round.
+    /// How many times the tail has wrapped.
     pub(crate) fn wraps(&self) -> u64 {
         (self.tail.0.load(Ordering::Relaxed) >> self.lap_bits).saturating_sub(1)
     }
 
-    /// Keeps the item at `position` in place and its memory from being recycled, if it is still there.
+    /// Pins the item at `position` if it is still valid: it stays in place and its memory is not recycled.
     #[inline]
     pub(crate) fn pin(&self, position: u64) -> Option<PinnedItem<'_>> {
         let pin = (self.mode == Mode::Cache).then(|| self.pins.pin(self.segment(position)));
         self.window().contains(position).then(|| PinnedItem { words: self.item(position), _pin: pin })
     }
 
-    /// Takes `granules` at the tail. The caller writes its item before it drops the result.
+    /// Reserves `granules` at the tail. The caller writes its item before it drops the result.
     #[inline]
     pub(crate) fn reserve(&self, granules: u64) -> Result<Reserved<'_>, LogFull> {
         match self.mode {
@@ -224,32 +227,34 @@ impl Log {
         loop {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let position = item::align(tail, granules);
-            // Pinned before it is taken, so that whoever comes to recycle this segment sees the pin.
+            // Pin before the tail moves, so that a thread that comes to recycle this segment sees the pin.
             let pin = self.pins.pin(self.segment(tail));
             if position + granules >= self.segment_start(tail) + self.cut.segment_granules {
                 drop(pin);
                 self.open_segment_after(tail);
                 continue;
             }
-            // Relaxed: the order comes from the pin. Who opened this segment touched its pins before it moved the tail here, and who
-            // recycles it will touch them after it has seen the tail elsewhere; so `pin` came after the one and before the other.
+            // Relaxed: the order comes from the pin. The thread that opened this segment accessed its pins before it
+            // moved the tail here, and a thread that recycles it will access them after it has seen the tail elsewhere.
+            // So `pin` comes after the former and before the latter.
             let next = position + granules;
             let taken = self.tail.0.compare_exchange_weak(tail, next, Ordering::Relaxed, Ordering::Relaxed);
             if taken.is_ok() {
-                // Release fence: pairs with a reader's Acquire fence. A reader that sees any word of the item to be written
-                // sees the head too, past what stood here.
+                // Release fence: pairs with a reader's Acquire fence. A reader that sees any word of the item about to
+                // be written also sees that the head has moved past the item's predecessor.
                 fence(Ordering::Release);
                 return Reserved { position, _pin: Some(pin) };
             }
         }
     }
 
-    /// Moves the tail from `tail`'s segment to the next. Every thread that finds no room does all of it; each step bears repeating.
+    /// Moves the tail from `tail`'s segment to the next. Every thread that finds the segment full performs all steps;
+    /// each step is idempotent.
     #[cold]
     fn open_segment_after(&self, tail: u64) {
         let opened = self.segment_after(tail);
         let a_lap = 1 << self.lap_bits;
-        // Relaxed: published by `is_drained`, to every writer that pins the segment later.
+        // Relaxed: published by `is_drained` to every writer that pins the segment later.
         self.head.0.fetch_max(self.segment_after(opened - a_lap), Ordering::Relaxed);
         let mut backoff = Backoff::default();
         let mut seen = self.tail.0.load(Ordering::Relaxed);
@@ -279,7 +284,7 @@ impl Log {
         position >> self.segment_bits << self.segment_bits
     }
 
-    /// The start of the segment that follows `position`'s: of the next lap's first, after the last.
+    /// The start of the segment after `position`'s; after the last, the first of the next lap.
     fn segment_after(&self, position: u64) -> u64 {
         let next = self.segment_start(position) + self.cut.segment_granules;
         let is_end = self.granule(next) == 0 || self.granule(next) >= self.cut.segment_granules * self.cut.segments;
@@ -287,7 +292,7 @@ impl Log {
     }
 }
 
-/// An item that stays where it is while this lives.
+/// An item that stays in place as long as this value lives.
 pub(crate) struct PinnedItem<'a> {
     pub(crate) words: &'a [AtomicU64],
     _pin: Option<Pin<'a>>,
@@ -322,8 +327,9 @@ mod tests {
     }
 
     #[test]
-    fn positions_live_from_their_reservation_until_their_segment_is_entered_again() {
-        // Three segments (not a power of two) of four granules, of which an item of two leaves room for one more granule.
+    fn positions_are_valid_from_reservation_until_their_segment_is_recycled() {
+        // Three segments (not a power of two) of four granules: an item of two granules leaves space for one more
+        // granule.
         let log = Log::try_new(3 * 128, Mode::Cache, PAGES).unwrap();
         let positions: Vec<u64> = (0..30).map(|_| log.reserve(2).unwrap().position).collect();
         for (i, &position) in positions.iter().enumerate() {
@@ -334,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_are_right_where_positions_pass_48_bits() {
+    fn ages_are_right_when_positions_exceed_48_bits() {
         let window = Window { head: (1 << 48) - 4 };
         let [old, young, gone] = [(1 << 48) - 2, 5, (1 << 48) - 5];
         assert!(window.contains(old) && window.contains(young) && !window.contains(gone));
@@ -342,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_log_is_used_to_its_last_granule_and_then_full() {
+    fn a_log_in_store_mode_is_used_to_its_last_granule() {
         let log = Log::try_new(5 * GRANULE_BYTES, Mode::Store, PAGES).unwrap();
         assert_eq!([1, 2, 1].map(|granules| log.reserve(granules).unwrap().position), [0, 2, 4]);
         assert!(log.reserve(1).is_err());

@@ -1,9 +1,9 @@
-//! A look at the memory that the store touches, for the test that holds [`touch`](crate::touch) to the truth.
+//! Observes the memory that the store touches, for the test that checks it against [`touch`](crate::touch).
 
 use crate::touch::{Access, Structure};
 use std::ops::RangeInclusive;
 
-/// Told of each touch of the store's memory, as it happens.
+/// Called on each access to the store's memory, as it happens.
 ///
 /// The store is generic over its probe, so that [`NoProbe`], the default, costs nothing.
 pub trait Probe {
@@ -11,7 +11,7 @@ pub trait Probe {
     fn touch(&self, what: Structure, blocks: RangeInclusive<u32>, access: Access);
 }
 
-/// The probe that looks away.
+/// The probe that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProbe;
 

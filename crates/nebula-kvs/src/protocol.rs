@@ -1,6 +1,6 @@
-//! The bytes of the key-value service: what a client asks and what the service answers.
+//! The message formats of the key-value service: requests and replies.
 //!
-//! No word of the NIC stands here: a request or a reply is the payload of one RPC, and its length is known from there. All
+//! Nothing here depends on the NIC: a request or a reply is the payload of one RPC, which supplies its length. All
 //! numbers are little-endian.
 //!
 //! ```text
@@ -8,8 +8,9 @@
 //! reply    status 1 | reserved 3           | value_bytes 4 | value            answer to SET or DELETE: 8 B
 //! ```
 //!
-//! Decoding takes any bytes and borrows from them; encoding writes into the caller's buffer. Neither allocates. Reserved bytes must
-//! be zero, so that a later version can give them a meaning that older peers refuse instead of misread.
+//! Decoding accepts any bytes and borrows from them; encoding writes into the caller's buffer. Neither allocates.
+//! Reserved bytes must be zero, so that older peers refuse, and do not misread, a later version that gives them a
+//! meaning.
 
 use crate::item::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
@@ -20,64 +21,64 @@ const OP_GET: u8 = 1;
 const OP_SET: u8 = 2;
 const OP_DELETE: u8 = 3;
 
-/// Why bytes are no request or reply, or why one could not be encoded.
+/// Why a message could not be decoded or encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// Fewer bytes than a header.
+    /// The message is shorter than a header.
     #[error("message of {got} bytes is shorter than its {HEADER_BYTES}-byte header")]
     Short {
-        /// Bytes that came.
+        /// Bytes received.
         got: usize,
     },
     /// The header announces another length than the message has.
-    #[error("header announces {announced} bytes and {got} came")]
+    #[error("the header announces {announced} bytes but the message has {got}")]
     Length {
-        /// Bytes that the header announces, itself included.
+        /// Length announced by the header, including the header.
         announced: usize,
-        /// Bytes that came.
+        /// Bytes received.
         got: usize,
     },
-    /// An operation code that is none.
-    #[error("operation code {code} is none of 1 (GET), 2 (SET), 3 (DELETE)")]
+    /// An unknown operation code.
+    #[error("unknown operation code {code}; use 1 (GET), 2 (SET) or 3 (DELETE)")]
     Opcode {
-        /// The code that came.
+        /// The code received.
         code: u8,
     },
-    /// A status code that is none.
-    #[error("status code {code} is none of 0 (ok), 1 (not found), 2 (full), 3 (malformed)")]
+    /// An unknown status code.
+    #[error("unknown status code {code}; use 0 (ok), 1 (not found), 2 (full) or 3 (malformed)")]
     StatusCode {
-        /// The code that came.
+        /// The code received.
         code: u8,
     },
-    /// Reserved bytes that are not zero.
+    /// Reserved bytes are not zero.
     #[error("reserved bytes of the header are not zero")]
     Reserved,
     /// A key outside 1..=255 bytes.
     #[error("key of {got} bytes is outside 1..={KEY_BYTES_MAX}")]
     KeyBytes {
-        /// The key's bytes.
+        /// The key's length in bytes.
         got: usize,
     },
-    /// A value over the limit, or a value where the operation takes none.
-    #[error("value of {got} bytes is over the {max} that this message may carry")]
+    /// A value over the limit, or a value for an operation without one.
+    #[error("value of {got} bytes exceeds the {max} bytes that this message may carry")]
     ValueBytes {
-        /// The value's bytes.
+        /// The value's length in bytes.
         got: usize,
-        /// The most that the message may carry.
+        /// The longest value that the message may carry.
         max: usize,
     },
     /// The caller's buffer is too short for the message.
-    #[error("buffer of {got} bytes is too short for a message of {needed}")]
+    #[error("buffer of {got} bytes is too short for a message of {needed} bytes")]
     BufferTooShort {
         /// Bytes that the message needs.
         needed: usize,
-        /// Bytes of the buffer.
+        /// Length of the buffer.
         got: usize,
     },
 }
 
-/// What a client asks of the service.
+/// A client's request.
 ///
 /// # Examples
 ///
@@ -92,7 +93,7 @@ pub enum ProtocolError {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// The value of a key.
+    /// Reads the value of a key.
     Get {
         /// 1..=255 bytes.
         key: &'a [u8],
@@ -138,7 +139,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The key asked about.
+    /// The key of the request.
     #[must_use]
     pub fn key(&self) -> &'a [u8] {
         match *self {
@@ -156,7 +157,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer too short; nothing is written then.
+    /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too short; nothing is
+    /// written then.
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         let (key, value) = (self.key(), self.value());
         let key_bytes = check_key(key.len())?;
@@ -186,17 +188,17 @@ impl<'a> Request<'a> {
     }
 }
 
-/// How the service fared.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// Done; a GET's value follows.
+    /// Success; a GET's value follows.
     Ok = 0,
     /// No such key.
     NotFound = 1,
-    /// The store has no room for the item.
+    /// The store has no space for the item.
     Full = 2,
-    /// The request could not be understood.
+    /// The request could not be decoded.
     Malformed = 3,
 }
 
@@ -214,7 +216,7 @@ impl TryFrom<u8> for Status {
     }
 }
 
-/// What the service answers.
+/// The service's reply.
 ///
 /// # Examples
 ///
@@ -227,7 +229,7 @@ impl TryFrom<u8> for Status {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// How the request fared.
+    /// The outcome of the request.
     pub status: Status,
     /// The value, for a GET that found one.
     pub value: &'a [u8],
@@ -248,7 +250,8 @@ impl<'a> Reply<'a> {
         Ok(Self { status, value })
     }
 
-    /// The header of a reply whose value of `value_bytes` bytes is written elsewhere, straight from the store for instance.
+    /// The header of a reply whose value of `value_bytes` bytes is written separately, for instance directly from the
+    /// store.
     #[inline]
     #[must_use]
     pub fn header(status: Status, value_bytes: u32) -> [u8; HEADER_BYTES] {
@@ -265,7 +268,7 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError`] when the value is over its limit, or the buffer too short; nothing is written then.
+    /// [`ProtocolError`] when the value exceeds its limit, or the buffer is too short; nothing is written then.
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         let value_bytes = check_value(self.value.len(), if self.status == Status::Ok { VALUE_BYTES_MAX } else { 0 })?;
         let needed = self.encoded_bytes();

@@ -1,21 +1,22 @@
-//! Where a GET puts the value it finds.
+//! Receives the value that a GET finds.
 
 use nebula_sys::{copy, sync::AtomicU64};
 
 /// Receives the value of a GET.
 ///
-/// The value is still in the log, where other cores may be changing it; so `write` copies, and the store looks afterwards whether what
-/// was copied was whole. Where it was not, the store calls `write` again or reports a miss. Hence the rules:
+/// The value is still in the log, where other cores may be changing it. So `write` copies it, and the store then checks
+/// whether the copy is consistent. If not, the store calls `write` again or reports a miss. Hence the rules:
 ///
-/// - each call **replaces** what the one before left;
-/// - what a call left counts only if GET then returns true;
-/// - a call must take any length up to [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) without a panic, even one longer than any value stored.
+/// - each call **replaces** the result of the previous one;
+/// - the result counts only if GET then returns true;
+/// - a call must accept any length up to [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) without a panic, even one longer
+///   than any value stored.
 pub trait ValueSink {
-    /// Takes the first `bytes` bytes of `value`.
+    /// Copies the first `bytes` bytes of `value`.
     fn write(&mut self, value: &[AtomicU64], bytes: usize);
 }
 
-/// The value, and nothing else; memory is kept from one GET to the next.
+/// Holds only the value; the allocation is reused from one GET to the next.
 impl ValueSink for Vec<u8> {
     #[inline]
     fn write(&mut self, value: &[AtomicU64], bytes: usize) {
@@ -24,7 +25,8 @@ impl ValueSink for Vec<u8> {
     }
 }
 
-/// A sink that writes to the caller's buffer and keeps the length; a value that is too long is left out, and only its length kept.
+/// A sink that writes to the caller's buffer and stores the length. Of a value that is too long, it stores only the
+/// length.
 ///
 /// # Examples
 ///

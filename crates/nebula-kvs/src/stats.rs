@@ -1,31 +1,31 @@
-//! What a store has done so far.
+//! Counters of a store.
 
 use nebula_sys::mem::Pages;
 
-/// Counts since the store began.
+/// Counts since the store was created.
 ///
-/// Each count is exact; taken while others use the store, they may be of slightly different moments.
+/// Each count is exact. Counts taken while other threads use the store may belong to slightly different moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Entries in the index. In [`Mode::Cache`](crate::Mode::Cache) some may point to items that the log has since overwritten;
-    /// [`Store::items_live`](crate::Store::items_live) counts without them.
+    /// Entries in the index. In [`Mode::Cache`](crate::Mode::Cache) some may point to items that the log has since
+    /// overwritten; [`Store::items_live`](crate::Store::items_live) excludes those.
     pub items: u64,
     /// SETs of a key that had no item.
     pub inserted: u64,
-    /// SETs that overwrote an item where it was.
+    /// SETs that overwrote an item in place.
     pub updated_in_place: u64,
     /// SETs that moved an item to the log's tail.
     pub appended: u64,
     /// DELETEs that found an item.
     pub deleted: u64,
-    /// Entries given up: the oldest of a full bucket, or one whose item the log had overwritten.
+    /// Entries evicted: the oldest of a full bucket, or one whose item the log had overwritten.
     pub evicted: u64,
-    /// Times that the log's tail came round to its start.
+    /// Times that the log's tail has wrapped.
     pub log_wraps: u64,
     /// Extra buckets in use.
     pub extra_buckets_used: usize,
-    /// The pages that the index got.
+    /// The pages that the index was granted.
     pub index_pages: Pages,
-    /// The pages that the log got.
+    /// The pages that the log was granted.
     pub log_pages: Pages,
 }

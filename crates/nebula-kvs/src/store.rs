@@ -1,4 +1,4 @@
-//! The store: what it is made of, its prefetches and its counts. The operations are in `get` and `set`.
+//! The store: its parts, prefetches and counters. The operations are in `get` and `set`.
 
 mod get;
 mod set;
@@ -19,11 +19,13 @@ use nebula_sys::{prefetch, sync::AtomicU64};
 
 /// A key-value store that any thread may read and write.
 ///
-/// **Readers** never write shared memory and never wait for each other: they copy, then check that what they copied was whole.
-/// **Writers** of one bucket take turns. A writer that is preempted in its section of some tens of nanoseconds holds up those of its bucket.
+/// **Readers** never write shared memory and never wait for each other: they copy, then check that the copy is
+/// consistent.
+/// **Writers** of one bucket exclude each other. A writer that is preempted in its critical section of some tens of
+/// nanoseconds blocks the other writers of that bucket.
 ///
-/// Every operation takes the key's [`hash`](Store::hash), so that a server computes it once for the prefetches and the operation. A hash of
-/// another key finds nothing, or stores where only that hash finds it.
+/// Every operation takes the key's [`hash`](Store::hash), so that a server computes it once for the prefetches and the
+/// operation. With the hash of another key, GET finds nothing, and SET stores where only that hash finds it.
 ///
 /// # Examples
 ///
@@ -44,20 +46,20 @@ pub struct Store<P = NoProbe> {
 }
 
 impl Store {
-    /// Makes an empty store.
+    /// Creates an empty store.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the memory cannot be had or the sizes are beyond what an entry can name.
+    /// [`StoreError`] when memory allocation fails or a size exceeds what an entry can address.
     ///
     /// # Cost
     ///
-    /// Maps the memory; pages are filled when first touched.
+    /// Maps the memory; pages are filled on first access.
     pub fn try_new(config: StoreConfig) -> Result<Self, StoreError> {
         Self::try_with_probe(config, NoProbe)
     }
 
-    /// The hash of `key`, as every operation wants it.
+    /// The hash of `key`, which every operation takes.
     #[inline]
     #[must_use]
     pub fn hash(key: &[u8]) -> KeyHash {
@@ -66,7 +68,7 @@ impl Store {
 }
 
 impl<P: Probe> Store<P> {
-    /// Makes an empty store that tells `probe` of each touch of its memory.
+    /// Creates an empty store that reports each access to its memory to `probe`.
     ///
     /// # Errors
     ///
@@ -87,15 +89,16 @@ impl<P: Probe> Store<P> {
         &self.probe
     }
 
-    /// First stage: hints that the bucket of `hash` is wanted soon.
+    /// First stage: hints that the bucket of `hash` will be accessed soon.
     #[inline]
     pub fn prefetch_bucket(&self, hash: KeyHash) {
         prefetch::read(self.index.words(), self.index.home_word(hash));
     }
 
-    /// Second stage, once the bucket has come: hints that the item of `hash` is wanted soon, with `item_bytes` bytes of key and value.
+    /// Second stage, once the bucket is in the cache: hints that the item of `hash` will be accessed soon, with
+    /// `item_bytes` bytes of key and value.
     ///
-    /// Goes by the first entry with the right tag, valid or not: a hint need not be right.
+    /// Uses the first entry with a matching tag, valid or not: a hint need not be right.
     #[inline]
     pub fn prefetch_entry(&self, hash: KeyHash, item_bytes: usize) {
         let home = self.index.home(hash);
@@ -104,7 +107,7 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// What the store has done so far.
+    /// The store's counters.
     ///
     /// # Cost
     ///
@@ -140,7 +143,8 @@ impl<P: Probe> Store<P> {
         entries.filter(|&(_, entry)| is_live(entry)).count()
     }
 
-    /// The item of `entry`, if it looks valid and its key is `key`. Only a look at the head *afterwards* makes this certain.
+    /// The item of `entry`, if it looks valid and its key is `key`. Only checking the head *afterwards* makes this
+    /// certain.
     #[inline]
     fn item_if_key(&self, window: Window, entry: Entry, key: &[u8]) -> Option<(Header, &[AtomicU64])> {
         if !window.contains(entry.position()) {
@@ -153,7 +157,7 @@ impl<P: Probe> Store<P> {
         Some((header, item))
     }
 
-    /// The log's window, for a first look.
+    /// The log's window, for a first check.
     #[inline]
     fn window(&self) -> Window {
         self.probe.touch(Structure::LogHead, 0..=0, Read);

@@ -1,8 +1,9 @@
-//! Shared counters split by thread, so that threads do not fight over a line to count.
+//! Shared counters striped by thread, so that threads do not contend for a cache line.
 
 use nebula_sys::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Stripes of each counter. Threads beyond share; every counter stays exact, as each change is one atomic addition.
+/// Stripes per counter. With more threads than stripes, threads share; every counter stays exact, as each change is one
+/// atomic addition.
 #[cfg(not(loom))]
 pub(crate) const STRIPES: usize = 16;
 #[cfg(loom)]
@@ -19,7 +20,7 @@ pub(crate) fn stripe() -> usize {
     STRIPE.with(|stripe| *stripe)
 }
 
-/// Loom's threads are few and their interleavings many: they share one stripe.
+/// Loom supports few threads, and each stripe multiplies the interleavings: the threads share one stripe.
 #[cfg(loom)]
 #[inline]
 pub(crate) fn stripe() -> usize {
@@ -41,7 +42,7 @@ const EVENTS: usize = 5;
 #[repr(align(64))]
 struct CountersOfStripe([AtomicU64; EVENTS]);
 
-/// Counts of events since the store began.
+/// Counts of events since the store was created.
 #[derive(Default)]
 pub(crate) struct Counters([CountersOfStripe; STRIPES]);
 
@@ -56,7 +57,7 @@ impl Counters {
     }
 }
 
-/// Segments of the log at most.
+/// Maximum number of segments of the log.
 #[cfg(not(loom))]
 pub(crate) const SEGMENTS_MAX: usize = 64;
 #[cfg(loom)]
@@ -67,9 +68,10 @@ struct PinsOfStripe([AtomicU32; SEGMENTS_MAX]);
 
 /// For each segment of the log, how many writers are inside.
 ///
-/// A writer pins a segment, then looks at the log's head; the thread that recycles the segment moves the head, then asks whether the
-/// pins have drained. Both touch the pin with a read-modify-write, and those of one word are in one order: either the recycler's
-/// comes later and sees the pin, or the writer's comes later and, through Acquire and Release on the word, sees the head.
+/// A writer pins a segment, then reads the log's head; the thread that recycles the segment moves the head, then checks
+/// whether the pins have drained. Both access the pin with a read-modify-write, and those on one word have a total
+/// order. Either the recycler's comes later and sees the pin, or the writer's comes later and, through Acquire and
+/// Release on the word, sees the head.
 pub(crate) struct Pins(Box<[PinsOfStripe]>);
 
 impl Pins {
@@ -82,16 +84,17 @@ impl Pins {
     #[inline]
     pub(crate) fn pin(&self, segment: usize) -> Pin<'_> {
         let count = &self.0[stripe()].0[segment % SEGMENTS_MAX];
-        // Acquire: pairs with the Release of `is_drained`; the head that was moved before is seen. Release: so that whoever recycles the
-        // segment, and touches this word later, comes after what this thread has seen of the tail.
+        // Acquire: pairs with the Release of `is_drained`; a head that was moved before is visible. Release: so that a
+        // thread that later recycles the segment, and accesses this word, is ordered after this thread's reads of the
+        // tail.
         count.fetch_add(1, Ordering::AcqRel);
         Pin { count }
     }
 
     /// Whether no writer is inside `segment`.
     pub(crate) fn is_drained(&self, segment: usize) -> bool {
-        // AcqRel on a read-modify-write that changes nothing: Acquire pairs with the Release of `Pin::drop`, Release with the Acquire
-        // of `pin`.
+        // AcqRel on a read-modify-write that changes nothing: Acquire pairs with the Release of `Pin::drop`, Release
+        // with the Acquire of `pin`.
         self.0.iter().all(|stripe| stripe.0[segment % SEGMENTS_MAX].fetch_add(0, Ordering::AcqRel) == 0)
     }
 }

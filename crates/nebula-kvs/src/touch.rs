@@ -1,22 +1,25 @@
-//! The memory that each operation touches, in blocks of 64 bytes: for simulators, and as the store's promise of what an operation costs.
+//! The memory that each operation touches, in blocks of 64 bytes: for simulators, and as the specification of each
+//! operation's cost.
 //!
-//! [`touches`] describes; a test holds the store itself to the description through a [`Probe`](crate::Probe). Described is the common case: an
-//! item in its home bucket, no other entry of the same tag, no concurrent change. Left out is what happens once a segment of the
-//! log (moving the head, asking whether the pins have drained) and the counters behind [`Stats`](crate::Stats), which are the thread's own.
+//! [`touches`] gives the description; a test checks the store itself against it through a [`Probe`](crate::Probe). It
+//! covers the common case: an item in its home bucket, no other entry with the same tag, no concurrent change. It
+//! leaves out what happens once per segment of the log (moving the head, checking whether the pins have drained) and
+//! the counters behind [`Stats`](crate::Stats), which are local to the thread.
 //!
-//! A block that an operation reads and later writes is listed for both; one that it writes first is listed once.
+//! A block that an operation first reads and later writes is listed for both; a block that it writes first is listed
+//! once.
 
 use crate::{config::Mode, item::Shape};
 use std::ops::{Range, RangeInclusive};
 
-/// The part of the store that a touch is in.
+/// The part of the store that is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Structure {
     /// The key's bucket. One block; a miss in every cache, with uniform keys.
     Bucket,
-    /// The log's head. One block for the whole store, written once a segment: resident in every core's L1.
+    /// The log's head. One block for the whole store, written once per segment: resident in every core's L1.
     LogHead,
-    /// The pins of the calling thread's stripe. A few blocks that are nobody else's: resident in its L1.
+    /// The pins of the calling thread's stripe. A few blocks that no other thread touches: resident in its L1.
     SegmentPin,
     /// The log's tail. One block for the whole store, written by every append of any core.
     LogTail,
@@ -29,43 +32,43 @@ pub enum Structure {
 /// Whether a touch reads or writes. An atomic read-modify-write writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
-    /// The block is wanted in any readable state.
+    /// The block is needed in any readable state.
     Read,
-    /// The block is wanted exclusively.
+    /// The block is needed exclusively.
     Write,
 }
 
-/// One touch of one block of 64 bytes.
+/// One access to one block of 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Touch {
     /// The part of the store.
     pub what: Structure,
-    /// The block within it, from 0.
+    /// The block within that part, from 0.
     pub block: u32,
     /// Read or write.
     pub access: Access,
-    /// Whether its address comes out of the touch before it, so that it cannot begin until that is complete.
+    /// Whether its address depends on the result of the previous touch, so that it cannot begin until that is complete.
     pub depends_on_previous: bool,
-    /// Whether it writes all 64 bytes, so that none of the old ones is needed.
+    /// Whether it writes all 64 bytes, so that the old contents are not needed.
     pub whole: bool,
 }
 
-/// An operation together with its outcome, which decides what it touches.
+/// An operation together with its outcome, which determines what it touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// GET of a key that is there.
+    /// GET of a key that is present.
     GetHit,
-    /// GET of a key that is not.
+    /// GET of a key that is absent.
     GetMiss,
-    /// SET of a key whose item has room for the value.
+    /// SET of a key whose item has space for the value.
     SetInPlace,
     /// SET of a key that had no item.
     SetInsert,
-    /// SET of a key whose item has too little room for the value.
+    /// SET of a key whose item has too little space for the value.
     SetAppend,
-    /// DELETE of a key that is there.
+    /// DELETE of a key that is present.
     DeleteHit,
-    /// DELETE of a key that is not.
+    /// DELETE of a key that is absent.
     DeleteMiss,
 }
 
@@ -120,12 +123,12 @@ pub fn touches(op: Op, mode: Mode, key_bytes: usize, value_bytes: usize) -> impl
     runs.into_iter().flatten().flat_map(Run::touches)
 }
 
-/// Touches of neighbouring blocks.
+/// Accesses to adjacent blocks.
 #[derive(Clone)]
 struct Run {
     what: Structure,
     blocks: RangeInclusive<u32>,
-    /// The words within, of which blocks may hold more.
+    /// The words touched; the blocks may hold more.
     words: Range<usize>,
     access: Access,
     depends_on_previous: bool,
@@ -144,7 +147,7 @@ impl Run {
         Self::of(what, 0..=0, 0..1, access)
     }
 
-    /// Only the first waits for the touch before it: the addresses of the others follow from the same place.
+    /// Only the first waits for the previous touch: the addresses of the others follow from the same value.
     fn touches(self) -> impl Iterator<Item = Touch> {
         let Self { what, blocks, words, access, depends_on_previous } = self;
         let first = *blocks.start();
@@ -157,7 +160,7 @@ impl Run {
     }
 }
 
-/// Words of a block.
+/// Words per block.
 const BLOCK_WORDS: usize = 8;
 
 impl Shape {
@@ -166,7 +169,7 @@ impl Shape {
         self.value_word()..self.words()
     }
 
-    /// The blocks that an update in place writes: the header's, and the value's where these are others.
+    /// The blocks that an update in place writes: the header's, and the value's where they differ.
     pub(crate) fn blocks_overwritten(self) -> [Option<RangeInclusive<u32>>; 2] {
         let value = blocks(self.value());
         if value.is_empty() {

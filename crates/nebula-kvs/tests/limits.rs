@@ -1,4 +1,4 @@
-//! What a store takes, what it refuses, and what it keeps.
+//! What a store accepts, what it refuses, and what it keeps.
 #![cfg(not(loom))]
 
 use nebula_kvs::{
@@ -51,7 +51,7 @@ fn keys_and_values_outside_their_limits_are_refused_and_never_found() {
 }
 
 #[test]
-fn an_item_that_no_segment_can_take_is_refused_and_the_old_value_kept() {
+fn an_item_too_long_for_a_segment_is_refused_and_the_old_value_kept() {
     let store = store(Mode::Cache, 1, 4096);
     assert_eq!(set(&store, b"k", &[1; 400]), Ok(SetOutcome::Inserted));
     assert_eq!(set(&store, b"k", &[2; 512]), Err(SetError::ItemBytes { got: 528, max: 448 }));
@@ -73,7 +73,7 @@ fn a_full_store_keeps_every_value_and_still_updates_in_place() {
 }
 
 #[test]
-fn a_cache_gives_up_the_oldest_entry_of_a_full_bucket() {
+fn a_cache_evicts_the_oldest_entry_of_a_full_bucket() {
     let store = store(Mode::Cache, 1, 64 << 10);
     for number in 0..9_u8 {
         assert_eq!(set(&store, &[number], &[number]), Ok(SetOutcome::Inserted));
@@ -89,7 +89,7 @@ fn a_cache_sized_for_its_items_keeps_them_all() {
         let config = StoreConfig::for_items(items, 8, value_bytes);
         let store = Store::try_new(StoreConfig { buckets: config.buckets * 8, ..config }).expect("a store");
         for number in 0..items {
-            set(&store, &number.to_le_bytes(), &vec![1; value_bytes]).expect("a cache takes all");
+            set(&store, &number.to_le_bytes(), &vec![1; value_bytes]).expect("a cache accepts everything");
         }
         let found = (0..items).filter(|number| get(&store, &number.to_le_bytes()).is_some()).count() as u64;
         assert_eq!(found, items, "of {value_bytes} bytes");
@@ -97,7 +97,7 @@ fn a_cache_sized_for_its_items_keeps_them_all() {
 }
 
 #[test]
-fn a_short_buffer_is_told_the_length_and_left_alone() {
+fn a_short_buffer_gets_the_length_and_no_bytes() {
     let store = store(Mode::Cache, 1, 4096);
     set(&store, b"k", &[7; 100]).expect("room");
     let mut buffer = [9; 99];
@@ -108,7 +108,7 @@ fn a_short_buffer_is_told_the_length_and_left_alone() {
 }
 
 #[test]
-fn grouped_gets_answer_as_single_ones_do() {
+fn grouped_gets_return_what_single_gets_return() {
     let store = store(Mode::Store, 64, 64 << 10);
     let keys: Vec<[u8; 2]> = (0..u8::try_from(3 * GROUP - 1).expect("few")).map(|number| [number, 1]).collect();
     for key in keys.iter().filter(|key| key[0] % 3 == 0) {
@@ -123,7 +123,7 @@ fn grouped_gets_answer_as_single_ones_do() {
 }
 
 #[test]
-fn sizes_that_an_entry_cannot_name_are_refused() {
+fn sizes_that_an_entry_cannot_address_are_refused() {
     let config = StoreConfig::for_items(1, 1, 1);
     let refused = |config| Store::try_new(config).err();
     let buckets = refused(StoreConfig { buckets: (1 << 40) + 1, ..config });

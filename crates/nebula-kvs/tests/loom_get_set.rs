@@ -1,4 +1,4 @@
-//! Loom: a GET beside a SET or a DELETE of the same key.
+//! Loom: a GET concurrent with a SET or a DELETE of the same key.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -14,7 +14,7 @@ fn store_with_key(mode: Mode) -> Store {
 }
 
 #[test]
-fn a_get_beside_an_update_in_place_sees_one_value_or_the_other() {
+fn a_get_during_an_update_in_place_sees_one_value_or_the_other() {
     for mode in [Mode::Cache, Mode::Store] {
         let at_end = |store: &Store, seen, ()| {
             assert!(matches!(seen, Some(1 | 2)), "{seen:?}");
@@ -26,7 +26,7 @@ fn a_get_beside_an_update_in_place_sees_one_value_or_the_other() {
 }
 
 #[test]
-fn a_get_beside_an_update_that_moves_the_item_sees_one_value_or_the_other() {
+fn a_get_during_an_update_that_moves_the_item_sees_one_value_or_the_other() {
     for mode in [Mode::Cache, Mode::Store] {
         let at_end = |store: &Store, seen, ()| {
             assert!(matches!(seen, Some(1 | 2)), "{seen:?}");
@@ -38,7 +38,7 @@ fn a_get_beside_an_update_that_moves_the_item_sees_one_value_or_the_other() {
 }
 
 #[test]
-fn a_get_beside_the_first_set_sees_nothing_or_the_value() {
+fn a_get_during_the_first_set_sees_nothing_or_the_value() {
     let at_end = |store: &Store, seen, ()| {
         assert!(matches!(seen, None | Some(1)), "{seen:?}");
         assert_eq!(get(store, KEY), Some(1));
@@ -47,7 +47,7 @@ fn a_get_beside_the_first_set_sees_nothing_or_the_value() {
 }
 
 #[test]
-fn a_get_beside_a_delete_sees_the_value_or_nothing_and_afterwards_nothing() {
+fn a_get_during_a_delete_sees_the_value_or_nothing_and_afterwards_nothing() {
     let at_end = |store: &Store, seen, was_there| {
         assert!(was_there && matches!(seen, None | Some(1)), "{seen:?}");
         assert_eq!(get(store, KEY), None);
@@ -56,7 +56,7 @@ fn a_get_beside_a_delete_sees_the_value_or_nothing_and_afterwards_nothing() {
 }
 
 #[test]
-fn two_gets_in_a_row_never_see_time_run_backwards() {
+fn of_two_successive_gets_the_second_never_sees_an_older_value() {
     let at_end = |_: &Store, seen: [Option<u8>; 2], ()| assert!(seen[0] <= seen[1], "{seen:?}");
     race(3, || store_with_key(Mode::Cache), |s| [get(s, KEY), get(s, KEY)], |s| set(s, KEY, &value(2)), at_end);
 }

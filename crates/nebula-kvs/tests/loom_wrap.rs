@@ -1,4 +1,4 @@
-//! Loom: an operation on an item beside appends, from another bucket, that recycle the very segment the item is in.
+//! Loom: an operation on an item concurrent with appends, from another bucket, that recycle the item's segment.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -7,7 +7,8 @@ mod tiny;
 use nebula_kvs::{KeyHash, Mode, Store};
 use tiny::{AWAY, AWAY_TOO, KEY, delete, get, long_value, race, race_of_three, set, store, value};
 
-/// A cache whose next append recycles the segment of `KEY`'s item: the tail is in the other, behind `AWAY`'s.
+/// A cache whose next append recycles the segment of `KEY`'s item: the tail is in the other segment, after `AWAY`'s
+/// item.
 fn about_to_recycle() -> Store {
     let store = store(Mode::Cache);
     set(&store, KEY, &long_value(1));
@@ -20,7 +21,7 @@ fn recycle(store: &Store) {
 }
 
 #[test]
-fn a_get_beside_the_recycling_of_its_item_sees_it_whole_or_not_at_all() {
+fn a_get_while_its_item_is_recycled_sees_all_of_it_or_nothing() {
     let at_end = |store: &Store, seen, ()| {
         assert!(matches!(seen, None | Some(1)), "{seen:?}");
         assert_eq!((get(store, KEY), get(store, AWAY), get(store, AWAY_TOO)), (None, Some(7), Some(8)));
@@ -29,9 +30,10 @@ fn a_get_beside_the_recycling_of_its_item_sees_it_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_update_beside_the_recycling_of_its_item_never_writes_into_the_next() {
+fn an_update_while_its_item_is_recycled_never_writes_into_the_next() {
     let at_end = |store: &Store, (), ()| {
-        // The update came before, in place, and was recycled; or it found its item gone, and either append recycled the other segment.
+        // Either the update came first, in place, and was recycled; or it found its item gone, and either append
+        // recycled the other segment.
         let seen = (get(store, KEY), get(store, AWAY), get(store, AWAY_TOO));
         assert!(matches!(seen, (None, Some(7), Some(8)) | (Some(2), None, _)), "{seen:?}");
         assert!(seen.2.is_none_or(|write| write == 8), "{seen:?}");
@@ -40,7 +42,7 @@ fn an_update_beside_the_recycling_of_its_item_never_writes_into_the_next() {
 }
 
 #[test]
-fn a_delete_beside_the_recycling_of_its_item_deletes_nothing_else() {
+fn a_delete_while_its_item_is_recycled_deletes_nothing_else() {
     let at_end = |store: &Store, _, ()| {
         assert_eq!((get(store, KEY), get(store, AWAY), get(store, AWAY_TOO)), (None, Some(7), Some(8)));
     };
@@ -50,7 +52,7 @@ fn a_delete_beside_the_recycling_of_its_item_deletes_nothing_else() {
 #[test]
 fn two_appends_that_open_the_same_segment_do_not_overlap() {
     let at_end = |store: &Store, (), ()| {
-        // Each fills a segment, so only the later of the two is still there for certain.
+        // Each append fills a segment, so only the later of the two is certainly still there.
         let seen = (get(store, b"m"), get(store, AWAY_TOO));
         assert!(matches!(seen, (Some(9), None | Some(8)) | (None, Some(8))), "{seen:?}");
         assert_eq!(get(store, KEY), None);
@@ -59,7 +61,7 @@ fn two_appends_that_open_the_same_segment_do_not_overlap() {
 }
 
 #[test]
-fn an_append_that_stalls_is_not_overrun_by_two_that_go_round_the_log() {
+fn a_stalled_append_is_not_overwritten_by_two_that_wrap_the_log() {
     let at_end = |store: &Store, (), ()| {
         let seen = [(get(store, b"m"), 9), (get(store, AWAY), 4), (get(store, AWAY_TOO), 8)];
         assert!(seen.iter().all(|&(found, write)| found.is_none_or(|found| found == write)), "{seen:?}");
@@ -78,7 +80,8 @@ fn a_get_sees_no_append_of_a_thread_that_found_the_segment_open() {
         assert!(matches!(seen, None | Some(1)), "{seen:?}");
         assert_eq!((get(store, b"q"), get(store, b"r")), (Some(5), Some(6)));
     };
-    // Two items of half a line, each of a bucket of its own: one thread opens the segment, the other overwrites a half of the item that the GET reads.
+    // Two items of half a line, each in its own bucket: one thread opens the segment, the other overwrites half of the
+    // item that the GET reads.
     let append: [fn(&Store); 2] = [|s| set(s, b"q", &value(5)), |s| set(s, b"r", &value(6))];
     let set_up = || {
         let store = about_to_recycle();
@@ -90,7 +93,7 @@ fn a_get_sees_no_append_of_a_thread_that_found_the_segment_open() {
 
 /// The bucket and tag of two keys.
 const HERE: KeyHash = KeyHash(1 << 16 | 9);
-/// Another bucket, for which the second key is appended where the first key's item was.
+/// Another bucket, under which the second key is appended at the first item's old place.
 const ELSEWHERE: KeyHash = KeyHash(2 << 16 | 9);
 
 fn append_elsewhere(store: &Store) {
@@ -119,7 +122,7 @@ fn get_at(store: &Store, hash: KeyHash) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_delete_does_not_take_the_item_that_recycles_anothers_place_for_its_own() {
+fn a_delete_does_not_mistake_an_item_in_recycled_space_for_its_own() {
     let at_end = |store: &Store, was_there: bool, ()| {
         assert!(!was_there);
         assert_eq!(get_at(store, ELSEWHERE), Some(long_value(8).to_vec()));
@@ -128,19 +131,19 @@ fn a_delete_does_not_take_the_item_that_recycles_anothers_place_for_its_own() {
 }
 
 #[test]
-fn a_get_passes_by_such_an_item_to_its_own() {
+fn a_get_skips_such_an_item_and_finds_its_own() {
     let at_end = |_: &Store, seen: Option<Vec<u8>>, ()| assert_eq!(seen, Some(long_value(7).to_vec()));
     race(3, with_other_and_self, |s| get_at(s, HERE), append_elsewhere, at_end);
 }
 
 #[test]
-fn an_update_passes_by_such_an_item_and_leaves_no_second_entry() {
+fn an_update_skips_such_an_item_and_leaves_no_second_entry() {
     let at_end = |store: &Store, (), ()| {
         assert_eq!(get_at(store, HERE), Some(value(9).to_vec()));
         assert!(store.delete(HERE, b"self!"));
         assert_eq!(get_at(store, HERE), None);
     };
-    // Short enough that an append, too, would fit behind the other thread's and leave the old item valid.
+    // Short enough that an append would also fit after the other thread's item and leave the old item valid.
     let update = |s: &Store| assert!(s.set(HERE, b"self!", &value(9)).is_ok());
     race(3, with_other_and_self, update, append_elsewhere, at_end);
 }

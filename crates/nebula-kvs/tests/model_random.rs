@@ -1,4 +1,4 @@
-//! Long random histories on small stores, compared with the obvious store after each step.
+//! Long random histories on small stores, compared with the simple store after each step.
 #![cfg(not(loom))]
 
 mod model;
@@ -24,7 +24,7 @@ const CACHE: Tiny =
     Tiny { mode: Mode::Cache, buckets: 2, extra_buckets: 0, log_bytes: 4 << 10, keys: 40, value_bytes_end: 120 };
 
 #[test]
-fn a_store_answers_exactly_as_a_map_until_it_is_full() {
+fn a_store_behaves_exactly_as_a_map_until_it_is_full() {
     arbtest(|u| {
         run(u, STORE, check_exact)?;
         Ok(())
@@ -57,7 +57,7 @@ fn a_store_with_a_full_log_refuses_and_keeps_what_it_has() {
 }
 
 #[test]
-fn a_cache_forgets_but_never_answers_wrong() {
+fn a_cache_evicts_but_never_returns_a_wrong_value() {
     let wraps_max = Cell::new(0);
     let evicted_max = Cell::new(0);
     arbtest(|u| {
@@ -68,12 +68,12 @@ fn a_cache_forgets_but_never_answers_wrong() {
     })
     .size_max(30_000)
     .budget_ms(2_000);
-    assert!(wraps_max.get() > 5, "the log hardly wrapped: {}", wraps_max.get());
-    assert!(evicted_max.get() > 5, "the buckets hardly overflowed: {}", evicted_max.get());
+    assert!(wraps_max.get() > 5, "the log wrapped only {} times", wraps_max.get());
+    assert!(evicted_max.get() > 5, "the buckets overflowed only {} times", evicted_max.get());
 }
 
 #[test]
-fn a_cache_with_the_smallest_log_forgets_but_never_answers_wrong() {
+fn a_cache_with_the_smallest_log_evicts_but_never_returns_a_wrong_value() {
     arbtest(|u| {
         run(u, Tiny { log_bytes: 1, buckets: 1, value_bytes_end: 40, ..CACHE }, check_lossy)?;
         Ok(())
@@ -82,7 +82,8 @@ fn a_cache_with_the_smallest_log_forgets_but_never_answers_wrong() {
     .budget_ms(500);
 }
 
-/// 8 segments of 16 granules, of which one is being written and each may end with a gap as long as the longest item less one.
+/// 8 segments of 16 granules. One is being written, and each may end with a gap of up to the longest item less one
+/// granule.
 #[test]
 fn a_cache_keeps_what_is_younger_than_its_log_when_no_bucket_overflows() {
     const ITEM_GRANULES_MAX: u64 = 4;
@@ -103,5 +104,5 @@ fn a_cache_keeps_what_is_younger_than_its_log_when_no_bucket_overflows() {
     })
     .size_max(5_000)
     .budget_ms(1_000);
-    assert!(forgotten.get() > 0, "no history was long enough to forget anything");
+    assert!(forgotten.get() > 0, "no history was long enough to evict anything");
 }

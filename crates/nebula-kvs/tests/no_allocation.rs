@@ -1,4 +1,4 @@
-//! Making the store is its last allocation.
+//! Creating the store is its last allocation.
 #![cfg(not(loom))]
 
 use nebula_kvs::{Mode, SliceSink, Store, StoreConfig};
@@ -13,11 +13,11 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches a plain thread-local integer only.
+// SAFETY: every call is passed to the system allocator unchanged; counting only changes a plain thread-local integer.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system allocator's.
+        // SAFETY: the caller upholds `alloc`'s contract, which is the system allocator's.
         unsafe { System.alloc(layout) }
     }
 

@@ -1,4 +1,4 @@
-//! The service's bytes: what is encoded is decoded, and nothing else is.
+//! The service's message formats: what is encoded is decoded, and nothing else is.
 #![cfg(not(loom))]
 
 use arbtest::arbtest;
@@ -16,7 +16,7 @@ fn encoded(request: Request<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_has_the_bytes_that_the_module_draws() {
+fn a_request_has_the_bytes_that_the_module_documents() {
     let set = encoded(Request::Set { key: b"0123456789abcdef", value: &[9; 8] });
     assert_eq!(set.len(), 32);
     assert_eq!(set[..HEADER_BYTES], [2, 16, 0, 0, 8, 0, 0, 0]);
@@ -26,7 +26,7 @@ fn a_request_has_the_bytes_that_the_module_draws() {
 }
 
 #[test]
-fn a_reply_has_the_bytes_that_the_module_draws() {
+fn a_reply_has_the_bytes_that_the_module_documents() {
     let mut buffer = [0xEE; 11];
     assert_eq!(Reply { status: Status::Ok, value: b"abc" }.encode_into(&mut buffer), Ok(11));
     assert_eq!(buffer, [0, 0, 0, 0, 3, 0, 0, 0, b'a', b'b', b'c']);
@@ -34,10 +34,10 @@ fn a_reply_has_the_bytes_that_the_module_draws() {
 }
 
 #[test]
-fn any_bytes_are_refused_or_are_what_encoding_writes() {
+fn bytes_that_decode_are_what_encoding_writes() {
     arbtest(|u| {
         let mut bytes: Vec<u8> = u.arbitrary()?;
-        // Half of the time a header that nearly fits, or hardly any random bytes would get past the first check.
+        // Half of the time, start with a nearly valid header: few random bytes would pass the first check.
         if u.arbitrary()? && bytes.len() >= HEADER_BYTES {
             bytes[0] %= 4;
             bytes[2..HEADER_BYTES].fill(0);
@@ -84,7 +84,7 @@ fn requests_of_every_size_come_back() {
 }
 
 #[test]
-fn a_message_cut_short_or_drawn_out_is_refused() {
+fn a_truncated_or_extended_message_is_refused() {
     let whole = encoded(Request::Set { key: b"key", value: b"value" });
     for bytes in 0..whole.len() {
         assert!(Request::decode(&whole[..bytes]).is_err(), "{bytes} bytes");
@@ -95,7 +95,7 @@ fn a_message_cut_short_or_drawn_out_is_refused() {
 }
 
 #[test]
-fn a_header_that_lies_is_refused() {
+fn a_header_with_a_wrong_length_is_refused() {
     let with = |at: usize, byte: u8| {
         let mut bytes = encoded(Request::Get { key: b"key" });
         bytes[at] = byte;

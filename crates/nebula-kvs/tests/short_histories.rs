@@ -1,4 +1,4 @@
-//! Every history of up to five steps on the smallest stores: three keys of one bucket, two of them of one tag.
+//! Every history of up to five steps on the smallest stores, with three keys of one bucket, two of which share a tag.
 #![cfg(not(loom))]
 
 mod model;
@@ -8,7 +8,7 @@ use nebula_kvs::{Mode, Store};
 
 const STEPS: u32 = 5;
 const KEYS: [u8; 3] = [0, 3, 5];
-/// Fits the smallest item; outgrows it, and is the longest that fits the smallest segment.
+/// One fits the smallest item; the other outgrows it, and is the longest that fits the smallest segment.
 const VALUE_BYTES: [u8; 2] = [8, 48];
 
 fn alphabet() -> Vec<Op> {
@@ -33,7 +33,7 @@ fn run_all(tiny: Tiny, check: impl Fn(&Store, &mut Model, Op)) -> u64 {
     histories
 }
 
-/// Each step writes other bytes, so that no stale value passes for the last.
+/// Each step writes other bytes, so that a stale value is not mistaken for the latest.
 fn with_fill(op: Op, step: u32) -> Op {
     match op {
         Op::Set { key, value_bytes, .. } => {

@@ -1,7 +1,8 @@
 //! Threads that read and write the same few buckets and a log that wraps all the time.
 //!
-//! Every value says what it is: words that are all the same, made of key, sequence number and length. A value mixed from two
-//! writes, or one of another key, gives itself away. Each key has one writer, so its sequence numbers never fall for anybody.
+//! Every value identifies itself: its words are all equal, made of key, sequence number and length. So a value mixed
+//! from two writes, or one of another key, is detected. Each key has one writer, so no thread may see its sequence
+//! number decrease.
 #![cfg(not(loom))]
 
 use nebula_kvs::{Mode, Pages, Store, StoreConfig};
@@ -25,7 +26,7 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// A word that says which write it belongs to.
+/// A word that identifies the write it belongs to.
 fn word(number: u64, sequence: u64, words: u64) -> u64 {
     number << 48 | words << 40 | sequence
 }
@@ -35,7 +36,7 @@ fn value(number: u64, sequence: u64, words_end: u64) -> Vec<u8> {
     word(number, sequence, words).to_le_bytes().repeat(usize::try_from(words).expect("few words"))
 }
 
-/// Checks that a value is whole and belongs to key `number`; returns its sequence number.
+/// Checks that a value is consistent and belongs to key `number`; returns its sequence number.
 fn sequence_of(number: u64, value: &[u8]) -> u64 {
     let (words, rest) = value.as_chunks::<8>();
     let first = u64::from_le_bytes(words[0]);
@@ -52,7 +53,7 @@ struct Thread<'a> {
     random: u64,
     /// The newest sequence number seen of each key.
     newest: Vec<u64>,
-    /// Of each own key: the number last written, and whether it is there.
+    /// Per key that this thread writes: the number last written, or `None` after a DELETE.
     written: Vec<Option<u64>>,
     hits: u64,
 }

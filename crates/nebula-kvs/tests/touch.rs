@@ -25,7 +25,7 @@ fn set(store: &Store<Recorder>, key: &[u8], value_bytes: usize) {
     store.set(KeyHash::of(key), key, &vec![7; value_bytes]).expect("room");
 }
 
-/// Brings the store to where `op` has its outcome, runs it, and returns what it touched.
+/// Prepares the store so that `op` has its outcome, runs it, and returns what it touched.
 fn touched(op: Op, mode: Mode, key_bytes: usize, value_bytes: usize) -> Seen {
     let config = StoreConfig { buckets: 4, log_bytes: 1 << 20, mode, extra_buckets: 1, pages: Pages::Base };
     let store = Store::try_with_probe(config, Recorder::default()).expect("a small store");
@@ -52,7 +52,7 @@ fn described(op: Op, mode: Mode, key_bytes: usize, value_bytes: usize) -> Vec<To
     touches(op, mode, key_bytes, value_bytes).collect()
 }
 
-/// Whether a value of so many bytes outgrows the item of an empty value.
+/// Whether a value of `value_bytes` bytes outgrows the item of an empty value.
 fn outgrows(key_bytes: usize, value_bytes: usize) -> bool {
     let bytes = 8 + key_bytes.next_multiple_of(8);
     let room = if bytes <= 32 { 32 } else { bytes.next_multiple_of(64) };
@@ -93,7 +93,7 @@ fn only_the_found_items_first_block_waits_for_the_touch_before_it() {
 }
 
 #[test]
-fn the_papers_pairs_cost_the_papers_lines() {
+fn the_papers_pairs_take_as_many_lines_as_in_the_paper() {
     let log_lines = |op, value_bytes| {
         let is_of_item = |t: &Touch| matches!(t.what, Structure::LogItem | Structure::AppendedItem);
         let blocks: BTreeSet<u32> =

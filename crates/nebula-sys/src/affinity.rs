@@ -1,8 +1,8 @@
-//! Which cores there are, and pinning a thread to one.
+//! Lists the cores of the machine and pins threads to them.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The cores that this thread may run on, by the kernel's numbers, ascending; never empty.
+/// The cores that this thread may run on, as the kernel numbers them, ascending; never empty.
 #[must_use]
 pub fn allowed_cores() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_default();
@@ -14,7 +14,7 @@ pub fn allowed_cores() -> Vec<usize> {
 ///
 /// # Errors
 ///
-/// The kernel's reason, when the core does not exist or is not allowed.
+/// The kernel's error, when the core does not exist or this thread may not use it.
 pub fn pin_to(core: usize) -> std::io::Result<()> {
     if core >= CpuSet::MAX_CPU {
         return Err(std::io::Error::other(format!("core {core}: the highest number is {}", CpuSet::MAX_CPU - 1)));

@@ -1,8 +1,9 @@
 //! The time-stamp counter as a clock.
 //!
-//! A clock read through the kernel's page costs 30–60 ns on a virtual machine, a bare counter read about half. The counter's ticks are
-//! the same on all cores and in all processes of a machine whose TSC is invariant, so ticks may be compared across processes; only
-//! their length in picoseconds is measured, once a process. Where the TSC is not invariant, ticks are the kernel's monotonic nanoseconds.
+//! On a virtual machine, reading a clock through the vDSO costs 30–60 ns; reading the counter directly costs about
+//! half. On a machine with an invariant TSC, all cores and processes see the same ticks, so ticks may be compared
+//! across processes. Only the length of a tick in picoseconds is measured, once per process. Where the TSC is not
+//! invariant, ticks are the kernel's monotonic nanoseconds.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -18,15 +19,15 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Picoseconds a tick, as a fixed-point number with 32 fraction bits.
+    /// Picoseconds per tick, as a fixed-point number with 32 fraction bits.
     ps_per_tick_q32: u64,
-    /// The tick that this process counts picoseconds from: from boot they would overflow after 213 days.
+    /// The tick from which this process counts picoseconds. Counting from boot would overflow after 213 days.
     origin_ticks: u64,
 }
 
-/// The length of the kernel's nanoseconds.
+/// One nanosecond of the kernel's clock, in the same fixed-point format.
 const KERNELS: u64 = 1000 << 32;
-/// How long the counter is compared with the kernel's clock: 20 ms leave an error of some parts in a million.
+/// For how long the counter is compared with the kernel's clock. 20 ms give an error of a few parts per million.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 impl Default for Clock {
@@ -40,7 +41,7 @@ impl Clock {
     ///
     /// # Cost
     ///
-    /// The first call of a process takes 20 ms to measure the counter; later calls are free.
+    /// The first call in a process takes 20 ms to measure the counter; later calls are free.
     #[must_use]
     pub fn new() -> Self {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
@@ -49,7 +50,7 @@ impl Clock {
         })
     }
 
-    /// Ticks since some fixed moment, the same for all processes of this boot.
+    /// Ticks since a fixed moment, which is the same for all processes until the machine reboots.
     ///
     /// # Cost
     ///
@@ -67,7 +68,8 @@ impl Clock {
         self.at_ps(self.ticks())
     }
 
-    /// The moment `ticks`, of any process, on the scale of [`now_ps`](Self::now_ps); 0 for moments before its start.
+    /// Converts `ticks`, read by any process, to the scale of [`now_ps`](Self::now_ps); 0 for moments before this
+    /// process's start.
     #[inline(always)]
     #[must_use]
     pub fn at_ps(self, ticks: u64) -> u64 {
@@ -87,13 +89,13 @@ impl Clock {
         u64::try_from((u128::from(ps) << 32) / u128::from(self.ps_per_tick_q32.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// Ticks a second, in Hz.
+    /// Ticks per second, in Hz.
     #[must_use]
     pub fn hz(self) -> f64 {
         1e12 * 2f64.powi(32) / self.ps_per_tick_q32 as f64
     }
 
-    /// Whether the processor's counter is used, and not the kernel's clock.
+    /// Whether ticks come from the processor's counter rather than the kernel's clock.
     #[must_use]
     pub fn is_counter(self) -> bool {
         self.ps_per_tick_q32 != KERNELS
@@ -112,8 +114,8 @@ fn calibrate() -> Clock {
     Clock { ps_per_tick_q32: u64::try_from((ps << 32) / ticks).unwrap_or(KERNELS), origin_ticks: from }
 }
 
-/// The nanoseconds since `start` and the counter, read as close together as can be: of several tries, the one in which the kernel's
-/// clock took the least time. In the others, the machine may have stood still.
+/// The nanoseconds since `start` and the counter, read as close together as possible. It reads several times and keeps
+/// the reading during which the kernel's clock advanced least: the machine may have paused during the others.
 fn read_closely(start: Instant) -> (u64, u64) {
     (0..16).map(|_| read_pair(start)).min_by_key(|pair| pair.0).map_or((1, 1), |pair| (pair.1, pair.2))
 }
@@ -160,14 +162,14 @@ fn is_invariant() -> bool {
 mod tests {
     use super::*;
 
-    /// Our clock's time in ns, between two readings of the kernel's.
+    /// Our clock's time in ns, between two readings of the kernel's clock.
     fn bracketed(clock: Clock, start: Instant) -> [f64; 3] {
         let before = start.elapsed().as_nanos() as f64;
         let ours = clock.now_ps() as f64 / 1000.0;
         [before, ours, start.elapsed().as_nanos() as f64]
     }
 
-    /// The readings of some that lie closest together: in the others, the machine may have stood still.
+    /// Of several readings, the one whose parts lie closest together: the machine may have paused during the others.
     fn bracketed_closely(clock: Clock, start: Instant) -> [f64; 3] {
         let readings = (0..64).map(|_| bracketed(clock, start));
         readings.min_by(|a, b| (a[2] - a[0]).total_cmp(&(b[2] - b[0]))).unwrap()
@@ -182,7 +184,7 @@ mod tests {
         }
         let [to_before, to, to_after] = bracketed_closely(clock, start);
         let (least, most) = (to_before - from_after, to_after - from_before);
-        // Whatever the machine did between the readings, our time lies between the kernel's.
+        // Whatever the machine did between the readings, our time lies between the kernel's two times.
         assert!((least * 0.999..=most * 1.001).contains(&(to - from)), "{} ns in {least}..{most} ns", to - from);
     }
 

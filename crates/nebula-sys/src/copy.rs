@@ -1,11 +1,13 @@
-//! Copies from and to memory that others may write at the same time.
+//! Copies from and to memory that other threads or processes may write at the same time.
 //!
-//! The other side of each copy is `&[AtomicU64]`: shared memory of another process, or a store's log that other cores append to.
-//! A copy behaves as one relaxed load or store per 64-bit word, in no particular order: it may mix old and new words, never tear a
-//! word. Whoever needs more (a whole value, or none) checks a version or copies into private memory and validates there.
+//! The other side of each copy is `&[AtomicU64]`: memory shared with another process, or a store's log that other cores
+//! append to. A copy behaves as one relaxed load or store per 64-bit word, in no particular order: it may mix old and
+//! new words but never tears a word. A caller that needs a consistent value checks a version, or copies into private
+//! memory and validates there.
 //!
-//! On x86-64 the words move 16 bytes at a time: each 8-byte half of an aligned 16-byte access is single-copy atomic there, so the
-//! vector instruction is as good as two relaxed word accesses, and twice as fast. Elsewhere they move word by word.
+//! On x86-64, words move 16 bytes at a time: each 8-byte half of an aligned 16-byte access is single-copy atomic there,
+//! so one vector instruction gives the guarantees of two relaxed word accesses at twice the speed. On other targets,
+//! copies move one word at a time.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -52,7 +54,8 @@ pub fn store_bytes(dst: &[AtomicU64], src: &[u8]) {
     }
 }
 
-/// Copies the words that hold `bytes` bytes from `src` to `dst`, both of which others may write at the same time.
+/// Copies the words that hold `bytes` bytes from `src` to `dst`, both of which other threads may write at the same
+/// time.
 ///
 /// # Panics
 ///
@@ -74,7 +77,7 @@ pub fn copy_words(dst: &[AtomicU64], src: &[AtomicU64], bytes: usize) {
 ///
 /// # Cost
 ///
-/// O(bytes / 8), ends at the first word that differs.
+/// O(bytes / 8); stops at the first word that differs.
 #[inline]
 #[must_use]
 pub fn eq_bytes(src: &[AtomicU64], bytes: &[u8]) -> bool {
@@ -86,7 +89,7 @@ pub fn eq_bytes(src: &[AtomicU64], bytes: &[u8]) -> bool {
     same && (rest.is_empty() || src[whole.len()].load(Ordering::Relaxed).to_le_bytes()[..rest.len()] == *rest)
 }
 
-/// Whole words on x86-64. The public functions have checked that both sides hold them.
+/// Copies whole words on x86-64. The public functions have checked that both sides are long enough.
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod moving {
     use super::{AtomicU64, Ordering};
@@ -95,9 +98,9 @@ mod moving {
         x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128},
     };
 
-    /// Bytes of a vector.
+    /// Bytes per vector.
     const PAIR: usize = 16;
-    /// Fewer bytes than this are stored word by word.
+    /// Payloads shorter than this are stored word by word.
     const SHORT: usize = 64;
 
     #[inline(always)]
@@ -119,8 +122,9 @@ mod moving {
     #[inline(always)]
     pub(super) fn store(dst: &[AtomicU64], src: &[u8]) {
         debug_assert!(src.len() <= dst.len() * 8);
-        // A short message was mostly put together just before, in words or less. A load that spans several stores cannot be forwarded
-        // from them and waits until they have left the core, behind whatever else is on its way to another one: so word by word.
+        // A short message has usually just been assembled with stores of a word or less. A load that spans several
+        // stores cannot be forwarded from the store buffer: it waits until they have drained to the cache. Hence word
+        // by word.
         if src.len() < SHORT {
             for (word, part) in dst.iter().zip(src.as_chunks::<8>().0) {
                 word.store(u64::from_le_bytes(*part), Ordering::Relaxed);
@@ -153,16 +157,16 @@ mod moving {
         }
     }
 
-    /// Loads 16 bytes that others may be writing: as two relaxed atomic loads of 8 would.
+    /// Loads 16 bytes that other threads may be writing, with the guarantees of two relaxed atomic 8-byte loads.
     ///
     /// # Safety
     ///
-    /// The 16 bytes must be readable, and whoever else reaches them must do so through atomics.
+    /// The 16 bytes must be readable, and all concurrent accesses to them must be atomic.
     #[inline(always)]
     unsafe fn load_pair(from: *const u8) -> __m128i {
         let value;
-        // SAFETY: the caller vouches for the bytes. Assembly keeps the compiler from assuming that they are still; each aligned 8-byte
-        // half of the access is single-copy atomic on x86-64.
+        // SAFETY: the caller guarantees that the bytes are readable. Inline assembly keeps the compiler from assuming
+        // that they do not change; each aligned 8-byte half of the access is single-copy atomic on x86-64.
         unsafe {
             asm!("movdqu {value}, [{from}]", from = in(reg) from, value = out(xmm_reg) value,
                 options(nostack, preserves_flags, readonly));
@@ -170,11 +174,12 @@ mod moving {
         value
     }
 
-    /// Stores 16 bytes that others may be reading or writing: as two relaxed atomic stores of 8 would.
+    /// Stores 16 bytes that other threads may be reading or writing, with the guarantees of two relaxed atomic 8-byte
+    /// stores.
     ///
     /// # Safety
     ///
-    /// The 16 bytes must be writable, and whoever else reaches them must do so through atomics.
+    /// The 16 bytes must be writable, and all concurrent accesses to them must be atomic.
     #[inline(always)]
     unsafe fn store_pair(to: *mut u8, value: __m128i) {
         // SAFETY: as in `load_pair`.
@@ -185,7 +190,7 @@ mod moving {
     }
 }
 
-/// Whole words elsewhere, under loom and under Miri: one by one.
+/// Copies whole words one at a time: on other targets, under loom and under Miri.
 #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
 mod moving {
     use super::{AtomicU64, Ordering};

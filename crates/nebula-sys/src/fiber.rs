@@ -1,16 +1,17 @@
-//! Functions that can be suspended: each runs on a stack of its own, and the thread that runs it may put it aside and go on with it later.
+//! Fibers: functions that can be suspended. Each runs on its own stack, and its thread may suspend it and resume it
+//! later.
 //!
-//! The switching is the crate `corosensei`'s. Here are the stacks, mapped once and used again and again; the lifetimes, so that a function
-//! may borrow what outlives the [`scope`](Stacks::scope) that it runs in; and [`suspend`], which can be called from anywhere below the
-//! function and not only where its handle is at hand.
+//! The crate `corosensei` switches the stacks. This module adds three things: a pool of stacks, which are mapped once
+//! and reused; lifetimes, so that a function may borrow what outlives the [`scope`](Stacks::scope) it runs in; and
+//! [`suspend`], which works anywhere in the call chain below the function, without access to its handle.
 //!
 //! ```text
-//!   Stacks ──scope──▶ Fibers ──start(seat, f)──▶ f runs … suspend() ──▶ Suspended
-//!                            ──resume(seat)────▶ … and goes on      ──▶ Ended, or Panicked
-//!                     end of the scope: whoever is still suspended is unwound, its values are dropped
+//!   Stacks ──scope──▶ Fibers ──start(slot, f)──▶ f runs … suspend() ──▶ Suspended
+//!                            ──resume(slot)────▶ … and goes on      ──▶ Ended, or Panicked
+//!                     end of the scope: fibers still suspended are unwound; their values are dropped
 //! ```
 //!
-//! A stack ends at a page that may not be touched: a function that needs more than its stack ends the process and harms nothing else.
+//! Each stack ends at a guard page: a function that overflows its stack ends the process and corrupts nothing.
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -22,22 +23,22 @@ use std::ptr;
 type Handle = Yielder<(), ()>;
 
 thread_local! {
-    /// The handle of the function that this thread runs in a fiber; it lies on that fiber's stack.
+    /// The handle of the fiber that this thread is running; it lies on that fiber's stack.
     static RUNNING: Cell<*const Handle> = const { Cell::new(ptr::null()) };
 }
 
-/// How a fiber stands after it has run for a while.
+/// The state of a fiber when control returns from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It has called [`suspend`] and waits to be resumed.
     Suspended,
-    /// Its function has returned; the seat is free.
+    /// Its function has returned; the slot is free.
     Ended,
-    /// Its function has panicked; the seat is free.
+    /// Its function has panicked; the slot is free.
     Panicked,
 }
 
-/// Stacks for functions that can be suspended, one a seat.
+/// Stacks for fibers. Each occupies a slot, numbered from 0.
 ///
 /// # Examples
 ///
@@ -58,158 +59,160 @@ pub enum State {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Stacks {
-    seats: Box<[Seat]>,
+    slots: Box<[Slot]>,
 }
 
-enum Seat {
-    /// Nobody is there; the stack, which is missing only while it is handed over.
+enum Slot {
+    /// No fiber; the stack, which is `None` only while it is being handed over.
     Free(Option<DefaultStack>),
     Taken(Coroutine<(), (), ()>),
 }
 
-// SAFETY: only within `scope` is a seat taken, and that borrows the stacks and ends with all seats free. A free seat is a mapping that no
-// thread uses.
+// SAFETY: a slot is occupied only within `scope`, which borrows the stacks and frees all slots before it returns. A
+// free slot is a mapping that no thread uses.
 unsafe impl Send for Stacks {}
 
 impl Stacks {
-    /// Maps `seats` stacks of at least `bytes` bytes each, and a page below each that may not be touched.
+    /// Maps `slots` stacks of at least `bytes` bytes each, with a guard page below each.
     ///
     /// # Errors
     ///
-    /// The kernel's, when there is no memory for them.
-    pub fn try_new(seats: usize, bytes: usize) -> std::io::Result<Self> {
-        let seats = (0..seats).map(|_| Ok(Seat::Free(Some(DefaultStack::new(bytes)?))));
-        Ok(Self { seats: seats.collect::<std::io::Result<_>>()? })
+    /// The kernel's error, when it has no memory for them.
+    pub fn try_new(slots: usize, bytes: usize) -> std::io::Result<Self> {
+        let slots = (0..slots).map(|_| Ok(Slot::Free(Some(DefaultStack::new(bytes)?))));
+        Ok(Self { slots: slots.collect::<std::io::Result<_>>()? })
     }
 
-    /// How many functions can be suspended at once.
+    /// How many fibers can exist at once.
     #[must_use]
-    pub fn seats(&self) -> usize {
-        self.seats.len()
+    pub fn slots(&self) -> usize {
+        self.slots.len()
     }
 
-    /// Lets `run` start functions that borrow from outside of it. Those that are suspended as it ends are unwound.
+    /// Lets `run` start functions that borrow from outside the scope. Fibers still suspended when it ends are unwound.
     ///
     /// # Cost
     ///
-    /// O(seats), no allocation.
+    /// O(slots), no allocation.
     pub fn scope<'env, R>(&mut self, run: impl FnOnce(&mut Fibers<'_, 'env>) -> R) -> R {
-        let mut fibers = Fibers { seats: &mut self.seats, env: PhantomData, thread: PhantomData };
+        let mut fibers = Fibers { slots: &mut self.slots, env: PhantomData, thread: PhantomData };
         run(&mut fibers)
     }
 }
 
 impl std::fmt::Debug for Stacks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stacks").field("seats", &self.seats()).finish()
+        f.debug_struct("Stacks").field("slots", &self.slots()).finish()
     }
 }
 
-/// The functions that run in one [`scope`](Stacks::scope), each in a seat.
+/// The fibers of one [`scope`](Stacks::scope), each in a slot.
 pub struct Fibers<'scope, 'env> {
-    seats: &'scope mut [Seat],
-    /// Invariant: what a function borrows outlives the scope that it was started in and every other of the same type.
+    slots: &'scope mut [Slot],
+    /// Invariant in `'env`: what a function borrows must outlive the scope it was started in, and any other `Fibers` of
+    /// the same type.
     env: PhantomData<fn(&'env ()) -> &'env ()>,
     /// A fiber stays on its thread.
     thread: PhantomData<*mut ()>,
 }
 
 impl<'env> Fibers<'_, 'env> {
-    /// Runs `function` in a free seat until it suspends itself or is over.
+    /// Runs `function` in a free slot until it suspends itself or ends.
     ///
     /// # Panics
     ///
-    /// If the seat is taken, or there is none of that number.
+    /// If the slot is occupied, or out of range.
     ///
     /// # Cost
     ///
-    /// Two switches of stacks, some tens of instructions each; no allocation, unless the function panics.
+    /// Two stack switches of some tens of instructions each; no allocation, unless the function panics.
     #[inline]
-    pub fn start(&mut self, seat: usize, function: impl FnOnce() + 'env) -> State {
-        let Seat::Free(stack) = &mut self.seats[seat] else { panic!("seat {seat} is taken") };
-        let stack = stack.take().expect("a free seat has its stack");
+    pub fn start(&mut self, slot: usize, function: impl FnOnce() + 'env) -> State {
+        let Slot::Free(stack) = &mut self.slots[slot] else { panic!("fiber slot {slot} is occupied") };
+        let stack = stack.take().expect("a free slot has its stack");
         let body = move |handle: &Handle, ()| {
             RUNNING.set(handle);
             function();
         };
-        // SAFETY: what `body` borrows is valid for `'env`, which outlives the scope; and the scope drives every function to its end, at the
-        // latest in `drop`. `Fibers` can be had by reference alone, so its `drop` cannot be evaded, and can be exchanged only with one
-        // of the same `'env`, whose scope the borrows outlive as well.
+        // SAFETY: what `body` borrows is valid for `'env`, which outlives the scope, and the scope runs or unwinds
+        // every function, at the latest in `drop`. Callers get `Fibers` only by reference, so they cannot skip its
+        // `drop`; they can swap it only for one with the same `'env`, which the borrows also outlive.
         let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
-        self.seats[seat] = Seat::Taken(coroutine);
-        self.resume(seat)
+        self.slots[slot] = Slot::Taken(coroutine);
+        self.resume(slot)
     }
 
-    /// Goes on with the function in a seat until it suspends itself again or is over.
+    /// Resumes the fiber in a slot until it suspends itself again or ends.
     ///
     /// # Panics
     ///
-    /// If nobody is in that seat.
+    /// If the slot is free.
     #[inline]
-    pub fn resume(&mut self, seat: usize) -> State {
-        let Seat::Taken(coroutine) = &mut self.seats[seat] else { panic!("nobody is in seat {seat}") };
+    pub fn resume(&mut self, slot: usize) -> State {
+        let Slot::Taken(coroutine) = &mut self.slots[slot] else { panic!("fiber slot {slot} is free") };
         let outside = RUNNING.replace(ptr::null());
-        // What the function leaves half done when it panics is behind its own borrows, as with any panic that is caught.
+        // As with any caught panic, whatever state the panic leaves inconsistent is behind the function's own borrows.
         let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
         RUNNING.set(outside);
         match result {
-            // `suspend` takes the handle away while it waits, and puts it back when it goes on.
+            // `suspend` clears the handle while the fiber waits, and restores it when the fiber resumes.
             Ok(CoroutineResult::Yield(())) => State::Suspended,
             Ok(CoroutineResult::Return(())) => {
-                self.leave(seat);
+                self.leave(slot);
                 State::Ended
             }
             Err(_) => {
-                self.leave(seat);
+                self.leave(slot);
                 State::Panicked
             }
         }
     }
 
-    /// Unwinds the function in a seat, which drops its values; does nothing if nobody is there.
+    /// Unwinds the fiber in a slot, which drops its values; does nothing if the slot is free.
     ///
-    /// To the function this looks like a panic out of [`suspend`]; one that catches it can run on, and not suspend itself again.
+    /// The function sees this as a panic from [`suspend`]. A function that catches it can continue, but cannot suspend
+    /// itself again.
     #[cold]
-    pub fn cancel(&mut self, seat: usize) {
-        if let Seat::Taken(coroutine) = &mut self.seats[seat] {
+    pub fn cancel(&mut self, slot: usize) {
+        if let Slot::Taken(coroutine) = &mut self.slots[slot] {
             let outside = RUNNING.replace(ptr::null());
-            // A value that panics as it is dropped has been dropped as far as it can be.
+            // A value whose drop panics counts as dropped.
             let _ = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
             RUNNING.set(outside);
-            self.leave(seat);
+            self.leave(slot);
         }
     }
 
-    /// Keeps the stack of a function that is over.
+    /// Frees the slot of a fiber that has ended, and keeps its stack.
     #[inline]
-    fn leave(&mut self, seat: usize) {
-        let taken = std::mem::replace(&mut self.seats[seat], Seat::Free(None));
-        if let Seat::Taken(coroutine) = taken {
-            self.seats[seat] = Seat::Free(Some(coroutine.into_stack()));
+    fn leave(&mut self, slot: usize) {
+        let taken = std::mem::replace(&mut self.slots[slot], Slot::Free(None));
+        if let Slot::Taken(coroutine) = taken {
+            self.slots[slot] = Slot::Free(Some(coroutine.into_stack()));
         }
     }
 }
 
 impl Drop for Fibers<'_, '_> {
     fn drop(&mut self) {
-        (0..self.seats.len()).for_each(|seat| self.cancel(seat));
+        (0..self.slots.len()).for_each(|slot| self.cancel(slot));
     }
 }
 
 impl std::fmt::Debug for Fibers<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let taken = self.seats.iter().filter(|seat| matches!(seat, Seat::Taken(_))).count();
+        let taken = self.slots.iter().filter(|slot| matches!(slot, Slot::Taken(_))).count();
         f.debug_struct("Fibers").field("taken", &taken).finish_non_exhaustive()
     }
 }
 
-/// Suspends the function that this thread runs in a fiber, until it is resumed; does nothing where it runs none, nor while a panic
-/// unwinds it.
+/// Suspends the fiber that this thread is running until it is resumed. Does nothing outside a fiber, or while a panic
+/// unwinds.
 ///
-/// Anything that the thread holds stays held meanwhile, such as the guard of a lock.
+/// What the thread holds, such as the guard of a lock, stays held while the fiber is suspended.
 #[inline]
 pub fn suspend() {
-    // A thread counts its panics: one that is under way would be taken for another function's.
+    // Panics are counted per thread: a panic in progress here would be attributed to another fiber.
     if std::thread::panicking() {
         return;
     }
@@ -217,8 +220,9 @@ pub fn suspend() {
     if handle.is_null() {
         return;
     }
-    // SAFETY: the handle is that of the function that runs on this very stack, below this call: `RUNNING` is set by the function itself,
-    // cleared whenever the thread leaves its stack, and never seen by another thread. So it is alive until the function is over.
+    // SAFETY: the handle belongs to the fiber on whose stack this call runs: the fiber itself sets `RUNNING`, which is
+    // cleared whenever the thread leaves that stack and which other threads never see. So the handle is alive until the
+    // function ends.
     let handle = unsafe { &*handle };
     handle.suspend(());
     RUNNING.set(handle);
@@ -237,22 +241,22 @@ mod tests {
         let said = RefCell::new(Vec::new());
         let mut stacks = Stacks::try_new(3, BYTES).unwrap();
         stacks.scope(|fibers| {
-            for seat in 0..3 {
+            for slot in 0..3 {
                 let said = &said;
-                let state = fibers.start(seat, move || {
+                let state = fibers.start(slot, move || {
                     for step in 0..3 {
-                        said.borrow_mut().push((seat, step));
+                        said.borrow_mut().push((slot, step));
                         suspend();
                     }
                 });
                 assert_eq!(state, State::Suspended);
             }
             for _ in 0..2 {
-                (0..3).for_each(|seat| assert_eq!(fibers.resume(seat), State::Suspended));
+                (0..3).for_each(|slot| assert_eq!(fibers.resume(slot), State::Suspended));
             }
-            (0..3).for_each(|seat| assert_eq!(fibers.resume(seat), State::Ended));
+            (0..3).for_each(|slot| assert_eq!(fibers.resume(slot), State::Ended));
         });
-        let expected: Vec<_> = (0..3).flat_map(|step| (0..3).map(move |seat| (seat, step))).collect();
+        let expected: Vec<_> = (0..3).flat_map(|step| (0..3).map(move |slot| (slot, step))).collect();
         assert_eq!(*said.borrow(), expected);
     }
 
@@ -267,29 +271,29 @@ mod tests {
             };
             assert_eq!(fibers.start(1, panics), State::Suspended);
             assert_eq!(fibers.resume(1), State::Panicked);
-            assert_eq!(fibers.start(1, || ()), State::Ended, "the seat is free");
+            assert_eq!(fibers.start(1, || ()), State::Ended, "the slot is free");
             assert_eq!(fibers.resume(0), State::Ended);
         });
     }
 
     #[test]
-    fn who_is_suspended_at_the_end_is_unwound_and_drops_its_values() {
+    fn a_fiber_suspended_at_the_end_is_unwound_and_drops_its_values() {
         let counted = Rc::new(());
         let mut stacks = Stacks::try_new(2, BYTES).unwrap();
         stacks.scope(|fibers| {
-            for seat in 0..2 {
+            for slot in 0..2 {
                 let held = counted.clone();
-                fibers.start(seat, move || {
+                fibers.start(slot, move || {
                     let _held = held;
                     suspend();
-                    unreachable!("nobody goes on with it");
+                    unreachable!("it is never resumed");
                 });
             }
             fibers.cancel(0);
             assert_eq!(Rc::strong_count(&counted), 2);
         });
         assert_eq!(Rc::strong_count(&counted), 1);
-        stacks.scope(|fibers| assert_eq!(fibers.start(1, || ()), State::Ended, "the seats are free again"));
+        stacks.scope(|fibers| assert_eq!(fibers.start(1, || ()), State::Ended, "the slots are free again"));
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! The only crate of Nebula that contains `unsafe`: what the machine offers, behind safe borders.
+//! The only Nebula crate that contains `unsafe`: operating-system and hardware facilities behind safe APIs.
 //!
 //! | module | what it gives |
 //! |---|---|
 //! | [`sync`] | atomics, fences, `Arc` and threads: std's, or loom's under `cfg(loom)` |
 //! | [`mem`] | zero-filled memory on the largest pages that the machine grants |
-//! | [`shared`] | memory that two processes share, sealed against being cut short |
+//! | [`shared`] | memory shared by two processes, sealed against shrinking |
 //! | [`copy`] | copies from and to memory that others may write at the same time |
-//! | [`prefetch`] | hints that a cache line is wanted soon |
+//! | [`prefetch`] | hints that a cache line will be accessed soon |
 //! | [`region`] | the receive region: slots that have one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
-//! | [`mcs`] | a lock whose waiters stand in line, each with a line of its own |
-//! | [`fiber`] | functions that can be suspended, on stacks of their own |
+//! | [`mcs`] | a fair queue lock: each waiter spins on its own cache line |
+//! | [`fiber`] | functions that can be suspended, on their own stacks |
 //! | [`clock`] | the time-stamp counter as a clock |
-//! | [`affinity`] | which cores there are, and pinning a thread to one |
-//! | [`process`] | who is at the other end of a socket, and ending with one's parent |
-//! | [`udp`] | kernel UDP: many datagrams a system call, one buffer for many of one length |
+//! | [`affinity`] | the cores of the machine, and pinning a thread to one |
+//! | [`process`] | the peer of a Unix socket, and ending together with the parent process |
+//! | [`udp`] | kernel UDP: many datagrams per system call, one buffer for many of equal length |
 //!
-//! **Invariant:** shared memory is only ever seen as `&[AtomicU64]`. Another process that changes it at any moment is then a
-//! relaxed data race between atomics, which has a meaning, and never undefined behaviour.
-//! *Enforced by* the types: no function here hands out a `&[u8]` or `&mut [u8]` of shared memory.
+//! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. When another process changes it, that is a
+//! relaxed data race between atomics, which is well defined, and never undefined behavior.
+//! *Enforced by* the types: no function here returns a `&[u8]` or `&mut [u8]` into shared memory.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

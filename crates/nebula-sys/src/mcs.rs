@@ -1,4 +1,4 @@
-//! A queue lock after Mellor-Crummey and Scott: who comes first goes first, and each waiter spins on a line of its own.
+//! The queue lock of Mellor-Crummey and Scott (MCS): first come, first served; each waiter spins on its own cache line.
 //!
 //! ```text
 //!   tail ──────────────────────────────────────────┐
@@ -8,10 +8,12 @@
 //!                                     own line         own line
 //! ```
 //!
-//! A waiter swaps itself in as the tail and tells the one before it who follows; that one, when done, clears the flag in its
-//! follower's node. So a hand-off is one line transfer, however many wait, and nobody is passed.
+//! A waiter swaps itself in as the tail and stores its number in its predecessor's node; the predecessor, when done,
+//! clears the flag in its successor's node. So a hand-off costs one cache-line transfer, however many threads wait, and
+//! the lock is fair.
 //!
-//! Waiters are numbered and made with the lock: their nodes lie beside it and outlive every wait, so there is no pointer to keep valid.
+//! Waiters are numbered and created with the lock: their nodes belong to the lock and outlive every wait, so no pointer
+//! can dangle.
 
 use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering, spin_loop, thread};
 use crossbeam_utils::CachePadded;
@@ -23,11 +25,11 @@ use loom::cell::UnsafeCell;
 
 /// No waiter.
 const NOBODY: u32 = u32::MAX;
-/// Looks at the flag before a waiter lets other threads have its core: where there are fewer cores than threads, the one that holds the
-/// lock may be among those that do not run.
+/// How often a waiter polls its flag before it yields its core. With fewer cores than threads, the thread that holds
+/// the lock may be waiting for a core.
 const LOOKS: u32 = 1000;
 
-/// One waiter's line.
+/// One waiter's cache line.
 struct Node {
     next: AtomicU32,
     is_waiting: AtomicBool,
@@ -39,10 +41,10 @@ struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached by the waiter that holds the lock and by no other: holders hand it over with Release and Acquire.
+// SAFETY: only the waiter that holds the lock accesses the value: holders hand it over with Release and Acquire.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// One of those that share a value behind the lock; it cannot be cloned, so that a node has one user at a time.
+/// One of the threads that share a value behind the lock. It cannot be cloned, so a node has one user at a time.
 ///
 /// # Examples
 ///
@@ -77,35 +79,37 @@ pub fn lock<T: Send>(value: T, waiters: usize) -> Vec<Waiter<T>> {
 }
 
 impl<T: Send> Waiter<T> {
-    /// Waits in line, calls `visit` with the value, and lets the next one in, also when `visit` panics.
+    /// Waits for the lock, calls `visit` with the value, and releases the lock, even if `visit` panics.
     ///
     /// # Cost
     ///
-    /// No allocation. Two atomic exchanges where nobody else waits, one line transfer a hand-off where others do. Who waits long lets
-    /// other threads of its core run.
+    /// No allocation. Two atomic exchanges without contention; with contention, one cache-line transfer per hand-off. A
+    /// thread that waits long yields its core to other threads.
     #[inline]
     pub fn with<R>(&mut self, visit: impl FnOnce(&mut T) -> R) -> R {
         self.wait();
         let _held = Held { lock: &self.lock, number: self.number };
-        // SAFETY: this waiter has the lock until `_held` is dropped, which happens after the call; nobody else reaches the value.
+        // SAFETY: this waiter holds the lock until `_held` is dropped, after the call; no other thread accesses the
+        // value.
         self.lock.value.with_mut(|value| visit(unsafe { &mut *value }))
     }
 
-    /// Joins the line and returns when it is this one's turn.
+    /// Joins the queue and returns once this waiter holds the lock.
     #[inline]
     fn wait(&mut self) {
         let own = self.lock.node(self.number);
         own.next.store(NOBODY, Ordering::Relaxed);
         own.is_waiting.store(true, Ordering::Relaxed);
-        // Acquire: pairs with the Release of the holder that found nobody behind it. Release: who follows sees the node's two fields set.
+        // Acquire: pairs with the Release of a holder that found no successor. Release: the successor sees both fields
+        // of the node set.
         let before = self.lock.tail.swap(self.number, Ordering::AcqRel);
         if before == NOBODY {
             return;
         }
-        // Release: pairs with the Acquire in `Held::drop`; the node is set before it can be found.
+        // Release: pairs with the Acquire in `Held::drop`; the node is set before it becomes reachable.
         self.lock.node(before).next.store(self.number, Ordering::Release);
         let mut looks = 0;
-        // Acquire: pairs with the Release in `Held::drop`; what the holder wrote is seen.
+        // Acquire: pairs with the Release in `Held::drop`; what the holder wrote is visible.
         while own.is_waiting.load(Ordering::Acquire) {
             pause(&mut looks);
         }
@@ -119,7 +123,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// The lock, held; lets the next one in when dropped.
+/// The lock, held; dropping it passes the lock on.
 struct Held<'a, T> {
     lock: &'a Lock<T>,
     number: u32,
@@ -132,23 +136,23 @@ impl<T> Drop for Held<'_, T> {
         let mut next = own.next.load(Ordering::Acquire);
         if next == NOBODY {
             let tail = &self.lock.tail;
-            // Release: pairs with the Acquire of the next one that finds nobody.
+            // Release: pairs with the Acquire of the next waiter, which finds the queue empty.
             if tail.compare_exchange(self.number, NOBODY, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;
             }
-            // Somebody has joined and is about to say who.
+            // A successor has swapped the tail and will store its number soon.
             let mut looks = 0;
             while next == NOBODY {
                 pause(&mut looks);
                 next = own.next.load(Ordering::Acquire);
             }
         }
-        // Release: pairs with the Acquire in `wait`; the value is as this holder leaves it.
+        // Release: pairs with the Acquire in `wait`; the successor sees the value as this holder left it.
         self.lock.node(next).is_waiting.store(false, Ordering::Release);
     }
 }
 
-/// One wait between two looks.
+/// One step of a spin loop.
 #[inline]
 fn pause(looks: &mut u32) {
     *looks += 1;
@@ -173,9 +177,9 @@ mod tests {
     const THREADS: usize = 3;
 
     #[test]
-    fn nobody_sees_the_value_while_another_changes_it() {
+    fn no_thread_sees_the_value_while_another_changes_it() {
         let rounds = if cfg!(miri) { 50 } else { 20_000 };
-        // Two halves that are equal whenever nobody is inside.
+        // Two halves that are equal whenever no thread holds the lock.
         let threads: Vec<_> = lock((0_u64, 0_u64), THREADS)
             .into_iter()
             .map(|mut waiter| {
@@ -197,14 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_goes_to_those_who_wait_in_the_order_in_which_they_came() {
+    fn waiters_get_the_lock_in_order_of_arrival() {
         let mut waiters = lock(Vec::new(), THREADS + 1);
         let mut holder = waiters.pop().expect("the last one");
         let line = holder.lock.clone();
         std::thread::scope(|scope| {
             holder.with(|_| {
                 let mut tail = line.tail.load(Ordering::Acquire);
-                // The highest number comes first, and each comes only when the one before stands in line.
+                // The highest number comes first, and each waiter comes only when the one before it has joined the
+                // queue.
                 for mut waiter in waiters.into_iter().rev() {
                     scope.spawn(move || {
                         let number = waiter.number;
@@ -222,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_the_lock_again_and_again_passes_nobody_who_waits() {
+    fn a_holder_that_comes_back_queues_behind_other_waiters() {
         let mut waiters = lock(0_u64, 2);
         let (mut other, mut holder) = (waiters.pop().expect("two"), waiters.pop().expect("two"));
         let line = holder.lock.clone();
@@ -233,13 +238,13 @@ mod tests {
                     std::thread::yield_now();
                 }
             });
-            // The other one stood in line before this one comes again.
+            // The other waiter joined the queue before this one came back.
             assert_eq!(holder.with(|turns| *turns), 100);
         });
     }
 
     #[test]
-    fn a_panic_inside_lets_the_next_one_in() {
+    fn a_panic_while_holding_releases_the_lock() {
         let mut waiters = lock(7, 2);
         let panicked = catch_unwind(AssertUnwindSafe(|| waiters[0].with(|_| panic!("inside"))));
         assert!(panicked.is_err());

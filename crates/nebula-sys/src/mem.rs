@@ -1,7 +1,8 @@
 //! Zero-filled memory on the largest pages that the machine grants.
 //!
-//! A random access to a gigabyte costs 1.5–2 times as much on 4 KiB pages as on 2 MiB ones: the page walk misses the caches too.
-//! [`WordRegion`] asks for explicit huge pages, then for transparent ones, then takes what there is, and says which it got.
+//! A random access to a gigabyte costs 1.5–2 times as much with 4 KiB pages as with 2 MiB pages, because the page walk
+//! misses the caches too. [`WordRegion`] asks for explicit huge pages, then for transparent ones, then for base pages,
+//! and reports which it got.
 
 use crate::sync::AtomicU64;
 
@@ -26,7 +27,7 @@ impl std::fmt::Display for Pages {
     }
 }
 
-/// Memory that could not be had.
+/// Memory could not be allocated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemError {
@@ -38,7 +39,7 @@ pub enum MemError {
         /// The kernel's reason.
         cause: std::io::Error,
     },
-    /// The size overflows the address space or is zero.
+    /// The size is zero, or too large for the address space.
     #[error("cannot map {words} words of memory: the size must be between 1 and {max}", max = isize::MAX as usize / 8)]
     Size {
         /// Words asked for.
@@ -80,19 +81,20 @@ mod mapped {
 
     // SAFETY: the region owns its mapping, and every access goes through atomics.
     unsafe impl Send for WordRegion {}
-    // SAFETY: as above: `&WordRegion` gives `&[AtomicU64]` only.
+    // SAFETY: as above: `&WordRegion` only gives access to `&[AtomicU64]`.
     unsafe impl Sync for WordRegion {}
 
     impl WordRegion {
-        /// Maps `words` words of zeros on pages as large as `want` where the machine grants them, and on smaller ones where not.
+        /// Maps `words` words of zeros on pages as large as `want`, or on smaller ones where the machine does not grant
+        /// those.
         ///
         /// # Errors
         ///
-        /// [`MemError`] when the size is zero or absurd, or when the kernel refuses even base pages.
+        /// [`MemError`] when the size is zero or too large, or when the kernel refuses even base pages.
         ///
         /// # Cost
         ///
-        /// One system call or a few; pages are filled when first touched.
+        /// A few system calls at most; pages are filled on first access.
         pub fn new(words: usize, want: Pages) -> Result<Self, MemError> {
             let bytes = words.checked_mul(8).filter(|&b| b > 0 && b <= isize::MAX as usize - HUGE_PAGE_BYTES);
             let bytes = bytes.ok_or(MemError::Size { words })?;
@@ -119,7 +121,8 @@ mod mapped {
         #[inline]
         #[must_use]
         pub fn words(&self) -> &[AtomicU64] {
-            // SAFETY: the mapping is `words` words long, aligned to a page, zero-filled (a valid AtomicU64), and lives as long as `self`.
+            // SAFETY: the mapping is `words` words long, aligned to a page, zero-filled (a valid AtomicU64), and lives
+            // as long as `self`.
             unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
         }
 
@@ -148,7 +151,7 @@ mod mapped {
 mod on_heap {
     use super::{AtomicU64, MemError, Pages};
 
-    /// The stand-in under loom and Miri, which know no mappings: the same words on the heap.
+    /// Stand-in under loom and Miri, which do not support `mmap`: the same words on the heap.
     #[derive(Debug)]
     pub struct WordRegion {
         words: Vec<AtomicU64>,
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_are_refused() {
+    fn impossible_sizes_are_refused() {
         assert!(matches!(WordRegion::new(0, Pages::Base), Err(MemError::Size { words: 0 })));
         #[cfg(not(miri))]
         assert!(matches!(WordRegion::new(usize::MAX, Pages::Base), Err(MemError::Size { .. })));

@@ -1,6 +1,7 @@
-//! Hints that a cache line is wanted soon: the software end of NEBULA's payload steering (§V-B) and of group prefetching.
+//! Hints that a cache line will be accessed soon: the software half of NEBULA's payload steering (§V-B) and of group
+//! prefetching.
 //!
-//! A hint changes nothing but timing. An index outside the slice is ignored.
+//! A hint only affects timing. An index outside the slice is ignored.
 
 use crate::sync::AtomicU64;
 
@@ -35,7 +36,7 @@ pub fn write(words: &[AtomicU64], index: usize) {
 ///
 /// # Cost
 ///
-/// One instruction a line.
+/// One instruction per line.
 #[inline(always)]
 pub fn read_lines(words: &[AtomicU64], index: usize, bytes: usize) {
     let last = index + bytes.saturating_sub(1) / 8;
@@ -51,7 +52,7 @@ pub fn read_lines(words: &[AtomicU64], index: usize, bytes: usize) {
 ///
 /// # Cost
 ///
-/// One instruction a line.
+/// One instruction per line.
 #[inline(always)]
 pub fn read_bytes(bytes: &[u8]) {
     for line in bytes.chunks(64) {
@@ -73,7 +74,8 @@ fn hint_read(line: *const u8) {
 #[inline(always)]
 fn hint_write(line: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    // SAFETY: a prefetch is a hint: it changes no memory and cannot fault; every x86-64 processor runs it, as a no-op at the least.
+    // SAFETY: a prefetch is a hint: it changes no memory and cannot fault; x86-64 processors without the instruction
+    // run it as a no-op.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
     }

@@ -1,9 +1,9 @@
-//! Who is at the other end of a socket, and ending with one's parent.
+//! The peer process of a Unix socket, and ending together with the parent process.
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::os::fd::AsFd;
 
-/// The process at the other end of a Unix socket, as the kernel vouches for it.
+/// The process at the other end of a Unix socket, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The user id it connected with.
@@ -16,23 +16,23 @@ pub struct Peer {
 ///
 /// # Errors
 ///
-/// The kernel's reason, when the socket is no connected Unix socket.
+/// The kernel's error, when the socket is not a connected Unix socket.
 pub fn peer_of(socket: impl AsFd) -> std::io::Result<Peer> {
     let credentials = rustix::net::sockopt::socket_peercred(socket)?;
     Ok(Peer { uid: credentials.uid.as_raw(), pid: credentials.pid.as_raw_nonzero().get() })
 }
 
-/// The user id that this process acts with.
+/// The effective user id of this process.
 #[must_use]
 pub fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Has the kernel end this process when the thread that started it ends, however that one ends.
+/// Asks the kernel to end this process when the thread that started it ends, for any reason.
 ///
 /// # Errors
 ///
-/// The kernel's reason, or "already gone" when the parent ended before the call.
+/// The kernel's error, or "already gone" when the parent ended before the call.
 pub fn end_with_parent() -> std::io::Result<()> {
     let parent = rustix::process::getppid();
     set_parent_process_death_signal(Some(Signal::KILL))?;

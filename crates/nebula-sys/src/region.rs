@@ -1,8 +1,9 @@
-//! The receive region: slots of memory that have one owner at a time.
+//! The receive region: memory slots, each with one owner at a time.
 //!
-//! The engine writes an RPC's payload into slots, a worker reads it there, and the engine writes the next RPC over it. What keeps the
-//! two apart is ownership: a range of slots is leased out as one [`SlotLease`], which can be moved to another thread but not copied,
-//! and must come back before any of its slots is leased again. Payload that is read after its buffer was freed does not compile.
+//! The engine writes an RPC's payload into slots, a worker reads it there, and later the engine reuses the slots for
+//! another RPC. Ownership keeps the two apart: a range of slots is leased as one [`SlotLease`], which can move to
+//! another thread but cannot be copied, and which must come back before any of its slots is leased again. Code that
+//! reads payload after its buffer was freed does not compile.
 
 use crate::{
     copy::load_bytes,
@@ -11,7 +12,7 @@ use crate::{
 };
 use std::ptr::NonNull;
 
-/// Bytes of a slot: one cache line.
+/// Bytes per slot: one cache line.
 pub const SLOT_BYTES: usize = 64;
 
 /// The memory of a receive buffer, owned by the thread that leases it out.
@@ -38,7 +39,7 @@ pub struct RecvRegion {
     leases: usize,
 }
 
-// SAFETY: the region is memory that it owns; leases of it are `Send` on their own account.
+// SAFETY: the region owns its memory; leases are `Send` for reasons stated at `SlotLease`.
 unsafe impl Send for RecvRegion {}
 
 impl RecvRegion {
@@ -55,7 +56,7 @@ impl RecvRegion {
         Ok(Self { memory: std::mem::ManuallyDrop::new(memory), base, slots, leased, leases: 0 })
     }
 
-    /// Takes `slots` slots from `start` on, or `None` when any of them is outside the region or leased already.
+    /// Leases `slots` slots from `start` on, or returns `None` if any of them is outside the region or already leased.
     ///
     /// # Cost
     ///
@@ -76,7 +77,7 @@ impl RecvRegion {
     ///
     /// # Panics
     ///
-    /// When the lease is of another region.
+    /// When the lease belongs to another region.
     ///
     /// # Cost
     ///
@@ -85,12 +86,12 @@ impl RecvRegion {
     pub fn release(&mut self, lease: SlotLease) {
         let SlotLease { base, start, slots } = lease;
         let own = self.base.as_ptr() as usize + start as usize * SLOT_BYTES == base.as_ptr() as usize;
-        assert!(own && start + slots <= self.slots, "a lease was returned to a region that it is not of");
+        assert!(own && start + slots <= self.slots, "a lease was returned to another region than its own");
         self.clear(start, start + slots);
         self.leases -= 1;
     }
 
-    /// Leases that have not come back.
+    /// Leases not yet returned.
     #[must_use]
     pub fn leases(&self) -> usize {
         self.leases
@@ -111,7 +112,7 @@ impl RecvRegion {
     /// Sets the bits `start..end` unless one of them is set.
     #[inline(always)]
     fn try_set(&mut self, start: u32, end: u32) -> bool {
-        // Mostly a range lies within one word.
+        // Most ranges lie within one word.
         if let Some((index, mask)) = one_word(start, end) {
             let word = &mut self.leased[index];
             let is_free = *word & mask == 0;
@@ -137,7 +138,7 @@ impl RecvRegion {
 
 impl Drop for RecvRegion {
     fn drop(&mut self) {
-        // A lease that is still out may be read at any later time: its memory then stays mapped for good.
+        // A lease that is still out may be read at any later time, so its memory stays mapped.
         if self.leases == 0 {
             // SAFETY: dropped once, here, and no lease points into it any more.
             unsafe { std::mem::ManuallyDrop::drop(&mut self.memory) };
@@ -145,14 +146,14 @@ impl Drop for RecvRegion {
     }
 }
 
-/// The word of a bitvector that bits `start..end` fall into and their mask, if it is one word.
+/// The word of a bitvector that holds bits `start..end`, with their mask, if one word holds them all.
 #[inline(always)]
 fn one_word(start: u32, end: u32) -> Option<(usize, u64)> {
     let (index, from, slots) = (start / 64, start % 64, end - start);
     (from + slots <= 64).then(|| (index as usize, (u64::MAX >> (64 - slots)) << from))
 }
 
-/// The words of a bitvector that bits `start..end` fall into, each with the mask of those bits.
+/// The words of a bitvector that hold bits `start..end`, each with the mask of those bits.
 #[inline]
 fn masks(start: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
     (start / 64..end.div_ceil(64)).map(move |word| {
@@ -164,16 +165,16 @@ fn masks(start: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
 
 /// Sole ownership of a range of slots; give it back with [`RecvRegion::release`].
 ///
-/// A lease that is dropped instead keeps its slots for good: nothing else will be written there.
+/// Dropping a lease instead leaks its slots: the region never reuses them.
 #[derive(Debug)]
-#[must_use = "slots whose lease is dropped are never used again"]
+#[must_use = "slots whose lease is dropped are never reused"]
 pub struct SlotLease {
     base: NonNull<u8>,
     start: u32,
     slots: u32,
 }
 
-// SAFETY: the lease is the only way to its slots, and owning memory can move between threads.
+// SAFETY: the lease is the only access to its slots, and memory with a single owner can move between threads.
 unsafe impl Send for SlotLease {}
 
 impl SlotLease {
@@ -191,7 +192,7 @@ impl SlotLease {
         self.slots
     }
 
-    /// Copies `bytes` bytes from memory that a peer may be changing to `offset` bytes into the slots.
+    /// Copies `bytes` bytes from memory that a peer may be changing into the slots, at `offset` bytes.
     ///
     /// # Panics
     ///
@@ -201,7 +202,7 @@ impl SlotLease {
         load_bytes(src, &mut self.payload_mut()[offset..offset + bytes]);
     }
 
-    /// Copies private bytes to `offset` bytes into the slots.
+    /// Copies private bytes into the slots, at `offset` bytes.
     ///
     /// # Panics
     ///
@@ -215,11 +216,12 @@ impl SlotLease {
     ///
     /// # Panics
     ///
-    /// When the slots hold fewer.
+    /// When the slots hold fewer bytes.
     #[inline]
     #[must_use]
     pub fn payload(&self, bytes: usize) -> &[u8] {
-        // SAFETY: the slots are mapped, initialised (zero-filled at the start), and owned by this lease alone, which is borrowed.
+        // SAFETY: the slots are mapped, initialized (zero-filled at the start), and owned by this lease alone, which is
+        // borrowed.
         let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.slots as usize * SLOT_BYTES) };
         &all[..bytes]
     }
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "not of")]
+    #[should_panic(expected = "another region")]
     fn a_lease_of_another_region_is_a_callers_mistake() {
         let mut one = RecvRegion::new(4, Pages::Base).unwrap();
         let mut two = RecvRegion::new(4, Pages::Base).unwrap();

@@ -1,8 +1,9 @@
-//! Memory that two processes share, sealed against being cut short.
+//! Memory shared by two processes, sealed against shrinking.
 //!
-//! One side creates a memfd and seals its size; the other receives the descriptor over a Unix socket and maps it only when the seals
-//! hold. Without them a peer could shrink the file under the mapping, and the next access would end this process with SIGBUS.
-//! The memory has no name: it goes when the last process that maps it goes, however that one ends.
+//! One side creates a memfd and seals its size; the other receives the descriptor over a Unix socket and maps it only
+//! if the seals hold. Without seals, a peer could shrink the file under the mapping, and the next access would end this
+//! process with SIGBUS. The memory has no name: the kernel frees it when the last process that maps it ends, for any
+//! reason.
 
 use crate::{
     mem::HUGE_PAGE_BYTES,
@@ -13,14 +14,14 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// Shared memory that could not be made or taken over.
+/// Shared memory could not be created or mapped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SharedError {
     /// A system call failed.
     #[error("cannot {step} shared memory of {bytes} bytes: {cause}")]
     System {
-        /// What was being done.
+        /// The operation that failed.
         step: &'static str,
         /// Bytes asked for.
         bytes: usize,
@@ -33,12 +34,12 @@ pub enum SharedError {
         /// Bytes asked for.
         bytes: usize,
     },
-    /// The peer's object has another size than the handshake said.
-    #[error("the peer's shared memory has {got} bytes where the handshake said {expected}")]
+    /// The peer's object does not have the size announced in the handshake.
+    #[error("the peer's shared memory has {got} bytes where the handshake announced {expected}")]
     SizeDisagrees {
         /// Bytes that the handshake announced.
         expected: usize,
-        /// Bytes that the object has.
+        /// Actual bytes of the object.
         got: u64,
     },
     /// The peer could still change the object's size.
@@ -46,7 +47,7 @@ pub enum SharedError {
     NotSealed,
 }
 
-/// A mapping of memory that another process maps too.
+/// A mapping of memory that another process also maps.
 ///
 /// # Examples
 ///
@@ -65,7 +66,7 @@ pub struct SharedMemory {
     fd: OwnedFd,
 }
 
-// SAFETY: the mapping is owned by the value and reached through atomics only.
+// SAFETY: the value owns the mapping, and every access is atomic.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMemory {}
@@ -73,7 +74,7 @@ unsafe impl Sync for SharedMemory {}
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 impl SharedMemory {
-    /// Creates `bytes` bytes of zeros that can be shared by passing [`fd`](Self::fd) on. `label` shows in `/proc/PID/maps`.
+    /// Creates `bytes` zero bytes, shared by sending [`fd`](Self::fd) to the peer. `label` appears in `/proc/PID/maps`.
     ///
     /// # Errors
     ///
@@ -85,18 +86,18 @@ impl SharedMemory {
         Ok(memory)
     }
 
-    /// Maps the object behind a descriptor that a peer sent.
+    /// Maps the memory behind a descriptor that a peer sent.
     ///
     /// # Errors
     ///
-    /// [`SharedError::NotSealed`] when its size could still change, [`SharedError::SizeDisagrees`] when it is not `bytes` bytes,
-    /// [`SharedError::System`] when the kernel refuses.
+    /// [`SharedError::NotSealed`] when its size could still change, [`SharedError::SizeDisagrees`] when it is not
+    /// `bytes` bytes long, [`SharedError::System`] when the kernel refuses.
     pub fn open(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
         check_peers(&fd, bytes)?;
         Self::map(fd, bytes)
     }
 
-    /// Creates `bytes` bytes of zeros that this process writes and others may only read, through [`ReadOnlyMemory`].
+    /// Creates `bytes` zero bytes that this process writes and others may only read, through [`ReadOnlyMemory`].
     ///
     /// # Errors
     ///
@@ -117,7 +118,8 @@ impl SharedMemory {
     }
 
     fn map(fd: OwnedFd, bytes: usize) -> Result<Self, SharedError> {
-        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the mapping stays backed.
+        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the
+        // mapping stays backed.
         let base =
             unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
         let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
@@ -134,12 +136,12 @@ impl SharedMemory {
     #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialised (zeros or whatever the peer wrote, all valid for
-        // AtomicU64), and lives as long as `self`; both processes reach it through atomics.
+        // SAFETY: the mapping is `bytes` bytes long, page-aligned, initialized (zeros or whatever the peer wrote, all
+        // valid for AtomicU64), and lives as long as `self`; both processes access it atomically.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes / 8) }
     }
 
-    /// The descriptor to pass to the peer.
+    /// The descriptor to send to the peer.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -159,27 +161,28 @@ impl Drop for SharedMemory {
     }
 }
 
-/// Memory that another process writes and this one can only read.
+/// Memory that another process writes and this process can only read.
 #[derive(Debug)]
 pub struct ReadOnlyMemory {
     base: NonNull<AtomicU64>,
     bytes: usize,
 }
 
-// SAFETY: the mapping is owned by the value and only ever loaded from, atomically.
+// SAFETY: the value owns the mapping and only ever loads from it, atomically.
 unsafe impl Send for ReadOnlyMemory {}
 // SAFETY: as above.
 unsafe impl Sync for ReadOnlyMemory {}
 
 impl ReadOnlyMemory {
-    /// Maps the object behind a descriptor that a peer sent, for reading.
+    /// Maps the memory behind a descriptor that a peer sent, read-only.
     ///
     /// # Errors
     ///
     /// As [`SharedMemory::open`].
     pub fn open(fd: impl AsFd, bytes: usize) -> Result<Self, SharedError> {
         check_peers(fd.as_fd(), bytes)?;
-        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the mapping stays backed.
+        // SAFETY: a null hint lets the kernel choose an unused range; the object is sealed at `bytes` bytes, so the
+        // mapping stays backed.
         let base = unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, fd.as_fd(), 0) };
         let base = base.ok().and_then(|b| NonNull::new(b.cast::<AtomicU64>()));
         let base =
@@ -191,15 +194,15 @@ impl ReadOnlyMemory {
     #[inline]
     #[must_use]
     pub fn load(&self, index: usize) -> Option<u64> {
-        // SAFETY: the index is inside the mapping, which is readable, aligned and lives as long as `self`; a 64-bit load of
-        // read-only memory is a plain load on every 64-bit target.
+        // SAFETY: the index is inside the mapping, which is readable, aligned and lives as long as `self`; a 64-bit
+        // load from read-only memory is a plain load on every 64-bit target.
         (index < self.bytes / 8).then(|| unsafe { (*self.base.as_ptr().add(index)).load(Ordering::Acquire) })
     }
 }
 
 impl Drop for ReadOnlyMemory {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own and no reference into it is ever handed out.
+        // SAFETY: the mapping is this value's own, and no reference into it is ever returned.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
@@ -211,7 +214,7 @@ fn check_size(bytes: usize) -> Result<(), SharedError> {
     Ok(())
 }
 
-/// Whether a peer's object has the size it was announced with and cannot lose it.
+/// Checks that a peer's object has the announced size and cannot shrink.
 fn check_peers(fd: impl AsFd, bytes: usize) -> Result<(), SharedError> {
     check_size(bytes)?;
     let fail = |cause: rustix::io::Errno| SharedError::System { step: "check", bytes, cause: cause.into() };
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn sealed_memory_cannot_be_cut_short_by_the_peer() {
+    fn the_peer_cannot_shrink_sealed_memory() {
         let mine = SharedMemory::create("test", 4096).unwrap();
         assert!(ftruncate(mine.fd(), 64).is_err());
         mine.words()[511].store(1, Ordering::Relaxed);
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_are_no_whole_lines_are_refused() {
+    fn sizes_that_are_not_whole_cache_lines_are_refused() {
         for bytes in [0, 63, 100] {
             assert!(matches!(SharedMemory::create("test", bytes), Err(SharedError::Size { .. })));
         }

@@ -1,4 +1,5 @@
-//! The ring between two threads of one process: a core's completion queue, and the way of freed slots back to the engine.
+//! The single-producer single-consumer ring between two threads of one process: a core's completion queue, and the
+//! return path of freed slots to the engine.
 //!
 //! ```text
 //!   producer's lines              shared lines                consumer's lines
@@ -7,8 +8,9 @@
 //!   slots[tail & mask] = value  ───────────────────────────▶  value = slots[head & mask]
 //! ```
 //!
-//! Each side keeps its own index in a plain field and the other's in a cache, and looks at the shared line only when the cached one
-//! says full or empty. So a full ring and an empty one cost a line transfer, and everything between costs none beside the value's own.
+//! Each side keeps its own index in a plain field and a cached copy of the other's, and reads the shared line only when
+//! the cached copy says full or empty. So only a full or empty ring costs a transfer of the index's line; otherwise
+//! only the value's own line moves.
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -16,7 +18,7 @@ use std::mem::MaybeUninit;
 
 #[cfg(not(loom))]
 pub(crate) mod cell {
-    /// As loom's cell: access through closures that receive a raw pointer.
+    /// Same interface as loom's cell: closures receive a raw pointer.
     #[derive(Debug)]
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -47,7 +49,8 @@ struct Ring<T> {
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
 
-// SAFETY: a slot is reached by the producer or by the consumer, never by both: the indices hand it over with Release and Acquire.
+// SAFETY: at any time either the producer or the consumer may access a slot, never both: the indices hand it over with
+// Release and Acquire.
 unsafe impl<T: Send> Send for Ring<T> {}
 // SAFETY: as above; the two ends are separate values that cannot be cloned.
 unsafe impl<T: Send> Sync for Ring<T> {}
@@ -55,7 +58,7 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 impl<T> Ring<T> {
     #[inline(always)]
     fn slot(&self, index: u64) -> &UnsafeCell<MaybeUninit<T>> {
-        // The mask keeps the index below the (power of two) length, whatever part of it a 32-bit machine drops.
+        // The mask keeps the index below the length (a power of two), even where `usize` has 32 bits.
         #[expect(clippy::cast_possible_truncation, reason = "masked just after")]
         &self.slots[index as usize & (self.slots.len() - 1)]
     }
@@ -65,7 +68,7 @@ impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         let (mut head, tail) = (self.head.load(Ordering::Relaxed), self.tail.load(Ordering::Relaxed));
         while head != tail {
-            // SAFETY: both ends are gone, and slots between head and tail hold values that nobody took.
+            // SAFETY: both ends are gone, and slots between head and tail hold values that were never taken.
             self.slot(head).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
             head = head.wrapping_add(1);
         }
@@ -86,7 +89,7 @@ pub struct Consumer<T> {
     tail_cached: u64,
 }
 
-/// Makes a ring of at least `capacity` entries (rounded up to a power of two) and gives its two ends.
+/// Creates a ring of at least `capacity` entries (rounded up to a power of two) and returns its two ends.
 ///
 /// # Examples
 ///
@@ -108,19 +111,20 @@ pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 impl<T: Send> Producer<T> {
-    /// Appends `value`, or gives it back when the ring is full.
+    /// Appends `value`, or returns it when the ring is full.
     ///
     /// # Errors
     ///
-    /// The value itself, when there is no room.
+    /// The value itself, when the ring is full.
     ///
     /// # Cost
     ///
-    /// O(1), no allocation; one line transfer when the ring looked full.
+    /// O(1), no allocation; one cache-line transfer when the ring looked full.
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), T> {
         if self.tail - self.head_cached == self.ring.slots.len() as u64 {
-            // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value out before the slot is written again.
+            // Acquire: pairs with the Release in `try_pop`; the consumer has moved the value out before the slot is
+            // written again.
             self.head_cached = self.ring.head.load(Ordering::Acquire);
             if self.tail - self.head_cached == self.ring.slots.len() as u64 {
                 return Err(value);
@@ -129,14 +133,14 @@ impl<T: Send> Producer<T> {
         // SAFETY: the slot lies outside head..tail, so the consumer does not touch it until `tail` is published below.
         self.ring.slot(self.tail).with_mut(|slot| unsafe { (*slot).write(value) });
         self.tail += 1;
-        // Release: pairs with the Acquire in `try_pop`; the value is written before it can be seen.
+        // Release: pairs with the Acquire in `try_pop`; the value is written before it becomes visible.
         self.ring.tail.store(self.tail, Ordering::Release);
         Ok(())
     }
 }
 
 impl<T: Send> Consumer<T> {
-    /// Whether there is nothing to take at the moment.
+    /// Whether the ring is empty at the moment.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -148,7 +152,7 @@ impl<T: Send> Consumer<T> {
     ///
     /// # Cost
     ///
-    /// O(1), no allocation; one line transfer when the ring looked empty.
+    /// O(1), no allocation; one cache-line transfer when the ring looked empty.
     #[inline]
     pub fn try_pop(&mut self) -> Option<T> {
         if self.head == self.tail_cached {
@@ -161,7 +165,7 @@ impl<T: Send> Consumer<T> {
         // SAFETY: the slot lies within head..tail: the producer filled it and does not touch it until `head` is published below.
         let value = self.ring.slot(self.head).with(|slot| unsafe { (*slot).assume_init_read() });
         self.head += 1;
-        // Release: pairs with the Acquire in `try_push`; the value is out before the slot counts as free.
+        // Release: pairs with the Acquire in `try_push`; the value is moved out before the slot counts as free.
         self.ring.head.store(self.head, Ordering::Release);
         Some(value)
     }
@@ -226,7 +230,7 @@ mod tests {
 
     #[test]
     fn two_threads_pass_every_value_in_order() {
-        // Where both threads have one core, they take turns as often as the ring is full.
+        // When both threads share one core, they switch each time the ring is full.
         for (capacity, count) in [(8, 10_000), (256, 200_000)] {
             pass_in_order(capacity, if cfg!(miri) { 200 } else { count });
         }

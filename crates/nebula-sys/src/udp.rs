@@ -1,20 +1,21 @@
-//! Kernel UDP with few system calls and, above all, few socket buffers: what leaves together shares a call, and datagrams
-//! of one length for one peer cross the kernel as one buffer where it can segment (GSO) and coalesce (GRO).
+//! Kernel UDP with few system calls and, above all, few socket buffers. Datagrams sent together share a system call,
+//! and datagrams of equal length to one peer cross the kernel as one buffer where it supports segmentation (GSO) and
+//! coalescing (GRO).
 //!
-//! The kernel's stack costs microseconds of a core a buffer, whatever the call; a call that carries 64 small datagrams as one
-//! buffer costs little more than one that carries one. Own code instead of quinn-udp for connected sends, `sendmmsg`, and
-//! offloads that can be switched off.
+//! The kernel's network stack costs microseconds of CPU time per buffer, whatever the system call; a buffer with 64
+//! small datagrams costs little more than a buffer with one. This is our own code instead of quinn-udp because we need
+//! connected sends, `sendmmsg`, and offloads that can be switched off.
 //!
-//! Nothing here blocks but [`wait`](UdpSocket::wait), and nothing is retried without bound: UDP may lose, so what the kernel
-//! does not take at once is dropped and [counted](UdpSocket::dropped).
+//! Only [`wait`](UdpSocket::wait) blocks, and nothing is retried without bound: UDP may lose datagrams, so what the
+//! kernel does not accept at once is dropped and [counted](UdpSocket::dropped).
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `udp/name` | socket addresses as the kernel has them |
-//! | `udp/control` | what travels beside a datagram: segment length, local address |
-//! | `udp/option` | options of a socket |
-//! | `udp/outbox` | collects, and sends with `sendmmsg` |
-//! | `udp/inbox` | receives with `recvmmsg`, and splits |
+//! | `udp/name` | socket addresses in the kernel's format |
+//! | `udp/control` | ancillary data of a datagram: segment length, local address |
+//! | `udp/option` | socket options |
+//! | `udp/outbox` | collects datagrams and sends them with `sendmmsg` |
+//! | `udp/inbox` | receives with `recvmmsg` and splits coalesced datagrams |
 
 mod control;
 mod inbox;
@@ -30,47 +31,47 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// The longest datagram, in bytes: what IPv4's 16-bit length leaves behind 20 bytes of IP header and 8 of UDP.
+/// The longest datagram, in bytes: IPv4's 16-bit length less 20 bytes of IP header and 8 of UDP header.
 pub const DATAGRAM_BYTES_MAX: usize = 65_507;
-/// Datagrams that one segmented send may carry: what every kernel with segmentation takes.
+/// Datagrams per segmented send: the limit of the oldest kernels with segmentation.
 pub const SEGMENTS_MAX: usize = 64;
-/// What is asked of the kernel for each direction's buffer: a thousand bursts of 64 datagrams of 64 bytes.
+/// The buffer size requested per direction: a thousand bursts of 64 datagrams of 64 bytes.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// What the kernel does to many datagrams of one length at once.
+/// What the kernel does with many datagrams of equal length at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Sends them as one buffer, cut as late as possible.
+    /// Sends them as one buffer, which is split as late as possible.
     pub gso: bool,
     /// Delivers them as one buffer.
     pub gro: bool,
 }
 
 impl Offload {
-    /// One buffer a datagram, everywhere.
+    /// One buffer per datagram in both directions.
     pub const OFF: Self = Self { gso: false, gro: false };
 }
 
-/// Where a datagram came from, and to.
+/// Source and destination of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its sender, as the IP and UDP headers claim.
     pub from: SocketAddr,
-    /// Which local address it was sent to; known where the socket is bound to the unspecified one, so that the answer can
-    /// [come from there](UdpSocket::queue).
+    /// The local address it was sent to. Known if the socket is bound to the unspecified address, so that a reply can
+    /// be [sent from that address](UdpSocket::queue).
     pub to: Option<IpAddr>,
 }
 
-/// What ended a [`wait`](UdpSocket::wait); neither, when the time was over or a signal came.
+/// What ended a [`wait`](UdpSocket::wait); both are false after a timeout or a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken {
-    /// A datagram has come, or an error that [`recv`](UdpSocket::recv) reports.
+    /// A datagram has arrived, or an error that [`recv`](UdpSocket::recv) reports.
     pub datagram: bool,
-    /// The bell is readable.
-    pub bell: bool,
+    /// The `wake` descriptor is readable.
+    pub wake: bool,
 }
 
-/// A UDP socket that never blocks, with what is to be sent collected in it.
+/// A non-blocking UDP socket with a queue of datagrams to send.
 ///
 /// # Examples
 ///
@@ -99,20 +100,21 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// A socket at `local`, open to everybody.
+    /// Binds a socket to `local`; it accepts datagrams from any address.
     ///
     /// # Errors
     ///
-    /// The kernel's reason: the address is taken, or none of this machine's.
+    /// The kernel's error: the address is in use, or does not belong to this machine.
     pub fn bind(local: SocketAddr) -> io::Result<Self> {
         Self::of(std::net::UdpSocket::bind(local)?, None)
     }
 
-    /// A socket at an address of the kernel's choice that exchanges datagrams with `server` alone: the kernel drops others.
+    /// A socket at an address chosen by the kernel that exchanges datagrams only with `server`: the kernel drops all
+    /// others.
     ///
     /// # Errors
     ///
-    /// The kernel's reason, such as that there is no route.
+    /// The kernel's error, such as no route to the server.
     pub fn connect(server: SocketAddr) -> io::Result<Self> {
         let anywhere: IpAddr =
             if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -146,18 +148,18 @@ impl UdpSocket {
         self.peer
     }
 
-    /// The offloads in use: what the kernel has, less what was [switched off](Self::set_offload), less segmentation where a
-    /// send showed that the device has no checksums for it.
+    /// The offloads in use: what the kernel supports, less what was [switched off](Self::set_offload), less
+    /// segmentation if a send showed that the device cannot compute checksums for it.
     #[must_use]
     pub fn offload(&self) -> Offload {
         Offload { gso: self.offload.gso && !self.outbox.is_gso_refused(), ..self.offload }
     }
 
-    /// Uses what of `wanted` the kernel has; [`Offload::OFF`] gives the plain path, one buffer a datagram.
+    /// Enables those offloads in `wanted` that the kernel supports; [`Offload::OFF`] selects one buffer per datagram.
     ///
     /// # Errors
     ///
-    /// The kernel's reason.
+    /// The kernel's error.
     pub fn set_offload(&mut self, wanted: Offload) -> io::Result<()> {
         let Offload { gso, gro } = self.granted;
         if gro {
@@ -167,88 +169,92 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// The largest packet, IP header included, that the route to the connected server takes, as far as the kernel knows.
+    /// The largest packet, IP header included, that fits the route to the connected server, as far as the kernel knows.
     #[must_use]
     pub fn route_mtu(&self) -> Option<usize> {
         self.peer.and_then(|peer| option::route_mtu(&self.socket, peer))
     }
 
-    /// Datagrams that the kernel did not take, or that could not be told apart, since the socket was made.
+    /// Datagrams since the socket was created that the kernel did not accept, or whose boundaries were lost.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.outbox.dropped() + self.inbox.dropped()
     }
 
-    /// Copies `bytes`, cut into datagrams of `segment` bytes (the last may be shorter), to where they wait for
-    /// [`flush`](Self::flush). `from` is the local address to send from, where the socket has no specific one.
+    /// Copies `bytes`, split into datagrams of `segment` bytes (the last may be shorter), into the arena that
+    /// [`flush`](Self::flush) sends. `from` is the local address to send from, for a socket that is bound to the
+    /// unspecified address.
     ///
-    /// What follows on a datagram of full length for the same peer shares its buffer. A full arena is flushed.
+    /// Consecutive full-length datagrams to one peer share a buffer. A full arena is flushed.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when `segment` is 0 or a datagram would exceed [`DATAGRAM_BYTES_MAX`], or when a connected socket is to
-    /// send to somebody else. As [`flush`](Self::flush), when the arena is full.
+    /// `InvalidInput` when `segment` is 0, when a datagram would exceed [`DATAGRAM_BYTES_MAX`], or when a connected
+    /// socket is asked to send to another address. When the arena is full, the errors of [`flush`](Self::flush).
     ///
     /// # Cost
     ///
-    /// One copy, no allocation; a system call a few hundred KiB.
+    /// One copy, no allocation; one system call per few hundred KiB.
     #[inline]
     pub fn queue(&mut self, to: SocketAddr, from: Option<IpAddr>, bytes: &[u8], segment: usize) -> io::Result<()> {
         if self.peer.is_some_and(|peer| peer != to) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a connected socket sends to its peer alone"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a connected socket can only send to its peer"));
         }
-        // The kernel knows a connected socket's peer: no address a datagram.
+        // The kernel knows a connected socket's peer, so the datagrams need no address.
         let to = if self.peer.is_some() { None } else { Some(to) };
         self.outbox.queue(&self.socket, self.offload.gso, outbox::Route { to, from }, bytes, segment)
     }
 
-    /// Hands what is queued to the kernel; what it does not take at once is dropped and counted.
+    /// Sends what is queued; what the kernel does not accept at once is dropped and counted.
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` when the peer's machine has said, about something sent before, that nobody listens: all that was queued is sent nevertheless.
-    /// Otherwise the kernel's reason, when the socket itself is of no use.
+    /// `ConnectionRefused` when the peer's machine has reported, for an earlier datagram, that no socket listens there;
+    /// everything queued is sent nevertheless. Otherwise the kernel's error, when the socket itself is unusable.
     ///
     /// # Cost
     ///
-    /// A plain `send` where one datagram is queued; else one `sendmmsg` for up to 64 messages of up to 64 datagrams.
+    /// A plain `send` when one datagram is queued; otherwise one `sendmmsg` per 64 messages of up to 64 datagrams.
     #[inline]
     pub fn flush(&mut self) -> io::Result<()> {
         self.outbox.flush(&self.socket, self.offload.gso)
     }
 
-    /// Visits datagrams that have come, in the order that the kernel has them; how many. Zero when there are none.
+    /// Calls `visit` for each datagram that has arrived, in the kernel's order. Returns how many; zero when there are
+    /// none.
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` when the peer's machine has said that nobody listens. Otherwise the kernel's reason.
+    /// `ConnectionRefused` when the peer's machine has reported that no socket listens there. Otherwise the kernel's
+    /// error.
     ///
     /// # Cost
     ///
-    /// One `recvmmsg` of up to 16 messages; nothing is prepared anew that was not used.
+    /// One `recvmmsg` of up to 16 messages; only buffers that were used are prepared again.
     #[inline]
     pub fn recv(&mut self, visit: &mut dyn FnMut(Received, &mut [u8])) -> io::Result<usize> {
         self.inbox.recv(&self.socket, visit)
     }
 
-    /// Sleeps until a datagram has come, `bell` is readable, or `timeout` is over; without one, for as long as it takes.
+    /// Sleeps until a datagram has arrived, `wake` is readable, or `timeout` has passed; without a timeout,
+    /// indefinitely.
     ///
     /// # Errors
     ///
-    /// The kernel's reason; a signal is none.
-    pub fn wait(&self, timeout: Option<Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<Woken> {
-        // Longer than the kernel can count is for ever.
+    /// The kernel's error; a signal is not an error.
+    pub fn wait(&self, timeout: Option<Duration>, wake: Option<BorrowedFd<'_>>) -> io::Result<Woken> {
+        // A timeout too long for the kernel means no timeout.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let socket = PollFd::new(&self.socket, PollFlags::IN);
-        let second = bell.unwrap_or(self.socket.as_fd());
+        let second = wake.unwrap_or(self.socket.as_fd());
         let mut fds = [socket, PollFd::from_borrowed_fd(second, PollFlags::IN)];
-        let watched = if bell.is_some() { &mut fds[..] } else { &mut fds[..1] };
+        let watched = if wake.is_some() { &mut fds[..] } else { &mut fds[..1] };
         match poll(watched, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let [socket, second] = fds;
-        Ok(Woken { datagram: !socket.revents().is_empty(), bell: bell.is_some() && !second.revents().is_empty() })
+        Ok(Woken { datagram: !socket.revents().is_empty(), wake: wake.is_some() && !second.revents().is_empty() })
     }
 }
 

@@ -1,10 +1,11 @@
-//! The queue lock under every interleaving of those who want it.
+//! Tests the queue lock under every interleaving of its waiters.
 #![cfg(loom)]
 
 use nebula_sys::mcs::lock;
 
-/// `waiters` threads, each of which goes in `turns` times; loom's cell panics when two are inside at once. With a bound, all
-/// interleavings in which no more threads than that are interrupted where they need not wait.
+/// `waiters` threads take the lock `turns` times each; loom's cell panics when two access the value at once.
+/// `preemptions` bounds how many threads are interrupted where they need not wait; without a bound, all interleavings
+/// are explored.
 fn check(waiters: usize, turns: u32, preemptions: Option<usize>) {
     let mut model = loom::model::Builder::new();
     (model.preemption_bound, model.max_branches) = (preemptions, 20_000);

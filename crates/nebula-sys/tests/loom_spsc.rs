@@ -1,4 +1,4 @@
-//! The ring under every interleaving of its two ends.
+//! Tests the ring under every interleaving of its two ends.
 #![cfg(loom)]
 
 use nebula_sys::spsc::ring;

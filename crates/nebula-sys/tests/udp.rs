@@ -1,6 +1,10 @@
 //! Kernel UDP over the loopback network: boundaries, offloads, many peers, refusals, addresses, waiting.
 #![cfg(not(loom))]
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "what cannot go on fails here; what is skipped is said")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a failing step fails the test; skipped cases are printed"
+)]
 
 use nebula_sys::udp::{DATAGRAM_BYTES_MAX, Offload, Received, UdpSocket};
 use std::io::{ErrorKind, Write};
@@ -10,10 +14,10 @@ use std::time::{Duration, Instant};
 
 const V4: &str = "127.0.0.1:0";
 const V6: &str = "[::1]:0";
-/// Longer than any of this takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The loopback addresses of this machine: IPv6 may be switched off.
+/// The loopback addresses of this machine; IPv6 may be switched off.
 fn families() -> Vec<SocketAddr> {
     let families = [V4, V6].map(|text| text.parse::<SocketAddr>().unwrap());
     let (here, missing): (Vec<_>, Vec<_>) = families.into_iter().partition(|&at| UdpSocket::bind(at).is_ok());
@@ -21,7 +25,7 @@ fn families() -> Vec<SocketAddr> {
     here
 }
 
-/// What the kernel has, each offload alone, none.
+/// Every offload that the kernel supports, each offload alone, and none.
 const OFFLOADS: [Offload; 4] = [
     Offload { gso: true, gro: true },
     Offload { gso: true, gro: false },
@@ -29,7 +33,7 @@ const OFFLOADS: [Offload; 4] = [
     Offload::OFF,
 ];
 
-/// Client and server at `at` with these offloads, as far as the kernel has them.
+/// Client and server at `at` with these offloads, as far as the kernel supports them.
 fn pair(at: SocketAddr, offload: Offload) -> (UdpSocket, UdpSocket) {
     let mut server = UdpSocket::bind(at).unwrap();
     let mut client = UdpSocket::connect(server.local()).unwrap();
@@ -45,13 +49,18 @@ fn take(socket: &mut UdpSocket, count: usize) -> Vec<(Received, Vec<u8>)> {
     while taken.len() < count {
         socket.wait(Some(Duration::from_millis(100)), None).unwrap();
         socket.recv(&mut |received, datagram| taken.push((received, datagram.to_vec()))).unwrap();
-        assert!(Instant::now() < until, "{} of {count} datagrams came, {} were dropped", taken.len(), socket.dropped());
+        assert!(
+            Instant::now() < until,
+            "{} of {count} datagrams arrived, {} were dropped",
+            taken.len(),
+            socket.dropped()
+        );
     }
-    assert_eq!(socket.recv(&mut |_, _| {}).unwrap(), 0, "nothing comes twice");
+    assert_eq!(socket.recv(&mut |_, _| {}).unwrap(), 0, "nothing arrives twice");
     taken
 }
 
-/// A datagram that tells its number and its length.
+/// A datagram that encodes its number and its length.
 fn datagram(n: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| u8::try_from((n * 31 + at * 7 + bytes) % 251).unwrap()).collect()
 }
@@ -66,7 +75,7 @@ fn boundaries_are_kept(at: SocketAddr, offload: Offload, lengths: &[usize]) {
     client.flush().unwrap();
     let taken = take(&mut server, sent.len());
     for ((received, datagram), sent) in taken.iter().zip(&sent) {
-        assert!(datagram == sent, "a datagram of {} bytes came as one of {}", sent.len(), datagram.len());
+        assert!(datagram == sent, "a datagram of {} bytes arrived with {}", sent.len(), datagram.len());
         assert_eq!(received.from.ip(), at.ip());
     }
     assert_eq!((client.dropped(), server.dropped()), (0, 0));
@@ -122,7 +131,7 @@ impl ConcatBytes for Vec<(Received, Vec<u8>)> {
 }
 
 #[test]
-fn more_than_the_arena_holds_is_sent_on_the_way() {
+fn a_full_arena_is_flushed() {
     everywhere(|at, offload| {
         let (mut client, mut server) = pair(at, offload);
         for n in 0..40 {
@@ -154,7 +163,7 @@ fn one_flush_serves_many_peers() {
 }
 
 #[test]
-fn a_connected_socket_hears_its_server_alone_and_speaks_to_no_other() {
+fn a_connected_socket_exchanges_datagrams_only_with_its_peer() {
     everywhere(|at, offload| {
         let (mut client, mut server) = pair(at, offload);
         let mut stranger = UdpSocket::bind(at).unwrap();
@@ -173,7 +182,7 @@ fn a_connected_socket_hears_its_server_alone_and_speaks_to_no_other() {
 }
 
 #[test]
-fn a_refusal_is_told_and_what_is_sent_behind_it_is_sent() {
+fn a_refusal_is_reported_and_later_datagrams_are_sent() {
     for at in families() {
         let first = UdpSocket::bind(at).unwrap();
         let address = first.local();
@@ -181,9 +190,9 @@ fn a_refusal_is_told_and_what_is_sent_behind_it_is_sent() {
         drop(first);
         client.queue(address, None, b"into the void", 13).unwrap();
         client.flush().unwrap();
-        // On the loopback network the refusal is there when the send returns.
+        // On the loopback network the refusal has arrived when the send returns.
         assert_eq!(client.recv(&mut |_, _| {}).unwrap_err().kind(), ErrorKind::ConnectionRefused);
-        assert_eq!(client.recv(&mut |_, _| {}).unwrap(), 0, "a refusal is told once");
+        assert_eq!(client.recv(&mut |_, _| {}).unwrap(), 0, "a refusal is reported once");
         client.queue(address, None, b"into the void", 13).unwrap();
         client.flush().unwrap();
         let mut second = UdpSocket::bind(address).unwrap();
@@ -195,7 +204,7 @@ fn a_refusal_is_told_and_what_is_sent_behind_it_is_sent() {
 }
 
 #[test]
-fn an_unspecific_socket_answers_from_the_address_that_was_asked() {
+fn an_unspecified_socket_replies_from_the_address_it_was_addressed_at() {
     let cases = [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "::1"), ("[::]:0", "127.0.0.2")];
     for (at, asked) in cases {
         let Ok(mut server) = UdpSocket::bind(at.parse().unwrap()) else {
@@ -203,7 +212,7 @@ fn an_unspecific_socket_answers_from_the_address_that_was_asked() {
             continue;
         };
         let asked: IpAddr = asked.parse().unwrap();
-        // The client's socket is connected, so it hears nothing that comes from another address.
+        // The client's socket is connected, so it receives nothing from another address.
         let mut client = UdpSocket::connect((asked, server.local().port()).into()).unwrap();
         for segments in [1, 5] {
             client.queue(client.peer().unwrap(), None, &vec![5; 10 * segments], 10).unwrap();
@@ -219,7 +228,7 @@ fn an_unspecific_socket_answers_from_the_address_that_was_asked() {
 }
 
 #[test]
-fn a_specific_socket_is_told_no_local_address() {
+fn a_socket_with_an_address_reports_no_local_address() {
     for at in families() {
         let (mut client, mut server) = pair(at, Offload::OFF);
         client.queue(server.local(), None, b"x", 1).unwrap();
@@ -229,10 +238,10 @@ fn a_specific_socket_is_told_no_local_address() {
 }
 
 #[test]
-fn what_the_kernel_does_not_take_is_dropped_and_counted() {
+fn what_the_kernel_does_not_accept_is_dropped_and_counted() {
     let (mut client, server) = pair(V4.parse().unwrap(), Offload::OFF);
     let mut unconnected = UdpSocket::bind(V4.parse().unwrap()).unwrap();
-    // Nobody can be reached at port 0; those before and behind it are.
+    // Port 0 is not reachable; the datagrams before and after it are.
     for to in [server.local(), "127.0.0.1:0".parse().unwrap(), server.local()] {
         unconnected.queue(to, None, &[1; 30], 10).unwrap();
     }
@@ -241,7 +250,7 @@ fn what_the_kernel_does_not_take_is_dropped_and_counted() {
     assert_eq!(
         unconnected.offload(),
         UdpSocket::bind(V4.parse().unwrap()).unwrap().offload(),
-        "it is not the offload's fault"
+        "segmentation is not to blame"
     );
     let mut server = server;
     assert_eq!(take(&mut server, 6).len(), 6);
@@ -259,24 +268,24 @@ fn the_route_over_the_loopback_network_has_its_mtu() {
     for at in families() {
         let (client, server) = pair(at, Offload::OFF);
         assert!(client.route_mtu().is_some_and(|mtu| mtu >= 1280), "{:?}", client.route_mtu());
-        assert_eq!(server.route_mtu(), None, "a socket that is not connected has no one route");
+        assert_eq!(server.route_mtu(), None, "an unconnected socket has no single route");
     }
 }
 
 #[test]
-fn a_wait_ends_by_a_datagram_a_bell_or_the_time() {
+fn a_wait_ends_by_a_datagram_a_wakeup_or_a_timeout() {
     let (mut client, server) = pair(V4.parse().unwrap(), Offload::OFF);
-    let (bell, mut rope) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (wake, mut waker) = std::os::unix::net::UnixStream::pair().unwrap();
     let from = Instant::now();
-    let woken = server.wait(Some(Duration::from_millis(20)), Some(bell.as_fd())).unwrap();
-    assert!(!woken.datagram && !woken.bell && from.elapsed() >= Duration::from_millis(20));
+    let woken = server.wait(Some(Duration::from_millis(20)), Some(wake.as_fd())).unwrap();
+    assert!(!woken.datagram && !woken.wake && from.elapsed() >= Duration::from_millis(20));
     client.queue(server.local(), None, b"x", 1).unwrap();
     client.flush().unwrap();
-    let woken = server.wait(Some(LIMIT), Some(bell.as_fd())).unwrap();
-    assert!(woken.datagram && !woken.bell);
-    rope.write_all(b"!").unwrap();
-    let woken = server.wait(None, Some(bell.as_fd())).unwrap();
-    assert!(woken.datagram && woken.bell);
+    let woken = server.wait(Some(LIMIT), Some(wake.as_fd())).unwrap();
+    assert!(woken.datagram && !woken.wake);
+    waker.write_all(b"!").unwrap();
+    let woken = server.wait(None, Some(wake.as_fd())).unwrap();
+    assert!(woken.datagram && woken.wake);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! One of several choices with given shares, in constant time: the alias method.
+//! Draws one of several choices with given shares in constant time: the alias method.
 //!
-//! Each choice gets a column of the mean height. What a small choice leaves free of its column is filled from one
-//! larger choice. A draw takes a column, then one of the two in it.
+//! Each choice gets a column of the mean height. The unused part of a small choice's column is filled from one larger
+//! choice. A draw picks a column, then one of the two choices in it.
 //
 // Source: M. D. Vose, "A linear algorithm for generating random numbers with a given distribution", IEEE TSE
 // 17(9), 1991.
@@ -13,17 +13,18 @@ pub(crate) struct Alias(Box<[Column]>);
 
 #[derive(Copy, Clone, Debug, PartialEq)]
 struct Column {
-    /// The column is its own choice's up to here, in units of 2⁻⁶⁴.
+    /// The part of the column that belongs to its own choice, in units of 2⁻⁶⁴.
     own: u64,
-    /// Whose the rest is.
+    /// The choice that fills the rest.
     other: usize,
 }
 
-/// How far shares may be from adding up to 1: those of six decimals are, and a slip is not.
+/// How far the sum of the shares may be from 1. Shares rounded to six decimals that sum to 1 pass; a typing error does
+/// not.
 const SUM_TOLERANCE: f64 = 1e-9;
 
 impl Alias {
-    /// Makes the table for shares from 0 to 1 that add up to 1; `what` names them in errors.
+    /// Builds the table for shares from 0 to 1 that add up to 1.
     pub(crate) fn new(shares: &[f64]) -> Result<Self, WorkloadError> {
         let outside = shares.iter().find(|share| !(0.0..=1.0).contains(*share));
         if let Some(&share) = outside {
@@ -31,17 +32,17 @@ impl Alias {
         }
         let sum: f64 = shares.iter().sum();
         if (sum - 1.0).abs() > SUM_TOLERANCE {
-            return Err(WorkloadError::out_of_range("sum of shares", sum, "let them add up to 1"));
+            return Err(WorkloadError::out_of_range("sum of shares", sum, "use shares that add up to 1"));
         }
         Ok(Self(columns(shares, sum)))
     }
 
     /// Draws the index of a choice.
     ///
-    /// One draw serves both steps: its product with the number of columns has the column above the point and the
-    /// place within it below.
+    /// One random number serves both steps: multiplied by the number of columns, its high half is the column and its
+    /// low half the position within it.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the high half is an index, the low half is the place")]
+    #[expect(clippy::cast_possible_truncation, reason = "the high half is an index, the low half a position")]
     pub(crate) fn draw(&self, rng: &mut Rng) -> usize {
         let wide = u128::from(rng.next_u64()) * self.0.len() as u128;
         let (index, place) = ((wide >> 64) as usize, wide as u64);
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
     use crate::Seed;
 
-    /// What each choice gets of the columns, in columns.
+    /// The share of each choice, in columns.
     fn heights(alias: &Alias) -> Vec<f64> {
         let mut heights = vec![0.0; alias.0.len()];
         for (index, column) in alias.0.iter().enumerate() {
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_hold_each_choice_to_its_share() {
+    fn columns_give_each_choice_its_share() {
         for shares in [&[1.0][..], &[0.9, 0.1], &[0.0, 1.0], &[0.44, 0.04, 0.44, 0.04, 0.04], &[0.2; 5]] {
             let alias = Alias::new(shares).unwrap();
             for (height, share) in heights(&alias).into_iter().zip(shares) {

@@ -1,8 +1,8 @@
 //! When does the next RPC arrive?
 //!
-//! An [`Arrivals`] names a kind of arrivals and has one spelling everywhere; [`Arrivals::at`] gives it a rate
-//! and makes an [`ArrivalProcess`] that draws one gap after the other. Gaps are whole picoseconds, and what
-//! rounding takes from one gap is given to the next, so that the sum of many gaps does not drift from the rate.
+//! An [`Arrivals`] names a kind of arrivals and has one spelling everywhere; [`Arrivals::at`] gives it a rate and makes
+//! an [`ArrivalProcess`], which draws one gap after another. Gaps are whole picoseconds; the rounding error of one gap
+//! is carried to the next, so that the sum of many gaps does not drift from the rate.
 //!
 //! | spelling | meaning |
 //! |---|---|
@@ -10,13 +10,13 @@
 //! | `paced`, `deterministic` | equal gaps |
 //! | `packets:8` | RPCs of 8 packets on one link: 7 fixed packet gaps and an exponential one |
 //! | `mmpp2:5x,0.1,100us` | Poisson at two rates: a tenth of the time in bursts of 100 µs on average, at five times the calm rate |
-//! | `on-off:100us,300us` | Poisson while on, silent while off; exponential periods of these means |
-//! | `trace:FILE` | recorded arrivals, stretched to the rate and repeated |
+//! | `on-off:100us,300us` | Poisson while on, silent while off; exponential periods with these means |
+//! | `trace:FILE` | recorded arrivals, scaled to the rate and repeated |
 //!
 //! # How to add a kind
 //!
-//! A variant in [`Arrivals`] with its word in `arrivals/parse.rs`, a variant in `Process` with its state, and a file
-//! with its draw; `tests/arrivals.rs` instantiates the conformance suite once a kind.
+//! Add a variant to [`Arrivals`] and its word to `arrivals/parse.rs`, a variant with its state to `Process`, and a file
+//! with its draw; `tests/arrivals.rs` instantiates the conformance suite once per kind.
 
 mod carry;
 mod renewal;
@@ -56,13 +56,13 @@ use renewal::{Packets, Poisson};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Arrivals {
-    /// Independent exponential gaps: many clients that know nothing of each other.
+    /// Independent exponential gaps: many independent clients.
     #[default]
     Poisson,
-    /// Equal gaps: the steadiest load there is.
+    /// Equal gaps: the most regular load.
     Paced,
-    /// RPCs of so many packets: all gaps between packets are fixed but that before an RPC's first, which is
-    /// exponential of the same mean. The squared CV of the gaps between RPCs is 1/packets².
+    /// RPCs of so many packets each: all gaps between packets are fixed except the one before an RPC's first packet,
+    /// which is exponential with the same mean. The squared CV of the gaps between RPCs is 1/packets².
     Packets(NonZeroU32),
     /// Poisson arrivals whose rate changes between two values.
     Mmpp2(Mmpp2),
@@ -73,7 +73,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Begins arrivals of this kind at `rate` on average.
+    /// Starts arrivals of this kind at `rate` on average.
     #[must_use]
     pub fn at(&self, rate: Rate) -> ArrivalProcess {
         ArrivalProcess(match self {
@@ -86,12 +86,12 @@ impl Arrivals {
         })
     }
 
-    /// Reads a spelling that may name a file, which `open` opens by the name as written.
+    /// Parses a spelling that may name a file; `open` opens the file with that name.
     ///
     /// # Errors
     ///
-    /// Those of reading the spelling, [`WorkloadError::SampleFile`] for a file that cannot be opened or read, or
-    /// holds less than two times, and [`WorkloadError::SampleLine`] for a line that is no time or goes back.
+    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read, or has fewer than
+    /// two times; [`WorkloadError::SampleLine`] for a line that is not a time or is earlier than the line before.
     ///
     /// # Examples
     ///
@@ -112,7 +112,7 @@ impl Arrivals {
     }
 }
 
-/// Reads all but `trace:FILE`, for which [`Arrivals::parse_with`] is there.
+/// Parses every spelling except `trace:FILE`; for that, use [`Arrivals::parse_with`].
 impl FromStr for Arrivals {
     type Err = WorkloadError;
 
@@ -124,7 +124,7 @@ impl FromStr for Arrivals {
     }
 }
 
-/// Shows the spelling that reads back as the same kind.
+/// Shows the spelling that parses to the same kind.
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -138,7 +138,7 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// Arrivals of one kind at one rate, under way.
+/// A running arrival process of one kind at one rate.
 ///
 /// # Examples
 ///
@@ -171,8 +171,8 @@ impl ArrivalProcess {
     ///
     /// # Cost
     ///
-    /// No allocation. `poisson` and `packets` take one draw and one logarithm, `paced` and `trace` no draw; `mmpp2`
-    /// and `on-off` take one more a change of state, on average at most 200 a gap.
+    /// No allocation. `poisson` and `packets` take one draw and one logarithm, `paced` and `trace` no draw; `mmpp2` and
+    /// `on-off` take one more per change of state, on average at most 200 per gap.
     #[inline]
     pub fn next_gap(&mut self, rng: &mut Rng) -> Span {
         match &mut self.0 {

@@ -1,4 +1,4 @@
-//! One column of recorded times, in nanoseconds: the CSV of a trace of service times or of arrivals.
+//! Parses one column of recorded times in nanoseconds: the CSV of a trace of service times or of arrivals.
 //!
 //! ```text
 //! # anything
@@ -7,18 +7,18 @@
 //! 1033.25
 //! ```
 //!
-//! - One time a line, with as many decimals as one likes (those finer than a picosecond are cut off), or as `5.12e2`.
-//! - A first line that begins with a letter or a quote is a header. One that names another unit (`service_us`) is
+//! - One time per line, with any number of decimals (those finer than a picosecond are truncated), or as `5.12e2`.
+//! - A first line that begins with a letter or a quote is a header. A header that names another unit (`service_us`) is
 //!   refused: every figure would be wrong by a factor of a thousand.
-//! - Empty lines, and lines that begin with `#`, are skipped; spaces around a time are, too.
+//! - Empty lines, and lines that begin with `#`, are skipped, and so are spaces around a time.
 
 use std::io::BufRead;
 
 use crate::WorkloadError;
 
-/// Reads the column of the file called `file` and hands each time to `take`, in picoseconds.
+/// Reads the column of the file called `file` and passes each time to `take`, in picoseconds.
 ///
-/// What `take` says against a time is reported with the line it came from. One line is in memory at a time.
+/// An error from `take` is reported with its line. Only one line is in memory at a time.
 pub(crate) fn read(
     file: &str,
     mut source: impl BufRead,

@@ -1,8 +1,8 @@
-//! What a caller can get wrong: a spelling, a number out of range, a line of a trace.
+//! Errors of callers: a bad spelling, a number out of range, a bad line of a trace.
 
 use thiserror::Error;
 
-/// The one error of this crate; every variant says what was read and what would be right.
+/// The error type of this crate; every variant says what was given and what is expected.
 ///
 /// # Examples
 ///
@@ -15,94 +15,94 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// A name that no preset has, or a mean for one whose times are measured.
-    #[error("no workload is called {text:?}: there are {names}")]
+    /// An unknown preset, or a mean given for a preset with measured times.
+    #[error("unknown workload {text:?}: use one of {names}")]
     Preset {
-        /// What was asked for.
+        /// The name as given.
         text: String,
-        /// What there is.
+        /// The known names.
         names: String,
     },
-    /// A word from the command line or a scenario that does not parse.
+    /// A value from the command line or a scenario that does not parse.
     #[error("{what} {text:?} is not understood: write {expected}")]
     Spelling {
         /// The thing being spelled, such as `rate`.
         what: &'static str,
         /// The text as given.
         text: String,
-        /// Spellings that would be right.
+        /// Correct spellings.
         expected: &'static str,
     },
-    /// A number that parses but cannot be used.
+    /// A number that parses but is out of range.
     #[error("{what} {got} is out of range: {expected}")]
     OutOfRange {
         /// The quantity, such as `zipf theta`.
         what: &'static str,
         /// The number as given.
         got: f64,
-        /// The range that would be right.
+        /// The valid range.
         expected: &'static str,
     },
-    /// A line of a trace that cannot be an operation.
+    /// A line of a trace that is not an operation.
     #[error("trace line {line}: {text:?}: {expected}")]
     TraceLine {
         /// Line number in the file, from 1.
         line: u64,
-        /// The line as it stands in the file.
+        /// The line as in the file.
         text: String,
-        /// What would be right.
+        /// What is expected instead.
         expected: String,
     },
-    /// Reading or writing a trace failed below the format.
+    /// An I/O error while reading or writing a trace.
     #[error("trace could not be {attempt} at line {line}: {reason}")]
     TraceFile {
         /// `read` or `written`.
         attempt: &'static str,
         /// Line number in the file, from 1.
         line: u64,
-        /// What the reader or writer answered.
+        /// The reader's or writer's error.
         reason: String,
     },
-    /// A line of a column of recorded times that cannot be one.
+    /// An invalid line in a column of recorded times.
     #[error("{file:?} line {line}: {text:?}: {expected}")]
     SampleLine {
-        /// The file, by the name it was asked for.
+        /// The file name as given.
         file: String,
         /// Line number in the file, from 1.
         line: u64,
-        /// The line as it stands in the file, without its end.
+        /// The line as in the file, without its line ending.
         text: String,
-        /// What would be right.
+        /// What is expected instead.
         expected: &'static str,
     },
-    /// A file of recorded times that cannot be had, or holds none.
+    /// A file of recorded times that cannot be read, or holds none.
     #[error("{file:?} could not be {attempt}: {reason}")]
     SampleFile {
-        /// The file, by the name it was asked for.
+        /// The file name as given.
         file: String,
         /// `opened`, `read` or `used`.
         attempt: &'static str,
-        /// What stood against it.
+        /// The cause.
         reason: String,
     },
-    /// A spelling that names a file, where none is opened.
-    #[error("{what} {text:?} needs its file, and none is opened here: write {expected}")]
+    /// A spelling that names a file, in a context that opens none.
+    #[error("{what} {text:?} names a file, which cannot be used here: write {expected}")]
     FileNotOpened {
         /// The thing being spelled, such as `service time`.
         what: &'static str,
         /// The text as given.
         text: String,
-        /// Spellings that would do.
+        /// Correct spellings.
         expected: &'static str,
     },
-    /// A distribution whose mean is infinite: no server could carry any load of it.
+    /// A distribution whose mean is infinite: no server could sustain any rate of it.
     #[error("{what} {text:?} has no mean: {expected}")]
     NoMean {
         /// The thing being spelled, such as `service time`.
         what: &'static str,
         /// The text as given.
         text: String,
-        /// What would have one.
+        /// Spellings with a finite mean.
         expected: &'static str,
     },
 }

@@ -1,14 +1,14 @@
-//! When did the machine stand still?
+//! When did the machine pause?
 //!
-//! A [`Gap`] is a stretch in which a core that should have been spinning did not run: a timer tick, an interrupt,
-//! the host taking the core away. A [`GapLog`] keeps the latest gaps, in order and apart from each other, and tells
-//! whether a request met one. Logs of several processes merge into one if their times come from one clock.
+//! A [`Gap`] is a period in which a core that should have been spinning did not run: a timer tick, an interrupt, or the
+//! hypervisor taking the core away. A [`GapLog`] keeps the latest gaps, ordered and disjoint, and tells whether a
+//! request overlapped one. Logs of several processes can be merged if their times come from one clock.
 
 use std::collections::VecDeque;
 
 use nebula_nic::{Span, Timestamp};
 
-/// A stretch `[start, end)` in which a core did not run.
+/// A period `[start, end)` in which a core did not run.
 ///
 /// # Examples
 ///
@@ -29,21 +29,21 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Makes a gap from the pair of nanoseconds that another process sent.
+    /// Creates a gap from the pair of nanoseconds that another process sent.
     #[must_use]
     pub fn from_ns(start_ns: u64, end_ns: u64) -> Self {
         let at = |ns| Timestamp::ZERO + Span::from_ns(ns);
         Self { start: at(start_ns), end: at(end_ns) }
     }
 
-    /// Returns the pair of nanoseconds to send to another process; the gap is widened to whole ones.
+    /// Returns the pair of nanoseconds to send to another process; the gap is widened to whole nanoseconds.
     #[must_use]
     pub fn to_ns(self) -> (u64, u64) {
         const PS_PER_NS: u64 = 1000;
         (self.start.as_ps() / PS_PER_NS, self.end.as_ps().div_ceil(PS_PER_NS))
     }
 
-    /// Returns how long the core stood still.
+    /// Returns how long the core did not run.
     #[must_use]
     pub fn length(self) -> Span {
         self.end - self.start
@@ -79,16 +79,16 @@ pub struct GapLog {
 }
 
 impl GapLog {
-    /// Makes an empty log of the latest `capacity` gaps, at least one.
+    /// Creates an empty log of the latest `capacity` gaps, at least one.
     ///
-    /// A machine with a thousand timer ticks a second fills 65,536 entries (1 MiB) in a minute.
+    /// A machine with a thousand timer ticks per second fills 65,536 entries (1 MiB) in a minute.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let capacity = capacity.max(1);
         Self { gaps: VecDeque::with_capacity(capacity), capacity, forgotten: 0, complete_from: Timestamp::ZERO }
     }
 
-    /// Makes a log of all `gaps`, in whatever order they come; those that overlap or touch become one.
+    /// Creates a log of all `gaps`, in any order; gaps that overlap or touch are merged.
     #[must_use]
     pub fn from_gaps(gaps: impl IntoIterator<Item = Gap>) -> Self {
         let mut sorted: Vec<Gap> = gaps.into_iter().collect();
@@ -98,7 +98,7 @@ impl GapLog {
         log
     }
 
-    /// Makes one log of several, whose times must come from one clock.
+    /// Merges several logs, whose times must come from one clock.
     #[must_use]
     pub fn merged<'a>(logs: impl IntoIterator<Item = &'a Self>) -> Self {
         let logs: Vec<&Self> = logs.into_iter().collect();
@@ -108,10 +108,10 @@ impl GapLog {
         all
     }
 
-    /// Appends a gap that starts no earlier than the latest one; a full log forgets its oldest.
+    /// Appends a gap that starts no earlier than the latest one; a full log drops its oldest gap.
     ///
-    /// One that overlaps or touches the latest extends it. One that starts earlier than the latest is taken to
-    /// start with it, so that the order holds; gaps without order belong into [`from_gaps`](Self::from_gaps).
+    /// A gap that overlaps or touches the latest one extends it. A gap that starts earlier than the latest one is
+    /// treated as starting with it, to keep the order; pass unordered gaps to [`from_gaps`](Self::from_gaps).
     ///
     /// # Cost
     ///
@@ -133,11 +133,11 @@ impl GapLog {
         self.gaps.push_back(gap);
     }
 
-    /// Tells whether `[from, to]` meets a gap or the `guard` after one, in which queues drain.
+    /// Tells whether `[from, to]` overlaps a gap or the `guard` after one, in which queues drain.
     ///
     /// # Cost
     ///
-    /// O(log gaps); O(1) if no gap ended after `from - guard`, as is usual for a request that just completed.
+    /// O(log gaps); O(1) if no gap ended after `from - guard`, the common case for a request that just completed.
     #[must_use]
     pub fn overlaps(&self, from: Timestamp, to: Timestamp, guard: Span) -> bool {
         match self.gaps.back() {
@@ -149,13 +149,13 @@ impl GapLog {
         }
     }
 
-    /// Tells whether the log still knows every gap that a request which began at `from` could have met.
+    /// Tells whether the log still has every gap that a request which began at `from` could have overlapped.
     #[must_use]
     pub fn is_complete_from(&self, from: Timestamp, guard: Span) -> bool {
         self.forgotten == 0 || self.complete_from + guard <= from
     }
 
-    /// Returns how many gaps a full log has forgotten.
+    /// Returns how many gaps the log has dropped because it was full.
     #[must_use]
     pub fn forgotten(&self) -> u64 {
         self.forgotten

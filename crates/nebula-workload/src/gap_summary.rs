@@ -1,13 +1,13 @@
-//! How often, and for how long, did the machine stand still?
+//! How often, and for how long, did the machine pause?
 
 use hdrhistogram::Histogram;
 use nebula_nic::Span;
 
-/// The lengths that gaps are counted above.
+/// The thresholds above which gaps are counted.
 pub const GAP_CLASSES: [Span; 5] =
     [Span::from_us(1), Span::from_us(3), Span::from_us(10), Span::from_us(30), Span::from_us(100)];
 
-/// Counts of gaps and the time observed, which merge.
+/// Counts of gaps and the time observed, which can be merged.
 ///
 /// # Examples
 ///
@@ -38,23 +38,23 @@ impl Default for GapTally {
 }
 
 impl GapTally {
-    /// Makes an empty tally.
+    /// Creates an empty tally.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the bounds are constants")]
     pub fn new() -> Self {
-        // Two digits tell 8.7 µs from 8.8 µs; a gap above 100 s counts as one of 100 s.
+        // Two digits distinguish 8.7 µs from 8.8 µs; a gap above 100 s counts as one of 100 s.
         let lengths_ns =
             Histogram::new_with_bounds(1, 100_000_000_000, 2).expect("1 ns to 100 s at two digits is legal");
         Self { observed: Span::ZERO, lost: Span::ZERO, longest: Span::ZERO, above: [0; _], lengths_ns }
     }
 
-    /// Adds a stretch of observed time, gaps included.
+    /// Adds a period of observed time, gaps included.
     #[inline]
     pub fn observe(&mut self, step: Span) {
         self.observed += step;
     }
 
-    /// Counts one gap, whose time is observed separately.
+    /// Counts one gap; its time is added separately with `observe`.
     pub fn count(&mut self, length: Span) {
         self.lost += length;
         self.longest = self.longest.max(length);
@@ -64,7 +64,7 @@ impl GapTally {
         self.lengths_ns.saturating_record(length.as_ns());
     }
 
-    /// Adds what another core has seen; times and counts are then those of both cores together.
+    /// Adds the tally of another core; times and counts are then those of both cores together.
     #[expect(clippy::missing_panics_doc, reason = "all tallies have the same bounds")]
     pub fn merge(&mut self, other: &Self) {
         self.observed += other.observed;
@@ -95,7 +95,7 @@ impl GapTally {
     }
 }
 
-/// How often, and for how long, cores stood still.
+/// How often, and for how long, cores did not run.
 ///
 /// # Examples
 ///
@@ -112,13 +112,13 @@ impl GapTally {
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct GapSummary {
-    /// The time observed: of several cores, the sum.
+    /// The time observed, summed over cores.
     pub observed: Span,
     /// For each of [`GAP_CLASSES`]: gaps longer than it, per second and core.
     pub per_second_above: [(Span, f64); GAP_CLASSES.len()],
     /// The share of the time observed that was spent in gaps of 1 µs and longer, in 0 to 1.
     pub share_lost: f64,
-    /// The longest gap; empty if there was none.
+    /// The longest gap; zero if there was none.
     pub longest: Span,
     /// Median length of the gaps of 1 µs and longer, `None` if there was none.
     pub length_p50: Option<Span>,

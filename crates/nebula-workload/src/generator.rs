@@ -1,7 +1,7 @@
-//! The open-loop client: what leaves when, and what became of it.
+//! The open-loop client: what is sent when, and its outcome.
 //!
-//! A state machine between a schedule and a transport; it owns neither clock nor socket. Each turn of the client's
-//! loop drains what is due and hands in what came back:
+//! A state machine between a schedule and a transport; it owns neither clock nor socket. Each iteration of the client's
+//! loop sends what is due and reports what was received:
 //!
 //! ```text
 //! while let Some((token, operation)) = generator.poll_send(now) {
@@ -10,11 +10,11 @@
 //! for each reply { generator.handle_reply(now, token, found) }       // or handle_nack, handle_lost
 //! ```
 //!
-//! Latency counts from the time at which the *schedule* meant an operation to leave. Whatever delays the send, a
-//! full transport, a full table or a loop that came late, is part of it: a server that stalls cannot slow down
-//! the questions that would have measured the stall.
+//! Latency counts from the time at which the *schedule* intended an operation to be sent. It includes whatever delays
+//! the send: a full transport, a full table or a late loop. So a stalled server cannot delay the very requests that
+//! would have measured the stall (coordinated omission).
 //!
-//! How late sends leave is recorded as well, without the time in which there was no room for them; see
+//! How late sends are is recorded as well, excluding time in which there was no room for them; see
 //! [`LoadReport::generator_was_late`].
 
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ use nebula_nic::{Span, Timestamp};
 use crate::outstanding::{Entry, Outstanding};
 use crate::{Counts, Latency, LatencyRecorder, LoadReport, Operation, Schedule, Tails, Token};
 
-/// The bounds and cuts of a [`Generator`].
+/// The limits and thresholds of a [`Generator`].
 ///
 /// # Examples
 ///
@@ -37,15 +37,15 @@ use crate::{Counts, Latency, LatencyRecorder, LoadReport, Operation, Schedule, T
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct GeneratorConfig {
-    /// Operations meant to leave within this time of the schedule's start are sent but not measured.
+    /// Operations due within this time after the schedule's start are sent but not measured.
     pub warm_up: Span,
-    /// The most operations under way; further ones wait, and their latency goes on counting.
+    /// The maximum number of outstanding operations; further ones wait, and their latency continues to count.
     pub outstanding_max: u32,
-    /// The most completed RPCs that wait for the gaps to be known (24 B each); see [`Tails`].
+    /// The maximum number of completed RPCs that wait until the gaps are known (24 B each); see [`Tails`].
     pub pending_max: usize,
     /// How long after a gap RPCs are still excluded.
     pub guard: Span,
-    /// The generator is late if more than 1 % of the sends leave later than this.
+    /// The generator is late if more than 1 % of the sends are later than this.
     pub late_after: Span,
 }
 
@@ -56,18 +56,19 @@ impl Default for GeneratorConfig {
             outstanding_max: 1 << 16,
             pending_max: 1 << 20,
             guard: Tails::GUARD,
-            // A tenth of a usual SLO of 100 µs, and just above a timer tick.
+            // A tenth of a typical SLO of 100 µs, and just above a timer tick.
             late_after: Span::from_us(10),
         }
     }
 }
 
-/// Sends a schedule and measures the answers.
+/// Sends a schedule and measures the replies.
 ///
-/// Times handed in must not go back. Three kinds of methods:
+/// Times passed in must not decrease. Three kinds of methods:
 ///
 /// - `poll_*`, `next_*` and `is_*` ask what to do;
-/// - `handle_*` tell what became of an operation, each returning it, or `None` (counted) if the token is not under way;
+/// - `handle_*` report the outcome of an operation; each returns it, or `None` (counted) if the token is not
+///   outstanding;
 /// - `into_report` ends the load.
 ///
 /// # Examples
@@ -92,21 +93,21 @@ pub struct Generator {
     late_after: Span,
     warm_until: Timestamp,
     outstanding: Outstanding,
-    /// Operations that found no room in the transport, oldest first.
+    /// Operations for which the transport had no room, oldest first.
     blocked: VecDeque<Token>,
-    /// The last time at which something due could not leave for want of room.
+    /// The last time at which a due operation could not be sent for lack of room.
     held_until: Option<Timestamp>,
     counts: Counts,
     latency: Tails,
     lateness: LatencyRecorder,
-    /// The latest time handed in.
+    /// The latest time passed in.
     now: Timestamp,
     last_answer: Timestamp,
     stopped_at: Option<Timestamp>,
 }
 
 impl Generator {
-    /// Begins to send `schedule`.
+    /// Starts sending `schedule`.
     ///
     /// # Cost
     ///
@@ -132,9 +133,9 @@ impl Generator {
         }
     }
 
-    /// Returns an operation to send at once, if one is due and there is room in the table.
+    /// Returns an operation to send now, if one is due and the table has room.
     ///
-    /// Operations that were blocked come first, in their order and with the token they had.
+    /// Blocked operations come first, in their order and with the same token.
     ///
     /// # Cost
     ///
@@ -159,12 +160,12 @@ impl Generator {
     fn unblock(&mut self, token: Token) -> Option<(Token, Operation)> {
         let entry = self.outstanding.entry_mut(token)?;
         entry.is_blocked = false;
-        // Whatever was due behind it had to wait until this moment, too.
+        // What was due after it also had to wait until this moment.
         self.held_until = Some(self.now);
         Some((token, entry.operation))
     }
 
-    /// Notes that what is due must wait: its lateness is not the generator's.
+    /// Records that due operations must wait: their lateness is not the generator's.
     fn hold(&mut self) {
         if self.schedule.peek_due().is_some_and(|due| due <= self.now) {
             self.held_until = Some(self.now);
@@ -187,9 +188,10 @@ impl Generator {
         operation.at >= self.warm_until
     }
 
-    /// Takes back an operation for which the transport has no room: it stays due, and comes first when next polled.
+    /// Takes back an operation for which the transport has no room: it stays due, and is the first that the next poll
+    /// returns.
     ///
-    /// The caller should stop polling for this turn, or it gets the same operation again.
+    /// The caller should stop polling in this iteration, or it gets the same operation again.
     pub fn handle_blocked(&mut self, token: Token) {
         self.held_until = Some(self.now);
         match self.outstanding.entry_mut(token) {
@@ -204,7 +206,7 @@ impl Generator {
         }
     }
 
-    /// Takes a reply; `is_found` is false for a key that the server did not have.
+    /// Records a reply; `is_found` is false if the server did not have the key.
     #[inline]
     pub fn handle_reply(&mut self, now: Timestamp, token: Token, is_found: bool) -> Option<Operation> {
         let operation = self.complete(now, token)?;
@@ -216,7 +218,7 @@ impl Generator {
         Some(operation)
     }
 
-    /// Takes a NACK that the client does not retry: infinite latency.
+    /// Records a NACK that the client does not retry: infinite latency.
     #[inline]
     pub fn handle_nack(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
         let operation = self.complete(now, token)?;
@@ -247,11 +249,11 @@ impl Generator {
         self.outstanding.remove(token).map(|entry| entry.operation)
     }
 
-    /// Ends the load at `now`: nothing more leaves.
+    /// Ends the load at `now`: nothing more is sent.
     ///
-    /// Operations under way are lost; those that were due and never left are counted as never sent. Both have
-    /// infinite latency: leaving out what could not even be sent would flatter the tail. What is due later is
-    /// not offered. A second stop changes nothing.
+    /// Outstanding operations are lost; operations that were due but not sent count as never sent. Both have infinite
+    /// latency: leaving out what could not even be sent would understate the tail. Operations that are due later do not
+    /// count as offered. A second stop has no effect.
     pub fn handle_stop(&mut self, now: Timestamp) {
         if self.stopped_at.is_some() {
             return;
@@ -279,43 +281,43 @@ impl Generator {
         self.counts.never_sent += u64::from(self.is_measured(operation));
     }
 
-    /// Returns when the next operation is due, blocked ones aside; `None` at the end of the load.
+    /// Returns when the next operation is due, blocked operations excluded; `None` at the end of the load.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         self.schedule.peek_due().filter(|_| self.stopped_at.is_none())
     }
 
-    /// Returns the number of operations under way, blocked ones included.
+    /// Returns the number of outstanding operations, blocked ones included.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding.len()
     }
 
-    /// Tells whether every operation has left and has its outcome, or the load was stopped.
+    /// Tells whether every operation has been sent and has its outcome, or the load was stopped.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.next_due().is_none() && self.outstanding.is_empty()
     }
 
-    /// Returns what became of the operations so far.
+    /// Returns the outcomes so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Returns the latencies so far, to show progress or to settle them while the load goes on.
+    /// Returns the latencies so far, to show progress or to settle them during the load.
     pub fn latency_mut(&mut self) -> &mut Tails {
         &mut self.latency
     }
 
     /// Ends the load and returns what was measured.
     ///
-    /// Whatever is still open is closed as by [`handle_stop`](Self::handle_stop), at the latest time handed in. The
-    /// tails still have to be settled with the gaps of all processes.
+    /// Operations without an outcome are closed as by [`handle_stop`](Self::handle_stop), at the latest time passed in.
+    /// The tails must still be settled with the gaps of all processes.
     #[must_use]
     pub fn into_report(mut self) -> LoadReport {
         self.handle_stop(self.now);
-        // A schedule that was cut short ends where it was cut.
+        // A schedule that was stopped early ends where it was stopped.
         let cut_at = self.stopped_at.filter(|_| self.schedule.peek_due().is_some());
         let end = cut_at.unwrap_or_else(|| self.schedule.end().max(self.last_answer));
         LoadReport {

@@ -1,8 +1,8 @@
 //! Which key does an operation touch?
 //!
-//! A [`Keys`] names a popularity and has one spelling everywhere; [`Keys::over`] gives it a number of keys and
-//! makes a [`KeyPicker`]. A key is an index ([`Key`]); what goes over the wire are the bytes that
-//! [`key_bytes`] makes of the index, the same in the loader that fills the store and in the clients that ask it.
+//! A [`Keys`] names a popularity and has one spelling everywhere; [`Keys::over`] gives it a number of keys and makes a
+//! [`KeyPicker`]. A key is an index ([`Key`]); its bytes on the wire are those that [`key_bytes`] makes of the index,
+//! the same in the loader that fills the store and in the clients that read it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::rng::scramble;
 use crate::zipf::Zipf;
 use crate::{Rng, WorkloadError};
 
-/// The length of a key on the wire unless a workload asks for another.
+/// The length of a key on the wire unless a workload specifies another.
 ///
 /// Source: the key-value evaluations of NEBULA, RPCValet and MICA use 16 B keys.
 pub const KEY_BYTES: usize = 16;
@@ -46,8 +46,8 @@ impl Key {
 
 /// Fills `bytes` with the bytes of `key`; the length of `bytes` is the length of the key.
 ///
-/// The index in little-endian order, then bits that follow from it: two keys of one length differ, and a store
-/// that hashes only the tail of a key still sees 64 mixed bits.
+/// The index in little-endian order, then bits derived from it: two keys of equal length differ, and a store that
+/// hashes only the end of a key still sees 64 mixed bits.
 ///
 /// # Panics
 ///
@@ -92,7 +92,7 @@ impl Keys {
     /// The largest skew: the second key then has 0.1 % of the first one's share.
     pub const THETA_MAX: f64 = 10.0;
 
-    /// Makes the picker for keys `0..count`.
+    /// Creates the picker for keys `0..count`.
     ///
     /// # Errors
     ///
@@ -147,8 +147,7 @@ impl fmt::Display for Keys {
 
 /// Draws keys of one popularity from one population.
 ///
-/// Under `zipf` the most popular key is `Key(0)`, then `Key(1)`, and so on; a store that hashes its keys spreads
-/// them anyway.
+/// Under `zipf`, the most popular key is `Key(0)`, then `Key(1)`, and so on; a store spreads them by hashing.
 ///
 /// # Examples
 ///

@@ -1,30 +1,30 @@
-//! What is asked of a server, and how long the answers took: one load generator for both worlds.
+//! The load generator and latency recorder, shared by the simulator and the runtime.
 //!
-//! The simulator and the runtime are driven by the same schedule and measured by the same recorder, so that a
-//! figure of one world can be put beside a figure of the other. Nothing here reads a clock, sleeps, prints or
-//! asks the operating system for entropy: time is an argument and every random draw comes from a [`Seed`].
+//! Both follow the same schedules and use the same recorder, so that their figures are comparable. Nothing here reads a
+//! clock, sleeps, prints or asks the operating system for entropy: time is an argument, and every random draw comes
+//! from a [`Seed`].
 //!
-//! The modules stand in the order in which a load is made, sent and judged:
+//! The modules are listed in the order in which a load is generated, sent and evaluated:
 //!
 //! | question | module |
 //! |---|---|
 //! | how fast, and at which rates? | [`rate`], [`sweep`] |
 //! | when does the next RPC arrive? | [`arrivals`] |
-//! | how long does an RPC keep its core? | [`service`] |
-//! | or: which times has a paper used? | [`preset`] |
+//! | how long does an RPC occupy its core? | [`service`] |
+//! | or: which times do papers use? | [`preset`] |
 //! | which key, which operation? | [`keys`], [`mix`], [`operation`] |
 //! | or: which recorded operations? | [`trace`] |
 //! | what is due at this moment? | [`schedule`] |
 //! | how long did each RPC take? | [`recorder`] |
 //! | was it the machine and not the server? | [`hiccup`], [`gap_log`], [`gap_summary`], [`tails`] |
 //! | the open-loop client as one state machine | [`generator`], [`report`] |
-//! | which load still meets the SLO? | [`slo_search`] |
+//! | which rate still meets the SLO? | [`slo_search`] |
 //!
 //! # Invariants
 //!
 //! - **No clock, no entropy.** *Enforced by* the signatures: every method that needs time takes a
 //!   [`Timestamp`](nebula_nic::Timestamp).
-//! - **Never coordinated with the server.** A latency counts from the moment the schedule meant to send.
+//! - **No coordinated omission.** A latency counts from the moment at which the schedule intended to send.
 //!   *Enforced by* [`Schedule`], which has no method that a reply could reach.
 //! - **Nothing is allocated per RPC.** *Enforced by* `tests/no_allocation.rs`.
 

@@ -1,4 +1,4 @@
-//! Which operations, in which proportion: `get=50,set=50`.
+//! Which operations, in which proportions: `get=50,set=50`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::{Op, Rng, WorkloadError};
 
 /// The weights of the operations.
 ///
-/// Weights are whole numbers and need not add up to 100; an operation that is not named has weight 0.
+/// Weights are whole numbers and need not add up to 100; an operation that is not listed has weight 0.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Nothing but reads.
+    /// Only reads.
     pub const READ_ONLY: Self = Self { weights: [1, 0, 0] };
 
     /// Returns the share of `op`, in 0 to 1.

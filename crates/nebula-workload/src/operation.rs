@@ -1,4 +1,4 @@
-//! One operation of the load: when it is meant to leave, what it does, to which key.
+//! One operation of the load: when it is due, what it does, and to which key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl Op {
     /// Every operation, in the order in which a mix is written.
     pub const ALL: [Self; 3] = [Self::Get, Self::Set, Self::Delete];
 
-    /// Returns the one spelling of the operation.
+    /// Returns the spelling of the operation.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// An operation and the moment the schedule means it to leave.
+/// An operation and the moment at which the schedule intends it to be sent.
 ///
 /// # Examples
 ///
@@ -70,12 +70,12 @@ impl fmt::Display for Op {
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// When the operation is meant to leave; its latency counts from here, however late it does leave.
+    /// When the operation is due; its latency counts from here, however late it is sent.
     pub at: Timestamp,
     /// What it does.
     pub op: Op,
-    /// The key it does it to.
+    /// The key it applies to.
     pub key: Key,
-    /// The bytes a SET writes. For GET and DELETE: 0, or what a trace says.
+    /// The bytes a SET writes. For GET and DELETE: 0, or what the trace says.
     pub value_bytes: u32,
 }

@@ -1,15 +1,15 @@
-//! Which operations are under way?
+//! Which operations are outstanding?
 //!
-//! A table of fixed size. A token names a slot of it and the slot's generation, so that the reply to an operation
-//! that was given up long ago is recognized and never taken for its successor's.
+//! A table of fixed size. A token identifies a slot and the slot's generation, so that a late reply to an abandoned
+//! operation is recognized and never attributed to a later operation in the same slot.
 
 use crate::Operation;
 
-/// Names an operation under way, from [`Generator::poll_send`](crate::Generator::poll_send) to its outcome.
+/// Identifies an outstanding operation, from [`Generator::poll_send`](crate::Generator::poll_send) to its outcome.
 ///
 /// # Examples
 ///
-/// A transport that carries 64 bits of the caller's own can carry a token.
+/// A transport that carries 64 bits for its caller can carry a token.
 ///
 /// ```
 /// use nebula_workload::Token;
@@ -30,7 +30,7 @@ impl Token {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// Returns the token that [`to_u64`](Self::to_u64) made the bits of; any other bits name no operation.
+    /// Returns the token with these bits, as made by [`to_u64`](Self::to_u64); any other bits identify no operation.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
     pub const fn from_u64(bits: u64) -> Self {
@@ -66,7 +66,8 @@ struct Slot {
 impl Outstanding {
     pub(crate) fn with_capacity(capacity: u32) -> Self {
         let slots = (0..capacity).map(|_| Slot { generation: 0, entry: None }).collect();
-        // Taken from the end: a lightly loaded client stays on the first few slots, and in its cache.
+        // Slots are taken from the end, so that a lightly loaded client uses only the first few, which stay in its
+        // cache.
         Self { slots, free: (0..capacity).rev().collect() }
     }
 
@@ -102,7 +103,7 @@ impl Outstanding {
         slot.entry.take()
     }
 
-    /// Returns the token of any operation under way, starting the search at slot `from`.
+    /// Returns the token of any outstanding operation, starting the search at slot `from`.
     pub(crate) fn next_live(&self, from: u32) -> Option<Token> {
         let slots = self.slots.iter().zip(0..).skip(from as usize);
         let mut live = slots.filter(|(slot, _)| slot.entry.is_some());

@@ -1,7 +1,7 @@
-//! The workloads that papers compare systems with, by name.
+//! The workloads that papers use to compare systems, by name.
 //!
-//! A preset is a spelling of [`ServiceTime`] with its source; where a paper gives shares of a mean, the mean can be chosen:
-//! `bimodal-1:10us`.
+//! A preset is a spelling of [`ServiceTime`] with its source. Where a paper gives shares of a mean, the mean can be
+//! chosen: `bimodal-1:10us`.
 
 use crate::{ServiceTime, WorkloadError};
 use nebula_nic::Span;
@@ -17,14 +17,14 @@ use nebula_nic::Span;
 /// assert_eq!((preset.name, service.mean_ps()), ("bimodal-1", 10e6));
 /// assert_eq!(Preset::parse("tpcc")?.1.types().len(), 5);
 /// let error = Preset::parse("herd:5us").unwrap_err().to_string();
-/// assert!(error.contains("bimodal-1"), "it says which have a mean to choose: {error}");
+/// assert!(error.contains("bimodal-1"), "it lists the presets with a choice of mean: {error}");
 /// # Ok::<(), nebula_workload::WorkloadError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// What it is, and whose.
+    /// What it is, and its source.
     pub what: &'static str,
     service: Service,
 }
@@ -39,9 +39,9 @@ enum Service {
     Law(&'static str),
 }
 
-/// All there is.
+/// All presets.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "fixed", what: "all RPCs alike", service: Service::Law("fixed") },
+    Preset { name: "fixed", what: "all RPCs take the same time", service: Service::Law("fixed") },
     Preset { name: "exponential", what: "exponential times", service: Service::Law("exp") },
     Preset {
         name: "bimodal-1",
@@ -97,7 +97,7 @@ impl Preset {
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::Preset`] for a name that is none, or a mean where it is measured.
+    /// [`WorkloadError::Preset`] for an unknown name, or for a mean given with measured times.
     pub fn parse(text: &str) -> Result<(Self, ServiceTime), WorkloadError> {
         let unread = || WorkloadError::Preset { text: text.to_owned(), names: names() };
         let (name, mean) = text.split_once(':').map_or((text, None), |(name, mean)| (name, Some(mean)));
@@ -118,11 +118,11 @@ impl Preset {
     }
 }
 
-/// The mean where one can be chosen and none is given.
+/// The mean if none is given.
 const MEAN: Span = Span::from_us(1);
 
 impl Service {
-    /// The spelling for a mean; a type for each kind, so that schedulers can tell them apart.
+    /// The spelling for a mean; one request type per kind, so that schedulers can distinguish them.
     fn of(self, mean: Span) -> String {
         let ps = mean.as_ps();
         match self {
@@ -139,7 +139,7 @@ impl Service {
     }
 }
 
-/// All names, those with a mean to choose as they are written with one.
+/// All names; those with a choice of mean are shown with one.
 fn names() -> String {
     let name =
         |preset: &Preset| if preset.has_mean() { format!("{}:MEAN", preset.name) } else { preset.name.to_owned() };

@@ -1,4 +1,4 @@
-//! How many RPCs a second: `200k`, `1.5M`, `22MRPS`.
+//! RPCs per second: `200k`, `1.5M`, `22MRPS`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,16 +22,16 @@ use crate::WorkloadError;
 pub struct Rate(f64);
 
 impl Rate {
-    /// One RPC in a thousand seconds: gaps stay far from the end of the 64-bit picoseconds.
+    /// One RPC in a thousand seconds: gaps stay far below the limit of 64-bit picoseconds.
     pub const MIN: Self = Self(1e-3);
-    /// One RPC in a picosecond: the resolution of time.
+    /// One RPC per picosecond: the resolution of time.
     pub const MAX: Self = Self(1e12);
 
-    /// Makes a rate of `rps` RPC/s.
+    /// Creates a rate of `rps` RPC/s.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::OutOfRange`] outside [`MIN`](Self::MIN)..=[`MAX`](Self::MAX), and for what is no number.
+    /// [`WorkloadError::OutOfRange`] outside [`MIN`](Self::MIN)..=[`MAX`](Self::MAX), and for NaN.
     pub fn try_new(rps: f64) -> Result<Self, WorkloadError> {
         let allowed = Self::MIN.0..=Self::MAX.0;
         allowed.contains(&rps).then_some(Self(rps)).ok_or(WorkloadError::OutOfRange {
@@ -49,7 +49,7 @@ impl Rate {
 
     /// Returns this rate times `factor`, kept between [`MIN`](Self::MIN) and [`MAX`](Self::MAX).
     ///
-    /// A `factor` that is no number gives [`MIN`](Self::MIN).
+    /// A `factor` of NaN gives [`MIN`](Self::MIN).
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let rps = self.0 * factor;
@@ -57,7 +57,7 @@ impl Rate {
     }
 }
 
-/// 100 k RPC/s: a load that any machine carries.
+/// 100 k RPC/s: a rate that any machine sustains.
 impl Default for Rate {
     fn default() -> Self {
         Self(1e5)

@@ -1,8 +1,8 @@
 //! How long did each RPC take?
 //!
-//! A [`LatencyRecorder`] is an HDR histogram of nanoseconds with two additions. An RPC that was NACKed or lost
-//! has **infinite** latency and stands at the end of the order, so that refusing RPCs can never improve a
-//! quantile. And RPCs meant to leave before the warm-up ends are counted, but not recorded.
+//! A [`LatencyRecorder`] is an HDR histogram of nanoseconds with two additions. An RPC that was NACKed or lost has
+//! **infinite** latency and sorts last, so that refusing RPCs can never improve a quantile. And RPCs due before the
+//! warm-up ends are counted, but not recorded.
 
 use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
@@ -39,9 +39,9 @@ impl Latency {
 
 /// Latencies of many RPCs, in bounded space.
 ///
-/// Quantiles are within [`RELATIVE_ERROR`](Self::RELATIVE_ERROR) above the exact ones, mean, least and greatest
-/// are exact. Latencies are taken in whole nanoseconds, rounded down, from 1 ns to [`MAX`](Self::MAX); a longer one
-/// counts as that, and in [`saturated`](Self::saturated).
+/// Quantiles are at most [`RELATIVE_ERROR`](Self::RELATIVE_ERROR) above the exact ones; mean, minimum and maximum are
+/// exact. Latencies are whole nanoseconds, rounded down, from 1 ns to [`MAX`](Self::MAX); a longer one counts as that,
+/// and in [`saturated`](Self::saturated).
 ///
 /// # Examples
 ///
@@ -81,12 +81,12 @@ impl Default for LatencyRecorder {
 }
 
 impl LatencyRecorder {
-    /// The longest latency told apart: 100 s, far beyond any SLO.
+    /// The longest latency that is resolved: 100 s, far beyond any SLO.
     pub const MAX: Span = Span::from_ns(MAX_NS);
-    /// How far a quantile may lie above the exact one, as a share of it.
+    /// How far a quantile may exceed the exact one, as a share of it.
     pub const RELATIVE_ERROR: f64 = 1e-3;
 
-    /// Makes an empty recorder that records from the first RPC on.
+    /// Creates an empty recorder that records from the first RPC on.
     ///
     /// # Cost
     ///
@@ -96,7 +96,7 @@ impl LatencyRecorder {
         Self::with_warm_up_until(Timestamp::ZERO)
     }
 
-    /// Makes an empty recorder that ignores RPCs meant to leave before `warm_until`.
+    /// Creates an empty recorder that ignores RPCs due before `warm_until`.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the bounds are constants")]
     pub fn with_warm_up_until(warm_until: Timestamp) -> Self {
@@ -113,7 +113,7 @@ impl LatencyRecorder {
         }
     }
 
-    /// Records the latency of an RPC that was meant to leave at `intended`.
+    /// Records the latency of an RPC that was due at `intended`.
     ///
     /// # Cost
     ///
@@ -136,7 +136,7 @@ impl LatencyRecorder {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Adds all that `other` has recorded and ignored.
+    /// Adds everything that `other` has recorded and ignored.
     #[expect(clippy::missing_panics_doc, reason = "all recorders have the same bounds")]
     pub fn merge(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("all recorders have the same bounds");
@@ -174,7 +174,7 @@ impl LatencyRecorder {
 
     /// Returns the latency that a share `q` of all RPCs do not exceed; `None` if nothing is recorded.
     ///
-    /// That is the latency of rank ⌈q·count⌉ in ascending order, the infinite ones last. `q` is cut to 0..=1.
+    /// That is the latency of rank ⌈q·count⌉ in ascending order, infinite ones last. `q` is clamped to 0..=1.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Latency> {
         let count = self.count();
@@ -187,7 +187,8 @@ impl LatencyRecorder {
     }
 
     fn value_at_rank(&self, rank: u64) -> Span {
-        // Half a rank below the rank: the histogram rounds up, and no error of the division can reach the next one.
+        // Half a rank below the rank: the histogram rounds up, and no rounding error of the division can reach the next
+        // rank.
         let ns = self.histogram.value_at_quantile((rank as f64 - 0.5) / self.histogram.len() as f64);
         Span::from_ns(ns.clamp(self.min_ns, self.max_ns))
     }
@@ -200,7 +201,7 @@ impl LatencyRecorder {
         Some(Span::from_ps(ps as u64))
     }
 
-    /// Returns the least latency.
+    /// Returns the minimum latency.
     #[must_use]
     pub fn min(&self) -> Option<Latency> {
         match self.histogram.len() {
@@ -209,13 +210,13 @@ impl LatencyRecorder {
         }
     }
 
-    /// Returns the greatest latency, infinite if any is.
+    /// Returns the maximum latency, infinite if any is.
     #[must_use]
     pub fn max(&self) -> Option<Latency> {
         if self.infinite > 0 { Some(Latency::Infinite) } else { self.max_finite().map(Latency::Finite) }
     }
 
-    /// Returns the greatest finite latency.
+    /// Returns the maximum finite latency.
     #[must_use]
     pub fn max_finite(&self) -> Option<Span> {
         (!self.histogram.is_empty()).then_some(Span::from_ns(self.max_ns))
@@ -223,7 +224,7 @@ impl LatencyRecorder {
 
     /// Returns the share of RPCs that took longer than `bound`, in 0 to 1; 0 if nothing is recorded.
     ///
-    /// Values that share the bound's cell of the histogram count as not longer.
+    /// Values in the same cell of the histogram as the bound count as not longer.
     #[must_use]
     pub fn share_above(&self, bound: Span) -> f64 {
         let beyond = self.histogram.highest_equivalent(bound.as_ns().min(MAX_NS)).saturating_add(1);
@@ -238,14 +239,14 @@ impl LatencyRecorder {
         self.quantile(0.99).is_some_and(|p99| p99 <= Latency::Finite(slo))
     }
 
-    /// Returns the cells of the histogram in ascending order: the greatest latency of the cell, and its count.
+    /// Returns the cells of the histogram in ascending order: the maximum latency of the cell, and its count.
     ///
-    /// For curves; infinite latencies are not among them.
+    /// For curves; excludes infinite latencies.
     pub fn cells(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         self.histogram.iter_recorded().map(|cell| (Span::from_ns(cell.value_iterated_to()), cell.count_at_value()))
     }
 
-    /// Returns the figures that tables show; `None` if nothing is recorded.
+    /// Returns the figures for tables; `None` if nothing is recorded.
     #[must_use]
     pub fn summary(&self) -> Option<LatencySummary> {
         Some(LatencySummary {
@@ -262,7 +263,7 @@ impl LatencyRecorder {
     }
 }
 
-/// The figures of a [`LatencyRecorder`] that tables show.
+/// The figures of a [`LatencyRecorder`] for tables.
 ///
 /// # Examples
 ///
@@ -293,13 +294,13 @@ pub struct LatencySummary {
     pub p99: Latency,
     /// 99.9th percentile.
     pub p999: Latency,
-    /// Greatest.
+    /// Maximum.
     pub max: Latency,
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and the count")]
 fn rank(q: f64, count: u64) -> u64 {
-    // A product such as 0.99 · 100 may come out a hair above 99, which must not make it 100.
+    // A product such as 0.99 · 100 may be slightly above 99, and must not be rounded up to 100.
     let exact = q.clamp(0.0, 1.0) * count as f64;
     let rank = libm::ceil(exact * (1.0 - 4.0 * f64::EPSILON)) as u64;
     rank.clamp(1, count.max(1))

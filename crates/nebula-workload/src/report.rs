@@ -1,10 +1,10 @@
-//! What one load came to.
+//! The results of one load.
 
 use nebula_nic::Span;
 
 use crate::{Latency, LatencyRecorder, Tails};
 
-/// What became of the operations, warm-up excluded.
+/// The outcomes of the operations, warm-up excluded.
 ///
 /// # Examples
 ///
@@ -19,24 +19,24 @@ use crate::{Latency, LatencyRecorder, Tails};
 pub struct Counts {
     /// Operations that were due.
     pub offered: u64,
-    /// Operations answered, a key not found included.
+    /// Operations answered, including those whose key was not found.
     pub replied: u64,
-    /// Operations answered, whose key the server did not have.
+    /// Operations answered whose key the server did not have.
     pub not_found: u64,
-    /// Operations refused.
+    /// Operations refused with a NACK.
     pub nacked: u64,
     /// Operations given up without an answer.
     pub lost: u64,
-    /// Operations that were due and could not leave before the load was stopped.
+    /// Operations that were due but could not be sent before the load was stopped.
     pub never_sent: u64,
-    /// Operations that had to wait for room before they could leave.
+    /// Operations that had to wait for room before they were sent.
     pub held: u64,
-    /// Outcomes of tokens that were not under way, such as a reply after its RPC was given up.
+    /// Outcomes of tokens that were not outstanding, such as a reply after its RPC was given up.
     pub unexpected: u64,
 }
 
 impl Counts {
-    /// Returns the operations whose outcome is known: all those offered, once a load is over.
+    /// Returns the operations whose outcome is known: all those offered, once a load has ended.
     #[must_use]
     pub fn settled(&self) -> u64 {
         self.replied + self.nacked + self.lost + self.never_sent
@@ -55,7 +55,7 @@ impl Counts {
     }
 }
 
-/// What one load came to, warm-up excluded.
+/// The results of one load, warm-up excluded.
 ///
 /// # Invariants
 ///
@@ -76,7 +76,7 @@ impl Counts {
 pub struct LoadReport {
     /// The rate that the schedule intended, in RPC/s.
     pub rate_rps: f64,
-    /// What became of the operations.
+    /// The outcomes of the operations.
     pub counts: Counts,
     /// From the intended send to the reply.
     pub latency: Tails,
@@ -84,35 +84,35 @@ pub struct LoadReport {
     pub lateness: LatencyRecorder,
     /// The lateness that the p99 must not exceed; see [`generator_was_late`](Self::generator_was_late).
     pub late_after: Span,
-    /// From the end of the warm-up to the end of the schedule, or to the last answer if that came later.
+    /// From the end of the warm-up to the end of the schedule, or to the last reply if that came later.
     pub duration: Span,
 }
 
 impl LoadReport {
-    /// Returns the answers a second, NACKs not counted, in RPC/s.
+    /// Returns the replies per second, NACKs excluded, in RPC/s.
     #[must_use]
     pub fn achieved_rps(&self) -> f64 {
         let seconds = self.duration.as_secs_f64();
         if seconds > 0.0 { self.counts.replied as f64 / seconds } else { 0.0 }
     }
 
-    /// Tells whether the client, and not the server, may have made the tail.
+    /// Tells whether the client, and not the server, may have caused the tail.
     ///
     /// The rule: the p99 of [`lateness`](Self::lateness) exceeds [`late_after`](Self::late_after). More than 1 % of the
-    /// sends then left later than that although there was room for them, so the p99 is no longer the
-    /// server's. The latencies still count from the intended time; they are an upper bound of the server's.
+    /// sends were then later than that although there was room for them, so the p99 is no longer that of the server.
+    /// The latencies still count from the intended time; they are an upper bound of the server's.
     #[must_use]
     pub fn generator_was_late(&self) -> bool {
         self.lateness.quantile(0.99).is_some_and(|p99| p99 > Latency::Finite(self.late_after))
     }
 
-    /// Returns the share of sends that left more than `bound` late, in 0 to 1.
+    /// Returns the share of sends that were more than `bound` late, in 0 to 1.
     #[must_use]
     pub fn share_later_than(&self, bound: Span) -> f64 {
         self.lateness.share_above(bound)
     }
 
-    /// Adds the report of another client of the same load: rates and counts add up, the longer duration counts.
+    /// Adds the report of another client of the same load: rates and counts are summed; the longer duration is kept.
     pub fn merge(&mut self, other: Self) {
         self.rate_rps += other.rate_rps;
         self.counts.merge(&other.counts);

@@ -1,15 +1,15 @@
 //! Random numbers from a seed, in named streams.
 //!
-//! A run has one [`Seed`]. Each component draws from a stream of its own, chosen by name, so that adding a
-//! component, or drawing more often in one, shifts no other: two dispatch policies compared under one seed meet
-//! the same arrivals, the same keys and the same service times. The generator is xoshiro256++; its output is the
-//! same on every machine.
+//! A run has one [`Seed`]. Each component draws from its own stream, chosen by name, so that adding a component, or
+//! drawing more often in one, does not shift the others: two dispatch policies compared under one seed get the same
+//! arrivals, the same keys and the same service times. The generator is xoshiro256++; its output is the same on every
+//! machine.
 
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-/// The one number a run's randomness follows from.
+/// The number that determines all randomness of a run.
 ///
 /// # Examples
 ///
@@ -33,8 +33,8 @@ impl Seed {
 
     /// Returns the seed of the replication or client number `index`.
     ///
-    /// Two clients at half the rate, each with a replica of one seed, are independent of each other and as
-    /// repeatable as one client.
+    /// Two clients at half the rate, each with a replica of one seed, are independent of each other and as repeatable
+    /// as one client.
     #[must_use]
     pub fn replica(self, index: u64) -> Self {
         Self(self.derive(scramble(!index)))
@@ -72,19 +72,21 @@ impl Rng {
         ((self.next_u64() >> 11) + 1) as f64 * UNIT_STEP
     }
 
-    /// Draws from the exponential distribution of mean 1: the time to the next of events that come once per unit.
+    /// Draws from the exponential distribution with mean 1: the time between events that occur once per unit on
+    /// average.
     ///
     /// # Cost
     ///
-    /// One draw and no logarithm, but for 1 in 90 draws. At most 7.7 + 36.7, as far as 53 bits go.
+    /// One draw and no logarithm, except in 1 of 90 draws. At most 7.7 + 36.7, the limit of 53 random bits.
     //
-    // `rand_distr` without its feature `std` takes `libm`'s logarithm and not the system's: the same numbers on every machine.
+    // Without its feature `std`, `rand_distr` uses `libm`'s logarithm and not the system's: the same numbers on every
+    // machine.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         Exp1.sample(self)
     }
 
-    /// Draws a number in `0..bound`, each equally likely; 0 where `bound` is 0.
+    /// Draws a number in `0..bound`, each equally likely; 0 if `bound` is 0.
     ///
     /// # Cost
     ///

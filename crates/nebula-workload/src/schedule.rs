@@ -1,9 +1,8 @@
-//! What is due at this moment?
+//! Which operation is due now?
 //!
-//! A [`Schedule`] knows when each operation is meant to leave, and nothing else: no reply, NACK or full queue can
-//! reach it. It is drawn from a [`Workload`] and a seed, one operation ahead, or replays operations of a trace.
-//! Arrivals, keys and operations come from streams of their own, so that a change of the mix leaves the arrivals as
-//! they are.
+//! A [`Schedule`] only knows when each operation is due: no reply, NACK or full queue can influence it. It is drawn
+//! from a [`Workload`] and a seed, one operation ahead, or replays the operations of a trace. Arrivals, keys and
+//! operations use separate random streams, so that a change of the mix does not change the arrivals.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -31,10 +30,10 @@ pub enum Length {
     Operations(u64),
 }
 
-/// A synthetic load, in the words of the command line.
+/// A synthetic load, as specified on the command line.
 ///
-/// Several clients share a load by taking `rate` / clients each and a [replica](Seed::replica) of the seed: Poisson
-/// arrivals add up to Poisson arrivals.
+/// Several clients share a load by taking `rate` / clients each and a [replica](Seed::replica) of the seed: the sum of
+/// Poisson processes is a Poisson process.
 ///
 /// # Examples
 ///
@@ -52,13 +51,13 @@ pub enum Length {
 pub struct Workload {
     /// When operations arrive.
     pub arrivals: Arrivals,
-    /// How many arrive a second, on average.
+    /// Arrivals per second, on average.
     pub rate: Rate,
     /// Which keys are popular.
     pub keys: Keys,
     /// How many keys there are.
     pub key_count: u64,
-    /// Which operations, in which proportion.
+    /// Which operations, in which proportions.
     pub mix: Mix,
     /// The bytes that a SET writes.
     pub value_bytes: u32,
@@ -82,11 +81,11 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// Lays the load out from `start`, which is usually the clock's reading as the clients begin.
+    /// Creates the schedule of the load from `start`, which is usually the clock's reading when the clients begin.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::OutOfRange`] for keys that cannot be drawn; see [`Keys::over`].
+    /// [`WorkloadError::OutOfRange`] for an invalid set of keys; see [`Keys::over`].
     pub fn schedule(&self, seed: Seed, start: Timestamp) -> Result<Schedule, WorkloadError> {
         let synthetic = Synthetic::new(self, seed, start)?;
         Ok(Schedule::from_source(Source::Synthetic(Box::new(synthetic)), self.rate.as_rps(), start))
@@ -118,7 +117,7 @@ pub struct Schedule {
     last: Timestamp,
 }
 
-// The size that `from_trace` speaks of.
+// The size that the docs of `from_trace` state.
 const _: () = assert!(size_of::<Operation>() == 24);
 
 #[derive(Clone, Debug)]
@@ -130,8 +129,8 @@ enum Source {
 impl Schedule {
     /// Replays `operations`, whose times count from the start of the trace, from `start` on.
     ///
-    /// The whole trace is in memory (24 B an operation) before the load begins: reading a file meanwhile would
-    /// disturb what is measured. An operation whose time is before its predecessor's is due at once.
+    /// The whole trace is in memory (24 B per operation) before the load begins: reading a file meanwhile would disturb
+    /// the measurement. An operation whose time is before its predecessor's is due at once.
     #[must_use]
     pub fn from_trace(operations: Vec<Operation>, start: Timestamp) -> Self {
         let duration = operations.last().map_or(Span::ZERO, |operation| operation.at - Timestamp::ZERO);
@@ -154,7 +153,7 @@ impl Schedule {
 
     /// Takes the next operation if it is due at `now`.
     ///
-    /// Called late, it returns every operation in turn with the time at which it *should* have left.
+    /// A late caller gets every operation in turn, with the time at which it *should* have been sent.
     ///
     /// # Cost
     ///
@@ -167,7 +166,7 @@ impl Schedule {
         Some(operation)
     }
 
-    /// Returns the intended rate in RPC/s: as configured, or the mean of a trace (0 if it takes no time).
+    /// Returns the intended rate in RPC/s: as configured, or the mean of a trace (0 if all its times are equal).
     #[must_use]
     pub fn rate_rps(&self) -> f64 {
         self.rate_rps
@@ -179,7 +178,7 @@ impl Schedule {
         self.start
     }
 
-    /// Returns when the load ends: as configured, else when the last operation so far was due.
+    /// Returns when the load ends: as configured; otherwise, when the last operation so far was due.
     #[must_use]
     pub fn end(&self) -> Timestamp {
         match &self.source {

@@ -1,8 +1,7 @@
-//! How long does an RPC keep its core?
+//! How long does an RPC occupy its core?
 //!
-//! A [`ServiceTime`] is a distribution with one spelling everywhere. It knows its mean and its squared coefficient
-//! of variation exactly, and draws without allocating. Times are whole picoseconds, to the nearest, and end at
-//! [`Span::MAX`].
+//! A [`ServiceTime`] is a distribution with one spelling everywhere. Its mean and squared coefficient of variation are
+//! exact, and drawing does not allocate. Times are rounded to whole picoseconds and limited to [`Span::MAX`].
 //!
 //! | spelling | meaning |
 //! |---|---|
@@ -11,9 +10,9 @@
 //! | `uniform:0ns-2us` | each picosecond from first to last is equally likely |
 //! | `bimodal:500ns@0.9,5500ns@0.1` | two or more times with their shares |
 //! | `lognormal:mean=1us,sigma=1.5`, `lognormal:mean=1us,scv=1` | by the deviation of the logarithm, or the squared CV |
-//! | `gev:loc=181.5ns,scale=50ns,shape=0.65` | generalized extreme value, negative times taken as 0 |
-//! | `pareto:min=500ns,alpha=1.5`, `pareto:min=500ns,alpha=1.5,max=1ms` | power law, the second one without what exceeds `max` |
-//! | `trace:FILE` | times recorded in nanoseconds, one a line, drawn with replacement |
+//! | `gev:loc=181.5ns,scale=50ns,shape=0.65` | generalized extreme value, negative times replaced by 0 |
+//! | `pareto:min=500ns,alpha=1.5`, `pareto:min=500ns,alpha=1.5,max=1ms` | power law; the second form is truncated at `max` |
+//! | `trace:FILE` | times recorded in nanoseconds, one per line, drawn with replacement |
 //! | `fixed:300ns+exp:300ns` | the sum of independent parts |
 //! | `mix:get=0.995*exp:1us;scan=0.005*fixed:500us` | request types with their shares |
 //!
@@ -21,8 +20,8 @@
 //!
 //! # How to add a distribution
 //!
-//! A file under `service/` with a type that implements `Law` and its `KIND`, a variant in `Part`, and a line in
-//! `KINDS` of `service/parse.rs`; `tests/service.rs` holds it to its law once it has a line there.
+//! Add a file under `service/` with a type that implements `Law` and its `KIND`, a variant in `Part`, and a line in
+//! `KINDS` of `service/parse.rs`; add a line to `tests/service_law.rs` so that the draws are checked against the law.
 
 mod moments;
 mod part;
@@ -110,7 +109,7 @@ impl ServiceTime {
 
     /// Draws a service time and the type of the request it is for: type 0 unless this is a mix.
     ///
-    /// The times are those that [`sample`](Self::sample) draws from the same stream.
+    /// The times equal those that [`sample`](Self::sample) draws from the same stream.
     #[inline]
     #[must_use]
     pub fn sample_typed(&self, rng: &mut Rng) -> (TypeId, Span) {
@@ -129,7 +128,7 @@ impl ServiceTime {
         }
     }
 
-    /// Returns the service time of one type; `None` for a type that is not there.
+    /// Returns the service time of one type; `None` for an unknown type.
     #[must_use]
     pub fn of_type(&self, TypeId(index): TypeId) -> Option<&Self> {
         match &self.shape {
@@ -138,7 +137,7 @@ impl ServiceTime {
         }
     }
 
-    /// Whether times are exponential and nothing else: what M/M/k is about.
+    /// Whether times are purely exponential, as in M/M/k.
     #[must_use]
     pub const fn is_exponential(&self) -> bool {
         matches!(self.shape, Shape::Part(Part::Exponential(_)))
@@ -152,18 +151,18 @@ impl ServiceTime {
 
     /// Returns the squared coefficient of variation, variance / mean²: 0 for fixed times, 1 for exponential ones.
     ///
-    /// `None` where the variance is infinite: the mean of a run then converges too slowly to be worth an interval.
+    /// `None` if the variance is infinite: the mean of a run then converges too slowly for a confidence interval.
     #[must_use]
     pub fn scv(&self) -> Option<f64> {
         self.moments.scv()
     }
 
-    /// Reads a spelling that may name files, which `open` opens by the name as written.
+    /// Parses a spelling that may name files; `open` opens the file with that name.
     ///
     /// # Errors
     ///
-    /// Those of reading the spelling, [`WorkloadError::SampleFile`] for a file that cannot be opened or read, and
-    /// [`WorkloadError::SampleLine`] for a line that is no time.
+    /// The errors of parsing; [`WorkloadError::SampleFile`] for a file that cannot be opened or read;
+    /// [`WorkloadError::SampleLine`] for a line that is not a time.
     ///
     /// # Examples
     ///
@@ -187,20 +186,20 @@ impl ServiceTime {
         })
     }
 
-    /// Makes the distribution of recorded times, read from the lines of `source`; it is spelled `trace:name`.
+    /// Creates the distribution of recorded times, read from the lines of `source`; its spelling is `trace:name`.
     ///
-    /// Every time of the file is kept, at 8 B.
+    /// Keeps every time of the file, at 8 B each.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::SampleLine`] for a line that is no time, [`WorkloadError::SampleFile`] for a source that
-    /// cannot be read or holds no time, [`WorkloadError::Spelling`] for a name that would not read back and
-    /// [`WorkloadError::OutOfRange`] where all times are 0.
+    /// [`WorkloadError::SampleLine`] for a line that is not a time, [`WorkloadError::SampleFile`] for a source that
+    /// cannot be read or holds no time, [`WorkloadError::Spelling`] for a name that would not parse back, and
+    /// [`WorkloadError::OutOfRange`] if all times are 0.
     pub fn from_samples(name: &str, source: impl BufRead) -> Result<Self, WorkloadError> {
         Self::from_part(Part::Empirical(Empirical::read(name, source)?))
     }
 
-    /// Makes the distribution of times that are at hand, such as those a run just measured.
+    /// Creates the distribution of times already in memory, such as those a run just measured.
     ///
     /// # Errors
     ///
@@ -224,7 +223,7 @@ impl ServiceTime {
         Self { shape: Shape::Mix(mix), moments }.checked()
     }
 
-    /// Refuses a mean of 0, by which no load could be told from another.
+    /// Refuses a mean of 0, which would make every load equal.
     fn checked(self) -> Result<Self, WorkloadError> {
         let mean_ps = self.mean_ps();
         let wrong = || WorkloadError::out_of_range("mean service time in ps", mean_ps, "use times above 0");
@@ -232,7 +231,7 @@ impl ServiceTime {
     }
 }
 
-/// Reads all but `trace:FILE`, for which [`ServiceTime::parse_with`] is there.
+/// Parses every spelling except `trace:FILE`; for that, use [`ServiceTime::parse_with`].
 impl FromStr for ServiceTime {
     type Err = WorkloadError;
 
@@ -244,7 +243,7 @@ impl FromStr for ServiceTime {
     }
 }
 
-/// Shows the spelling that reads back as the same distribution.
+/// Shows the spelling that parses to the same distribution.
 impl fmt::Display for ServiceTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shape {
@@ -262,9 +261,13 @@ fn sample_sum(parts: &[Part], rng: &mut Rng) -> Span {
     parts.iter().map(|part| part.sample(rng)).sum()
 }
 
-/// Takes a time to the nearest picosecond; what is negative becomes 0, what is too long becomes [`Span::MAX`].
+/// Rounds a time to the nearest picosecond; a negative time becomes 0, one that is too long becomes [`Span::MAX`].
 #[inline]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast from a float ends at both ends")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from a float saturates at both ends"
+)]
 fn rounded(ps: f64) -> Span {
     Span::from_ps((ps + 0.5) as u64)
 }

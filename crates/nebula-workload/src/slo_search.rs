@@ -1,9 +1,9 @@
-//! Which load still meets the SLO?
+//! Which rate still meets the SLO?
 //!
-//! [`SloSearch`] decides which rate to probe next and reads the verdicts; it runs nothing itself. Rates double
-//! until one misses the SLO (or halve until one meets it), then the bracket is bisected until it is narrow enough.
+//! [`SloSearch`] decides which rate to probe next and reads the verdicts; it runs nothing itself. It doubles the rate
+//! until one misses the SLO (or halves it until one meets it), then bisects the bracket until it is narrow enough.
 //!
-//! A probe on a shared machine can miss by bad luck, and sometimes meet by good luck. So a rate takes the best of
+//! On a shared machine, a probe can miss by bad luck, and sometimes meet by good luck. So a rate takes the best of
 //! three probes where it matters:
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //!                        if missed, the end was luck: bisect on, below it
 //! ```
 //!
-//! One wrong verdict, wherever it falls, therefore leaves the answer as it is. The number of probes is bounded.
+//! So one wrong verdict, at any probe, does not change the answer. The number of probes is bounded.
 
 use nebula_nic::Span;
 
@@ -60,20 +60,20 @@ struct Point {
 }
 
 impl Point {
-    /// Two of three probes are the last word.
+    /// Two of three probes decide.
     const VOTES: u32 = 2;
 
     fn is_missed(&self) -> bool {
         self.missed >= Self::VOTES && self.met < Self::VOTES
     }
 
-    /// Met, as far as is known.
+    /// Met, according to the probes so far.
     fn is_met(&self) -> bool {
         self.met > 0 && !self.is_missed()
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 ///
 /// # Examples
 ///
@@ -93,26 +93,26 @@ pub struct SearchResult {
     pub lowest_missed_rps: Option<f64>,
     /// The number of probes made.
     pub probes: usize,
-    /// Whether the bracket is as narrow as was asked for; false while searching and after the last allowed probe.
+    /// Whether the bracket is as narrow as requested; false while searching and after the last allowed probe.
     pub is_complete: bool,
 }
 
-/// What the points so far call for.
+/// What to do next, given the points so far.
 enum Step {
     Probe(Rate),
     Complete,
 }
 
 impl SloSearch {
-    /// The probes after which a search gives up, unless told otherwise: a factor of a thousand by doubling takes
-    /// 10, a precision of 1 % by bisection 7, and at worst each is made three times.
+    /// The default limit on probes: a factor of a thousand by doubling takes 10, a precision of 1 % by bisection 7, and
+    /// at worst each is made three times.
     pub const PROBES_MAX: usize = 51;
-    /// The narrowest bracket that can be asked for, as a share of its lower end.
+    /// The narrowest bracket that can be requested, as a share of its lower end.
     pub const PRECISION_MIN: f64 = 1e-4;
 
     /// Begins a search at `first`, within `limits`, for a bracket no wider than the share `precision` of its lower end.
     ///
-    /// `first` is moved into the limits, `precision` to at least [`PRECISION_MIN`](Self::PRECISION_MIN).
+    /// `first` is clamped to the limits, `precision` raised to at least [`PRECISION_MIN`](Self::PRECISION_MIN).
     #[must_use]
     pub fn new(slo: Span, first: Rate, limits: std::ops::RangeInclusive<Rate>, precision: f64) -> Self {
         let (lowest, highest) = limits.into_inner();
@@ -157,7 +157,7 @@ impl SloSearch {
         }
     }
 
-    /// Takes the verdict on a probe of `rate`.
+    /// Records the verdict on a probe of `rate`.
     pub fn handle_result(&mut self, rate: Rate, is_met: bool) {
         self.probes += 1;
         let at = self.points.partition_point(|point| point.rate < rate);
@@ -170,7 +170,8 @@ impl SloSearch {
     }
 
     fn step(&self) -> Step {
-        // A rate that missed once is neither met nor missed: the same step, and so the same rate, comes up again.
+        // A rate that missed once is neither met nor missed, so the same step, and with it the same rate, is chosen
+        // again.
         match (self.highest_met(), self.lowest_missed()) {
             (None, None) => Step::Probe(self.first),
             (Some(met), None) if met.rate < self.highest => Step::Probe(self.limited(met.rate.scaled(2.0))),
@@ -185,7 +186,7 @@ impl SloSearch {
         self.points.iter().copied().find(Point::is_missed)
     }
 
-    /// Returns the highest point met below every point missed: what meets above one that misses is luck.
+    /// Returns the highest point met below every point missed: a rate that meets above one that misses is luck.
     fn highest_met(&self) -> Option<Point> {
         self.points.iter().copied().take_while(|point| !point.is_missed()).filter(Point::is_met).last()
     }
@@ -198,7 +199,7 @@ impl SloSearch {
         within(rate, self.lowest, self.highest)
     }
 
-    /// Returns what is known so far.
+    /// Returns the result so far.
     #[must_use]
     pub fn result(&self) -> SearchResult {
         let met_twice = |point: &Point| point.met >= Point::VOTES;

@@ -1,4 +1,4 @@
-//! The pieces that longer spellings are made of: times, numbers and `key=value` fields.
+//! Parsers for the parts of spellings: times, numbers and `key=value` fields.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use nebula_nic::Span;
 
 use crate::WorkloadError;
 
-/// A text with what it is meant to be, and what is said where it cannot be read.
+/// A text together with what it should be and the expected syntax, for errors.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Spelled<'a> {
     /// The thing being spelled, such as `service time`.
     pub(crate) what: &'static str,
     pub(crate) text: &'a str,
-    /// Spellings that would be right.
+    /// Correct spellings.
     pub(crate) expected: &'static str,
 }
 
@@ -25,12 +25,12 @@ impl Spelled<'_> {
         text.parse().map_err(|_| self.wrong())
     }
 
-    /// Reads a time that must not be 0.
+    /// Parses a time that must not be 0.
     pub(crate) fn time_above_0(&self, text: &str) -> Result<Span, WorkloadError> {
         self.time(text).and_then(|span| if span == Span::ZERO { Err(self.wrong()) } else { Ok(span) })
     }
 
-    /// Reads a number that is finite.
+    /// Parses a finite number.
     pub(crate) fn number(&self, text: &str) -> Result<f64, WorkloadError> {
         text.trim().parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| self.wrong())
     }
@@ -41,7 +41,7 @@ impl Spelled<'_> {
         Ok((left.trim(), right.trim()))
     }
 
-    /// Reads `key=value,…` in any order; each of `keys` at most once, and no other.
+    /// Parses `key=value,…` in any order; each of `keys` at most once, and no other.
     pub(crate) fn fields<'t, const N: usize>(
         &self,
         text: &'t str,
@@ -59,7 +59,7 @@ impl Spelled<'_> {
     }
 }
 
-/// Shows a time as it is written on a command line: `1.5us`, exactly, in the largest unit that fits.
+/// Shows a time as written on a command line: `1.5us`, exactly, in the largest unit that fits.
 pub(crate) struct Time(pub(crate) Span);
 
 /// Picoseconds of each unit as a power of ten, largest first.

@@ -22,18 +22,18 @@ use crate::{Rate, WorkloadError};
 pub struct Sweep(Vec<Rate>);
 
 impl Sweep {
-    /// The most rates one sweep may name: a slip such as `1..2M:1000000` is refused, not run for years.
+    /// The maximum number of rates in a sweep: a typing error such as `1..2M:1000000` is refused, not run for years.
     pub const RATES_MAX: usize = 10_000;
 
-    /// Makes `count` rates from `first` to `last`, both included, at equal steps.
+    /// Creates `count` rates from `first` to `last`, both included, at equal steps.
     ///
-    /// A `count` of 1 is `first` alone; counts beyond [`RATES_MAX`](Self::RATES_MAX) are cut to it.
+    /// A `count` of 1 gives only `first`; counts beyond [`RATES_MAX`](Self::RATES_MAX) are reduced to it.
     #[must_use]
     pub fn linear(first: Rate, last: Rate, count: usize) -> Self {
         let count = count.clamp(1, Self::RATES_MAX);
         let at = |step: usize| {
             let share = if step == 0 { 0.0 } else { step as f64 / (count - 1) as f64 };
-            // Weighted so that both ends are met exactly.
+            // Weighted so that both ends are exact.
             Rate::try_new(first.as_rps() * (1.0 - share) + last.as_rps() * share).unwrap_or(last)
         };
         Self((0..count).map(at).collect())

@@ -1,16 +1,15 @@
-//! Was it the server, or the machine under it? Each tail is recorded twice.
+//! Was it the server, or the machine? Each tail is recorded with and without the machine's pauses.
 //!
-//! [`Tails`] keeps one recorder of all RPCs (*raw*) and one without the RPCs that met a gap of the machine, or began
-//! in the guard after one, while the queues it left behind drain. Gaps come from timers and from the host, whatever
-//! the code under test does, so the second tail is that of the software; it is fair only beside the raw one and
-//! the share of RPCs kept.
+//! [`Tails`] keeps one recorder of all RPCs (*raw*) and one without the RPCs that overlapped a gap of the machine, or
+//! began in the guard after one, while the queues it caused drain. Gaps come from timers and from the hypervisor,
+//! independent of the code under test, so the second tail is that of the software. Report it only together with the raw
+//! one and the share of RPCs kept.
 //!
-//! An RPC completes before all gaps it met are known: the server learns of its own, and the client hears of them
-//! later still. So completed RPCs wait in a bounded buffer until [`Tails::settle`] is told every gap up to some
-//! time. (The alternative, to judge each RPC at once by the local gaps and to take the peer's into account as a
-//! correction, cannot work: a histogram does not know which of its RPCs met a gap.) RPCs that do not fit into the
-//! buffer stay in the raw tail alone and are counted as unjudged; the oldest go first, which favors neither fast nor
-//! slow ones.
+//! An RPC completes before all gaps that it overlapped are known: the server detects its own gaps, and the client hears
+//! of them even later. So completed RPCs wait in a bounded buffer until [`Tails::settle`] receives every gap up to some
+//! time. (Judging each RPC at once by the local gaps, and correcting for the peer's gaps later, does not work: a
+//! histogram does not know which of its RPCs overlapped a gap.) RPCs that do not fit into the buffer count only in the
+//! raw tail and as unjudged; the oldest go first, which favors neither fast nor slow ones.
 
 use std::collections::VecDeque;
 
@@ -47,7 +46,7 @@ pub struct Tails {
     unjudged: u64,
 }
 
-/// An RPC that completed and is not judged yet.
+/// A completed RPC that is not judged yet.
 #[derive(Copy, Clone, Debug)]
 struct Pending {
     intended: Timestamp,
@@ -55,7 +54,7 @@ struct Pending {
     is_answered: bool,
 }
 
-// The size that `Tails::new` speaks of.
+// The size that the docs of `Tails::new` state.
 const _: () = assert!(size_of::<Pending>() == 24);
 
 impl Pending {
@@ -69,15 +68,15 @@ impl Pending {
 const FOREVER: Timestamp = Timestamp::from_ps(u64::MAX);
 
 impl Tails {
-    /// The usual guard: how long after a gap its queues may still be draining.
+    /// The usual guard: how long queues may still be draining after a gap.
     pub const GUARD: Span = Span::from_us(20);
 
-    /// Makes empty tails that ignore RPCs meant to leave before `warm_until` and hold up to `pending_max` unjudged.
+    /// Creates empty tails that ignore RPCs due before `warm_until` and hold up to `pending_max` unjudged.
     ///
     /// # Cost
     ///
-    /// Allocates 24 B for each unjudged RPC and writes to all of them, so that no page fault falls into the
-    /// measurement; nothing is allocated afterwards.
+    /// Allocates 24 B for each unjudged RPC and writes to all of them, so that no page fault disturbs the measurement;
+    /// nothing is allocated afterwards.
     #[must_use]
     pub fn new(warm_until: Timestamp, guard: Span, pending_max: usize) -> Self {
         let mut pending = VecDeque::from(vec![Pending::NONE; pending_max]);
@@ -94,13 +93,13 @@ impl Tails {
         }
     }
 
-    /// Records an RPC that was meant to leave at `intended` and whose reply came at `done`.
+    /// Records an RPC that was due at `intended` and whose reply arrived at `done`.
     #[inline]
     pub fn record_reply(&mut self, intended: Timestamp, done: Timestamp) {
         self.record(Pending { intended, done, is_answered: true });
     }
 
-    /// Records an RPC of infinite latency: NACKed at `done`, or given up then.
+    /// Records an RPC of infinite latency: NACKed at `done`, or given up at that time.
     #[inline]
     pub fn record_infinite(&mut self, intended: Timestamp, done: Timestamp) {
         self.record(Pending { intended, done, is_answered: false });
@@ -123,11 +122,11 @@ impl Tails {
         self.pending.push_back(rpc);
     }
 
-    /// Judges the RPCs that were done before `complete_until`, given all gaps that began before it.
+    /// Judges the RPCs that completed before `complete_until`, given all gaps that began before it.
     ///
-    /// `complete_until` is the least of the last readings of all detectors whose gaps are in `gaps`: a gap that is
-    /// still open began at such a reading. RPCs are judged in the order in which they were recorded; the first one
-    /// done later ends the round.
+    /// `complete_until` is the minimum of the last readings of all detectors whose gaps are in `gaps`: a gap that is
+    /// still open began at such a reading. RPCs are judged in the order in which they were recorded; the first one that
+    /// completed later ends the round.
     ///
     /// # Cost
     ///
@@ -156,7 +155,7 @@ impl Tails {
         }
     }
 
-    /// Adds the tails of another client; what it has not judged waits here.
+    /// Adds the tails of another client; RPCs that it has not judged wait here.
     pub fn merge(&mut self, other: Self) {
         self.raw.merge(&other.raw);
         self.gaps_excluded.merge(&other.gaps_excluded);
@@ -171,13 +170,13 @@ impl Tails {
         &self.raw
     }
 
-    /// Returns the latencies of the RPCs that were judged and met no gap.
+    /// Returns the latencies of the RPCs that were judged and overlapped no gap.
     #[must_use]
     pub fn gaps_excluded(&self) -> &LatencyRecorder {
         &self.gaps_excluded
     }
 
-    /// Returns the share of the judged RPCs that met no gap, in 0 to 1; `None` if none is judged.
+    /// Returns the share of the judged RPCs that overlapped no gap, in 0 to 1; `None` if none is judged.
     #[must_use]
     pub fn share_kept(&self) -> Option<f64> {
         let kept = self.gaps_excluded.count();
@@ -191,7 +190,7 @@ impl Tails {
         self.pending.len()
     }
 
-    /// Returns the number of RPCs that can no longer be judged: the buffer was full, or the log had forgotten.
+    /// Returns the number of RPCs that can no longer be judged: the buffer was full, or the log had dropped their gaps.
     #[must_use]
     pub fn unjudged(&self) -> u64 {
         self.unjudged

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! - The header is optional; a first line that begins with `time_us` must be the whole header.
-//! - `time_us` counts from the start of the trace, in microseconds, with up to six decimals (picoseconds). Times
-//!   may stand still and must not go back.
+//! - `time_us` counts from the start of the trace, in microseconds, with up to six decimals (picoseconds). Times may
+//!   repeat but must not decrease.
 //! - `op` is `get`, `set` or `delete`.
-//! - `key` is the index of a key in decimal, or any other text. Text becomes a stable hash with the top bit set,
-//!   so that it never meets an index below 2⁶³.
-//! - Empty lines, and lines that begin with `#`, are skipped; spaces around a field are, too.
-//! - Fields are not quoted: no key holds a comma.
+//! - `key` is the index of a key in decimal, or any other text. Text becomes a stable hash with the top bit set, so
+//!   that it never equals an index below 2⁶³.
+//! - Empty lines, and lines that begin with `#`, are skipped, and so are spaces around a field.
+//! - Fields are not quoted: a key cannot contain a comma.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -24,7 +24,7 @@ use crate::{Key, Operation, WorkloadError};
 
 const HEADER: [&str; 4] = ["time_us", "op", "key", "value_bytes"];
 const PS_PER_US: u64 = 1_000_000;
-/// Decimals of a microsecond that make picoseconds.
+/// Decimals of a microsecond down to a picosecond.
 const DECIMALS: usize = 6;
 /// Set in the keys that are hashes of text.
 const TEXT_KEY: u64 = 1 << 63;
@@ -57,7 +57,7 @@ pub struct TraceReader<R> {
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Begins to read from `source`, which is buffered here.
+    /// Starts reading from `source`, which is buffered here.
     pub fn new(source: R) -> Self {
         let source = BufReader::new(source);
         Self { source, text: String::new(), line: 0, last: Timestamp::ZERO, is_first: true, has_ended: false }
@@ -191,22 +191,22 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins a trace with its header.
+    /// Starts a trace with its header.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::TraceFile`] if the sink refuses the bytes.
+    /// [`WorkloadError::TraceFile`] if writing to the sink fails.
     pub fn new(sink: W) -> Result<Self, WorkloadError> {
         let mut writer = Self { sink, lines: 0 };
         writer.write_line(format_args!("{}", HEADER.join(",")))?;
         Ok(writer)
     }
 
-    /// Writes one operation as one line; the keys of text are written as the number they became.
+    /// Writes one operation as one line; text keys are written as the number they became.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::TraceFile`] if the sink refuses the bytes.
+    /// [`WorkloadError::TraceFile`] if writing to the sink fails.
     pub fn write(&mut self, operation: &Operation) -> Result<(), WorkloadError> {
         let Operation { at, op, key: Key(key), value_bytes } = *operation;
         self.write_line(format_args!("{},{op},{key},{value_bytes}", TimeUs(at)))

@@ -1,8 +1,8 @@
 //! Zipf's law in constant time and space, by rejection-inversion.
 //!
-//! The shares are p(k) ∝ h(k) with h(x) = x^-θ, for k = 1..=n. The sum of the shares is drawn as a histogram whose
-//! bar k is one wide and h(k) high, from k - ½ to k + ½, and compared with the curve h over the same stretch, whose
-//! area is known: H(x) = ∫₁ˣ h. As h is convex, the curve's area over a bar is at least the bar's own.
+//! The shares are p(k) ∝ h(k) with h(x) = x^-θ, for k = 1..=n. The sum of the shares is drawn as a histogram whose bar
+//! k is one wide and h(k) high, from k - ½ to k + ½, and compared with the curve h over the same interval, whose area
+//! is known: H(x) = ∫₁ˣ h. As h is convex, the curve's area over a bar is at least the bar's own.
 //!
 //! ```text
 //! u  uniform over the area under the curve, first bar cut to its own share exactly
@@ -11,9 +11,9 @@
 //! otherwise draw again
 //! ```
 //!
-//! The law is exact for every θ > 0, θ = 1 included: both H and H⁻¹ are written so that they pass through the
-//! logarithm smoothly. Popular generators that precompute the sum of all shares work for θ < 1 only and are
-//! approximate from the third key on.
+//! The law is exact for every θ > 0, θ = 1 included: both H and H⁻¹ are written so that they are continuous at the
+//! logarithm. Popular generators that precompute the sum of all shares work only for θ < 1 and are approximate from the
+//! third key on.
 //
 // Source: W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
 // distributions", ACM TOMACS 6(3), 1996.
@@ -25,7 +25,7 @@ use crate::smooth::{expm1_ratio, log1p_ratio};
 pub(crate) struct Zipf {
     count: f64,
     theta: f64,
-    /// H(3/2) - h(1): the area left of it is cut off, so that key 1 has exactly its share.
+    /// H(3/2) - h(1): the area to the left is cut off, so that key 1 has exactly its share.
     area_first: f64,
     /// H(n + 1/2).
     area_last: f64,
@@ -67,7 +67,7 @@ impl Zipf {
 
     /// H⁻¹(y) = (1 + (1 - θ) y)^(1 / (1 - θ)), and e^y where θ = 1.
     fn inverse_area(&self, y: f64) -> f64 {
-        // Rounding may carry the left end of the area past the pole of the logarithm.
+        // Rounding may move the left end of the area beyond the pole of the logarithm.
         let t = ((1.0 - self.theta) * y).max(-1.0);
         libm::exp(y * log1p_ratio(t))
     }

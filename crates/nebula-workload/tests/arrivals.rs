@@ -1,4 +1,4 @@
-//! Arrivals: one suite for every kind, and the law of each.
+//! Arrivals: one suite for every kind, and each kind's law.
 
 use nebula_nic::Span;
 use nebula_workload::{ArrivalProcess, ArrivalTrace, Arrivals, Rate, Seed};
@@ -44,7 +44,7 @@ mod suite {
     pub(crate) fn keeps_its_rate(arrivals: &Arrivals) {
         for rps in [0.5, 1e3, 1e6 / 3.0, 22e6] {
             let ratio = mean_ps(&gaps(arrivals, rps, 1, GAPS)) * rps / 1e12;
-            // Four standard deviations of a mean of so many gaps, bursts included.
+            // Four standard deviations of a mean of this many gaps, bursts included.
             let bound = 4.0 * (dispersion(arrivals, rps) / GAPS as f64).sqrt();
             assert!((ratio - 1.0).abs() < bound, "{arrivals} at {rps}: {ratio}, not 1 ± {bound}");
         }
@@ -119,7 +119,7 @@ fn poisson_gaps_do_not_depend_on_the_gap_before() {
 
 #[test]
 fn poisson_gaps_lose_nothing_to_whole_picoseconds() {
-    // At a mean of 2 ps, cutting each gap to a whole number would lose a quarter of the time.
+    // At a mean of 2 ps, truncating each gap to a whole number would lose a quarter of the time.
     let mean = mean_ps(&gaps(&Arrivals::Poisson, 5e11, 1, 1_000_000));
     assert!((mean - 2.0).abs() < 0.009, "mean {mean} ps");
 }
@@ -127,7 +127,7 @@ fn poisson_gaps_lose_nothing_to_whole_picoseconds() {
 #[test]
 fn paced_gaps_do_not_drift() {
     for rps in [3u64, 7, 999_983, 22_000_000] {
-        // After exactly `rps` gaps a whole second has passed, to the picosecond, ten times over.
+        // After exactly `rps` gaps, a whole second has passed, to the picosecond, ten times in a row.
         let mut rng = Seed(1).stream("unused");
         let mut process = Arrivals::Paced.at(Rate::try_new(rps as f64).unwrap());
         let sent = if rps > 1_000_000 { rps } else { 10 * rps };
@@ -217,6 +217,6 @@ fn arrivals_out_of_range_are_refused_in_one_line() {
     ] {
         assert_eq!(text.parse::<Arrivals>().unwrap_err().to_string(), said);
     }
-    let said = "arrivals \"trace:day.csv\" needs its file, and none is opened here: write a law such as poisson";
+    let said = "arrivals \"trace:day.csv\" names a file, which cannot be used here: write a law such as poisson";
     assert_eq!("trace:day.csv".parse::<Arrivals>().unwrap_err().to_string(), said);
 }

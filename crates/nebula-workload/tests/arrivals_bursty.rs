@@ -1,4 +1,4 @@
-//! Bursty arrivals: burstier than Poisson, and by as much as the closed forms say.
+//! Bursty arrivals: burstier than Poisson, by as much as the closed forms say.
 
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Mmpp2, OnOff, Rate, Seed};
@@ -11,13 +11,13 @@ struct Law {
 }
 
 impl Law {
-    /// `weights` of the rates, mean times in the states in microseconds; an arrival a microsecond on average.
+    /// `weights` of the rates, mean times in the states in microseconds; one arrival per microsecond on average.
     fn new(weights: [f64; 2], us: [f64; 2]) -> Self {
         let mean = (weights[0] * us[0] + weights[1] * us[1]) / (us[0] + us[1]);
         Self { arrivals: weights.map(|weight| weight / mean), leaves: us.map(f64::recip) }
     }
 
-    /// The product that all closed forms share: changes of state, and how much the rates differ.
+    /// The product common to all closed forms: changes of state, and how much the rates differ.
     fn contrast(&self) -> f64 {
         let ([a, b], [r, s]) = (self.arrivals, self.leaves);
         2.0 * (a - b).powi(2) * r * s / (r + s).powi(2)
@@ -81,7 +81,7 @@ fn counts_are_dispersed_by_the_closed_form() {
         for window_us in [1.0, 20.0, 500.0] {
             let (seen, windows) = dispersion(&gaps, window_us);
             let expected = law.dispersion(window_us);
-            // Windows are alike within a cycle of at most 1 ms; their counts have a kurtosis near 9 at most.
+            // Windows within a cycle of at most 1 ms are correlated; their counts have a kurtosis near 9 at most.
             let independent = windows.min(4e6 / 1000.0 * 2.0);
             let bound = 4.5 * (8.0 / independent).sqrt() * (expected - 1.0) + 4.5 * (2.0 / windows).sqrt();
             assert!((seen - expected).abs() < bound, "{arrivals} in {window_us} us: {seen}, not {expected} ± {bound}");
@@ -121,7 +121,7 @@ fn a_ratio_of_one_is_poisson() {
 
 #[test]
 fn bursts_take_their_share_of_the_time() {
-    // A gap of more than 10 us does not occur within a period of 1 ms on: 4 arrivals a microsecond, 4000 a period.
+    // A gap of more than 10 us does not occur within an on-period of 1 ms: 4 arrivals per microsecond, 4000 per period.
     let gaps = gaps_us(&"on-off:1ms,3ms".parse().unwrap(), 4_000_000);
     let off: f64 = gaps.iter().filter(|&&gap| gap > 10.0).sum();
     // A thousand cycles, each with an exponential period of either kind.

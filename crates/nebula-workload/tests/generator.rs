@@ -1,4 +1,4 @@
-//! The generator against a server in simulated time: queueing theory, stalls, back-pressure, refusals, stops.
+//! The generator against a server in simulated time: queueing theory, stalls, backpressure, refusals, stops.
 
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ struct Server {
     free_at: Timestamp,
     /// Operations that the transport carries at a time; more are blocked.
     room: usize,
-    /// Operations queued beyond which the server refuses.
+    /// Queue length beyond which the server refuses operations.
     bound: usize,
-    /// From when to when the server does nothing.
+    /// The interval in which the server does nothing.
     stall: (Timestamp, Timestamp),
 }
 
@@ -48,13 +48,13 @@ impl Server {
     }
 }
 
-/// One turn of a client's loop.
+/// One iteration of a client's loop.
 fn turn(generator: &mut Generator, server: &mut Server, now: Timestamp) {
     while let Some(token) = server.complete(now) {
         assert!(generator.handle_reply(now, token, true).is_some());
     }
     while let Some((token, operation)) = generator.poll_send(now) {
-        assert!(operation.at <= now, "nothing leaves early");
+        assert!(operation.at <= now, "nothing is sent early");
         if server.queue.len() >= server.room {
             generator.handle_blocked(token);
             break;
@@ -71,10 +71,10 @@ fn turn(generator: &mut Generator, server: &mut Server, now: Timestamp) {
 fn run(mut generator: Generator, mut server: Server) -> LoadReport {
     let mut now = Timestamp::ZERO;
     while !generator.is_finished() {
-        // What is due already waits for room, which only a completion makes.
+        // Operations already due wait for room, which only a completion makes.
         let due = generator.next_due().filter(|&due| due > now);
         let next = [due, server.next_done()].into_iter().flatten().min();
-        now = next.expect("something is due or under way");
+        now = next.expect("an operation is due or outstanding");
         turn(&mut generator, &mut server, now);
     }
     generator.into_report()
@@ -133,9 +133,9 @@ fn an_overloaded_server_serves_at_its_capacity() {
 }
 
 #[test]
-fn a_stall_meets_every_operation_that_was_due_in_it() {
-    // One operation in 2 µs; 100 µs of silence. However few may be under way, and however little room there is,
-    // the 50 operations due in the silence wait for its end, and the queue then drains.
+fn a_stall_delays_every_operation_that_was_due_in_it() {
+    // One operation per 2 µs; 100 µs of stall. Whatever the limit on outstanding operations and the room in the
+    // transport, the 50 operations due during the stall wait for its end, and the queue then drains.
     let stalled = || Server { stall: (at_us(1000), at_us(1100)), ..Server::new() };
     let narrow = GeneratorConfig { outstanding_max: 1, ..GeneratorConfig::default() };
     let reports = [
@@ -146,7 +146,8 @@ fn a_stall_meets_every_operation_that_was_due_in_it() {
     for report in &reports {
         assert_accounts(report);
         let slow = report.latency.raw().share_above(Span::from_us(51));
-        // Operation k waits 100 - 2k µs for the end and k µs for those before it: half of them more than 50 µs.
+        // Operation k waits 100 - 2k µs for the end and k µs for the operations before it: half of them more than 50
+        // µs.
         assert_eq!(slow, 50.0 / 10_000.0);
         assert_eq!(report.latency.raw().max(), Some(Latency::Finite(Span::from_us(101))));
         let lateness = report.lateness.max();
@@ -172,7 +173,7 @@ fn refusals_have_infinite_latency() {
 }
 
 #[test]
-fn a_client_that_comes_late_is_found_out() {
+fn a_late_client_is_detected() {
     let mut generator = paced(10_000);
     let mut server = Server::new();
     let mut now = Timestamp::ZERO;
@@ -188,7 +189,7 @@ fn a_client_that_comes_late_is_found_out() {
 }
 
 #[test]
-fn one_late_turn_in_a_long_load_is_forgiven() {
+fn one_late_iteration_in_a_long_load_is_tolerated() {
     let mut generator = paced(100_000);
     let mut server = Server::new();
     let mut now = Timestamp::ZERO;
@@ -198,7 +199,7 @@ fn one_late_turn_in_a_long_load_is_forgiven() {
     }
     let report = generator.into_report();
     assert!(!report.generator_was_late());
-    assert!(report.latency.raw().max() >= Some(Latency::Finite(Span::from_us(299))), "the latency keeps it");
+    assert!(report.latency.raw().max() >= Some(Latency::Finite(Span::from_us(299))), "the latency includes it");
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn a_load_lasts_until_its_end_or_its_last_answer() {
     // The last operation is due 2 µs before the end, and answered 1 µs before it.
     assert_eq!(duration(1000, Server::new()), Span::from_us(1000));
     let stalled = Server { stall: (at_us(990), at_us(1100)), ..Server::new() };
-    assert_eq!(duration(1000, stalled), Span::from_us(1105), "five are due in the stall");
+    assert_eq!(duration(1000, stalled), Span::from_us(1105), "five are due during the stall");
 }
 
 #[test]
@@ -237,7 +238,7 @@ fn a_stop_leaves_no_operation_without_outcome() {
     assert_accounts(&report);
     let counts = report.counts;
     assert_eq!((counts.offered, counts.replied, counts.not_found), (10, 1, 1));
-    assert_eq!((counts.lost, counts.never_sent), (3, 6), "three under way; one blocked, five not even polled");
+    assert_eq!((counts.lost, counts.never_sent), (3, 6), "three outstanding; one blocked, five not even polled");
     assert_eq!(report.duration, Span::from_us(21));
 }
 
@@ -248,7 +249,7 @@ fn blocked_operations_come_back_first_in_order_and_with_their_token() {
     generator.handle_blocked(sent[1].0);
     generator.handle_blocked(sent[2].0);
     for _ in 0..3 {
-        // Blocked again and again, an operation is held once.
+        // An operation that is blocked again and again counts as held once.
         let (first, _) = generator.poll_send(at_us(7)).unwrap();
         let (second, _) = generator.poll_send(at_us(7)).unwrap();
         generator.handle_blocked(first);
@@ -257,19 +258,19 @@ fn blocked_operations_come_back_first_in_order_and_with_their_token() {
     let again: Vec<_> = std::iter::from_fn(|| generator.poll_send(at_us(8))).collect();
     assert_eq!(again[..2], sent[1..]);
     assert_eq!((again.len(), again[2].1.at), (3, at_us(8)));
-    assert_eq!(generator.counts().held, 3, "the two, and the one that was due behind them");
+    assert_eq!(generator.counts().held, 3, "the two, and the one that was due after them");
 }
 
 #[test]
-fn outcomes_of_operations_not_under_way_are_counted_and_ignored() {
+fn outcomes_of_operations_not_outstanding_are_counted_and_ignored() {
     let mut generator = paced(10);
     let (given_up, first) = generator.poll_send(at_us(2)).unwrap();
     assert_eq!(generator.handle_lost(at_us(3), given_up), Some(first));
     let (successor, _) = generator.poll_send(at_us(4)).unwrap();
-    assert_eq!(generator.handle_reply(at_us(5), given_up, true), None, "its place is taken by another");
+    assert_eq!(generator.handle_reply(at_us(5), given_up, true), None, "its slot is taken by another");
     assert_eq!(generator.handle_nack(at_us(5), Token::from_u64(u64::MAX)), None);
     generator.handle_blocked(successor);
-    assert_eq!(generator.handle_reply(at_us(5), successor, true), None, "it has not left");
+    assert_eq!(generator.handle_reply(at_us(5), successor, true), None, "it has not been sent");
     generator.handle_blocked(successor);
     assert_eq!((generator.counts().unexpected, generator.outstanding()), (4, 1));
     let (resent, _) = generator.poll_send(at_us(6)).unwrap();

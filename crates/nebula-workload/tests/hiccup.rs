@@ -1,4 +1,4 @@
-//! Gaps: found, logged, summed up and excluded, each against the slow obvious algorithm.
+//! Gaps: found, logged, summarized and excluded, each compared with a slow, simple algorithm.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Gap, GapDetector, GapLog, GapTally, Latency, Rng, Seed, Tails};
@@ -22,7 +22,7 @@ fn detected(readings_us: &[u64]) -> GapDetector {
 #[test]
 fn a_step_longer_than_the_threshold_is_a_gap() {
     let mut detector = detected(&[0, 1, 3]);
-    assert_eq!(detector.observe(at_us(5)), None, "just the threshold");
+    assert_eq!(detector.observe(at_us(5)), None, "exactly the threshold");
     let longer = at_us(7) + Span::from_ps(1);
     assert_eq!(detector.observe(longer), Some(Gap { start: at_us(5), end: longer }));
     assert_eq!(detector.log().len(), 1);
@@ -64,10 +64,10 @@ fn a_summary_counts_gaps_by_length() {
     assert_eq!(summary.observed, Span::from_ms(1));
     assert_eq!(summary.per_second_above.map(|(class, _)| class.as_ns() / 1000), [1, 3, 10, 30, 100]);
     for ((_, rate), count) in summary.per_second_above.into_iter().zip([7.0, 6.0, 4.0, 3.0, 2.0]) {
-        assert!((rate - per_ms(count)).abs() < 1e-6, "{rate} a second, not {}", per_ms(count));
+        assert!((rate - per_ms(count)).abs() < 1e-6, "{rate} per second, not {}", per_ms(count));
     }
     assert_eq!((summary.share_lost, summary.longest), (1.0, Span::from_us(719)));
-    // Of eight gaps the fourth is the median, within the two digits that lengths are kept to.
+    // Of eight gaps, the fourth is the median, within the two digits of precision of lengths.
     let p50 = summary.length_p50.unwrap().as_ns();
     assert!((4000..=4040).contains(&p50), "{p50}");
     assert_eq!(summary.length_p99, Some(Span::from_us(719)));
@@ -99,7 +99,7 @@ fn gaps_are_half_open_and_requests_are_not() {
 }
 
 #[test]
-fn a_full_log_forgets_its_oldest_and_says_so() {
+fn a_full_log_drops_its_oldest_gap_and_says_so() {
     let mut log = GapLog::with_capacity(2);
     [gap_us(0, 1), gap_us(10, 11), gap_us(20, 21)].into_iter().for_each(|gap| log.push(gap));
     assert_eq!((log.len(), log.forgotten()), (2, 1));
@@ -155,7 +155,7 @@ fn overlap_agrees_with_comparing_every_gap() {
     }
 }
 
-/// A request: intended, done, whether it was answered.
+/// A request: due, done, whether it was answered.
 type Request = (Timestamp, Timestamp, bool);
 
 fn random_requests(rng: &mut Rng) -> Vec<Request> {
@@ -209,7 +209,7 @@ fn excluded_tails_agree_with_comparing_every_pair() {
 }
 
 #[test]
-fn settling_as_gaps_become_known_comes_to_the_same() {
+fn settling_while_gaps_arrive_gives_the_same_result() {
     for seed in 0..100 {
         let mut rng = Seed(seed).stream("tails");
         let mut gaps = random_gaps(&mut rng, seed % 30);
@@ -219,7 +219,7 @@ fn settling_as_gaps_become_known_comes_to_the_same() {
         for (index, request) in requests.iter().enumerate() {
             record(&mut tails, request);
             if index % 50 == 49 {
-                // The peer lags behind by up to 100 µs: it has told of the gaps that began before then.
+                // The peer lags behind by up to 100 µs: it has reported the gaps that began before then.
                 let complete_until = request.1 - Span::from_us(rng.below(100));
                 let known = gaps.iter().copied().filter(|gap| gap.start < complete_until);
                 tails.settle(&GapLog::from_gaps(known), complete_until);

@@ -70,7 +70,7 @@ fn a_population_of_one_has_one_key() {
 }
 
 #[test]
-fn spellings_come_back_and_wrong_ones_say_what_is_right() {
+fn spellings_parse_back_and_wrong_ones_name_the_right_ones() {
     for text in ["uniform", "zipf:0.99", "zipf:1.2"] {
         assert_eq!(text.parse::<Keys>().unwrap().to_string(), text);
     }
@@ -106,7 +106,7 @@ fn the_bytes_of_a_key_are_fixed() {
     assert_eq!(Key(0x0102).to_bytes(), GOLDEN);
 }
 
-/// A change of these makes stores and clients of different versions disagree.
+/// A change of these bytes makes stores and clients of different versions disagree.
 const GOLDEN: [u8; 16] = [2, 1, 0, 0, 0, 0, 0, 0, 164, 157, 81, 49, 160, 248, 9, 30];
 
 #[test]

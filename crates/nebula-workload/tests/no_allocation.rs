@@ -11,20 +11,20 @@ use nebula_workload::{
 struct Counting;
 
 thread_local! {
-    /// Of this thread: tests run side by side.
+    /// Per thread, because tests run in parallel.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came; counting touches no memory of its own.
+// SAFETY: every call is passed to the system allocator unchanged; counting only changes a thread-local integer.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and the block came from `System`.
+        // SAFETY: the caller upholds the contract of `dealloc`, and the block came from `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Sends everything due, every third operation blocked once; answers, refuses and loses in turn.
+/// Sends everything due, blocking every third operation once; answers, refuses and loses operations in turn.
 fn drive(generator: &mut Generator, detector: &mut GapDetector) {
     let mut now = Timestamp::ZERO;
     let mut turns = 0u64;
@@ -67,7 +67,7 @@ fn a_million_operations_allocate_nothing() {
     };
     let schedule = workload.schedule(Seed(1), Timestamp::ZERO).unwrap();
     let mut generator = Generator::new(schedule, GeneratorConfig { pending_max: 1000, ..GeneratorConfig::default() });
-    // A small log: forgetting must not allocate either.
+    // A small log: dropping old gaps must not allocate either.
     let mut detector = GapDetector::new(GapDetector::THRESHOLD, 16);
     let before = ALLOCATIONS.with(Cell::get);
     drive(&mut generator, &mut detector);

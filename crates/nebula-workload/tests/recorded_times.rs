@@ -1,4 +1,4 @@
-//! Recorded times: what a file of service times or arrivals may hold, and what is said to a bad line.
+//! Recorded times: what a file of service times or arrivals may contain, and the errors for bad lines.
 
 use std::io::{self, BufReader, Read};
 
@@ -89,7 +89,7 @@ fn files_without_times_are_refused() {
     }
     assert!(service("0\n0\n").unwrap_err().contains("use times above 0"));
     for text in ["", "5\n", "5\n5\n5\n"] {
-        let said = "\"day.csv\" could not be used: it holds less than two arrival times that differ";
+        let said = "\"day.csv\" could not be used: it has fewer than two different arrival times";
         assert_eq!(arrivals(text), Err(said.to_owned()));
     }
 }
@@ -125,7 +125,7 @@ fn names_that_would_not_read_back_are_refused() {
 }
 
 #[test]
-fn each_recorded_time_is_drawn_as_often_as_it_stands_there() {
+fn each_recorded_time_is_drawn_as_often_as_it_occurs() {
     let service = ServiceTime::from_spans("measured", [1, 2, 2, 5].map(Span::from_us)).unwrap();
     let mut rng = rng();
     let drawn: Vec<u64> = (0..100_000).map(|_| service.sample(&mut rng).as_ns() / 1000).collect();
@@ -138,7 +138,7 @@ fn each_recorded_time_is_drawn_as_often_as_it_stands_there() {
 }
 
 #[test]
-fn recorded_arrivals_are_stretched_to_the_rate_and_repeated() {
+fn recorded_arrivals_are_scaled_to_the_rate_and_repeated() {
     // Gaps of 1, 2 and 6 ns, whose mean of 3 ns becomes a microsecond.
     let arrivals = arrivals("10\n11\n13\n19\n").unwrap();
     let mut process = arrivals.at(Rate::try_new(1e6).unwrap());
@@ -162,7 +162,7 @@ fn arrivals_may_be_counted_from_1970() {
 }
 
 #[test]
-fn arrivals_may_stand_still_and_not_go_back() {
+fn arrival_times_may_repeat_but_not_decrease() {
     assert!(arrivals("0\n0\n5\n5\n").is_ok());
     let said = "\"day.csv\" line 4: \"4\": time goes back: sort the lines";
     assert_eq!(arrivals("# a\n0\n5\n4\n"), Err(said.to_owned()));

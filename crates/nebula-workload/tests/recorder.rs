@@ -1,4 +1,4 @@
-//! The recorder against a sorted vector, and what refusals and the warm-up do to quantiles.
+//! The recorder compared with a sorted vector, and the effect of refusals and the warm-up on quantiles.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Latency, LatencyRecorder, Rng, Seed};
@@ -104,14 +104,14 @@ fn refusals_can_only_worsen_a_quantile() {
 }
 
 #[test]
-fn a_quantile_is_not_a_rank_too_high_for_a_rounding_error() {
+fn rounding_errors_do_not_raise_a_quantile_by_a_rank() {
     // 0.07 · 100 comes out above 7.
     let seventh = recorded(&finite_us(1..=100)).quantile(0.07);
     assert!(seventh < Some(Latency::Finite(Span::from_us(8))), "{seventh:?}");
 }
 
 #[test]
-fn mean_least_and_greatest_are_exact() {
+fn mean_minimum_and_maximum_are_exact() {
     let mut recorder = recorded(&[1, 3, 123_456_789].map(|ns| Latency::Finite(Span::from_ns(ns))));
     assert_eq!(recorder.mean(), Some(Span::from_ps(123_456_793 * 1000 / 3)));
     assert_eq!(recorder.min(), Some(Latency::Finite(Span::from_ns(1))));
@@ -123,7 +123,7 @@ fn mean_least_and_greatest_are_exact() {
 }
 
 #[test]
-fn nothing_recorded_gives_nothing() {
+fn an_empty_recorder_has_no_figures() {
     let empty = LatencyRecorder::new();
     assert_eq!((empty.quantile(0.5), empty.mean(), empty.max(), empty.min()), (None, None, None, None));
     assert_eq!(empty.summary(), None);
@@ -132,7 +132,7 @@ fn nothing_recorded_gives_nothing() {
 }
 
 #[test]
-fn nothing_but_refusals_is_infinite_throughout() {
+fn with_refusals_only_every_figure_is_infinite() {
     let refused = recorded(&[Latency::Infinite; 3]);
     assert_eq!((refused.quantile(0.0), refused.min()), (Some(Latency::Infinite), Some(Latency::Infinite)));
     assert_eq!(refused.mean(), None);
@@ -186,7 +186,7 @@ fn cells_ascend_and_hold_every_finite_latency() {
     let mut total = 0;
     for (upper, count) in cells {
         total += count;
-        // Latencies are cut to whole nanoseconds, so a cell ends where its last nanosecond does.
+        // Latencies are truncated to whole nanoseconds, so a cell ends where its last nanosecond does.
         assert_eq!(total, below(upper + Span::from_ns(1)) as u64);
     }
 }

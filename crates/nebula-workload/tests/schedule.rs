@@ -1,4 +1,4 @@
-//! Schedules: repeatable, never early, never skipping, ended where they should.
+//! Schedules: repeatable, never early, complete, and ended at the right time.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Key, Keys, Length, Mix, Op, Operation, Rate, Schedule, Seed, Workload};
@@ -28,7 +28,7 @@ fn one_seed_gives_one_load() {
 }
 
 #[test]
-fn other_keys_and_mixes_leave_the_arrivals_as_they_are() {
+fn other_keys_and_mixes_do_not_change_the_arrivals() {
     let times = |workload: &Workload| drawn(workload, 1).iter().map(|operation| operation.at).collect::<Vec<_>>();
     let skewed = Workload { keys: Keys::Zipf { theta: 0.99 }, mix: Mix::READ_ONLY, ..workload() };
     assert_eq!(times(&workload()), times(&skewed));
@@ -60,7 +60,7 @@ fn a_later_start_shifts_every_time() {
 }
 
 #[test]
-fn nothing_leaves_before_it_is_due() {
+fn nothing_is_sent_before_it_is_due() {
     let mut schedule = workload().schedule(Seed(1), Timestamp::ZERO).unwrap();
     let due = schedule.peek_due().unwrap();
     assert_eq!(schedule.pop_due(due - Span::from_ps(1)), None);
@@ -115,7 +115,7 @@ fn clients_that_share_a_load_make_poisson_arrivals_together() {
     let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_ns_f64() / 2500.0).collect();
     let cv2 = gaps.iter().map(|gap| (gap - 1.0).powi(2)).sum::<f64>() / gaps.len() as f64;
     assert!(times.len().abs_diff(400_000) < 2600, "{}", times.len());
-    // Clients in step would arrive in bunches: CV² 7.
+    // Clients in lockstep would give batches: CV² 7.
     assert!((cv2 - 1.0).abs() < 0.02, "CV² {cv2}");
 }
 

@@ -1,10 +1,10 @@
-//! Service times: the draws and the moments of each distribution against its law, as the literature writes it.
+//! Service times: the draws and the moments of each distribution compared with its law as in the literature.
 
 use nebula_workload::{Seed, ServiceTime};
 
 const DRAWS: usize = 200_000;
 
-/// The share of times above so many nanoseconds.
+/// The share of times above a number of nanoseconds.
 type Survival = fn(f64) -> f64;
 
 fn normal_above(z: f64) -> f64 {
@@ -27,7 +27,7 @@ fn exponential_above(x: f64, mean: f64) -> f64 {
     (-x.max(0.0) / mean).exp()
 }
 
-/// Distributions with a density but perhaps for a point at 0, and those that are sums and mixes of them.
+/// Distributions with a density, possibly with a point mass at 0, and sums and mixtures of them.
 const CONTINUOUS: [(&str, Survival); 19] = [
     ("exp:1us", |x| exponential_above(x, 1000.0)),
     ("uniform:0ns-2us", |x| 1.0 - (x / 2000.0).clamp(0.0, 1.0)),
@@ -73,7 +73,7 @@ fn moment(above: Survival, power: i32, limit: f64) -> f64 {
     (0..STEPS).map(|index| (at(index) + at(index + 1)) / 2.0 * step).sum()
 }
 
-/// Kolmogorov and Smirnov's distance. A draw of x stands for all that rounds to it.
+/// Kolmogorov-Smirnov distance. A draw of x represents all times that round to it.
 fn distance(mut drawn: Vec<f64>, above: Survival) -> f64 {
     const HALF_PS: f64 = 0.0005;
     drawn.sort_by(f64::total_cmp);
@@ -83,7 +83,7 @@ fn distance(mut drawn: Vec<f64>, above: Survival) -> f64 {
     for equal in drawn.chunk_by(|a, b| a == b) {
         let after = before + equal.len();
         let (left, right) = (equal[0] - HALF_PS, equal[0] + HALF_PS);
-        // Nothing is below 0: what would be is at 0.
+        // No time is below 0: negative times were replaced by 0.
         let below = if left < 0.0 { 0.0 } else { 1.0 - above(left) };
         distance = distance.max((share(before) - below).abs()).max((share(after) - 1.0 + above(right)).abs());
         before = after;
@@ -95,7 +95,7 @@ fn distance(mut drawn: Vec<f64>, above: Survival) -> f64 {
 fn draws_follow_the_law() {
     for (spelling, above) in CONTINUOUS {
         let distance = distance(draws_ns(&service(spelling), DRAWS), above);
-        // Larger by chance once in 8,000 seeds: 2 exp(-2 · 2.2²).
+        // Exceeded by chance once in 8,000 seeds: 2 exp(-2 · 2.2²).
         assert!(distance < 2.2 / (DRAWS as f64).sqrt(), "{spelling}: {distance}");
     }
 }
@@ -136,7 +136,7 @@ fn infinite_variances_are_none() {
     }
 }
 
-/// By its size, each bound is what four and a half standard deviations of this many draws come to.
+/// The size of each bound is four and a half standard deviations of this many draws.
 #[test]
 fn draws_have_the_mean_and_the_variation() {
     for (spelling, kurtosis) in [

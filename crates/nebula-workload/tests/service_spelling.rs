@@ -1,4 +1,4 @@
-//! Service times: what may be written, what is shown, and what is said to what may not.
+//! Service times: accepted spellings, displayed spellings, and errors.
 
 use std::io;
 
@@ -58,12 +58,12 @@ const BIMODAL: &str = "two or more TIME@SHARE such as bimodal:500ns@0.9,5500ns@0
 const LOGNORMAL: &str = "lognormal:mean=TIME,sigma=NUMBER or scv=NUMBER, such as lognormal:mean=1us,sigma=1.5";
 const GEV: &str = "gev:loc=TIME,scale=TIME,shape=NUMBER such as gev:loc=181.5ns,scale=50ns,shape=0.65";
 const PARETO: &str =
-    "pareto:min=TIME,alpha=NUMBER, if need be with a longer max=TIME, such as pareto:min=500ns,alpha=1.5";
+    "pareto:min=TIME,alpha=NUMBER, optionally with a longer max=TIME, such as pareto:min=500ns,alpha=1.5";
 const TRACE: &str = "trace:FILE, a name without + and ;";
 const MIX: &str = "each type once, as NAME=SHARE*SERVICE, such as mix:get=0.995*exp:1us;scan=0.005*fixed:500us";
 
 #[test]
-fn what_cannot_be_read_is_answered_with_what_can() {
+fn errors_name_the_expected_spelling() {
     for (text, part, expected) in [
         ("", "", ANY),
         ("1us", "1us", ANY),
@@ -113,10 +113,10 @@ fn what_cannot_be_read_is_answered_with_what_can() {
 #[test]
 fn numbers_out_of_range_are_refused() {
     for (text, said) in [
-        ("bimodal:1us@0.9,2us@0.05", "sum of shares 0.9500000000000001 is out of range: let them add up to 1"),
-        ("bimodal:1us@0.9,2us@0.1000001", "sum of shares 1.0000001 is out of range: let them add up to 1"),
+        ("bimodal:1us@0.9,2us@0.05", "sum of shares 0.9500000000000001 is out of range: use shares that add up to 1"),
+        ("bimodal:1us@0.9,2us@0.1000001", "sum of shares 1.0000001 is out of range: use shares that add up to 1"),
         ("bimodal:1us@1.5,2us@-0.5", "share 1.5 is out of range: use 0 to 1"),
-        ("mix:a=0.5*exp:1us", "sum of shares 0.5 is out of range: let them add up to 1"),
+        ("mix:a=0.5*exp:1us", "sum of shares 0.5 is out of range: use shares that add up to 1"),
         ("lognormal:mean=1us,sigma=-1", "lognormal sigma -1 is out of range: use 0 or more, up to a sigma of 10"),
         ("lognormal:mean=1us,sigma=11", "lognormal sigma 11 is out of range: use 0 or more, up to a sigma of 10"),
         ("lognormal:mean=1us,scv=-0.5", "lognormal scv -0.5 is out of range: use 0 or more, up to a sigma of 10"),
@@ -143,8 +143,8 @@ fn infinite_means_are_refused() {
 }
 
 #[test]
-fn files_are_opened_by_nobody_else_than_the_caller() {
-    let said = "service time \"trace:day.csv\" needs its file, and none is opened here: write a law such as exp:1us";
+fn only_the_caller_opens_files() {
+    let said = "service time \"trace:day.csv\" names a file, which cannot be used here: write a law such as exp:1us";
     assert_eq!(parse("trace:day.csv"), Err(said.to_owned()));
     let mut asked = Vec::new();
     let open = |name: &str| {

@@ -27,7 +27,7 @@ fn each_type_is_drawn_by_its_share_with_its_times() {
                 assert_eq!(time, Span::from_us(500));
                 long += 1;
             }
-            (other, _) => panic!("{other:?} is none"),
+            (other, _) => panic!("unknown type {other:?}"),
         }
     }
     let deviation = (0.005f64 * 0.995 / f64::from(DRAWS)).sqrt();
@@ -56,7 +56,7 @@ fn the_times_of_a_type_can_be_asked_for() {
 }
 
 #[test]
-fn two_hundred_and_fifty_six_types_are_the_most() {
+fn at_most_256_types_are_accepted() {
     let mix = |count: u32| {
         let types: Vec<String> =
             (0..count).map(|index| format!("t{index}={}*fixed:1us", 1.0 / f64::from(count))).collect();

@@ -1,4 +1,4 @@
-//! The search against servers of known capacity: sharp, noisy, and with exactly one lie.
+//! The search against servers of known capacity: exact, noisy, and with exactly one wrong verdict.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Latency, LatencyRecorder, Rate, SearchResult, Seed, SloSearch};
@@ -54,13 +54,13 @@ fn one_wrong_verdict_anywhere_changes_nothing() {
         let probes = run(search_from(100e3), |rps, _| rps <= capacity).probes;
         for lie in 0..probes {
             let result = run(search_from(100e3), |rps, probe| (rps <= capacity) != (probe == lie));
-            assert_finds(&result, capacity, &format!("capacity {capacity}, lie at probe {lie}"));
+            assert_finds(&result, capacity, &format!("capacity {capacity}, wrong verdict at probe {lie}"));
         }
     }
 }
 
 #[test]
-fn random_misfortune_leaves_the_answer_near() {
+fn random_misses_leave_the_answer_near() {
     // A tenth of the probes below capacity miss: as on a machine with stalls.
     let capacity = 730e3;
     let mut near = 0;
@@ -90,7 +90,7 @@ fn a_server_that_meets_nothing_is_given_up_at_the_limit() {
 }
 
 #[test]
-fn a_search_without_rhyme_or_reason_ends_all_the_same() {
+fn a_search_with_random_verdicts_terminates() {
     for seed in 0..500 {
         let mut rng = Seed(seed).stream("verdicts");
         let result = run(search_from(1e5), |_, _| rng.below(2) == 0);

@@ -1,4 +1,4 @@
-//! Rates, sweeps and mixes: what may be written, and what is said to what may not.
+//! Rates, sweeps and mixes: accepted spellings and errors.
 
 use nebula_workload::{Mix, Op, Rate, Seed, Sweep};
 
@@ -25,7 +25,7 @@ fn rates_show_the_largest_unit_that_fits() {
 }
 
 #[test]
-fn rates_that_are_none_are_refused_in_one_line() {
+fn invalid_rates_are_refused_in_one_line() {
     for text in ["", "k", "fast", "-5k", "0", "nan", "inf", "1e13", "200kk", "200 k rps x"] {
         let error = text.parse::<Rate>().unwrap_err().to_string();
         assert_eq!(error, format!("rate {text:?} is not understood: write RPC/s such as 200k, 1.5M or 22MRPS"));
@@ -52,7 +52,7 @@ fn sweeps_are_lists_or_ranges_with_both_ends() {
 }
 
 #[test]
-fn sweeps_that_are_none_are_refused_in_one_line() {
+fn invalid_sweeps_are_refused_in_one_line() {
     for text in ["", "1k,", "1k..2k", "1k..2k:1", "1k..2k:0", "1k..2k:x", "1..2:10001", "1k;2k"] {
         let error = text.parse::<Sweep>().unwrap_err().to_string();
         assert_eq!(error, format!("sweep {text:?} is not understood: write rates such as 200k,500k,1M or 200k..2M:10"));
@@ -73,7 +73,7 @@ fn mixes_keep_their_weights_in_one_order() {
 }
 
 #[test]
-fn mixes_that_are_none_are_refused_in_one_line() {
+fn invalid_mixes_are_refused_in_one_line() {
     for text in ["", "get", "get=", "get=-1", "get=0", "get=1,get=2", "put=1", "get=1,,set=1", "get=5000000000"] {
         let error = text.parse::<Mix>().unwrap_err().to_string();
         let expected = "each operation once with a whole weight, not all 0, such as get=50,set=45,delete=5";

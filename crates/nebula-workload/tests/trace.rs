@@ -1,4 +1,4 @@
-//! Traces: what is read, what is refused and with which words, and that written traces come back.
+//! Traces: what is accepted, what is refused with which error, and that written traces parse back.
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Key, Op, Operation, Rng, Seed, TraceReader, TraceWriter, WorkloadError};
@@ -47,7 +47,7 @@ fn keys_are_indices_or_text() {
 }
 
 #[test]
-fn each_wrong_line_says_what_would_be_right() {
+fn each_error_says_what_is_expected() {
     let lines = [
         ("x,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
         ("-1,get,1,0", "time_us must be microseconds such as 12 or 12.5, at most six decimals"),
@@ -100,11 +100,11 @@ fn nothing_is_read_after_the_first_error() {
 }
 
 #[test]
-fn standing_time_is_allowed() {
+fn repeated_times_are_allowed() {
     assert_eq!(read("5,get,1,0\n5,get,2,0\n5.0,get,3,0\n").unwrap().len(), 3);
 }
 
-/// A refusing sink, for the errors of the writer.
+/// A failing sink, for the errors of the writer.
 struct Full;
 
 impl std::io::Write for Full {

@@ -1,4 +1,4 @@
-//! GET: copy first, then look whether what was copied was whole.
+//! GET: copy first, then check whether the copy is consistent.
 
 use crate::{
     KeyHash, Probe, Store, ValueSink,
@@ -11,14 +11,14 @@ use nebula_sys::sync::{Ordering, fence};
 impl<P: Probe> Store<P> {
     // -- GET --
 
-    /// Hands the value of `key` to `sink` and returns true, or returns false where there is none.
+    /// Passes the value of `key` to `sink` and returns true, or returns false if there is none.
     ///
-    /// On false, `sink` may have been written to; what is in it means nothing.
+    /// If it returns false, `sink` may have been written to; ignore its contents.
     ///
     /// # Cost
     ///
-    /// One line of index and the item's lines; no allocation, no write to shared memory. While another thread changes the same bucket,
-    /// it starts over.
+    /// One line of index and the item's lines; no allocation, no write to shared memory. If another thread changes the
+    /// same bucket meanwhile, it retries.
     #[inline]
     pub fn get(&self, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> bool {
         let home = self.index.home(hash);
@@ -31,20 +31,22 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// One attempt; nothing when another thread held the bucket, changed it meanwhile, or recycled what was copied.
+    /// One attempt; `None` when another thread held the bucket, changed it meanwhile, or recycled the memory that was
+    /// copied.
     #[inline]
     fn get_optimistically(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<bool> {
         let begun = bucket::begin_read(home)?;
         let position = self.copy_value(home, hash, key, sink);
-        // Acquire fence: pairs with the Release fences of `bucket::hold` and `Log::reserve`. If any word copied above was written
-        // later than the version or the item's lap allow, the loads below see that they have moved.
+        // Acquire fence: pairs with the Release fences of `bucket::hold` and `Log::reserve`. If any word copied above
+        // was written too late for the version or the item's lap, the loads below see that they have moved.
         fence(Ordering::Acquire);
-        // An item that has gone meanwhile may have been another's of the same tag, and the key be there all the same: look again.
+        // The item that has been recycled meanwhile may have belonged to another key with the same tag, and `key` may
+        // still be present: retry.
         let is_true = position.is_none_or(|position| self.log.window().contains(position));
         (is_true && bucket::is_unchanged(home, begun)).then_some(position.is_some())
     }
 
-    /// Copies the value to `sink`, whole or not, and returns the item's position.
+    /// Copies the value to `sink`, consistent or not, and returns the item's position.
     #[inline]
     fn copy_value(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<u64> {
         self.probe.touch(Structure::Bucket, 0..=0, Read);

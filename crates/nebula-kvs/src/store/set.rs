@@ -1,4 +1,4 @@
-//! SET and DELETE: one writer a bucket at a time.
+//! SET and DELETE: one writer per bucket at a time.
 
 use crate::{
     KeyHash, Probe, Store,
@@ -10,42 +10,42 @@ use crate::{
 };
 use nebula_sys::sync::{AtomicU64, Ordering, fence};
 
-/// What a SET did.
+/// The outcome of a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOutcome {
-    /// The key had no item; it has one.
+    /// The key had no item and now has one.
     Inserted,
-    /// The key's item was overwritten where it stood.
+    /// The key's item was overwritten in place.
     UpdatedInPlace,
-    /// The key's item had too little room; another was appended to the log.
+    /// The key's item had too little space; a new item was appended to the log.
     Appended,
 }
 
-/// Why a SET did nothing.
+/// Why a SET had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {
     /// A key outside 1..=255 bytes.
     #[error("key of {got} bytes is outside 1..={KEY_BYTES_MAX}")]
     KeyBytes {
-        /// The key's bytes.
+        /// The key's length in bytes.
         got: usize,
     },
     /// A value over 1 MiB − 1.
-    #[error("value of {got} bytes is over {VALUE_BYTES_MAX}")]
+    #[error("value of {got} bytes exceeds {VALUE_BYTES_MAX}")]
     ValueBytes {
-        /// The value's bytes.
+        /// The value's length in bytes.
         got: usize,
     },
-    /// An item that this log is too small for, however empty: in [`Mode::Cache`] it must fit into a segment.
-    #[error("item of {got} bytes is over the {max} that this store's log can take; make the log larger")]
+    /// An item that does not fit even an empty log: in [`Mode::Cache`] it must fit into a segment.
+    #[error("item of {got} bytes exceeds the {max} bytes that fit this store's log; make the log larger")]
     ItemBytes {
         /// The bytes of header, key and value, each padded to 8.
         got: usize,
         /// The most that fits.
         max: usize,
     },
-    /// No room: the log or the extra buckets of [`Mode::Store`] are used up.
+    /// No space: the log or the extra buckets of [`Mode::Store`] are full.
     #[error("the store is full")]
     Full,
 }
@@ -63,12 +63,12 @@ impl<P: Probe> Store<P> {
     ///
     /// # Errors
     ///
-    /// [`SetError`]; the store is then as before.
+    /// [`SetError`]; the store is then unchanged.
     ///
     /// # Cost
     ///
-    /// One line of index and the item's lines; no allocation. At the end of a log segment, in [`Mode::Cache`], it waits for writers that
-    /// are still inside the next.
+    /// One line of index and the item's lines; no allocation. At the end of a log segment, in [`Mode::Cache`], it waits
+    /// for writers that are still inside the next segment.
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, SetError> {
         let shape = self.check(key, value)?;
@@ -107,7 +107,7 @@ impl<P: Probe> Store<P> {
         bucket::hold(self.index.home(hash))
     }
 
-    /// The entry of `key` in a held bucket, its item seen to be valid.
+    /// The entry of `key` in a held bucket, after checking that its item is valid.
     #[inline]
     fn find<'a>(&'a self, held: &Held<'a>, hash: KeyHash, key: &[u8]) -> Option<Found<'a>> {
         let window = self.window();
@@ -116,8 +116,8 @@ impl<P: Probe> Store<P> {
                 if self.item_if_key(window, entry, key).is_none() {
                     continue;
                 }
-                // Acquire fence: pairs with the Release fence of `Log::reserve`. If the key compared above was not this item's, as
-                // another core is recycling its place, the head has moved past it.
+                // Acquire fence: pairs with the Release fence of `Log::reserve`. If the key compared above was not this
+                // item's, because another core is recycling its space, the head has moved past it.
                 fence(Ordering::Acquire);
                 if self.log.window().contains(entry.position()) {
                     return Some(Found { entry_word: &bucket[slot], entry });
@@ -127,12 +127,13 @@ impl<P: Probe> Store<P> {
         None
     }
 
-    /// Overwrites the found item, if it is still there and has room.
+    /// Overwrites the found item, if it is still there and has space.
     #[inline]
     fn update_in_place(&self, held: &mut Held<'_>, found: &Found<'_>, key: &[u8], value: &[u8], shape: Shape) -> bool {
         self.touch_pin();
         let Some(item) = self.log.pin(found.entry.position()) else { return false };
-        // Looked at again: before the pin, another core may have been recycling the item, and what `find` saw were its remains.
+        // Read again: before the pin, another core may have been recycling the item, and `find` may have seen its
+        // remains.
         let Some(header) = item::header_if_key(item.words, key).filter(|header| header.has_room_for(shape)) else {
             return false;
         };
@@ -144,7 +145,7 @@ impl<P: Probe> Store<P> {
         true
     }
 
-    /// Appends an item for a key that has none and enters it.
+    /// Appends an item for a key that has none and adds its entry.
     fn insert<'a>(
         &'a self,
         held: &mut Held<'a>,
@@ -162,9 +163,11 @@ impl<P: Probe> Store<P> {
         Ok(SetOutcome::Inserted)
     }
 
-    /// The place for one more entry: an empty one, or one whose item is gone; else the oldest in a cache, or a fresh extra bucket.
+    /// The slot for one more entry: an empty one, or one whose item is gone; otherwise the oldest in a cache, or an
+    /// unused extra bucket.
     ///
-    /// Departs: MICA takes an entry of the same tag before an empty one, as it is likely stale; here staleness is looked up.
+    /// Departs: MICA replaces an entry with the same tag before it uses an empty one, because that entry is likely
+    /// stale; here staleness is checked.
     fn place<'a>(&'a self, held: &mut Held<'a>) -> Option<&'a AtomicU64> {
         let window = self.window();
         let is_free = |entry: Entry| entry == Entry::EMPTY || !window.contains(entry.position());
@@ -182,7 +185,7 @@ impl<P: Probe> Store<P> {
         }
     }
 
-    /// Writes an item at the log's tail and returns the entry that leads to it.
+    /// Writes an item at the log's tail and returns its entry.
     #[inline]
     fn append(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<Entry, SetError> {
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
@@ -198,7 +201,7 @@ impl<P: Probe> Store<P> {
     ///
     /// # Cost
     ///
-    /// One line of index and the lines of the item's key; the item itself stays behind in the log.
+    /// One line of index and the lines of the item's key; the item itself stays in the log.
     pub fn delete(&self, hash: KeyHash, key: &[u8]) -> bool {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else { return false };

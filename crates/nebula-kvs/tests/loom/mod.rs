@@ -1,4 +1,4 @@
-//! The smallest stores, and values that give a torn read away, for loom.
+//! The smallest stores, and values that reveal a torn read, for loom.
 #![allow(dead_code, reason = "each suite uses its part")]
 
 use loom::{sync::Arc, thread};
@@ -16,13 +16,13 @@ pub(crate) fn hash(key: &[u8]) -> KeyHash {
     KeyHash(u64::from(key[0]) << 16 | u64::from(key[0]))
 }
 
-/// Four buckets and, in a cache, two segments of which each takes one item of a line and one of half a line.
+/// Four buckets and, in a cache, two segments, each with space for one item of a line and one of half a line.
 pub(crate) fn store(mode: Mode) -> Store {
     let config = StoreConfig { buckets: 4, log_bytes: 256, mode, extra_buckets: 1, pages: Pages::Base };
     Store::try_new(config).expect("a tiny store")
 }
 
-/// A value of two words that name the same write; its item takes half a line.
+/// A value of two words that identify the same write; its item takes half a line.
 pub(crate) fn value(write: u8) -> [u8; 16] {
     [write; 16]
 }
@@ -40,7 +40,7 @@ pub(crate) fn delete(store: &Store, key: &[u8]) -> bool {
     store.delete(hash(key), key)
 }
 
-/// Which write a GET returned, if any; a value mixed from two fails the test.
+/// Which write a GET returned, if any; a value mixed from two writes fails the test.
 pub(crate) fn get(store: &Store, key: &[u8]) -> Option<u8> {
     let mut value = Vec::new();
     store.get(hash(key), key, &mut value).then(|| {
@@ -49,10 +49,11 @@ pub(crate) fn get(store: &Store, key: &[u8]) -> Option<u8> {
     })
 }
 
-/// Tries every interleaving of `one` and `two` on a fresh store, with at most `preemptions` preemptions, then looks at the end.
+/// Tries every interleaving of `one` and `two` on a fresh store, with at most `preemptions` preemptions, then checks
+/// the final state.
 ///
-/// A third thread sets the store up: loom takes a thread that has spun for one that no longer sees its own old stores, and would
-/// leave out the stale reads that the suites are after.
+/// A third thread sets up the store: loom assumes that a thread that has spun no longer reads its own old stores, and
+/// would omit the stale reads that these suites test.
 pub(crate) fn race<A: 'static, B: 'static>(
     preemptions: usize,
     set_up: impl Fn() -> Store + Send + Sync + 'static,
@@ -70,7 +71,7 @@ pub(crate) fn race<A: 'static, B: 'static>(
     });
 }
 
-/// As [`race`], with three threads that return nothing of note but for the first.
+/// As [`race`], with three threads, of which only the first returns a result.
 pub(crate) fn race_of_three<A: 'static>(
     preemptions: usize,
     set_up: impl Fn() -> Store + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The slow, obvious store that the real one is compared with, and the histories that both run.
+//! The slow, simple store that the real one is compared with, and the histories that both run.
 #![allow(dead_code, reason = "each suite uses its part")]
 
 use arbitrary::Arbitrary;
@@ -13,7 +13,7 @@ pub(crate) enum Op {
     Get { key: u8 },
 }
 
-/// Sizes of a store small enough that its limits are met often.
+/// Sizes of a store small enough that its limits are reached often.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiny {
     pub(crate) mode: Mode,
@@ -32,7 +32,7 @@ impl Tiny {
         StoreConfig { buckets, log_bytes, mode, extra_buckets, pages: Pages::Base }
     }
 
-    /// Brings an arbitrary step into range.
+    /// Maps an arbitrary step into range.
     pub(crate) fn fit(&self, op: Op) -> Op {
         match op {
             Op::Set { key, value_bytes, fill } => {
@@ -49,7 +49,7 @@ pub(crate) fn key(number: u8) -> Vec<u8> {
     vec![number + 1; 1 + usize::from(number % 13)]
 }
 
-/// A hash that sends neighbouring keys to different buckets and gives every third key the same tag.
+/// A hash that sends neighboring keys to different buckets and gives every third key the same tag.
 pub(crate) fn hash(number: u8) -> KeyHash {
     KeyHash(u64::from(number) << 16 | u64::from(number % 3))
 }
@@ -63,11 +63,11 @@ pub(crate) fn value(value_bytes: u8, fill: u8) -> Vec<u8> {
 struct Item {
     value: Vec<u8>,
     granules: u64,
-    /// Granules that had been appended, this item's included, when it was.
+    /// Granules that had been appended, this item's included, when it was appended.
     appended_at: u64,
 }
 
-/// The obvious store: a map, and the arithmetic of what room is left.
+/// The simple store: a map, and arithmetic for the space left.
 pub(crate) struct Model {
     tiny: Tiny,
     items: BTreeMap<u8, Item>,
@@ -95,7 +95,7 @@ impl Model {
         self.items.len()
     }
 
-    /// What `Mode::Store` must answer to a SET, exactly.
+    /// The exact result that `Mode::Store` must return for a SET.
     pub(crate) fn set(&mut self, number: u8, value: Vec<u8>) -> Result<SetOutcome, SetError> {
         let needed = granules(key(number).len(), value.len());
         let bytes = 8 + key(number).len().next_multiple_of(8) + value.len().next_multiple_of(8);
@@ -136,12 +136,12 @@ impl Model {
         self.items.insert(number, Item { value, granules, appended_at: self.appended });
     }
 
-    /// Notes what a cache answered to a SET that it may not refuse.
+    /// Records what a cache returned for a SET, which it may not refuse.
     pub(crate) fn note_set(&mut self, number: u8, value: Vec<u8>, outcome: SetOutcome) {
         let needed = granules(key(number).len(), value.len());
         match (outcome, self.items.get_mut(&number)) {
             (SetOutcome::UpdatedInPlace, Some(item)) => item.value = value,
-            (SetOutcome::UpdatedInPlace, None) => panic!("key {number} was updated in place and is not there"),
+            (SetOutcome::UpdatedInPlace, None) => panic!("key {number} was updated in place but is absent"),
             (SetOutcome::Inserted | SetOutcome::Appended, _) => self.note(number, value, needed),
         }
     }
@@ -161,7 +161,7 @@ pub(crate) fn get(store: &Store, number: u8) -> Option<Vec<u8>> {
     store.get(hash(number), &key(number), &mut value).then_some(value)
 }
 
-/// Runs one step on a [`Mode::Store`] and its model; every answer must be the model's.
+/// Runs one step on a [`Mode::Store`] and its model; every result must equal the model's.
 pub(crate) fn check_exact(store: &Store, model: &mut Model, op: Op) {
     match op {
         Op::Set { key: number, value_bytes, fill } => {
@@ -177,19 +177,19 @@ pub(crate) fn check_exact(store: &Store, model: &mut Model, op: Op) {
     assert_eq!(store.stats().items, model.keys() as u64, "after {op:?}");
 }
 
-/// Runs one step on a [`Mode::Cache`] and its model: misses are allowed, wrong answers are not.
+/// Runs one step on a [`Mode::Cache`] and its model: misses are allowed, wrong results are not.
 pub(crate) fn check_lossy(store: &Store, model: &mut Model, op: Op) {
     match op {
         Op::Set { key: number, value_bytes, fill } => {
             let value = value(value_bytes, fill);
             let outcome =
-                store.set(hash(number), &key(number), &value).expect("a cache takes every item that fits its log");
+                store.set(hash(number), &key(number), &value).expect("a cache accepts every item that fits its log");
             model.note_set(number, value, outcome);
             assert_eq!(get(store, number).as_deref(), model.value(number), "right after {op:?}");
         }
         Op::Delete { key: number } => {
             let was_there = store.delete(hash(number), &key(number));
-            assert!(model.delete(number) || !was_there, "{op:?} of a key that is not there");
+            assert!(model.delete(number) || !was_there, "{op:?} of a key that is absent");
             assert_eq!(get(store, number), None, "after {op:?}");
         }
         Op::Get { key } => check_hit_or_miss(store, model, key),
@@ -203,7 +203,7 @@ fn check_hit_or_miss(store: &Store, model: &Model, key: u8) {
     }
 }
 
-/// Looks at every key.
+/// Checks every key.
 pub(crate) fn check_all(store: &Store, model: &Model) {
     for key in 0..model.tiny.keys {
         match model.tiny.mode {

@@ -1,19 +1,19 @@
-//! What travels beside a datagram (`cmsg`): the length of segments, and which local address it is sent from or came to.
+//! Ancillary data of a datagram (`cmsg`): the segment length, and the local address that it is sent from or arrived at.
 
 use super::name::v4_addr;
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Room for everything that is sent or asked for: a local address of either family, and a segment length.
+/// Space for all ancillary data that is sent or requested: a local address of either family, and a segment length.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(super) struct Control([u8; CONTROL_BYTES]);
 
-/// Bytes of the room.
+/// Bytes of that space.
 pub(super) const CONTROL_BYTES: usize =
     space::<libc::in6_pktinfo>() + space::<libc::in_pktinfo>() + space::<libc::c_int>();
 
-/// Bytes that a `T` takes with its header and padding.
+/// Bytes that a `T` occupies with its header and padding.
 const fn space<T>() -> usize {
     // SAFETY: plain arithmetic on its argument.
     unsafe { libc::CMSG_SPACE(bytes_of::<T>()) as usize }
@@ -27,7 +27,7 @@ const fn bytes_of<T>() -> u32 {
 impl Control {
     pub(super) const EMPTY: Self = Self([0; CONTROL_BYTES]);
 
-    /// Writes what is to travel with a send; how many bytes of it count.
+    /// Writes the ancillary data of a send; returns the number of bytes used.
     #[inline]
     pub(super) fn fill(&mut self, segment: Option<u16>, from: Option<IpAddr>) -> usize {
         let mut used = 0;
@@ -52,7 +52,7 @@ impl Control {
         }
     }
 
-    /// Appends one item behind `used` bytes; the bytes used then.
+    /// Appends one item after `used` bytes; returns the new number of bytes used.
     fn push<T: Copy>(&mut self, used: usize, (level, kind): (libc::c_int, libc::c_int), value: T) -> usize {
         let end = used + space::<T>();
         let room = &mut self.0[used..end];
@@ -60,7 +60,8 @@ impl Control {
         let bytes = unsafe { libc::CMSG_LEN(bytes_of::<T>()) };
         let header = libc::cmsghdr { cmsg_len: bytes as _, cmsg_level: level, cmsg_type: kind };
         let at = room.as_mut_ptr().cast::<libc::cmsghdr>();
-        // SAFETY: the room has `CMSG_SPACE` bytes, which is a header and, at `CMSG_DATA`, a `T`; unaligned writes ask for no alignment.
+        // SAFETY: the buffer has `CMSG_SPACE` bytes left, which hold a header and, at `CMSG_DATA`, a `T`; unaligned
+        // writes need no alignment.
         unsafe {
             at.write_unaligned(header);
             libc::CMSG_DATA(at).cast::<T>().write_unaligned(value);
@@ -69,29 +70,31 @@ impl Control {
     }
 }
 
-/// What came beside a datagram.
+/// Ancillary data received with a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beside {
-    /// The length of the datagrams that lie in the buffer, the last of which may be shorter.
+    /// The length of the datagrams in the buffer, the last of which may be shorter.
     pub(super) segment: Option<usize>,
-    /// The local address that it came to.
+    /// The local address at which it arrived.
     pub(super) to: Option<IpAddr>,
 }
 
-/// Reads what the kernel wrote beside a message.
+/// Reads the ancillary data that the kernel wrote for a message.
 ///
 /// # Safety
 ///
-/// `header` has the control pointer and length that `recvmsg` left: all items within the length are initialised.
+/// `header` has the control pointer and length as `recvmsg` left them: all items within the length are initialized.
 #[inline]
 pub(super) unsafe fn read(header: &libc::msghdr) -> Beside {
     let mut beside = Beside::default();
-    // SAFETY: the caller vouches for the header.
+    // SAFETY: the caller guarantees a valid header.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !at.is_null() {
-        // SAFETY: `at` is an item within the control bytes, as the two iterating functions check; its header is initialised.
+        // SAFETY: `at` is an item within the control bytes, as the two iterating functions check; its header is
+        // initialized.
         let item = unsafe { at.read_unaligned() };
-        // SAFETY: the item's value lies behind its header, and is as long as its level and type say, which the kernel set.
+        // SAFETY: the item's value follows its header, and has the type that its level and type say, which the kernel
+        // set.
         unsafe { beside.take((item.cmsg_level, item.cmsg_type), libc::CMSG_DATA(at)) };
         // SAFETY: as for the first.
         at = unsafe { libc::CMSG_NXTHDR(header, at) };
@@ -100,7 +103,7 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> Beside {
 }
 
 impl Beside {
-    /// Takes one item over, if it is one that is asked for.
+    /// Stores one item, if it is one of those requested.
     ///
     /// # Safety
     ///
@@ -132,7 +135,7 @@ mod tests {
     use super::*;
 
     fn read_back(control: &mut Control, bytes: usize) -> Beside {
-        // SAFETY: a header of zeros is one without any pointer.
+        // SAFETY: a zeroed header is valid: it contains no pointers.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         header.msg_control = control.0.as_mut_ptr().cast();
         header.msg_controllen = bytes as _;
@@ -147,7 +150,7 @@ mod tests {
             let from = Some(text.parse().unwrap());
             let used = control.fill(Some(64), from);
             assert!(used <= CONTROL_BYTES);
-            // A segment length on its way out is another item than one on its way in.
+            // The kernel uses different items for the segment length of a send and of a receive.
             assert_eq!(read_back(&mut control, used), Beside { segment: None, to: from });
         }
     }

@@ -1,4 +1,4 @@
-//! Receiving: one `recvmmsg` into buffers that are made once, each split where the kernel joined datagrams.
+//! Receiving: one `recvmmsg` into buffers that are allocated once; coalesced datagrams are split.
 
 use super::Received;
 use super::control::{self, Beside, CONTROL_BYTES, Control};
@@ -10,13 +10,13 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-/// Messages that one call takes in.
+/// Messages per call.
 const BATCH: usize = 16;
-/// The longest message: many datagrams joined are still one IP packet.
+/// The longest message: coalesced datagrams still form one IP packet.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What the kernel reads and writes. It stays at one address, and is only ever reached through raw pointers, so those that the
-/// headers hold stay good.
+/// The memory that the kernel reads and writes. It never moves and is accessed only through raw pointers, so the
+/// pointers in its headers stay valid.
 #[repr(C)]
 struct Frame {
     headers: [libc::mmsghdr; BATCH],
@@ -26,7 +26,7 @@ struct Frame {
     buffers: [[u8; BUFFER_BYTES]; BATCH],
 }
 
-/// One message that has come.
+/// One received message.
 struct Message {
     buffer: NonNull<u8>,
     bytes: usize,
@@ -37,27 +37,27 @@ struct Message {
 
 pub(super) struct Inbox {
     frame: NonNull<Frame>,
-    /// A connected socket's peer: the kernel need not say who it was.
+    /// A connected socket's peer, so that the kernel need not report it.
     peer: Option<SocketAddr>,
-    /// Messages that the next call asks for. One after a call that brought nothing, since looking for a second one costs what comes
-    /// alone a tenth of a microsecond; all after a call that brought something.
+    /// Messages that the next call asks for. One after a call that returned nothing, because asking for more costs a
+    /// lone message a tenth of a microsecond; all after a call that returned something.
     asks: libc::c_uint,
     dropped: u64,
 }
 
-/// [`Inbox::asks`] in a row of polls: after nothing, and after something.
+/// [`Inbox::asks`] after a poll that found nothing, and after one that found something.
 const ASKS_AFTER: [libc::c_uint; 2] = [1, 16];
 const _: () = assert!(ASKS_AFTER[1] as usize == BATCH);
 
-// SAFETY: the frame is memory that the inbox owns alone; its pointers lead into itself.
+// SAFETY: the inbox alone owns the frame, whose pointers lead into the frame itself.
 unsafe impl Send for Inbox {}
-// SAFETY: nothing of the frame is reached through a shared reference.
+// SAFETY: no method accesses the frame through a shared reference.
 unsafe impl Sync for Inbox {}
 
 impl Inbox {
     pub(super) fn new(peer: Option<SocketAddr>) -> Self {
         let layout = Layout::new::<Frame>();
-        // SAFETY: the layout is not of zero size. Zeros are a valid frame: integers, byte arrays and null pointers.
+        // SAFETY: the layout does not have zero size. Zeros are a valid frame: integers, byte arrays and null pointers.
         let frame = unsafe { alloc_zeroed(layout) }.cast::<Frame>();
         let Some(frame) = NonNull::new(frame) else { handle_alloc_error(layout) };
         let mut inbox = Self { frame, peer, asks: 1, dropped: 0 };
@@ -69,7 +69,7 @@ impl Inbox {
         self.dropped
     }
 
-    /// One call, and a visit to each datagram that it brought.
+    /// One call; visits each datagram that it returned.
     #[inline]
     pub(super) fn recv(
         &mut self,
@@ -80,18 +80,19 @@ impl Inbox {
         let mut datagrams = 0;
         for at in 0..messages {
             let message = self.message(at);
-            // Prepared for the next call before anything of the caller's runs, which may panic.
+            // Prepare for the next call before the caller's code runs, because it may panic.
             self.arm(at);
             datagrams += self.split(message, visit);
         }
         Ok(datagrams)
     }
 
-    /// How many messages have come.
+    /// Receives; returns the number of messages.
     #[inline]
     fn take_in(&mut self, socket: &std::net::UdpSocket) -> io::Result<usize> {
-        // SAFETY: `asks` is at most `BATCH`, and every header is armed: its pointers lead to a name, a slice and control bytes of this frame, with their
-        // lengths, and the slice to a buffer. The frame outlives the call, and nobody else reaches it.
+        // SAFETY: `asks` is at most `BATCH`, and every header is armed: its pointers lead to a name, a slice and
+        // control bytes of this frame, with their lengths, and the slice to a buffer. The frame outlives the call, and
+        // nothing else accesses it.
         let got = unsafe {
             let headers = (&raw mut (*self.frame.as_ptr()).headers).cast();
             libc::recvmmsg(socket.as_raw_fd(), headers, self.asks, libc::MSG_DONTWAIT as _, std::ptr::null_mut())
@@ -106,7 +107,7 @@ impl Inbox {
         }
     }
 
-    /// What the kernel said about message `at`.
+    /// What the kernel reported about message `at`.
     #[inline]
     fn message(&mut self, at: usize) -> Message {
         debug_assert!(at < BATCH);
@@ -127,7 +128,7 @@ impl Inbox {
         }
     }
 
-    /// Visits the datagrams of one message; how many.
+    /// Visits the datagrams of one message; returns how many.
     #[inline]
     fn split(&mut self, message: Message, visit: &mut dyn FnMut(Received, &mut [u8])) -> usize {
         let (Some(from), true) = (message.from, message.is_whole) else {
@@ -135,8 +136,8 @@ impl Inbox {
             return 0;
         };
         let received = Received { from, to: message.beside.to };
-        // SAFETY: the bytes lie in one buffer of the frame, which is borrowed mutably with `self`; the buffer is initialised
-        // (zeros at first), and no other reference to it exists.
+        // SAFETY: the bytes lie in one buffer of the frame, which is mutably borrowed with `self`; the buffer is
+        // initialized (zeros at first), and no other reference to it exists.
         let bytes = unsafe { std::slice::from_raw_parts_mut(message.buffer.as_ptr(), message.bytes) };
         let segment = message.beside.segment.unwrap_or(usize::MAX);
         if bytes.len() <= segment {
@@ -151,7 +152,8 @@ impl Inbox {
     fn arm(&mut self, at: usize) {
         assert!(at < BATCH);
         let frame = self.frame.as_ptr();
-        // SAFETY: `at` is below `BATCH`, so all places lie within the frame, which is alive and not in the kernel's hands.
+        // SAFETY: `at` is below `BATCH`, so all places lie within the frame, which is alive and not in use by the
+        // kernel.
         unsafe {
             (&raw mut (*frame).slices[at])
                 .write(libc::iovec { iov_base: (&raw mut (*frame).buffers[at]).cast(), iov_len: BUFFER_BYTES });
@@ -171,7 +173,7 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, and dropped once; a frame has nothing that is to be dropped.
+        // SAFETY: allocated in `new` with this layout, and freed once; nothing in a frame needs dropping.
         unsafe { dealloc(self.frame.as_ptr().cast(), Layout::new::<Frame>()) };
     }
 }

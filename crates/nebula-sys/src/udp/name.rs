@@ -1,9 +1,9 @@
-//! Socket addresses as the kernel has them.
+//! Socket addresses in the kernel's format.
 
 use std::mem::size_of;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Room for an address of either family.
+/// Space for an address of either family.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) union Name {
@@ -12,7 +12,7 @@ pub(super) union Name {
     v6: libc::sockaddr_in6,
 }
 
-/// Bytes of the room.
+/// Bytes of that space.
 #[expect(clippy::cast_possible_truncation, reason = "28 bytes")]
 pub(super) const NAME_BYTES: libc::socklen_t = size_of::<Name>() as libc::socklen_t;
 
@@ -22,7 +22,7 @@ const V4: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
 const V6: libc::sa_family_t = libc::AF_INET6 as libc::sa_family_t;
 
 impl Name {
-    /// No address: zeros, which are of no family.
+    /// No address: zeros, which belong to no family.
     pub(super) const EMPTY: Self = Self {
         v6: libc::sockaddr_in6 {
             sin6_family: 0,
@@ -33,7 +33,7 @@ impl Name {
         },
     };
 
-    /// The address, and how many bytes of it count.
+    /// The address in the kernel's format, and its length in bytes.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "16 and 28 bytes")]
     pub(super) fn encode(address: SocketAddr) -> (Self, libc::socklen_t) {
@@ -61,11 +61,11 @@ impl Name {
         }
     }
 
-    /// The address, if it is of a family that is known.
+    /// The address, if its family is known.
     #[inline]
     pub(super) fn decode(&self) -> Option<SocketAddr> {
-        // SAFETY: every value of the union is initialised in whole (it begins as `EMPTY` or zeros, the kernel writes over it),
-        // all fields are plain integers, and the family lies at the same place in each.
+        // SAFETY: all of the union is initialized (it begins as `EMPTY` or zeros, and the kernel overwrites it), all
+        // fields are plain integers, and the family has the same offset in each variant.
         unsafe {
             match self.family {
                 V4 => {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_the_same_after_the_way_there_and_back() {
+    fn addresses_survive_conversion_both_ways() {
         for text in ["127.0.0.1:7400", "255.1.2.3:65535", "[::1]:1", "[fe80::1:2:3:4%7]:9", "[::ffff:10.0.0.1]:80"] {
             let address: SocketAddr = text.parse().unwrap();
             assert_eq!(Name::encode(address).0.decode(), Some(address));

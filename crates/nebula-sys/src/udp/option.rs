@@ -28,26 +28,26 @@ fn get(socket: &Socket, (level, name): Setting) -> io::Result<libc::c_int> {
     if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks for buffers of `bytes` in both directions: beyond the system's limit where this process may, else up to it.
+/// Asks for buffers of `bytes` in both directions: beyond the system's limit if this process may, otherwise up to it.
 pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
     let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     for (by_right, by_limit) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
-        // What is granted is taken: smaller buffers only lose earlier.
+        // Smaller buffers than requested are accepted: they only lose datagrams earlier.
         let _ = set(socket, (libc::SOL_SOCKET, by_right), bytes)
             .or_else(|_| set(socket, (libc::SOL_SOCKET, by_limit), bytes));
     }
 }
 
-/// Sends every datagram unfragmented or not at all, and believes no stranger's word about the route's MTU.
+/// Never fragments datagrams, and ignores ICMP messages about the path MTU, which anyone could forge.
 pub(super) fn never_fragment(socket: &Socket, local: SocketAddr) {
-    // A kernel that knows neither fragments: nothing is lost by it.
+    // A kernel without this option does not fragment either.
     let _ = set(socket, (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER), libc::IP_PMTUDISC_PROBE);
     if local.is_ipv6() {
         let _ = set(socket, (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER), libc::IPV6_PMTUDISC_PROBE);
     }
 }
 
-/// Has every datagram come with the local address that it was sent to.
+/// Requests the destination address of every received datagram.
 pub(super) fn tell_local_address(socket: &Socket, local: SocketAddr) -> io::Result<()> {
     let option = match local {
         SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_PKTINFO),
@@ -56,12 +56,12 @@ pub(super) fn tell_local_address(socket: &Socket, local: SocketAddr) -> io::Resu
     set(socket, option, 1)
 }
 
-/// Whether the kernel cuts what is sent into segments.
+/// Whether the kernel supports segmentation on send.
 pub(super) fn has_gso(socket: &Socket) -> bool {
     get(socket, GSO).is_ok()
 }
 
-/// Has the kernel deliver many datagrams as one buffer, or not.
+/// Switches coalescing on receive on or off.
 pub(super) fn set_gro(socket: &Socket, on: bool) -> io::Result<()> {
     set(socket, GRO, on.into())
 }

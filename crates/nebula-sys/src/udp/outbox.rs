@@ -1,4 +1,5 @@
-//! Sending: datagrams are collected in one arena and leave with `sendmmsg`, those of one length for one peer as one message.
+//! Sending: datagrams are collected in one arena and sent with `sendmmsg`, those of equal length to one peer as one
+//! message.
 
 mod batch;
 
@@ -9,18 +10,18 @@ use std::net::{IpAddr, SocketAddr};
 
 type Socket = std::net::UdpSocket;
 
-/// Bytes that wait for a flush at most: four of the longest messages, and little enough to stay in a core's second-level cache.
+/// Bytes that may wait for a flush: four of the longest messages, and few enough to stay in a core's L2 cache.
 const ARENA_BYTES: usize = 256 << 10;
 const _: () = assert!(ARENA_BYTES >= DATAGRAM_BYTES_MAX);
 
-/// Where something goes: to whom (`None`: to whom the socket is connected), and from which local address.
+/// Where a datagram goes: its destination (`None`: the connected peer), and the local address to send from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) to: Option<SocketAddr>,
     pub(super) from: Option<IpAddr>,
 }
 
-/// Datagrams of one length, but for the last, that lie in the arena one behind another and go the same way.
+/// Datagrams of equal length (the last may be shorter) that are contiguous in the arena and have the same route.
 #[derive(Clone, Copy, Debug)]
 struct Parcel {
     at: usize,
@@ -34,16 +35,16 @@ impl Parcel {
         self.bytes.div_ceil(self.segment)
     }
 
-    /// Whether `bytes` more in datagrams of `segment` can go in the same message.
+    /// Whether `bytes` more bytes, in datagrams of `segment`, fit into the same message.
     fn can_grow(&self, route: Route, bytes: usize, segment: usize) -> bool {
         let total = self.bytes + bytes;
-        // Behind a short datagram there can be no other; a single short one can be the last.
+        // A short datagram can only be the last of its message.
         let fits = self.bytes.is_multiple_of(self.segment)
             && (segment == self.segment || bytes <= segment && bytes <= self.segment);
         fits && total <= DATAGRAM_BYTES_MAX && total.div_ceil(self.segment) <= SEGMENTS_MAX && route == self.route
     }
 
-    /// Its datagrams, each by itself.
+    /// Its datagrams as separate messages.
     fn split(self) -> impl Iterator<Item = Self> {
         (0..self.bytes).step_by(self.segment).map(move |skip| {
             let bytes = self.segment.min(self.bytes - skip);
@@ -56,11 +57,11 @@ impl Parcel {
 pub(super) struct Outbox {
     arena: Vec<u8>,
     parcels: Vec<Parcel>,
-    /// Parcels as they are handed to the kernel: cut into datagrams where it cannot.
+    /// Parcels as passed to the kernel: split into datagrams if the kernel cannot segment.
     messages: Vec<Parcel>,
     batch: Batch,
     is_gso_refused: bool,
-    /// Longer segments were refused, though the datagrams by themselves were not.
+    /// The kernel refused longer segments, although it accepted their datagrams one by one.
     gso_segment_max: usize,
     dropped: u64,
 }
@@ -100,7 +101,7 @@ impl Outbox {
             return refuse_lengths(bytes);
         }
         let mut flushed = Ok(());
-        // A message is as many whole datagrams as one segmented send takes.
+        // A message holds as many whole datagrams as one segmented send takes.
         for bytes in bytes.chunks(segment * SEGMENTS_MAX.min(DATAGRAM_BYTES_MAX / segment)) {
             let grows = self.parcels.last().is_some_and(|last| last.can_grow(route, bytes.len(), segment));
             let is_full = self.arena.len() + bytes.len() > ARENA_BYTES || !grows && self.parcels.len() == BATCH;
@@ -146,18 +147,18 @@ impl Outbox {
         if self.messages.len() < BATCH { Ok(()) } else { self.send_staged(socket) }
     }
 
-    /// Sends what is staged; an error when the peer's machine said that nobody listens.
+    /// Sends what is staged; an error when the peer's machine has reported that no socket listens there.
     #[inline]
     fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
         let mut messages = std::mem::take(&mut self.messages);
         let mut refused = Ok(());
         let (mut sent, mut was_refused_at) = (0, None);
-        // Each round gets further by a message at least, or repeats one, once.
+        // Each round sends at least one message, or repeats one message once.
         while sent < messages.len() {
             match self.batch.send(socket, &self.arena, &messages[sent..]) {
                 Ok(more) => sent += more,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && was_refused_at != Some(sent) => {
-                    // The refusal is of something sent before; of this, nothing was.
+                    // The refusal concerns an earlier datagram; nothing of this message was sent.
                     was_refused_at = Some(sent);
                     refused = Err(error);
                 }
@@ -169,13 +170,13 @@ impl Outbox {
         refused
     }
 
-    /// The first of `messages` could not be sent; how many are done with.
+    /// The first of `messages` could not be sent; returns how many are finished.
     #[cold]
     fn give_up(&mut self, socket: &Socket, messages: &[Parcel], error: &io::Error) -> usize {
         let [first, ..] = messages else { return 0 };
         let datagrams = |messages: &[Parcel]| messages.iter().map(Parcel::datagrams).sum::<usize>() as u64;
         match error.raw_os_error() {
-            // No room: there will be none for the others either.
+            // No buffer space: the remaining messages would fail as well.
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => {
                 self.dropped += datagrams(messages);
                 messages.len()
@@ -184,7 +185,7 @@ impl Outbox {
                 self.send_one_by_one(socket, *first, code);
                 1
             }
-            // Too long, no route, forbidden: this one is lost, as on a link that loses all for its peer.
+            // Too long, no route, or forbidden: this one is lost, as on a link that drops everything for its peer.
             _ => {
                 self.dropped += datagrams(&messages[..1]);
                 1
@@ -192,7 +193,8 @@ impl Outbox {
         }
     }
 
-    /// Sends the datagrams of a message that the kernel did not cut, for reason `code`, and keeps that in mind if it helps.
+    /// Sends the datagrams of a message that the kernel did not segment (error `code`), and remembers that if it
+    /// succeeds.
     fn send_one_by_one(&mut self, socket: &Socket, message: Parcel, code: i32) {
         let datagrams = message.datagrams();
         let sent =
@@ -202,7 +204,7 @@ impl Outbox {
             return;
         }
         if code == libc::EIO {
-            // The device computes no checksums, and the kernel cuts for no other.
+            // The device computes no checksums, and the kernel segments for no other device.
             self.is_gso_refused = true;
         } else {
             self.gso_segment_max = self.gso_segment_max.min(message.segment - 1);
@@ -215,7 +217,7 @@ fn refuse_lengths(bytes: &[u8]) -> io::Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "a datagram has 1 to 65,507 bytes"))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "a datagram must have 1 to 65,507 bytes"))
 }
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
-//! Whole picoseconds of exact gaps, without drift.
+//! Rounds exact gaps to whole picoseconds, without drift.
 
 use nebula_nic::Span;
 
-/// The fraction of a picosecond that earlier gaps were cut by, in `0..1`.
+/// The fraction of a picosecond that truncation removed from earlier gaps, in `0..1`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Carry(f64);
 
 impl Carry {
-    /// Cuts a gap to whole picoseconds and keeps the rest for the next one.
+    /// Truncates a gap to whole picoseconds and carries the rest to the next one.
     ///
-    /// A gap ends at 2⁶³ ps, 106 days.
+    /// A gap is at most 2⁶³ ps, 106 days.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "meant to be cut; an i64 is cut in one instruction, a u64 in eight"
+        reason = "truncation is intended; it takes one instruction for an i64, eight for a u64"
     )]
     pub(super) fn whole(&mut self, gap_ps: f64) -> Span {
         let exact_ps = gap_ps + self.0;

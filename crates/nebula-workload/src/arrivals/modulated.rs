@@ -1,7 +1,7 @@
 //! Poisson arrivals whose rate changes between two states: `mmpp2:5x,0.1,100us` and `on-off:100us,300us`.
 //!
-//! The time in a state is exponential, so what is left of it at an arrival is, too. Between two arrivals the time
-//! that a draw stands for is used up at the rate of the state:
+//! The time in a state is exponential, so the time left in it at an arrival is exponential too. Each gap draws an
+//! amount of work, which is used up at the rate of the current state:
 //!
 //! ```text
 //! work = an exponential number of mean 1
@@ -9,9 +9,9 @@
 //! the next arrival is work / rate from here
 //! ```
 //!
-//! A cycle of both states that is shorter than a hundredth of the mean gap is lengthened to that. The squared CV of
-//! the gaps is within 0.02 of 1 there, which is to say that the arrivals are Poisson, and a draw would take as many
-//! changes of state as there are cycles in a gap.
+//! If a cycle of both states is shorter than a hundredth of the mean gap, it is lengthened to that: otherwise a draw
+//! would take as many changes of state as there are cycles in a gap. At that length the squared CV of the gaps is
+//! within 0.02 of 1, which means that the arrivals are practically Poisson.
 //
 // Source: W. Fischer, K. Meier-Hellstern, "The Markov-modulated Poisson process (MMPP) cookbook", Performance
 // Evaluation 18(2), 1993.
@@ -45,11 +45,11 @@ pub struct Mmpp2 {
     sojourn: Span,
 }
 
-/// Beyond it a burst is an on-off source with its rate lost to rounding.
+/// Beyond this ratio, a burst is an on-off source whose calm rate is lost to rounding.
 const RATIO_MAX: f64 = 1e6;
 
 impl Mmpp2 {
-    /// Makes a process whose rate in bursts is `ratio` times the calm one, with bursts of `sojourn` on average that
+    /// Creates a process whose rate in bursts is `ratio` times the calm one, with bursts of `sojourn` on average that
     /// take `share` of the time.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Mmpp2 {
     }
 }
 
-/// Rarer bursts than this share of the time do not fall within a run.
+/// Bursts rarer than this share of the time do not occur within a run.
 const SHARE_MIN: f64 = 1e-6;
 
 fn check_period(what: &'static str, period: Span) -> Result<(), WorkloadError> {
@@ -107,7 +107,7 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// Makes a process that is on for `on` and off for `off`, on average.
+    /// Creates a process that is on for `on` and off for `off`, on average.
     ///
     /// # Errors
     ///
@@ -138,11 +138,11 @@ struct State {
 
 #[derive(Clone, Debug)]
 pub(super) struct Modulated {
-    /// Calm or off, then burst or on.
+    /// Calm and burst, or off and on, in this order.
     states: [State; 2],
     /// `None` until the first gap is drawn.
     current: Option<usize>,
-    /// What is left of the time in the current state.
+    /// The time left in the current state.
     left_ps: f64,
     carry: Carry,
 }
@@ -151,7 +151,7 @@ pub(super) struct Modulated {
 const CYCLES_MAX: f64 = 100.0;
 
 impl Modulated {
-    /// Makes a process whose rates stand to each other as `weights`.
+    /// Creates a process whose rates are in the ratio of `weights`.
     fn new(weights: [f64; 2], means_ps: [f64; 2], rate: Rate) -> Self {
         let cycle_ps = means_ps[0] + means_ps[1];
         let weight_mean = (weights[0] * means_ps[0] + weights[1] * means_ps[1]) / cycle_ps;
@@ -166,7 +166,7 @@ impl Modulated {
         let mut current = self.current.unwrap_or_else(|| self.begin(rng));
         let mut work = rng.exponential();
         let mut gap_ps = 0.0;
-        // A state without arrivals has no capacity, so that even a draw of 0 does not end in it.
+        // A state without arrivals has no capacity, so even a draw of 0 does not end in it.
         while work >= self.left_ps * self.states[current].rate_per_ps {
             work -= self.left_ps * self.states[current].rate_per_ps;
             gap_ps += self.left_ps;
@@ -179,7 +179,7 @@ impl Modulated {
         self.carry.whole(gap_ps + last_ps)
     }
 
-    /// Begins in the midst of things: in each state with its share of the time.
+    /// Begins in the stationary state: in each state with its share of the time.
     fn begin(&mut self, rng: &mut Rng) -> usize {
         let [calm, burst] = self.states;
         let current = usize::from(rng.unit() * (calm.mean_ps + burst.mean_ps) <= burst.mean_ps);

@@ -5,18 +5,18 @@ use nebula_nic::Span;
 use super::PS_PER_SEC;
 use crate::Rate;
 
-/// Equal gaps by Bresenham's line: `whole` picoseconds each, and one more whenever the remainders add up to one.
+/// Equal gaps by Bresenham's algorithm: `whole` picoseconds each, and one more whenever the remainders add up to one.
 #[derive(Clone, Debug)]
 pub(super) struct Paced {
     whole_ps: u64,
-    /// What a gap exceeds `whole_ps` by, in units of 1/`unit` ps.
+    /// The excess of a gap over `whole_ps`, in units of 1/`unit` ps.
     remainder: u64,
     unit: u64,
     owed: u64,
 }
 
 impl Paced {
-    /// Rates are taken to the nearest 2⁻²⁰ RPC/s: a whole number of them is exact.
+    /// Rates are rounded to the nearest 2⁻²⁰ RPC/s; whole numbers are exact.
     const RATE_SCALE: u64 = 1 << 20;
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is at most 1e12, times 2^20")]

@@ -1,4 +1,4 @@
-//! Reading a kind of arrivals.
+//! Parses a kind of arrivals.
 
 use super::{ArrivalTrace, Arrivals, Mmpp2, OnOff};
 use crate::WorkloadError;
@@ -6,7 +6,7 @@ use crate::spelling::Spelled;
 
 const EXPECTED: &str = "poisson, paced, packets:N, mmpp2:RATIO,SHARE,SOJOURN, on-off:ON,OFF or trace:FILE";
 
-/// Reads the file of this name.
+/// Reads the file with this name.
 type Open<'a> = &'a mut dyn FnMut(&Spelled<'_>, &str) -> Result<ArrivalTrace, WorkloadError>;
 
 pub(super) fn arrivals(text: &str, open: Open<'_>) -> Result<Arrivals, WorkloadError> {

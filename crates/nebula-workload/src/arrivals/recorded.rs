@@ -1,7 +1,7 @@
-//! Recorded arrivals: `trace:FILE`, stretched to a rate and repeated.
+//! Recorded arrivals: `trace:FILE`, scaled to a rate and repeated.
 //!
-//! The file holds one arrival time a line, in nanoseconds, not going back. Only the gaps between lines count, so
-//! that times may begin anywhere (at 0, at a boot, in 1970): n lines are n - 1 gaps.
+//! The file has one arrival time per line, in nanoseconds, in ascending order. Only the gaps between lines count, so
+//! the times may begin anywhere (at 0, at a boot, in 1970): n lines give n - 1 gaps.
 
 use std::fmt;
 use std::io::BufRead;
@@ -35,12 +35,12 @@ pub struct ArrivalTrace {
 }
 
 impl ArrivalTrace {
-    /// Reads the arrival times of the file called `name`; every gap is kept, at 8 B.
+    /// Reads the arrival times of the file called `name`; keeps every gap, at 8 B each.
     ///
     /// # Errors
     ///
-    /// [`WorkloadError::SampleLine`] for a line that is no time or is before the line above, and
-    /// [`WorkloadError::SampleFile`] for a source that cannot be read or holds no gap above 0.
+    /// [`WorkloadError::SampleLine`] for a line that is not a time or is earlier than the line before, and
+    /// [`WorkloadError::SampleFile`] for a source that cannot be read or has no gap above 0.
     pub fn read(name: &str, source: impl BufRead) -> Result<Self, WorkloadError> {
         let mut gaps_ps = Vec::new();
         let mut last_ps = None;
@@ -51,7 +51,7 @@ impl ArrivalTrace {
             Ok(())
         })?;
         if gaps_ps.iter().all(|&gap_ps| gap_ps == 0) {
-            return Err(WorkloadError::sample_file(name, "used", "it holds less than two arrival times that differ"));
+            return Err(WorkloadError::sample_file(name, "used", "it has fewer than two different arrival times"));
         }
         Ok(Self { name: name.into(), gaps_ps: gaps_ps.into() })
     }
@@ -72,7 +72,7 @@ fn gap_ps(from: u128, to: u128) -> Result<u64, &'static str> {
     u64::try_from(gap_ps).map_err(|_| "no gap is longer than 213 days")
 }
 
-/// Without the gaps, of which there may be millions.
+/// Omits the gaps, of which there may be millions.
 impl fmt::Debug for ArrivalTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ArrivalTrace").field("name", &self.name).field("gaps", &self.gaps_ps.len()).finish()

@@ -25,9 +25,9 @@ impl Poisson {
     }
 }
 
-/// One link that is busy with N - 1 packets and then waits an exponential time of one packet's mean.
+/// One link that is busy with N - 1 packets and then waits an exponential time whose mean is one packet.
 ///
-/// Source: the simulator published with NEBULA makes its load so, not by Poisson arrivals.
+/// Source: the simulator published with NEBULA generates its load this way, not with Poisson arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     fixed_ps: f64,

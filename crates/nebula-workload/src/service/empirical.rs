@@ -1,4 +1,4 @@
-//! `trace:FILE`: recorded times, each as likely as the next, drawn with replacement.
+//! `trace:FILE`: recorded times, all equally likely, drawn with replacement.
 
 use std::fmt;
 use std::io::BufRead;
@@ -41,7 +41,7 @@ impl Empirical {
 
 pub(super) const EXPECTED: &str = "trace:FILE, a name without + and ;";
 
-/// Says whether `trace:name` is one part when it is read.
+/// Whether `trace:name` parses as a single part.
 fn reads_back(name: &str) -> bool {
     !name.is_empty() && name.trim() == name && !name.contains(['+', ';'])
 }
@@ -66,7 +66,7 @@ impl fmt::Display for Empirical {
     }
 }
 
-/// Without the times, of which there may be millions.
+/// Omits the times, of which there may be millions.
 impl fmt::Debug for Empirical {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Empirical").field("name", &self.name).field("count", &self.spans.len()).finish()

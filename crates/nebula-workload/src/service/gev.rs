@@ -1,13 +1,14 @@
-//! `gev:loc=181.5ns,scale=50ns,shape=0.65`: the generalized extreme value distribution, RPCValet's heaviest.
+//! `gev:loc=181.5ns,scale=50ns,shape=0.65`: the generalized extreme value distribution, the heaviest-tailed in
+//! RPCValet.
 //!
 //! With s = -ln(-ln u) for u uniform in 0..1, a time is `loc` + `scale` (e^(`shape` s) - 1) / `shape`, and
 //! `loc` + `scale` s where `shape` is 0 (Gumbel's law). The mean is infinite from a shape of 1 on, the variance from
 //! a shape of ½ on.
 //!
-//! Negative times are taken as 0. RPCValet's shape, 0.65 with `loc` = 3.63 `scale`, has none: its least time is
-//! `loc` - `scale` / `shape`, 104.6 ns in the spelling above. Shapes of 0 and below have a tail on that side: at
-//! shape 0 the share below 0 is exp(-exp(`loc` / `scale`)), which is 6.2e-4 where `loc` = 2 `scale`, 1.9e-9 at 3 and
-//! 2e-24 at 4. Mean and variance are those of the times as drawn, so this share is in them.
+//! Negative times are replaced by 0. RPCValet's shape, 0.65 with `loc` = 3.63 `scale`, has none: its minimum is `loc` -
+//! `scale` / `shape`, 104.6 ns in the spelling above. Shapes of 0 and below have a tail on that side: at shape 0 the
+//! share below 0 is exp(-exp(`loc` / `scale`)), which is 6.2e-4 if `loc` = 2 `scale`, 1.9e-9 at 3 and 2e-24 at 4. Mean
+//! and variance are those of the times as drawn, so they include this share.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -41,7 +42,7 @@ fn parse(spelled: &Spelled<'_>, text: &str) -> Result<Gev, WorkloadError> {
     Ok(Gev { loc, scale, shape, loc_ps: loc.as_ps() as f64, scale_ps: scale.as_ps() as f64 })
 }
 
-/// Below it the density grows towards the longest time and ends there: no service looks like that.
+/// Below this, the density grows towards the longest time and ends there: no service behaves like that.
 const SHAPE_MIN: f64 = -1.0;
 
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -53,13 +54,14 @@ pub(super) struct Gev {
     scale_ps: f64,
 }
 
-/// Half the least exponential number above 0 that [`Rng::exponential`] draws: it stands for 0, whose time is infinite.
+/// Half the smallest exponential number above 0 that [`Rng::exponential`] draws: it replaces 0, whose time is infinite.
 const EXPONENTIAL_MIN: f64 = 1.0 / (1u64 << 54) as f64;
 
-/// Euler's constant: the mean of Gumbel's law.
+/// Euler's constant: the mean of the Gumbel distribution.
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// Nearer to 0 than this, a shape's limit is closer to its moments than their differences in an `f64` are.
+/// For a shape closer to 0 than this, the limit at 0 is more accurate than the differences of moments computed in
+/// `f64`.
 const SHAPE_TINY: f64 = 1e-8;
 
 /// The share of s below it is e^-1096, which is 0 in an `f64`.
@@ -76,14 +78,14 @@ impl Gev {
         self.at(-libm::log(drawn.max(EXPONENTIAL_MIN)))
     }
 
-    /// The s whose time is 0; `None` where all times are above.
+    /// The s at which the time is 0; `None` if all times are above 0.
     fn s_of_0(&self) -> Option<f64> {
         let height = self.loc_ps / self.scale_ps;
         let t = -self.shape * height;
         (t > -1.0).then(|| -height * log1p_ratio(t))
     }
 
-    /// The moments with the negative times in them.
+    /// The moments including negative times.
     fn uncut(&self) -> Moments {
         let log_gamma = |k: f64| libm::lgamma(1.0 - k * self.shape);
         let is_gumbel = self.shape.abs() < SHAPE_TINY;
@@ -99,7 +101,7 @@ impl Gev {
         Moments { mean_ps: self.loc_ps + self.scale_ps * mean, variance: variance * self.scale_ps * self.scale_ps }
     }
 
-    /// The part of the mean of X^`power` that is due to negative times.
+    /// The contribution of negative times to the mean of X^`power`.
     fn below_0(&self, power: i32, s_of_0: f64) -> f64 {
         simpson(S_MIN, s_of_0, |s| self.at(s).powi(power) * libm::exp(-s - libm::exp(-s)))
     }
@@ -125,7 +127,7 @@ impl fmt::Display for Gev {
     }
 }
 
-/// ∫ `f` by Simpson's rule, in steps so small that its error is below 1e-9 of what is cut off.
+/// ∫ `f` by Simpson's rule, in steps so small that its error is below 1e-9 of the negative part.
 fn simpson(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
     const STEPS: u32 = 2000;
     let step = (to - from) / f64::from(STEPS);
@@ -138,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rarest_draw_is_long_and_not_forever() {
+    fn the_rarest_draw_is_long_but_finite() {
         let scale = Span::from_ns(50);
         let gev = Gev { loc: scale, scale, shape: 0.65, loc_ps: 50e3, scale_ps: 50e3 };
         let longest_ps = gev.of_exponential(0.0);

@@ -1,6 +1,6 @@
 //! `lognormal:mean=1us,sigma=1.5`: the logarithm is normal, with standard deviation `sigma`.
 //!
-//! `scv` may stand for `sigma`: scv = e^(sigma²) - 1.
+//! `scv` may replace `sigma`: scv = e^(sigma²) - 1.
 
 use std::fmt;
 
@@ -37,14 +37,14 @@ pub(super) struct Lognormal {
     sigma: f64,
 }
 
-/// The width as it is spelled.
+/// The width as spelled.
 #[derive(Copy, Clone, Debug, PartialEq)]
 enum Width {
     Sigma(f64),
     Scv(f64),
 }
 
-/// At a sigma of 10 half of the work is in one RPC of 10²³: no run is long enough to meet the mean.
+/// At a sigma of 10, half of the work is in one RPC of 10²³: no run is long enough to reach the mean.
 const SIGMA_MAX: f64 = 10.0;
 
 impl Lognormal {
@@ -88,7 +88,7 @@ impl fmt::Display for Lognormal {
 
 /// Draws a normal number of mean 0 and deviation 1, by a point in the unit disk.
 ///
-/// The disk's second number is let go: keeping it would make the distribution remember.
+/// The second number that the disk gives is discarded: keeping it would give the distribution state.
 //
 // Source: G. Marsaglia, T. A. Bray, "A convenient method for generating normal variables", SIAM Review 6(3), 1964.
 fn standard_normal(rng: &mut Rng) -> f64 {

@@ -5,7 +5,7 @@ use std::iter::Sum;
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(super) struct Moments {
     pub(super) mean_ps: f64,
-    /// In ps²; infinite where the distribution has none.
+    /// In ps²; infinite if the distribution has no variance.
     pub(super) variance: f64,
 }
 
@@ -15,9 +15,9 @@ impl Moments {
         scv.is_finite().then_some(scv)
     }
 
-    /// Of one of several distributions, chosen with its share.
+    /// Moments of a mixture: one of several distributions, chosen by its share.
     pub(super) fn of_mixture(parts: impl Iterator<Item = (f64, Self)> + Clone) -> Self {
-        // What is never chosen has no say, even with an infinite variance.
+        // A distribution that is never chosen does not count, even if its variance is infinite.
         let parts = parts.filter(|&(share, _)| share > 0.0);
         let shares: f64 = parts.clone().map(|(share, _)| share).sum();
         let mean_ps = parts.clone().map(|(share, part)| share * part.mean_ps).sum::<f64>() / shares;
@@ -27,7 +27,7 @@ impl Moments {
     }
 }
 
-/// Of the sum of independent times.
+/// Moments of the sum of independent times.
 impl Sum for Moments {
     fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
         parts.fold(Self { mean_ps: 0.0, variance: 0.0 }, |sum, part| Self {

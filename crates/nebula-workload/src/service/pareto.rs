@@ -1,4 +1,4 @@
-//! `pareto:min=500ns,alpha=1.5`: a power law; with `max`, the same law given that it stays below.
+//! `pareto:min=500ns,alpha=1.5`: a power law; with `max`, the same law conditional on staying below it.
 //!
 //! With L = `min`, H = `max` (infinite unless given) and α = `alpha`, the share of times above x is
 //! ((L/x)^α - (L/H)^α) / (1 - (L/H)^α).
@@ -16,7 +16,7 @@ use crate::{Rng, WorkloadError};
 
 pub(super) const KIND: Kind = Kind {
     word: "pareto",
-    expected: "pareto:min=TIME,alpha=NUMBER, if need be with a longer max=TIME, such as pareto:min=500ns,alpha=1.5",
+    expected: "pareto:min=TIME,alpha=NUMBER, optionally with a longer max=TIME, such as pareto:min=500ns,alpha=1.5",
     parse: |spelled, text| Ok(Part::Pareto(parse(spelled, text)?)),
 };
 

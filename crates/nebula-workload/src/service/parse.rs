@@ -1,10 +1,10 @@
-//! Reading a service time.
+//! Parses a service time.
 //!
 //! ```text
 //! service = "mix:" type (";" type)* | sum
 //! type    = NAME "=" SHARE "*" sum
 //! sum     = part ("+" part)*
-//! part    = WORD ":" what the kind of that word reads
+//! part    = WORD ":" syntax of that kind
 //! ```
 
 use super::empirical::{self, Empirical};
@@ -14,11 +14,11 @@ use super::{ServiceTime, gev, lognormal, pareto, points, steady, uniform};
 use crate::WorkloadError;
 use crate::spelling::Spelled;
 
-/// All that need no file.
+/// All kinds that need no file.
 const KINDS: [Kind; 7] =
     [steady::FIXED, steady::EXPONENTIAL, uniform::KIND, points::KIND, lognormal::KIND, gev::KIND, pareto::KIND];
 
-/// Reads the file whose name is the text.
+/// Reads the file named by the text.
 pub(super) type Open<'a> = &'a mut dyn FnMut(&Spelled<'_>) -> Result<Empirical, WorkloadError>;
 
 const WHAT: &str = "service time";

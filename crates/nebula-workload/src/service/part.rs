@@ -1,4 +1,4 @@
-//! One distribution that is no sum and no mix.
+//! One distribution that is neither a sum nor a mix.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::uniform::Uniform;
 use crate::spelling::Spelled;
 use crate::{Rng, WorkloadError};
 
-/// What each distribution can do; [`Display`](fmt::Display) shows its spelling.
+/// The interface of a distribution; [`Display`](fmt::Display) shows its spelling.
 pub(super) trait Law: fmt::Display {
     fn sample(&self, rng: &mut Rng) -> Span;
 
@@ -26,9 +26,9 @@ pub(super) trait Law: fmt::Display {
 pub(super) struct Kind {
     /// The word before the colon.
     pub(super) word: &'static str,
-    /// What is said where the rest cannot be read.
+    /// The expected syntax, shown when the rest cannot be parsed.
     pub(super) expected: &'static str,
-    /// Reads what follows the colon.
+    /// Parses what follows the colon.
     pub(super) parse: fn(&Spelled<'_>, &str) -> Result<Part, WorkloadError>,
 }
 
@@ -45,7 +45,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Draws; the commonest laws, whose few instructions are less than a call, where they are used.
+    /// Draws. The most common laws, whose few instructions cost less than a call, are drawn inline.
     #[inline]
     pub(super) fn sample(&self, rng: &mut Rng) -> Span {
         match self {

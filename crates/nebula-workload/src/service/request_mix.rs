@@ -18,11 +18,11 @@ pub(super) struct RequestMix {
 pub(super) struct RequestType {
     pub(super) name: Box<str>,
     pub(super) share: f64,
-    /// No mix.
+    /// Not a mix.
     pub(super) service: ServiceTime,
 }
 
-/// What a [`TypeId`] can tell apart.
+/// The number of types that a [`TypeId`] can distinguish.
 const TYPES_MAX: usize = 1 << u8::BITS;
 
 impl RequestMix {

@@ -1,4 +1,4 @@
-//! `fixed:1us` and `exp:1us`: the two that queueing theory is written for.
+//! `fixed:1us` and `exp:1us`: the two standard distributions of queueing theory.
 
 use std::fmt;
 

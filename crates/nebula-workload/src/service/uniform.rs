@@ -23,7 +23,7 @@ pub(super) const KIND: Kind = Kind {
 pub(super) struct Uniform {
     first: Span,
     last: Span,
-    /// How many picoseconds there are to choose from; over all that a span can be, the last is left out.
+    /// The number of possible times; if all spans are possible, the last is left out.
     choices: u64,
 }
 

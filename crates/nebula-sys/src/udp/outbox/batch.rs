@@ -1,4 +1,4 @@
-//! The structures of one `sendmmsg`, made once and filled anew for each call.
+//! The structures of one `sendmmsg`, allocated once and refilled for each call.
 
 use super::{Parcel, Socket};
 use crate::udp::control::Control;
@@ -7,9 +7,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Messages that one call takes.
+/// Messages per call.
 pub(super) const BATCH: usize = 64;
-/// A connection-mode signal is of no use to a datagram socket, nor is sleeping.
+/// Datagram sockets should neither raise SIGPIPE nor sleep.
 const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 pub(super) struct Batch {
@@ -19,9 +19,9 @@ pub(super) struct Batch {
     controls: Vec<Control>,
 }
 
-// SAFETY: the pointers in the headers are read by the kernel alone, within the call for which they were written.
+// SAFETY: only the kernel reads the pointers in the headers, within the call for which they were written.
 unsafe impl Send for Batch {}
-// SAFETY: as above; nothing is reached through a shared reference.
+// SAFETY: as above; no method accesses them through a shared reference.
 unsafe impl Sync for Batch {}
 
 impl Batch {
@@ -37,7 +37,7 @@ impl Batch {
         }
     }
 
-    /// Sends the first of `messages`, as many as the kernel takes in one call: at least one, or an error.
+    /// Sends the first of `messages`, as many as the kernel accepts in one call: at least one, or an error.
     #[inline]
     pub(super) fn send(&mut self, socket: &Socket, arena: &[u8], messages: &[Parcel]) -> io::Result<usize> {
         match messages {
@@ -56,7 +56,7 @@ impl Batch {
         let controls = self.controls.as_mut_ptr();
         for (at, header) in self.headers[..messages.len()].iter_mut().enumerate() {
             let header = &mut header.msg_hdr;
-            // Lengths of zero go with null pointers: no address, nothing beside.
+            // A length of zero goes with a null pointer: no address, no ancillary data.
             header.msg_name =
                 if header.msg_namelen == 0 { std::ptr::null_mut() } else { names.wrapping_add(at).cast() };
             header.msg_iov = slices.wrapping_add(at);
@@ -65,14 +65,14 @@ impl Batch {
             header.msg_control = if has_control { controls.wrapping_add(at).cast() } else { std::ptr::null_mut() };
         }
         let (headers, count) = (self.headers.as_mut_ptr(), libc::c_uint::try_from(messages.len()).unwrap_or(0));
-        // SAFETY: the first `count` headers have just been filled: their pointers lead to names, slices and control bytes of
-        // this batch, of which none moves within the call, with lengths within them; the slices lead into the arena, which is
-        // borrowed for the call and which the kernel only reads.
+        // SAFETY: the first `count` headers have just been filled: their pointers lead to names, slices and control
+        // bytes of this batch, which do not move during the call, with lengths within them; the slices lead into the
+        // arena, which is borrowed for the call and which the kernel only reads.
         let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, FLAGS as _) };
         usize::try_from(sent).ok().filter(|&sent| sent > 0).ok_or_else(io::Error::last_os_error)
     }
 
-    /// Writes message `at`, but for the pointers in its header.
+    /// Writes message `at`, except for the pointers in its header.
     #[inline]
     fn fill(&mut self, at: usize, arena: &[u8], Parcel { at: from, bytes, segment, route }: Parcel) {
         let data = &arena[from..from + bytes];
@@ -87,7 +87,7 @@ impl Batch {
     }
 }
 
-/// One datagram, as cheaply as it can be.
+/// Sends one datagram as cheaply as possible.
 #[inline]
 fn send_plain(socket: &Socket, arena: &[u8], message: Parcel) -> io::Result<()> {
     let data = &arena[message.at..message.at + message.bytes];
