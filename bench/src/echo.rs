@@ -111,19 +111,13 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
 }
 
 fn config() -> ServerConfig {
-    ServerConfig {
-        inline: true,
-        idle: IdlePolicy::Spin,
-        mtu_bytes: 64,
-        // Under an instruction counter an RPC takes fifty times as long: nothing is to be refused for that.
-        slo: Span::from_ms(10),
-        ..ServerConfig::default()
-    }
+    // The SLO is long, for under an instruction counter an RPC takes fifty times as long: nothing is to be refused for that.
+    ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(64).slo(Span::from_ms(10))
 }
 
 /// The server: engine and worker on one core.
 pub fn serve(name: &str) -> Result<(), Failure> {
-    let config = ServerConfig { pin: vec![child::server_core()], ..config() };
+    let config = config().pin([child::server_core()]);
     let server = nebula::Server::bind(name).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;

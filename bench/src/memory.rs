@@ -83,7 +83,7 @@ impl Figures {
 /// The server: engine and worker on one core, otherwise as it is when told nothing.
 pub fn serve(name: &str) -> Result<(), Failure> {
     child::raise_file_limit(FILES)?;
-    let config = ServerConfig { inline: true, pin: vec![child::server_core()], ..ServerConfig::default() };
+    let config = ServerConfig::default().inline(true).pin([child::server_core()]);
     let server = nebula::Server::bind(name).config(config).serve(answer)?;
     child::ready()?;
     server.join();

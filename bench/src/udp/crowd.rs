@@ -182,13 +182,8 @@ pub fn serve_bare(address: &str) -> Result<(), Failure> {
 
 /// The server: engine and worker on one core, asleep when there is nothing to do.
 pub fn serve(address: &str) -> Result<(), Failure> {
-    let config = ServerConfig {
-        inline: true,
-        idle: IdlePolicy::Block,
-        pin: vec![child::server_core()],
-        slo: Span::from_ms(1),
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Block).pin([child::server_core()]);
+    let config = config.slo(Span::from_ms(1));
     let server = nebula::Server::bind(&format!("udp://{address}")).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;

@@ -54,14 +54,9 @@ impl Pipe for Echo {
 
 /// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
-    let config = ServerConfig {
-        inline: true,
-        idle: IdlePolicy::Spin,
-        pin: vec![child::server_core()],
-        // On a machine with other work, a core may be gone for milliseconds: nothing is to be refused for that.
-        slo: Span::from_ms(10),
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
+    // On a machine with other work, a core may be gone for milliseconds: nothing is to be refused for that.
+    let config = config.slo(Span::from_ms(10));
     let server = nebula::Server::bind(endpoint).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;

@@ -163,13 +163,7 @@ impl Caller {
 
 /// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
-    let config = ServerConfig {
-        inline: true,
-        idle: IdlePolicy::Spin,
-        pin: vec![child::server_core()],
-        slo: SLO,
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]).slo(SLO);
     let clock = Clock::new();
     let server = nebula::Server::bind(endpoint).config(config).serve(move |request: &[u8], reply: &mut Reply| {
         let until = clock.now_ps() + SERVICE_PS;

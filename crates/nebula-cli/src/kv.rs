@@ -157,19 +157,20 @@ fn service(args: &Args) -> Result<KvService, Failure> {
     Ok(KvService::new(store, KEY_BYTES + args.value_bytes as usize).working(args.work))
 }
 
-#[expect(clippy::field_reassign_with_default, reason = "the type is non-exhaustive: it has no other constructor here")]
 fn config(args: &Args) -> ServerConfig {
     let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes as usize);
-    let mut config = ServerConfig::default();
-    config.policy = args.policy;
-    config.slo = args.slo;
-    config.workers = args.workers;
-    config.inline = args.inline;
-    config.steering = if args.steering == OnOff::On { Steering::On } else { Steering::Off };
-    config.mtu_bytes =
-        args.mtu_bytes.unwrap_or_else(|| request_bytes(KEY_BYTES).next_multiple_of(64).min(MTU_BYTES_AUTO));
-    config.rpc_bytes_max = request_bytes(KEY_BYTES_MAX);
-    config.rpc_bytes_mean = request_bytes(KEY_BYTES);
+    let mtu_bytes = || request_bytes(KEY_BYTES).next_multiple_of(64).min(MTU_BYTES_AUTO);
+    let mut config = ServerConfig::default()
+        .policy(args.policy)
+        .slo(args.slo)
+        .workers(args.workers)
+        .inline(args.inline)
+        .steering(if args.steering == OnOff::On { Steering::On } else { Steering::Off })
+        .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))
+        .rpc_bytes_max(request_bytes(KEY_BYTES_MAX))
+        .rpc_bytes_mean(request_bytes(KEY_BYTES))
+        .insecure(args.insecure)
+        .pin(args.pin.clone());
     // Told and not only measured, as the receive buffer is made before the first RPC.
     config.service_mean += args.work;
     if args.unbounded {
@@ -181,9 +182,7 @@ fn config(args: &Args) -> ServerConfig {
     if args.block {
         config.idle = nebula::IdlePolicy::Block;
     }
-    config.insecure = args.insecure;
     config.reply_bytes_max = request_bytes(0).max(config.reply_bytes_max);
-    config.pin.clone_from(&args.pin);
     config.decision_log.clone_from(&args.decision_log);
     config
 }

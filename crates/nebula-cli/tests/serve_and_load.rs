@@ -280,8 +280,7 @@ fn a_report_is_one_page_with_the_curve_of_what_was_printed() {
 
 /// A service of this very process, thought to take 0.2 ms.
 fn serve_here(endpoint: &str, answer: impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static) -> RunningServer {
-    let mut config = ServerConfig::default();
-    (config.slo, config.service_mean) = (Span::from_ms(4), Span::from_us(200));
+    let config = ServerConfig::default().slo(Span::from_ms(4)).service_mean(Span::from_us(200));
     Server::bind(endpoint).config(config).serve(answer).unwrap()
 }
 

@@ -7,6 +7,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
+use core::time::Duration;
 
 const PS_PER_NS: u64 = 1_000;
 const PS_PER_US: u64 = 1_000 * PS_PER_NS;
@@ -41,6 +42,8 @@ impl Timestamp {
 }
 
 /// A length of time in picoseconds.
+///
+/// It converts from and to [`core::time::Duration`].
 ///
 /// # Examples
 ///
@@ -200,6 +203,22 @@ impl Div<u64> for Span {
     }
 }
 
+impl From<Duration> for Span {
+    /// The same length. Longer than [`Span::MAX`], some 213 days, becomes [`Span::MAX`], which every limit takes for "none".
+    #[inline]
+    fn from(duration: Duration) -> Self {
+        u64::try_from(duration.as_nanos()).map_or(Self::MAX, Self::from_ns)
+    }
+}
+
+impl From<Span> for Duration {
+    /// The same length in whole nanoseconds, rounded down.
+    #[inline]
+    fn from(span: Span) -> Self {
+        Self::from_nanos(span.as_ns())
+    }
+}
+
 impl core::iter::Sum for Span {
     fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
         spans.fold(Self::ZERO, Add::add)
@@ -304,6 +323,21 @@ mod tests {
         let shown = [512, 630_000, 1_250_000, 2_000_000_000, 3_000_000_000_001].map(|ps| Span::from_ps(ps).to_string());
         assert_eq!(shown, ["512 ps", "630.000 ns", "1.250 µs", "2.000 ms", "3.000 s"]);
         assert_eq!(alloc::format!("{:>10}|", Span::from_ns(1)), "  1.000 ns|");
+    }
+
+    #[test]
+    fn durations_become_spans_and_the_longest_stop_at_the_longest_span() {
+        for duration in
+            [Duration::ZERO, Duration::from_nanos(1), Duration::from_micros(100), Duration::from_secs(86_400)]
+        {
+            assert_eq!(Duration::from(Span::from(duration)), duration);
+        }
+        assert_eq!(Span::from(Duration::from_micros(100)), Span::from_us(100));
+        let longest_ns = u64::MAX / PS_PER_NS;
+        assert_eq!(Span::from(Duration::from_nanos(longest_ns)).as_ps(), longest_ns * PS_PER_NS);
+        assert_eq!(Span::from(Duration::from_nanos(longest_ns + 1)), Span::MAX);
+        assert_eq!(Span::from(Duration::MAX), Span::MAX);
+        assert_eq!(Duration::from(Span::from_ps(1_999)), Duration::from_nanos(1), "rounded down");
     }
 
     #[test]

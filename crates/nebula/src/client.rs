@@ -16,7 +16,6 @@ use crate::status::StatusReader;
 use nebula_nic::Span;
 use shm::ShmClient;
 use std::net::SocketAddr;
-use std::time::Duration;
 use udp::UdpClient;
 
 /// An RPC that was submitted and is not over.
@@ -191,10 +190,10 @@ impl Client {
 
     /// Sleeps until something may have come, or there is something to be sent again, or `timeout` is over. Over shared memory it only lets
     /// others run for a moment.
-    pub fn wait(&mut self, timeout: Duration) {
+    pub fn wait(&mut self, timeout: impl Into<Span>) {
         match &mut self.link {
-            Link::Shm(shm) => shm.wait(timeout),
-            Link::Udp(udp) => udp.wait(timeout),
+            Link::Shm(shm) => shm.wait(timeout.into()),
+            Link::Udp(udp) => udp.wait(timeout.into()),
         }
     }
 
@@ -215,11 +214,11 @@ impl Client {
     /// [`CallError`]; a NACK is [`CallError::Nack`], with its reason. [`CallError::TimedOut`] after the configured
     /// [`call_timeout`](ClientConfig::call_timeout), whatever the server does.
     ///
-    /// # Panics
-    ///
-    /// When RPCs submitted before are outstanding: their answers would be lost. Poll them first.
     pub fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
-        assert_eq!(self.outstanding(), 0, "call() while submitted RPCs are outstanding: poll() their answers first");
+        let outstanding = self.outstanding();
+        if outstanding > 0 {
+            return Err(CallError::Outstanding { rpcs: outstanding });
+        }
         match &mut self.link {
             Link::Shm(shm) => shm.call(request),
             Link::Udp(udp) => udp.call(request),

@@ -45,6 +45,8 @@
 
 mod client;
 mod endpoint;
+#[cfg(test)]
+mod rebuilt;
 pub mod net;
 mod transport;
 mod engine;

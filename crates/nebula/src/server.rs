@@ -57,10 +57,10 @@ impl Server {
         self
     }
 
-    /// Sets the bound that 99 % of RPCs are to keep; 100 µs unless set. The receive buffer and the queue are sized from it.
+    /// Sets the latency that 99 % of the RPCs must keep; 100 µs unless set. The receive buffer and the queue are sized from it.
     #[must_use]
-    pub fn slo(mut self, slo: Span) -> Self {
-        self.config.slo = slo;
+    pub fn slo(mut self, slo: impl Into<Span>) -> Self {
+        self.config.slo = slo.into();
         self
     }
 

@@ -48,7 +48,7 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
     let config = server_config(|config| {
         (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
-        config.migration = MigrationConfig { waiting_max: Some(4), ..MigrationConfig::default() };
+        config.migration = MigrationConfig::default().waiting_max(4);
         change(config);
     });
     let workers = Arc::new(Workers::default());

@@ -61,17 +61,15 @@ pub(crate) enum Message {
 impl Input {
     pub(crate) fn config(&self) -> ServerConfig {
         let unbounded = Queueing::Unbounded { recv_buffer_bytes: 1 << 12 };
-        ServerConfig {
-            inline: true,
-            rpc_bytes_max: 4096,
-            reply_bytes_max: 4096,
-            retention_rpcs: 1,
-            retention_bytes: 0,
-            queueing: if self.kind & 1 == 0 { unbounded } else { Queueing::SloBounded },
-            reassembly_timeout: Some(Span::from_ms(10)),
-            policy: if self.kind & 2 == 0 { nebula::Policy::Jbsq(2) } else { nebula::Policy::Rss },
-            ..ServerConfig::default()
-        }
+        ServerConfig::default()
+            .inline(true)
+            .rpc_bytes_max(4096)
+            .reply_bytes_max(4096)
+            .retention_rpcs(1)
+            .retention_bytes(0)
+            .queueing(if self.kind & 1 == 0 { unbounded } else { Queueing::SloBounded })
+            .reassembly_timeout(Span::from_ms(10))
+            .policy(if self.kind & 2 == 0 { nebula::Policy::Jbsq(2) } else { nebula::Policy::Rss })
     }
 }
 

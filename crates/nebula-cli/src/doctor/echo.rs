@@ -23,8 +23,7 @@ pub(super) fn finding(time: Span) -> Result<Finding, Failure> {
             .advise_unless(false, "give this process two cores"));
     };
     let name = format!("shm://nebula-doctor-{}", std::process::id());
-    let mut config = ServerConfig::default();
-    (config.inline, config.pin) = (true, vec![server_core]);
+    let config = ServerConfig::default().inline(true).pin([server_core]);
     let echo = |request: &[u8], reply: &mut Reply| reply.write(request);
     let running = Server::bind(&name).config(config).serve(echo)?;
     // On a thread of its own: the pin ends with it.

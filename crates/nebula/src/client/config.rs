@@ -3,7 +3,6 @@
 use crate::transport::shm::slot::Geometry;
 use crate::transport::udp::seal::Key;
 use nebula_nic::{Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
-use std::time::Duration;
 
 /// Everything that a client can be told.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub struct ClientConfig {
     pub deadline: Span,
     /// How long [`Client::call`](crate::Client::call) waits for a server that lives and does not answer, and a connection over UDP for
     /// its welcome.
-    pub call_timeout: Duration,
+    pub call_timeout: Span,
     /// How [`Client::call`](crate::Client::call) waits.
     pub wait: Wait,
     /// UDP: the key that the server has too. Every datagram is encrypted and authenticated with it.
@@ -65,8 +64,8 @@ impl Options {
 
     /// Sets how long it may take.
     #[must_use]
-    pub fn deadline(mut self, deadline: Span) -> Self {
-        self.deadline = Some(deadline);
+    pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
+        self.deadline = Some(deadline.into());
         self
     }
 }
@@ -78,7 +77,7 @@ impl Default for ClientConfig {
             reply_bytes_max: None,
             retry: RetryPolicy::GiveUp,
             deadline: Span::MAX,
-            call_timeout: Duration::from_secs(5),
+            call_timeout: Span::from_secs(5),
             wait: Wait::Spin,
             key: None,
             insecure: false,
@@ -112,15 +111,15 @@ impl ClientConfig {
 
     /// Sets how long an RPC may take.
     #[must_use]
-    pub fn deadline(mut self, deadline: Span) -> Self {
-        self.deadline = deadline;
+    pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
+        self.deadline = deadline.into();
         self
     }
 
     /// Sets how long a call waits.
     #[must_use]
-    pub fn call_timeout(mut self, timeout: Duration) -> Self {
-        self.call_timeout = timeout;
+    pub fn call_timeout(mut self, timeout: impl Into<Span>) -> Self {
+        self.call_timeout = timeout.into();
         self
     }
 
@@ -181,5 +180,35 @@ impl ClientConfig {
             .reply_bytes_max(reply_bytes_max)
             .deadline(self.deadline)
             .retry(self.retry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rebuilt::rebuilt;
+
+    #[test]
+    fn every_field_has_a_builder_of_its_name_that_sets_it() {
+        let unusual = || ClientConfig {
+            slots: 7,
+            reply_bytes_max: Some(701),
+            retry: RetryPolicy::AnotherServer { servers: 7, attempts: 7 },
+            deadline: Span::from_us(702),
+            call_timeout: Span::from_us(703),
+            wait: Wait::Block,
+            key: Some(Key::new([7; 32])),
+            insecure: true,
+            transmissions_max: 704,
+            datagram_bytes: Some(705),
+        };
+        let rebuilt = rebuilt!(
+            ClientConfig from unusual();
+            slots, retry, deadline, call_timeout, wait, insecure, transmissions_max;
+            optional reply_bytes_max, key, datagram_bytes
+        );
+        assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
+        let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)) };
+        assert_eq!(rebuilt!(Options from unusual; key_hash; optional deadline), unusual);
     }
 }

@@ -3,7 +3,7 @@
 use crate::endpoint::EndpointError;
 use crate::engine::egress::Fault;
 use crate::transport::shm::handshake::Refusal;
-use nebula_nic::{NackReason, RequesterConfigError};
+use nebula_nic::{NackReason, RequesterConfigError, Span};
 use nebula_sys::shared::SharedError;
 
 /// A connection that could not be made.
@@ -20,12 +20,12 @@ pub enum ConnectError {
         endpoint: String,
     },
     /// Nothing, or nothing that this client takes, has come from there in time.
-    #[error("no answer from {endpoint} in {waited:?}: {hint}")]
+    #[error("no answer from {endpoint} in {waited}: {hint}")]
     Silent {
         /// Where it was looked for.
         endpoint: String,
         /// How long it was waited for: the configured `call_timeout`.
-        waited: std::time::Duration,
+        waited: Span,
         /// What was seen meanwhile, if anything.
         hint: Hint,
     },
@@ -162,6 +162,14 @@ pub enum CallError {
     /// It was taken back with [`Client::cancel`](crate::Client::cancel).
     #[error("cancelled")]
     Cancelled,
+    /// [`Client::call`](crate::Client::call) while RPCs submitted before are outstanding: their answers would be lost. It was not sent.
+    #[error(
+        "call() while {rpcs} submitted RPCs are outstanding: take their answers with poll() first, or submit() this one too"
+    )]
+    Outstanding {
+        /// RPCs submitted and not over.
+        rpcs: u32,
+    },
     /// It was not sent.
     #[error(transparent)]
     NotSent(SubmitError),

@@ -11,10 +11,9 @@ use nebula_nic::{
 };
 use nebula_sys::clock::Clock;
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// Shorter waits leave the core to nobody else: that takes some microseconds.
-const YIELD_FROM: Duration = Duration::from_micros(10);
+const YIELD_FROM: Span = Span::from_us(10);
 
 /// A client over shared memory.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl ShmClient {
     /// Connects to the server of `name`.
     pub(crate) fn connect(name: &str, config: &ClientConfig) -> Result<Self, ConnectError> {
         let ring::Connected { mut ring, welcome, status } = ring::connect(name, config.slots)?;
-        ring.set_call_timeout(config.call_timeout);
+        ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
         let reply_bytes_max = config.reply_bytes_max.unwrap_or(geometry.mtu_bytes);
         let span = geometry.packets(reply_bytes_max);
@@ -180,7 +179,7 @@ impl ShmClient {
     }
 
     /// Waits for as long as something else has the core, or a moment.
-    pub(crate) fn wait(&self, timeout: Duration) {
+    pub(crate) fn wait(&self, timeout: Span) {
         if timeout < YIELD_FROM { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
 

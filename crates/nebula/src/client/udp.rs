@@ -68,12 +68,11 @@ impl UdpClient {
         config: &ClientConfig,
     ) -> Result<Self, ConnectError> {
         check_open(server, config)?;
-        let call_timeout = span(config.call_timeout);
         let Environment { wire, time, entropy } = environment;
         let datagram_bytes = config.datagram_bytes.unwrap_or(u16::MAX);
         let datagram_bytes = u16::try_from(wire.datagram_bytes_max()).unwrap_or(u16::MAX).min(datagram_bytes);
         let session = Session::new(server, config, &time, &entropy, datagram_bytes)?;
-        Ok(Self { wire, session, call_timeout, wait: config.wait })
+        Ok(Self { wire, session, call_timeout: config.call_timeout, wait: config.wait })
     }
 
     fn wait_for_welcome(&mut self, server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
@@ -158,13 +157,13 @@ impl UdpClient {
         }
     }
 
-    pub(crate) fn wait(&mut self, timeout: Duration) {
+    pub(crate) fn wait(&mut self, timeout: Span) {
         if !self.session.done.is_empty() {
             return;
         }
         self.flush();
         let now = self.session.tick();
-        let due = self.session.poll_timeout().map_or(Span::MAX, |due| due - now).min(span(timeout));
+        let due = self.session.poll_timeout().map_or(Span::MAX, |due| due - now).min(timeout);
         if due > Span::ZERO {
             // Rounded up, or the last microsecond would be spent in turns.
             let slept = self.wire.wait(Some(Duration::from_nanos(due.as_ps().div_ceil(1000))), None);
@@ -218,7 +217,7 @@ impl UdpClient {
         match self.wait {
             Wait::Block if waited >= SPIN => {
                 let left = self.call_timeout - waited;
-                self.wait(Duration::from_nanos(left.as_ps().div_ceil(1000)));
+                self.wait(left);
             }
             Wait::Spin if *spins >= SPINS => std::thread::yield_now(),
             Wait::Block | Wait::Spin => std::hint::spin_loop(),
@@ -251,8 +250,4 @@ fn endpoint(server: SocketAddr) -> String {
 fn check_open(server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
     let is_fine = server.ip().is_loopback() || config.key.is_some() || config.insecure;
     if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint(server) }) }
-}
-
-fn span(duration: Duration) -> Span {
-    u64::try_from(duration.as_nanos()).map_or(Span::MAX, Span::from_ns)
 }

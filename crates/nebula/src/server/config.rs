@@ -1,4 +1,6 @@
-//! What a server can be told, with its defaults and its sizes.
+//! The configuration of a server: its fields, their defaults, and the sizes that follow from them.
+
+mod builders;
 
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
@@ -11,88 +13,106 @@ use crate::transport::shm::handshake::MTU_BYTES_MAX;
 use crate::transport::shm::slot::SPAN_MAX;
 use crate::transport::udp::seal::Key;
 
-/// What becomes of RPCs that find the queue long.
+/// When the server refuses RPCs because the queue is long: its admission control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// Receive buffer and queue are sized from the SLO; what would miss it is NACKed at once.
+    /// The receive buffer and the queue are sized from the SLO. An RPC that would miss the SLO gets a NACK at once.
     SloBounded,
-    /// The receive buffer has this many bytes and nothing is NACKed before it is full: what connection-sized buffers do.
-    /// For comparisons.
+    /// The receive buffer has a fixed size, and no RPC is refused before it is full. The queue then grows under overload as it does
+    /// with a buffer for each connection. For comparisons.
     Unbounded {
-        /// Bytes of the receive buffer.
+        /// Size of the receive buffer, in bytes.
         recv_buffer_bytes: u64,
     },
 }
 
-/// What a thread of the server does when there is nothing to do.
+/// What a thread of the server does while it has no work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdlePolicy {
-    /// Polls without end: lowest latency, a whole core.
+    /// It polls all the time. The lowest latency, for a whole core.
     Spin,
-    /// Polls for a while, then lets others run between polls, then sleeps between polls: an idle server costs next to nothing, and
-    /// the first RPC after a silence of more than 5 ms waits up to 0.1 ms longer.
+    /// It polls for a while, then yields between polls, then sleeps between polls. An idle server uses almost no processor time. The
+    /// first RPC after more than 5 ms of silence waits up to 0.1 ms longer.
     Adaptive,
-    /// Polls for 20 µs, then sleeps until something comes: an idle server costs nothing at all, and the first RPC after a silence waits
-    /// until the thread is awake, some 10 µs. Over `udp://` only.
+    /// It polls for 20 µs, then sleeps until something arrives. An idle server uses no processor time. The first RPC after a silence
+    /// waits until the thread is awake, some 10 µs. Over `udp://` only.
     Block,
 }
 
-/// Everything that a server can be told.
+/// The configuration of a server.
+///
+/// Each field has a builder method of the same name. Times are [`Span`]s; the builders take [`std::time::Duration`] too.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Server, ServerConfig};
+/// use std::time::Duration;
+///
+/// let config = ServerConfig::default().workers(2).slo(Duration::from_micros(50)).rpc_bytes_max(4096);
+/// let server = Server::bind("shm://doc-server-config").config(config);
+/// # drop(server);
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerConfig {
-    /// How RPCs are given to workers.
+    /// How RPCs are given to workers. Default: JBSQ(2).
     pub policy: Policy,
-    /// The bound that 99 % of RPCs are to keep.
+    /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and the queue are sized from it.
+    /// Default: 100 µs.
     pub slo: Span,
-    /// Worker threads.
+    /// Worker threads. Default: 1.
     pub workers: u16,
-    /// Engine and worker on one thread. Under `mcs-lock` it changes nothing: workers are the engine in turns.
+    /// Whether engine and worker run on one thread, which takes one worker. Under `mcs-lock` it changes nothing: there the workers
+    /// take turns as the engine. Default: `false`.
     pub inline: bool,
-    /// Payload steering and prefetching.
+    /// Whether the payload of a worker's next RPC is fetched while it serves the one before. Default: on.
     pub steering: Steering,
-    /// Longest request, in bytes.
+    /// The longest request, in bytes. A longer one gets a NACK. Default: 64 KiB.
     pub rpc_bytes_max: u32,
-    /// Over `shm://`, payload of one slot of a client's ring, in bytes, a multiple of 64. 576 holds a 512 B value with its key in one
-    /// packet.
+    /// Over `shm://`: payload of one slot of a client's ring, in bytes, a multiple of 64 from 64 to 1 MiB. Default: 576, which holds a
+    /// value of 512 B with its key in one packet.
     pub mtu_bytes: u32,
-    /// Over `udp://`, payload of one packet, in bytes, a multiple of 64. With all headers and the seal, 1,088 fit the least MTU of IPv6.
+    /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with all headers fits the smallest MTU
+    /// that IPv6 allows.
     pub packet_bytes: u32,
-    /// Over `udp://`, longest reply, in bytes; over `shm://` each client provisions its own room.
+    /// Over `udp://`: the longest reply, in bytes. Over `shm://` each client provisions its own room. Default: 64 KiB.
     pub reply_bytes_max: u32,
-    /// Over `udp://`: RPCs that are over and remembered, of all clients together, so that none is run twice. At least as many as fit
-    /// the receive buffer are.
+    /// Over `udp://`: finished RPCs that the server remembers, of all clients together, so that none is executed twice. It remembers
+    /// at least as many as fit the receive buffer. Default: 65,536.
     pub retention_rpcs: u32,
-    /// Over `udp://`: bytes of the last replies that can be sent again; at least four of the longest.
+    /// Over `udp://`: memory for replies that may have to be sent again, in bytes; at least four of the longest. Default: 8 MiB.
     pub retention_bytes: usize,
-    /// Over `udp://`: the key that clients have too. With it, everything is authenticated and encrypted.
+    /// Over `udp://`: the key that the clients have too. With it every datagram is authenticated and encrypted. Default: none.
     pub key: Option<Key>,
-    /// Over `udp://`: serve on addresses beyond this machine without a key. Then whoever reaches the address is served, and whoever is
-    /// on the way reads and changes what he likes.
+    /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the address is served, and everybody
+    /// on the path can read and change the RPCs. Default: `false`.
     pub insecure: bool,
-    /// What an RPC is thought to take until it has been measured; sizes the receive buffer.
+    /// The expected mean service time of an RPC, until it has been measured. The receive buffer is sized from it. Default: 500 ns.
     pub service_mean: Span,
-    /// What the mean request is thought to have, in bytes; sizes the receive buffer.
+    /// The expected mean length of a request, in bytes. The receive buffer is sized from it. Default: 576.
     pub rpc_bytes_mean: u32,
-    /// How long an RPC of several packets may take to become whole, from its first packet on, before it is refused; 10 ms over `shm://`
-    /// and 500 ms over `udp://` when `None`.
+    /// How long an RPC of several packets may take to arrive, counted from its first packet. Then it gets a NACK. `None`, the
+    /// default, is 10 ms over `shm://` and 500 ms over `udp://`.
     pub reassembly_timeout: Option<Span>,
-    /// What becomes of RPCs that find the queue long.
+    /// When RPCs are refused because the queue is long. Default: when they would miss the SLO.
     pub queueing: Queueing,
-    /// Most clients at once.
+    /// Over `shm://`: clients that can be connected at once. Default: 4,096.
     pub clients_max: u16,
-    /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62; 0 lets each run to its end.
+    /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62. With 0 each runs to its end. Default: 16.
     pub suspended_max: u16,
-    /// Under `preemptive:Q`: bytes of the stack that each handler has.
+    /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
     pub stack_bytes: usize,
     /// Under `altocumulus:G`: how groups hand RPCs to one another.
     pub migration: MigrationConfig,
-    /// What idle threads do.
+    /// What threads do while they have no work. Default: [`IdlePolicy::Adaptive`].
     pub idle: IdlePolicy,
-    /// Cores to pin threads to: the engines, where they have threads, to the first, workers to those after; nothing is pinned when empty.
+    /// Cores that threads are pinned to: first the engines' threads, then the workers'. Default: empty, nothing is pinned.
     pub pin: Vec<usize>,
-    /// User ids beside the server's own that may connect.
+    /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
     pub allowed_uids: Vec<u32>,
-    /// Where to write every decision of the NIC, for replay; under `altocumulus:G` each group appends its number to the name; costs far more than the decisions.
+    /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each group appends its number to the
+    /// name. It costs far more time than the decisions. Default: none.
     pub decision_log: Option<std::path::PathBuf>,
 }
 

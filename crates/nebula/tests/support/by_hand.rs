@@ -72,14 +72,12 @@ pub(crate) struct ByHand {
 impl ByHand {
     /// A server of one inline worker with a small buffer.
     pub(crate) fn open(change: impl FnOnce(&mut ServerConfig)) -> Self {
-        let mut config = ServerConfig {
-            inline: true,
-            rpc_bytes_max: 8192,
-            retention_rpcs: 64,
-            reassembly_timeout: Some(Span::from_ms(10)),
-            retention_bytes: 1 << 18,
-            ..ServerConfig::default()
-        };
+        let mut config = ServerConfig::default()
+            .inline(true)
+            .rpc_bytes_max(8192)
+            .retention_rpcs(64)
+            .reassembly_timeout(Span::from_ms(10))
+            .retention_bytes(1 << 18);
         change(&mut config);
         Self::open_with(config)
     }

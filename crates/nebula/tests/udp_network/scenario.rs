@@ -103,25 +103,24 @@ fn server(draw: &mut Draw, is_ample: bool, is_large: bool, service: &ServiceTime
         0 => Queueing::Unbounded { recv_buffer_bytes: 1 << (12 + draw.below(6)) },
         _ => Queueing::SloBounded,
     };
-    ServerConfig {
-        policy: policy.parse().expect("a policy"),
-        workers: if policy == "mcs-lock" { 1 + u16::try_from(draw.below(3)).expect("small") } else { 1 },
-        inline: true,
-        slo: Span::from_us([20, 100, 1000][draw.below(3)]),
-        service_mean: Span::from_ps(service.usual_ps),
-        rpc_bytes_max,
-        packet_bytes: [1088, 1088, 1088, 512, 64][draw.below(if is_large { 3 } else { 5 })],
-        reply_bytes_max: if is_large { 1 << 20 } else { [1024, 8192, 65_536][draw.below(3)] },
-        retention_rpcs: if is_ample { 16_384 } else { [1, 64, 256][draw.below(3)] },
-        retention_bytes: if is_ample { 32 << 20 } else { [0, 1 << 14, 1 << 18][draw.below(3)] },
-        reassembly_timeout: [None, Some(Span::from_ms(2)), Some(Span::from_ms(20))][draw.below(3)],
-        queueing,
-        key,
-        insecure: true,
-        stack_bytes: 64 * 1024,
-        suspended_max: 4,
-        ..ServerConfig::default()
-    }
+    let mut config = ServerConfig::default()
+        .policy(policy.parse().expect("a policy"))
+        .workers(if policy == "mcs-lock" { 1 + u16::try_from(draw.below(3)).expect("small") } else { 1 })
+        .inline(true)
+        .slo(Span::from_us([20, 100, 1000][draw.below(3)]))
+        .service_mean(Span::from_ps(service.usual_ps))
+        .rpc_bytes_max(rpc_bytes_max)
+        .packet_bytes([1088, 1088, 1088, 512, 64][draw.below(if is_large { 3 } else { 5 })])
+        .reply_bytes_max(if is_large { 1 << 20 } else { [1024, 8192, 65_536][draw.below(3)] })
+        .retention_rpcs(if is_ample { 16_384 } else { [1, 64, 256][draw.below(3)] })
+        .retention_bytes(if is_ample { 32 << 20 } else { [0, 1 << 14, 1 << 18][draw.below(3)] })
+        .queueing(queueing)
+        .insecure(true)
+        .stack_bytes(64 * 1024)
+        .suspended_max(4);
+    config.reassembly_timeout = [None, Some(Span::from_ms(2)), Some(Span::from_ms(20))][draw.below(3)];
+    config.key = key;
+    config
 }
 
 fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig) -> ClientPlan {

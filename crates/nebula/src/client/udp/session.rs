@@ -94,7 +94,7 @@ impl Session {
             slots,
             next_ticket: 0,
             deadline: config.deadline,
-            hello_timeout: super::span(config.call_timeout),
+            hello_timeout: config.call_timeout,
             watch,
         })
     }
