@@ -12,7 +12,7 @@
 //! 1. the head has moved past what the segment held one lap ago, so that readers no longer take it for valid, and
 //! 2. every writer that was inside has left (its [pin](crate::stripe::Pins) is gone).
 //!
-//! So a writer, however long it stalls, never overwrites another writer's item. Nobody waits for readers either, since
+//! So a writer, however long it stalls, never overwrites another writer's item. Writers do not wait for readers either, since
 //! a reader checks the head *after* it has copied. MICA checks the distance to the tail instead, which moves with each
 //! append; the head moves once per segment, so its line stays in every reader's L1.
 //!

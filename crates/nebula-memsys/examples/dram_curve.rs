@@ -1,4 +1,4 @@
-//! Memory's latency over its load: random blocks, two reads to a write, Poisson arrivals.
+//! Memory latency over load: random blocks, two reads per write, Poisson arrivals.
 //!
 //! `cargo run --release -p nebula-memsys --example dram_curve`
 
@@ -11,7 +11,8 @@ use nebula_memsys::{DramConfig, MemoryConfig};
 mod machines;
 
 fn main() {
-    let policies = [("open rows", None), ("closed when idle for 100 ns", Some(100.0)), ("closed at once", Some(0.0))];
+    let policies =
+        [("open rows", None), ("closed when idle for 100 ns", Some(100.0)), ("closed immediately", Some(0.0))];
     for (name, row_idle_ns) in policies {
         let dram = DramConfig { path_ns: 0.0, row_idle_ns, ..machines::ddr4() };
         println!("{name}: 2 x 15.5 GB/s, 2/3 reads");

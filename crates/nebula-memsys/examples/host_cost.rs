@@ -1,4 +1,4 @@
-//! What an access costs the machine that simulates, on a chip of 16 cores and on one of 256.
+//! What a simulated access costs the host, on a chip of 16 cores and on one of 256.
 //!
 //! `cargo run --release -p nebula-memsys --example host_cost [rows whose name has this word]`
 
@@ -15,19 +15,19 @@ const ACCESSES: usize = 1 << 20;
 const ROUNDS: usize = 7;
 
 fn main() {
-    println!("best of {ROUNDS} rounds, ns an access          16 cores  256 cores");
+    println!("best of {ROUNDS} rounds, ns per access          16 cores  256 cores");
     let quarter = |config: &MemoryConfig| config.llc.bytes / 64 / 4;
     let all_miss = |config: &MemoryConfig| config.llc.bytes;
     row("L1 hits", |_| 200, false, load);
     row("LLC hits by the NIC, in a small buffer", |_| 1280, false, nic_write);
     row("LLC hits, over a quarter of it", quarter, false, load);
-    row("the same, eight expected at once", quarter, true, load);
+    row("the same, eight hinted in advance", quarter, true, load);
     row("loads that reach memory", all_miss, false, load);
-    row("the same, eight expected at once", all_miss, true, load);
+    row("the same, eight hinted in advance", all_miss, true, load);
     row("stores that fetch and write back", all_miss, false, store);
-    row("the same, eight expected at once", all_miss, true, store);
+    row("the same, eight hinted in advance", all_miss, true, store);
     row("NIC writes that fetch and write back", all_miss, false, nic_write);
-    row("the same, eight expected at once", all_miss, true, nic_write);
+    row("the same, eight hinted in advance", all_miss, true, nic_write);
 }
 
 fn load(memory: &mut MemorySystem, now_ps: u64, core: u16, block: Block) -> u64 {
@@ -54,7 +54,7 @@ fn row(name: &str, blocks: fn(&MemoryConfig) -> u64, is_expected: bool, access: 
 }
 
 fn best_ns(config: &MemoryConfig, blocks: u64, is_expected: bool, access: Access) -> f64 {
-    let mut memory = MemorySystem::try_new(config).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     let mut rng = Seed(1).stream("cost");
     let accesses: Vec<(u16, Block)> = (0..ACCESSES).map(|_| draw(&mut rng, config.cores, blocks)).collect();
     let mut now_ps = 0;
@@ -76,7 +76,7 @@ fn best_ns(config: &MemoryConfig, blocks: u64, is_expected: bool, access: Access
     best
 }
 
-/// A core and a block; each core has blocks of its own, as each has its own share of a working set.
+/// A core and a block; each core has its own blocks, as each has its own share of a working set.
 fn draw(rng: &mut Rng, cores: u16, blocks: u64) -> (u16, Block) {
     let core = u16::try_from(rng.below(cores.into())).expect("below a u16");
     let block = rng.below(blocks) / u64::from(cores) * u64::from(cores) + u64::from(core);

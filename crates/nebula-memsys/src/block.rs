@@ -1,8 +1,8 @@
-//! What is asked of the memory system, and what it answers.
+//! The requests and results of the memory system.
 
-/// A cache block of [`Block::BYTES`] bytes: its address divided by 64. 32 bits reach 256 GB.
+/// A cache block of [`Block::BYTES`] bytes, identified by its address divided by 64. 32 bits reach 256 GB.
 ///
-/// The last number, [`u32::MAX`], marks an empty line and is no block.
+/// The last number, [`u32::MAX`], marks an empty line and is not a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Block(pub u32);
 
@@ -10,10 +10,10 @@ impl Block {
     /// Bytes of one block.
     pub const BYTES: u32 = 64;
 
-    /// Where a set has no block.
+    /// Marks an entry of a set without a block.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// The block that holds the byte at `address`; nothing past the last block.
+    /// The block that holds the byte at `address`; `None` past the last block.
     ///
     /// # Examples
     ///
@@ -30,15 +30,15 @@ impl Block {
     }
 }
 
-/// Labels a caller can count traffic by; a [`Label`] is below it.
+/// The number of labels; a [`Label`] is below it.
 pub const LABELS: usize = 8;
 
-/// What the caller counts an access under: a number below [`LABELS`] that means nothing here.
+/// The label under which an access is counted: a number below [`LABELS`], whose meaning the caller chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub u8);
 
 impl Label {
-    /// The label's place in a table of [`LABELS`].
+    /// The label's index in a table of [`LABELS`].
     ///
     /// # Panics
     ///
@@ -49,31 +49,31 @@ impl Label {
         self.0 as usize
     }
 
-    /// The same as bits of a line.
+    /// The label as bits of a line.
     pub(crate) const fn code(self) -> u32 {
         assert!((self.0 as usize) < LABELS, "a label is below LABELS");
         self.0 as u32
     }
 }
 
-/// Who supplied a block.
+/// The component that supplied a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The core's own L1.
     L1,
-    /// The last-level cache; also where a block was allocated there without a fetch.
+    /// The last-level cache; also when a block was allocated there without a fetch.
     Llc,
-    /// The NIC's cache: three ways over the mesh for a core, none for the NIC itself.
+    /// The NIC's cache: three mesh traversals for a core, none for the NIC itself.
     Nic,
     /// Memory.
     Dram,
 }
 
-/// When the agent has what it asked for, and from where.
+/// When the agent has the requested block, and where it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
     /// Picoseconds on the caller's clock; never before the access.
     pub at_ps: u64,
-    /// Who supplied the block.
+    /// The component that supplied the block.
     pub level: Level,
 }

@@ -1,20 +1,21 @@
 //! A link or bus as a row of time slots, each as long as one block's transfer.
 //!
-//! A reservation takes the first free slot at or after the time it asks for. Reservations are made for times ahead (a
-//! block that comes from memory reaches its core later than one that is asked for afterwards and comes from a cache), so
-//! a plain "busy until" would make the early wait for the late: slots let them fill the gaps between.
+//! A reservation takes the first free slot at or after the requested time. Reservations are made in advance (a block
+//! that comes from memory reaches its core later than a block that is requested afterwards and comes from a cache).
+//! With a single "busy until" time, the earlier transfer would have to wait for the later one; with slots, it fills the
+//! gap before it.
 //!
-//! Slots are bits of a ring of windows; each window knows which stretch of time it stands for, so nothing is ever swept.
-//! A transfer that finds its slot free starts at once, in the middle of the slot too: throughput never exceeds one
-//! transfer a slot, and a wait can come out short by less than one slot.
+//! Slots are bits in a ring of windows; each window records which time interval it represents, so nothing has to be
+//! swept. A transfer that finds its slot free starts at once, even in the middle of the slot: throughput never exceeds
+//! one transfer per slot, and a wait may be too short by less than one slot.
 
-/// Slots of a window: the bits of a word.
+/// Slots per window: the bits of a word.
 const SLOTS: u64 = u64::BITS as u64;
 
-/// Windows of the ring, a power of two: with 64 slots each the ring reaches 512 transfers ahead of its oldest.
+/// Windows in the ring, a power of two: with 64 slots each, the ring reaches 512 transfers ahead of its oldest.
 const WINDOWS: usize = 8;
 
-/// 64 slots: which 64, and which of them are taken.
+/// 64 slots: which interval they represent, and which of them are taken.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     epoch: u64,
@@ -25,9 +26,10 @@ struct Window {
 pub(crate) struct Calendar {
     windows: [Window; WINDOWS],
     newest: u64,
-    /// Length of a slot; 0 where transfers take no time and nothing is reserved.
+    /// Length of a slot; 0 if transfers take no time and nothing is reserved.
     slot_ps: u64,
-    /// 2⁶⁴ / `slot_ps`, rounded up: dividing by it is one multiplication, exact for all times below 2⁶⁴ / `slot_ps`.
+    /// 2⁶⁴ / `slot_ps`, rounded up: dividing by `slot_ps` becomes one multiplication, exact for all times below 2⁶⁴ /
+    /// `slot_ps`.
     reciprocal: u64,
 }
 
@@ -38,7 +40,7 @@ impl Calendar {
         Self { windows, newest: 0, slot_ps, reciprocal }
     }
 
-    /// Reserves a transfer at `at_ps` or as soon after it as possible; returns its start.
+    /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
     #[inline]
     pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
         if self.slot_ps == 0 {
@@ -48,11 +50,11 @@ impl Calendar {
         at_ps.max(self.start_ps(slot))
     }
 
-    /// As [`reserve`](Self::reserve), but a transfer further ahead of `now_ps` than the ring reaches is let through:
-    /// the ring would have to leave the present for it, and those before it would wait for what nobody uses.
+    /// As [`reserve`](Self::reserve), but a transfer further ahead of `now_ps` than the ring reaches is not reserved:
+    /// the ring would have to move past the present, and earlier transfers would wait for slots that nothing uses.
     #[inline]
     pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
-        // Mostly the slot is free, in a stretch of time that the ring has already.
+        // Usually the slot is free, in an interval that the ring already covers.
         let slot = self.slot_at(at_ps);
         let window = &mut self.windows[index(slot / SLOTS)];
         let bit = 1 << (slot % SLOTS);
@@ -70,19 +72,19 @@ impl Calendar {
         if is_far { at_ps } else { self.reserve(at_ps) }
     }
 
-    /// The slot that `at_ps` lies in.
+    /// The slot that contains `at_ps`.
     #[inline]
     pub(crate) const fn slot_at(&self, at_ps: u64) -> u64 {
         if self.reciprocal == 0 { at_ps } else { ((at_ps as u128 * self.reciprocal as u128) >> 64) as u64 }
     }
 
-    /// When `slot` begins.
+    /// The start of `slot`.
     pub(crate) const fn start_ps(&self, slot: u64) -> u64 {
         slot * self.slot_ps
     }
 
-    /// Takes the first free slot from `from` on. What is behind the ring counts as taken: throughput is exact, however
-    /// far ahead reservations are.
+    /// Takes the first free slot from `from` on. Slots before the ring count as taken: throughput is exact, however far
+    /// ahead reservations are.
     #[inline]
     pub(crate) fn take(&mut self, from: u64) -> u64 {
         let mut slot = from.max(self.oldest() * SLOTS);
@@ -97,14 +99,14 @@ impl Calendar {
         }
     }
 
-    /// Free slots one after another: the first run in `from..until`.
+    /// The first run of consecutive free slots in `from..until`.
     pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<std::ops::Range<u64>> {
         let start = self.next(from, until, true)?;
         let end = self.next(start, until, false).unwrap_or(until);
         Some(start..end)
     }
 
-    /// The first slot in `from..until` that is free, or that is taken.
+    /// The first slot in `from..until` that is free (`is_free`) or taken.
     fn next(&self, from: u64, until: u64, is_free: bool) -> Option<u64> {
         let mut slot = from;
         while slot < until {
@@ -119,7 +121,7 @@ impl Calendar {
         None
     }
 
-    /// The taken slots of an epoch: none where it is ahead of the ring, all where it is behind.
+    /// The taken slots of an epoch: none if it is ahead of the ring, all if it is before the ring.
     fn taken(&self, epoch: u64) -> u64 {
         let window = &self.windows[index(epoch)];
         match window.epoch == epoch {
@@ -133,7 +135,7 @@ impl Calendar {
         (self.newest + 1).saturating_sub(WINDOWS as u64)
     }
 
-    /// The window of an epoch that is not behind the ring.
+    /// The window of an epoch that is not before the ring.
     #[inline]
     fn window(&mut self, epoch: u64) -> &mut Window {
         self.newest = self.newest.max(epoch);
@@ -145,8 +147,8 @@ impl Calendar {
     }
 }
 
-/// Where an epoch's window is in the ring.
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are all that is wanted")]
+/// The index of an epoch's window in the ring.
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits are needed")]
 const fn index(epoch: u64) -> usize {
     epoch as usize % WINDOWS
 }
@@ -159,9 +161,9 @@ mod tests {
 
     const SLOT_PS: u64 = 2500;
 
-    /// The first slot from `from` on that is not in the set, which it joins.
+    /// The first slot from `from` on that is not in the set; adds it to the set.
     fn take(taken: &mut BTreeSet<u64>, from: u64) -> u64 {
-        let slot = (from..).find(|slot| !taken.contains(slot)).expect("no end");
+        let slot = (from..).find(|slot| !taken.contains(slot)).expect("an unbounded range");
         taken.insert(slot);
         slot
     }
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_far_ahead_holds_up_nobody() {
+    fn a_transfer_far_ahead_delays_no_other() {
         let mut calendar = Calendar::new(SLOT_PS);
         assert_eq!(calendar.reserve_near(10_000 * SLOT_PS, 0), 10_000 * SLOT_PS);
         assert_eq!(calendar.reserve_near(SLOT_PS, 0), SLOT_PS);
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_begin_where_they_are_said_to_for_days() {
+    fn slots_begin_at_exact_times_for_days() {
         for slot_ps in [1, 2, 3, 2500, 4129] {
             let calendar = Calendar::new(slot_ps);
             for slot in [0, 1, 7, 1 << 20, 1 << 40] {

@@ -1,7 +1,7 @@
 //! A machine's memory system as numbers with units, readable from TOML.
 //!
-//! Latencies may be zero and bandwidths infinite (`gb_per_s = inf`, `link_bytes = 0`), so that a limit can be taken away
-//! and its share of a result seen. Sizes that a cache or a bank divides by have to come out whole.
+//! Latencies may be zero and bandwidths infinite (`gb_per_s = inf`, `link_bytes = 0`), so that a limit can be removed
+//! to see its contribution. Cache and memory sizes must divide evenly.
 
 use serde::Deserialize;
 
@@ -9,10 +9,10 @@ use crate::error::MemoryConfigError;
 
 mod check;
 
-/// Most cores of one machine.
+/// The maximum number of cores of one machine.
 pub const CORES_MAX: u16 = 1000;
 
-/// Most ways of a cache.
+/// The maximum number of ways of a cache.
 pub const WAYS_MAX: u32 = 16;
 
 /// The memory system of one chip.
@@ -55,9 +55,9 @@ pub const WAYS_MAX: u32 = 16;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Cores, one L1 each; core `i` sits at tile `i mod (columns × rows)`. At most [`CORES_MAX`].
+    /// Cores, one L1 each; core `i` is at tile `i mod (columns × rows)`. At most [`CORES_MAX`].
     pub cores: u16,
-    /// The clock that all `_cycles` count, in GHz.
+    /// The frequency of the clock that all `_cycles` fields count, in GHz.
     pub clock_ghz: f64,
     /// Each core's first-level data cache.
     pub l1: L1Config,
@@ -65,7 +65,7 @@ pub struct MemoryConfig {
     pub llc: LlcConfig,
     /// The network between cores, banks of the last-level cache and the NIC.
     pub mesh: MeshConfig,
-    /// Memory behind the last-level cache.
+    /// The memory behind the last-level cache.
     pub dram: DramConfig,
 }
 
@@ -73,31 +73,31 @@ pub struct MemoryConfig {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct L1Config {
-    /// Capacity in bytes; `bytes / 64 / ways` has to be a power of two.
+    /// Capacity in bytes; `bytes / 64 / ways` must be a power of two.
     pub bytes: u64,
-    /// Blocks of one set.
+    /// Blocks per set.
     pub ways: u32,
-    /// From the access to the block on a hit; a miss pays it too before it leaves the core.
+    /// From the access to the block on a hit; a miss also pays it before it leaves the core.
     pub latency_cycles: u32,
 }
 
-/// The shared last-level cache, one bank a tile, blocks interleaved over the banks.
+/// The shared last-level cache, one bank per tile, blocks interleaved over the banks.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LlcConfig {
     /// Capacity in bytes of all banks together; a multiple of `64 × ways`.
     pub bytes: u64,
-    /// Blocks of one set; at most [`WAYS_MAX`].
+    /// Blocks per set; at most [`WAYS_MAX`].
     pub ways: u32,
-    /// From a request's arrival at the bank to its answer's departure.
+    /// From a request's arrival at the bank to its response's departure.
     pub latency_cycles: u32,
-    /// Ways that a NIC write may allocate in, as DDIO limits them; all where it is not given. Hits are not limited.
+    /// Ways in which a NIC write may allocate, as DDIO limits them; all by default. Hits are not limited.
     #[serde(default)]
     pub nic_ways: Option<u32>,
     /// Whether a NIC write that misses fetches the block from memory first, as a write-allocate cache does.
     pub nic_write_fetches: bool,
-    /// Whether a block that the NIC wrote stays in the NIC's cache until a core touches it: that first touch then goes
-    /// core, home, NIC, core. Otherwise the NIC writes into the bank.
+    /// Whether a block that the NIC wrote stays in the NIC's cache until a core touches it: that first access then
+    /// travels core, home, NIC, core. Otherwise the NIC writes into the bank.
     #[serde(default = "yes")]
     pub nic_forwards: bool,
     /// The NIC's own cache: from the forwarded request's arrival to the block's departure.
@@ -109,15 +109,15 @@ pub struct LlcConfig {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeshConfig {
-    /// Tiles in a row.
+    /// Tiles per row.
     pub columns: u32,
-    /// Tiles in a column.
+    /// Tiles per column.
     pub rows: u32,
-    /// Router and link together, a hop.
+    /// Router and link together, per hop.
     pub hop_cycles: u32,
-    /// Bytes that a link moves a cycle; 0 where links take any number.
+    /// Bytes that a link moves per cycle; 0 for unlimited bandwidth.
     pub link_bytes: u32,
-    /// Column and row of the router that the NIC hangs at.
+    /// Column and row of the router to which the NIC is attached.
     pub nic_tile: [u32; 2],
 }
 
@@ -125,30 +125,31 @@ pub struct MeshConfig {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DramConfig {
-    /// Channels, each with a data bus of its own; blocks are interleaved over them.
+    /// Channels, each with its own data bus; blocks are interleaved over them.
     pub channels: u32,
-    /// Peak of one channel's bus in 10⁹ bytes a second; `inf` where it never binds.
+    /// Peak of one channel's bus in 10⁹ bytes per second; `inf` for unlimited bandwidth.
     pub gb_per_s: f64,
-    /// Ranks of a channel, refreshed one at a time; a power of two.
+    /// Ranks per channel, refreshed one at a time; a power of two.
     pub ranks: u32,
-    /// Banks of a rank; a power of two.
+    /// Banks per rank; a power of two.
     pub banks: u32,
-    /// Bytes of one row; a power of two, 64 at least.
+    /// Bytes per row; a power of two, at least 64.
     pub row_bytes: u32,
-    /// From the home bank of the last-level cache to the channel and back, without the memory itself.
+    /// From the home bank of the last-level cache to the channel and back, excluding the memory itself.
     pub path_ns: f64,
-    /// A read of the open row, its transfer included.
+    /// A read from the open row, including its transfer.
     pub hit_ns: f64,
-    /// A read of a bank without an open row: `hit_ns` and the activation.
+    /// A read from a bank without an open row: `hit_ns` and the activation.
     pub closed_ns: f64,
-    /// A read of a bank with another row open: `closed_ns` and the precharge.
+    /// A read from a bank with another row open: `closed_ns` and the precharge.
     pub conflict_ns: f64,
-    /// From a row's activation to its precharge, at least (tRAS).
+    /// The minimum from a row's activation to its precharge (tRAS).
     pub ras_ns: f64,
-    /// An open row is closed when it was not used for this long: 0 closes at once, none keeps it open (open page).
+    /// An open row is closed after it was unused for this long: 0 closes it at once; without a value it stays open
+    /// (open page).
     #[serde(default)]
     pub row_idle_ns: Option<f64>,
-    /// How long a refresh holds a rank; 0 for none.
+    /// How long a refresh occupies a rank; 0 for none.
     pub refresh_ns: f64,
     /// From one refresh of a rank to the next; longer than `refresh_ns`.
     pub refresh_interval_ns: f64,
@@ -156,7 +157,7 @@ pub struct DramConfig {
     pub write_queue: u32,
     /// Writes drained together when the queue is full; at most `write_queue`.
     pub write_batch: u32,
-    /// The bus's turn from reads to writes, and again from writes to reads.
+    /// The time the bus takes to turn from reads to writes, and again from writes to reads.
     pub turnaround_ns: f64,
 }
 
@@ -165,11 +166,11 @@ const fn yes() -> bool {
 }
 
 impl MemoryConfig {
-    /// Whether a memory system can be made of these numbers.
+    /// Checks whether these numbers describe a valid memory system.
     ///
     /// # Errors
     ///
-    /// The first number that does not fit, and what would.
+    /// The first invalid number, and the valid range.
     pub fn validate(&self) -> Result<(), MemoryConfigError> {
         check::machine(self)
     }

@@ -1,8 +1,8 @@
-//! What happened, counted: who supplied the blocks, and how accesses met memory's rows.
+//! Event counters: who supplied the blocks, and the row state that accesses to memory found.
 
 use crate::block::{Done, Level};
 
-/// Accesses of one kind of agent by who supplied the block.
+/// Accesses of one kind of agent, by the component that supplied the block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Supplied {
     /// By the core's own L1.
@@ -22,14 +22,14 @@ impl Supplied {
         self.l1 + self.llc + self.nic + self.dram
     }
 
-    /// The share of accesses that went without memory; nothing where there was no access.
+    /// The share of accesses that did not need memory; `None` if there were no accesses.
     #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
     #[must_use]
     pub fn hit_ratio(self) -> Option<f64> {
         (self.total() > 0).then(|| 1.0 - self.dram as f64 / self.total() as f64)
     }
 
-    /// Counts `done` and hands it on.
+    /// Counts `done` and returns it.
     #[inline]
     pub(crate) const fn count(&mut self, done: Done) -> Done {
         match done.level {
@@ -42,12 +42,12 @@ impl Supplied {
     }
 }
 
-/// How accesses met memory.
+/// Accesses to memory and the row state they found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DramCounters {
     /// Blocks read.
     pub reads: u64,
-    /// Blocks accepted for writing; some may wait still.
+    /// Blocks accepted for writing; some may still be queued.
     pub writes: u64,
     /// Accesses whose row was open.
     pub row_hits: u64,
@@ -61,18 +61,18 @@ pub struct DramCounters {
     pub full_batches: u64,
 }
 
-/// Everything counted since construction.
+/// All counts since construction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Accesses of the cores; those of a co-located stream are not among them.
+    /// Accesses of the cores, excluding those of a co-located stream.
     pub cores: Supplied,
     /// Accesses of the NIC.
     pub nic: Supplied,
     /// Blocks allocated in the last-level cache without a fetch.
     pub unfetched: u64,
-    /// Copies taken out of an L1 because another agent wrote the block.
+    /// Copies removed from an L1 because another agent wrote the block.
     pub invalidated: u64,
-    /// Copies taken out of an L1 because the block left the last-level cache.
+    /// Copies removed from an L1 because the block left the last-level cache.
     pub back_invalidated: u64,
     /// Memory.
     pub dram: DramCounters,

@@ -1,4 +1,4 @@
-//! Memory: which channel, bank and row a block is in, and one [`Channel`] each.
+//! Memory: the channel, bank and row of a block, and the [`Channel`]s.
 
 use crate::block::Block;
 use crate::config::DramConfig;
@@ -30,14 +30,14 @@ impl Dram {
         Self { map: Map::new(config), channels, counters: DramCounters::default(), timing }
     }
 
-    /// Reads `block`; returns when its last byte is there.
+    /// Reads `block`; returns when its last byte has arrived.
     #[inline]
     pub(crate) fn read(&mut self, at_ps: u64, block: Block) -> u64 {
         let (channel, place) = self.map.place(block);
         self.channels[channel].read(at_ps, place, &self.timing, &mut self.counters)
     }
 
-    /// Posts a write of `block`; returns when the channel has room for it.
+    /// Posts a write of `block`; returns when the channel has accepted it.
     #[inline]
     pub(crate) fn write(&mut self, at_ps: u64, block: Block) -> u64 {
         let (channel, place) = self.map.place(block);
@@ -53,7 +53,7 @@ impl Dram {
 mod tests {
     use crate::config::DramConfig;
 
-    /// Two ranks of sixteen banks with 8 KB rows a channel.
+    /// Per channel, two ranks of sixteen banks with 8 KB rows.
     pub(super) fn config() -> DramConfig {
         DramConfig {
             channels: 2,

@@ -1,61 +1,61 @@
-//! What is wrong with a machine description.
+//! Errors in a machine description.
 
 use thiserror::Error;
 
-/// Why no memory system can be made of a [`MemoryConfig`](crate::MemoryConfig).
+/// Why a [`MemoryConfig`](crate::MemoryConfig) is invalid.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum MemoryConfigError {
     /// A count outside its range.
-    #[error("{field} is {got}, from {min} to {max} are possible")]
+    #[error("{field} is {got}; use {min} to {max}")]
     OutOfRange {
-        /// Section and name.
+        /// Section and field.
         field: &'static str,
-        /// What it was.
+        /// The value given.
         got: u64,
-        /// The least that works.
+        /// The minimum.
         min: u64,
-        /// The most that works.
+        /// The maximum.
         max: u64,
     },
-    /// A number that has to be a power of two.
-    #[error("{field} is {got}, a power of two is needed")]
+    /// A number that must be a power of two.
+    #[error("{field} is {got}; use a power of two")]
     NotPowerOfTwo {
         /// What was computed or given.
         field: &'static str,
-        /// What it was.
+        /// The value.
         got: u64,
     },
     /// A size that does not divide into whole sets.
-    #[error("{field} is {bytes}, a multiple of {multiple} (64 bytes times the ways) is needed")]
+    #[error("{field} is {bytes}; use a multiple of {multiple} (64 bytes times the ways)")]
     NotWhole {
-        /// Section and name.
+        /// Section and field.
         field: &'static str,
-        /// What it was.
+        /// The value given.
         bytes: u64,
-        /// What it has to be a multiple of.
+        /// The required divisor.
         multiple: u64,
     },
-    /// A time or rate that is negative, infinite where it may not be, or no number.
-    #[error("{field} is {got}, {wanted} is needed")]
+    /// A time or rate that is negative, NaN, or infinite where it must not be.
+    #[error("{field} is {got}; use {wanted}")]
     BadNumber {
-        /// Section and name.
+        /// Section and field.
         field: &'static str,
-        /// What it was.
+        /// The value given.
         got: f64,
-        /// What would be right.
+        /// The valid range.
         wanted: &'static str,
     },
     /// Two numbers in the wrong order.
-    #[error("{lesser} is {lesser_got} and {greater} is {greater_got}, the first may not be greater")]
+    #[error("{lesser} is {lesser_got} and {greater} is {greater_got}; the first must not exceed the second")]
     WrongOrder {
-        /// What has to be the lesser.
+        /// What must be the smaller.
         lesser: &'static str,
-        /// What it was.
+        /// Its value.
         lesser_got: f64,
-        /// What has to be the greater.
+        /// What must be the greater.
         greater: &'static str,
-        /// What it was.
+        /// Its value.
         greater_got: f64,
     },
 }

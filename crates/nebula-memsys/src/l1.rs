@@ -1,6 +1,6 @@
-//! Every core's first-level data cache: tags alone, set-associative, least recently used out first.
+//! Every core's first-level data cache: tags only, set-associative, least recently used replacement.
 //!
-//! Copies are clean: the line in the last-level cache carries the dirty bit. A set's tags stand in the order of their
+//! Copies are clean: the line in the last-level cache has the dirty bit. The tags of a set are in the order of their
 //! last use.
 
 use crate::block::Block;
@@ -24,7 +24,7 @@ impl L1s {
         Self { tags, ways, stride: blocks, set_mask: sets - 1 }
     }
 
-    /// Makes `block` the core's most recent of its set; whether it is there.
+    /// Makes `block` the most recently used of its set; returns whether it was present.
     #[inline]
     pub(crate) fn touch(&mut self, core: u16, block: Block) -> bool {
         let set = self.set(core, block);
@@ -40,13 +40,13 @@ impl L1s {
         self.tags[from..from + self.ways].contains(&block.0)
     }
 
-    /// Puts in `block`, which the core does not have; the least recent of its set goes.
+    /// Inserts `block`, which the core does not have; evicts the least recently used block of the set.
     #[inline]
     pub(crate) fn insert(&mut self, core: u16, block: Block) {
         push_front(self.set(core, block), block.0);
     }
 
-    /// Takes `block` out; whether it was there.
+    /// Removes `block`; returns whether it was present.
     #[inline]
     pub(crate) fn drop_copy(&mut self, core: u16, block: Block) -> bool {
         let set = self.set(core, block);
@@ -68,7 +68,8 @@ impl L1s {
     }
 }
 
-/// Puts `word` first and moves the others one back; the last goes. A loop, as there are only a few words.
+/// Inserts `word` at the front and shifts the others back by one; the last is dropped. A loop, because there are few
+/// words.
 #[inline]
 fn push_front(words: &mut [u32], word: u32) {
     words.iter_mut().fold(word, |word, place| std::mem::replace(place, word));

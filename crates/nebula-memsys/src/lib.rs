@@ -1,8 +1,8 @@
 //! Caches, mesh and memory of a many-core chip as a timing model: when does an agent have a block, and who supplied it?
 //!
-//! It knows no RPC, no packet and no queue of them: a [`Block`] is 64 bytes by number, an agent is a core or the NIC at
-//! the chip's edge, and a [`Label`] is a small number that the caller counts traffic by. "Buffers stay in the cache" is
-//! then a result and not an assumption.
+//! The model does not know about RPCs, packets or their queues: a [`Block`] is 64 bytes with a number, an agent is a
+//! core or the NIC at the edge of the chip, and a [`Label`] is a small number under which the caller counts traffic.
+//! Thus "buffers stay in the cache" is a result and not an assumption.
 //!
 //! ```text
 //!   core ── L1 ──┐                        ┌── channel ── rank ── bank (open row)
@@ -13,24 +13,24 @@
 //! | question | module |
 //! |---|---|
 //! | which machine? | [`config`] |
-//! | what does an access go through? | [`system`] |
-//! | what is in a core's own cache, what in the shared one? | `l1`, `llc`, `line` |
-//! | how far is it, and how busy is the way? | `mesh`, `calendar` |
+//! | what does an access traverse? | [`system`] |
+//! | what is in a core's own cache, and in the shared one? | `l1`, `llc`, `line` |
+//! | how far is it, and how busy are the links? | `mesh`, `calendar` |
 //! | how long does memory take? | `dram` |
-//! | what moved, and what happened? | [`traffic`], [`counters`] |
+//! | what moved, and what was counted? | [`traffic`], [`counters`] |
 //!
-//! Times are [`u64`] picoseconds of the caller's clock. An access takes effect when it is called and answers when its
-//! agent has the block; what is ahead (a bus, a link, a bank) is reserved. Calls come in the order of their times, or
-//! nearly: some tens of nanoseconds backwards change a wait, never a count.
+//! Times are [`u64`] picoseconds of the caller's clock. An access takes effect when it is called and returns when its
+//! agent has the block; the resources it needs later (a bus, a link, a bank) are reserved. Calls should come in the
+//! order of their times; a time that is some tens of nanoseconds too early changes a wait, never a count.
 //!
 //! # Invariants
 //!
-//! - **Deterministic**: no clock, no randomness, no order of a hash. *Enforced by* the signatures and
+//! - **Deterministic**: no clock, no randomness, no hash order. *Enforced by* the signatures and
 //!   `tests/determinism.rs`.
 //! - **Nothing is allocated after construction.** *Enforced by* `tests/no_allocation.rs`.
-//! - **What moves adds up**: every miss fetches once, every dirty block is written back once or is dirty still.
+//! - **Traffic adds up**: every miss fetches once; every dirty block is written back once or is still dirty.
 //!   *Enforced by* `tests/conservation.rs`.
-//! - **No bus moves more than it can.** *Enforced by* `tests/bandwidth.rs`.
+//! - **No bus exceeds its bandwidth.** *Enforced by* `tests/bandwidth.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -1,21 +1,21 @@
-//! What the last-level cache knows of a line besides its block: one word, directory included.
+//! The metadata of a line in the last-level cache: one word, directory included.
 
 use crate::block::Label;
 
-/// Which L1s have a copy of a line, as far as one word can tell.
+/// Which L1s have a copy of a line, as far as one word can record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// No L1 and not the NIC's cache.
     Nobody,
-    /// This core, or nobody since its L1 dropped the copy silently.
+    /// This core, or none if its L1 has dropped the copy silently.
     Core(u16),
-    /// Two cores or more; which, only their L1s know.
+    /// Two cores or more; only their L1s know which.
     Several,
     /// The NIC's cache, with the only valid copy.
     Nic,
 }
 
-/// Who dirtied a line last.
+/// The last writer of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     Core,
@@ -43,8 +43,8 @@ const _: () = assert!(crate::block::LABELS == 8 && crate::config::WAYS_MAX == WA
 const _: () = assert!((crate::config::CORES_MAX as u32) < NIC);
 
 impl Meta {
-    /// A clean line of the way `way` without a holder.
-    #[expect(clippy::cast_possible_truncation, reason = "there are sixteen ways at most")]
+    /// A clean line in way `way` without a holder.
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most sixteen ways")]
     pub(crate) const fn empty(way: usize) -> Self {
         Self((way as u32 & WAY_MASK) | (NOBODY << HOLDER_SHIFT))
     }
@@ -58,7 +58,7 @@ impl Meta {
         Label(((self.0 & LABEL_MASK) >> LABEL_SHIFT) as u8)
     }
 
-    /// Who dirtied the line; nobody where it is clean.
+    /// The agent that dirtied the line; `None` if it is clean.
     pub(crate) const fn writer(self) -> Option<Writer> {
         match (self.0 & DIRTY != 0, self.0 & BY_NIC != 0) {
             (false, _) => None,

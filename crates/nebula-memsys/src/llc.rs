@@ -1,21 +1,21 @@
-//! The last-level cache: set-associative, true least-recently-used order, one word of directory a line.
+//! The last-level cache: set-associative, true least-recently-used order, one word of directory per line.
 //!
 //! A set has its tags in the order of their last use, and a [`Meta`] for each in the same order. Sixteen tags fill one
-//! cache line of the machine that simulates, and all are compared and moved by its vector instructions: a set of fewer
-//! ways leaves the rest empty. A line keeps the number of the way it is in, so that a limit on the ways of an agent means
-//! the same lines each time, as in hardware.
+//! cache line of the host, whose vector instructions compare and move all of them; a set with fewer ways leaves the
+//! rest empty. A line keeps the number of its way, so that a limit on an agent's ways always refers to the same lines,
+//! as in hardware.
 
 use crate::block::Block;
 use crate::config::{LlcConfig, WAYS_MAX};
 use crate::line::Meta;
 use crate::modulus::Modulus;
 
-/// Ways that a set has room for.
+/// The capacity of a set in ways.
 const ROOM: usize = WAYS_MAX as usize;
 
 const _: () = assert!(size_of::<Set>() == 128 && align_of::<Set>() == 128, "two lines of the host");
 
-/// Tags and what else is known of their lines, the line used last first.
+/// Tags and metadata of a set's lines, most recently used first.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(128))]
 struct Set {
@@ -23,7 +23,7 @@ struct Set {
     metas: [u32; ROOM],
 }
 
-/// What an insertion pushes out.
+/// What an insertion evicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Victim {
     pub(crate) block: Block,
@@ -47,16 +47,16 @@ impl Llc {
         Self { sets: vec![empty; sets as usize].into(), ways: config.ways as usize, modulus: Modulus::new(sets) }
     }
 
-    /// The set that `block` belongs in.
+    /// The set of `block`.
     ///
-    /// Folding the upper bits in keeps any aligned run of blocks spread evenly, and regions that begin at round addresses
-    /// apart.
+    /// XORing in the upper bits spreads any aligned run of blocks evenly, and separates regions that begin at round
+    /// addresses.
     #[inline]
     pub(crate) const fn set_of(&self, block: Block) -> SetId {
         SetId(self.modulus.remainder(block.0 ^ (block.0 >> 14) ^ (block.0 >> 23)))
     }
 
-    /// Makes `block` the most recent of its set; whether it is there.
+    /// Makes `block` the most recently used of its set; returns whether it was present.
     #[inline]
     pub(crate) fn touch(&mut self, set: SetId, block: Block) -> bool {
         let set = self.set(set);
@@ -69,13 +69,13 @@ impl Llc {
         true
     }
 
-    /// Whether `block` is there; changes nothing.
+    /// Whether `block` is present; changes nothing.
     #[inline]
     pub(crate) fn has(&self, set: SetId, block: Block) -> bool {
         age_of(&self.sets[set.0 as usize].tags, block).is_some()
     }
 
-    /// Puts in `block`, which is not there, as a clean line in a way below `ways`; returns what had to go for it.
+    /// Inserts `block`, which is not present, as a clean line in a way below `ways`; returns what was evicted.
     #[inline]
     pub(crate) fn insert(&mut self, set: SetId, block: Block, ways: usize) -> Option<Victim> {
         let oldest = self.ways - 1;
@@ -83,7 +83,7 @@ impl Llc {
         let age = if ways > oldest { oldest } else { oldest_below(&set.metas[..=oldest], ways) };
         let victim = Victim { block: Block(set.tags[age]), meta: Meta(set.metas[age]) };
         if age == ROOM - 1 {
-            // All of them move, by a fixed number of the host's instructions.
+            // All of them move, by a fixed number of host instructions.
             set.tags.copy_within(..ROOM - 1, 1);
             set.metas.copy_within(..ROOM - 1, 1);
         } else {
@@ -95,19 +95,19 @@ impl Llc {
         (victim.block != Block::NONE).then_some(victim)
     }
 
-    /// Reads a word of the set that nobody uses.
+    /// Reads a word of the set whose value is not used.
     #[inline]
     pub(crate) fn expect(&self, set: SetId) {
         std::hint::black_box(self.sets[set.0 as usize].tags[0]);
     }
 
-    /// The line used last.
+    /// The most recently used line.
     #[inline]
     pub(crate) fn front(&self, set: SetId) -> Meta {
         Meta(self.sets[set.0 as usize].metas[0])
     }
 
-    /// Changes the line used last.
+    /// Changes the most recently used line.
     #[inline]
     pub(crate) fn set_front(&mut self, set: SetId, meta: Meta) {
         self.set(set).metas[0] = meta.0;
@@ -127,15 +127,15 @@ impl Llc {
     }
 }
 
-/// The line used longest ago among those in a way below `ways`.
+/// The least recently used line among those in a way below `ways`.
 fn oldest_below(metas: &[u32], ways: usize) -> usize {
     metas.iter().rposition(|&meta| Meta(meta).way() < ways).unwrap_or(metas.len() - 1)
 }
 
-/// Where `block` stands in the order of use. Compares all tags without a branch.
+/// The position of `block` in the order of use. Compares all tags without a branch.
 #[inline]
 fn age_of(tags: &[u32; ROOM], block: Block) -> Option<usize> {
-    // Four lanes, as wide as the least of the host's vectors.
+    // Four lanes, as wide as the narrowest vector of any host.
     let mut lanes = [0_u32; 4];
     for (row, tags) in tags.chunks_exact(4).enumerate() {
         for (lane, (found, &tag)) in lanes.iter_mut().zip(tags).enumerate() {
@@ -146,7 +146,7 @@ fn age_of(tags: &[u32; ROOM], block: Block) -> Option<usize> {
     (found != 0).then(|| found.trailing_zeros() as usize)
 }
 
-/// Moves the word at `age` to the front, those before it one back. Computes every word without a branch.
+/// Moves the word at `age` to the front and those before it back by one. Computes every word without a branch.
 #[inline]
 fn to_front(words: &mut [u32; ROOM], age: usize) {
     let mut moved = [words[age % ROOM]; ROOM];

@@ -1,10 +1,10 @@
-//! The network on the chip: hops between tiles, and the ports at its ends.
+//! The on-chip network: hops between tiles, and the ports at its ends.
 //!
-//! A way costs its hops. Only the links at the ends carry an occupancy: there all traffic of a core, of a bank or of the
-//! NIC meets, while the links between routers are a few tens of percent loaded. A block takes a head flit and its 64
-//! bytes over the link; requests and acknowledgements are one flit and count as free.
+//! The cost of a path is its hops. Only the links at the ends have an occupancy: all traffic of a core, of a bank or of
+//! the NIC meets there, while the links between routers are loaded to a few tens of percent. A block occupies a link
+//! for a head flit and its 64 bytes; requests and acknowledgements are one flit and count as free.
 //!
-//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention within the mesh is not modelled, only at its ends.
+//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention within the mesh is not modeled, only at its ends.
 
 use crate::block::Block;
 use crate::calendar::Calendar;
@@ -13,21 +13,22 @@ use crate::llc::SetId;
 use crate::modulus::Modulus;
 use crate::time::cycles_ps;
 
-/// An end of the network: where it is, and its port.
+/// An end of the network: its tile and its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     tile: u16,
     port: u16,
 }
 
-/// What leaves an end and what reaches it are separate links.
+/// The outgoing and incoming links of an end are separate.
 struct Port {
     out: Calendar,
     into: Calendar,
 }
 
 pub(crate) struct Mesh {
-    /// From each tile to each other: `[from][to]`, with as many places in a row as the power of two above the tiles.
+    /// Latency between each pair of tiles: `[from][to]`; the row length is the number of tiles rounded up to a power of
+    /// two.
     ways_ps: Box<[u32]>,
     row_shift: u32,
     tiles: Modulus,
@@ -37,7 +38,7 @@ pub(crate) struct Mesh {
     nic: End,
     longest_way_ps: u64,
     now_ps: u64,
-    /// From a block's head flit to its last.
+    /// From a block's head flit to its last flit.
     tail_ps: u64,
     /// Cores, then banks, then the NIC.
     ports: Box<[Port]>,
@@ -88,31 +89,31 @@ impl Mesh {
         self.nic
     }
 
-    /// Tells when the access begins that the next blocks are sent for.
+    /// Records the time of the access for which the next blocks are sent.
     #[inline]
     pub(crate) const fn begin(&mut self, now_ps: u64) {
         self.now_ps = now_ps;
     }
 
-    /// The bank that a set is in.
+    /// The bank of a set.
     #[inline]
     pub(crate) const fn home(&self, set: SetId) -> End {
         let tile = small(self.tiles.remainder(set.0));
         End { tile, port: self.banks + tile }
     }
 
-    /// How long a flit travels.
+    /// The travel time of a flit.
     #[inline]
     pub(crate) fn way_ps(&self, from: End, to: End) -> u64 {
         self.ways_ps[(usize::from(from.tile) << self.row_shift) + usize::from(to.tile)].into()
     }
 
-    /// From one corner to the opposite.
+    /// From one corner to the opposite one.
     pub(crate) const fn longest_way_ps(&self) -> u64 {
         self.longest_way_ps
     }
 
-    /// Sends a block at `at_ps`; returns when its last flit is there.
+    /// Sends a block at `at_ps`; returns when its last flit arrives.
     #[inline]
     pub(crate) fn send(&mut self, from: End, to: End, at_ps: u64) -> u64 {
         let way_ps = self.way_ps(from, to);
@@ -121,7 +122,7 @@ impl Mesh {
     }
 }
 
-/// A number of tiles, of which a mesh has a few thousand at most.
+/// A number of tiles; a mesh has a few thousand at most.
 #[expect(clippy::cast_possible_truncation, reason = "checked with the description")]
 const fn small(tiles: u32) -> u16 {
     tiles as u16

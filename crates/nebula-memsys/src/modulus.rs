@@ -1,10 +1,10 @@
-//! A remainder by a number that is known at construction: a mask where it is a power of two.
+//! Remainder by a divisor known at construction: a mask if it is a power of two.
 
 /// Divides by a fixed number above 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Modulus {
     divisor: u32,
-    /// `divisor - 1` and its bits, where the divisor is a power of two.
+    /// `divisor - 1` and its number of bits, if the divisor is a power of two.
     mask: u32,
     shift: u32,
     is_power_of_two: bool,

@@ -1,4 +1,4 @@
-//! The memory system as one machine: what each agent's access goes through, and what it leaves behind.
+//! The memory system as one machine: the path of each agent's access, and its effects.
 
 use crate::block::{Block, Label, Level};
 use crate::config::MemoryConfig;
@@ -20,19 +20,19 @@ mod stream;
 ///
 /// It has three kinds of methods: accesses of a core ([`load`](Self::load), [`store`](Self::store),
 /// [`overwrite`](Self::overwrite), [`prefetch`](Self::prefetch)), accesses of the NIC ([`nic_write`](Self::nic_write),
-/// [`nic_read`](Self::nic_read)), and readings that change nothing. Every access takes effect at once and answers when its
-/// agent has the block: calls come in the order of their times, give or take some tens of nanoseconds.
+/// [`nic_read`](Self::nic_read)), and readings, which change nothing. Every access takes effect at once and returns
+/// when its agent has the block. Calls should come in the order of their times, give or take some tens of nanoseconds.
 ///
 /// # Cost
 ///
-/// An access that hits touches a few cache lines of the machine that simulates; nothing is allocated after construction.
+/// An access that hits touches a few cache lines of the host; nothing is allocated after construction.
 ///
 /// # Examples
 ///
 /// ```
 /// use nebula_memsys::{Block, Label, Level, MemorySystem};
 /// # let config = toml::from_str(include_str!("../examples/small.toml"))?;
-/// let mut memory = MemorySystem::try_new(&config).expect("a machine that fits together");
+/// let mut memory = MemorySystem::try_new(&config).expect("a valid machine");
 /// let (packet, label) = (Block(7), Label(0));
 /// let written = memory.nic_write(0, packet, label);
 /// let first = memory.load(written.at_ps, 1, packet, label);
@@ -50,18 +50,18 @@ pub struct MemorySystem {
     llc_ps: u64,
     nic_cache_ps: u64,
     dram_path_ps: u64,
-    // -- the NIC's rights --
+    // -- the NIC's limits --
     ways: usize,
     nic_ways: usize,
     nic_write_fetches: bool,
     nic_forwards: bool,
-    // -- counted --
+    // -- counters --
     cores: u16,
     counters: Counters,
     traffic: Traffic,
 }
 
-/// Who asks.
+/// The agent that accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agent {
     Core,
@@ -70,31 +70,31 @@ enum Agent {
 
 /// How far an access may go.
 trait Reach {
-    /// Whether a block that is not on the chip is allocated there.
+    /// Whether a block that is not on the chip is allocated.
     const ALLOCATES: bool;
 }
 
-/// To memory: the access always comes to an end.
+/// Up to memory: the access always finds the block.
 struct Anywhere;
 
 impl Reach for Anywhere {
     const ALLOCATES: bool = true;
 }
 
-/// As far as the last-level cache.
+/// Up to the last-level cache.
 struct OnChip;
 
 impl Reach for OnChip {
     const ALLOCATES: bool = false;
 }
 
-/// What an access that goes [`Anywhere`] has found.
+/// The result of an access with [`Anywhere`], which always finds the block.
 #[inline]
 fn found<T>(found: Option<T>) -> T {
     found.unwrap_or_else(|| unreachable!("memory has every block"))
 }
 
-/// A block at the front of its set, and when its bank can answer.
+/// A block at the front of its set, and when its bank can respond.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     level: Level,
@@ -102,7 +102,7 @@ struct Found {
 }
 
 impl MemorySystem {
-    /// Makes the memory system of `config`, with empty caches and closed rows.
+    /// Creates the memory system of `config`, with empty caches and closed rows.
     ///
     /// # Errors
     ///
@@ -129,19 +129,19 @@ impl MemorySystem {
         })
     }
 
-    /// Whether an access to `block` would go without memory. Changes nothing.
+    /// Whether an access to `block` would be served without memory. Changes nothing.
     #[must_use]
     pub fn is_on_chip(&self, block: Block) -> bool {
         self.llc.has(self.llc.set_of(block), block)
     }
 
-    /// Tells the machine that simulates that `block` is asked for soon, so that its own caches have the set by then.
-    /// Changes nothing that is simulated.
+    /// Hints that `block` will be accessed soon, so that the host prefetches its set. Does not change the simulated
+    /// state.
     ///
     /// # Cost
     ///
-    /// One read that nothing waits for. It pays where a few accesses are known ahead, such as the blocks of one payload:
-    /// their sets are spread over megabytes, and fetching them is most of what an access costs.
+    /// One read that nothing waits for. Useful when a few accesses are known in advance, such as the blocks of one
+    /// payload: their sets are spread over megabytes, and fetching them is most of the cost of an access.
     #[inline]
     pub fn expect(&self, block: Block) {
         self.llc.expect(self.llc.set_of(block));
@@ -153,13 +153,13 @@ impl MemorySystem {
         self.traffic
     }
 
-    /// What happened since construction.
+    /// Event counts since construction.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         Counters { dram: self.dram.counters(), ..self.counters }
     }
 
-    /// Lines that memory does not have yet, as `(NIC's, cores')` by who wrote last.
+    /// Dirty lines that memory does not have yet, as `(NIC's, cores')` by last writer.
     ///
     /// # Cost
     ///
@@ -173,8 +173,8 @@ impl MemorySystem {
         })
     }
 
-    /// Finds `block`, or allocates it, and makes it the front of its set. A miss fetches it unless all of it is about to
-    /// be written; within [`OnChip`] there is nothing then, and nothing has changed.
+    /// Finds `block`, or allocates it, and moves it to the front of its set. A miss fetches it unless all of it is
+    /// about to be written; with [`OnChip`], a miss returns `None` and changes nothing.
     #[inline]
     fn locate<R: Reach>(
         &mut self,
@@ -213,7 +213,7 @@ impl MemorySystem {
         Found { level: Level::Dram, ready_ps: self.dram.read(at_ps + self.dram_path_ps, block) }
     }
 
-    /// Takes a line off the chip: copies go too, and what memory does not have is written.
+    /// Evicts a line from the chip: copies are removed too, and a dirty block is written to memory.
     fn evict(&mut self, at_ps: u64, victim: Victim) {
         self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block, None);
         let cause = match victim.meta.writer() {
@@ -225,7 +225,7 @@ impl MemorySystem {
         self.dram.write(at_ps + self.dram_path_ps, victim.block);
     }
 
-    /// Takes `block` out of the L1s that hold it, all but `keeper`'s; returns out of how many.
+    /// Removes `block` from the L1s that hold it, except `keeper`'s; returns from how many.
     fn drop_copies(&mut self, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
         match holder {
             Holder::Nobody | Holder::Nic => 0,
@@ -238,7 +238,7 @@ impl MemorySystem {
         }
     }
 
-    /// When a writer at `to` knows that no L1 but `keeper`'s has a copy any more.
+    /// When a writer at `to` knows that no L1 except `keeper`'s has a copy any more.
     fn invalidate(&mut self, at_ps: u64, home: End, to: End, set: SetId, block: Block, keeper: Option<u16>) -> u64 {
         let holder = self.llc.front(set).holder();
         self.counters.invalidated += self.drop_copies(holder, block, keeper);
@@ -253,7 +253,7 @@ impl MemorySystem {
         }
     }
 
-    /// Sends a block that is ready at its bank, or that the NIC's cache has, to `to`.
+    /// Sends a block to `to` from its bank, where it is ready, or from the NIC's cache.
     fn deliver(&mut self, found: Found, home: End, to: End) -> u64 {
         if found.level != Level::Nic {
             return self.mesh.send(home, to, found.ready_ps);

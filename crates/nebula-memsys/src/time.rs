@@ -1,4 +1,4 @@
-//! From the units of a description to picoseconds.
+//! Converts the units of a description to picoseconds.
 
 /// Picoseconds of `ns`, rounded.
 #[expect(clippy::cast_possible_truncation, reason = "descriptions are checked: 0 to 1e6 ns")]

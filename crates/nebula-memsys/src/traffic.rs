@@ -15,7 +15,7 @@ pub enum Cause {
     CoreFetch,
     /// A block that a core wrote last left the chip.
     CoreWriteBack,
-    /// A co-located stream past the caches.
+    /// A co-located stream that bypasses the caches.
     Stream,
 }
 
@@ -52,7 +52,7 @@ impl Traffic {
         self.blocks[label.index()][cause.index()] += blocks;
     }
 
-    /// One cell.
+    /// The blocks of one cell.
     #[must_use]
     pub const fn blocks(&self, label: Label, cause: Cause) -> u64 {
         self.blocks[label.index()][cause.index()]

@@ -1,4 +1,4 @@
-//! What memory and links move: the rates that their numbers give, and never more.
+//! The bandwidth of memory and links: what their numbers give, and never more.
 
 use machines::{ddr4, load, paper};
 use nebula_memsys::{Block, DramConfig, Label, MemoryConfig, MemorySystem};
@@ -12,20 +12,20 @@ fn with_dram(dram: DramConfig) -> MemoryConfig {
     MemoryConfig { dram, ..paper() }
 }
 
-/// One channel without refresh and without a way to it.
+/// One channel without refresh, at no distance.
 fn one_channel() -> DramConfig {
     DramConfig { channels: 1, path_ns: 0.0, refresh_ns: 0.0, ..ddr4() }
 }
 
-/// GB/s of `blocks` reads asked for at once.
+/// GB/s of `blocks` reads requested at once.
 fn read_rate(dram: DramConfig, blocks: impl Iterator<Item = u32>) -> f64 {
-    let mut memory = MemorySystem::try_new(&with_dram(dram)).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&with_dram(dram)).expect("a valid machine");
     let last_ps = blocks.map(|block| memory.stream(0, Block(block), LABEL, false).at_ps).max().expect("a block");
     memory.traffic().bytes() as f64 / last_ps as f64 * 1000.0
 }
 
 fn assert_near(got: f64, wanted: f64, what: &str) {
-    assert!((got / wanted - 1.0).abs() < 0.02, "{what}: {got} and not {wanted}");
+    assert!((got / wanted - 1.0).abs() < 0.02, "{what}: got {got}, expected {wanted}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn refresh_takes_its_share() {
 #[test]
 fn no_mix_of_reads_and_writes_moves_more_than_the_buses_can() {
     for write_share in 0..=8 {
-        let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+        let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
         let mut rng = Seed(write_share).stream("blocks");
         let mut last_ps = 0;
         for _ in 0..100_000 {
@@ -80,7 +80,7 @@ fn no_mix_of_reads_and_writes_moves_more_than_the_buses_can() {
             let is_write = rng.below(8) < write_share;
             last_ps = last_ps.max(memory.stream(0, block, LABEL, is_write).at_ps);
         }
-        // Of the writes, two full queues may wait still.
+        // Up to two full queues of writes may still be waiting.
         let moved = (memory.traffic().total() - 2 * 48) * 64;
         let rate = moved as f64 / last_ps as f64 * 1000.0;
         assert!((25.0..=31.0).contains(&rate), "{write_share}/8 writes: {rate} GB/s");
@@ -89,7 +89,7 @@ fn no_mix_of_reads_and_writes_moves_more_than_the_buses_can() {
 
 #[test]
 fn a_writer_that_waits_for_room_gets_the_rate_of_its_batches() {
-    let mut memory = MemorySystem::try_new(&with_dram(one_channel())).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&with_dram(one_channel())).expect("a valid machine");
     let mut now_ps = 0;
     for block in 0..40_000 {
         now_ps = memory.stream(now_ps, Block(block), LABEL, true).at_ps;
@@ -100,7 +100,7 @@ fn a_writer_that_waits_for_room_gets_the_rate_of_its_batches() {
 }
 
 #[test]
-fn memory_is_quick_up_to_two_thirds_of_its_peak_and_collapses_before_it() {
+fn latency_is_low_up_to_two_thirds_of_peak_and_collapses_before_peak() {
     let config = with_dram(DramConfig { path_ns: 0.0, row_idle_ns: Some(0.0), ..ddr4() });
     let mean_ns = |gb_per_s| load::random_blocks(&config, gb_per_s, 300_000).mean_ns;
     // 45 ns, and 350 ns of refresh in 7.8 µs: half of it for one access in 22.
@@ -117,12 +117,12 @@ fn memory_is_quick_up_to_two_thirds_of_its_peak_and_collapses_before_it() {
 #[test]
 fn a_link_moves_one_block_a_head_and_four_flits() {
     let config = paper();
-    let mut memory = MemorySystem::try_new(&config).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&config).expect("a valid machine");
     let blocks = 4096;
     for block in 0..blocks {
         memory.nic_write(u64::from(block) * 20_000, Block(block), LABEL);
     }
-    // Sixteen cores ask at once for what only the NIC's cache has: its one link is what they wait for.
+    // Sixteen cores request at once what only the NIC's cache has: its one link is the bottleneck.
     let asked_ps = u64::from(blocks) * 20_000 + 100_000;
     let loads = (0..blocks).zip((0..16).cycle());
     let loads = loads.map(|(block, core)| memory.load(asked_ps, core, Block(block), LABEL).at_ps);
@@ -132,7 +132,7 @@ fn a_link_moves_one_block_a_head_and_four_flits() {
 
 #[test]
 fn a_cores_own_link_bounds_what_all_banks_send_it() {
-    let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
     let blocks = 4096;
     for block in 0..blocks {
         memory.load(u64::from(block) * 20_000, 1, Block(block), LABEL);
@@ -148,10 +148,10 @@ fn what_cores_store_fills_the_link_of_the_home_bank() {
     let mut config = paper();
     config.llc.nic_forwards = false;
     let written_ps = |stores: u32| {
-        let mut memory = MemorySystem::try_new(&config).expect("the machine fits together");
+        let mut memory = MemorySystem::try_new(&config).expect("a valid machine");
         memory.nic_write(0, Block(0), LABEL);
         for store in 0..stores {
-            // Homes interleave over sixteen tiles: all of these are at the first.
+            // Homes are interleaved over sixteen tiles: all of these blocks are at the first.
             memory.overwrite(1_000_000, u16::try_from(store % 16).expect("a core"), Block(16 + store * 16), LABEL);
         }
         memory.nic_write(1_060_000, Block(0), LABEL).at_ps

@@ -10,10 +10,10 @@ mod machines;
 const CAPACITY: u32 = (16 << 20) / 64;
 
 fn memory(config: &MemoryConfig) -> MemorySystem {
-    MemorySystem::try_new(config).expect("the machine fits together")
+    MemorySystem::try_new(config).expect("a valid machine")
 }
 
-/// Share of loads of a sweep that went without memory.
+/// Share of a sweep's loads that were served without memory.
 fn hits_of_sweep(memory: &mut MemorySystem, blocks: u32) -> f64 {
     let before = memory.counters().cores;
     for block in 0..blocks {

@@ -1,4 +1,4 @@
-//! A core never hits in its L1 on a block that another agent wrote since the core read it.
+//! A core never hits in its L1 on a block that another agent has written since the core read it.
 
 use machines::paper;
 use nebula_memsys::{Block, Done, Label, Level, MemoryConfig, MemorySystem};
@@ -9,7 +9,7 @@ mod machines;
 
 const CORES: u16 = 16;
 
-/// Versions: what each block has, and what each core saw of it last.
+/// Versions: the current one of each block, and the last one that each core saw.
 #[derive(Default)]
 struct Versions {
     written: BTreeMap<u32, u64>,
@@ -35,7 +35,7 @@ impl Versions {
 }
 
 fn hits_of(config: &MemoryConfig, blocks: u64, seed: u64) -> u64 {
-    let mut memory = MemorySystem::try_new(config).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     let mut versions = Versions::default();
     let mut rng = Seed(seed).stream("sharing");
     for step in 0..200_000_u64 {
@@ -65,7 +65,7 @@ fn hits_of(config: &MemoryConfig, blocks: u64, seed: u64) -> u64 {
 fn old_copies_are_never_hit() {
     for seed in 0..5 {
         for blocks in [8, 64, 2000] {
-            assert!(hits_of(&paper(), blocks, seed) > 1000, "the histories have to hit at all");
+            assert!(hits_of(&paper(), blocks, seed) > 1000, "some accesses must hit");
         }
     }
 }
@@ -75,6 +75,6 @@ fn old_copies_are_never_hit_where_blocks_leave_the_chip() {
     let mut config = paper();
     config.llc.bytes = 64 * 16 * 64;
     for seed in 0..5 {
-        assert!(hits_of(&config, 2000, seed) > 1000, "the histories have to hit at all");
+        assert!(hits_of(&config, 2000, seed) > 1000, "some accesses must hit");
     }
 }

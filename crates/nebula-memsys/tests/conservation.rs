@@ -1,4 +1,4 @@
-//! What moves adds up.
+//! Traffic adds up.
 
 use machines::{paper, tiny};
 use nebula_memsys::{Block, Cause, Counters, Label, MemoryConfig, MemorySystem, Traffic};
@@ -6,9 +6,9 @@ use nebula_workload::{Rng, Seed};
 
 mod machines;
 
-/// Loads, stores, NIC writes and NIC reads; `at_ps` says when each step is.
+/// Loads, stores, NIC writes and NIC reads; `at_ps` gives the time of each step.
 fn run(config: &MemoryConfig, blocks: u64, mut at_ps: impl FnMut(u64, &mut Rng) -> u64) -> MemorySystem {
-    let mut memory = MemorySystem::try_new(config).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     let (mut rng, mut times) = (Seed(5).stream("ops"), Seed(5).stream("times"));
     for step in 0..400_000 {
         let now_ps = at_ps(step, &mut times);
@@ -37,7 +37,7 @@ fn assert_adds_up(counters: Counters, traffic: Traffic) {
     let written = traffic.of_cause(Cause::CoreWriteBack) + traffic.of_cause(Cause::NicWriteBack);
     assert_eq!((counters.dram.reads, counters.dram.writes), (fetched, written), "memory sees what the caches count");
     let met = counters.dram.row_hits + counters.dram.row_closed + counters.dram.row_conflicts;
-    assert!(met <= fetched + written && met + 2 * 48 >= fetched + written, "only full write queues wait still");
+    assert!(met <= fetched + written && met + 2 * 48 >= fetched + written, "only full write queues are still waiting");
     assert_eq!(counters.cores.total() + counters.nic.total(), 400_000, "each access counts once");
     let by_label: u64 = (0..8).map(|label| traffic.of_label(Label(label))).sum();
     let by_cause: u64 = Cause::ALL.map(|cause| traffic.of_cause(cause)).iter().sum();
@@ -53,8 +53,8 @@ fn every_miss_fetches_once_and_every_write_back_reaches_memory() {
 }
 
 #[test]
-fn every_dirty_block_is_written_back_once_or_is_dirty_still() {
-    let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+fn every_dirty_block_is_written_back_once_or_is_still_dirty() {
+    let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
     let blocks = 1_000_000_u32;
     for block in 0..blocks {
         let now_ps = u64::from(block) * 4_000;
@@ -85,9 +85,9 @@ fn the_order_of_calls_alone_decides_what_moves() {
 }
 
 #[test]
-fn fifty_nanoseconds_backwards_move_no_mean_by_much() {
+fn calls_fifty_nanoseconds_out_of_order_hardly_change_the_mean() {
     let mean_ps = |jitter_ps| {
-        let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+        let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
         let (mut rng, mut times) = (Seed(9).stream("ops"), Seed(9).stream("times"));
         let mut waited_ps = 0;
         for step in 0..200_000_u64 {
@@ -103,7 +103,7 @@ fn fifty_nanoseconds_backwards_move_no_mean_by_much() {
 
 #[test]
 fn traffic_of_two_readings_subtracts() {
-    let mut memory = MemorySystem::try_new(&tiny()).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&tiny()).expect("a valid machine");
     memory.load(0, 0, Block(1), Label(2));
     let before = memory.traffic();
     memory.stream(0, Block(9), Label(3), true);

@@ -1,4 +1,4 @@
-//! The same calls give the same answers, and what reads changes nothing.
+//! The same calls give the same results, and readings change nothing.
 
 use machines::paper;
 use nebula_memsys::{Block, Counters, Done, Label, MemorySystem};
@@ -7,7 +7,7 @@ use nebula_workload::Seed;
 mod machines;
 
 fn history(is_probed: bool) -> (Vec<Done>, Counters) {
-    let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
     let mut rng = Seed(11).stream("ops");
     let answers = (0..100_000_u64).map(|step| {
         let now_ps = step * 2_000;
@@ -28,7 +28,7 @@ fn history(is_probed: bool) -> (Vec<Done>, Counters) {
 }
 
 #[test]
-fn two_runs_answer_alike_and_probes_change_nothing() {
+fn two_runs_give_equal_results_and_probes_change_nothing() {
     let first = history(false);
     assert_eq!(first, history(false));
     assert_eq!(first, history(true));
@@ -36,7 +36,7 @@ fn two_runs_answer_alike_and_probes_change_nothing() {
 
 #[test]
 fn a_probe_says_whether_memory_is_needed() {
-    let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
     assert!(!memory.is_on_chip(Block(3)));
     memory.nic_read(0, Block(3), Label(0));
     assert!(!memory.is_on_chip(Block(3)), "the NIC's reads allocate nothing");
@@ -47,6 +47,6 @@ fn a_probe_says_whether_memory_is_needed() {
 #[test]
 #[should_panic(expected = "a label is below LABELS")]
 fn a_label_past_the_last_is_a_bug() {
-    let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
     memory.load(0, 0, Block(0), Label(8));
 }

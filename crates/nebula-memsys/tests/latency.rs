@@ -1,4 +1,4 @@
-//! Accesses that nothing is in the way of take the sum of their parts, to the picosecond.
+//! Without contention, an access takes the sum of its parts, to the picosecond.
 
 use machines::{ideal, paper};
 use nebula_memsys::{Block, Done, DramConfig, Label, Level, MemoryConfig, MemorySystem};
@@ -9,7 +9,7 @@ mod machines;
 const LABEL: Label = Label(0);
 
 fn memory(config: &MemoryConfig) -> MemorySystem {
-    MemorySystem::try_new(config).expect("the machine fits together")
+    MemorySystem::try_new(config).expect("a valid machine")
 }
 
 /// The paper's machine without refresh; block `i < 16` has its home at tile `i`.
@@ -43,7 +43,7 @@ fn an_llc_hit_takes_l1_two_ways_the_bank_and_the_tail_of_the_block() {
 }
 
 #[test]
-fn a_first_touch_of_a_packet_goes_by_the_nic() {
+fn the_first_touch_of_a_packet_is_served_by_the_nic() {
     let mut memory = memory(&calm());
     // Home at tile 15, the NIC at tile 0, the core at tile 3.
     memory.nic_write(0, Block(15), LABEL);
@@ -91,11 +91,11 @@ fn another_row_of_a_bank_costs_a_precharge_more() {
 }
 
 #[test]
-fn a_store_to_a_block_of_ones_own_is_an_l1_hit_and_one_to_a_shared_block_asks_the_others() {
+fn a_store_to_an_owned_block_is_an_l1_hit_and_one_to_a_shared_block_invalidates() {
     let mut memory = memory(&calm());
     memory.load(0, 0, Block(0), LABEL);
     assert_eq!(memory.store(1_000_000, 0, Block(0), LABEL), Done { at_ps: 1_000_000 + cycles(3), level: Level::L1 });
-    // The copy of core 15, six hops off, has to go: home, holder, writer.
+    // The copy of core 15, six hops away, must be invalidated: home, holder, writer.
     memory.load(2_000_000, 15, Block(0), LABEL);
     let done = memory.store(3_000_000, 0, Block(0), LABEL);
     assert_eq!(done.level, Level::Llc);
@@ -115,7 +115,7 @@ fn a_core_that_overwrites_a_packet_waits_until_the_nic_dropped_it() {
 }
 
 #[test]
-fn all_of_a_block_is_written_without_memory_and_a_part_with_it() {
+fn a_full_block_write_needs_no_memory_and_a_partial_one_does() {
     let mut memory = memory(&calm());
     assert_eq!(memory.overwrite(0, 0, Block(0), LABEL).level, Level::Llc);
     assert_eq!(memory.store(1_000_000, 0, Block(1), LABEL).level, Level::Dram);

@@ -1,4 +1,4 @@
-//! Caches and directory against a model of plain lists with the time of each line's last use.
+//! Caches and directory compared with a model of plain lists with the time of each line's last use.
 
 use machines::tiny;
 use nebula_memsys::{Block, Cause, Label, Level, LlcConfig, MemoryConfig, MemorySystem, Traffic};
@@ -124,7 +124,7 @@ impl Model {
         self.bring(block, 0, None)
     }
 
-    /// Uses the line of `block`, which is allocated in one of the first `ways` where it is not there.
+    /// Uses the line of `block`; if absent, allocates it in one of the first `ways`.
     fn bring(&mut self, block: u32, ways: usize, fetch: Option<(Label, Cause)>) -> Level {
         if self.find(block).is_some() {
             self.line(block).used = self.clock;
@@ -153,7 +153,7 @@ impl Model {
 
     fn line(&mut self, block: u32) -> &mut Line {
         let set = block as usize % self.llc.len();
-        self.llc[set].iter_mut().find(|line| line.block == Some(block)).expect("it was brought in")
+        self.llc[set].iter_mut().find(|line| line.block == Some(block)).expect("it was inserted")
     }
 
     fn l1(&mut self, core: u16, block: u32) -> &mut Vec<(u32, i64)> {
@@ -209,7 +209,7 @@ fn apply(memory: &mut MemorySystem, now_ps: u64, op: Op, core: u16, block: Block
 }
 
 fn compare(config: &MemoryConfig, blocks: u64, seed: u64) {
-    let mut memory = MemorySystem::try_new(config).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     let mut model = Model::new(config);
     let mut rng = Seed(seed).stream("ops");
     for step in 0..20_000_u64 {

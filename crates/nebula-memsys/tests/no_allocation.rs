@@ -9,29 +9,29 @@ use std::cell::Cell;
 mod machines;
 
 thread_local! {
-    /// Allocations of this thread: tests run side by side.
+    /// Allocations of this thread, because tests run in parallel.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 struct Counting;
 
-// SAFETY: every call goes to the system allocator unchanged; the count is a thread-local cell without a destructor, so
-// touching it neither allocates nor meets a half-made value.
+// SAFETY: every call is passed to the system allocator unchanged; the count is a thread-local cell without a
+// destructor, so accessing it neither allocates nor finds a half-built value.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`; all blocks are the system allocator's.
+        // SAFETY: the caller upholds the contract of `dealloc`; all blocks are the system allocator's.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `realloc`; all blocks are the system allocator's.
+        // SAFETY: the caller upholds the contract of `realloc`; all blocks are the system allocator's.
         unsafe { System.realloc(pointer, layout, bytes) }
     }
 }
@@ -48,7 +48,7 @@ fn allocations(work: impl FnOnce()) -> u64 {
 
 #[test]
 fn a_million_accesses_allocate_nothing() {
-    let mut memory = MemorySystem::try_new(&paper()).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");
     let mut rng = Seed(1).stream("ops");
     let count = allocations(|| {
         for step in 0..1_000_000_u32 {
@@ -65,7 +65,7 @@ fn a_million_accesses_allocate_nothing() {
         }
     });
     assert_eq!(count, 0);
-    assert!(memory.counters().dram.full_batches > 100, "the run has to fill write queues");
+    assert!(memory.counters().dram.full_batches > 100, "the run must fill write queues");
 }
 
 #[test]

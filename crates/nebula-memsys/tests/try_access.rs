@@ -1,4 +1,4 @@
-//! An access that may not go to memory: the same where the block is on the chip, nothing at all where it is not.
+//! An access that may not go to memory: the same if the block is on the chip, no effect otherwise.
 
 use machines::paper;
 use nebula_memsys::{Block, Counters, Done, Label, MemoryConfig, MemorySystem};
@@ -6,9 +6,9 @@ use nebula_workload::Seed;
 
 mod machines;
 
-/// A history in which every access is first tried on the chip, if `is_tried`, and made in full where that gives nothing.
+/// A history in which every access is first tried on the chip, if `is_tried`, and made in full if that returns `None`.
 fn history(config: &MemoryConfig, is_tried: bool) -> (Vec<Done>, Counters, u64) {
-    let mut memory = MemorySystem::try_new(config).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     let mut rng = Seed(12).stream("ops");
     let mut refused = 0;
     let answers = (0..100_000_u64).map(|step| {

@@ -6,10 +6,10 @@ use crate::error::MemoryConfigError;
 
 type Checked = Result<(), MemoryConfigError>;
 
-/// Most blocks of a cache: their numbers have 32 bits.
+/// The maximum number of blocks of a cache: block numbers have 32 bits.
 const BLOCKS_MAX: u64 = 1 << 30;
 
-/// Longest time that a description may give: 1 ms.
+/// The longest time that a description may contain: 1 ms.
 const NS_MAX: f64 = 1e6;
 
 pub(super) fn machine(config: &MemoryConfig) -> Checked {
@@ -37,7 +37,7 @@ fn llc(config: &LlcConfig) -> Checked {
     cycles("llc.nic_cache_cycles", config.nic_cache_cycles)
 }
 
-/// Tiles of a mesh at most: the way from each to each other is kept.
+/// The maximum number of tiles of a mesh: the distance between each pair is stored.
 const TILES_MAX: u64 = 1024;
 
 fn mesh(config: &MeshConfig) -> Checked {
@@ -76,7 +76,7 @@ fn dram_times(config: &DramConfig) -> Checked {
     time("dram.turnaround_ns", config.turnaround_ns)?;
     ordered("dram.hit_ns", config.hit_ns, "dram.closed_ns", config.closed_ns)?;
     ordered("dram.closed_ns", config.closed_ns, "dram.conflict_ns", config.conflict_ns)?;
-    // A rank that is refreshed at least half of its time would starve the other half of its accesses.
+    // A rank that spends half of its time or more in refresh would starve its accesses.
     ordered("2 dram.refresh_ns", 2.0 * config.refresh_ns, "dram.refresh_interval_ns", config.refresh_interval_ns)
 }
 

@@ -1,8 +1,8 @@
-//! One bank: its open row, and when it can take the next command.
+//! One bank: its open row, and when it can accept the next command.
 
 use super::timing::Timing;
 
-/// How an access met the bank.
+/// The state in which an access found the bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowState {
     /// Its row was open.
@@ -13,15 +13,15 @@ pub(super) enum RowState {
     Conflict,
 }
 
-/// No row has this number: a row holds at least one of 2³² blocks, and the last is none.
+/// No row has this number: a row holds at least one of 2³² blocks, and the last number is not a block.
 const NO_ROW: u32 = u32::MAX;
 
 pub(super) struct Bank {
     row: u32,
-    /// The rank's refreshes when the row was opened.
+    /// The rank's refresh count when the row was opened.
     refreshes: u32,
     activated_ps: u64,
-    /// The next command, at the earliest.
+    /// The earliest time of the next command.
     free_ps: u64,
 }
 
@@ -30,12 +30,13 @@ impl Bank {
         Self { row: NO_ROW, refreshes: 0, activated_ps: 0, free_ps: 0 }
     }
 
-    /// When the bank can take a command that comes at `at_ps`.
+    /// When the bank can accept a command that arrives at `at_ps`.
     pub(super) fn free_ps(&self, at_ps: u64) -> u64 {
         self.free_ps.max(at_ps)
     }
 
-    /// Reads or writes a column of `row` from `at_ps`, when the bank is free; returns when the block can be through.
+    /// Reads or writes a column of `row` at `at_ps`, when the bank is free; returns when the block's transfer can be
+    /// complete.
     #[inline]
     pub(super) fn access(&mut self, at_ps: u64, row: u32, refreshes: u32, timing: &Timing) -> (u64, RowState) {
         if self.refreshes != refreshes {
@@ -51,7 +52,7 @@ impl Bank {
         (column_ps + timing.hit_ps, state)
     }
 
-    /// An access while a row is open, or was until it stood unused for too long.
+    /// An access while a row is open, or was open until its idle timeout.
     fn meet(&mut self, at_ps: u64, row: u32, timing: &Timing) -> (u64, RowState) {
         let precharge_ps = self.activated_ps + timing.ras_ps;
         // `free_ps` is the end of the last use.
@@ -67,7 +68,7 @@ impl Bank {
         (self.activate(closed_ps, timing), RowState::Conflict)
     }
 
-    /// Opens a row; returns when its first column can be asked for.
+    /// Opens a row; returns when its first column command can be issued.
     const fn activate(&mut self, at_ps: u64, timing: &Timing) -> u64 {
         self.activated_ps = at_ps;
         at_ps + timing.activate_ps
@@ -90,10 +91,10 @@ mod tests {
         let mut bank = Bank::new();
         assert_eq!(bank.access(0, 7, 0, &timing), (45_000, RowState::Closed));
         let free_ps = bank.free_ps(0);
-        // The column command came at 14 ns and takes one burst.
+        // The column command was issued at 14 ns and takes one burst.
         assert_eq!(free_ps, 14_000 + timing.burst_ps);
         assert_eq!(bank.access(free_ps, 7, 0, &timing), (free_ps + 31_000, RowState::Hit));
-        // The row has to be open for 33 ns before it is closed.
+        // The row must be open for 33 ns before it is closed.
         assert_eq!(bank.access(bank.free_ps(0), 8, 0, &timing), (33_000 + 59_000, RowState::Conflict));
         assert_eq!(bank.access(1_000_000, 9, 0, &timing), (1_059_000, RowState::Conflict));
     }
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_row_closes_itself_and_takes_its_time_for_it() {
+    fn an_idle_row_closes_itself_and_pays_for_the_precharge() {
         let timing = timing(Some(100.0));
         let mut bank = Bank::new();
         bank.access(0, 7, 0, &timing);
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_closes_at_once_is_never_hit_once_it_has_closed() {
+    fn a_row_closed_immediately_is_not_hit_afterwards() {
         let timing = timing(Some(0.0));
         let mut bank = Bank::new();
         bank.access(0, 7, 0, &timing);

@@ -1,6 +1,6 @@
 //! One channel: its banks, its bus, and the writes that wait for an idle bus.
 //!
-//! Reads go first. A write waits in a bounded queue until the bus has been idle for long enough to turn, write and turn
+//! Reads go first. A write waits in a bounded queue until the bus has been idle long enough to turn, write and turn
 //! back; when the queue is full, a batch is written at once. Both turns of the bus are charged to the batch.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!               └ a write fits, and its two turns
 //! ```
 //!
-//! Everything is decided when a request comes, by reservation: the slots that lie before the earliest slot a later
-//! request could take are settled, and what stayed idle among them is given to waiting writes.
+//! All decisions are made when a request arrives, by reservation: slots before the earliest slot that a later request
+//! could take are settled, and those still idle among them are given to waiting writes.
 
 use super::bank::{Bank, RowState};
 use super::place::Place;
@@ -30,14 +30,15 @@ pub(super) struct Channel {
     batch: u32,
     /// The first slot that is not settled.
     settled: u64,
-    /// When the last forced batch made room.
+    /// When the last forced batch made room in the queue.
     room_ps: u64,
 }
 
 impl Channel {
     pub(super) fn new(config: &DramConfig, timing: &Timing, channel: u32) -> Self {
         let ranks = config.channels * config.ranks;
-        // All ranks of the machine take turns, so that no two channels stand still together for longer than they must.
+        // The ranks of the machine refresh in turn, so that two channels are blocked at the same time as little as
+        // possible.
         let first_ps =
             |rank| timing.refresh_interval_ps * u64::from(rank * config.channels + channel + 1) / u64::from(ranks);
         Self {
@@ -72,7 +73,7 @@ impl Channel {
         self.room_ps.max(at_ps)
     }
 
-    /// One access to a bank from `at_ps`; returns when the bank is done with the block.
+    /// One access to a bank at `at_ps`; returns when the bank is done with the block.
     #[inline]
     fn access(&mut self, at_ps: u64, place: Place, timing: &Timing, counters: &mut DramCounters) -> u64 {
         let bank = &mut self.banks[place.bank as usize];
@@ -87,7 +88,7 @@ impl Channel {
         ready_ps
     }
 
-    /// Gives what stayed idle of the bus to waiting writes.
+    /// Gives idle slots of the bus to waiting writes.
     #[inline]
     fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         let Some(first) = self.queue.first() else { return };
@@ -95,12 +96,12 @@ impl Channel {
             return self.write_all(now_ps, timing, counters);
         }
         self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
-        // A request of this moment cannot take a slot before this one.
+        // A request that arrives now cannot take a slot before this one.
         let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
         while self.queue.len() > 0 {
             let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
             let writes = (idle.end - idle.start).saturating_sub(timing.turn_slots);
-            // The last idle stretch may go on: it is used when it ends or has room for all.
+            // The last idle run may still grow: it is used when it ends or has room for all writes.
             if idle.end == frontier && writes < self.queue.len() as u64 {
                 self.settled = idle.start;
                 return;
@@ -122,7 +123,7 @@ impl Channel {
         }
     }
 
-    /// Makes room in a full queue: reads that come later wait for the batch.
+    /// Makes room in a full queue: later reads wait for the batch.
     fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2;
         counters.full_batches += 1;
@@ -140,7 +141,7 @@ impl Channel {
         }
     }
 
-    /// On a bus that takes no time nothing has to wait.
+    /// On a bus without transfer time, writes need not wait.
     fn write_all(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         while let Some(first) = self.queue.pop() {
             self.access(now_ps, first.place, timing, counters);
@@ -186,16 +187,16 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_not_done_before_it_came() {
+    fn a_write_is_not_done_before_it_arrived() {
         let mut bench = Bench::new(&DramConfig { row_idle_ns: Some(100.0), ..config() });
         bench.write(10_000_000, 0);
-        // Its row is still open: done in the idle time before, it would have been closed long ago.
+        // Its row is still open: if it had been done in the earlier idle time, the row would have been closed long ago.
         assert_eq!(bench.read(10_060_000, 0), 10_091_000);
         assert_eq!(bench.counters.row_hits, 1);
     }
 
     #[test]
-    fn a_slot_that_a_write_took_is_not_given_to_a_read_from_before() {
+    fn a_slot_taken_by_a_write_is_not_given_to_an_earlier_read() {
         let config = DramConfig { hit_ns: 0.0, closed_ns: 0.0, conflict_ns: 0.0, turnaround_ns: 0.0, ..config() };
         let mut bench = Bench::new(&config);
         let burst_ps = bench.timing.burst_ps;

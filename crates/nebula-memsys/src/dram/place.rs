@@ -1,13 +1,13 @@
 //! The address map: block → channel, bank, row.
 //!
 //! Consecutive blocks go to consecutive channels and, within a channel, fill a row before they go to the next bank. The
-//! row's bits are folded into bank and channel, so that strides of a power of two do not camp on one of them.
+//! row's bits are XORed into bank and channel, so that strides of a power of two are spread over them.
 
 use crate::block::Block;
 use crate::config::DramConfig;
 use crate::modulus::Modulus;
 
-/// Where a block is within its channel.
+/// The location of a block within its channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// Over all ranks: `rank × banks + bank`.
@@ -34,7 +34,7 @@ impl Map {
         }
     }
 
-    /// The channel, and the place in it. No two blocks share a place and a column.
+    /// The channel, and the location in it. No two blocks share a location and a column.
     #[inline]
     pub(super) const fn place(&self, block: Block) -> (usize, Place) {
         let within = self.channels.quotient(block.0);

@@ -1,22 +1,22 @@
-//! The refresh of one rank: at fixed intervals all its banks are busy, and their rows are closed after it.
+//! The refresh of one rank: at fixed intervals all its banks are busy, and afterwards their rows are closed.
 
 use super::timing::Timing;
 
 pub(super) struct Refresh {
-    /// When the latest refresh that an access has met began.
+    /// Start of the latest refresh that an access has seen.
     began_ps: u64,
     /// Refreshes so far, counted from the first.
     count: u32,
 }
 
 impl Refresh {
-    /// The first refresh begins at `first_ps`: ranks take turns.
+    /// The first refresh begins at `first_ps`: the ranks are staggered.
     pub(super) const fn new(first_ps: u64, timing: &Timing) -> Self {
-        // One interval before the first, so that counting begins with it.
+        // One interval before the first refresh, so that counting begins with it.
         Self { began_ps: first_ps.wrapping_sub(timing.refresh_interval_ps), count: 0 }
     }
 
-    /// Moves `at_ps` behind the refresh that it falls into.
+    /// Delays `at_ps` to the end of a refresh in progress.
     #[inline]
     pub(super) fn after(&mut self, at_ps: u64, timing: &Timing) -> u64 {
         if timing.refresh_interval_ps == 0 {
@@ -25,7 +25,7 @@ impl Refresh {
         let since_ps = at_ps.wrapping_sub(self.began_ps).cast_signed();
         let mut since_ps = match u64::try_from(since_ps) {
             Ok(since_ps) => since_ps,
-            // Before the latest refresh: it took place since the bank was used, or is still to come.
+            // Before the latest refresh: it took place after the bank was last used, or is still to come.
             Err(_) => return at_ps,
         };
         if since_ps >= timing.refresh_interval_ps {
@@ -38,7 +38,7 @@ impl Refresh {
         at_ps + if is_first_to_come { 0 } else { timing.refresh_ps.saturating_sub(since_ps) }
     }
 
-    /// How many there were: a bank that counted fewer has lost its open row.
+    /// The number of refreshes: a bank that counted fewer has lost its open row.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }

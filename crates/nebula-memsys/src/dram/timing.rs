@@ -1,4 +1,4 @@
-//! The times of a description, in picoseconds and as the banks need them.
+//! The times of a description, in picoseconds, as the banks need them.
 
 use crate::block::Block;
 use crate::config::DramConfig;
@@ -12,12 +12,12 @@ pub(super) struct Timing {
     pub(super) activate_ps: u64,
     /// Closing a row (tRP).
     pub(super) precharge_ps: u64,
-    /// From a row's activation to its precharge, at least.
+    /// The minimum from a row's activation to its precharge.
     pub(super) ras_ps: u64,
-    /// How long a row stays open unused; [`u64::MAX`] for ever.
+    /// How long an unused row stays open; [`u64::MAX`] for ever.
     pub(super) row_idle_ps: u64,
     pub(super) refresh_ps: u64,
-    /// 0 where nothing is refreshed.
+    /// 0 if nothing is refreshed.
     pub(super) refresh_interval_ps: u64,
     /// One block on the bus.
     pub(super) burst_ps: u64,

@@ -5,7 +5,7 @@ use super::place::Place;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) place: Place,
-    /// When it came.
+    /// When it arrived.
     pub(super) at_ps: u64,
 }
 
@@ -33,7 +33,7 @@ impl WriteQueue {
         (self.len > 0).then(|| self.ring[self.head])
     }
 
-    /// Appends; the caller has made room.
+    /// Appends a write; the caller has made room.
     pub(super) fn push(&mut self, waiting: Waiting) {
         debug_assert!(!self.is_full(), "the caller makes room first");
         let at = self.wrapped(self.head + self.len);
@@ -59,7 +59,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn it_is_first_in_first_out_over_its_end() {
+    fn it_is_first_in_first_out_across_its_end() {
         let mut queue = WriteQueue::new(3);
         let mut model = VecDeque::new();
         for step in 0..100 {

@@ -1,11 +1,12 @@
-//! What a core asks for.
+//! Accesses of a core.
 //!
-//! The way of a miss: the core's L1, the mesh to the block's home bank, the bank, memory where the bank misses too, and
-//! back. A block whose only copy is in the NIC's cache comes from there: home asks the NIC, the NIC answers the core.
+//! The path of a miss: the core's L1, the mesh to the block's home bank, the bank, memory if the bank misses too, and
+//! back. A block whose only copy is in the NIC's cache comes from there: the home bank asks the NIC, and the NIC
+//! replies to the core.
 //!
-//! Departs: NEBULA's Table II gives a non-inclusive directory and write-back L1s; here the last-level cache includes the
-//! L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two ways over the
-//! mesh and not three.
+//! Departs: NEBULA's Table II gives a non-inclusive directory and write-back L1s; here the last-level cache includes
+//! the L1s and a store marks its line at once, so that a block dirty in one L1 reaches another agent in two mesh
+//! traversals and not three.
 
 use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
@@ -17,13 +18,13 @@ impl MemorySystem {
     ///
     /// # Panics
     ///
-    /// If there is no such core, or no such label to count under.
+    /// If the core or the label does not exist.
     #[inline]
     pub fn load(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
         found(self.load_within::<Anywhere>(now_ps, core, block, label))
     }
 
-    /// As [`load`](Self::load) if `block` is on the chip; else nothing happens.
+    /// As [`load`](Self::load) if `block` is on the chip; otherwise does nothing and returns `None`.
     ///
     /// # Panics
     ///
@@ -44,29 +45,29 @@ impl MemorySystem {
         Some(self.counters.cores.count(done))
     }
 
-    /// Core `core` reads `block` into its L1 ahead of its use: as [`load`](Self::load), and nobody waits for it unless
-    /// the caller says so.
+    /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the caller need not wait for
+    /// it.
     ///
     /// # Panics
     ///
-    /// If there is no such core, or no such label to count under.
+    /// If the core or the label does not exist.
     #[inline]
     pub fn prefetch(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
         self.load(now_ps, core, block, label)
     }
 
-    /// Core `core` writes a part of `block`: one that is nowhere on the chip is fetched first.
+    /// Core `core` writes a part of `block`; if the block is not on the chip, it is fetched first.
     ///
-    /// The answer is when the core owns the block and its store can complete.
+    /// Returns when the core owns the block and its store can complete.
     ///
     /// # Panics
     ///
-    /// If there is no such core, or no such label to count under.
+    /// If the core or the label does not exist.
     pub fn store(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
         found(self.write::<Anywhere>(now_ps, core, block, label, Some(label)))
     }
 
-    /// As [`store`](Self::store) if `block` is on the chip; else nothing happens.
+    /// As [`store`](Self::store) if `block` is on the chip; otherwise does nothing and returns `None`.
     ///
     /// # Panics
     ///
@@ -75,18 +76,18 @@ impl MemorySystem {
         self.write::<OnChip>(now_ps, core, block, label, Some(label))
     }
 
-    /// Core `core` writes all of `block`: one that is nowhere on the chip is allocated without a fetch.
+    /// Core `core` writes all of `block`; if the block is not on the chip, it is allocated without a fetch.
     ///
-    /// The answer is when the core owns the block and its store can complete.
+    /// Returns when the core owns the block and its store can complete.
     ///
     /// # Panics
     ///
-    /// If there is no such core, or no such label to count under.
+    /// If the core or the label does not exist.
     pub fn overwrite(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Done {
         found(self.write::<Anywhere>(now_ps, core, block, label, None))
     }
 
-    /// As [`overwrite`](Self::overwrite) if `block` is on the chip; else nothing happens.
+    /// As [`overwrite`](Self::overwrite) if `block` is on the chip; otherwise does nothing and returns `None`.
     ///
     /// # Panics
     ///
@@ -95,8 +96,7 @@ impl MemorySystem {
         self.write::<OnChip>(now_ps, core, block, label, None)
     }
 
-    /// `fetched_for` is nothing where all of the block is written: no data have to come to the core, only the right to
-    /// write.
+    /// `fetched_for` is `None` if all of the block is written: the core then needs no data, only ownership.
     fn write<R: Reach>(
         &mut self,
         now_ps: u64,
@@ -130,7 +130,7 @@ impl MemorySystem {
         Some(Done { at_ps, level: found.level })
     }
 
-    /// Who holds the front of `set` once `core` has a copy. A holder whose L1 dropped its copy is forgotten here.
+    /// The holder of the front of `set` once `core` has a copy. A holder whose L1 has dropped its copy is removed here.
     fn holder_with(&self, set: SetId, core: u16, block: Block) -> Holder {
         match self.llc.front(set).holder() {
             Holder::Several => Holder::Several,
@@ -139,7 +139,8 @@ impl MemorySystem {
         }
     }
 
-    /// A store whose block is in the core's L1: at once where no other L1 has it, else when the others dropped it.
+    /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
+    /// it.
     fn store_held(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block) -> Done {
         let is_included = self.llc.touch(set, block);
         debug_assert!(is_included, "the last-level cache includes the L1s");
@@ -171,8 +172,8 @@ impl MemorySystem {
         Some(Done { at_ps: self.deliver(found, home, to).max(owned_ps), level: found.level })
     }
 
-    /// Makes `core` the only holder and last writer of the front of `set`. Its data go home at once: that keeps the
-    /// links as busy as a later write-back would.
+    /// Makes `core` the only holder and last writer of the front of `set`. The data are sent to the home bank at once:
+    /// that loads the links as much as a later write-back would.
     fn own(&mut self, at_ps: u64, core: u16, set: SetId, label: Label) {
         let home = self.mesh.home(set);
         self.mesh.send(self.mesh.core(core), home, at_ps);

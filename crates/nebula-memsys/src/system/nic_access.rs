@@ -1,10 +1,10 @@
-//! What the NIC asks for: packets written, replies read.
+//! Accesses of the NIC: packets written, replies read.
 //!
-//! The NIC hangs at the edge of the chip and has a small cache of its own. A packet that it wrote stays there until a
-//! core touches it, or goes to the bank at once (`nic_forwards`); either way the line is allocated in the last-level cache
-//! and counts as dirty there, so that what falls out of it costs a write to memory.
+//! The NIC is at the edge of the chip and has a small cache. A packet that it wrote stays there until a core touches
+//! it, or goes to the bank at once (`nic_forwards`). In both cases the line is allocated in the last-level cache and is
+//! dirty there, so its eviction costs a write to memory.
 //!
-//! Departs: the NIC's cache has no capacity of its own here; a packet that no core has touched is always forwarded by it.
+//! Departs: the NIC's cache has no capacity limit here; it always forwards a packet that no core has touched.
 
 use super::{Agent, Anywhere, Found, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
@@ -14,17 +14,17 @@ use crate::llc::SetId;
 impl MemorySystem {
     /// The NIC writes all of `block`, and allocates it in the last-level cache.
     ///
-    /// A miss fetches the block first where the description says so. The answer is when the write is ordered: a core that
-    /// is told then sees it.
+    /// A miss fetches the block first if the description says so. Returns when the write is ordered: a core that is
+    /// notified then sees it.
     ///
     /// # Panics
     ///
-    /// If there is no such label to count under.
+    /// If the label does not exist.
     pub fn nic_write(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
         found(self.nic_write_within::<Anywhere>(now_ps, block, label))
     }
 
-    /// As [`nic_write`](Self::nic_write) if `block` is on the chip; else nothing happens.
+    /// As [`nic_write`](Self::nic_write) if `block` is on the chip; otherwise does nothing and returns `None`.
     ///
     /// # Panics
     ///
@@ -38,7 +38,7 @@ impl MemorySystem {
         let set = self.llc.set_of(block);
         let home = self.mesh.home(set);
         if !R::ALLOCATES && !self.nic_forwards && !self.llc.has(set, block) {
-            // Before its link is taken.
+            // Before its link is reserved.
             return None;
         }
         let at_bank_ps = if self.nic_forwards {
@@ -50,7 +50,7 @@ impl MemorySystem {
         let fetched_for = self.nic_write_fetches.then_some(label);
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Nic, fetched_for)?;
         let done = match found.level {
-            // Its own cache has the only copy.
+            // The NIC's cache has the only copy.
             Level::Nic => Done { at_ps: now_ps + self.nic_cache_ps, level: Level::Nic },
             level => {
                 let owned_ps = self.invalidate(at_home_ps, home, self.mesh.nic(), set, block, None);
@@ -71,7 +71,7 @@ impl MemorySystem {
     ///
     /// # Panics
     ///
-    /// If there is no such label to count under.
+    /// If the label does not exist.
     pub fn nic_read(&mut self, now_ps: u64, block: Block, label: Label) -> Done {
         self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);

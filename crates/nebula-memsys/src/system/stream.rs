@@ -1,18 +1,18 @@
-//! A co-located application that does nothing but move memory.
+//! A co-located application that only moves memory.
 
 use super::MemorySystem;
 use crate::block::{Block, Done, Label, Level};
 use crate::traffic::Cause;
 
 impl MemorySystem {
-    /// Reads or writes `block` past the caches.
+    /// Reads or writes `block`, bypassing the caches.
     ///
-    /// The answer of a write is when the channel accepts it: whoever waits for it never has more under way than the write
-    /// queue holds.
+    /// A write returns when the channel accepts it, so a caller that waits for it never has more writes outstanding
+    /// than the write queue holds.
     ///
     /// # Panics
     ///
-    /// If there is no such label to count under.
+    /// If the label does not exist.
     pub fn stream(&mut self, now_ps: u64, block: Block, label: Label, is_write: bool) -> Done {
         self.traffic.add(label, Cause::Stream, 1);
         let at_ps = now_ps + self.dram_path_ps;

@@ -3,18 +3,18 @@
 use nebula_memsys::{Block, Label, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
 
-/// What reads of one load took.
+/// Latencies of the reads at one load.
 pub(crate) struct Reads {
     pub(crate) mean_ns: f64,
     pub(crate) p99_ns: f64,
-    /// Of the whole run, reads and writes.
+    /// Throughput of the whole run, reads and writes.
     pub(crate) achieved_gb_per_s: f64,
     pub(crate) memory: MemorySystem,
 }
 
-/// Random blocks, two reads to a write, Poisson arrivals.
+/// Random blocks, two reads per write, Poisson arrivals.
 pub(crate) fn random_blocks(config: &MemoryConfig, gb_per_s: f64, accesses: u64) -> Reads {
-    let mut memory = MemorySystem::try_new(config).expect("the machine fits together");
+    let mut memory = MemorySystem::try_new(config).expect("a valid machine");
     let mut rng = Seed(1).stream("dram");
     let mut waits: Vec<u64> = Vec::new();
     let (mut now_ns, mut last_ps) = (0.0, 0);

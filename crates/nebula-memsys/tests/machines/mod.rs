@@ -5,7 +5,7 @@ pub(crate) mod load;
 
 use nebula_memsys::{DramConfig, L1Config, LlcConfig, MemoryConfig, MeshConfig};
 
-/// NEBULA's Table II, and what it leaves open as DDR4 data sheets have it.
+/// NEBULA's Table II, completed with values from DDR4 data sheets.
 pub(crate) fn paper() -> MemoryConfig {
     MemoryConfig {
         cores: 16,
@@ -72,7 +72,7 @@ pub(crate) fn tiny() -> MemoryConfig {
     }
 }
 
-/// Nothing takes time and nothing is busy.
+/// All accesses take no time and nothing is ever busy.
 pub(crate) fn ideal() -> MemoryConfig {
     let paper = paper();
     MemoryConfig {
