@@ -3,8 +3,8 @@
 use crate::{
     KeyHash, StoreConfig, StoreError,
     bucket::{self, BUCKET_WORDS, Bucket, Held},
-    config::Mode,
     index_of,
+    mode::Mode,
 };
 use nebula_sys::{
     mem::WordRegion,

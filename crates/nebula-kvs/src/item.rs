@@ -1,55 +1,27 @@
-//! One item of the log: a header word, the key, the value.
+//! One item of the log: how it is read and written. [`Shape`] says what it consists of.
 //!
-//! ```text
-//! word 0   key_bytes 8 | value_bytes 24 | granules 32
-//! then     key, padded with zeros to 8 bytes
-//! then     value, padded with zeros to 8 bytes
-//! then     room up to `granules` × 32 bytes, into which the value may grow in place
-//! ```
 //! An item is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line boundary. So an item
 //! never occupies more lines than its bytes need: 16 B/512 B takes nine lines, and two items of 16 B/8 B share one.
 //! MICA stores the key's hash in the item too; Nebula never reads it there, and without it the small item fits half a
 //! line.
 
-use crate::index_of;
+use crate::{
+    index_of,
+    shape::{HEADER_WORDS, Shape, VALUE_BYTES_MAX},
+};
 use nebula_sys::{
     copy,
     sync::{AtomicU64, Ordering},
 };
 
-/// The longest key in bytes. The shortest is 1.
-pub const KEY_BYTES_MAX: usize = 255;
-/// The longest value in bytes. The shortest is 0.
-pub const VALUE_BYTES_MAX: usize = (1 << 20) - 1;
-
 /// The unit of the log: half a line, the size of an item with a 16 B key and an 8 B value.
 pub(crate) const GRANULE_BYTES: usize = 32;
 pub(crate) const GRANULE_WORDS: usize = GRANULE_BYTES / 8;
 const LINE_GRANULES: u64 = 2;
-const HEADER_WORDS: usize = 1;
 
-const _: () = assert!(GRANULE_BYTES * 2 == 64 && KEY_BYTES_MAX < 1 << 8 && VALUE_BYTES_MAX < 1 << 24);
-
-/// The sizes of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub(crate) key_bytes: usize,
-    pub(crate) value_bytes: usize,
-}
+const _: () = assert!(GRANULE_BYTES * 2 == 64);
 
 impl Shape {
-    /// The word at which the value begins, counted from the start of the item.
-    #[inline]
-    pub(crate) fn value_word(self) -> usize {
-        HEADER_WORDS + self.key_bytes.div_ceil(8)
-    }
-
-    /// Words of header, key and value together.
-    #[inline]
-    pub(crate) fn words(self) -> usize {
-        self.value_word() + self.value_bytes.div_ceil(8)
-    }
-
     /// Granules that the item takes in the log.
     #[inline]
     pub(crate) fn granules(self) -> u64 {

@@ -19,6 +19,8 @@
 //! bucket's version and the log's head, both checked after the copy; the loom tests try every interleaving of small
 //! cases.
 //!
+//! [`touch`] and [`protocol`] exist on every target; the store itself, the feature `store` (on by default), needs Linux.
+//!
 //! **Invariant:** this crate does not depend on NICs, engines or the runtime's threads. *Enforced by* its dependencies.
 //!
 //! # Examples
@@ -38,37 +40,57 @@
 
 #![forbid(unsafe_code)]
 
+mod mode;
+mod shape;
+#[cfg(feature = "store")]
 mod config;
+#[cfg(feature = "store")]
 mod hash;
+#[cfg(feature = "store")]
 mod index;
+#[cfg(feature = "store")]
 mod bucket;
+#[cfg(feature = "store")]
 mod log;
+#[cfg(feature = "store")]
 mod item;
+#[cfg(feature = "store")]
 mod backoff;
+#[cfg(feature = "store")]
 mod stripe;
+#[cfg(feature = "store")]
 mod sink;
+#[cfg(feature = "store")]
 mod store;
+#[cfg(feature = "store")]
 mod group;
+#[cfg(feature = "store")]
 mod stats;
 mod probe;
 pub mod touch;
 pub mod protocol;
 
-pub use config::{Mode, StoreConfig, StoreError};
-pub use group::GROUP;
-pub use hash::KeyHash;
-pub use item::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-pub use nebula_sys::mem::Pages;
+pub use mode::Mode;
 pub use probe::{NoProbe, Probe};
-pub use sink::{SliceSink, ValueSink};
-pub use stats::Stats;
-pub use store::{SetError, SetOutcome, Store};
+pub use shape::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+#[cfg(feature = "store")]
+pub use {
+    config::{StoreConfig, StoreError},
+    group::GROUP,
+    hash::KeyHash,
+    nebula_sys::mem::Pages,
+    sink::{SliceSink, ValueSink},
+    stats::Stats,
+    store::{SetError, SetOutcome, Store},
+};
 
+#[cfg(feature = "store")]
 const _: () = assert!(usize::BITS == 64, "positions and sizes are 64 bits wide");
 
 /// Converts a count of things in memory to an index.
 #[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits, as asserted above")]
 #[inline]
+#[cfg(feature = "store")]
 const fn index_of(number: u64) -> usize {
     number as usize
 }

@@ -301,6 +301,7 @@ pub(crate) struct PinnedItem<'a> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX};
 
     const PAGES: Pages = Pages::Base;
 
@@ -322,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_log_of_16_mib_takes_the_longest_item() {
-        let longest = item::Shape { key_bytes: item::KEY_BYTES_MAX, value_bytes: item::VALUE_BYTES_MAX };
+        let longest = Shape { key_bytes: KEY_BYTES_MAX, value_bytes: VALUE_BYTES_MAX };
         assert!(Cut::of(16 << 20, Mode::Cache).item_granules_max(Mode::Cache) >= longest.granules());
     }
 

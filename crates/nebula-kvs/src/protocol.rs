@@ -12,7 +12,7 @@
 //! Reserved bytes must be zero, so that older peers refuse, and do not misread, a later version that gives them a
 //! meaning.
 
-use crate::item::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::shape::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 /// Bytes of the header of a request and of a reply.
 pub const HEADER_BYTES: usize = 8;

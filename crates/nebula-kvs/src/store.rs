@@ -8,10 +8,10 @@ pub use set::{SetError, SetOutcome};
 use crate::{
     KeyHash, NoProbe, Probe, Stats, StoreConfig, StoreError,
     bucket::{self, Entry},
-    config::Mode,
     index::Index,
     item::{self, Header},
     log::{Log, Window},
+    mode::Mode,
     stripe::{Counters, Event},
     touch::{Access::Read, Structure, blocks},
 };

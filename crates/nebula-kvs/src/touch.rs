@@ -9,7 +9,7 @@
 //! A block that an operation first reads and later writes is listed for both; a block that it writes first is listed
 //! once.
 
-use crate::{config::Mode, item::Shape};
+use crate::{mode::Mode, shape::Shape};
 use std::ops::{Range, RangeInclusive};
 
 /// The part of the store that is touched.

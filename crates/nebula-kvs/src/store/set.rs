@@ -3,8 +3,9 @@
 use crate::{
     KeyHash, Probe, Store,
     bucket::{self, Entry, Held},
-    config::Mode,
-    item::{self, KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},
+    item,
+    mode::Mode,
+    shape::{KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},
     stripe::Event,
     touch::{Access::Write, Structure, blocks},
 };
