@@ -2,8 +2,17 @@
 //!
 //! The targets are the programs of the workspace `fuzz/`, laid out as cargo-fuzz wants it, so that `cargo fuzz run` works
 //! too. Built here with the instrumentation that cargo-fuzz asks for under `--sanitizer none`, none of which needs
-//! a nightly compiler; safe Rust has little for a sanitizer to find. Inputs that reached something are kept in
-//! `fuzz/corpus/TARGET` (not checked in); `fuzz/seeds/TARGET` (checked in) is where every run begins.
+//! a nightly compiler; safe Rust has little for a sanitizer to find.
+//!
+//! Two ways to run a target:
+//!
+//! | | begins with | draws | ends after | used by |
+//! |---|---|---|---|---|
+//! | fixed | `fuzz/seeds/TARGET` | from a fixed seed | a number of inputs | `cargo xtask test`: the same inputs every time |
+//! | exploring | the seeds and `fuzz/corpus/TARGET`, which is not checked in | from a new seed | a time | people, and machines at night |
+//!
+//! What exploring found becomes part of the fixed run with `--keep`: inputs that reach code which no seed reaches are copied into
+//! the seeds.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,11 +25,17 @@ use crate::shell::{Attempt, Failure, Shell, line_of, run as run_command};
 pub(crate) struct Args {
     /// The target; all of them, one after another, when left out.
     target: Option<String>,
-    /// How long each target is fuzzed.
+    /// How long each target explores.
     #[arg(long, default_value_t = 30)]
     seconds: u32,
+    /// Try this many inputs from a fixed seed instead, as `cargo xtask test` does: the same ones every time.
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    inputs: Option<u32>,
+    /// Afterwards copy what reaches new code into fuzz/seeds.
+    #[arg(long, conflicts_with = "inputs")]
+    keep: bool,
     /// Run the target on this one input instead: what a crash left in fuzz/artifacts.
-    #[arg(long, value_name = "FILE", requires = "target")]
+    #[arg(long, value_name = "FILE", requires = "target", conflicts_with_all = ["inputs", "keep"])]
     replay: Option<PathBuf>,
     /// Print the targets and stop.
     #[arg(long)]
@@ -36,7 +51,6 @@ const FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Cdebug-assertions",
-    "-Ccodegen-units=1",
 ];
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
@@ -52,15 +66,47 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     for target in &targets {
         match &args.replay {
             Some(input) => run_command(shell.command(programs.join(target)).arg(from_here(input)?))?,
-            None => fuzz(shell, &programs, target, args.seconds)?,
+            None => {
+                let effort =
+                    args.inputs.map_or(Effort::Explore { seconds: args.seconds }, |inputs| Effort::Fixed { inputs });
+                fuzz(shell, &programs, target, effort)?;
+                if args.keep {
+                    keep(shell, &programs, target)?;
+                }
+            }
         }
     }
     Ok(())
 }
 
-/// Fuzzes every target.
-pub(crate) fn run_all(shell: &Shell, seconds: u32) -> Result<(), Failure> {
-    run(shell, &Args { target: None, seconds, replay: None, list: false })
+/// Tries the same `inputs` inputs of every target as the last time.
+pub(crate) fn run_fixed(shell: &Shell, inputs: u32) -> Result<(), Failure> {
+    run(shell, &Args { target: None, seconds: 0, inputs: Some(inputs), keep: false, replay: None, list: false })
+}
+
+/// How a target is run, and when it ends.
+#[derive(Clone, Copy, Debug)]
+enum Effort {
+    Fixed { inputs: u32 },
+    Explore { seconds: u32 },
+}
+
+impl Effort {
+    /// Where libFuzzer writes inputs that reach new code: among the build's files, or into the corpus.
+    fn corpus(self, shell: &Shell, target: &str) -> PathBuf {
+        match self {
+            Self::Fixed { .. } => shell.target().join("fuzz/fixed").join(target),
+            Self::Explore { .. } => shell.root().join("fuzz/corpus").join(target),
+        }
+    }
+
+    fn arguments(self) -> Vec<String> {
+        match self {
+            // libFuzzer counts the seeds too. A seed of 0 would be a random one.
+            Self::Fixed { inputs } => vec!["-seed=1".to_owned(), format!("-runs={inputs}")],
+            Self::Explore { seconds } => vec![format!("-max_total_time={seconds}")],
+        }
+    }
 }
 
 pub(crate) fn has_cxx(shell: &Shell) -> bool {
@@ -99,21 +145,45 @@ fn build(shell: &Shell) -> Result<PathBuf, Failure> {
     Ok(target_dir.join(host).join("release"))
 }
 
-/// Fuzzes one target from its seeds and what former runs found.
-fn fuzz(shell: &Shell, programs: &Path, target: &str, seconds: u32) -> Result<(), Failure> {
-    let [corpus, seeds, artifacts] = ["corpus", "seeds", "artifacts"].map(|folder| format!("fuzz/{folder}/{target}"));
-    for folder in [&corpus, &artifacts] {
-        std::fs::create_dir_all(shell.root().join(folder)).attempt(format!("make the folder {folder}"))?;
+/// Fuzzes one target. A fixed run begins with the seeds alone, whatever former runs found.
+fn fuzz(shell: &Shell, programs: &Path, target: &str, effort: Effort) -> Result<(), Failure> {
+    let corpus = effort.corpus(shell, target);
+    let [seeds, artifacts] = ["seeds", "artifacts"].map(|folder| format!("fuzz/{folder}/{target}"));
+    if matches!(effort, Effort::Fixed { .. }) {
+        remove_folder(&corpus)?;
+    }
+    for folder in [&corpus, &shell.root().join(&artifacts)] {
+        std::fs::create_dir_all(folder).attempt(format!("make the folder {}", folder.display()))?;
     }
     let mut command = shell.command(programs.join(target));
-    command.args([&corpus, &seeds]);
-    limits(&mut command, seconds).arg(format!("-artifact_prefix={artifacts}/"));
+    command
+        .arg(&corpus)
+        .arg(&seeds)
+        .args(effort.arguments())
+        .args(LIMITS)
+        .arg(format!("-artifact_prefix={artifacts}/"));
     if run_without_dictionary(&mut command)?.success() {
         return Ok(());
     }
     Err(Failure::new(format!(
         "{target} crashed; the input is in {artifacts}: replay with `cargo xtask fuzz {target} --replay {artifacts}/FILE`"
     )))
+}
+
+/// Copies those inputs of the corpus into the seeds that reach what no seed reaches.
+fn keep(shell: &Shell, programs: &Path, target: &str) -> Result<(), Failure> {
+    let [corpus, seeds] = ["corpus", "seeds"].map(|folder| format!("fuzz/{folder}/{target}"));
+    let mut command = shell.command(programs.join(target));
+    run_command(command.args(["-merge=1", &seeds, &corpus]).args(LIMITS))
+}
+
+fn remove_folder(folder: &Path) -> Result<(), Failure> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).attempt(format!("empty {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs a target and passes on what it says, but for the values it lists at the end for use as a dictionary.
@@ -129,17 +199,9 @@ fn run_without_dictionary(command: &mut Command) -> Result<ExitStatus, Failure> 
     child.wait().attempt("wait for the fuzz target")
 }
 
-fn limits(command: &mut Command, seconds: u32) -> &mut Command {
-    let time = format!("-max_total_time={seconds}");
-    command.args([
-        time.as_str(),
-        "-timeout=10",
-        "-rss_limit_mb=2048",
-        "-print_funcs=0",
-        "-print_final_stats=1",
-        "-verbosity=0",
-    ])
-}
+/// One input takes well below a millisecond: a minute is an endless loop, on however busy a machine.
+const LIMITS: &[&str] =
+    &["-timeout=60", "-rss_limit_mb=2048", "-print_funcs=0", "-print_final_stats=1", "-verbosity=0"];
 
 #[cfg(test)]
 mod tests {

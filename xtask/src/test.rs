@@ -47,7 +47,7 @@ const STEPS: &[Step] = &[
     Step { name: "doc", what: "documentation builds, warnings denied", run: build::doc },
     Step { name: "licenses", what: "every dependency's license is on the list in deny.toml", run: licenses::check },
     Step { name: "loom", what: "concurrent code under all interleavings", run: deep::loom },
-    Step { name: "fuzz", what: "each fuzz target for some seconds", run: deep::fuzz },
+    Step { name: "fuzz", what: "each fuzz target, on the same inputs every time", run: deep::fuzz },
     Step { name: "miri", what: "undefined behavior in what Miri can run", run: deep::miri },
     Step { name: "instructions", what: "instructions an operation do not grow with scale", run: deep::instructions },
 ];

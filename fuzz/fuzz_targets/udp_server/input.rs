@@ -12,18 +12,18 @@ pub(crate) struct Input {
 
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Op {
-    /// Bytes of a stranger, as they are and with the check that they should have.
+    /// Bytes from an unvalidated address, as they are and with a valid checksum.
     Bytes(Vec<u8>),
-    /// A frame of a stranger's, with the client's token.
+    /// A frame from an unvalidated address, with the client's token.
     Header {
         kind: u8,
         version: u8,
         is_this_run: bool,
         body: Vec<u8>,
     },
-    /// Bytes of the client's.
+    /// Any bytes, in a frame of the client.
     Body(Vec<u8>),
-    /// Messages of the client's.
+    /// Messages of the client.
     Messages(Vec<Message>),
     Wait {
         us: u16,
@@ -40,7 +40,7 @@ pub(crate) enum Message {
         budget_us: Option<u16>,
         /// How long ago it was stamped, in microseconds; ahead where negative.
         age_us: i16,
-        /// What the payload has too much or too little.
+        /// By how much the payload is longer or shorter than the header says.
         excess: i8,
     },
     Pull {
@@ -74,13 +74,13 @@ impl Input {
 }
 
 impl Message {
-    /// Requests are filled with their number, so that the handler knows them.
+    /// The message's bytes; [`Executions::mark`](crate::executions::Executions::mark) fills the payload.
     pub(crate) fn bytes(&self, now_ns: u64) -> Vec<u8> {
         match *self {
             Self::Request { tid, bytes, pkt_idx, wants_ack, budget_us, age_us, excess } => {
                 let rest = usize::from(bytes).saturating_sub(usize::from(pkt_idx) * MTU).min(MTU);
                 let excess = if excess.unsigned_abs() < 120 { 0 } else { isize::from(excess) };
-                let payload = vec![tid; rest.saturating_add_signed(excess)];
+                let payload = vec![0; rest.saturating_add_signed(excess)];
                 let packet = Packet {
                     tid: tid.into(),
                     rpc_bytes: bytes.into(),
@@ -95,7 +95,7 @@ impl Message {
             Self::Pull { tid, first, bitmap } => pull(tid.into(), first, bitmap),
             Self::Cancel { tid } => cancel(tid.into()),
             Self::Cut { tid, by } => {
-                let whole = Packet::whole(tid.into(), now_ns, &[tid; 40]).bytes();
+                let whole = Packet::whole(tid.into(), now_ns, &[0; 40]).bytes();
                 whole[..whole.len() - usize::from(by).clamp(1, whole.len())].to_vec()
             }
         }

@@ -10,8 +10,8 @@ use crate::{bench, fuzz};
 /// Crates with code that several threads run at once; their loom tests are `tests/loom_*.rs`.
 const CONCURRENT: &[&str] = &["nebula-sys", "nebula-kvs"];
 
-/// Long enough to try some hundred thousand inputs a target, short enough for every commit.
-const FUZZ_SECONDS: u32 = 6;
+/// Inputs of each fuzz target: some seconds of the slowest.
+const FUZZ_INPUTS: u32 = 10_000;
 
 pub(super) fn loom(shell: &Shell) -> Result<Ending, Failure> {
     let crates: Vec<_> = CONCURRENT.iter().filter(|name| has_loom_tests(shell.root(), name)).collect();
@@ -24,12 +24,10 @@ pub(super) fn loom(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// Optimized, since loom runs many thousand interleavings, but without the long link that only benchmarks need.
+/// Optimized, since loom runs many thousand interleavings.
 fn loom_build<'a>(command: &'a mut Command, shell: &Shell) -> &'a mut Command {
     command
         .env("CARGO_TARGET_DIR", shell.target().join("loom"))
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
         .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
         .env("RUSTFLAGS", "--cfg loom")
 }
@@ -43,7 +41,7 @@ pub(super) fn fuzz(shell: &Shell) -> Result<Ending, Failure> {
     if !fuzz::has_cxx(shell) {
         return Ok(Ending::Skipped("libFuzzer is C++ and there is no C++ compiler (apt-get install g++)".into()));
     }
-    fuzz::run_all(shell, FUZZ_SECONDS)?;
+    fuzz::run_fixed(shell, FUZZ_INPUTS)?;
     Ok(Ending::Passed)
 }
 

@@ -183,6 +183,30 @@ pub(crate) fn pull(tid: u32, first: u16, bitmap: u64) -> Vec<u8> {
     bytes
 }
 
+/// The requests among the messages of a client's frame: transfer id, and where in `body` the payload lies. Ends where a server stops reading:
+/// at padding, at a message that is cut short, at an unknown kind.
+pub(crate) fn request_payloads(body: &[u8]) -> Vec<(u32, std::ops::Range<usize>)> {
+    let (mut requests, mut at) = (Vec::new(), 0);
+    while let Some(message) = body.get(at..).filter(|rest| rest.len() >= 16) {
+        let payload_bytes = usize::from(short(message, 2));
+        let len = match message[0] {
+            1 => 32 + payload_bytes,
+            2 => 16 + payload_bytes,
+            3 | 5 | 7 => 16,
+            4 | 6 => 24,
+            _ => break,
+        };
+        if message.len() < len {
+            break;
+        }
+        if message[0] == 1 {
+            requests.push((word(message, 4), at + 32..at + len));
+        }
+        at += len;
+    }
+    requests
+}
+
 pub(crate) fn cancel(tid: u32) -> Vec<u8> {
     common(7, false, 0, tid, 0, 0)
 }

@@ -1,0 +1,44 @@
+//! How often each RPC was executed. An RPC is known by its message, as the server reads it: the payload alone may say anything, since a
+//! message that is cut short takes the bytes of the next one for its own.
+
+use crate::udp_raw::request_payloads;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What of an RPC's bytes tells it from others: the first four, or all of them.
+type Name = Vec<u8>;
+
+/// Requests sent, and RPCs executed.
+#[derive(Debug, Default)]
+pub(crate) struct Executions {
+    /// The transfer ids of the requests whose payload begins so.
+    sent: BTreeMap<Name, BTreeSet<u32>>,
+    executed: BTreeMap<Name, usize>,
+}
+
+impl Executions {
+    /// Fills the payload of each request of a datagram's body with the request's own transfer id, and notes it as sent.
+    pub(crate) fn mark(&mut self, body: &mut [u8]) {
+        for (tid, payload) in request_payloads(body) {
+            let payload = &mut body[payload];
+            payload.iter_mut().zip(tid.to_le_bytes().into_iter().cycle()).for_each(|(byte, mark)| *byte = mark);
+            self.sent.entry(name(payload)).or_default().insert(tid);
+        }
+    }
+
+    /// The handler was called with this request.
+    pub(crate) fn execute(&mut self, request: &[u8]) {
+        *self.executed.entry(name(request)).or_default() += 1;
+    }
+
+    /// Each RPC was executed once at most, and none that nobody sent.
+    pub(crate) fn check(&self) {
+        for (name, &times) in &self.executed {
+            let tids = self.sent.get(name).map_or(0, BTreeSet::len);
+            assert!(times <= tids, "requests that begin with {name:?} were executed {times} times; {tids} RPCs do");
+        }
+    }
+}
+
+fn name(payload: &[u8]) -> Name {
+    payload[..payload.len().min(4)].to_vec()
+}
