@@ -11,6 +11,7 @@ mod mirror;
 mod module_comment;
 mod name;
 mod outside;
+mod plain_english;
 mod readme;
 mod station;
 mod tree;
@@ -70,6 +71,7 @@ const RULES: &[Rule] = &[
     Rule { name: "README's numbers say what measured them", check: readme::check },
     Rule { name: "nothing points outside the repository", check: outside::check },
     Rule { name: "no test is switched off", check: ignored::check },
+    Rule { name: "prose is plain English", check: plain_english::check },
 ];
 
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {

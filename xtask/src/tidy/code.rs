@@ -1,17 +1,29 @@
-//! Rust source without its comments and literals, so that a word found in it is code.
+//! Rust source split into code and prose, so that a word found in either is known to be there.
 
 /// `text` with every character of a comment, string or character literal but the line ends made a blank.
 pub(super) fn code_of(text: &str) -> String {
+    only(text, |is_code| is_code, ' ')
+}
+
+/// `text` with every character of code but the spaces and line ends made a NUL, which is part of no word.
+pub(super) fn prose_of(text: &str) -> String {
+    only(text, |is_code| !is_code, '\0')
+}
+
+/// `text` with the visible characters of the pieces that are not kept replaced by `blank`.
+fn only(text: &str, is_kept: impl Fn(bool) -> bool, blank: char) -> String {
     let mut blanked = String::with_capacity(text.len());
+    let mut before = None;
     let mut rest = text;
     while !rest.is_empty() {
-        let (bytes, is_code) = piece(rest, blanked.chars().next_back());
+        let (bytes, is_code) = piece(rest, before);
         let (piece, after) = rest.split_at(bytes);
-        if is_code {
+        if is_kept(is_code) {
             blanked.push_str(piece);
         } else {
-            blanked.extend(piece.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            blanked.extend(piece.chars().map(|c| if c.is_whitespace() { c } else { blank }));
         }
+        before = if is_code { piece.chars().next_back() } else { None };
         rest = after;
     }
     blanked
@@ -126,6 +138,14 @@ mod tests {
         {
             assert!(!keeps(text), "{text}");
         }
+    }
+
+    #[test]
+    fn prose_is_what_code_is_not() {
+        let prose = |text| has_word(&prose_of(text), "word");
+        assert!(prose("// a word") && prose("f(\"a word\")") && prose("/* word */ x"));
+        assert!(!prose("word // a") && !prose("let word = \"\";"));
+        assert_eq!(prose_of("x // a\ny \"b\""), "\0 // a\n\0 \"b\"");
     }
 
     #[test]

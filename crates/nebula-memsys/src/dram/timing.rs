@@ -14,7 +14,7 @@ pub(super) struct Timing {
     pub(super) precharge_ps: u64,
     /// The minimum from a row's activation to its precharge.
     pub(super) ras_ps: u64,
-    /// How long an unused row stays open; [`u64::MAX`] for ever.
+    /// How long an unused row stays open; [`u64::MAX`] forever.
     pub(super) row_idle_ps: u64,
     pub(super) refresh_ps: u64,
     /// 0 if nothing is refreshed.

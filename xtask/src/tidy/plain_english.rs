@@ -1,0 +1,273 @@
+//! The prose of the tree uses the field's words: no metaphor and no dialect that a reader has to decode.
+//!
+//! Prose is comments and string literals of Rust, TOML, and Markdown. Text in backticks is code and is not checked;
+//! generated documents are checked at their source.
+
+use super::Violation;
+use super::code::prose_of;
+use super::tree::Tree;
+
+/// A word or phrase that prose may not contain, and what to write instead.
+struct Banned {
+    /// Lower case; words separated by one space.
+    phrase: &'static str,
+    instead: &'static str,
+}
+
+const fn banned(phrase: &'static str, instead: &'static str) -> Banned {
+    Banned { phrase, instead }
+}
+
+const BANNED: &[Banned] = &[
+    // Metaphors: the field has a word for each.
+    banned("door", "listener"),
+    banned("doors", "listeners"),
+    banned("letter", "control message"),
+    banned("letters", "control messages"),
+    banned("seat", "client slot, or fiber slot"),
+    banned("seats", "client slots, or fiber slots"),
+    banned("bell", "eventfd, or parker"),
+    banned("bells", "eventfds, or parkers"),
+    banned("crew", "workers"),
+    banned("wind up", "drain, or shut down"),
+    banned("winds up", "drains, or shuts down"),
+    banned("winding up", "draining, or shutting down"),
+    banned("wound up", "drained, or shut down"),
+    banned("yardstick", "baseline"),
+    banned("greets", "accepts"),
+    banned("stranger", "unknown sender, or unvalidated address"),
+    banned("strangers", "unknown senders, or unvalidated addresses"),
+    // Persons: programs and machines are "it"; people are named by their role.
+    banned("he", "the role: the caller, the client, the reader"),
+    banned("him", "the role: the caller, the client, the reader"),
+    banned("his", "the role's: the caller's, the client's"),
+    banned("himself", "itself"),
+    banned("whoever", "the role: a caller that, any process that"),
+    banned("whomever", "the role: any process that"),
+    // Dialect and archaisms.
+    banned("be had", "be allocated, be supported, or be available"),
+    banned("bear", "sustain (a load), or withstand"),
+    banned("bears", "sustains (a load), or withstands"),
+    banned("one's own", "custom, or your own"),
+    banned("of its own", "its own, or a separate (as in: its own stack)"),
+    banned("of their own", "their own, or separate (as in: their own stacks)"),
+    banned("that is none", "an unknown, or an invalid, one"),
+    banned("that are none", "unknown, or invalid, ones"),
+    banned("what is whole", "what is complete, or consistent"),
+    banned("not whole", "incomplete, or torn"),
+    banned("stand still", "pause, or stall"),
+    banned("stands still", "pauses, or stalls"),
+    banned("stood still", "paused, or stalled"),
+    banned("for want of", "for lack of"),
+    banned("at hand", "available"),
+    banned("in vain", "without effect, or for nothing"),
+    banned("in the midst", "during, or in the middle"),
+    banned("no use", "useless, or not useful"),
+    banned("need be", "necessary"),
+    banned("for ever", "forever, or without limit"),
+    banned("anew", "again"),
+    banned("mend", "fix"),
+    banned("mended", "fixed"),
+    banned("mends", "fixes"),
+    banned("fare", "the outcome of"),
+    banned("fared", "the outcome of"),
+    banned("fares", "the outcome of"),
+    banned("vouch", "guarantee"),
+    banned("vouches", "guarantees"),
+    banned("thereof", "of it"),
+    banned("wherein", "in which"),
+    banned("whereby", "by which"),
+    banned("wherefore", "why"),
+    banned("whence", "from where"),
+    banned("thence", "from there"),
+    banned("lest", "so that … not"),
+    banned("albeit", "although"),
+    banned("whilst", "while"),
+    banned("amongst", "among"),
+    banned("upon", "on"),
+];
+
+/// A banned phrase that is right in one file.
+struct Exception {
+    path: &'static str,
+    phrase: &'static str,
+    reason: &'static str,
+}
+
+const EXCEPTIONS: &[Exception] =
+    &[Exception { path: "crates/nebula-workload/src/column.rs", phrase: "letter", reason: "a letter of the alphabet" }];
+
+/// Where the prose is not edited yet: files and folders, by the beginning of their paths. This list only shrinks.
+const NOT_YET: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "Cargo.toml",
+    "README.md",
+    "bench/",
+    "crates/nebula/",
+    "crates/nebula-cli/",
+    "crates/nebula-nic/",
+    "crates/nebula-sim/",
+    "docs/",
+    "fuzz/",
+    "xtask/",
+];
+
+/// Written by commands from texts that are checked themselves.
+const GENERATED: &[&str] = &["docs/REPRODUCTION.md"];
+
+/// This file names the phrases.
+const OWN: &str = "xtask/src/tidy/plain_english.rs";
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let mut violations: Vec<Violation> = tree.files().filter(|(path, _)| is_checked(path)).flat_map(file).collect();
+    violations.extend(EXCEPTIONS.iter().filter_map(|exception| unneeded(tree, exception)));
+    violations
+}
+
+fn is_checked(path: &str) -> bool {
+    let is_prose = [".rs", ".toml", ".md"].iter().any(|ending| path.ends_with(ending));
+    is_prose && path != OWN && !GENERATED.contains(&path) && !NOT_YET.iter().any(|prefix| path.starts_with(prefix))
+}
+
+fn file((path, text): (&str, &str)) -> Vec<Violation> {
+    let said = found(path, text).into_iter().filter(|(banned, _)| !is_excepted(path, banned.phrase));
+    said.map(|(banned, line)| {
+        Violation::new(path, line, format!("says \"{}\": write {}", banned.phrase, banned.instead))
+    })
+    .collect()
+}
+
+fn is_excepted(path: &str, phrase: &str) -> bool {
+    EXCEPTIONS.iter().any(|exception| exception.path == path && exception.phrase == phrase)
+}
+
+/// An exception whose file no longer contains the phrase.
+fn unneeded(tree: &Tree, exception: &Exception) -> Option<Violation> {
+    let Exception { path, phrase, reason } = exception;
+    let text = tree.text(path)?;
+    let is_needed = found(path, text).iter().any(|(banned, _)| banned.phrase == *phrase);
+    let what = format!("no longer says \"{phrase}\" ({reason}): remove its exception from {OWN}");
+    (!is_needed).then(|| Violation::new(path, 0, what))
+}
+
+/// Every banned phrase in the prose of a file, with the line of its first word.
+fn found(path: &str, text: &str) -> Vec<(&'static Banned, usize)> {
+    let prose = if path.ends_with(".rs") { prose_of(text) } else { text.to_owned() };
+    let words = words(&prose);
+    let at = |start: usize| {
+        let banned = BANNED.iter().find(|banned| begins_with(&words[start..], banned.phrase))?;
+        Some((banned, words[start].1))
+    };
+    (0..words.len()).filter_map(at).collect()
+}
+
+fn begins_with(words: &[(String, usize)], phrase: &str) -> bool {
+    let mut words = words.iter();
+    phrase.split(' ').all(|expected| words.next().is_some_and(|(word, _)| word == expected))
+}
+
+/// What separates words without ending a phrase: a phrase may cross a line and the comment marker of the next one.
+fn joins(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '/' | '!' | '#' | '-' | '*' | '>' | '\\')
+}
+
+/// The words in lower case with their lines; an empty word wherever punctuation or code ends a phrase.
+fn words(prose: &str) -> Vec<(String, usize)> {
+    let mut words: Vec<(String, usize)> = Vec::new();
+    for (line, number) in prose.lines().zip(1..) {
+        for (at, piece) in line.split('`').enumerate() {
+            if at > 0 {
+                words.push((String::new(), number));
+            }
+            let is_code = at % 2 == 1;
+            if !is_code {
+                words_of(piece, number, &mut words);
+            }
+        }
+    }
+    words
+}
+
+fn words_of(piece: &str, number: usize, words: &mut Vec<(String, usize)>) {
+    for part in piece.split(joins).filter(|part| !part.is_empty()) {
+        for inner in part.split_inclusive(|c: char| !is_of_word(c)) {
+            let word = inner.trim_end_matches(|c: char| !is_of_word(c));
+            words.push((word.to_lowercase(), number));
+            if word.len() < inner.len() && !word.is_empty() {
+                words.push((String::new(), number));
+            }
+        }
+    }
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '\'')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(path: &str, text: &str) -> Vec<(&'static str, usize)> {
+        found(path, text).into_iter().map(|(banned, line)| (banned.phrase, line)).collect()
+    }
+
+    #[test]
+    fn a_violation_names_file_line_phrase_and_replacement() {
+        let tree = Tree::of(&[("a.rs", "fn f() {}\n// Memory that cannot be had.\n")]);
+        let shown: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["a.rs:2: says \"be had\": write be allocated, be supported, or be available"]);
+    }
+
+    #[test]
+    fn every_phrase_is_found_in_comments_strings_toml_and_markdown() {
+        for Banned { phrase, .. } in BANNED {
+            let sentence = format!("So {phrase} it is.");
+            for (path, text) in [
+                ("a.rs", format!("/// {sentence}\nfn f() {{}}")),
+                ("a.rs", format!("fn f() {{ g(\"{sentence}\") }}")),
+                ("a.toml", format!("# {sentence}")),
+                ("a.toml", format!("why = \"{sentence}\"")),
+                ("a.md", format!("| {sentence} |")),
+            ] {
+                assert_eq!(said(path, &text).first().map(|found| found.0), Some(*phrase), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_phrase_crosses_lines_and_case_does_not_matter() {
+        assert_eq!(said("a.rs", "    //! It is Wound\n    //! up now.\n"), [("wound up", 1)]);
+        assert_eq!(said("a.md", "what cannot be\nhad\n"), [("be had", 1)]);
+        assert_eq!(said("a.md", "a wind-up toy\n"), [("wind up", 1)]);
+    }
+
+    #[test]
+    fn parts_of_words_code_and_phrases_across_punctuation_pass() {
+        assert!(said("a.rs", "fn wind_up(seat: Seat) { bell.he() } // the indoor lettering\n").is_empty());
+        assert!(said("a.rs", "/// Call `seat` or `wind up`; it'll be. Had it been?\n").is_empty());
+        assert!(said("a.md", "in the wind, up there\n").is_empty());
+        assert!(said("a.rs", "// not\nlet x = 1;\n// whole\n").is_empty());
+    }
+
+    #[test]
+    fn an_exception_counts_for_its_file_and_phrase_alone() {
+        let Exception { path, phrase, .. } = EXCEPTIONS[0];
+        let text = format!("// A {phrase}.\n");
+        assert!(check(&Tree::of(&[(path, &text)])).is_empty());
+        assert_eq!(check(&Tree::of(&[("a.rs", &text)])).len(), 1);
+        assert_eq!(check(&Tree::of(&[(path, &format!("{text}// The crew.\n"))])).len(), 1);
+    }
+
+    #[test]
+    fn an_exception_that_is_not_needed_is_found() {
+        assert_eq!(check(&Tree::of(&[(EXCEPTIONS[0].path, "// Nothing.\n")])).len(), 1);
+    }
+
+    #[test]
+    fn every_exception_is_of_a_banned_phrase() {
+        let is_banned = |phrase| BANNED.iter().any(|banned| banned.phrase == phrase);
+        assert!(EXCEPTIONS.iter().all(|exception| is_banned(exception.phrase)));
+    }
+}
