@@ -2,13 +2,15 @@
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network) and [`mod@bench`] (the tables that README quotes).
+//! simulated network), [`mod@bench`] (the tables of docs/BENCHMARKS.md) and [`book`] (links of the site of docs/).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
 mod bench;
+mod book;
 mod callgrind;
 mod fuzz;
+mod markdown;
 mod network;
 mod shell;
 mod test;
@@ -39,6 +41,9 @@ enum Chore {
     Network(network::Args),
     /// Run the benchmarks and print one table.
     Bench(bench::Args),
+    /// Rewrite the links of the book for mdBook, which calls this.
+    #[command(hide = true)]
+    Book(book::Args),
 }
 
 fn main() -> ExitCode {
@@ -63,5 +68,6 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Fuzz(args) => fuzz::run(&shell, args),
         Chore::Network(args) => network::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
+        Chore::Book(args) => book::run(args),
     }
 }

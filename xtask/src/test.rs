@@ -3,6 +3,7 @@
 //! The order is by how soon a step tells something: formatting in a second, the benchmarks' gate last.
 //! A step that needs a tool this machine lacks says so in one line and counts as skipped; CI's machine has them all.
 
+mod book;
 mod build;
 mod deep;
 mod licenses;
@@ -45,12 +46,18 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", what: "lints of every target, warnings denied", run: build::clippy },
     Step { name: "test", what: "unit, integration and doc tests", run: build::test },
     Step { name: "doc", what: "documentation builds, warnings denied", run: build::doc },
+    Step { name: "book", what: "the site of docs/ builds", run: book::build },
     Step { name: "licenses", what: "every dependency's license is on the list in deny.toml", run: licenses::check },
     Step { name: "loom", what: "concurrent code under all interleavings", run: deep::loom },
     Step { name: "fuzz", what: "each fuzz target, on the same inputs every time", run: deep::fuzz },
     Step { name: "miri", what: "undefined behavior in what Miri can run", run: deep::miri },
     Step { name: "instructions", what: "instructions an operation do not grow with scale", run: deep::instructions },
 ];
+
+/// The name of each step and what it checks, in order.
+pub(crate) fn steps() -> impl Iterator<Item = (&'static str, &'static str)> {
+    STEPS.iter().map(|step| (step.name, step.what))
+}
 
 /// Runs the chosen steps in order.
 pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {

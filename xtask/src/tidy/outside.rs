@@ -33,7 +33,7 @@ fn is_dangling(tree: &Tree, path: &str, word: &str) -> bool {
 }
 
 /// Where `word` leads from the folder of the file `path`; nothing when that is above the root.
-fn resolved(path: &str, word: &str) -> Option<String> {
+pub(super) fn resolved(path: &str, word: &str) -> Option<String> {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();
     for part in word.split('/') {

