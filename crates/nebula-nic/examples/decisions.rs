@@ -1,14 +1,15 @@
-//! What deciding about one RPC costs, under every policy: for timing and for counting instructions.
+//! The cost of deciding about one RPC under every policy: for timing and for counting instructions.
 //!
 //! ```text
-//! decisions list                     the policies, what of each is in its figure, and what the figure is of
+//! decisions list                     the policies, what each figure includes, and its unit
 //! decisions time INDEX CORES         nanoseconds each: the median of rounds in a tight loop
 //! decisions count INDEX CORES N      N of them and nothing else, for callgrind
 //! ```
 //!
-//! A central policy is run through the whole back end: a packet of one-packet RPC comes in (admission, slots, queue), the RPC goes
-//! to a core, and is freed. What decides beside the back end is added to it, at its most: every RPC is stolen, every RPC is suspended
-//! once. Caches are warm and branches are learnt, so a figure is what the decision takes, not what its surroundings do to it.
+//! A central policy is measured through the whole back end: a packet of a one-packet RPC arrives (admission, slots,
+//! queue), the RPC goes to a core, and is freed. Schedulers outside the back end are added at their worst case: every
+//! RPC is stolen, every RPC is suspended once. Caches are warm and branches are predicted, so a figure is the cost of
+//! the decision itself, without interference from the rest of a server.
 
 #![expect(clippy::print_stdout, reason = "a program")]
 
@@ -24,14 +25,14 @@ use std::hint::black_box;
 use std::time::Instant;
 
 const SLOTS: u32 = 8640;
-/// RPCs of a round of `time`, and rounds: half a second or so, so that neighbors on the machine come and go.
+/// RPCs per round of `time`, and rounds: half a second or so, so that interference from other programs averages out.
 const ROUND: u32 = 20_000;
 const ROUNDS: usize = 501;
 
-/// Decides about as many RPCs as it is told.
+/// Decides about the given number of RPCs.
 type Decide = Box<dyn FnMut(u32)>;
 
-/// A policy, what its figure holds and of what it is, and its decider for a number of cores.
+/// A policy, what its figure includes and its unit, and a constructor of its decider for a number of cores.
 struct Subject {
     policy: &'static str,
     what: &'static str,
@@ -39,7 +40,7 @@ struct Subject {
     decider: fn(Policy, u16) -> Result<Decide, String>,
 }
 
-const WHOLE: &str = "whole back end: in, to a core, freed";
+const WHOLE: &str = "whole back end: arrival, dispatch, free";
 const RPC: &str = "RPC";
 
 const SUBJECTS: &[Subject] = &[
@@ -51,7 +52,7 @@ const SUBJECTS: &[Subject] = &[
     Subject { policy: "single-queue", what: WHOLE, each: RPC, decider: handed_out },
     Subject {
         policy: "mcs-lock",
-        what: "whole back end, a core coming for the head; without the lock",
+        what: "whole back end, a core taking the head; without the lock",
         each: RPC,
         decider: come_for,
     },
@@ -71,20 +72,20 @@ const SUBJECTS: &[Subject] = &[
     },
     Subject {
         policy: "darc",
-        what: "typed queue, core and type chosen, load learnt; without slots",
+        what: "typed queue, core and type chosen, load learned; without slots",
         each: RPC,
         decider: by_type,
     },
     Subject {
         policy: "jbsq:2",
-        what: "what at-most-once adds: not seen before, in the server, its reply kept; of 65,536 RPCs",
+        what: "cost of at-most-once: lookup, begin, keep the reply; 65,536 RPCs",
         each: "request",
         decider: remembered,
     },
-    Subject { policy: "altocumulus:16", what: "back end of one group, its load learnt", each: RPC, decider: grouped },
+    Subject { policy: "altocumulus:16", what: "back end of one group, its load learned", each: RPC, decider: grouped },
     Subject {
         policy: "altocumulus:16",
-        what: "a manager's choice beyond its threshold, at most once a period of 200 ns",
+        what: "a manager's choice beyond its threshold, at most once per period of 200 ns",
         each: "decision",
         decider: migrated,
     },
@@ -113,7 +114,7 @@ fn decider(index: &str, cores: &str) -> Result<Decide, String> {
     (subject.decider)(policy, cores.parse().map_err(|_| usage())?)
 }
 
-/// Nanoseconds an RPC: the median of rounds, so that an interruption counts for nothing.
+/// Nanoseconds per RPC: the median of rounds, so that one interruption does not matter.
 fn time(decide: &mut Decide) -> f64 {
     decide(10 * ROUND);
     let mut rounds: Vec<f64> = (0..ROUNDS)
@@ -132,7 +133,7 @@ fn time(decide: &mut Decide) -> f64 {
 /// A back end with a steady number of RPCs in it.
 struct Server {
     backend: Backend,
-    /// At cores, in the order in which they went there.
+    /// At cores, in dispatch order.
     given: VecDeque<Dispatch>,
     sent: u32,
 }
@@ -143,7 +144,7 @@ impl Server {
         Ok(Self { backend, given: VecDeque::with_capacity(1 << 16), sent: 0 })
     }
 
-    /// A request of one packet, of one of some peers, about one of many keys.
+    /// A request of one packet, from one of several peers, about one of many keys.
     #[inline]
     fn arrive(&mut self) {
         let (snid, tid) = (NodeId(self.sent % 61), TransferId(self.sent));
@@ -153,7 +154,7 @@ impl Server {
         assert!(matches!(verdict, Verdict::Write { complete: true, .. }), "there is room");
     }
 
-    /// Whoever has credit gets what waits.
+    /// Dispatches waiting RPCs to cores with credit.
     #[inline]
     fn hand_out(&mut self) {
         while let Some(dispatch) = self.backend.poll_dispatch() {
@@ -161,7 +162,7 @@ impl Server {
         }
     }
 
-    /// The oldest at a core is done.
+    /// Frees the oldest RPC at a core.
     #[inline]
     fn free(&mut self) -> (CoreId, SlotRange) {
         let dispatch = self.given.pop_front().expect("an RPC is at a core");
@@ -170,7 +171,7 @@ impl Server {
     }
 }
 
-/// RPCs in the back end: at half of the cores.
+/// RPCs in the back end: as many as half of the cores.
 fn filled(policy: Policy, cores: u16) -> Result<Server, String> {
     let mut server = Server::new(BackendConfig::new(cores, policy))?;
     (0..cores.div_ceil(2)).for_each(|_| server.arrive());
@@ -196,7 +197,7 @@ fn come_for(policy: Policy, cores: u16) -> Result<Decide, String> {
             server.arrive();
             let (core, _) = server.free();
             let dispatch = server.backend.poll_dispatch_for(core);
-            server.given.push_back(black_box(dispatch.expect("one has just come")));
+            server.given.push_back(black_box(dispatch.expect("one has just arrived")));
         }
     }))
 }
@@ -218,7 +219,7 @@ fn stolen(policy: Policy, cores: u16) -> Result<Decide, String> {
     }))
 }
 
-/// A core's turns beside the back end: the RPC begins, is suspended in favor of the one before it, goes on and ends.
+/// A core's turns outside the back end: the RPC begins, is suspended in favor of the previous one, resumes and ends.
 fn in_turns(policy: Policy, cores: u16) -> Result<Decide, String> {
     let Policy::Preemptive(quantum) = policy else { return Err(usage()) };
     let mut server = filled(Policy::Jbsq(18), cores)?;
@@ -232,14 +233,14 @@ fn in_turns(policy: Policy, cores: u16) -> Result<Decide, String> {
             assert!(black_box(turns.poll_next(now)).is_some(), "two are at the core");
             now += Quantum::SHINJUKU.span();
             assert_eq!(turns.handle_yield(now), Yielded::Suspended);
-            assert!(black_box(turns.poll_next(now)).is_some(), "the other one's turn");
+            assert!(black_box(turns.poll_next(now)).is_some(), "the other RPC's turn");
             turns.handle_end();
             black_box(server.free());
         }
     }))
 }
 
-/// Short and long RPCs by turns, with the cores that DARC reserves for them.
+/// Short and long RPCs alternately, with the cores that DARC reserves for them.
 fn by_type(_: Policy, cores: u16) -> Result<Decide, String> {
     let mut darc = Darc::new(DarcConfig::new(2, cores));
     let mut queues = TypedQueues::new(2, 1024);
@@ -264,7 +265,7 @@ fn by_type(_: Policy, cores: u16) -> Result<Decide, String> {
     }))
 }
 
-/// The memory of the last RPCs, full of those of some peers, with as many in the server as at half of the cores.
+/// The memory of the last RPCs, full of those of several peers, with as many in the server as half of the cores.
 fn remembered(_: Policy, cores: u16) -> Result<Decide, String> {
     let mut retention = Retention::new(RetentionConfig::new(1 << 16, 8 << 20).seed(1));
     let mut in_server = VecDeque::with_capacity(1 << 16);
@@ -287,7 +288,7 @@ fn remembered(_: Policy, cores: u16) -> Result<Decide, String> {
     Ok(decide)
 }
 
-/// The manager of the first group, whose queue may have `waiting_max` RPCs.
+/// The manager of the first group, whose queue may hold `waiting_max` RPCs.
 fn manager(policy: Policy, cores: u16, waiting_max: u32) -> Result<Manager, String> {
     let Policy::Altocumulus(groups) = policy else { return Err(usage()) };
     let workers = (cores / groups.get()).max(1);
@@ -318,7 +319,7 @@ fn migrated(policy: Policy, cores: u16) -> Result<Decide, String> {
     Ok(Box::new(move |decisions| {
         for decision in 0..decisions {
             now += Span::from_ns(200);
-            // Others' queues change from one decision to the next.
+            // The other groups' queues change from one decision to the next.
             let at = decision as usize % lengths.len();
             lengths[at] = (lengths[at] + 3) % 11;
             black_box(manager.decide(now, 40, |group| lengths[group.index()]));

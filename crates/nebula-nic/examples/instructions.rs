@@ -4,8 +4,8 @@
 //! instructions OPERATION CLIENTS CORES N          OPERATION: recv-buffer, reassembler, dispatch, backend
 //! ```
 //!
-//! Meant for callgrind: the instructions of a run with 2N less those of a run with N, divided by N, are those of one
-//! operation, free of the set-up. `cargo xtask bench instructions` does that for few and many clients and cores. Each loop
+//! For callgrind: the instructions of a run with 2N less those of a run with N, divided by N, are those of one
+//! operation, without set-up. `cargo xtask bench instructions` does that for few and many clients and cores. Each loop
 //! holds a window of RPCs that grows with the cores, and ends them in another order than they began, as a server does.
 
 use nebula_nic::{
@@ -63,7 +63,7 @@ impl Requests {
     }
 }
 
-/// What is live, replaced a piece at a time in an order that differs from lap to lap.
+/// Live items, replaced one at a time in an order that differs from lap to lap.
 struct Window<T> {
     live: Box<[T]>,
     at: usize,
@@ -76,7 +76,7 @@ impl<T: Copy> Window<T> {
         Self { live: (0..count).map(begin).collect(), at: 0, lap: 0 }
     }
 
-    /// The one whose turn it is to end.
+    /// The item that ends next.
     #[inline]
     fn turn(&mut self) -> &mut T {
         let index = self.at ^ self.lap;
@@ -88,7 +88,7 @@ impl<T: Copy> Window<T> {
     }
 }
 
-/// One operation: 8 slots freed by a core, and others taken and given to it.
+/// One operation: a core frees 8 slots, and 8 others are allocated and given to it.
 fn recv_buffer(cores: u16, n: u32) {
     let mut buffer = RecvBuffer::new(SLOTS);
     let mut live = Window::of(cores * 2, |_| take(&mut buffer));
@@ -106,7 +106,7 @@ fn take(buffer: &mut RecvBuffer) -> SlotRange {
     range
 }
 
-/// One operation: the first packet of an RPC of four, and the other three of one begun a while ago.
+/// One operation: the first packet of an RPC of four, and the other three packets of an RPC begun earlier.
 fn reassembler(clients: u32, cores: u16, n: u32) {
     let mut table = Reassembler::new(REASSEMBLER_ENTRIES, SLOTS, Mtu::MIN, 1);
     let mut requests = Requests::of(clients);
@@ -139,7 +139,7 @@ fn part(rpc: RpcKey, pkt_idx: u32) -> Header {
     black_box(Header { snid: rpc.snid, tid: rpc.tid, rpc_bytes: 256, pkt_idx, ..Header::default() })
 }
 
-/// One operation: a core freed, and one chosen by JBSQ(2). Three quarters of the credit are out.
+/// One operation: a core is freed, and JBSQ(2) chooses one. Three quarters of the credit are used.
 fn dispatch(cores: u16, n: u32) {
     let mut jbsq = Jbsq::new(cores, BOUND);
     let mut live = Window::of(cores / 2 * 3, |_| choose(&mut jbsq));
@@ -157,7 +157,8 @@ fn choose(jbsq: &mut Jbsq) -> CoreId {
     core
 }
 
-/// One operation: a request of one packet through the back end, a front end, and back. Three quarters of the credit are out.
+/// One operation: a request of one packet through the back end, a front end, and back. Three quarters of the credit are
+/// used.
 fn backend(clients: u32, cores: u16, n: u32) -> Result<(), String> {
     let config = BackendConfig::new(cores, Policy::Jbsq(BOUND)).slots(SLOTS).reassembler_entries(REASSEMBLER_ENTRIES);
     let backend = Backend::try_new(config).map_err(|error| error.to_string())?;
@@ -180,7 +181,7 @@ struct Server {
 }
 
 impl Server {
-    /// A request comes in and goes to a core.
+    /// A request arrives and is dispatched to a core.
     #[inline]
     fn begin(&mut self) -> CoreId {
         let RpcKey { snid, tid } = self.requests.next();

@@ -1,17 +1,18 @@
-//! Station 3: *is it worth letting this RPC in?*
+//! Station 3: *should this RPC be admitted?*
 //!
-//! An RPC that would wait longer than the SLO allows is refused the moment its first packet comes: its sender can
-//! turn elsewhere at once, and the RPCs that wait already keep their promise. The bound is a number of waiting RPCs;
+//! An RPC that would wait longer than the SLO allows is refused as soon as its first packet arrives: its sender can try
+//! another server at once, and the RPCs already waiting still meet their SLO. The bound is a number of waiting RPCs;
 //! [`sizing`](crate::sizing) derives it from an SLO.
 //!
-//! Only the packet that would start an RPC is judged. Later packets of an RPC that was let in always pass, so a queue may
-//! grow past its bound by the RPCs that were being reassembled.
+//! Only the packet that would start an RPC is judged. Later packets of an admitted RPC always pass, so a queue may
+//! exceed its bound by the RPCs that were being reassembled.
 //!
-//! Departs: the paper refuses when the buffer is full, which it sizes so that this is when the SLO is lost. Here the
-//! service time is measured while it runs, so the bound on the queue follows it, and the buffer is the bound on bytes.
+//! Departs: the paper refuses when the buffer is full, and sizes the buffer so that this happens when the SLO is lost.
+//! Here the service time is measured at run time, so the bound on the queue follows it, and the buffer only bounds
+//! bytes.
 //!
-//! A policy with a queue for each core shares the bound out: each queue is judged alone, against the bound over
-//! the number of cores, rounded up.
+//! A policy with a queue per core divides the bound: each queue is judged alone, against the bound divided by the
+//! number of cores, rounded up.
 //!
 //! Next: station 4, [`recv_buffer`](crate::recv_buffer).
 
@@ -29,7 +30,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Refuses an RPC that finds `bound` others waiting; no bound will ever be above `bound_max`.
+    /// Refuses an RPC that finds `bound` others waiting; no bound will ever exceed `bound_max`.
     ///
     /// # Panics
     ///
@@ -40,12 +41,12 @@ impl Admission {
         Self { bound, bound_per_core: bound.div_ceil(u32::from(cores)), cores, bound_max }
     }
 
-    /// Puts another bound in place; 0 refuses every RPC, as before a shutdown.
+    /// Replaces the bound; 0 refuses every RPC, as before a shutdown.
     pub fn set_bound(&mut self, bound: u32) {
         *self = Self::new(bound, self.bound_max, self.cores);
     }
 
-    /// Why an RPC that would queue at `placement` is refused, if it is.
+    /// The reason to refuse an RPC that would queue at `placement`, if there is one.
     #[must_use]
     #[inline]
     pub fn refusal(&self, queue: &ArrivalQueue, placement: Placement) -> Option<NackReason> {
@@ -56,7 +57,8 @@ impl Admission {
         if queue.waiting_at(placement) >= bound { Some(NackReason::QueueBound) } else { None }
     }
 
-    /// Why an RPC that finds `waiting` others is refused, if it is: for queues that are kept elsewhere, such as a scheduler's in software.
+    /// The reason to refuse an RPC that finds `waiting` others, if there is one: for queues kept elsewhere, such as a
+    /// scheduler's in software.
     #[must_use]
     #[inline]
     pub const fn refusal_behind(&self, waiting: u32) -> Option<NackReason> {

@@ -1,8 +1,8 @@
-//! Station 6: *which whole RPCs wait for a core, and in which order?*
+//! Station 6: *which complete RPCs wait for a core, and in which order?*
 //!
-//! A notification of an RPC (where its payload is, and how long) waits here; the payload stays where it is. Central
-//! policies with one queue use a ring. Policies that choose a core at arrival use a list for each core, all in one
-//! pool, and a bitmap of the cores that have both work and credit, so that finding one never scans the cores.
+//! A notification of an RPC (where its payload is, and how long) waits here; the payload stays in its slots. Central
+//! policies with one queue use a ring. Policies that choose a core at arrival use one list per core, all in one pool,
+//! and a bitmap of the cores that have both work and credit, so that finding one never scans the cores.
 //!
 //! Next: station 7, [`dispatch`](crate::dispatch).
 
@@ -45,13 +45,13 @@ impl ArrivalQueue {
         self.shared.len + self.cores.waiting
     }
 
-    /// The most that [`note_waiting`](Self::note_waiting) has found.
+    /// The highest count that [`note_waiting`](Self::note_waiting) has recorded.
     #[must_use]
     pub const fn waiting_max(&self) -> u32 {
         self.waiting_max
     }
 
-    /// RPCs waiting where `placement` says; `u32::MAX` where no queue is, since nothing more fits there.
+    /// RPCs waiting at `placement`; `u32::MAX` if it names no queue, since nothing fits there.
     #[must_use]
     #[inline]
     pub fn waiting_at(&self, placement: Placement) -> u32 {
@@ -69,11 +69,11 @@ impl ArrivalQueue {
         self.shared.len > 0
     }
 
-    /// Lets an RPC wait.
+    /// Appends an RPC.
     ///
     /// # Panics
     ///
-    /// If the queue is full, or the placement names a queue that the policy did not announce.
+    /// If the queue is full, or the placement names a queue that the policy did not declare.
     #[inline(always)]
     pub fn push(&mut self, placement: Placement, arrival: Arrival) {
         match placement {
@@ -82,7 +82,7 @@ impl ArrivalQueue {
         }
     }
 
-    /// Notes how many wait: of those that are left, no core has come for one, or none has credit.
+    /// Records how many RPCs wait after dispatch: no core has taken them, or none has credit.
     #[inline]
     pub fn note_waiting(&mut self) {
         self.waiting_max = self.waiting_max.max(self.waiting());
@@ -94,14 +94,14 @@ impl ArrivalQueue {
         self.shared.pop()
     }
 
-    /// The RPC `ahead` places behind the head of the shared queue.
+    /// The RPC `ahead` places after the head of the shared queue.
     #[must_use]
     #[inline]
     pub fn peek_shared(&self, ahead: usize) -> Option<Arrival> {
         self.shared.peek(ahead)
     }
 
-    /// Takes the tail of the shared queue, if `may_leave` says so of it.
+    /// Takes the tail of the shared queue, if `may_leave` permits it.
     #[inline]
     pub fn pop_newest_shared(&mut self, may_leave: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
         self.shared.pop_newest(may_leave)
@@ -114,12 +114,12 @@ impl ArrivalQueue {
         Some((core, self.cores.pop(core)))
     }
 
-    /// Learns that `core` has no credit: its own queue waits.
+    /// Records that `core` has no credit: its own queue waits.
     pub fn withhold(&mut self, core: CoreId) {
         self.cores.set_credit(core, false);
     }
 
-    /// Learns that `core` has credit again.
+    /// Records that `core` has credit again.
     pub fn grant(&mut self, core: CoreId) {
         if !self.cores.lists.is_empty() {
             self.cores.set_credit(core, true);
@@ -127,7 +127,7 @@ impl ArrivalQueue {
     }
 }
 
-/// A ring of a power of two.
+/// A ring whose length is a power of two.
 #[derive(Clone, Debug)]
 struct Ring {
     items: Box<[PackedArrival]>,
@@ -148,7 +148,7 @@ impl Ring {
 
     #[inline(always)]
     fn push(&mut self, arrival: Arrival) {
-        assert!((self.len as usize) < self.items.len(), "admission lets in no more than the queue holds");
+        assert!((self.len as usize) < self.items.len(), "admission admits no more than the queue holds");
         let place = self.place(self.len);
         self.items[place] = arrival.into();
         self.len += 1;
@@ -161,7 +161,7 @@ impl Ring {
         }
         let arrival = self.items[self.place(0)].into();
         self.len -= 1;
-        // An empty ring begins again at its first place: at low load one line of it stays in the cache.
+        // An empty ring restarts at its first place: at low load, only one line of it is used and stays in the cache.
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
         Some(arrival)
     }
@@ -195,7 +195,7 @@ struct List {
     len: u32,
 }
 
-/// A queue for each core, in one pool.
+/// A queue per core, all in one pool.
 #[derive(Clone, Debug)]
 struct CoreLists {
     pool: Box<[Node]>,
@@ -220,7 +220,7 @@ impl CoreLists {
     }
 
     fn push(&mut self, core: CoreId, arrival: Arrival) {
-        assert!(self.free != NONE, "admission lets in no more than the queue holds");
+        assert!(self.free != NONE, "admission admits no more than the queue holds");
         let number = self.free;
         let node = &mut self.pool[number as usize];
         self.free = node.next;
@@ -238,7 +238,7 @@ impl CoreLists {
         }
     }
 
-    /// Takes the head of a queue that is not empty.
+    /// Takes the head of a non-empty queue.
     fn pop(&mut self, core: CoreId) -> Arrival {
         let list = &mut self.lists[core.index()];
         let number = list.front;

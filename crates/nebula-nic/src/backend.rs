@@ -1,7 +1,7 @@
 //! The back end of the NIC: stations 3 to 7 and the freeing of station 10, joined in the order of the path.
 //!
-//! This file only composes; each decision is its station's. One back end serves one messaging domain and is never
-//! shared between threads: more throughput is more back ends.
+//! This file only composes; each decision is made by its station. One back end serves one messaging domain and is never
+//! shared between threads: for more throughput, use more back ends.
 
 mod parts;
 mod group;
@@ -21,18 +21,19 @@ use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, Verdict};
 use crate::wire::{Header, Kind, slots_of};
 
-/// Decides what becomes of every packet and every RPC of one messaging domain.
+/// Decides about every packet and every RPC of one messaging domain.
 ///
 /// It has four kinds of methods:
 ///
-/// - **A.** `handle_*` tell it what has happened: a packet came ([`handle_packet`](Self::handle_packet)), a core is done
+/// - **A.** `handle_*` report events: a packet arrived ([`handle_packet`](Self::handle_packet)), a core is done
 ///   ([`handle_free`](Self::handle_free)), time has passed ([`handle_timeout`](Self::handle_timeout)), a peer is gone
-///   ([`handle_peer_gone`](Self::handle_peer_gone)). The answer about the packet or the slots at hand is returned.
-/// - **B.** `poll_*` ask for what follows from it: [`poll_dispatch`](Self::poll_dispatch),
-///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for when to call at the latest. Where cores
-///   come for their RPCs themselves, [`poll_dispatch_for`](Self::poll_dispatch_for) is asked instead of `poll_dispatch`.
-/// - **C.** `set_*` change a bound while it runs.
-/// - **D.** The rest looks and changes nothing that a decision depends on.
+///   ([`handle_peer_gone`](Self::handle_peer_gone)). The decision about that packet or those slots is returned.
+/// - **B.** `poll_*` return what follows: [`poll_dispatch`](Self::poll_dispatch),
+///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for the latest time of the next
+///   call. Where cores fetch their RPCs themselves, call [`poll_dispatch_for`](Self::poll_dispatch_for) instead of
+///   `poll_dispatch`.
+/// - **C.** `set_*` change a bound at run time.
+/// - **D.** All others are readings, which affect no decision.
 ///
 /// After each A and C, drain in this order:
 ///
@@ -40,15 +41,15 @@ use crate::wire::{Header, Kind, slots_of};
 /// 2. [`poll_dispatch`](Self::poll_dispatch) until `None`: each result goes to its core's [`Frontend`](crate::Frontend);
 /// 3. [`poll_timeout`](Self::poll_timeout): wake up by then.
 ///
-/// A payload must lie in its slots before its dispatch is handed on: carry out a [`Verdict::Write`] before step 2. The slots
-/// of a dispatch are the core's until it frees them. `now` never runs backwards from one call to the next; if it
-/// does, RPCs merely age late.
+/// A payload must be in its slots before its dispatch is passed on: carry out a [`Verdict::Write`] before step 2. The
+/// slots of a dispatch belong to the core until it frees them. `now` must not decrease from one call to the next; if it
+/// does, RPCs merely time out late.
 ///
 /// The same calls in the same order make the same decisions, on every machine.
 ///
 /// # Cost
 ///
-/// O(1) for each call but those that say otherwise, and no allocation after construction.
+/// O(1) for each call unless stated otherwise, and no allocation after construction.
 ///
 /// # Examples
 ///
@@ -75,9 +76,9 @@ use crate::wire::{Header, Kind, slots_of};
 #[derive(Clone, Debug)]
 pub struct Backend<D: CentralDispatch = Dispatcher> {
     config: BackendConfig,
-    /// The longest RPC that is one packet and may come in: every other takes the long way.
+    /// The longest RPC that fits one packet and may be admitted: every other RPC takes the general path.
     one_packet_bytes_max: u32,
-    /// Whether all RPCs wait in one queue: nothing asks then where.
+    /// Whether all RPCs wait in one queue, so that placement need not be computed.
     has_one_queue: bool,
     // -- admission --
     admission: Admission,
@@ -89,7 +90,7 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     // -- queue and dispatch --
     queue: ArrivalQueue,
     dispatch: D,
-    // -- what has happened --
+    // -- counters --
     counters: Counters,
 }
 
@@ -102,7 +103,8 @@ impl Backend {
 }
 
 impl<D: CentralDispatch> Backend<D> {
-    /// A back end with a policy of the caller's, for the configuration's cores; the configuration's policy stays unused.
+    /// A back end with a policy supplied by the caller, for the configuration's cores; the configuration's policy is
+    /// not used.
     pub fn try_with(config: BackendConfig, dispatch: D) -> Result<Self, ConfigError> {
         config.validate()?;
         let BackendConfig { slots, mtu, reassembler_entries, cores, queue_bound, queue_capacity, seed, .. } = config;
@@ -127,9 +129,9 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Decides about one packet.
     ///
-    /// An RPC of one packet is not looked up among those being reassembled: two RPCs of a peer under one number are
-    /// the peer's mistake and stay two RPCs. Likewise a packet that comes again after its RPC was whole begins another
-    /// RPC; transports that duplicate must filter.
+    /// An RPC of one packet is not looked up among those being reassembled: if a peer sends two RPCs under one number,
+    /// they are treated as two RPCs. Likewise, a packet that arrives again after its RPC was complete begins another
+    /// RPC; transports that duplicate packets must filter.
     #[inline(always)]
     pub fn handle_packet(&mut self, now: Timestamp, header: Header) -> Verdict {
         self.counters.packets += 1;
@@ -151,7 +153,8 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Takes back the slots of an RPC that `core` has served, and the core's credit.
     ///
-    /// Refused and counted, with nothing changed, where `core` was not given just these slots or has freed them already.
+    /// Refused and counted, with nothing changed, if `core` was not given exactly these slots or has freed them
+    /// already.
     ///
     /// # Cost
     ///
@@ -186,10 +189,11 @@ impl<D: CentralDispatch> Backend<D> {
         ready
     }
 
-    /// The head of the shared queue for `core`, which has come for it; `None` if the core has no credit, or nothing waits in that queue.
+    /// The head of the shared queue for `core`, which fetches it; `None` if the core has no credit, or nothing waits in
+    /// that queue.
     ///
-    /// For worlds without a central place that hands out: cores that take turns at the back end, as behind a lock. Which core comes
-    /// first is decided there, and the policy counts credit only.
+    /// For runtimes without a central dispatcher: cores take turns at the back end, for example behind a lock. The lock
+    /// decides which core is first; the policy only counts credit.
     #[inline(always)]
     pub fn poll_dispatch_for(&mut self, core: CoreId) -> Option<Dispatch> {
         let has_credit = core.0 < self.config.cores && self.dispatch.outstanding(core) < self.dispatch.bound();
@@ -198,14 +202,15 @@ impl<D: CentralDispatch> Backend<D> {
         arrival.map(|arrival| self.give(core, arrival))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest RPC that is not whole is abandoned then.
+    /// When [`handle_timeout`](Self::handle_timeout) is due: the oldest incomplete RPC is abandoned then.
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.reassembler.oldest().map(|since| since + self.config.reassembly_timeout)
     }
 
-    /// Abandons the RPCs whose first packet came a `reassembly_timeout` ago or longer. Calling it early does nothing.
+    /// Abandons the RPCs whose first packet arrived at least a `reassembly_timeout` ago. Calling it early has no
+    /// effect.
     ///
     /// # Cost
     ///
@@ -217,7 +222,7 @@ impl<D: CentralDispatch> Backend<D> {
         });
     }
 
-    /// Abandons the RPCs of a peer that is gone, those that are not whole; whole ones run on.
+    /// Abandons the incomplete RPCs of a peer that is gone; complete ones still run.
     ///
     /// # Cost
     ///
@@ -230,48 +235,49 @@ impl<D: CentralDispatch> Backend<D> {
         self.nacked.forget_peer(snid);
     }
 
-    /// The next RPC that has been abandoned; its table entry is free with that.
+    /// The next RPC that has been abandoned; this frees its table entry.
     pub fn poll_abandoned(&mut self) -> Option<Abandoned> {
         self.reassembler.poll_abandoned()
     }
 
-    /// NACKs RPCs from here on that find `waiting` others waiting; 0 refuses every RPC.
+    /// From now on, NACKs RPCs that find `waiting` others waiting; 0 refuses every RPC.
     ///
-    /// A bound above what the arrival queue has places for is cut to that.
+    /// A bound above the capacity of the arrival queue is reduced to it.
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.admission.set_bound(waiting);
     }
 
-    /// RPCs that wait, not given to a core.
+    /// RPCs that wait and have not been given to a core.
     #[must_use]
     #[inline]
     pub fn queue_depth(&self) -> u32 {
         self.queue.waiting()
     }
 
-    /// The most RPCs that have waited at once, when [`poll_dispatch`](Self::poll_dispatch) had no core for them.
+    /// The most RPCs that have waited at once when [`poll_dispatch`](Self::poll_dispatch) had no core for them.
     #[must_use]
     pub fn queue_depth_max(&self) -> u32 {
         self.queue.waiting_max()
     }
 
-    /// The RPC that will be dispatched after `ahead` others, if one queue holds them; `None` when each core has its own.
+    /// The RPC that will be dispatched after `ahead` others, if one queue holds them; `None` when each core has its
+    /// own.
     ///
-    /// Lets a runtime fetch what the next RPCs need while it serves this one.
+    /// Lets a runtime prefetch what the next RPCs need while it serves this one.
     #[must_use]
     #[inline]
     pub fn peek_waiting(&self, ahead: usize) -> Option<Arrival> {
         self.queue.peek_shared(ahead)
     }
 
-    /// What has happened so far.
+    /// Counts of all events so far.
     #[must_use]
     #[inline]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What it was built with.
+    /// The configuration it was built with.
     #[must_use]
     pub fn config(&self) -> &BackendConfig {
         &self.config
@@ -296,7 +302,8 @@ impl<D: CentralDispatch> Backend<D> {
         self.reassembler.len()
     }
 
-    /// What an RPC lacks that is not whole, for the acknowledgment that its sender asks for; nothing if it is not being reassembled.
+    /// What an incomplete RPC lacks, for the acknowledgment that its sender asks for; `None` if it is not being
+    /// reassembled.
     ///
     /// # Cost
     ///
@@ -326,12 +333,12 @@ impl<D: CentralDispatch> Backend<D> {
         self.buffer.slots_used_max()
     }
 
-    /// Lets the high-water mark of slots begin again from what is held.
+    /// Restarts the high-water mark of slots from the current use.
     pub fn reset_slots_used_max(&mut self) {
         self.buffer.reset_slots_used_max();
     }
 
-    // -- the way of an RPC of one packet --
+    // -- the fast path: RPCs of one packet --
 
     /// Under a policy that places RPCs.
     #[inline(never)]
@@ -352,9 +359,9 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    // -- steps that every RPC takes --
+    // -- steps common to all RPCs --
 
-    /// Slots for the RPC that begins with this packet and will wait at `placement`, or why not.
+    /// Slots for the RPC that begins with this packet and will wait at `placement`, or the reason to refuse it.
     #[inline(always)]
     fn admit(&mut self, header: &Header, placement: Placement) -> Result<SlotRange, NackReason> {
         if let Some(reason) = self.admission.refusal(&self.queue, placement) {
@@ -367,7 +374,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// The head has met a used slot: goes on behind it, at once or for the RPCs to come.
+    /// The head has met a used slot: skips it, at once or for later RPCs.
     #[cold]
     fn alloc_behind_slow(&mut self, slots: u32) -> Option<SlotRange> {
         self.counters.scrubs += 1;
@@ -385,7 +392,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.queue.push(placement, arrival);
     }
 
-    /// An RPC of a core's own queue.
+    /// Dispatches an RPC from a core's own queue.
     #[inline(never)]
     fn poll_ready(&mut self) -> Option<Dispatch> {
         let (core, arrival) = self.queue.pop_ready()?;

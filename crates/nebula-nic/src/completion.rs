@@ -1,14 +1,14 @@
 //! Station 9: *which RPC does the core begin?*
 //!
-//! The completion queue of a core: the RPCs that the back end has given it and that it has not begun, in order. It is as
-//! short as the dispatch bound, since the back end gives no more.
+//! The completion queue of a core: the RPCs that the back end has given it and that it has not begun, in order. Its
+//! length is the dispatch bound, since the back end gives no more.
 //!
 //! Next: station 10, [`release`](crate::release).
 
 use crate::dispatch::JBSQ_BOUND_MAX;
 use crate::verdict::{Arrival, PackedArrival};
 
-/// Places of the ring: as many as the largest bound of a policy, so that a masked index needs no check.
+/// Places in the ring: as many as the largest bound of a policy, so that a masked index needs no check.
 const PLACES: usize = JBSQ_BOUND_MAX as usize;
 
 const _: () = assert!(PLACES.is_power_of_two(), "an index is masked to the places");
@@ -17,7 +17,8 @@ const _: () = assert!(PLACES.is_power_of_two(), "an index is masked to the place
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
     entries: [PackedArrival; PLACES],
-    /// Places in use less one: the bound, rounded up to a power of two, so that a small bound stays in few cache lines.
+    /// Places in use minus one: the bound, rounded up to a power of two, so that a small bound occupies few cache
+    /// lines.
     mask: u32,
     head: u32,
     len: u32,
@@ -35,21 +36,21 @@ impl CompletionQueue {
         Self { entries: [PackedArrival::default(); PLACES], mask: bound.next_power_of_two() - 1, head: 0, len: 0 }
     }
 
-    /// RPCs in it.
+    /// RPCs in the queue.
     #[must_use]
     #[inline]
     pub const fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     #[must_use]
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Puts an RPC at the end.
+    /// Appends an RPC.
     ///
     /// # Panics
     ///
@@ -61,7 +62,7 @@ impl CompletionQueue {
         self.len += 1;
     }
 
-    /// Takes the first.
+    /// Takes the first RPC.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Arrival> {
         let first = self.front()?;
@@ -70,7 +71,7 @@ impl CompletionQueue {
         Some(first)
     }
 
-    /// The first, left in place.
+    /// The first RPC, without removing it.
     #[must_use]
     #[inline(always)]
     pub fn front(&self) -> Option<Arrival> {

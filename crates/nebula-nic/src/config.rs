@@ -1,4 +1,4 @@
-//! The bounds of a back end: every one is a field, and one line of text holds them all.
+//! The configuration of a back end: every bound is a field, and one line of text holds them all.
 
 use crate::core_set::CORES_MAX;
 use crate::dispatch::{JBSQ_BOUND_MAX, Policy};
@@ -11,7 +11,7 @@ mod text;
 
 pub use text::ParseConfigError;
 
-/// What a back end is built with; nothing is allocated after that.
+/// The configuration of a back end, which allocates nothing after construction.
 ///
 /// # Examples
 ///
@@ -27,35 +27,37 @@ pub use text::ParseConfigError;
 pub struct BackendConfig {
     /// The messaging domain it serves.
     pub domain: DomainId,
-    /// Slots of the receive buffer; beyond, RPCs are NACKed.
+    /// Slots of the receive buffer; when they are used up, RPCs are NACKed.
     pub slots: u32,
     /// Payload of one packet.
     pub mtu: Mtu,
-    /// The longest RPC; longer ones are NACKed.
+    /// The longest RPC in bytes; longer ones are NACKed.
     pub rpc_bytes_max: u32,
-    /// RPCs of several packets that can be reassembled at once; beyond, they are NACKed.
+    /// RPCs of several packets that can be reassembled at once; further ones are NACKed.
     pub reassembler_entries: u32,
-    /// RPCs of one peer that can be reassembled at once while more than half of the entries are in use; beyond, they are
-    /// NACKed as if the table were full. `u32::MAX`: no limit. Two peers whose numbers have one hash, of 256, share theirs.
+    /// RPCs of one peer that can be reassembled at once while more than half of the entries are in use; further ones
+    /// are NACKed as if the table were full. `u32::MAX`: no limit. Two peers whose numbers have the same hash, of 256,
+    /// share one limit.
     pub incomplete_per_peer: u32,
     /// Cores to serve, at most [`CORES_MAX`].
     pub cores: u16,
     /// Which core serves which RPC.
     pub policy: Policy,
-    /// An RPC that finds so many waiting is NACKed.
+    /// An RPC that finds this many waiting is NACKed.
     pub queue_bound: u32,
-    /// Places in the arrival queue: at least what admission can let in (see [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
+    /// Places in the arrival queue: at least as many as admission can admit (see
+    /// [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
     pub queue_capacity: u32,
-    /// When room is looked for behind a slow RPC.
+    /// When to look for free slots beyond a slow RPC.
     pub scrub: ScrubMode,
-    /// An RPC that is not whole after so long is abandoned.
+    /// An RPC that is still incomplete after this time is abandoned.
     pub reassembly_timeout: Span,
-    /// Seed of every choice by chance and of the hash of the tables.
+    /// Seed of every random choice and of the hash of the tables.
     pub seed: u64,
 }
 
 impl BackendConfig {
-    /// Room for 512 KiB of payload in RPCs of at most 64 KiB, packets of 64 B, no bound on the queue but room.
+    /// Space for 512 KiB of payload in RPCs of at most 64 KiB, packets of 64 B, no bound on the queue except space.
     #[must_use]
     pub const fn new(cores: u16, policy: Policy) -> Self {
         Self {
@@ -82,7 +84,8 @@ impl BackendConfig {
         self
     }
 
-    /// Sets the slots of the receive buffer, and [`queue_capacity`](Self::queue_capacity) to as many RPCs: more never fit.
+    /// Sets the slots of the receive buffer, and [`queue_capacity`](Self::queue_capacity) to the same number of RPCs:
+    /// more never fit.
     #[must_use]
     pub const fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;
@@ -118,7 +121,7 @@ impl BackendConfig {
         self
     }
 
-    /// Sets how many waiting RPCs make the next one a NACK.
+    /// Sets the number of waiting RPCs at which further ones are NACKed.
     #[must_use]
     pub const fn queue_bound(mut self, waiting: u32) -> Self {
         self.queue_bound = waiting;
@@ -132,14 +135,14 @@ impl BackendConfig {
         self
     }
 
-    /// Sets when room is looked for behind a slow RPC.
+    /// Sets when to look for free slots beyond a slow RPC.
     #[must_use]
     pub const fn scrub(mut self, scrub: ScrubMode) -> Self {
         self.scrub = scrub;
         self
     }
 
-    /// Sets how long an RPC may take to become whole.
+    /// Sets how long the reassembly of an RPC may take.
     #[must_use]
     pub const fn reassembly_timeout(mut self, timeout: Span) -> Self {
         self.reassembly_timeout = timeout;
@@ -159,8 +162,8 @@ impl BackendConfig {
         slots_of(self.rpc_bytes_max)
     }
 
-    /// The most RPCs that can wait at once: as many as there are slots, or those that the bound lets in and those that
-    /// become whole after it was reached.
+    /// The most RPCs that can wait at once: as many as there are slots; or, if fewer, those that the bound admits plus
+    /// those that complete after it was reached.
     #[must_use]
     pub const fn rpcs_waiting_max(&self) -> u32 {
         let bound = self.queue_bound.saturating_add(self.bound_slack());
@@ -177,12 +180,13 @@ impl BackendConfig {
         }
     }
 
-    /// By how much more than the bound can wait: RPCs that were let in before, and the rounding up of a core's share.
+    /// By how much the waiting RPCs can exceed the bound: RPCs admitted earlier, and the rounding up of each core's
+    /// share.
     const fn bound_slack(&self) -> u32 {
         self.reassembler_entries.saturating_add(self.cores as u32)
     }
 
-    /// Whether a back end can be built so.
+    /// Checks whether a back end can be built.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let needed = self.slots_per_rpc_max();
         if self.cores == 0 || self.cores > CORES_MAX {
@@ -211,7 +215,7 @@ impl BackendConfig {
     }
 }
 
-/// Bounds that no back end can have.
+/// Invalid bounds of a back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -221,7 +225,7 @@ pub enum ConfigError {
         /// Cores asked for.
         got: u16,
     },
-    /// Less room than the longest RPC needs, or more than an index reaches.
+    /// Fewer slots than the longest RPC needs, or more than an index can address.
     #[error(
         "a receive buffer of {got} slots is not possible: give at least {needed}, for the longest RPC, and at most {SLOTS_MAX}"
     )]
@@ -234,7 +238,7 @@ pub enum ConfigError {
     /// A bound at which every RPC is refused.
     #[error("a queue bound of 0 refuses every RPC: give at least 1")]
     QueueBound,
-    /// Fewer places than RPCs that can wait, or more than an index reaches.
+    /// Fewer places than RPCs that can wait, or more than an index can address.
     #[error(
         "a queue for {got} RPCs is not possible: give at least {needed}, for those that can wait, and at most {SLOTS_MAX}"
     )]
@@ -244,9 +248,9 @@ pub enum ConfigError {
         /// RPCs that can wait.
         needed: u32,
     },
-    /// RPCs of several packets and no entry for them.
+    /// RPCs of several packets but no reassembler entries.
     #[error(
-        "RPCs of {rpc_bytes_max} bytes come in several packets of {mtu}: give at least 1 reassembler entry, or a larger MTU"
+        "RPCs of {rpc_bytes_max} bytes need several packets of {mtu}: give at least 1 reassembler entry, or a larger MTU"
     )]
     ReassemblerEntries {
         /// The MTU in bytes.
@@ -254,7 +258,7 @@ pub enum ConfigError {
         /// The longest RPC in bytes.
         rpc_bytes_max: u32,
     },
-    /// More entries than an index reaches.
+    /// More entries than an index can address.
     #[error("{got} reassembler entries are too many: give at most {SLOTS_MAX}")]
     TooManyEntries {
         /// Entries asked for.

@@ -1,7 +1,7 @@
-//! A set of cores as a bitmap, and its lowest member in a few instructions.
+//! A set of cores as a bitmap, with a fast search for its lowest member.
 //!
-//! Up to 64 cores are one word. Up to 4,096 are a word of words: bit `i` of the top says that leaf `i` is not empty,
-//! so the lowest core is two trailing-zero counts away and no scan grows with the number of cores.
+//! Up to 64 cores are one word. Up to 4,096 are two levels of words: bit `i` of the top says that leaf `i` is not
+//! empty, so two trailing-zero counts find the lowest core, and no scan grows with the number of cores.
 
 use crate::id::CoreId;
 use alloc::boxed::Box;
@@ -13,7 +13,7 @@ pub const CORES_MAX: u16 = 64 * 64;
 /// A set of cores.
 #[derive(Clone, Debug)]
 pub struct CoreSet {
-    /// Without leaves the set itself; else which leaves have members.
+    /// Without leaves, the set itself; otherwise, which leaves have members.
     top: u64,
     leaves: Box<[u64]>,
 }
@@ -42,14 +42,14 @@ impl CoreSet {
         Self { top: bits, leaves: Box::default() }
     }
 
-    /// A bit for each of the first 64 cores.
+    /// One bit for each of the first 64 cores.
     #[must_use]
     #[inline]
     pub fn bits(&self) -> u64 {
         self.leaves.first().copied().unwrap_or(self.top)
     }
 
-    /// Whether there is no core in it.
+    /// Whether the set is empty.
     #[must_use]
     #[inline]
     pub const fn is_empty(&self) -> bool {
@@ -82,7 +82,7 @@ impl CoreSet {
         Some(CoreId(in_leaf.unwrap_or(top)))
     }
 
-    /// The first core from `from` on, and after the last the first of all.
+    /// The first core from `from` on, wrapping around after the last.
     #[must_use]
     #[inline]
     pub fn first_from(&self, from: CoreId) -> Option<CoreId> {
@@ -114,7 +114,7 @@ impl CoreSet {
         leaf * 64 + lowest
     }
 
-    /// Whether `core` is in it.
+    /// Whether `core` is in the set.
     #[must_use]
     #[inline]
     pub fn contains(&self, core: CoreId) -> bool {
@@ -124,7 +124,7 @@ impl CoreSet {
         self.leaves.get(core.index() / 64).is_some_and(|leaf| leaf & bit(core) != 0)
     }
 
-    /// Puts `core` in.
+    /// Adds `core`.
     #[inline]
     pub fn insert(&mut self, core: CoreId) {
         if self.leaves.is_empty() {
@@ -134,7 +134,7 @@ impl CoreSet {
         }
     }
 
-    /// Takes `core` out.
+    /// Removes `core`.
     #[inline]
     pub fn remove(&mut self, core: CoreId) {
         if self.leaves.is_empty() {

@@ -1,4 +1,4 @@
-//! What has happened so far, in counts: each refusal and each drop has one.
+//! Event counts: each reason for a refusal or a drop has its own.
 
 use crate::verdict::{DropReason, NackReason};
 
@@ -17,17 +17,17 @@ use crate::verdict::{DropReason, NackReason};
 pub struct Counters {
     /// Packets seen.
     pub packets: u64,
-    /// RPCs that have become whole.
+    /// RPCs whose packets have all arrived.
     pub completed: u64,
     /// RPCs given to a core.
     pub dispatched: u64,
-    /// RPCs whose slots a core has given back.
+    /// RPCs whose slots a core has freed.
     pub freed: u64,
-    /// RPCs dropped before they were whole.
+    /// RPCs dropped before they were complete.
     pub abandoned: u64,
     /// Frees of something that was not exactly one RPC of that core.
     pub refused_frees: u64,
-    /// Times the head met a used slot and a free run was looked for behind it.
+    /// Times that the head met a used slot and searched for a free run beyond it.
     pub scrubs: u64,
     /// Scrubs that found a run.
     pub scrubs_found: u64,

@@ -1,9 +1,10 @@
-//! Every outcome as one line of text: what two worlds are compared by.
+//! Every decision as one line of text, so that runtime, simulator and hardware can be compared.
 //!
-//! A back end that is given the same inputs makes the same decisions. So a log of both, taken in the runtime, can be
+//! A back end that gets the same inputs makes the same decisions. So a log of both, recorded in the runtime, can be
 //! replayed through another back end, in a simulator, or against hardware, and the first difference is the bug.
 //!
-//! A log is text, one line an input, after a line with the configuration ([`BackendConfig`]'s text form). `#` begins a comment.
+//! A log is text, one line per input, after a line with the configuration ([`BackendConfig`]'s text form). `#` begins a
+//! comment.
 //!
 //! ```text
 //! nebula-nic 1 domain=0 slots=4 mtu_bytes=64 rpc_bytes_max=256 … seed=0
@@ -16,37 +17,38 @@
 //!
 //! | input | |
 //! |---|---|
-//! | `packet KIND SNID.TID bytes=N idx=N key=N` | a packet came |
+//! | `packet KIND SNID.TID bytes=N idx=N key=N` | a packet arrived |
 //! | `free core=N slots=START+COUNT` | a core is done with an RPC |
 //! | `timeout` | time has passed |
 //! | `peer-gone SNID` | a peer is gone |
-//! | `queue-bound N` | the bound has been changed |
-//! | `poll` | nothing came; what was pending is asked for |
-//! | `pull core=N` | a core comes for the head of the queue itself |
+//! | `queue-bound N` | the bound was changed |
+//! | `poll` | no event; pending decisions are requested |
+//! | `pull core=N` | a core fetches the head of the queue itself |
 //! | `steal core=N queues=HEX` | an idle core looks at the queues of all cores: bit `i` says that core `i`'s is not empty |
-//! | `turn core=N start quantum_ps=N suspended=N` | RPCs take turns at a core from here on |
-//! | `turn core=N given`, `… end` | an RPC stands in line at the core; the one that runs is over |
-//! | `turn core=N next`, `… next-suspended` | the core is free: for whom, or for which of those that have begun |
-//! | `turn core=N yield` | the RPC that runs can be interrupted |
+//! | `turn core=N start quantum_ps=N suspended=N` | preemptive scheduling begins at a core |
+//! | `turn core=N given`, `… end` | an RPC is queued at the core; the running one has ended |
+//! | `turn core=N next`, `… next-suspended` | the core is free: for any RPC, or only for one that has begun |
+//! | `turn core=N yield` | the running RPC can be interrupted |
 //!
 //! | decision | |
 //! |---|---|
 //! | `write slots=START+COUNT offset=N bytes=N more` or `… complete` | the payload goes there |
 //! | `nack REASON`, `drop REASON` | refused, ignored |
-//! | `freed`, `refused` | the slots and the credit are back, or were not the core's |
-//! | `abandoned SNID.TID slots=START+COUNT` | never became whole |
+//! | `freed`, `refused` | the slots and the credit are returned, or were not the core's |
+//! | `abandoned SNID.TID slots=START+COUNT` | never completed |
 //! | `dispatch core=N rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | a core gets an RPC |
-//! | `victim=N` | the core from whose queue the idle core takes |
-//! | `begin seat=N`, `resume seat=N` | who has the core |
-//! | `runs`, `suspended` | whether the RPC goes on |
+//! | `victim=N` | the core from whose queue the idle core steals |
+//! | `begin seat=N`, `resume seat=N` | the RPC that gets the core |
+//! | `runs`, `suspended` | whether the RPC continues |
 //!
-//! Times are picoseconds. The decisions of a line are the answer about the input first, then what was abandoned, then what was
-//! dispatched. A log may leave what is pending to a later line, as an engine does that takes packets in batches: a replay asks
-//! for as much as the log has. `poll -> -` says that nothing was pending, and a replay checks that too.
+//! Times are picoseconds. The decisions of a line are first the one about the input, then what was abandoned, then what
+//! was dispatched. A log may leave pending decisions to a later line, as an engine that processes packets in batches
+//! does: a replay asks for as much as the log has. `poll -> -` says that nothing was pending, and a replay checks that
+//! too.
 //!
-//! What decides beside the back end has its lines in the same log: `steal` is a [`Thief`]'s, `turn` is of [`Turns`]. Each core's
-//! stand in their order; those of several cores, which decide at once, in any. Groups of `altocumulus:G` decide side by side, so each has a
-//! log of its own ([`GroupLine`]).
+//! Decisions outside the back end have their lines in the same log: `steal` belongs to a [`Thief`], `turn` to
+//! [`Turns`]. The lines of each core are in order; those of different cores, which decide concurrently, may interleave.
+//! Groups of `altocumulus:G` decide in parallel, so each has its own log ([`GroupLine`]).
 
 mod beside;
 mod group;
@@ -74,10 +76,10 @@ use crate::config::BackendConfig;
 #[cfg(doc)]
 use crate::schedule::{Thief, Turns};
 
-/// What happens to a back end, or to a machine beside it.
+/// An event at a back end, or at a machine outside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A packet came.
+    /// A packet arrived.
     Packet(Header),
     /// A core is done with an RPC.
     Free {
@@ -90,23 +92,23 @@ pub enum Input {
     Timeout,
     /// A peer is gone.
     PeerGone(NodeId),
-    /// The queue's bound has been changed.
+    /// The queue's bound was changed.
     QueueBound(u32),
-    /// Nothing came; what is pending is asked for.
+    /// No event; pending decisions are requested.
     Poll,
-    /// A core comes for the head of the queue itself.
+    /// A core fetches the head of the queue itself.
     Pull {
         /// The core.
         core: CoreId,
     },
-    /// An idle core looks at the queues of all cores. The back end has no part in it: see [`Beside`].
+    /// An idle core looks at the queues of all cores. The back end is not involved: see [`Beside`].
     Steal {
         /// The idle core.
         core: CoreId,
-        /// The queues that are not empty, a bit a core: of [`STEAL_CORES_MAX`] cores.
+        /// The queues that are not empty, one bit per core, for [`STEAL_CORES_MAX`] cores.
         queues: u64,
     },
-    /// RPCs take turns at a core. The back end has no part in it either.
+    /// A step of preemptive scheduling at a core. The back end is not involved either.
     Turn {
         /// The core.
         core: CoreId,
@@ -115,51 +117,51 @@ pub enum Input {
     },
 }
 
-/// What happens where RPCs take turns, in the words of [`Turns`].
+/// A step of preemptive scheduling, named after the methods of [`Turns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnStep {
-    /// Nobody is in line.
+    /// Nothing is queued.
     Start {
-        /// How long a turn is.
+        /// The length of a quantum.
         quantum: Span,
-        /// How many can be suspended.
+        /// How many RPCs can be suspended.
         suspended_max: u32,
     },
-    /// An RPC stands in line.
+    /// An RPC is queued.
     Given,
-    /// The core is free.
+    /// The core is free for any RPC.
     Next,
-    /// The core is free for those that have begun.
+    /// The core is free for RPCs that have begun.
     NextSuspended,
-    /// The RPC that runs can be interrupted.
+    /// The running RPC can be interrupted.
     Yield,
-    /// The RPC that runs is over.
+    /// The running RPC has ended.
     End,
 }
 
-/// Cores of which a log can say who steals from whom.
+/// The maximum number of cores for which a log can record stealing.
 pub const STEAL_CORES_MAX: u16 = 64;
 
-/// What is decided.
+/// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// About a packet.
     Packet(Verdict),
-    /// About slots that a core gave back.
+    /// About slots that a core freed.
     Free(Freed),
-    /// An RPC never became whole.
+    /// An RPC never completed.
     Abandoned(Abandoned),
     /// A core gets an RPC.
     Dispatch(Dispatch),
-    /// An idle core takes from this one's queue.
+    /// An idle core steals from this core's queue.
     Victim(CoreId),
-    /// Who has the core.
+    /// The RPC that gets the core.
     Turn(Next),
-    /// Whether the RPC that runs goes on.
+    /// Whether the running RPC continues.
     Yield(Yielded),
 }
 
-/// An input and what was decided upon it.
+/// An input and the decisions about it.
 ///
 /// # Examples
 ///
@@ -176,17 +178,17 @@ pub enum Decision {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// When.
+    /// The time of the input.
     pub at: Timestamp,
-    /// What happened.
+    /// The input.
     pub input: Input,
-    /// What was decided, in order.
+    /// The decisions, in order.
     pub decisions: Vec<Decision>,
 }
 
 impl LogLine {
-    /// Hands `input` to a back end, drains it, and notes both. Of a [`Pull`](Input::Pull) the answer is all: where cores come for their
-    /// RPCs, nothing is handed out.
+    /// Applies `input` to a back end, drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
+    /// decision: where cores fetch their RPCs, nothing is dispatched.
     pub fn record<D: CentralDispatch>(backend: &mut Backend<D>, at: Timestamp, input: Input) -> Self {
         let mut decisions: Vec<_> = input.apply(backend, at).into_iter().collect();
         if !matches!(input, Input::Pull { .. }) {
@@ -197,7 +199,7 @@ impl LogLine {
 }
 
 impl Input {
-    /// Hands the input to a back end; the answer about it, if it has one.
+    /// Applies the input to a back end; returns the decision about it, if there is one.
     pub fn apply<D: CentralDispatch>(&self, backend: &mut Backend<D>, at: Timestamp) -> Option<Decision> {
         match *self {
             Self::Packet(header) => return Some(Decision::Packet(backend.handle_packet(at, header))),
@@ -212,7 +214,7 @@ impl Input {
     }
 }
 
-/// Asks a back end for all that is pending, in the order of its contract.
+/// Drains a back end in the order of its contract.
 fn drain<D: CentralDispatch>(backend: &mut Backend<D>, decisions: &mut Vec<Decision>) {
     while let Some(abandoned) = backend.poll_abandoned() {
         decisions.push(Decision::Abandoned(abandoned));

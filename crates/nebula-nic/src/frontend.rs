@@ -1,4 +1,4 @@
-//! The front end of the NIC, one a core: stations 8 to 10, joined in the order of the path.
+//! The front end of the NIC, one per core: stations 8 to 10, joined in the order of the path.
 
 use crate::completion::CompletionQueue;
 use crate::id::{CoreId, SlotRange};
@@ -9,14 +9,14 @@ use crate::verdict::{Arrival, Dispatch};
 /// An RPC that a core begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
-    /// What to serve.
+    /// The RPC to serve.
     pub arrival: Arrival,
-    /// The RPC behind it, whose payload is to be fetched while this one is served; `None` if there is none or steering
-    /// is off.
+    /// The next RPC, whose payload should be fetched while this one is served; `None` if there is none or steering is
+    /// off.
     pub steer_next: Option<Arrival>,
 }
 
-/// Decides what one core serves next and what is fetched ahead for it.
+/// Decides what one core serves next and what is prefetched for it.
 ///
 /// # Examples
 ///
@@ -52,7 +52,7 @@ impl Frontend {
         Self { core, bound, steering: Steering::On, completions: CompletionQueue::new(bound), in_service: 0 }
     }
 
-    /// Takes an RPC into the completion queue and says when its payload goes to the core.
+    /// Puts an RPC into the completion queue and says when its payload goes to the core.
     ///
     /// # Panics
     ///
@@ -65,7 +65,7 @@ impl Frontend {
         self.steering.steer(ahead)
     }
 
-    /// Begins the next RPC, if one has been given. The one before need not be done.
+    /// Begins the next RPC, if one has been given. The previous one need not be done.
     #[inline(always)]
     pub fn poll_completion(&mut self) -> Option<Begin> {
         let arrival = self.completions.pop()?;
@@ -77,14 +77,15 @@ impl Frontend {
         Some(Begin { arrival, steer_next })
     }
 
-    /// The RPC that [`poll_completion`](Self::poll_completion) would begin: what software sees that looks ahead in its completion queue.
+    /// The RPC that [`poll_completion`](Self::poll_completion) would begin, for software that looks ahead in its
+    /// completion queue.
     #[must_use]
     #[inline]
     pub fn peek_completion(&self) -> Option<Arrival> {
         self.completions.front()
     }
 
-    /// Ends an RPC that was begun: hand the result to [`Backend::handle_free`](crate::Backend::handle_free).
+    /// Ends an RPC that was begun: pass the result to [`Backend::handle_free`](crate::Backend::handle_free).
     ///
     /// # Panics
     ///
@@ -96,12 +97,12 @@ impl Frontend {
         Release { core: self.core, slots }
     }
 
-    /// Switches the fetching of payloads ahead of their use.
+    /// Switches the prefetching of payloads.
     pub fn set_steering(&mut self, steering: Steering) {
         self.steering = steering;
     }
 
-    /// The core it stands for.
+    /// The core it belongs to.
     #[must_use]
     pub const fn core(&self) -> CoreId {
         self.core

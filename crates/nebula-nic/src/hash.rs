@@ -1,4 +1,4 @@
-//! Mixing of keys, and the generator behind every choice by chance: both fixed by a seed, the same on every machine.
+//! Hashing of keys, and the generator behind every random choice: both fixed by a seed, the same on every machine.
 
 /// Spreads every bit of `key` over the word (the finalizer of SplitMix64, a bijection).
 #[must_use]
@@ -16,7 +16,7 @@ pub(crate) const fn reduce(mixed: u64, below: u32) -> u32 {
     (((mixed >> 32) * below as u64) >> 32) as u32
 }
 
-/// SplitMix64: one addition and one [`mix`] a number.
+/// SplitMix64: one addition and one [`mix`] per number.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
 

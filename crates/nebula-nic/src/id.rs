@@ -1,4 +1,4 @@
-//! Names of the things an RPC meets: nodes, transfers, cores, slots. No bare integer stands for any of them.
+//! Identifiers: nodes, transfers, cores, slots. Each has its own type; none is a bare integer.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ pub struct TransferId(pub u32);
 pub struct CoreId(pub u16);
 
 impl CoreId {
-    /// The core's place in an array of cores.
+    /// The core's index in an array of cores.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
@@ -28,7 +28,7 @@ impl CoreId {
 pub struct GroupId(pub u16);
 
 impl GroupId {
-    /// The group's place in an array of groups.
+    /// The group's index in an array of groups.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
@@ -78,7 +78,7 @@ impl fmt::Display for SlotRange {
     }
 }
 
-/// What names one RPC on the wire: source node and transfer.
+/// The identity of one RPC on the wire: source node and transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RpcKey {
     /// The node that sent the request.

@@ -1,37 +1,38 @@
 //! Every decision of a microsecond-scale RPC NIC and of its requester, as plain state machines.
 //!
-//! No I/O, no clock, no threads, no payload bytes, and no randomness but from a seed: time, packet headers and cores are
-//! handed in, decisions come out. A runtime carries them out in real time, a simulator in simulated time, and hardware
-//! can be compared with them one by one. Nothing is allocated after construction; every bound is a field of the configuration
-//! and says what happens at the bound.
+//! No I/O, no clock, no threads, no payload bytes, and no randomness except from a seed: time, packet headers and cores
+//! are arguments, decisions are results. A runtime carries them out in real time, a simulator in simulated time, and
+//! hardware can be compared with them one by one. Nothing is allocated after construction; every bound is a field of
+//! the configuration and says what happens at the bound.
 //!
-//! The modules stand in the order of the path that one RPC takes. Open [`backend`] first.
+//! The modules are in the order of the path that one RPC takes. Open [`backend`] first.
 //!
 //! | # | what happens | module |
 //! |---|---|---|
-//! | 1 | the client numbers the RPC and cuts it into packets | [`outbound`] |
+//! | 1 | the client numbers the RPC and splits it into packets | [`outbound`] |
 //! | 2 | the NIC reads the header | [`wire`] |
-//! | 3 | queue deeper than the SLO allows: NACK, at once | [`admission`] |
+//! | 3 | queue longer than the SLO allows: NACK, at once | [`admission`] |
 //! | 4 | slots of the one receive buffer, shared by all peers | [`recv_buffer`] |
 //! | 5 | later packets find their RPC | [`reassembler`] |
-//! | 6 | whole: a notification joins the arrival queue, the payload stays put | [`arrival_queue`] |
+//! | 6 | complete: a notification joins the arrival queue, the payload stays in place | [`arrival_queue`] |
 //! | 7 | a core has credit: dispatched | [`dispatch`] |
-//! | 8 | the payload is fetched while the core serves the RPC before | [`steering`] |
+//! | 8 | the payload is fetched while the core serves the previous RPC | [`steering`] |
 //! | 9 | the core begins it | [`completion`] |
-//! | 10 | slots and credit go back | [`release`] |
-//! | 11 | the reply or the NACK meets its request | [`requester`] |
+//! | 10 | slots and credit are returned | [`release`] |
+//! | 11 | the reply or the NACK is matched with its request | [`requester`] |
 //!
-//! Where the network loses and duplicates, [`retention`] stands between stations 2 and 3 and knows which RPCs have come before.
+//! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and knows which RPCs
+//! arrived before.
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
-//! stations 1 and 11. [`decision`] writes down what they decide; [`sizing`] says how large they should be.
+//! stations 1 and 11. [`decision`] logs their decisions; [`sizing`] computes how large they should be.
 //!
 //! # Invariants
 //!
-//! - It never sees payload bytes, a clock, a file or a thread. *Enforced by* `no_std` and the types.
+//! - This crate never sees payload bytes, a clock, a file or a thread. *Enforced by* `no_std` and the types.
 //! - Nothing is allocated per RPC. *Enforced by* `tests/no_allocation.rs`.
-//! - No header, index, size or freed range is trusted: what disagrees is refused and counted. *Enforced by* the models beside
-//!   the machines in `tests/`, over all short histories and long random ones.
+//! - No header, index, size or freed range is trusted: what disagrees is refused and counted. *Enforced by* the models
+//!   in `tests/`, over all short histories and long random ones.
 //! - A decision costs the same for 16 and for 10,000 clients, and for 16 and for 64 cores. *Enforced by* counting the
 //!   instructions of `examples/instructions.rs`.
 //!
@@ -81,7 +82,7 @@
 
 extern crate alloc;
 
-// -- what the stations speak of --
+// -- identifiers, time and hashing --
 pub mod id;
 pub mod time;
 
@@ -105,13 +106,13 @@ pub mod requester;
 pub mod backend;
 pub mod frontend;
 
-// -- what goes in and comes out --
+// -- configuration, results and logs --
 pub mod config;
 pub mod counters;
 pub mod decision;
 pub mod verdict;
 
-// -- aids --
+// -- supporting structures --
 pub mod core_set;
 mod hash;
 pub mod sizing;

@@ -1,14 +1,14 @@
 //! Station 5, too: *has this RPC been refused already?*
 //!
-//! The NACK of an RPC is caused by one of its packets, and the others are on their way. Were one of them admitted as
-//! the start of the RPC, it would hold slots for packets that never come again, and under overload such orphans
-//! would fill the buffer. So the keys of refused RPCs are kept for a while, and their other packets are dropped.
+//! One packet of an RPC causes its NACK while the others are still in flight. If one of those were admitted as the
+//! start of the RPC, it would hold slots for packets that never come again, and under overload such orphans would fill
+//! the buffer. So the keys of refused RPCs are kept for a while, and their other packets are dropped.
 //!
-//! The memory is a direct-mapped array: one key may push out another, and then an orphan is possible and ages out.
-//! A key is forgotten when all its packets have come, when its time is over, or with its peer, so that a
-//! peer that begins again with the same numbers is heard.
+//! The memory is a direct-mapped array: one key may evict another, in which case an orphan is possible and times out. A
+//! key is forgotten when all its packets have arrived, when its lifetime has passed, or with its peer, so that a peer
+//! that restarts with the same numbers is served.
 //!
-//! Departs: the papers do not say what becomes of the other packets of a refused RPC.
+//! Departs: the papers do not say what happens to the other packets of a refused RPC.
 
 use crate::hash::mix;
 use crate::id::{NodeId, RpcKey};
@@ -20,11 +20,11 @@ use alloc::vec;
 struct Refused {
     rpc: RpcKey,
     until: Timestamp,
-    /// 0: nothing is remembered here.
+    /// 0: the entry is empty.
     packets_left: u32,
 }
 
-/// Keys of RPCs that have been refused and of which more packets may come.
+/// Keys of refused RPCs of which more packets may arrive.
 #[derive(Clone, Debug)]
 pub(crate) struct NackMemory {
     refused: Box<[Refused]>,
@@ -39,7 +39,7 @@ impl NackMemory {
         Self { refused: vec![Refused::default(); keys].into(), seed, lifetime }
     }
 
-    /// Remembers that `rpc` was refused, while `packets_left` of its packets may still come.
+    /// Remembers that `rpc` was refused, while `packets_left` of its packets may still arrive.
     pub(crate) fn remember(&mut self, now: Timestamp, rpc: RpcKey, packets_left: u32) {
         if packets_left == 0 {
             return;
@@ -48,7 +48,7 @@ impl NackMemory {
         *self.place(rpc) = Refused { rpc, until, packets_left };
     }
 
-    /// Whether a packet belongs to an RPC that was refused; one packet fewer is expected after it.
+    /// Whether a packet belongs to a refused RPC; if so, one packet fewer is expected.
     pub(crate) fn recall(&mut self, now: Timestamp, rpc: RpcKey) -> bool {
         let refused = self.place(rpc);
         if refused.packets_left == 0 || refused.rpc != rpc || refused.until <= now {
@@ -58,7 +58,7 @@ impl NackMemory {
         true
     }
 
-    /// Forgets what `snid` was refused.
+    /// Forgets the refused RPCs of `snid`.
     pub(crate) fn forget_peer(&mut self, snid: NodeId) {
         for refused in self.refused.iter_mut().filter(|refused| refused.rpc.snid == snid) {
             refused.packets_left = 0;

@@ -1,4 +1,4 @@
-//! One of several groups of cores that hand each other waiting RPCs: a [`Backend`] whose queue has a way out and a way in.
+//! One of several groups of cores that exchange waiting RPCs: a [`Backend`] whose queue RPCs can leave and join.
 //!
 //! Only the notification of an RPC moves, never its payload. All groups' slots are numbered as one space, so that a group can tell
 //! an RPC of its own from a foreign one: foreign ones have been handed over once, and never leave again.
@@ -26,7 +26,7 @@ use alloc::vec;
 /// Set in the first slot of a foreign RPC while it waits here; slots of all groups together are fewer.
 const FOREIGN: u32 = 1 << 31;
 
-/// What a group is built with.
+/// The configuration of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
     /// Its back end: the group's own workers, and as many slots as each other group has.
@@ -35,17 +35,17 @@ pub struct GroupConfig {
     pub group: GroupId,
     /// How many groups there are.
     pub groups: u16,
-    /// Foreign RPCs that can wait here; beyond, they are refused and stay where they came from.
+    /// The most foreign RPCs that can wait here; further ones are refused and stay at their origin.
     pub foreign_max: u32,
 }
 
-/// A group that cannot be built.
+/// A group configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupConfigError {
-    /// Not one of the groups, or too many of them.
+    /// The group number is out of range, or there are too many groups.
     #[error(
-        "group {group} of {groups} is not possible: give a number below the groups, of which there are 1 to {CORES_MAX}"
+        "group {group} of {groups} is not possible: give a number below the number of groups, which is 1 to {CORES_MAX}"
     )]
     Group {
         /// Group asked for.
@@ -53,7 +53,7 @@ pub enum GroupConfigError {
         /// Groups asked for.
         groups: u16,
     },
-    /// More slots, or more places for foreign RPCs, than an index reaches.
+    /// More slots, or more places for foreign RPCs, than an index can address.
     #[error(
         "{groups} groups of {slots} slots with room for {foreign} foreign RPCs are too many: keep each product below 2^31"
     )]
@@ -65,65 +65,67 @@ pub enum GroupConfigError {
         /// Foreign RPCs that may wait at each.
         foreign: u32,
     },
-    /// A policy with a queue a core: nothing there is the group's to hand over.
+    /// A policy with a queue per core: the group then has no queue from which to hand over.
     #[error("groups need a policy with one queue for all cores of a group, such as jbsq:2")]
     Queues,
-    /// The back end cannot be built.
+    /// The back end's configuration is invalid.
     #[error(transparent)]
     Backend(#[from] ConfigError),
 }
 
-/// Whether a group took a foreign RPC in.
+/// Whether a group accepted a foreign RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adoption {
     /// It waits here.
     Taken,
-    /// There is no room, or it is none of another group: tell its origin.
+    /// There is no room, or the RPC does not belong to another group: tell its origin.
     Refused,
 }
 
-/// What became of slots that a core gave back.
+/// The result of a core freeing slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupFreed {
     /// The group's own slots are free, and the core has one credit more.
     Taken,
-    /// The core has one credit more; the slots are another group's, which is to be told.
+    /// The core has one credit more; the slots belong to another group, which must be told.
     Foreign {
-        /// Whose they are.
+        /// The group that owns them.
         origin: GroupId,
     },
-    /// They were not exactly one RPC that the core holds: nothing changed but a counter.
+    /// They were not exactly one RPC that the core holds: only a counter changed.
     Refused,
 }
 
 /// Counts of RPCs handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Migrations {
-    /// Own RPCs handed to another group, those that were refused there included.
+    /// Own RPCs handed to another group, including those that were refused there.
     pub sent: u64,
     /// Own RPCs that another group refused.
     pub sent_back: u64,
-    /// Foreign RPCs taken in.
+    /// Foreign RPCs accepted.
     pub adopted: u64,
     /// Foreign RPCs refused.
     pub refused: u64,
-    /// Messages of other groups about something that was not theirs: nothing else changed.
+    /// Messages from other groups about something that is not theirs: nothing else changed.
     pub mistaken: u64,
 }
 
-/// One group of cores: a [`Backend`], whose waiting RPCs can leave and where foreign ones can join.
+/// One group of cores: a [`Backend`] that can hand over waiting RPCs and adopt foreign ones.
 ///
-/// It is driven as a back end is, with the same calls in the same order; slots in all that goes in and comes out are numbered over
-/// all groups, those of group `g` from `g` times the slots of one. Besides:
+/// It is driven like a back end, with the same calls in the same order. Slots in all arguments and results are numbered
+/// over all groups; those of group `g` start at `g` times the slots of one group. In addition:
 ///
-/// - [`take_newest_waiting`](Self::take_newest_waiting) takes an RPC out for another group, from the tail: of all that wait it waits longest yet;
-/// - [`adopt`](Self::adopt) lets a foreign one wait, and says whether there was room;
-/// - [`handle_refused`](Self::handle_refused) and [`handle_returned`](Self::handle_returned) are the origin's, for what comes back.
+/// - [`take_newest_waiting`](Self::take_newest_waiting) removes an RPC for another group from the tail of the queue,
+///   since it would have to wait longest;
+/// - [`adopt`](Self::adopt) queues a foreign RPC, and says whether there was room;
+/// - [`handle_refused`](Self::handle_refused) and [`handle_returned`](Self::handle_returned) are called at the origin
+///   when an RPC or its slots come back.
 ///
 /// # Invariants
 ///
-/// An RPC is handed over at most once: what is not in the group's own slots never leaves. An origin's slots stay held until they are returned by the
-/// very group that they were handed to.
+/// An RPC is handed over at most once: an RPC outside the group's own slots never leaves. An origin's slots stay held
+/// until exactly the group that received them returns them.
 ///
 /// # Cost
 ///
@@ -131,7 +133,8 @@ pub struct Migrations {
 ///
 /// # Source
 ///
-/// Altocumulus: descriptors move and payloads stay; at most one migration an RPC; a receiver whose queue is full answers with a NACK.
+/// Altocumulus: descriptors move and payloads stay; at most one migration per RPC; a receiver whose queue is full
+/// replies with a NACK.
 ///
 /// # Examples
 ///
@@ -160,13 +163,13 @@ pub struct Group<D: CentralDispatch = Dispatcher> {
     backend: Backend<D>,
     id: GroupId,
     groups: u16,
-    /// Slots of each group, and its own first one among those of all.
+    /// Slots of each group, and the number of this group's first slot.
     slots: u32,
     first: u32,
     // -- foreign RPCs --
     foreign_waiting: u32,
     foreign_max: u32,
-    /// What each core holds of other groups: as many places a core as it may have outstanding.
+    /// Foreign slots that each core holds: as many entries per core as it may have outstanding.
     at_cores: Box<[Option<SlotRange>]>,
     per_core: usize,
     migrations: Migrations,
@@ -182,7 +185,7 @@ impl Group {
 }
 
 impl<D: CentralDispatch> Group<D> {
-    /// A group with a policy of the caller's, for the configuration's cores.
+    /// A group with a policy supplied by the caller, for the configuration's cores.
     pub fn try_with(config: GroupConfig, dispatch: D) -> Result<Self, GroupConfigError> {
         let GroupConfig { backend, group, groups, foreign_max } = config;
         if groups > CORES_MAX || group.0 >= groups {
@@ -223,7 +226,7 @@ impl<D: CentralDispatch> Group<D> {
         }
     }
 
-    /// The next RPC for which a core has credit, and that core; own and foreign ones in the order in which they joined the queue.
+    /// The next RPC for which a core has credit, and that core; own and foreign ones in queue order.
     #[inline]
     pub fn poll_dispatch(&mut self) -> Option<Dispatch> {
         if self.backend.queue.has_shared()
@@ -240,7 +243,7 @@ impl<D: CentralDispatch> Group<D> {
     ///
     /// # Cost
     ///
-    /// O(slots of the RPC / 64), and for a foreign one O(RPCs that a core may have outstanding).
+    /// O(slots of the RPC / 64), and for a foreign RPC O(RPCs that a core may have outstanding).
     #[inline]
     pub fn handle_free(&mut self, core: CoreId, slots: SlotRange) -> GroupFreed {
         match self.to_own(slots) {
@@ -252,9 +255,9 @@ impl<D: CentralDispatch> Group<D> {
         }
     }
 
-    /// Takes the RPC that joined the queue last out of it, for group `to`; `None` where nothing waits or a foreign RPC is last.
+    /// Removes the RPC that joined the queue last, for group `to`; `None` if nothing waits or the last RPC is foreign.
     ///
-    /// What comes out has server-wide slots, which stay held here; it is `to`'s to adopt or to refuse.
+    /// The result has server-wide slots, which stay held here; `to` adopts or refuses it.
     pub fn take_newest_waiting(&mut self, to: GroupId) -> Option<Arrival> {
         if to == self.id || to.0 >= self.groups {
             return None;
@@ -265,7 +268,7 @@ impl<D: CentralDispatch> Group<D> {
         Some(Arrival { slots: self.to_server(newest.slots), ..newest })
     }
 
-    /// Lets a foreign RPC wait, at the tail.
+    /// Appends a foreign RPC to the queue.
     pub fn adopt(&mut self, arrival: Arrival) -> Adoption {
         let is_another = self.origin_of(arrival.slots).is_some_and(|origin| origin != self.id);
         if !is_another || self.foreign_waiting == self.foreign_max {
@@ -280,7 +283,7 @@ impl<D: CentralDispatch> Group<D> {
         Adoption::Taken
     }
 
-    /// An RPC that was handed to `by` comes back: it waits here again, at the tail. `false` if it was none.
+    /// An RPC that was handed to `by` comes back and waits here again, at the tail. `false` if there is no such RPC.
     pub fn handle_refused(&mut self, by: GroupId, arrival: Arrival) -> bool {
         let own = self.to_own(arrival.slots).filter(|&own| self.backend.buffer.holds(own, Holder::Group(by)));
         let Some(own) = own else {
@@ -293,7 +296,7 @@ impl<D: CentralDispatch> Group<D> {
         true
     }
 
-    /// The slots of an RPC that `by` has served are free again; refused and counted if it does not hold just these.
+    /// Frees the slots of an RPC that `by` has served; refused and counted if `by` does not hold exactly these.
     pub fn handle_returned(&mut self, by: GroupId, slots: SlotRange) -> Freed {
         match self.to_own(slots) {
             Some(own) if self.backend.buffer.free(own, Holder::Group(by)) => {
@@ -313,12 +316,13 @@ impl<D: CentralDispatch> Group<D> {
         self.backend.poll_timeout()
     }
 
-    /// Abandons RPCs that are not whole in time, as [`Backend::handle_timeout`].
+    /// Abandons RPCs that did not complete in time, as [`Backend::handle_timeout`].
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.backend.handle_timeout(now);
     }
 
-    /// Abandons the RPCs of a peer that is gone, as [`Backend::handle_peer_gone`]; whole ones run on, wherever they wait.
+    /// Abandons the RPCs of a peer that is gone, as [`Backend::handle_peer_gone`]; complete ones still run, wherever
+    /// they wait.
     pub fn handle_peer_gone(&mut self, snid: crate::id::NodeId) {
         self.backend.handle_peer_gone(snid);
     }
@@ -329,25 +333,25 @@ impl<D: CentralDispatch> Group<D> {
         Some(Abandoned { rpc, slots: self.to_server(slots) })
     }
 
-    /// What an own RPC lacks that is not whole, as [`Backend::missing`].
+    /// What an own incomplete RPC lacks, as [`Backend::missing`].
     #[must_use]
     pub fn missing(&self, rpc: RpcKey) -> Option<Missing> {
         self.backend.missing(rpc)
     }
 
-    /// NACKs RPCs from here on that find `waiting` others waiting, foreign ones included.
+    /// From now on, NACKs RPCs that find `waiting` others waiting, foreign ones included.
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.backend.set_queue_bound(waiting);
     }
 
-    /// Which group it is.
+    /// This group's number.
     #[must_use]
     #[inline]
     pub const fn id(&self) -> GroupId {
         self.id
     }
 
-    /// RPCs that wait, own and foreign: what its manager publishes.
+    /// RPCs that wait, own and foreign: the number that its manager publishes.
     #[must_use]
     #[inline]
     pub fn queue_depth(&self) -> u32 {
@@ -360,27 +364,27 @@ impl<D: CentralDispatch> Group<D> {
         self.foreign_waiting
     }
 
-    /// What it was built with.
+    /// The configuration it was built with.
     #[must_use]
     pub fn config(&self) -> GroupConfig {
         let &Self { id: group, groups, foreign_max, .. } = self;
         GroupConfig { backend: *self.backend.config(), group, groups, foreign_max }
     }
 
-    /// What was handed over so far.
+    /// Counts of RPCs handed over so far.
     #[must_use]
     pub const fn migrations(&self) -> &Migrations {
         &self.migrations
     }
 
-    /// Its back end, to look at; slots in there are the group's own, from 0.
+    /// Its back end, read-only; slots in it are numbered from 0 within the group.
     #[must_use]
     #[inline]
     pub fn backend(&self) -> &Backend<D> {
         &self.backend
     }
 
-    /// The group in whose buffer an RPC lies, if that is a range of one.
+    /// The group whose buffer contains the range, if one does.
     #[must_use]
     pub fn origin_of(&self, slots: SlotRange) -> Option<GroupId> {
         let group = u16::try_from(slots.start.0 / self.slots).ok().filter(|&group| group < self.groups)?;
@@ -395,7 +399,7 @@ impl<D: CentralDispatch> Group<D> {
         SlotRange::new(own.start.0 + self.first, own.slots)
     }
 
-    /// As the back end numbers it, if it is its own.
+    /// The range as the back end numbers it, if it is its own.
     #[inline]
     fn to_own(&self, slots: SlotRange) -> Option<SlotRange> {
         let start = slots.start.0.wrapping_sub(self.first);
@@ -422,7 +426,7 @@ impl<D: CentralDispatch> Group<D> {
         Dispatch { core, arrival: Arrival { slots, ..arrival } }
     }
 
-    /// What a core holds of other groups; nothing for a core that does not exist.
+    /// The foreign slots that a core holds; empty for a core that does not exist.
     fn held_by(&mut self, core: CoreId) -> &mut [Option<SlotRange>] {
         let first = core.index() * self.per_core;
         self.at_cores.get_mut(first..first + self.per_core).unwrap_or_default()

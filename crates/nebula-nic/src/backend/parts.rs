@@ -1,4 +1,4 @@
-//! The way of an RPC of several packets through the back end: stations 3 to 6 with the reassembler between.
+//! The path of an RPC of several packets through the back end: stations 3 to 6, with the reassembler between.
 
 use super::Backend;
 use crate::dispatch::{CentralDispatch, Placement};

@@ -1,4 +1,4 @@
-//! The configuration as one line of `name=value` words, so that a log of decisions says what made them.
+//! The configuration as one line of `name=value` words, so that a log of decisions states its configuration.
 
 use super::BackendConfig;
 use crate::dispatch::Policy;
@@ -10,7 +10,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// The line is no configuration.
+/// The line is not a valid configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read \"{word}\" in a configuration: expected {expected}")]
 pub struct ParseConfigError {
@@ -44,8 +44,8 @@ impl fmt::Display for BackendConfig {
 impl FromStr for BackendConfig {
     type Err = ParseConfigError;
 
-    /// Reads what `Display` writes, in any order; a word that is missing keeps the default of [`BackendConfig::new`] for
-    /// one core and the default policy.
+    /// Parses what `Display` writes, in any order; a missing word keeps the default of [`BackendConfig::new`] for one
+    /// core and the default policy.
     fn from_str(line: &str) -> Result<Self, ParseConfigError> {
         let mut config = Self::new(1, Policy::default());
         for word in line.split_whitespace() {

@@ -1,4 +1,4 @@
-//! The machines beside a back end, by core, as a replay needs them: thieves, and the turns that RPCs take at a core.
+//! The machines outside the back end, by core, as a replay needs them: thieves, and preemptive scheduling.
 
 use super::{Decision, Input, TurnStep};
 use crate::config::BackendConfig;
@@ -9,24 +9,24 @@ use crate::schedule::{Thief, Turns};
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 
-/// What decides beside the back end of one server.
+/// The machines of one server that decide outside its back end.
 #[derive(Clone, Debug)]
 pub struct Beside {
     thieves: Vec<Thief>,
-    /// Of the cores whose RPCs take turns.
+    /// One entry per core with preemptive scheduling.
     turns: Vec<Option<Turns>>,
 }
 
 impl Beside {
-    /// Fresh machines for a server of that configuration.
+    /// New machines for a server of that configuration.
     #[must_use]
     pub fn new(config: &BackendConfig) -> Self {
         let thief = |core| Thief::new(CoreId(core), config.cores, config.seed);
         Self { thieves: (0..config.cores).map(thief).collect(), turns: (0..config.cores).map(|_| None).collect() }
     }
 
-    /// Hands an input to the machine that it is for; its answer, if it has one. The back end's inputs have none here, nor has what
-    /// cannot be: a core that does not exist, a queue that is full.
+    /// Applies an input to its machine; returns the decision, if there is one. `None` for the back end's inputs, and
+    /// for invalid ones: a core that does not exist, a queue that is full.
     pub fn decide(&mut self, at: Timestamp, input: Input) -> Option<Decision> {
         match input {
             Input::Steal { core, queues } => {

@@ -1,24 +1,25 @@
 //! The log of one group of `altocumulus:G`: of its back end, and of its manager.
 //!
-//! Each group has a log of its own; what the others did is in it as what came from them. Its first line has the configuration of both
-//! ([`GroupSetup`]'s text form). All lines of a back end's log can stand in it, with slots numbered over all groups, and:
+//! Each group has its own log; events from other groups appear as inputs. Its first line has the configuration of both
+//! ([`GroupSetup`]'s text form). It can contain all lines of a back end's log, with slots numbered over all groups,
+//! and:
 //!
 //! | input | |
 //! |---|---|
-//! | `manage waiting=N published=G:N,…` | the manager is asked; the lengths are those that it read |
-//! | `thresholds LOAD:N,…` | the manager's thresholds have been changed |
-//! | `take to=G` | a waiting RPC is wanted for another group |
-//! | `adopt rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | an RPC comes from another group |
-//! | `sent-back by=G rpc=…` | one that was handed over comes back |
-//! | `returned by=G slots=START+COUNT` | one that was handed over has been served |
+//! | `manage waiting=N published=G:N,…` | the manager decides; the lengths are those that it read |
+//! | `thresholds LOAD:N,…` | the manager's thresholds were changed |
+//! | `take to=G` | another group wants a waiting RPC |
+//! | `adopt rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | an RPC arrives from another group |
+//! | `sent-back by=G rpc=…` | another group refused an RPC |
+//! | `returned by=G slots=START+COUNT` | another group has served an RPC |
 //!
 //! | decision | |
 //! |---|---|
-//! | `migrate to=G count=N` | so many are to go there |
-//! | `handed rpc=…` | this one leaves |
+//! | `migrate to=G count=N` | this many should move there |
+//! | `handed rpc=…` | this RPC leaves |
 //! | `adopted`, `turned-away` | it waits here, or there is no room |
-//! | `waits-again` | it waits where it came from |
-//! | `foreign origin=G` | the slots that a core gave back are another group's |
+//! | `waits-again` | it waits at its origin again |
+//! | `foreign origin=G` | the slots that a core freed belong to another group |
 
 mod replay;
 mod text;
@@ -33,10 +34,10 @@ use crate::time::Timestamp;
 use crate::verdict::Arrival;
 use alloc::vec::Vec;
 
-/// How the first line of a group's log begins; the configuration follows.
+/// The first words of a group's log; the configuration follows.
 pub const GROUP_LOG_HEADER: &str = "nebula-nic-group 1";
 
-/// What a group and its manager are built with.
+/// The configuration of a group and its manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSetup {
     /// The group.
@@ -45,69 +46,69 @@ pub struct GroupSetup {
     pub manager: ManagerConfig,
 }
 
-/// What happens to a group.
+/// An event at a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupInput {
-    /// As to any back end.
+    /// As at any back end.
     Nic(Input),
-    /// The manager is asked.
+    /// The manager decides.
     Manage {
         /// RPCs that wait.
         waiting: u32,
         /// The lengths that it read, in order.
         published: Vec<(GroupId, u32)>,
     },
-    /// The manager's thresholds have been changed.
+    /// The manager's thresholds were changed.
     Thresholds(Thresholds),
-    /// A waiting RPC is wanted for another group.
+    /// Another group wants a waiting RPC.
     Take {
-        /// Which.
+        /// That group.
         to: GroupId,
     },
-    /// An RPC comes from another group.
+    /// An RPC arrives from another group.
     Adopt(Arrival),
-    /// One that was handed over comes back.
+    /// Another group refused an RPC.
     SentBack {
-        /// From which group.
+        /// That group.
         by: GroupId,
         /// The RPC.
         arrival: Arrival,
     },
-    /// One that was handed over has been served.
+    /// Another group has served an RPC.
     Returned {
-        /// By which group.
+        /// That group.
         by: GroupId,
         /// Its slots.
         slots: SlotRange,
     },
 }
 
-/// What is decided about it.
+/// A decision about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupDecision {
-    /// As by any back end.
+    /// As of any back end.
     Nic(Decision),
-    /// So many are to go there.
+    /// This many should move there.
     Migrate(Migration),
-    /// This one leaves.
+    /// This RPC leaves.
     Handed(Arrival),
     /// It waits here.
     Adopted,
     /// There is no room.
     TurnedAway,
-    /// It waits where it came from.
+    /// It waits at its origin again.
     WaitsAgain,
-    /// The slots that a core gave back are another group's.
+    /// The slots that a core freed belong to another group.
     Foreign(GroupId),
 }
 
-/// An input and what was decided upon it.
+/// An input and the decisions about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupLine {
-    /// When.
+    /// The time of the input.
     pub at: Timestamp,
-    /// What happened.
+    /// The input.
     pub input: GroupInput,
-    /// What was decided, in order.
+    /// The decisions, in order.
     pub decisions: Vec<GroupDecision>,
 }

@@ -1,4 +1,4 @@
-//! A log handed to another back end, up to the first difference.
+//! Replays a log through another back end, up to the first difference.
 
 use super::{Beside, Decision, Input, LogLine, drain, text::ParseDecisionError};
 use crate::backend::Backend;
@@ -8,14 +8,14 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How the first line of a log begins; the configuration follows.
+/// The first words of a log; the configuration follows.
 pub const LOG_HEADER: &str = "nebula-nic 1";
 
 /// The first line of a log that another back end decides differently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} differs: logged \"{logged}\", decided \"{decided}\"")]
 pub struct Difference {
-    /// Which line of the log, from 1, the configuration's and comments not counted.
+    /// The line of the log, from 1, excluding the configuration's and comments.
     pub line: usize,
     /// What the log says.
     pub logged: Box<LogLine>,
@@ -23,7 +23,7 @@ pub struct Difference {
     pub decided: Box<LogLine>,
 }
 
-/// A log that could not be replayed to its end.
+/// A log could not be replayed to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
@@ -36,15 +36,15 @@ pub enum ReplayError {
     /// The configuration cannot be read.
     #[error(transparent)]
     Config(#[from] ParseConfigError),
-    /// No back end can be built so.
+    /// The configuration is invalid.
     #[error(transparent)]
     Bounds(#[from] ConfigError),
     /// A line cannot be read.
     #[error("line {line}: {error}")]
     Line {
-        /// Which line, from 1, the configuration's and comments not counted.
+        /// The line, from 1, excluding the configuration's and comments.
         line: usize,
-        /// Why not.
+        /// The reason.
         error: ParseDecisionError,
     },
     /// The decisions differ.
@@ -52,7 +52,8 @@ pub enum ReplayError {
     Difference(#[from] Difference),
 }
 
-/// Hands the inputs of a log to a back end of that configuration and compares; the number of lines that agreed.
+/// Applies the inputs of a log to a back end of that configuration and compares the decisions; returns the number of
+/// lines that agreed.
 ///
 /// # Errors
 ///
@@ -61,7 +62,7 @@ pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -
     Ok(replay_through(Backend::try_new(config)?, Beside::new(&config), lines)?)
 }
 
-/// As [`replay`], through deciders of the caller's.
+/// As [`replay`], with a back end and machines supplied by the caller.
 ///
 /// # Errors
 ///
@@ -79,12 +80,12 @@ pub fn replay_through<D: CentralDispatch>(
     Ok(count)
 }
 
-/// The decisions upon a logged input: the answer, and as much of what is pending as the log asked for.
+/// The decisions about a logged input: the answer, and as much of what is pending as the log asked for.
 fn decide<D: CentralDispatch>(backend: &mut Backend<D>, beside: &mut Beside, logged: &LogLine) -> Vec<Decision> {
     let answer = logged.input.apply(backend, logged.at).or_else(|| beside.decide(logged.at, logged.input));
     let mut decisions: Vec<_> = answer.into_iter().collect();
     if matches!(logged.input, Input::Pull { .. }) {
-        // Whoever got nothing is not to be given what another core would get.
+        // A core that got nothing must not receive what was meant for another core.
         return decisions;
     }
     if logged.input == Input::Poll && logged.decisions.is_empty() {
@@ -107,7 +108,7 @@ fn compare(line: usize, logged: &LogLine, decisions: Vec<Decision>) -> Result<()
     Err(Difference { line, logged: Box::new(logged.clone()), decided: Box::new(decided) })
 }
 
-/// Replays a log in its text form; the number of lines that agreed.
+/// Replays a log in its text form; returns the number of lines that agreed.
 ///
 /// # Examples
 ///

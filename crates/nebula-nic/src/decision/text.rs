@@ -1,4 +1,4 @@
-//! Inputs and decisions as words, and back.
+//! Parses and writes inputs and decisions.
 
 use super::{Decision, Input, LogLine, TurnStep};
 use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange, TransferId};
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::{FromStr, SplitWhitespace};
 
-/// The text is no input, decision or line of a log.
+/// The text is not an input, a decision or a line of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read \"{text}\": expected {expected}")]
 pub struct ParseDecisionError {
@@ -96,7 +96,7 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// Writes a line of a log: when, what happened, what was decided.
+/// Writes a line of a log: time, input, decisions.
 pub(in crate::decision) fn write_line(
     f: &mut fmt::Formatter<'_>,
     at: Timestamp,
@@ -111,7 +111,7 @@ pub(in crate::decision) fn write_line(
     write!(f, "{last}")
 }
 
-/// Reads a line of a log.
+/// Parses a line of a log.
 pub(in crate::decision) fn read_line<I, D>(text: &str) -> Result<(Timestamp, I, Vec<D>), ParseDecisionError>
 where
     I: FromStr<Err = ParseDecisionError>,
@@ -128,7 +128,7 @@ where
     Ok((at, input.parse()?, decisions))
 }
 
-/// Reads a whole text with `read`, which says what it expected if it cannot.
+/// Parses a whole text with `read`, which says what it expected if it fails.
 pub(in crate::decision) fn parse<T>(
     text: &str,
     read: impl FnOnce(&mut Words<'_>) -> Result<T, &'static str>,
@@ -269,7 +269,7 @@ fn pair(text: &str, separator: char) -> Option<(u32, u32)> {
     Some((left.parse().ok()?, right.parse().ok()?))
 }
 
-/// The words of a text, read one after the other.
+/// The words of a text, in order.
 pub(in crate::decision) struct Words<'a>(SplitWhitespace<'a>);
 
 impl<'a> Words<'a> {

@@ -1,4 +1,4 @@
-//! A group's log handed to another group and another manager, up to the first difference.
+//! Replays a group's log through another group and manager, up to the first difference.
 
 use super::{GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupSetup};
 use crate::backend::{Adoption, Group, GroupConfigError, GroupFreed};
@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A group's log that could not be replayed to its end.
+/// A group's log could not be replayed to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupReplayError {
@@ -23,16 +23,16 @@ pub enum GroupReplayError {
     /// A line cannot be read.
     #[error(transparent)]
     Text(#[from] ParseDecisionError),
-    /// No group can be built so.
+    /// The group's configuration is invalid.
     #[error(transparent)]
     Group(#[from] GroupConfigError),
-    /// No manager can be built so.
+    /// The manager's configuration is invalid.
     #[error(transparent)]
     Manager(#[from] ManagerConfigError),
     /// The decisions differ.
     #[error("line {line} differs: logged \"{logged}\", decided \"{decided}\"")]
     Difference {
-        /// Which line of the log, from 1, the configuration's not counted.
+        /// The line of the log, from 1, excluding the configuration's.
         line: usize,
         /// What the log says.
         logged: Box<GroupLine>,
@@ -41,7 +41,7 @@ pub enum GroupReplayError {
     },
 }
 
-/// Replays the log of a group in its text form; the number of lines that agreed.
+/// Replays the log of a group in its text form; returns the number of lines that agreed.
 ///
 /// # Examples
 ///
@@ -94,7 +94,7 @@ impl Replay {
         Err(GroupReplayError::Difference { line, logged: Box::new(logged), decided })
     }
 
-    /// What is decided at once, before anything is polled.
+    /// Decisions made at once, before polling.
     fn answer(&mut self, at: Timestamp, input: &GroupInput) -> Vec<GroupDecision> {
         let Self { group, manager } = self;
         let one = match input {
@@ -142,7 +142,7 @@ impl Replay {
             Input::Timeout => self.group.handle_timeout(at),
             Input::PeerGone(snid) => self.group.handle_peer_gone(snid),
             Input::QueueBound(waiting) => self.group.set_queue_bound(waiting),
-            // Of other policies.
+            // Inputs of other policies.
             _ => {}
         }
         None

@@ -1,4 +1,4 @@
-//! A group's configuration, inputs and decisions as words, and back.
+//! Parses and writes a group's configuration, inputs and decisions.
 
 use super::{GroupDecision, GroupInput, GroupLine, GroupSetup};
 use crate::backend::GroupConfig;
@@ -69,7 +69,7 @@ impl fmt::Display for GroupSetup {
 impl FromStr for GroupSetup {
     type Err = ParseDecisionError;
     fn from_str(text: &str) -> Result<Self, ParseDecisionError> {
-        // The back end's words come last, in any order among themselves.
+        // The back end's words are last, in any order.
         let at = text.find(" domain=").unwrap_or(text.len());
         let (own, backend) = text.split_at(at);
         let backend = backend.parse();
