@@ -9,6 +9,7 @@ mod decisions;
 pub(crate) mod instructions;
 mod kv;
 mod lab;
+mod page;
 mod program;
 mod table;
 
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     /// Print the sections and stop.
     #[arg(long)]
     list: bool,
+    /// Write the rows into the table of docs/BENCHMARKS.md, in the places of those sections.
+    #[arg(long)]
+    bless: bool,
 }
 
 /// One benchmark.
@@ -118,7 +122,8 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         measured.push(Measured { section: section.name(), rows: section.run(shell)? });
     }
     println!("{}", table::of(&measured));
-    write(shell, &measured)
+    write(shell, &measured)?;
+    if args.bless { page::bless(shell, &measured) } else { Ok(()) }
 }
 
 fn chosen(words: &[String]) -> Result<Vec<Box<dyn Section>>, Failure> {

@@ -17,7 +17,8 @@ pub(super) fn of(measured: &[Measured]) -> Table {
     table
 }
 
-fn cells(section: &str, row: &Row) -> [String; 7] {
+/// A row's cells, in the order of the headings.
+pub(super) fn cells(section: &str, row: &Row) -> [String; 7] {
     let Row { what, value, unit, against } = row;
     let [ratio, yardstick, promised] = against.as_ref().map_or_else(Default::default, compared);
     [section.to_owned(), what.clone(), significant(*value), unit.clone(), ratio, yardstick, promised]
