@@ -106,7 +106,8 @@ impl Scene {
             Op::Welcome { mtu, rpc_bytes_max } => {
                 let slo = 100_000_000_u64.to_le_bytes();
                 let sizes = [rpc_bytes_max.to_le_bytes(), (u32::from(*mtu) * 64).to_le_bytes()].concat();
-                let body = [&self.echo[..], &[8; 8], &sizes, &slo, &[0; 8]].concat();
+                let longest = u64::from(*rpc_bytes_max >> 16).to_le_bytes();
+                let body = [&self.echo[..], &[8; 8], &sizes, &slo, &longest].concat();
                 self.hand.put(self.server, &self.header(WELCOME).plain(&body));
             }
             Op::Refusal { reason, is_for_hello } => {

@@ -182,7 +182,6 @@ fn config(args: &Args) -> ServerConfig {
     if args.block {
         config.idle = nebula::IdlePolicy::Block;
     }
-    config.reply_bytes_max = request_bytes(0).max(config.reply_bytes_max);
     config.decision_log.clone_from(&args.decision_log);
     config
 }

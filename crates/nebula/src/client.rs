@@ -262,6 +262,18 @@ impl Client {
         }
     }
 
+    /// The longest reply that the server says it sends, in bytes; `None` when it does not say, or has not answered yet.
+    ///
+    /// A client with less room than that is refused as it connects ([`ConnectError::ReplyRoom`]), so that no reply is lost for want of
+    /// room after its RPC was executed.
+    #[must_use]
+    pub fn reply_bytes_max(&self) -> Option<u32> {
+        match &self.link {
+            Link::Shm(shm) => shm.reply_bytes_max(),
+            Link::Udp(udp) => udp.reply_bytes_max(),
+        }
+    }
+
     /// Bytes of the ring that this client shares with the server: its own memory, whatever the number of other clients. Over UDP those of
     /// its own buffers.
     #[must_use]

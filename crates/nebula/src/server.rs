@@ -93,6 +93,14 @@ impl Server {
         self
     }
 
+    /// Sets the longest reply that the service sends, in bytes, which every client is told as it connects: one with less room is
+    /// refused then, before any handler runs. Not said unless set.
+    #[must_use]
+    pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
+        self.config.reply_bytes_max = Some(bytes);
+        self
+    }
+
     /// Starts threads that serve `service` and returns.
     ///
     /// # Errors

@@ -314,7 +314,7 @@ fn parts_of_a_reply_are_there_for_who_asks() {
 #[test]
 fn replies_that_together_are_longer_than_the_memory_are_right_or_not_there() {
     let mut scene = ByHand::open(|config| {
-        (config.reply_bytes_max, config.retention_bytes) = (64 * 1024, 0);
+        (config.reply_bytes_max, config.retention_bytes) = (Some(64 * 1024), 0);
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 14 };
     });
     let mut client = scene.client();
@@ -339,7 +339,7 @@ fn replies_that_together_are_longer_than_the_memory_are_right_or_not_there() {
 
 #[test]
 fn a_datagram_full_of_questions_gets_a_bounded_answer() {
-    let mut scene = ByHand::open(|config| config.reply_bytes_max = 1 << 17);
+    let mut scene = ByHand::open(|config| config.reply_bytes_max = Some(1 << 17));
     let mut client = scene.client();
     let bytes = 64 * 1088;
     let request = Packet::whole(0, scene.now_ns(), &job(1, 12, bytes)).bytes();

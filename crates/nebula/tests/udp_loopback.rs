@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
-        (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, 1 << 20);
+        (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, Some(1 << 20));
         change(config);
     })
 }

@@ -29,6 +29,7 @@ pub(crate) enum Op {
     /// To the last hello.
     Welcome {
         mtu: u8,
+        /// Its upper half also says how long replies may be: 0 when the server does not say.
         rpc_bytes_max: u32,
     },
     Refusal {

@@ -81,6 +81,17 @@ pub enum ConnectError {
         /// Slots asked for.
         slots: u32,
     },
+    /// The server's replies may be longer than this client has room for.
+    #[error(
+        "the server's replies have up to {server} bytes and this client has room for {client}: \
+         set ClientConfig::reply_bytes_max to {server} or more"
+    )]
+    ReplyRoom {
+        /// The longest reply that the server sends, in bytes.
+        server: u32,
+        /// The longest reply that the client has room for, in bytes.
+        client: u32,
+    },
     /// The retry policy or the number of slots cannot be.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),
@@ -128,6 +139,17 @@ pub enum SubmitError {
         bytes: usize,
         /// The longest that the server takes.
         max: u32,
+    },
+    /// Over UDP: the server that has answered, or has taken another's place, may send longer replies than this client has room for.
+    #[error(
+        "the server's replies have up to {server} bytes and this client has room for {client}: \
+         connect with ClientConfig::reply_bytes_max of {server} or more"
+    )]
+    ReplyRoom {
+        /// The longest reply that the server sends, in bytes.
+        server: u32,
+        /// The longest reply that the client has room for, in bytes.
+        client: u32,
     },
     /// The server is gone.
     #[error("the server is gone")]

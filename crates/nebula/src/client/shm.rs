@@ -33,7 +33,10 @@ pub(crate) struct ShmClient {
     reply: Vec<u8>,
     next_ticket: u64,
     rpc_bytes_max: u32,
+    /// Room for a reply.
     reply_bytes_max: u32,
+    /// The longest reply that the server says it sends.
+    server_reply_bytes_max: Option<u32>,
     /// Servers that the retry policy counts; all of them stand for the one that this client is connected to.
     servers: u16,
     slo: Span,
@@ -45,7 +48,11 @@ impl ShmClient {
         let ring::Connected { mut ring, welcome, status } = ring::connect(name, config.slots)?;
         ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
-        let reply_bytes_max = config.reply_bytes_max.unwrap_or(geometry.mtu_bytes);
+        let said = Some(welcome.reply_bytes_max).filter(|&bytes| bytes > 0);
+        let reply_bytes_max = config.reply_bytes_max.or(said).unwrap_or(geometry.mtu_bytes);
+        if reply_bytes_max < welcome.reply_bytes_max {
+            return Err(ConnectError::ReplyRoom { server: welcome.reply_bytes_max, client: reply_bytes_max });
+        }
         let span = geometry.packets(reply_bytes_max);
         if span > geometry.slots.min(SPAN_MAX) {
             return Err(ConnectError::ReplyTooLarge { bytes: reply_bytes_max, slots: geometry.slots });
@@ -64,6 +71,7 @@ impl ShmClient {
             rpc_bytes_max: welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes)),
             servers: config.servers(),
             reply_bytes_max,
+            server_reply_bytes_max: said,
             slo: Span::from_ps(welcome.slo_ps),
             ring,
             requester,
@@ -172,6 +180,10 @@ impl ShmClient {
 
     pub(crate) fn rpc_bytes_max(&self) -> u32 {
         self.rpc_bytes_max
+    }
+
+    pub(crate) fn reply_bytes_max(&self) -> Option<u32> {
+        self.server_reply_bytes_max
     }
 
     pub(crate) fn ring_bytes(&self) -> usize {

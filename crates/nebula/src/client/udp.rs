@@ -58,7 +58,10 @@ impl UdpClient {
         }
         let mut client = Self::connect_over(server, Environment::machine(wire).map_err(system)?, config)?;
         client.wait_for_welcome(server, config)?;
-        Ok(client)
+        match client.session.reply_room() {
+            Some((server, client)) => Err(ConnectError::ReplyRoom { server, client }),
+            None => Ok(client),
+        }
     }
 
     /// A client that has yet to be welcomed.
@@ -235,6 +238,10 @@ impl UdpClient {
 
     pub(crate) fn rpc_bytes_max(&self) -> u32 {
         self.session.rpc_bytes_max()
+    }
+
+    pub(crate) fn reply_bytes_max(&self) -> Option<u32> {
+        self.session.server_reply_bytes_max()
     }
 
     pub(crate) fn buffer_bytes(&self) -> usize {

@@ -76,8 +76,13 @@ pub struct ServerConfig {
     /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with all headers fits the smallest MTU
     /// that IPv6 allows.
     pub packet_bytes: u32,
-    /// Over `udp://`: the longest reply, in bytes. Over `shm://` each client provisions its own room. Default: 64 KiB.
-    pub reply_bytes_max: u32,
+    /// The longest reply that the service sends, in bytes. The server tells every client as it connects, and a client with less room
+    /// is refused then, before any handler runs. Over `udp://` a longer reply becomes [`Fault::ReplyTooLarge`](crate::Fault).
+    ///
+    /// `None`, the default: the server does not say. Over `shm://` each client then provisions the room that it thinks it needs, and a
+    /// reply that does not fit is known only after the handler has run. Over `udp://` a reply has at most
+    /// [`rpc_bytes_max`](Self::rpc_bytes_max) bytes, or 64 KiB where that is less.
+    pub reply_bytes_max: Option<u32>,
     /// Over `udp://`: finished RPCs that the server remembers, of all clients together, so that none is executed twice. It remembers
     /// at least as many as fit the receive buffer. Default: 65,536.
     pub retention_rpcs: u32,
@@ -127,7 +132,7 @@ impl Default for ServerConfig {
             rpc_bytes_max: 64 * 1024,
             mtu_bytes: 576,
             packet_bytes: 1088,
-            reply_bytes_max: 64 * 1024,
+            reply_bytes_max: None,
             retention_rpcs: 65_536,
             retention_bytes: 8 << 20,
             key: None,
@@ -196,7 +201,12 @@ impl ServerConfig {
 
     /// Bytes of the ring of replies.
     pub(crate) fn retained_bytes(&self) -> usize {
-        self.retention_bytes.max(4 * self.reply_bytes_max as usize)
+        self.retention_bytes.max(4 * self.reply_bound() as usize)
+    }
+
+    /// Over UDP, bytes of the longest reply that is sent.
+    pub(crate) fn reply_bound(&self) -> u32 {
+        self.reply_bytes_max.unwrap_or(self.rpc_bytes_max.max(REPLY_BYTES_UNSAID))
     }
 
     /// The back end of this server.
@@ -227,6 +237,10 @@ impl ServerConfig {
         if self.rpc_bytes_max > self.mtu_bytes.saturating_mul(SPAN_MAX) {
             return Err(ServeError::RpcTooLarge { got: self.rpc_bytes_max, max: self.mtu_bytes * SPAN_MAX });
         }
+        let reply_bytes = self.reply_bytes_max.unwrap_or(0);
+        if reply_bytes > self.mtu_bytes.saturating_mul(SPAN_MAX) {
+            return Err(ServeError::ReplyTooLarge { got: reply_bytes, max: self.mtu_bytes * SPAN_MAX });
+        }
         let mtu = Mtu::try_new(self.mtu_bytes).map_err(|_| ServeError::Mtu { got: self.mtu_bytes })?;
         let bound = self.queue_bound(self.service_mean);
         let entries = bound.clamp(64, 65_536);
@@ -241,6 +255,9 @@ impl ServerConfig {
             .reassembly_timeout(self.reassembly_timeout.unwrap_or(Span::from_ms(10))))
     }
 }
+
+/// Over UDP, the longest reply of a server that does not say how long its replies are, unless requests may be longer.
+const REPLY_BYTES_UNSAID: u32 = 64 * 1024;
 
 /// Slots of a payload of `bytes` bytes; an empty RPC takes one too.
 fn slots_of(bytes: u32) -> u32 {

@@ -137,6 +137,14 @@ pub enum ServeError {
         /// The longest.
         max: u32,
     },
+    /// Replies longer than a ring can carry.
+    #[error("replies of {got} bytes are too long for these slots: at most {max}; make the slots larger with mtu_bytes")]
+    ReplyTooLarge {
+        /// Bytes asked for.
+        got: u32,
+        /// The longest.
+        max: u32,
+    },
     /// A receive buffer beyond all bounds.
     #[error("a receive buffer of {slots} slots is too large: lower the SLO, the RPC size, or the buffer asked for")]
     BufferTooLarge {
@@ -380,6 +388,7 @@ fn open_door(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> st
     let terms = Terms {
         mtu_bytes: config.mtu_bytes,
         rpc_bytes_max: config.rpc_bytes_max,
+        reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
         slo_ps: config.slo.as_ps(),
         clients_max: config.clients_max,
         engines: groups_of(config),

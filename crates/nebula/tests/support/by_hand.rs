@@ -136,13 +136,23 @@ impl ByHand {
 
     /// A client that has been let in.
     pub(crate) fn client(&mut self) -> RawClient {
+        self.let_in().0
+    }
+
+    /// What a client is told as it is let in.
+    pub(crate) fn welcome(&mut self) -> Welcome {
+        self.let_in().1
+    }
+
+    fn let_in(&mut self) -> (RawClient, Welcome) {
         let mut client = RawClient::new(self.address(), self.key);
         let hello = client.hello(77);
         let said = self.say(client.address, &hello);
         let [(to, welcome)] = &said[..] else { panic!("one welcome, not {said:?}") };
         assert_eq!(*to, client.address);
-        client.enter(&Welcome::read(welcome, self.key));
-        client
+        let welcome = Welcome::read(welcome, self.key);
+        client.enter(&welcome);
+        (client, welcome)
     }
 
     /// Sends messages of a client in one frame, and returns the answers to it; nobody else gets any.

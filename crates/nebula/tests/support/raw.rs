@@ -96,6 +96,8 @@ pub(crate) struct RawRing {
     memory: SharedMemory,
     pub(crate) slots: u32,
     pub(crate) mtu_bytes: u32,
+    /// The longest reply that the server says it sends; 0 when it does not say.
+    pub(crate) reply_bytes_max: u32,
 }
 
 impl RawRing {
@@ -110,7 +112,7 @@ impl RawRing {
         assert_eq!(granted, slots);
         let memory = fds.into_iter().next().expect("the ring");
         let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8).expect("sealed");
-        Self { socket, memory, slots, mtu_bytes }
+        Self { socket, memory, slots, mtu_bytes, reply_bytes_max: word(&message, 36) }
     }
 
     fn stride(mtu_bytes: u32) -> usize {

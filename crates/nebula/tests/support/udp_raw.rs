@@ -255,6 +255,7 @@ pub(crate) struct Welcome {
     pub(crate) rpc_bytes_max: u32,
     pub(crate) mtu_bytes: u32,
     pub(crate) slo_ps: u64,
+    pub(crate) reply_bytes_max: u32,
     pub(crate) echo: u64,
 }
 
@@ -271,6 +272,7 @@ impl Welcome {
             rpc_bytes_max: word(&body, 16),
             mtu_bytes: word(&body, 20),
             slo_ps: long(&body, 24),
+            reply_bytes_max: word(&body, 32),
         }
     }
 }

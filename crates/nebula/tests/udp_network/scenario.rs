@@ -103,24 +103,33 @@ fn server(draw: &mut Draw, is_ample: bool, is_large: bool, service: &ServiceTime
         0 => Queueing::Unbounded { recv_buffer_bytes: 1 << (12 + draw.below(6)) },
         _ => Queueing::SloBounded,
     };
+    let workers = if policy == "mcs-lock" { 1 + u16::try_from(draw.below(3)).expect("small") } else { 1 };
+    let slo = Span::from_us([20, 100, 1000][draw.below(3)]);
+    let packet_bytes = [1088, 1088, 1088, 512, 64][draw.below(if is_large { 3 } else { 5 })];
+    let reply_bytes_max = if is_large { None } else { [Some(1024), Some(8192), None][draw.below(3)] };
     let mut config = ServerConfig::default()
         .policy(policy.parse().expect("a policy"))
-        .workers(if policy == "mcs-lock" { 1 + u16::try_from(draw.below(3)).expect("small") } else { 1 })
+        .workers(workers)
         .inline(true)
-        .slo(Span::from_us([20, 100, 1000][draw.below(3)]))
+        .slo(slo)
         .service_mean(Span::from_ps(service.usual_ps))
         .rpc_bytes_max(rpc_bytes_max)
-        .packet_bytes([1088, 1088, 1088, 512, 64][draw.below(if is_large { 3 } else { 5 })])
-        .reply_bytes_max(if is_large { 1 << 20 } else { [1024, 8192, 65_536][draw.below(3)] })
+        .packet_bytes(packet_bytes)
         .retention_rpcs(if is_ample { 16_384 } else { [1, 64, 256][draw.below(3)] })
         .retention_bytes(if is_ample { 32 << 20 } else { [0, 1 << 14, 1 << 18][draw.below(3)] })
         .queueing(queueing)
         .insecure(true)
         .stack_bytes(64 * 1024)
         .suspended_max(4);
+    config.reply_bytes_max = reply_bytes_max;
     config.reassembly_timeout = [None, Some(Span::from_ms(2)), Some(Span::from_ms(20))][draw.below(3)];
     config.key = key;
     config
+}
+
+/// The longest reply that a server sends, in bytes.
+pub(crate) fn reply_bound(server: &ServerConfig) -> u32 {
+    server.reply_bytes_max.unwrap_or(server.rpc_bytes_max.max(65_536))
 }
 
 fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig) -> ClientPlan {
@@ -142,7 +151,8 @@ fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig)
         config = config.datagram_bytes([1232, 1300, 4000][draw.below(3)]);
     }
     if draw.once_in(4) {
-        config = config.reply_bytes_max(2000);
+        // With less room than the longest reply that the server says it sends, nothing would be sent.
+        config = config.reply_bytes_max(server.reply_bytes_max.unwrap_or(0).max(2000));
     }
     if let Some(key) = &server.key {
         config = config.key(key.clone());

@@ -1,7 +1,7 @@
 //! One run: a real server and real clients on a simulated network, each with a clock of its own, moved on from event to event.
 
 use crate::oracle::{Call, Laws, NAMED_BYTES, Oracle, request_of};
-use crate::scenario::{Blow, ClientPlan, Scenario, ServiceTimes};
+use crate::scenario::{Blow, ClientPlan, Scenario, ServiceTimes, reply_bound};
 use crate::support::allocations;
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Fates, Network, say};
@@ -382,7 +382,7 @@ impl World {
             let is_giant = plan.giants > 0 && self.draw.once_in(plan.giants);
             let most = |usual: usize, config: u32| if is_giant { config as usize + 500 } else { usual };
             let bytes = self.draw.below(most(plan.bytes_max, self.scenario.server.rpc_bytes_max));
-            let reply_bytes = self.draw.below(most(plan.reply_bytes_max, self.scenario.server.reply_bytes_max));
+            let reply_bytes = self.draw.below(most(plan.reply_bytes_max, reply_bound(&self.scenario.server)));
             let reply_bytes = if bytes < NAMED_BYTES { 0 } else { u32::try_from(reply_bytes).expect("short") };
             let id = oracle.calls.len();
             request_of(id, bytes, reply_bytes, &mut request);
@@ -464,7 +464,7 @@ impl World {
         let grown = host.bytes_max - host.bytes_first;
         // As many answers as RPCs were in the server at once; slots bound those.
         let slots = i64::try_from(host.running.status().read().slots_used_max).expect("few").max(64);
-        let bound = slots * i64::from(config.reply_bytes_max.next_power_of_two()) + SERVER_GROWTH_BYTES;
+        let bound = slots * i64::from(reply_bound(config).next_power_of_two()) + SERVER_GROWTH_BYTES;
         if grown > bound {
             self.work.oracle.borrow_mut().violated(format!("the server grew by {grown} B, beyond {bound} B"));
         }

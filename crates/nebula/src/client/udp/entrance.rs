@@ -20,6 +20,8 @@ pub(super) struct Seat {
     /// The longest datagram that the server takes.
     pub(super) datagram_bytes: u16,
     pub(super) rpc_bytes_max: u32,
+    /// 0 when the server does not say.
+    pub(super) reply_bytes_max: u32,
     pub(super) mtu: Mtu,
     pub(super) slo: Span,
 }
@@ -122,8 +124,9 @@ impl Entrance {
         self.asking.filter(|asking| asking.echo == welcome.echo)?;
         self.asking = None;
         self.hint = Hint::Nothing;
-        let &Welcome { incarnation, snid, token, datagram_bytes, rpc_bytes_max, slo, .. } = welcome;
-        Some(self.seat.replace(Seat { incarnation, snid, token, datagram_bytes, rpc_bytes_max, mtu, slo }))
+        let &Welcome { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, slo, .. } = welcome;
+        let seat = Seat { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, mtu, slo };
+        Some(self.seat.replace(seat))
     }
 
     /// Takes a refusal; whether it says that the seat is lost.

@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub(super) server_time: ServerTime,
     pub(super) mtu: Mtu,
     pub(super) reply_bytes_max: u32,
+    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be longer than there is room for.
+    request_bytes_end: u64,
     /// The last frame of the server's.
     pub(super) heard: Timestamp,
     /// Refusals of the kernel's since then.
@@ -88,6 +90,7 @@ impl Session {
             server_time: ServerTime::default(),
             mtu: Mtu::MIN,
             reply_bytes_max,
+            request_bytes_end: u64::from(u32::MAX) + 1,
             heard: now,
             refusals: 0,
             ignored: 0,
@@ -142,10 +145,35 @@ impl Session {
         self.entrance.seat().map_or(Span::ZERO, |seat| seat.slo)
     }
 
-    #[inline]
     pub(super) fn rpc_bytes_max(&self) -> u32 {
         let seat = self.entrance.seat();
         seat.map_or(u32::MAX, |seat| seat.rpc_bytes_max.min(seat.mtu.bytes().saturating_mul(PACKETS_MAX)))
+    }
+
+    /// The longest reply that the server says it sends.
+    pub(super) fn server_reply_bytes_max(&self) -> Option<u32> {
+        self.entrance.seat().map(|seat| seat.reply_bytes_max).filter(|&bytes| bytes > 0)
+    }
+
+    /// The longest reply of the server and the room for it, where there is too little.
+    pub(super) fn reply_room(&self) -> Option<(u32, u32)> {
+        let longest = self.server_reply_bytes_max()?;
+        (longest > self.reply_bytes_max).then_some((longest, self.reply_bytes_max))
+    }
+
+    /// The length of a request, if one of that length is taken in.
+    #[inline]
+    fn request_bytes(&self, bytes: usize) -> Option<u32> {
+        if (bytes as u64) < self.request_bytes_end { u32::try_from(bytes).ok() } else { None }
+    }
+
+    /// Why a request of that length is not taken in.
+    #[cold]
+    fn refusal(&self, bytes: usize) -> SubmitError {
+        match self.reply_room() {
+            Some((server, client)) => SubmitError::ReplyRoom { server, client },
+            None => SubmitError::TooLarge { bytes, max: self.rpc_bytes_max() },
+        }
     }
 
     pub(super) fn buffer_bytes(&self) -> usize {
@@ -155,9 +183,7 @@ impl Session {
     /// Takes a request in: it is numbered, kept and queued.
     #[inline]
     pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        let max = self.rpc_bytes_max();
-        let too_large = SubmitError::TooLarge { bytes: request.len(), max };
-        let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= max).ok_or(too_large)?;
+        let Some(bytes) = self.request_bytes(request.len()) else { return Err(self.refusal(request.len())) };
         if self.outstanding() >= self.slots || self.is_backed_up() {
             return Err(SubmitError::Full);
         }
@@ -400,12 +426,13 @@ impl Session {
             self.mtu = seat.mtu;
             self.requester.set_mtu(seat.mtu);
         }
-        let max = self.rpc_bytes_max();
+        let end = u64::from(self.rpc_bytes_max()) + 1;
+        self.request_bytes_end = if self.reply_room().is_none() { end } else { 0 };
         for place in 0..self.slots {
             let rpc = &self.rpcs[place as usize];
             let bytes = rpc.request.len();
-            if rpc.is_live && bytes > max as usize {
-                self.end_with(place, CallError::NotSent(SubmitError::TooLarge { bytes, max }));
+            if rpc.is_live && self.request_bytes(bytes).is_none() {
+                self.end_with(place, CallError::NotSent(self.refusal(bytes)));
             }
         }
     }

@@ -66,7 +66,7 @@ impl ServerConfig {
     /// Sets [the longest reply, in bytes](Self#structfield.reply_bytes_max).
     #[must_use]
     pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
-        self.reply_bytes_max = bytes;
+        self.reply_bytes_max = Some(bytes);
         self
     }
 
@@ -199,7 +199,7 @@ mod tests {
             rpc_bytes_max: 701,
             mtu_bytes: 702,
             packet_bytes: 703,
-            reply_bytes_max: 704,
+            reply_bytes_max: Some(704),
             retention_rpcs: 705,
             retention_bytes: 706,
             key: Some(Key::new([7; 32])),
@@ -223,10 +223,8 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, workers, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, reply_bytes_max,
-            retention_rpcs, retention_bytes, insecure, service_mean, rpc_bytes_mean, queueing, clients_max,
-            suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
-            optional key, reassembly_timeout, decision_log
+            policy, slo, workers, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
+            optional reply_bytes_max, key, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
     }

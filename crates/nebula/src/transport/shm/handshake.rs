@@ -90,6 +90,8 @@ pub(crate) struct Welcome {
     pub(crate) rpc_bytes_max: u32,
     /// Bytes of the status page.
     pub(crate) status_bytes: u32,
+    /// The longest reply that the service sends, in bytes; 0 when it does not say.
+    pub(crate) reply_bytes_max: u32,
     /// The SLO in picoseconds.
     pub(crate) slo_ps: u64,
 }
@@ -153,6 +155,7 @@ pub(crate) fn encode_answer(answer: Answer) -> Message {
             put(&mut message, 24, welcome.geometry.mtu_bytes);
             put(&mut message, 28, welcome.rpc_bytes_max);
             put(&mut message, 32, welcome.status_bytes);
+            put(&mut message, 36, welcome.reply_bytes_max);
             message[40..48].copy_from_slice(&welcome.slo_ps.to_le_bytes());
         }
     }
@@ -183,6 +186,7 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
         geometry,
         rpc_bytes_max: take(message, 28).min(geometry.mtu_bytes.saturating_mul(SPAN_MAX)),
         status_bytes: take(message, 32),
+        reply_bytes_max: take(message, 36),
         slo_ps: u64::from_le_bytes(slo),
     };
     is_sound.then_some(Ok(welcome))
@@ -223,6 +227,7 @@ mod tests {
         geometry: Geometry { slots: 64, mtu_bytes: 576 },
         rpc_bytes_max: 1 << 20,
         status_bytes: 4096,
+        reply_bytes_max: 70_000,
         slo_ps: 100_000_000,
     };
 

@@ -70,6 +70,8 @@ impl Mailbox {
 pub(crate) struct Terms {
     pub(crate) mtu_bytes: u32,
     pub(crate) rpc_bytes_max: u32,
+    /// The longest reply that the service sends; 0 when it does not say.
+    pub(crate) reply_bytes_max: u32,
     pub(crate) slo_ps: u64,
     pub(crate) clients_max: u16,
     /// Engines that clients are spread over.
@@ -240,6 +242,7 @@ impl Listener {
             snid: snid.0,
             geometry: Geometry { slots: hello.slots, mtu_bytes: self.terms.mtu_bytes },
             rpc_bytes_max: self.terms.rpc_bytes_max,
+            reply_bytes_max: self.terms.reply_bytes_max,
             status_bytes: u32::try_from(self.status.bytes()).unwrap_or(0),
             slo_ps: self.terms.slo_ps,
         })

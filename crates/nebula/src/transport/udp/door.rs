@@ -42,6 +42,8 @@ pub(crate) struct Welcome {
     /// Its time as it answered.
     pub(crate) time_ns: u64,
     pub(crate) rpc_bytes_max: u32,
+    /// The longest reply that the service sends, in bytes; 0 when it does not say.
+    pub(crate) reply_bytes_max: u32,
     /// Payload of one packet.
     pub(crate) mtu_bytes: u32,
     pub(crate) slo: Span,
@@ -99,6 +101,7 @@ impl Welcome {
         body[16..20].copy_from_slice(&self.rpc_bytes_max.to_le_bytes());
         body[20..24].copy_from_slice(&self.mtu_bytes.to_le_bytes());
         body[24..32].copy_from_slice(&self.slo.as_ps().to_le_bytes());
+        body[32..36].copy_from_slice(&self.reply_bytes_max.to_le_bytes());
         closed(seal, &frame, &body)
     }
 
@@ -109,10 +112,20 @@ impl Welcome {
         }
         let Frame { incarnation, snid, datagram_bytes, word: time_ns, .. } = *frame;
         let (echo, token, slo) = (long(body, 0), long(body, 8), Span::from_ps(long(body, 24)));
-        let (rpc_bytes_max, mtu_bytes) = (word(body, 16), word(body, 20));
+        let (rpc_bytes_max, mtu_bytes, reply_bytes_max) = (word(body, 16), word(body, 20), word(body, 32));
         let is_sound = mtu_bytes > 0 && mtu_bytes.is_multiple_of(64) && mtu_bytes < 1 << 16;
-        let welcome = Self { echo, incarnation, snid, token, datagram_bytes, time_ns, rpc_bytes_max, mtu_bytes, slo };
-        is_sound.then_some(welcome)
+        is_sound.then_some(Self {
+            echo,
+            incarnation,
+            snid,
+            token,
+            datagram_bytes,
+            time_ns,
+            rpc_bytes_max,
+            reply_bytes_max,
+            mtu_bytes,
+            slo,
+        })
     }
 }
 
@@ -209,6 +222,7 @@ mod tests {
         datagram_bytes: 1232,
         time_ns: 5,
         rpc_bytes_max: 1 << 20,
+        reply_bytes_max: 70_000,
         mtu_bytes: 1088,
         slo: Span::from_us(100),
     };

@@ -48,6 +48,8 @@ struct Door {
     /// The number of the next client.
     next_snid: u32,
     rpc_bytes_max: u32,
+    /// 0 when the service does not say.
+    reply_bytes_max: u32,
     mtu_bytes: u32,
     slo: Span,
     violations: u64,
@@ -63,6 +65,7 @@ impl UdpPort {
             incarnation: half(derived(&entropy, 3)),
             next_snid: 1,
             rpc_bytes_max: config.rpc_bytes_max,
+            reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
             mtu_bytes: config.mtu_bytes,
             slo: config.slo,
             violations: 0,
@@ -193,6 +196,7 @@ impl Door {
             datagram_bytes: DATAGRAM_BYTES_MAX,
             time_ns: now.as_ps() / 1000,
             rpc_bytes_max: self.rpc_bytes_max,
+            reply_bytes_max: self.reply_bytes_max,
             mtu_bytes: self.mtu_bytes,
             slo: self.slo,
         };

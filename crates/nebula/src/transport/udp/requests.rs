@@ -76,7 +76,7 @@ impl Memory {
             replies: vec![1; retention.reply_bytes()].into(),
             retention,
             spare: Vec::with_capacity(backend.slots as usize),
-            reply_bytes_max: config.reply_bytes_max,
+            reply_bytes_max: config.reply_bound(),
             mtu: backend.mtu,
             incomplete: Incomplete::new(backend, seed),
             again: 0,
