@@ -1,0 +1,103 @@
+//! Every example runs, ends by itself, and prints what its text promises; none is longer than a page.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Each example, and what its output must contain, in this order.
+const EXPECTED: &[(&str, &[&str])] = &[
+    ("echo", &["reply: hello", "calls answered", "round trip: median", "RPCs served: "]),
+    (
+        "failure_handling",
+        &[
+            "reply too long: the reply is larger",
+            "call while RPCs are outstanding: call() while 16 submitted RPCs are outstanding",
+            "cancelled: cancelled",
+            "overload: NACK: ",
+            "deadline over: no answer in time",
+            "server stopped: the server is gone",
+        ],
+    ),
+    ("open_loop_client", &["1000 sent: ", " answered, ", "latency: median"]),
+    ("three_calls", &["reply: 0 tseuqer", "reply: 9 tseuqer", "worker served 10 RPCs; receive buffer: "]),
+    (
+        "two_hosts_udp",
+        &["serving udp://127.0.0.1:", "reply: one", "reply: two", "reply: three", "reply: four", "RPCs served: 4"],
+    ),
+];
+
+const LINES_MAX: usize = 60;
+/// Each takes less than a second on a machine with nothing else to do.
+const TIME_MAX: Duration = Duration::from_secs(120);
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+/// The names of the examples in the folder, in order.
+fn names() -> Vec<String> {
+    let paths =
+        std::fs::read_dir(folder()).expect("the folder of examples").map(|entry| entry.expect("an entry").path());
+    let mut names: Vec<_> =
+        paths.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Where cargo has built example `name`: `cargo test` builds all of them beside this test, unless it is told to build this test alone.
+fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("this test's path");
+    let program = own.parent().and_then(Path::parent).expect("the folder of the profile").join("examples").join(name);
+    assert!(
+        program.exists(),
+        "example {name} is not built: run cargo test -p nebula, or cargo build -p nebula --examples"
+    );
+    program
+}
+
+/// What the example prints; it must end well, and in time.
+fn output_of(name: &str) -> String {
+    let mut command = Command::new(program(name));
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("built with the tests");
+    let until = Instant::now() + TIME_MAX;
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() >= until {
+            child.kill().expect("a child");
+            panic!("{name} has not ended in {TIME_MAX:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("its output");
+    assert!(output.status.success(), "{name}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn every_example_is_run() {
+    let expected: Vec<_> = EXPECTED.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names(), expected, "an example and its line in EXPECTED come together");
+}
+
+#[test]
+fn every_example_ends_and_prints_what_it_promises() {
+    for (name, expected) in EXPECTED {
+        let output = output_of(name);
+        let mut rest = &output[..];
+        for part in *expected {
+            let at = rest.find(part).unwrap_or_else(|| panic!("{name}: no {part:?} in its place in\n{output}"));
+            rest = &rest[at + part.len()..];
+        }
+    }
+}
+
+#[test]
+fn every_example_fits_a_page_and_says_how_to_run_it() {
+    for name in names() {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.rs"))).expect("an example");
+        let lines = text.lines().count();
+        assert!(lines <= LINES_MAX, "{name} has {lines} lines, at most {LINES_MAX} are allowed");
+        assert!(text.starts_with("//! "), "{name} begins with what it shows");
+        let run = format!("--example {name}");
+        assert!(text.lines().filter(|line| line.starts_with("//!")).any(|line| line.contains(&run)), "{name}: {run}");
+    }
+}
