@@ -2,13 +2,15 @@
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network), [`mod@bench`] (the tables of docs/BENCHMARKS.md) and [`book`] (links of the site of docs/).
+//! simulated network), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`first_run`] (how long a newcomer waits) and [`book`] (links of
+//! the site of docs/).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
 mod bench;
 mod book;
 mod callgrind;
+mod first_run;
 mod fuzz;
 mod markdown;
 mod network;
@@ -44,6 +46,8 @@ enum Chore {
     /// Rewrite the links of the book for mdBook, which calls this.
     #[command(hide = true)]
     Book(book::Args),
+    /// Measure how long a newcomer waits: from a clean clone to the demo's first row.
+    FirstRun(first_run::Args),
 }
 
 fn main() -> ExitCode {
@@ -69,5 +73,6 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Network(args) => network::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
         Chore::Book(args) => book::run(args),
+        Chore::FirstRun(args) => first_run::run(&shell, args),
     }
 }

@@ -17,7 +17,7 @@ use nebula_workload::Rate;
 
 use crate::drive::{self, LoadOutcome, LoadPlan};
 use crate::flags::Format;
-use crate::output::{self, Failure, Row, Value, note, units};
+use crate::output::{self, Failure, Row, RowStream, Value, note, units};
 use crate::report::finding::{Design, Laboratory, Point, Reading, Sweep, hiccups};
 use crate::report::{self, sweep};
 use crate::{flags, hiccup, signal};
@@ -25,7 +25,7 @@ use machine::Machine;
 use service::{Kind, Service};
 
 const EXAMPLES: &str = "Examples:
-  nebula demo                              about half a minute; writes nebula-report.html
+  nebula demo                              about half a minute, the first row within 5 s; writes nebula-report.html
   nebula demo --slo 50us --work 500ns      a tighter promise for a lighter handler
   nebula demo --quick --no-report          a few seconds, a small store
   nebula demo --format json                one object a line, for scripts
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Time that each RPC takes on top of the store's
     #[arg(long, default_value = "1us")]
     work: Span,
-    /// Pairs to store; 1.6 million, or fewer where memory is short, unless given
+    /// Pairs to store; 200 k, or fewer where memory is short, unless given
     #[arg(long, value_parser = flags::count)]
     items: Option<u64>,
     /// Bytes of each value
@@ -74,15 +74,15 @@ const LAST_RPS: f64 = 5e7;
 /// What an RPC carries beside its value.
 #[expect(clippy::cast_possible_truncation, reason = "two dozen bytes")]
 const HEADER_AND_KEY_BYTES: u32 = (nebula_kvs::protocol::HEADER_BYTES + nebula_workload::KEY_BYTES) as u32;
-/// Pairs in NEBULA's evaluation (§VI).
-const ITEMS: u64 = 1_600_000;
+/// Pairs of 512 B values that are far more than a cache holds, and stored in a moment. NEBULA's evaluation has 1.6 million (§VI).
+const ITEMS: u64 = 200_000;
 const ITEMS_QUICK: u64 = 20_000;
 
 /// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let stage = Stage::set(args)?;
-    note(format!("1/5 how still does this machine stand? {}", stage.machine));
+    note(format!("1/4 how long does this machine pause its cores? {}", stage.machine));
     let quiet = stage.watch_hiccups()?;
     note(format!("    {}", hiccups(&quiet)));
     let mut sweep = Sweep {
@@ -96,22 +96,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(warning) = sweep.disturbance() {
         note(format!("    {warning}"));
     }
-    let bounded = stage.show(Kind::SloBounded, "2/5", None)?;
+    let mut rows = RowStream::new(args.format);
+    let bounded = stage.show(Kind::SloBounded, "2/4", None, &mut rows)?;
     sweep.designs.push(bounded.design);
-    let unbounded = stage.show(Kind::Unbounded, "3/5", Some(bounded.saturation))?;
+    let unbounded = stage.show(Kind::Unbounded, "3/4", Some(bounded.saturation), &mut rows)?;
     sweep.designs.push(unbounded.design);
-    note("4/5 what it came to:");
-    let measured = rows(&sweep);
-    if args.format == Format::Table {
-        output::print(args.format, &measured)?;
-    }
     conclude(&sweep);
     let simulated = stage.simulate(bounded.times, &mut sweep)?;
     match args.format {
+        // Columns of their own.
         Format::Table => output::print_line("").and_then(|()| output::print(args.format, &simulated))?,
-        // In one go, so that CSV has one line of names.
-        _ => output::print(args.format, &measured.into_iter().chain(simulated).collect::<Vec<_>>())?,
+        _ => simulated.into_iter().try_for_each(|row| rows.print(row))?,
     }
+    rows.finish()?;
     draw(args, &sweep)
 }
 
@@ -164,7 +161,7 @@ impl<'a> Stage<'a> {
     }
 
     fn watch_hiccups(&self) -> Result<nebula_workload::GapSummary, Failure> {
-        let time = Duration::from_millis(if self.args.quick { 200 } else { 1000 });
+        let time = Duration::from_millis(if self.args.quick { 200 } else { 500 });
         let cores = hiccup::watch(time)?;
         signal::check()?;
         let worst = cores.into_iter().map(|core| core.summary).max_by(|a, b| a.share_lost.total_cmp(&b.share_lost));
@@ -172,10 +169,10 @@ impl<'a> Stage<'a> {
     }
 
     /// Starts a service, fills it, finds where it saturates unless that is known, and offers it every load.
-    fn show(&self, kind: Kind, step: &str, saturation: Option<f64>) -> Result<Shown, Failure> {
+    fn show(&self, kind: Kind, step: &str, saturation: Option<f64>, rows: &mut RowStream) -> Result<Shown, Failure> {
         note(format!("{step} {} in a process of its own: {}", kind.name(), kind.what()));
         let service = Service::start(kind, self.args, &self.machine, self.items)?;
-        match self.fill(&service).and_then(|()| self.offer(&service, kind, saturation)) {
+        match self.fill(&service).and_then(|()| self.offer(&service, kind, saturation, rows)) {
             Ok((design, saturation)) => Ok(Shown { design, saturation, times: service.end()? }),
             // A service that ended says why better than the client that it left.
             Err(failure) => Err(service.blame(failure)),
@@ -185,7 +182,7 @@ impl<'a> Stage<'a> {
     /// The same service on more cores.
     fn simulate(&self, times: Vec<Span>, sweep: &mut Sweep) -> Result<Vec<Row>, Failure> {
         let measured = laboratory::Measured::of(times)?;
-        note(format!("\n5/5 the same service on more cores: {}:", measured.describe()));
+        note(format!("\n4/4 the same service on more cores: {}:", measured.describe()));
         let rpc_bytes = HEADER_AND_KEY_BYTES + self.args.value_bytes;
         let servers = laboratory::simulate(&measured, rpc_bytes, self.args.quick)?;
         let rows: Vec<Row> = servers.iter().map(laboratory::SimulatedServer::row).collect();
@@ -202,7 +199,13 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn offer(&self, service: &Service, kind: Kind, saturation: Option<f64>) -> Result<(Design, f64), Failure> {
+    fn offer(
+        &self,
+        service: &Service,
+        kind: Kind,
+        saturation: Option<f64>,
+        rows: &mut RowStream,
+    ) -> Result<(Design, f64), Failure> {
         let saturation = match saturation {
             Some(rps) => rps,
             None => self.saturation(service)?,
@@ -212,7 +215,9 @@ impl<'a> Stage<'a> {
         for share in self.loads() {
             let outcome = self.load(service, share * saturation, self.point)?;
             buffer_bytes = outcome.server.buffer_bytes();
-            points.push(Point::of(&outcome));
+            let point = Point::of(&outcome);
+            bar.suspend(|| rows.print(row(kind, &point, self.args.slo)))?;
+            points.push(point);
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -224,13 +229,16 @@ impl<'a> Stage<'a> {
     /// short is no sign by itself: on a busy machine every one does, as what arrives during a pause is NACKed.
     fn saturation(&self, service: &Service) -> Result<f64, Failure> {
         const MORE: f64 = 1.1;
+        let bar = bar(0, "    looking for the most that it serves: {msg} RPC/s");
         let (mut offered, mut served_most, mut in_vain) = (FIRST_RPS, 0.0_f64, 0);
         while in_vain < 2 && offered < LAST_RPS {
-            let served = self.load(service, offered, self.point / 4)?.report.achieved_rps();
+            bar.set_message(units::rate(offered));
+            let served = self.load(service, offered, self.point / 8)?.report.achieved_rps();
             in_vain = if served > MORE * served_most { 0 } else { in_vain + 1 };
             served_most = served_most.max(served);
             offered *= 1.5;
         }
+        bar.finish_and_clear();
         note(format!("    it serves {} RPC/s at most", units::rate(served_most)));
         Ok(served_most)
     }
@@ -268,19 +276,14 @@ fn bar(length: u64, template: &str) -> ProgressBar {
     ProgressBar::new(length).with_style(style)
 }
 
-/// A row a load, design after design.
-fn rows(sweep: &Sweep) -> Vec<Row> {
-    let of_design = |design: &Design| design.points.iter().map(|point| row(sweep, design, point)).collect::<Vec<_>>();
-    sweep.designs.iter().flat_map(of_design).collect()
-}
-
-fn row(sweep: &Sweep, design: &Design, point: &Point) -> Row {
+/// The row of one load.
+fn row(kind: Kind, point: &Point, slo: Span) -> Row {
     let finite =
         |latency: nebula_workload::Latency| latency.finite().map_or(Value::Null, |span| Value::from(span.as_ns()));
     let excluded = point.gaps_excluded.map_or(Value::Null, |tail| finite(tail.p99));
-    let met = |reading| point.meets(reading, sweep.slo).map_or(Value::Null, Value::from);
+    let met = |reading| point.meets(reading, slo).map_or(Value::Null, Value::from);
     let row = Row::new()
-        .field("design", design.name.clone())
+        .field("design", kind.name())
         .field("offered_rps", point.offered_rps)
         .field("served_rps", point.served_rps)
         .field("nack_share", point.nack_share)
@@ -291,11 +294,11 @@ fn row(sweep: &Sweep, design: &Design, point: &Point) -> Row {
         .field("share_kept", point.share_kept.map_or(Value::Null, Value::from))
         .field("machine_share_lost", point.share_lost)
         .field("latency_ns_p99_answered", point.raw.p99_answered.map_or(Value::Null, |span| Value::from(span.as_ns())))
-        .field("slo_ns", sweep.slo.as_ns())
+        .field("slo_ns", slo.as_ns())
         .field("meets_slo_raw", met(Reading::Raw))
         .field("meets_slo_gaps_excluded", met(Reading::GapsExcluded))
-        .word("design", design.name.clone());
-    point.shown(sweep.slo).into_iter().fold(row, |row, (heading, text)| row.shown(heading, text))
+        .word("design", kind.name());
+    point.shown(slo).into_iter().fold(row, |row, (heading, text)| row.shown(heading, text))
 }
 
 fn conclude(found: &Sweep) {

@@ -3,11 +3,13 @@
 mod failure;
 pub(crate) mod interval;
 mod rows;
+mod stream;
 pub(crate) mod units;
 mod value;
 
 pub(crate) use failure::Failure;
 pub(crate) use rows::Row;
+pub(crate) use stream::RowStream;
 pub(crate) use value::Value;
 
 use std::io::Write;

@@ -58,6 +58,35 @@ impl Row {
         self.shown.iter().map(|shown| shown.text.clone()).collect()
     }
 
+    /// Characters that each column of a table needs for this row and its heading, and `least` at least.
+    pub(super) fn widths(&self, least: usize) -> Vec<usize> {
+        let width = |shown: &Shown| {
+            let lines = shown.heading.lines().chain([shown.text.as_str()]);
+            lines.map(|line| line.chars().count()).fold(least, usize::max)
+        };
+        self.shown.iter().map(width).collect()
+    }
+
+    /// The headings, in columns of these widths.
+    pub(super) fn heading_lines(&self, widths: &[usize]) -> Vec<String> {
+        let lines = self.shown.iter().map(|shown| shown.heading.lines().count()).max().unwrap_or(0);
+        (0..lines).map(|line| self.columns(widths, |shown| shown.heading.lines().nth(line).unwrap_or(""))).collect()
+    }
+
+    /// The row, in columns of these widths.
+    pub(super) fn line(&self, widths: &[usize]) -> String {
+        self.columns(widths, |shown| &shown.text)
+    }
+
+    fn columns<'a>(&'a self, widths: &[usize], text: impl Fn(&'a Shown) -> &'a str) -> String {
+        let cell = |(shown, &width): (&'a Shown, &usize)| match shown.alignment {
+            CellAlignment::Left => format!("{:width$}", text(shown)),
+            _ => format!("{:>width$}", text(shown)),
+        };
+        let cells: Vec<String> = self.shown.iter().zip(widths).map(cell).collect();
+        cells.join("  ").trim_end().to_owned()
+    }
+
     fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string(&Value::Object(self.fields.clone()))
     }
