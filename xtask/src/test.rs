@@ -67,26 +67,72 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let begun = Instant::now();
-    let mut lines = Vec::new();
+    let mut summary = Summary::default();
     for step in steps {
-        lines.push(run_step(shell, step)?);
+        summary.add(run_step(shell, step));
+        if summary.failure.is_some() {
+            break;
+        }
     }
-    println!("\n== all steps in {}\n{}", seconds(begun.elapsed()), lines.join("\n"));
-    Ok(())
+    println!("\n{}", summary.text(begun.elapsed()));
+    summary.failure.map_or(Ok(()), Err)
 }
 
-/// Runs one step between its header and its closing line, which is returned for the summary.
-fn run_step(shell: &Shell, step: &Step) -> Result<String, Failure> {
+/// Runs one step between its header and its closing line.
+fn run_step(shell: &Shell, step: &'static Step) -> Ran {
     println!("\n== {}: {}", step.name, step.what);
     let begun = Instant::now();
-    let ending = (step.run)(shell).map_err(|failure| Failure::new(format!("step {} failed: {failure}", step.name)))?;
-    let took = seconds(begun.elapsed());
-    let line = match ending {
-        Ending::Passed => format!("{:14}passed in {took}", step.name),
-        Ending::Skipped(why) => format!("{:14}skipped: {why}", step.name),
-    };
-    println!("== {line}");
-    Ok(line)
+    let ran = Ran { name: step.name, ending: (step.run)(shell), took: begun.elapsed() };
+    println!("== {}", ran.line());
+    ran
+}
+
+/// A step that was run.
+struct Ran {
+    name: &'static str,
+    ending: Result<Ending, Failure>,
+    took: Duration,
+}
+
+impl Ran {
+    fn line(&self) -> String {
+        let took = seconds(self.took);
+        match &self.ending {
+            Ok(Ending::Passed) => format!("{:14}passed in {took}", self.name),
+            Ok(Ending::Skipped(why)) => format!("{:14}SKIPPED: {why}", self.name),
+            Err(failure) => format!("{:14}FAILED after {took}: {failure}", self.name),
+        }
+    }
+}
+
+/// What the steps came to.
+#[derive(Default)]
+struct Summary {
+    lines: Vec<String>,
+    passed: usize,
+    skipped: usize,
+    failure: Option<Failure>,
+}
+
+impl Summary {
+    fn add(&mut self, ran: Ran) {
+        self.lines.push(ran.line());
+        match ran.ending {
+            Ok(Ending::Passed) => self.passed += 1,
+            Ok(Ending::Skipped(_)) => self.skipped += 1,
+            Err(failure) => self.failure = Some(Failure::new(format!("step {} failed: {failure}", ran.name))),
+        }
+    }
+
+    /// A line a step, with its time or why it was skipped, and one for all.
+    fn text(&self, took: Duration) -> String {
+        let failed = usize::from(self.failure.is_some());
+        let (lines, took) = (self.lines.join("\n"), seconds(took));
+        format!(
+            "{lines}\nall steps in {took}\nsteps: {} passed, {failed} failed, {} skipped",
+            self.passed, self.skipped
+        )
+    }
 }
 
 /// The steps that `--only` and `--skip` leave, in the order of the table.
@@ -114,6 +160,20 @@ mod tests {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let steps = chosen(&Args { only: owned(only), skip: owned(skip), list: false })?;
         Ok(steps.iter().map(|step| step.name).collect())
+    }
+
+    #[test]
+    fn the_summary_has_times_what_was_skipped_and_why_and_what_failed() {
+        let ran = |name, ending| Ran { name, ending, took: Duration::from_millis(1500) };
+        let mut summary = Summary::default();
+        summary.add(ran("fmt", Ok(Ending::Passed)));
+        summary.add(ran("miri", Ok(Ending::Skipped("no toolchain".into()))));
+        summary.add(ran("test", Err(Failure::new("`cargo test` ended with 101"))));
+        let expected = "fmt           passed in 1.5 s\nmiri          SKIPPED: no toolchain\n\
+                        test          FAILED after 1.5 s: `cargo test` ended with 101\n\
+                        all steps in 3.0 s\nsteps: 1 passed, 1 failed, 1 skipped";
+        assert_eq!(summary.text(Duration::from_secs(3)), expected);
+        assert!(summary.failure.is_some_and(|failure| failure.to_string().starts_with("step test failed: ")));
     }
 
     #[test]
