@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::output::{self, Failure};
-use crate::{compare, demo, doctor, keygen, kv, load, reproduce, simulate, size};
+use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service keeps its SLO past saturation: half a minute
@@ -37,6 +37,8 @@ enum Command {
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
     Keygen(keygen::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     /// Serve something until Ctrl-C
     #[command(subcommand)]
     Serve(Serve),
@@ -69,6 +71,8 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
         Command::Load(Load::Kv(args)) => load::run_command(*args),
     }

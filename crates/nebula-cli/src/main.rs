@@ -11,6 +11,7 @@
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | both in one |
 //! | `keygen` | a key for `udp://` |
+//! | `completions`, `man` | what a shell and `man` read, made from the words of `cli` |
 //! | `flags` | flags and spellings that several commands share |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; room for the store |
 //! | `report` | pages with curves and tables |
@@ -28,6 +29,8 @@ mod compare;
 mod reproduce;
 mod doctor;
 mod keygen;
+mod completions;
+mod man;
 mod kv;
 mod load;
 mod report;

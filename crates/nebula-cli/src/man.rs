@@ -1,0 +1,43 @@
+//! `nebula man`: the manual pages, made from the same words as `--help`.
+
+use std::path::{Path, PathBuf};
+
+use clap_mangen::Man;
+
+use crate::output::{self, Failure};
+
+const EXAMPLES: &str = "Examples:
+  nebula man | man -l -                                  read the page of the program itself
+  nebula man ~/.local/share/man/man1                     write a page for every command; then: man nebula-simulate";
+
+/// Print the manual page, or write the pages of all commands into a folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// An existing folder for nebula.1, nebula-size.1 and so on; files of these names in it are replaced
+    folder: Option<PathBuf>,
+}
+
+/// Prints the page of `program`, or writes one for each of its commands.
+pub(crate) fn run(args: &Args, program: clap::Command) -> Result<(), Failure> {
+    match &args.folder {
+        Some(folder) => write(folder, program),
+        None => print(program),
+    }
+}
+
+fn print(program: clap::Command) -> Result<(), Failure> {
+    let mut page = Vec::new();
+    Man::new(program).render(&mut page)?;
+    output::print_line(String::from_utf8_lossy(&page).trim_end())
+}
+
+fn write(folder: &Path, program: clap::Command) -> Result<(), Failure> {
+    if !folder.is_dir() {
+        return Err(Failure::bad_input(format!("no folder {}; make it first", folder.display())));
+    }
+    let cannot = |error| Failure::bad_input(format!("cannot write into {}: {error}", folder.display()));
+    clap_mangen::generate_to(program, folder).map_err(cannot)?;
+    output::note(format!("wrote the manual pages to {}", folder.display()));
+    Ok(())
+}
