@@ -2,14 +2,15 @@
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`first_run`] (how long a newcomer waits) and [`book`] (links of
-//! the site of docs/).
+//! simulated network), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`first_run`] (how long a newcomer waits), [`book`] (links of
+//! the site of docs/) and [`dist`] (what is handed out for a version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
 
 mod bench;
 mod book;
 mod callgrind;
+mod dist;
 mod first_run;
 mod fuzz;
 mod markdown;
@@ -48,6 +49,8 @@ enum Chore {
     Book(book::Args),
     /// Measure how long a newcomer waits: from a clean clone to the demo's first row.
     FirstRun(first_run::Args),
+    /// Make what is handed out for a version: a static program, a .deb, manual pages, completions.
+    Dist(dist::Args),
 }
 
 fn main() -> ExitCode {
@@ -74,5 +77,6 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Bench(args) => bench::run(&shell, args),
         Chore::Book(args) => book::run(args),
         Chore::FirstRun(args) => first_run::run(&shell, args),
+        Chore::Dist(args) => dist::run(&shell, args),
     }
 }

@@ -81,6 +81,12 @@ impl Shell {
         status.is_ok_and(|status| status.success())
     }
 
+    /// Whether the standard library of a target is installed.
+    pub(crate) fn has_target(&self, target: &str) -> Result<bool, Failure> {
+        let libraries = stdout_of(self.command("rustc").args(["--print", "target-libdir", "--target", target]))?;
+        Ok(Path::new(libraries.trim()).exists())
+    }
+
     /// The host's target triple, as `rustc -vV` says it.
     pub(crate) fn host(&self) -> Result<String, Failure> {
         let version = stdout_of(self.command("rustc").arg("-vV"))?;

@@ -7,6 +7,7 @@ mod book;
 mod build;
 mod deep;
 mod licenses;
+mod release;
 
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,8 @@ const STEPS: &[Step] = &[
     Step { name: "doc", what: "documentation builds, warnings denied", run: build::doc },
     Step { name: "book", what: "the site of docs/ builds", run: book::build },
     Step { name: "licenses", what: "every dependency's license is on the list in deny.toml", run: licenses::check },
+    Step { name: "package", what: "packages hold every file that their code includes", run: release::package },
+    Step { name: "wasm", what: "the laboratory compiles without Linux's system calls", run: release::wasm },
     Step { name: "loom", what: "concurrent code under all interleavings", run: deep::loom },
     Step { name: "fuzz", what: "each fuzz target, on the same inputs every time", run: deep::fuzz },
     Step { name: "miri", what: "undefined behavior in what Miri can run", run: deep::miri },

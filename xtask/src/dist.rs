@@ -1,0 +1,94 @@
+//! `cargo xtask dist`: what is handed out for a version, from one static program.
+//!
+//! | file in `target/distrib` | what it is |
+//! |---|---|
+//! | `nebula-VERSION-x86_64-linux-musl.tar.gz` | the program, its manual pages, its completions |
+//! | `nebula-rpc_VERSION_amd64.deb` | the same as a package; Debian has another program in a package named `nebula` |
+//! | `man`, `completions` | what the program prints of them |
+//! | `SHA256SUMS` | of the two archives |
+//!
+//! The program is linked with musl, statically, so that it runs on any x86-64 Linux; no dependency has C code.
+//! The times in the archives are that of the last commit, so that the same source gives the same files.
+
+mod deb;
+mod program;
+mod tar;
+
+use std::path::{Path, PathBuf};
+
+use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
+
+/// What `cargo xtask dist` can be told.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The cargo profile to build with; `dev` for a quick try.
+    #[arg(long, default_value = "dist")]
+    profile: String,
+}
+
+/// A version about to be handed out.
+struct Release {
+    /// Of the program, as its package says.
+    version: &'static str,
+    /// The static program.
+    program: PathBuf,
+    /// Where everything goes.
+    folder: PathBuf,
+    /// When the last commit was made, in seconds since 1970.
+    epoch: String,
+}
+
+/// Builds the program, tries it, and packs it.
+pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
+    for (tool, package) in [("tar", "tar"), ("gzip", "gzip"), ("sha256sum", "coreutils"), ("dpkg-deb", "dpkg")] {
+        if !shell.has(tool, &["--version"]) {
+            return Err(Failure::new(format!("no {tool}; install it (Debian, Ubuntu: apt-get install {package})")));
+        }
+    }
+    let program = program::build(shell, &args.profile)?;
+    program::check(shell, &program)?;
+    let folder = shell.target().join("distrib");
+    empty(&folder)?;
+    let epoch = stdout_of(shell.command("git").args(["log", "-1", "--format=%ct"]))?.trim().to_owned();
+    let release = Release { version: env!("CARGO_PKG_VERSION"), program, folder, epoch };
+    program::describe(shell, &release)?;
+    let archives = [tar::pack(shell, &release)?, deb::pack(shell, &release)?];
+    checksums(shell, &release, &archives)?;
+    println!("\nin {}:", release.folder.display());
+    archives.iter().for_each(|archive| println!("  {archive}"));
+    println!("  man/ completions/ SHA256SUMS");
+    Ok(())
+}
+
+/// Writes the sums of `archives`, which are names in the folder of the release, and checks them as a user would.
+fn checksums(shell: &Shell, release: &Release, archives: &[String]) -> Result<(), Failure> {
+    let sums = stdout_of(shell.command("sha256sum").args(archives).current_dir(&release.folder))?;
+    let file = release.folder.join("SHA256SUMS");
+    std::fs::write(&file, sums).attempt(format!("write {}", file.display()))?;
+    run_command(shell.command("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&release.folder))
+}
+
+fn empty(folder: &Path) -> Result<(), Failure> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).attempt(format!("empty {}", folder.display()))?;
+    }
+    make(folder)
+}
+
+fn make(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).attempt(format!("make the folder {}", folder.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    std::fs::copy(from, to).attempt(format!("copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Copies the files of `from` into the folder `to`, which is made.
+fn copy_files(from: &Path, to: &Path) -> Result<(), Failure> {
+    make(to)?;
+    for entry in from.read_dir().attempt(format!("list {}", from.display()))?.flatten() {
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! The static program: built, tried, and asked for its manual pages and completions.
+
+use std::path::{Path, PathBuf};
+
+use super::{Release, make};
+use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+
+const TARGET: &str = "x86_64-unknown-linux-musl";
+
+/// The shells that completions are made for, and what each calls its file.
+pub(super) const COMPLETIONS: &[(&str, &str)] = &[("bash", "nebula"), ("zsh", "_nebula"), ("fish", "nebula.fish")];
+
+pub(super) fn build(shell: &Shell, profile: &str) -> Result<PathBuf, Failure> {
+    if !shell.has_target(TARGET)? {
+        return Err(Failure::new(format!("no standard library for {TARGET}; rustup target add {TARGET}")));
+    }
+    let cargo = ["build", "--locked", "--profile", profile, "--target", TARGET, "-p", "nebula-cli", "--bin", "nebula"];
+    run(&mut shell.cargo(&cargo))?;
+    let folder = if profile == "dev" { "debug" } else { profile };
+    Ok(shell.target().join(TARGET).join(folder).join("nebula"))
+}
+
+/// Holds the program to being static and to doing something.
+pub(super) fn check(shell: &Shell, program: &Path) -> Result<(), Failure> {
+    // glibc's ldd ends with 1 for a program that has nothing to load, and says so on one stream or the other.
+    let ldd = shell.command("ldd").arg(program).output().attempt("start ldd")?;
+    let said = [ldd.stdout, ldd.stderr].concat();
+    if !is_static(&String::from_utf8_lossy(&said)) {
+        return Err(Failure::new(format!("{} is not static: {}", program.display(), String::from_utf8_lossy(&said))));
+    }
+    run(shell.command(program).args(["size", "--cores", "64", "--load", "0.984375", "--rpc-bytes", "1024"]))?;
+    stdout_of(shell.command(program).args(["demo", "--help"])).map(drop)
+}
+
+/// Whether what ldd said is that there is nothing to load.
+fn is_static(said: &str) -> bool {
+    ["statically linked", "not a dynamic executable", "not a valid dynamic program"]
+        .iter()
+        .any(|phrase| said.to_lowercase().contains(phrase))
+}
+
+/// Writes the program's manual pages and completions.
+pub(super) fn describe(shell: &Shell, release: &Release) -> Result<(), Failure> {
+    let (man, completions) = (release.folder.join("man"), release.folder.join("completions"));
+    make(&man)?;
+    make(&completions)?;
+    run(shell.command(&release.program).arg("man").arg(&man))?;
+    for (name, file) in COMPLETIONS {
+        let script = stdout_of(shell.command(&release.program).args(["completions", name]))?;
+        std::fs::write(completions.join(file), script).attempt(format!("write the completions of {name}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_static;
+
+    #[test]
+    fn a_program_that_loads_libraries_is_not_static() {
+        assert!(!is_static("\tlinux-vdso.so.1\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6\n"));
+        assert!(!is_static(""));
+    }
+
+    #[test]
+    fn each_way_to_say_static_is_known() {
+        assert!(is_static("\tstatically linked\n"));
+        assert!(is_static("\tnot a dynamic executable\n"));
+    }
+}

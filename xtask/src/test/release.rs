@@ -1,0 +1,107 @@
+//! The steps that look at what others install: packages for a registry, and targets without Linux's system calls.
+
+mod included;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::Ending;
+use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
+
+/// What every package holds beside its code.
+const ALWAYS: &[&str] = &["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Makes every package, without building it again, and holds its list of files against what its code includes.
+pub(super) fn package(shell: &Shell) -> Result<Ending, Failure> {
+    let make = ["package", "--workspace", "--exclude", "xtask", "--no-verify", "--allow-dirty", "--quiet"];
+    run(&mut shell.cargo(&make))?;
+    let mut missing = Vec::new();
+    for name in published(shell)? {
+        let files = files_of(shell, &name)?;
+        let found = missing_of(&shell.root().join("crates").join(&name), &files)?;
+        println!("{name}: {} files, {} missing", files.len(), found.len());
+        missing.extend(found.into_iter().map(|what| format!("{name}: {what}")));
+    }
+    if missing.is_empty() { Ok(Ending::Passed) } else { Err(Failure::new(missing.join("; "))) }
+}
+
+/// The part of `cargo metadata`'s output that is read here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    /// The registries it may go to: all when there is no list, none when the list is empty.
+    publish: Option<Vec<String>>,
+}
+
+fn published(shell: &Shell) -> Result<Vec<String>, Failure> {
+    let json = stdout_of(&mut shell.cargo(&["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Metadata = serde_json::from_str(&json).attempt("read the output of `cargo metadata`")?;
+    let is_published = |package: &Package| package.publish.as_ref().is_none_or(|registries| !registries.is_empty());
+    Ok(metadata.packages.into_iter().filter(is_published).map(|package| package.name).collect())
+}
+
+/// The paths in a package, relative to its folder.
+fn files_of(shell: &Shell, name: &str) -> Result<BTreeSet<String>, Failure> {
+    let list = stdout_of(&mut shell.cargo(&["package", "--list", "--allow-dirty", "--quiet", "-p", name]))?;
+    Ok(list.lines().map(str::to_owned).collect())
+}
+
+/// What a package of these files lacks.
+fn missing_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>, Failure> {
+    let absent = ALWAYS.iter().filter(|&&file| !files.contains(file));
+    let mut missing: Vec<_> = absent.map(|file| format!("{file} is not in the package")).collect();
+    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+        let code = std::fs::read_to_string(folder.join(file)).attempt(format!("read {file}"))?;
+        missing.extend(included::missing(file, &code, files));
+    }
+    Ok(missing)
+}
+
+/// Where there is neither Linux nor any other system to call.
+const BARE: &str = "wasm32-unknown-unknown";
+/// The laboratory: everything that simulates, and nothing that serves.
+const LABORATORY: &[&str] = &["nebula-nic", "nebula-memsys", "nebula-workload", "nebula-sim"];
+
+/// Checks that the laboratory compiles for a target without system calls; its tests run on the host.
+pub(super) fn wasm(shell: &Shell) -> Result<Ending, Failure> {
+    if !shell.has_target(BARE)? {
+        return Ok(Ending::Skipped(format!("the target is not installed (rustup target add {BARE})")));
+    }
+    let packages = LABORATORY.iter().flat_map(|name| ["-p", name]);
+    run(shell.cargo(&["check", "--no-default-features", "--target", BARE]).args(packages))?;
+    Ok(Ending::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_without_its_licenses_is_found() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let files = ["README.md", "LICENSE-MIT"].map(str::to_owned).into();
+        assert_eq!(missing_of(folder, &files).expect("no code to read"), ["LICENSE-APACHE is not in the package"]);
+    }
+
+    #[test]
+    fn what_the_code_of_a_package_includes_is_looked_for() {
+        let folder = Shell::at_root().expect("the repository").root().join("crates/nebula-sim");
+        let files = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "src/reproduce/paper.rs"].map(str::to_owned).into();
+        let missing = missing_of(&folder, &files).expect("its code can be read");
+        assert!(missing.iter().any(|what| what.contains("data/papers/nebula.toml")), "{missing:?}");
+    }
+
+    #[test]
+    fn all_crates_are_published_and_no_chore_is() {
+        let published = published(&Shell::at_root().expect("the repository")).expect("cargo knows its packages");
+        assert!(published.iter().any(|name| name == "nebula-cli") && published.len() >= 8, "{published:?}");
+        assert!(published.iter().all(|name| name != "xtask"));
+    }
+}

@@ -1,0 +1,105 @@
+//! Which files does a source file include at compile time, and are they in its package?
+
+use std::collections::BTreeSet;
+
+const MACROS: &[&str] = &["include_str!(", "include_bytes!("];
+/// An inclusion that begins with this names its file from the package's folder, and not from the source file's.
+const FROM_PACKAGE: &str = "CARGO_MANIFEST_DIR";
+
+/// What `file` with this `code` includes that is not among the `files` of its package.
+pub(super) fn missing(file: &str, code: &str, files: &BTreeSet<String>) -> Vec<String> {
+    let named = arguments(code).map(|argument| path_of(file, argument));
+    let absent = named.filter_map(|path| match path {
+        Some(path) if files.contains(&path) => None,
+        Some(path) => Some(format!("{file} includes {path}, which is not in the package")),
+        None => Some(format!("{file} includes a file outside its package")),
+    });
+    absent.collect()
+}
+
+/// The texts between the parentheses of the macros.
+fn arguments(code: &str) -> impl Iterator<Item = &str> {
+    let after = MACROS.iter().flat_map(|name| code.split(name).skip(1));
+    after.map(|rest| &rest[..closing(rest)])
+}
+
+/// Where the parenthesis that is open at the start of `text` closes.
+fn closing(text: &str) -> usize {
+    let mut depth = 1;
+    for (at, character) in text.char_indices() {
+        depth += match character {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// The file that an argument names, from the package's folder; nothing when it is not in that folder.
+fn path_of(file: &str, argument: &str) -> Option<String> {
+    let is_from_package = argument.contains(FROM_PACKAGE);
+    let literals = argument.split('"').skip(1).step_by(2).filter(|literal| *literal != FROM_PACKAGE);
+    let mut parts: Vec<_> = if is_from_package { Vec::new() } else { file.split('/').collect() };
+    parts.pop();
+    let named: String = literals.collect();
+    for part in named.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            _ => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(code: &str) -> Vec<String> {
+        missing("src/a/b.rs", code, &["src/a/b.rs", "data/x.toml", "assets/y.bin"].map(str::to_owned).into())
+    }
+
+    /// The macro `name` around `argument`, put together here so that no source file of ours seems to include it.
+    fn including(name: &str, argument: &str) -> String {
+        format!("const X: &str = {name}!({argument});")
+    }
+
+    /// A literal that leads `steps` folders up, then to `rest`.
+    fn up(steps: usize, rest: &str) -> String {
+        format!("\"{}{rest}\"", ["..", "/"].concat().repeat(steps))
+    }
+
+    #[test]
+    fn a_file_of_the_package_is_found_from_the_source_file() {
+        assert!(found(&including("include_str", &up(2, "data/x.toml"))).is_empty());
+    }
+
+    #[test]
+    fn a_file_of_the_package_is_found_from_its_folder() {
+        let argument = "concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/assets/y.bin\")";
+        assert!(found(&including("include_bytes", argument)).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_the_package_lacks_is_named() {
+        let found = found(&including("include_str", &up(2, "data/z.toml")));
+        assert_eq!(found, ["src/a/b.rs includes data/z.toml, which is not in the package"]);
+    }
+
+    #[test]
+    fn a_file_outside_the_package_is_refused() {
+        let found = found(&including("include_str", &up(3, "golden/x.csv")));
+        assert_eq!(found, ["src/a/b.rs includes a file outside its package"]);
+    }
+
+    #[test]
+    fn each_of_several_inclusions_is_looked_at() {
+        let two = including("include_str", "\"one\"") + &including("include_bytes", "\"two\"");
+        assert_eq!(found(&two).len(), 2);
+    }
+}
