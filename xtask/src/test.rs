@@ -6,6 +6,7 @@
 mod book;
 mod build;
 mod deep;
+mod extending;
 mod licenses;
 mod release;
 
@@ -46,6 +47,11 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", what: "rules of the tree that no compiler knows", run: build::tidy },
     Step { name: "clippy", what: "lints of every target, warnings denied", run: build::clippy },
     Step { name: "test", what: "unit, integration and doc tests", run: build::test },
+    Step {
+        name: "extending",
+        what: "docs/EXTENDING.md's recipe for a policy, applied to a copy of the tree, builds and conforms",
+        run: extending::check,
+    },
     Step { name: "doc", what: "documentation builds, warnings denied", run: build::doc },
     Step { name: "book", what: "the site of docs/ builds", run: book::build },
     Step { name: "licenses", what: "every dependency's license is on the list in deny.toml", run: licenses::check },

@@ -28,6 +28,13 @@ const EXAMPLES: &str = "Examples:
 
 When it serves it prints a line `ready ENDPOINT` on standard output; when it has ended, its counters.";
 
+fn policy_help() -> String {
+    let served = Policy::served().join(", ");
+    format!(
+        "How RPCs are given to workers: {served}. preemptive:Q has safe points in --work, altocumulus:G has G engines"
+    )
+}
+
 /// Serve a MICA-style key-value store
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -38,9 +45,7 @@ pub(crate) struct Args {
     /// Worker threads
     #[arg(long, default_value_t = 1)]
     workers: u16,
-    /// How RPCs are given to workers: rss, round-robin, random, key-hash, two-choices, single-queue, jbsq:N, mcs-lock,
-    /// work-stealing, preemptive:Q (with safe points in --work), altocumulus:G (G groups, each with an engine)
-    #[arg(long, default_value = "jbsq:2")]
+    #[arg(long, default_value = "jbsq:2", help = policy_help())]
     policy: Policy,
     /// Bound that 99 % of RPCs are to keep; sizes receive buffer and queue
     #[arg(long, default_value = "100us")]

@@ -52,8 +52,8 @@ lognormal:mean=1us,sigma=1.5, gev:loc=181.5ns,scale=50ns,shape=0.65, pareto:min=
 trace:FILE (nanoseconds, one a line), a sum of them such as fixed:300ns+exp:300ns, or
 mix:get=0.995*exp:1us;scan=0.005*fixed:500us.
 Arrivals: poisson, paced, packets:8, mmpp2:5x,0.1,100us, on-off:100us,300us, trace:FILE.
-Policies: rss, round-robin, random, key-hash, two-choices, single-queue, jbsq:N, mcs-lock, work-stealing,
-preemptive:Q, darc, altocumulus:G. What published systems make of them, with their costs: nebula compare.
+Policies: {policies}.
+What published systems make of them, with their costs: nebula compare.
 Machines: isca20 (the 16 cores of NEBULA's evaluation), isca20-unfitted, server64.
 Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula.
 Applications: kvs, network-function, replication.
@@ -70,9 +70,13 @@ Either: a load meets the SLO when the p99 of all RPCs is within it, one that was
 infinitely late. Intervals hold the true value in 95 of 100 experiments. The same arguments give the
 same bytes, on any number of threads.";
 
+fn after_help() -> String {
+    EXAMPLES.replace("{policies}", &nebula_nic::Policy::SPELLINGS.join(", "))
+}
+
 /// Simulate a server: tail, throughput and queue depth of each policy or design at each load, with error bars
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub(crate) struct Args {
     /// Simulate each block that an RPC touches, on this machine: one that ships with Nebula, or a file; the block level
     #[arg(long, value_name = "NAME|FILE.toml")]

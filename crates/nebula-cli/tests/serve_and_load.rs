@@ -87,6 +87,24 @@ fn a_store_that_was_filled_answers_every_key() {
 }
 
 #[test]
+fn under_key_hash_a_preload_goes_to_all_workers() {
+    let (endpoint, folder) = (endpoint("preload-keys"), tempfile::tempdir().unwrap());
+    let log = folder.path().join("decisions");
+    let more = ["--workers", "4", "--policy", "key-hash", "--decision-log", log.to_str().unwrap()];
+    let server = serve_by(&endpoint, &more);
+    // Of an open load so short nearly nothing is sent: what the log has is the preload.
+    let few = ["--preload", "--rate", "100", "--duration", "50ms", "--warm-up", "0ns"];
+    nebula(&load(&endpoint, &few)).assert_ok();
+    signal(&server, Signal::TERM);
+    wait(server).assert_ok();
+    let log = std::fs::read_to_string(&log).unwrap();
+    let given = [0, 1, 2, 3].map(|core| log.matches(&format!("dispatch core={core} ")).count());
+    let all: usize = given.iter().sum();
+    assert!(all >= 10_000, "10,000 keys are stored: {given:?}");
+    assert!(given.iter().all(|&rpcs| rpcs > all / 8), "each of four workers gets about a quarter: {given:?}");
+}
+
+#[test]
 fn a_store_over_the_network_answers_who_has_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("kv.key");

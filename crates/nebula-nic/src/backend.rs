@@ -6,13 +6,13 @@
 mod parts;
 mod group;
 
-pub use group::{Adoption, Group, GroupConfig, GroupConfigError, GroupFreed, Migrations};
+pub use group::{Adoption, GroupConfig, GroupConfigError, Migrations};
 
 use crate::admission::Admission;
 use crate::arrival_queue::ArrivalQueue;
 use crate::config::{BackendConfig, ConfigError};
 use crate::counters::Counters;
-use crate::dispatch::{CentralDispatch, Dispatcher, Placement, Queues};
+use crate::dispatch::{CentralDispatch, Dispatcher, JBSQ_BOUND_MAX, Placement, Queues};
 use crate::id::{CoreId, NodeId, RpcKey, SlotRange};
 use crate::nack_memory::NackMemory;
 use crate::reassembler::{Missing, Reassembler};
@@ -20,6 +20,8 @@ use crate::recv_buffer::{Holder, RecvBuffer, ScrubMode};
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, Verdict};
 use crate::wire::{Header, Kind, slots_of};
+use alloc::boxed::Box;
+use group::Foreign;
 
 /// Decides about every packet and every RPC of one messaging domain.
 ///
@@ -46,6 +48,9 @@ use crate::wire::{Header, Kind, slots_of};
 /// does, RPCs merely time out late.
 ///
 /// The same calls in the same order make the same decisions, on every machine.
+///
+/// A server can have several, one for each group of its cores: [`try_group`](Self::try_group) builds one of those. Slots are numbered over
+/// the whole server, those of group `g` from `g` times the slots of one, in all that goes in and comes out.
 ///
 /// # Cost
 ///
@@ -90,6 +95,8 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     // -- queue and dispatch --
     queue: ArrivalQueue,
     dispatch: D,
+    // -- RPCs of other groups, if there are several --
+    foreign: Option<Box<Foreign>>,
     // -- counters --
     counters: Counters,
 }
@@ -98,6 +105,9 @@ impl Backend {
     /// A back end with the policy of its configuration.
     pub fn try_new(config: BackendConfig) -> Result<Self, ConfigError> {
         config.validate()?;
+        if let Some(name) = config.custom {
+            return Err(ConfigError::Custom { name });
+        }
         Self::try_with(config, config.policy.dispatcher(config.cores, config.seed))
     }
 }
@@ -107,6 +117,9 @@ impl<D: CentralDispatch> Backend<D> {
     /// not used.
     pub fn try_with(config: BackendConfig, dispatch: D) -> Result<Self, ConfigError> {
         config.validate()?;
+        if !(1..=JBSQ_BOUND_MAX).contains(&dispatch.bound()) {
+            return Err(ConfigError::DispatchBound { got: dispatch.bound() });
+        }
         let BackendConfig { slots, mtu, reassembler_entries, cores, queue_bound, queue_capacity, seed, .. } = config;
         let reassembler = Reassembler::new(reassembler_entries, slots, mtu, seed);
         let reassembler = match config.incomplete_per_peer {
@@ -123,6 +136,7 @@ impl<D: CentralDispatch> Backend<D> {
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
             queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()),
             dispatch,
+            foreign: None,
             counters: Counters::default(),
         })
     }
@@ -154,16 +168,15 @@ impl<D: CentralDispatch> Backend<D> {
     /// Takes back the slots of an RPC that `core` has served, and the core's credit.
     ///
     /// Refused and counted, with nothing changed, if `core` was not given exactly these slots or has freed them
-    /// already.
+    /// already. For an RPC of another group only the credit is taken back, and the result names the group that owns the slots.
     ///
     /// # Cost
     ///
-    /// O(slots of the RPC / 64).
+    /// O(slots of the RPC / 64), and for another group's O(RPCs that a core may have outstanding).
     #[inline(always)]
     pub fn handle_free(&mut self, core: CoreId, slots: SlotRange) -> Freed {
         if !self.buffer.free(slots, Holder::Core(core)) {
-            self.counters.refused_frees += 1;
-            return Freed::Refused;
+            return self.free_foreign(core, slots);
         }
         self.dispatch.handle_freed(core);
         self.counters.freed += 1;
@@ -289,6 +302,13 @@ impl<D: CentralDispatch> Backend<D> {
         &self.buffer
     }
 
+    /// The number of its first slot: 0 but for a group that others come before.
+    #[must_use]
+    #[inline]
+    pub const fn first_slot(&self) -> u32 {
+        self.buffer.first()
+    }
+
     /// RPCs given to `core` and not freed.
     #[must_use]
     #[inline]
@@ -406,7 +426,9 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline(always)]
     fn give(&mut self, core: CoreId, arrival: Arrival) -> Dispatch {
         self.dispatch.handle_dispatched(core);
-        self.buffer.give(arrival.slots, core);
+        if !self.buffer.give(arrival.slots, core) {
+            self.give_foreign(core, arrival.slots);
+        }
         self.counters.dispatched += 1;
         Dispatch { core, arrival }
     }

@@ -1,7 +1,7 @@
 //! The configuration of a back end: every bound is a field, and one line of text holds them all.
 
 use crate::core_set::CORES_MAX;
-use crate::dispatch::{JBSQ_BOUND_MAX, Policy};
+use crate::dispatch::{JBSQ_BOUND_MAX, Policy, PolicyName};
 use crate::id::DomainId;
 use crate::recv_buffer::{SLOTS_MAX, ScrubMode};
 use crate::time::Span;
@@ -43,6 +43,8 @@ pub struct BackendConfig {
     pub cores: u16,
     /// Which core serves which RPC.
     pub policy: Policy,
+    /// The name of the policy, if it belongs to another crate; `policy` is not used then.
+    pub custom: Option<PolicyName>,
     /// An RPC that finds this many waiting is NACKed.
     pub queue_bound: u32,
     /// Places in the arrival queue: at least as many as admission can admit (see
@@ -69,12 +71,20 @@ impl BackendConfig {
             incomplete_per_peer: u32::MAX,
             cores,
             policy,
+            custom: None,
             queue_bound: 8192,
             queue_capacity: 8192,
             scrub: ScrubMode::OnFull,
             reassembly_timeout: Span::from_ms(10),
             seed: 0,
         }
+    }
+
+    /// Names the policy of another crate, whose state [`Backend::try_with`](crate::Backend::try_with) gets.
+    #[must_use]
+    pub const fn custom(mut self, name: PolicyName) -> Self {
+        self.custom = Some(name);
+        self
     }
 
     /// Sets the messaging domain.
@@ -262,6 +272,20 @@ pub enum ConfigError {
     #[error("{got} reassembler entries are too many: give at most {SLOTS_MAX}")]
     TooManyEntries {
         /// Entries asked for.
+        got: u32,
+    },
+    /// A policy of another crate, and nothing that makes its state.
+    #[error(
+        "custom:{name} is a policy of another crate: give its factory, as to Backend::try_with or replay_text_with"
+    )]
+    Custom {
+        /// Its name.
+        name: PolicyName,
+    },
+    /// A policy that gives a core more than it has places for, or nothing.
+    #[error("a policy with a bound of {got} RPCs a core is not possible: give a bound from 1 to {JBSQ_BOUND_MAX}")]
+    DispatchBound {
+        /// The bound of the policy.
         got: u32,
     },
     /// A JBSQ bound out of range.

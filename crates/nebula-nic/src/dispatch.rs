@@ -5,33 +5,20 @@
 //! the head ([`pick`](CentralDispatch::pick)). A core's *outstanding* RPCs are those given to it and not freed, the one in
 //! service included; a core with fewer than the bound has credit.
 //!
-//! | spelling | queues | core |
-//! |---|---|---|
-//! | `rss` | one a core | by hash of the sender |
-//! | `round-robin` | one a core | the next in turn |
-//! | `random` | one a core | by chance |
-//! | `key-hash` | one a core | by hash of the RPC's key |
-//! | `two-choices` | one a core | the less loaded one of two drawn by chance |
-//! | `single-queue` | one | an idle one |
-//! | `mcs-lock` | one | an idle one, once it has the lock: a software queue, in the simulator only |
-//! | `jbsq:N` | one | the least loaded one of those with fewer than N outstanding |
-//! | `work-stealing` | one a core, in software | by hash of the sender; an idle core takes from another's queue |
-//! | `preemptive:Q` | one | an idle one, for Q at a time while others wait |
-//! | `darc` | one an RPC type | one that is reserved for the type or for longer ones: in the simulator only |
-//! | `altocumulus:G` | one for each of G groups of cores | by hash of the sender a group, within it as `jbsq:2`; groups hand each other RPCs |
-//!
-//! The last four are *distributed*, or decide again after the dispatch: what stands here is what the NIC does of them, the rest is
-//! [`schedule`](crate::schedule)'s.
+//! [`Policy`] lists them, each with its queues and who gets what. Policies that are *distributed*, or decide again after the dispatch
+//! (`work-stealing`, `preemptive:Q`, `darc`, `altocumulus:G`), stand there for what the NIC does of them; the rest is
+//! [`schedule`](crate::schedule)'s. A policy of another crate is a [`CustomPolicy`].
 //!
 //! With a queue a core, a core is given [`PER_CORE_BOUND`] RPCs at most and the others wait at the NIC, in their core's
 //! queue: so the payload of the next is steered alike under every policy but `single-queue`.
 //!
-//! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives each core a queue), its `mod` line, one
-//! line in the table at `policies!` below, one line in `tests/dispatch_conformance.rs`. Everything else knows it then: the simulator,
-//! the runtime, the program with its tables and pages. `dispatch/two_choices.rs` is written to be read as the example.
+//! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives each core a queue), its `mod` line, and its
+//! line in the table at `policies!` below. The simulator, the runtime, the program, its help and errors, and the tests follow from the
+//! table. `docs/EXTENDING.md` has the recipe, which a test follows to the letter.
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
+mod custom;
 mod jbsq;
 mod key_hash;
 mod per_core;
@@ -40,8 +27,10 @@ mod random;
 mod round_robin;
 mod rss;
 mod single_queue;
+mod static_flow;
 mod two_choices;
 
+pub use custom::{CustomPolicy, CustomState, PolicyName, PolicyNameError};
 pub use jbsq::{JBSQ_BOUND_MAX, Jbsq};
 pub use key_hash::KeyHash;
 pub use per_core::{Choose, PER_CORE_BOUND, PerCore, STEALABLE_BOUND};
@@ -50,11 +39,14 @@ pub use random::Random;
 pub use round_robin::RoundRobin;
 pub use rss::Rss;
 pub use single_queue::SingleQueue;
+pub use static_flow::StaticFlow;
 pub use two_choices::TwoChoices;
 
 use crate::arrival_queue::ArrivalQueue;
 use crate::id::CoreId;
 use crate::wire::Header;
+use Availability::{Served, Simulated};
+use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
@@ -111,9 +103,28 @@ pub trait CentralDispatch {
     fn bound(&self) -> u32;
 }
 
-/// The table of policies: enum [`Policy`], its spellings, and enum [`Dispatcher`] that does what the policy says.
+/// Where a policy is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// By the runtime and by the simulator.
+    Served,
+    /// By the simulator only.
+    Simulated,
+}
+
+/// What is done with the state of a policy whose type is known when this is compiled: see [`Policy::with_state`].
+pub trait WithState {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn call<D: CentralDispatch>(self, state: D) -> Self::Output;
+}
+
+/// The table of policies: enum [`Policy`], what is known of each, and enum [`Dispatcher`] that does what the policy says.
 macro_rules! policies {
-    ($($(#[$doc:meta])* $variant:ident $(($argument:ident))? = $text:literal, $spelling:literal, $state:ty, |$shape:pat_param| $new:expr;)+) => {
+    ($($(#[$doc:meta])* $variant:ident $(($argument:ident))? = $text:literal, $spelling:literal, $availability:ident,
+        |$bound_of:pat_param| $bound:expr, [$($sample:literal),+], $state:ty, |$shape:pat_param| $new:expr;)+) => {
         /// A central dispatch policy, by name.
         ///
         /// # Examples
@@ -132,6 +143,43 @@ macro_rules! policies {
         impl Policy {
             /// How the policies are spelled.
             pub const SPELLINGS: &[&str] = &[$($spelling),+];
+
+            /// One spelling of each policy at least, with an argument where it has one: what tests go through.
+            pub const SAMPLES: &[&str] = &[$($($sample),+),+];
+
+            /// How the policies are spelled that the runtime serves.
+            #[must_use]
+            pub fn served() -> Vec<&'static str> {
+                let all = [$(($spelling, Availability::$availability)),+];
+                all.into_iter().filter(|(_, availability)| *availability == Served).map(|(spelling, _)| spelling).collect()
+            }
+
+            /// Where it is carried out.
+            #[must_use]
+            pub const fn availability(self) -> Availability {
+                match self { $(Self::$variant { .. } => $availability,)+ }
+            }
+
+            /// The most RPCs that the NIC gives a core under it.
+            #[must_use]
+            pub fn bound(self) -> u32 {
+                match self {
+                    $(policies!(@pattern $variant $(($argument))? argument) => {
+                        let $bound_of = policies!(@argument $(argument as $argument)?);
+                        $bound
+                    })+
+                }
+            }
+
+            /// Hands `with` the policy's state for the cores below `cores`, of its own type and not as a [`Dispatcher`].
+            pub fn with_state<W: WithState>(self, cores: u16, seed: u64, with: W) -> W::Output {
+                match self {
+                    $(policies!(@pattern $variant $(($argument))? argument) => {
+                        let $shape = (cores, seed, policies!(@argument $(argument as $argument)?));
+                        with.call($new)
+                    })+
+                }
+            }
 
             /// The policy's state for the cores below `cores`.
             #[must_use]
@@ -160,14 +208,18 @@ macro_rules! policies {
             }
         }
 
-        /// The state of any of the built-in policies.
+        /// The state of any policy: a built-in one's, or that of a [`CustomPolicy`].
         #[derive(Clone, Debug)]
-        pub enum Dispatcher { $(#[doc = concat!("`", $spelling, "`")] $variant($state),)+ }
+        pub enum Dispatcher {
+            $(#[doc = concat!("`", $spelling, "`")] $variant($state),)+
+            /// `custom:NAME`
+            Custom(CustomState),
+        }
 
         // The default policy's few instructions go inline; the others' stay behind one call.
         impl CentralDispatch for Dispatcher {
             fn queues(&self) -> Queues {
-                match self { $(Self::$variant(state) => state.queues(),)+ }
+                match self { $(Self::$variant(state) => state.queues(),)+ Self::Custom(state) => state.queues() }
             }
             #[inline]
             fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement {
@@ -191,30 +243,30 @@ macro_rules! policies {
             }
             #[inline]
             fn bound(&self) -> u32 {
-                match self { $(Self::$variant(state) => state.bound(),)+ }
+                match self { $(Self::$variant(state) => state.bound(),)+ Self::Custom(state) => state.bound() }
             }
         }
 
         impl Dispatcher {
             #[inline(never)]
             fn place_by_another(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement {
-                match self { $(Self::$variant(state) => state.place(header, waiting),)+ }
+                match self { $(Self::$variant(state) => state.place(header, waiting),)+ Self::Custom(state) => state.place(header, waiting) }
             }
             #[inline(never)]
             fn pick_by_another(&mut self) -> Option<CoreId> {
-                match self { $(Self::$variant(state) => state.pick(),)+ }
+                match self { $(Self::$variant(state) => state.pick(),)+ Self::Custom(state) => state.pick() }
             }
             #[inline(never)]
             fn handle_dispatched_by_another(&mut self, core: CoreId) {
-                match self { $(Self::$variant(state) => state.handle_dispatched(core),)+ }
+                match self { $(Self::$variant(state) => state.handle_dispatched(core),)+ Self::Custom(state) => state.handle_dispatched(core) }
             }
             #[inline(never)]
             fn handle_freed_by_another(&mut self, core: CoreId) {
-                match self { $(Self::$variant(state) => state.handle_freed(core),)+ }
+                match self { $(Self::$variant(state) => state.handle_freed(core),)+ Self::Custom(state) => state.handle_freed(core) }
             }
             #[inline(never)]
             fn outstanding_by_another(&self, core: CoreId) -> u32 {
-                match self { $(Self::$variant(state) => state.outstanding(core),)+ }
+                match self { $(Self::$variant(state) => state.outstanding(core),)+ Self::Custom(state) => state.outstanding(core) }
             }
         }
     };
@@ -242,29 +294,31 @@ macro_rules! policies {
 
 policies! {
     /// By hash of the sender, at arrival; one queue a core.
-    Rss = "rss", "rss", PerCore<Rss>, |(cores, seed, ())| PerCore::new(cores, Rss::new(cores, seed));
+    Rss = "rss", "rss", Served, |()| PER_CORE_BOUND, ["rss"], PerCore<Rss>, |(cores, seed, ())| PerCore::new(cores, Rss::new(cores, seed));
+    /// By the sender, each new one the next core in turn, at arrival; one queue a core.
+    Static = "static", "static", Served, |()| PER_CORE_BOUND, ["static"], PerCore<StaticFlow>, |(cores, _, ())| PerCore::new(cores, StaticFlow::new(cores));
     /// In turn, at arrival; one queue a core.
-    RoundRobin = "round-robin", "round-robin", PerCore<RoundRobin>, |(cores, _, ())| PerCore::new(cores, RoundRobin::new(cores));
+    RoundRobin = "round-robin", "round-robin", Served, |()| PER_CORE_BOUND, ["round-robin"], PerCore<RoundRobin>, |(cores, _, ())| PerCore::new(cores, RoundRobin::new(cores));
     /// By chance, at arrival; one queue a core.
-    Random = "random", "random", PerCore<Random>, |(cores, seed, ())| PerCore::new(cores, Random::new(cores, seed));
+    Random = "random", "random", Served, |()| PER_CORE_BOUND, ["random"], PerCore<Random>, |(cores, seed, ())| PerCore::new(cores, Random::new(cores, seed));
     /// By hash of the key, at arrival; one queue a core.
-    KeyHash = "key-hash", "key-hash", PerCore<KeyHash>, |(cores, _, ())| PerCore::new(cores, KeyHash::new(cores));
+    KeyHash = "key-hash", "key-hash", Served, |()| PER_CORE_BOUND, ["key-hash"], PerCore<KeyHash>, |(cores, _, ())| PerCore::new(cores, KeyHash::new(cores));
     /// The less loaded of two cores drawn by chance, at arrival; one queue a core.
-    TwoChoices = "two-choices", "two-choices", PerCore<TwoChoices>, |(cores, seed, ())| PerCore::new(cores, TwoChoices::new(cores, seed));
+    TwoChoices = "two-choices", "two-choices", Served, |()| PER_CORE_BOUND, ["two-choices"], PerCore<TwoChoices>, |(cores, seed, ())| PerCore::new(cores, TwoChoices::new(cores, seed));
     /// One queue; an idle core takes the head.
-    SingleQueue = "single-queue", "single-queue", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
+    SingleQueue = "single-queue", "single-queue", Served, |()| 1, ["single-queue"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
     /// One queue in shared memory behind an MCS lock: decides as `single-queue`, and each dispatch waits for the lock.
-    McsLock = "mcs-lock", "mcs-lock", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
-    /// One queue; at most so many RPCs at a core, the one in service included.
-    Jbsq(u32) = "jbsq", "jbsq:N", Jbsq, |(cores, _, bound)| Jbsq::new(cores, bound);
+    McsLock = "mcs-lock", "mcs-lock", Served, |()| 1, ["mcs-lock"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
+    /// One queue; the head goes to the least loaded core of those with fewer than so many RPCs, the one in service included.
+    Jbsq(u32) = "jbsq", "jbsq:N", Served, |bound| bound, ["jbsq:1", "jbsq:2", "jbsq:3", "jbsq:64"], Jbsq, |(cores, _, bound)| Jbsq::new(cores, bound);
     /// By hash of the sender, at arrival; a queue a core in software, from which idle cores steal.
-    WorkStealing = "work-stealing", "work-stealing", PerCore<Rss>, |(cores, seed, ())| PerCore::stealable(cores, Rss::new(cores, seed));
+    WorkStealing = "work-stealing", "work-stealing", Served, |()| STEALABLE_BOUND, ["work-stealing"], PerCore<Rss>, |(cores, seed, ())| PerCore::stealable(cores, Rss::new(cores, seed));
     /// One queue; an idle core takes the head and, while others wait, gives it back to the tail after a quantum.
-    Preemptive(Quantum) = "preemptive", "preemptive:Q", SingleQueue, |(cores, _, _)| SingleQueue::new(cores);
+    Preemptive(Quantum) = "preemptive", "preemptive:Q", Served, |_| 1, ["preemptive:2us"], SingleQueue, |(cores, _, _)| SingleQueue::new(cores);
     /// A queue for each type of RPC, and cores reserved for the short ones.
-    Darc = "darc", "darc", SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
-    /// Groups of cores with one queue each, by hash of the sender; groups hand RPCs to one another. Here: one group.
-    Altocumulus(Groups) = "altocumulus", "altocumulus:G", Jbsq, |(cores, _, _)| Jbsq::new(cores, 2);
+    Darc = "darc", "darc", Simulated, |()| 1, ["darc"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
+    /// Groups of cores with one queue each, by hash of the sender, within a group as `jbsq:2`; groups hand RPCs to one another. Here: one group.
+    Altocumulus(Groups) = "altocumulus", "altocumulus:G", Served, |_| 2, ["altocumulus:4"], Jbsq, |(cores, _, _)| Jbsq::new(cores, 2);
 }
 
 impl Default for Policy {

@@ -119,17 +119,20 @@ pub mod sizing;
 
 pub use admission::Admission;
 pub use arrival_queue::ArrivalQueue;
-pub use backend::{Adoption, Backend, Group, GroupConfig, GroupConfigError, GroupFreed, Migrations};
+pub use backend::{Adoption, Backend, GroupConfig, GroupConfigError, Migrations};
 pub use completion::CompletionQueue;
 pub use config::{BackendConfig, ConfigError, ParseConfigError};
 pub use core_set::{CORES_MAX, CoreSet};
 pub use counters::Counters;
+pub use decision::replay_text_with;
 pub use decision::{Decision, Difference, Input, LogLine, ParseDecisionError, ReplayError, replay, replay_text};
 pub use dispatch::{
-    CentralDispatch, Choose, Dispatcher, Groups, ParsePolicyError, PerCore, Placement, Policy, Quantum, Queues,
+    Availability, CentralDispatch, Choose, CustomPolicy, CustomState, Dispatcher, Groups, ParsePolicyError, PerCore,
+    Placement, Policy, PolicyName, PolicyNameError, Quantum, Queues, WithState,
 };
 pub use dispatch::{
-    JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, STEALABLE_BOUND, SingleQueue, TwoChoices,
+    JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, STEALABLE_BOUND, SingleQueue, StaticFlow,
+    TwoChoices,
 };
 pub use frontend::{Begin, Frontend};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};

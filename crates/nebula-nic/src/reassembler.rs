@@ -145,6 +145,13 @@ impl Reassembler {
         self
     }
 
+    /// For a receive buffer whose slots are numbered from `first`.
+    #[must_use]
+    pub fn numbered_from(mut self, first: u32) -> Self {
+        self.arrived.number_from(first);
+        self
+    }
+
     /// RPCs being reassembled.
     #[must_use]
     #[inline]

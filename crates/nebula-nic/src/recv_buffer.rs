@@ -124,6 +124,8 @@ pub struct RecvBuffer {
     words: Box<[Word]>,
     /// Who holds the RPC that begins at a slot; the NIC where none does.
     holders: Box<[u16]>,
+    /// The number of its first slot; everything in here counts from 0.
+    first: u32,
     slots: u32,
     head: u32,
     /// At most `slots`: `head` goes round only over an end that is free.
@@ -148,7 +150,35 @@ impl RecvBuffer {
         let mut words = vec![Word::default(); (slots / 64 + 1) as usize];
         words[(slots / 64) as usize].used = u64::MAX << (slots % 64);
         let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
-        Self { words, holders, slots, head: 0, tail: slots, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
+        let (head, tail, first) = (0, slots, 0);
+        Self { words, holders, first, slots, head, tail, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
+    }
+
+    /// The same with its slots numbered from `first`: several buffers of one server then share one numbering.
+    #[must_use]
+    pub fn numbered_from(mut self, first: u32) -> Self {
+        self.first = first;
+        self
+    }
+
+    /// The number of its first slot.
+    #[must_use]
+    #[inline]
+    pub const fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Whether `range` begins in this buffer.
+    #[must_use]
+    #[inline]
+    pub const fn has(&self, range: SlotRange) -> bool {
+        range.start.0.wrapping_sub(self.first) < self.slots
+    }
+
+    /// The range as it is counted in here: beyond all slots, if it begins in no slot of this buffer.
+    #[inline(always)]
+    const fn counted(&self, range: SlotRange) -> SlotRange {
+        SlotRange::new(range.start.0.wrapping_sub(self.first), range.slots)
     }
 
     /// Takes `slots` consecutive slots, at least 1, for one RPC; they are the NIC's until [`give`](Self::give).
@@ -169,17 +199,23 @@ impl RecvBuffer {
         self.used += slots;
         self.used_max = self.used_max.max(self.used);
         self.mark(range);
-        Some(range)
+        Some(SlotRange::new(self.first + range.start.0, slots))
     }
 
-    /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned.
+    /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned; `false` if it is no range of this buffer.
     #[inline(always)]
-    pub fn give(&mut self, range: SlotRange, core: CoreId) {
-        self.holders[range.start.0 as usize] = core.0;
+    pub fn give(&mut self, range: SlotRange, core: CoreId) -> bool {
+        let holder = self.holders.get_mut(self.counted(range).start.0 as usize);
+        holder.map(|holder| *holder = core.0).is_some()
     }
 
     /// Notes that `holder` holds `range`, which the NIC or another group held.
+    ///
+    /// # Panics
+    ///
+    /// If it is no range of this buffer.
     pub fn hand_over(&mut self, range: SlotRange, holder: Holder) {
+        let range = self.counted(range);
         self.holders[range.start.0 as usize] = holder.code();
     }
 
@@ -190,6 +226,7 @@ impl RecvBuffer {
     /// O(`range.slots` / 64), no allocation.
     #[must_use]
     pub fn holds(&self, range: SlotRange, holder: Holder) -> bool {
+        let range = self.counted(range);
         let is_held = self.holders.get(range.start.0 as usize).is_some_and(|held| *held == holder.code());
         is_held && self.is_one_rpc(range)
     }
@@ -201,6 +238,7 @@ impl RecvBuffer {
     /// O(`range.slots` / 64), no allocation.
     #[inline(always)]
     pub fn free(&mut self, range: SlotRange, holder: Holder) -> bool {
+        let range = self.counted(range);
         let Some(held) = self.holders.get_mut(range.start.0 as usize) else { return false };
         if *held != holder.code() {
             return false;

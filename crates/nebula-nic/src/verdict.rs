@@ -2,7 +2,7 @@
 //!
 //! Small `Copy` values and no errors: a NACK is an outcome of the domain, not a fault.
 
-use crate::id::{CoreId, NodeId, RpcKey, SlotRange, TransferId};
+use crate::id::{CoreId, GroupId, NodeId, RpcKey, SlotRange, TransferId};
 use crate::time::Timestamp;
 use core::fmt;
 use core::str::FromStr;
@@ -213,6 +213,11 @@ pub struct Abandoned {
 pub enum Freed {
     /// They are free, and the core has one credit more.
     Taken,
+    /// The core has one credit more; the slots are another group's, which is to be told.
+    Foreign {
+        /// Whose they are.
+        origin: GroupId,
+    },
     /// They were not exactly one RPC that the core holds: nothing changed but a counter.
     Refused,
 }

@@ -8,26 +8,11 @@ use support::op::{Op, STEP};
 use support::pair::Pair;
 use support::reach::Reach;
 
-const POLICIES: [Policy; 12] = [
-    Policy::Jbsq(2),
-    Policy::Jbsq(1),
-    Policy::Jbsq(3),
-    Policy::Jbsq(64),
-    Policy::SingleQueue,
-    Policy::McsLock,
-    Policy::Rss,
-    Policy::RoundRobin,
-    Policy::Random,
-    Policy::KeyHash,
-    Policy::TwoChoices,
-    Policy::WorkStealing,
-];
-
 /// A small back end: so small that its bounds are met all the time.
 fn config(draw: &mut Unstructured<'_>) -> arbitrary::Result<BackendConfig> {
     let mtu = Mtu::try_new(64 * *draw.choose(&[1, 1, 2, 3])?).expect("a multiple of 64");
     let cores = *draw.choose(&[1, 2, 3, 64, 65, 130])?;
-    Ok(BackendConfig::new(cores, *draw.choose(&POLICIES)?)
+    Ok(BackendConfig::new(cores, draw.choose(Policy::SAMPLES)?.parse().expect("a sample is a policy"))
         .slots(draw.int_in_range(8..=150)?)
         .mtu(mtu)
         .rpc_bytes_max(draw.int_in_range(1..=512)?)

@@ -257,7 +257,7 @@ fn every_line_of_a_groups_log_reads_back_as_written() {
         GroupDecision::Adopted,
         GroupDecision::TurnedAway,
         GroupDecision::WaitsAgain,
-        GroupDecision::Foreign(by),
+        GroupDecision::Nic(Decision::Free(Freed::Foreign { origin: by })),
         GroupDecision::Nic(Decision::Free(Freed::Taken)),
     ];
     for input in inputs {

@@ -1,8 +1,8 @@
 //! The contract of `CentralDispatch`, held by every policy.
 
 use nebula_nic::{
-    ArrivalQueue, Backend, BackendConfig, CentralDispatch, CoreId, Header, NodeId, Placement, Policy, Quantum, Queues,
-    Timestamp, TransferId,
+    ArrivalQueue, Availability, Backend, BackendConfig, CentralDispatch, CoreId, Header, NodeId, Placement, Policy,
+    Queues, Timestamp, TransferId,
 };
 use std::collections::BTreeSet;
 
@@ -83,6 +83,10 @@ mod suite {
         assert_eq!(run(), run());
     }
 
+    pub(super) fn has_the_bound_of_the_table(policy: Policy) {
+        assert_eq!(policy.dispatcher(3, 5).bound(), policy.bound(), "{policy}");
+    }
+
     pub(super) fn gives_each_rpc_once_and_in_order(policy: Policy) {
         let mut nic = backend(policy, 4);
         let mut given = fill(&mut nic, 500);
@@ -102,33 +106,50 @@ mod suite {
     }
 }
 
-macro_rules! conforms {
-    ($($name:ident: $policy:expr;)+) => {
-        $(mod $name {
-            use super::*;
-            conforms!(@each $policy, never_exceeds_the_bound, leaves_no_core_idle_that_could_work,
-                places_only_at_cores_that_exist, decides_the_same_again, gives_each_rpc_once_and_in_order);
-        })+
-    };
-    (@each $policy:expr, $($test:ident),+) => { $(#[test] fn $test() { suite::$test($policy); })+ };
+/// Every policy of the table, by its samples.
+fn policies() -> impl Iterator<Item = Policy> {
+    Policy::SAMPLES.iter().map(|sample| sample.parse().expect("a sample is a policy"))
 }
 
-conforms! {
-    rss: Policy::Rss;
-    round_robin: Policy::RoundRobin;
-    random: Policy::Random;
-    key_hash: Policy::KeyHash;
-    single_queue: Policy::SingleQueue;
-    mcs_lock: Policy::McsLock;
-    jbsq_1: Policy::Jbsq(1);
-    jbsq_2: Policy::Jbsq(2);
-    jbsq_5: Policy::Jbsq(5);
-    jbsq_64: Policy::Jbsq(64);
-    two_choices: Policy::TwoChoices;
-    work_stealing: Policy::WorkStealing;
-    preemptive: Policy::Preemptive(Quantum::SHINJUKU);
-    darc: Policy::Darc;
-    altocumulus: "altocumulus:4".parse().unwrap();
+macro_rules! conforms {
+    ($($test:ident),+) => { $(#[test] fn $test() { policies().for_each(suite::$test); })+ };
+}
+
+conforms!(
+    never_exceeds_the_bound,
+    leaves_no_core_idle_that_could_work,
+    places_only_at_cores_that_exist,
+    decides_the_same_again,
+    gives_each_rpc_once_and_in_order,
+    has_the_bound_of_the_table
+);
+
+#[test]
+fn every_policy_has_a_sample() {
+    let names = |texts: &[&'static str]| -> BTreeSet<_> { texts.iter().map(|text| text.split(':').next()).collect() };
+    assert_eq!(names(Policy::SAMPLES), names(Policy::SPELLINGS));
+    assert_eq!(names(Policy::SPELLINGS).len(), Policy::SPELLINGS.len());
+}
+
+#[test]
+fn what_is_served_is_what_the_table_says() {
+    assert_eq!(
+        policies().filter(|policy| policy.availability() == Availability::Simulated).collect::<Vec<_>>(),
+        [Policy::Darc]
+    );
+    assert_eq!(Policy::served().len() + 1, Policy::SPELLINGS.len());
+}
+
+#[test]
+fn static_deals_cores_out_to_senders_in_turn() {
+    let places = |policy, of: fn(u32) -> (u32, u32)| -> Vec<_> {
+        (0..16).map(of).map(|(snid, key)| place(policy, snid, key)).collect()
+    };
+    let each_core: Vec<_> = (0..16).map(|core| Placement::Core(CoreId(core))).collect();
+    assert_eq!(places(Policy::Static, |number| (number, 0)), each_core, "16 senders on 16 cores: one each");
+    assert_eq!(places(Policy::Static, |key| (5, key)), [Placement::Core(CoreId(5)); 16], "a sender keeps its core");
+    let hashed: BTreeSet<_> = places(Policy::Rss, |number| (number, 0)).iter().map(|at| format!("{at:?}")).collect();
+    assert!(hashed.len() < 16, "a hash puts several of them at one core");
 }
 
 /// Where a policy places RPCs of a sender and a key.

@@ -5,8 +5,8 @@ mod support;
 
 use arbitrary::Arbitrary;
 use nebula_nic::{
-    Adoption, Arrival, BackendConfig, CoreId, Freed, Group, GroupConfig, GroupConfigError, GroupFreed, GroupId, Header,
-    Mtu, NackReason, Policy, SlotRange, Timestamp, Verdict,
+    Adoption, Arrival, Backend, BackendConfig, CoreId, Freed, GroupConfig, GroupConfigError, GroupId, Header, Mtu,
+    NackReason, Policy, SlotRange, Timestamp, Verdict,
 };
 use std::collections::VecDeque;
 use support::reach::Reach;
@@ -55,7 +55,7 @@ struct Model {
 }
 
 struct Pair {
-    real: Vec<Group>,
+    real: Vec<Backend>,
     model: Model,
     messages: Vec<Message>,
     served: u32,
@@ -69,7 +69,8 @@ fn origin(slots: SlotRange) -> GroupId {
 
 impl Pair {
     fn new() -> Self {
-        let real = (0..GROUPS).map(|group| Group::try_new(config(group)).expect("the bounds are possible")).collect();
+        let real =
+            (0..GROUPS).map(|group| Backend::try_group(config(group)).expect("the bounds are possible")).collect();
         Self { real, model: Model::default(), messages: Vec::new(), served: 0, let_in: 0, reach: Reach::default() }
     }
 
@@ -189,10 +190,10 @@ impl Pair {
         let freed = self.real[group].handle_free(at, slots);
         self.served += 1;
         if origin(slots) == by {
-            assert_eq!(freed, GroupFreed::Taken);
+            assert_eq!(freed, Freed::Taken);
             self.end(slots);
         } else {
-            assert_eq!(freed, GroupFreed::Foreign { origin: origin(slots) });
+            assert_eq!(freed, Freed::Foreign { origin: origin(slots) });
             self.messages.push(Message::Return { by, to: origin(slots), slots });
         }
     }
@@ -207,7 +208,7 @@ impl Pair {
     fn free_any(&mut self, group: usize, core: u16, slots: SlotRange) {
         let is_held = self.model.at_cores[group].get(usize::from(core)).is_some_and(|held| held.contains(&slots));
         if !is_held {
-            assert_eq!(self.real[group].handle_free(CoreId(core), slots), GroupFreed::Refused);
+            assert_eq!(self.real[group].handle_free(CoreId(core), slots), Freed::Refused);
         }
     }
 
@@ -259,10 +260,10 @@ impl Pair {
             let foreign = waiting.iter().filter(|waiting| origin(waiting.slots).index() != index).count();
             assert_eq!(group.foreign_waiting() as usize, foreign);
             let live = self.model.live.iter().filter(|slots| origin(**slots).index() == index);
-            assert_eq!(group.backend().slots_used(), live.map(|slots| slots.slots).sum::<u32>());
+            assert_eq!(group.slots_used(), live.map(|slots| slots.slots).sum::<u32>());
             for core in 0..CORES {
                 let held = self.model.at_cores[index][usize::from(core)].len();
-                assert_eq!(group.backend().outstanding(CoreId(core)) as usize, held);
+                assert_eq!(group.outstanding(CoreId(core)) as usize, held);
             }
         }
     }
@@ -303,11 +304,11 @@ fn groups_agree_with_lists_and_lose_nothing() {
 
 #[test]
 fn rpcs_of_several_slots_move_as_one() {
-    let mut groups: Vec<Group> = (0..2)
+    let mut groups: Vec<Backend> = (0..2)
         .map(|group| {
             let backend = BackendConfig::new(1, Policy::SingleQueue).slots(8).rpc_bytes_max(512);
             let config = GroupConfig { backend, group: GroupId(group), groups: 2, foreign_max: 1 };
-            Group::try_new(config).unwrap()
+            Backend::try_group(config).unwrap()
         })
         .collect();
     for pkt_idx in 0..3 {
@@ -318,17 +319,17 @@ fn rpcs_of_several_slots_move_as_one() {
     assert_eq!(groups[0].adopt(moved), Adoption::Taken);
     let given = groups[0].poll_dispatch().unwrap();
     assert_eq!(given.arrival, moved);
-    assert_eq!(groups[0].handle_free(CoreId(0), moved.slots), GroupFreed::Foreign { origin: GroupId(1) });
-    assert_eq!(groups[0].handle_free(CoreId(0), moved.slots), GroupFreed::Refused, "it has been freed");
+    assert_eq!(groups[0].handle_free(CoreId(0), moved.slots), Freed::Foreign { origin: GroupId(1) });
+    assert_eq!(groups[0].handle_free(CoreId(0), moved.slots), Freed::Refused, "it has been freed");
     let part = SlotRange::new(8, 2);
     assert_eq!(groups[1].handle_returned(GroupId(0), part), Freed::Refused, "a part of it is none");
     assert_eq!(groups[1].handle_returned(GroupId(0), moved.slots), Freed::Taken);
-    assert_eq!((groups[1].backend().slots_used(), groups[1].migrations().mistaken), (0, 1));
+    assert_eq!((groups[1].slots_used(), groups[1].migrations().mistaken), (0, 1));
 }
 
 #[test]
 fn what_is_no_group_is_refused_with_what_would_be_right() {
-    let try_new = |config| Group::try_new(config).map(|_| ()).unwrap_err();
+    let try_new = |config| Backend::try_group(config).map(|_| ()).unwrap_err();
     assert!(matches!(try_new(config(3)), GroupConfigError::Group { group: 3, groups: 3 }));
     let backend = BackendConfig::new(CORES, Policy::Rss);
     assert_eq!(try_new(GroupConfig { backend, ..config(0) }), GroupConfigError::Queues);

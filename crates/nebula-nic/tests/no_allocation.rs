@@ -4,7 +4,7 @@ use nebula_nic::schedule::{
     Darc, DarcConfig, Manager, ManagerConfig, RpcType, RunQueue, Selection, Thresholds, TypedQueues,
 };
 use nebula_nic::{
-    Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, Group, GroupConfig, GroupId, Header, NackReason, NodeId,
+    Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, GroupConfig, GroupId, Header, NackReason, NodeId,
     Outcome, Policy, Requester, RequesterConfig, Retention, RetentionConfig, RetentionKey, RetryPolicy, RpcKey, Seen,
     Span, Timestamp, TransferId, Verdict,
 };
@@ -130,7 +130,7 @@ fn a_million_rpcs_allocate_nothing() {
 #[test]
 fn handing_rpcs_over_allocates_nothing() {
     let backend = BackendConfig::new(2, Policy::Jbsq(2)).slots(32).rpc_bytes_max(64);
-    let group = |id| Group::try_new(GroupConfig { backend, group: GroupId(id), groups: 2, foreign_max: 8 });
+    let group = |id| Backend::try_group(GroupConfig { backend, group: GroupId(id), groups: 2, foreign_max: 8 });
     let manager = ManagerConfig::new(GroupId(0), 2, 2, Span::from_us(1), Thresholds::fixed(4));
     let mut manager = Manager::try_new(manager).unwrap();
     let (mut origin, mut other) = (group(0).unwrap(), group(1).unwrap());

@@ -36,7 +36,7 @@ pub enum SimError {
         /// RPCs that were waiting.
         rpcs: u32,
         /// The policy.
-        policy: Policy,
+        policy: String,
     },
     /// No servers, or too many cores.
     #[error(

@@ -119,6 +119,7 @@ impl SystemModel {
             return Err(SimError::Parts { cores, each });
         }
         let system = System {
+            custom: None,
             servers: cores / each,
             router: self.router,
             batch: self.batch,

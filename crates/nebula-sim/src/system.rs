@@ -9,7 +9,7 @@ pub use preemption::Preemption;
 use crate::error::SimError;
 use crate::model::span;
 use nebula_nic::schedule::{ManagerConfig, Thresholds};
-use nebula_nic::{BackendConfig, CentralDispatch, GroupId, Policy, RetryPolicy, Span};
+use nebula_nic::{BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, RetryPolicy, Span};
 use serde::Deserialize;
 
 /// Servers that share one load, and how their RPCs meet their cores.
@@ -27,6 +27,8 @@ use serde::Deserialize;
 pub struct System {
     /// Which core serves which RPC.
     pub policy: Policy,
+    /// A policy of the caller's own; while there is one, `policy` is the default one and decides nothing.
+    pub custom: Option<CustomPolicy>,
     /// Cores of one server, those that only schedule included.
     pub cores: u16,
     /// Of them, cores that only schedule: dispatchers, managers.
@@ -143,6 +145,7 @@ impl System {
     pub const fn new(policy: Policy, cores: u16) -> Self {
         Self {
             policy,
+            custom: None,
             cores,
             dedicated: 0,
             servers: 1,
@@ -154,6 +157,15 @@ impl System {
             altocumulus: None,
             preemption: Preemption::IDEAL,
         }
+    }
+
+    /// Dispatches by a policy of the caller's own: whatever runs a system takes it as a built-in one.
+    ///
+    /// What belongs to one of the built-in policies (batches, managers, preemption, a lock) it cannot have.
+    #[must_use]
+    pub fn policy_with(mut self, policy: CustomPolicy) -> Self {
+        (self.policy, self.custom) = (Policy::default(), Some(policy));
+        self
     }
 
     /// Sets how many of the cores only schedule.
@@ -329,6 +341,19 @@ impl System {
         (slots / u32::from(self.groups())).max(SLOTS_FIRST / 8)
     }
 
+    /// What decides which core of one server serves which RPC.
+    pub(crate) fn dispatcher(&self, cores: u16, seed: u64) -> Dispatcher {
+        match &self.custom {
+            Some(custom) => custom.dispatcher(cores, seed),
+            None => self.policy.dispatcher(cores, seed),
+        }
+    }
+
+    /// What its policy is called.
+    pub(crate) fn policy_name(&self) -> String {
+        self.custom.as_ref().map_or_else(|| self.policy.to_string(), ToString::to_string)
+    }
+
     /// Whether each core has a queue in software.
     pub(crate) fn has_queues(&self) -> bool {
         self.policy == Policy::WorkStealing || self.batch.is_some()
@@ -364,7 +389,7 @@ impl System {
         if let Policy::Preemptive(_) = self.policy {
             return self.preemption.depth;
         }
-        self.policy.dispatcher(1, 0).bound()
+        self.dispatcher(1, 0).bound()
     }
 
     /// Slots to begin with: what the bound lets in, with room for what its cores hold and for holes behind slow RPCs.

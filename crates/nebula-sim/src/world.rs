@@ -99,7 +99,9 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
         return run_routed(system, router, load, length, seed);
     }
     // The policies that are asked most are compiled in; what the others decide comes by way of one `match`.
+    let by_match = |cores, seed| system.dispatcher(cores, seed);
     match system.policy {
+        _ if system.custom.is_some() => run_with(system, load, length, seed, by_match),
         Policy::SingleQueue | Policy::McsLock => {
             run_with(system, load, length, seed, |cores, _| SingleQueue::new(cores))
         }
@@ -120,7 +122,7 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
             let length = length.after(first_plan(load));
             run_behind(system, load, length, seed, |slots| Scheduled::try_new(system, load, slots, Reserved::new))
         }
-        policy => run_with(system, load, length, seed, |cores, seed| policy.dispatcher(cores, seed)),
+        _ => run_with(system, load, length, seed, by_match),
     }
 }
 
@@ -156,9 +158,8 @@ fn run_queues<C: Choose>(
 fn run_routed(system: &System, router: Router, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
     // What the router has given out waits at a server, where nothing is refused any more.
     let behind = System { queue_bound: None, router: None, ..system.clone() };
-    let policy = system.policy;
     run_behind(system, load, length, seed, |slots| {
-        let servers = Central::try_new(&behind, slots, seed, &|cores, seed| policy.dispatcher(cores, seed))?;
+        let servers = Central::try_new(&behind, slots, seed, &|cores, seed| system.dispatcher(cores, seed))?;
         Routed::try_new(system, router, slots, seed, servers)
     })
 }
@@ -184,7 +185,7 @@ pub(crate) fn late_by_queue(
     slo: Span,
 ) -> Result<ByDepth, SimError> {
     let by_depth = RefCell::default();
-    let dispatch = |cores, seed| system.policy.dispatcher(cores, seed);
+    let dispatch = |cores, seed| system.dispatcher(cores, seed);
     run_behind(system, load, length, seed, |slots| {
         Ok(Watched::new(Central::try_new(system, slots, seed, &dispatch)?, length, slo, &by_depth))
     })?;
@@ -205,7 +206,9 @@ fn run_behind<S: Servers>(
     loop {
         match World::try_new(system, load, length, seed, servers(slots)?, slots)?.run() {
             Err(Stop::NoRoom) if slots < SLOTS_LAST => slots = (slots * 16).min(SLOTS_LAST),
-            Err(Stop::NoRoom) => return Err(SimError::Outgrown { rpcs: slots, policy: system.policy }),
+            Err(Stop::NoRoom) => {
+                return Err(SimError::Outgrown { rpcs: slots, policy: system.policy_name() });
+            }
             Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
             Ok(tally) => return Ok(tally),
         }

@@ -15,7 +15,6 @@ pub(crate) mod ingress;
 pub(crate) mod cpu;
 pub(crate) mod egress;
 pub(crate) mod groups;
-mod nic;
 mod pace;
 pub(crate) mod port;
 mod recorder;
@@ -27,12 +26,12 @@ use crate::status::{Extra, StatusPage};
 use crate::transport::shm::listener::Letter;
 use crate::worker::{Choice, RPCS_PER_TURN};
 use bell::Bell;
-use cpu::{Freed, Held, WorkerLink};
+use cpu::{Held, Served, WorkerLink};
 use groups::Neighbors;
-use nebula_nic::{Arrival, Dispatch, Group, NodeId, Span, Timestamp};
+use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
+use nebula_nic::{Arrival, Backend, Dispatch, Freed, NodeId, Span, Timestamp};
 use nebula_sys::mem::Pages;
 use nebula_sys::region::RecvRegion;
-use nic::{Ended, Grouped, Nic};
 use pace::Pace;
 use port::Port;
 use recorder::Recorder;
@@ -56,9 +55,10 @@ const TURNS_PER_STATUS: u32 = 256;
 pub(crate) struct Engine {
     pub(crate) watch: Watch,
     pub(crate) stop: Arc<AtomicBool>,
-    backend: Nic,
-    /// The region's first slot among those of the whole server.
-    first_slot: u32,
+    /// Of a whole server, or of one group of it.
+    backend: Backend,
+    /// The manager of a group and the ways to the others.
+    neighbors: Option<Box<Neighbors>>,
     region: RecvRegion,
     /// Payloads being received or waiting, by their first slot among those of the whole server.
     held: Box<[Option<Held>]>,
@@ -101,22 +101,24 @@ impl Engine {
     /// The engine of a whole server, or of one group of it.
     pub(crate) fn try_new(
         config: &ServerConfig,
-        group: Option<(Group, Neighbors)>,
+        group: Option<(Backend, Neighbors)>,
         parts: Parts,
     ) -> Result<Self, ServeError> {
-        let backend = match group {
-            Some((group, neighbors)) => Nic::Group(Box::new(Grouped { group, neighbors })),
-            None => Nic::Whole(config.backend()?),
+        let (backend, neighbors) = match group {
+            Some((backend, neighbors)) => (backend, Some(Box::new(neighbors))),
+            None => (config.backend()?, None),
         };
-        let slots = backend.backend().config().slots;
+        let slots = backend.config().slots;
         let region = RecvRegion::new(slots, Pages::Huge2M)?;
-        let recorder = config.decision_log.as_deref().map(|path| log(path, &backend)).transpose()?;
+        let log = |path| log(path, &backend, neighbors.as_deref());
+        let recorder = config.decision_log.as_deref().map(log).transpose()?;
+        let groups = neighbors.as_ref().map_or(1, |neighbors| neighbors.groups());
         let watch = parts.watch;
         Ok(Self {
             stop: parts.stop,
-            held: (0..backend.slots()).map(|_| None).collect(),
-            first_slot: backend.first_slot(),
+            held: (0..slots * groups).map(|_| None).collect(),
             backend,
+            neighbors,
             region,
             port: parts.port,
             links: parts.links,
@@ -160,11 +162,11 @@ impl Engine {
     pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
         let work = packets + served;
         self.turns = self.turns.wrapping_add(1);
-        if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.backend().queue_depth()) {
+        if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.queue_depth()) {
             self.set_queue_bound(now, bound);
         }
         // Last, for what follows from it stands in the log with the RPCs dispatched next.
-        if let Some(due) = self.backend.backend().poll_timeout()
+        if let Some(due) = self.backend.poll_timeout()
             && due <= now
         {
             self.expire(now);
@@ -194,14 +196,14 @@ impl Engine {
         let extra = Extra {
             queue_bound: self.pace.queue_bound(),
             service: self.pace.service(),
-            workers: u32::from(self.backend.backend().config().cores),
+            workers: u32::from(self.backend.config().cores),
             clients: self.port.clients(),
             violations: self.port.violations(),
             stolen: self.stolen,
             migrations: self.backend.migrations(),
             network: self.port.network(),
         };
-        self.status.publish(self.backend.backend(), extra);
+        self.status.publish(&self.backend, extra);
         if let Some(recorder) = &mut self.recorder {
             recorder.flush();
         }
@@ -273,7 +275,7 @@ impl Engine {
             return true;
         }
         self.publish_status(false);
-        let due = self.backend.backend().poll_timeout();
+        let due = self.backend.poll_timeout();
         let timeout = due.map_or(SLEEP_MAX, |due| Duration::from_nanos((due - now).as_ns() + 1).min(SLEEP_MAX));
         let can_wait = self.port.wait(Some(timeout), self.bell.fd());
         self.bell.disarm();
@@ -310,7 +312,8 @@ impl Engine {
     }
 
     fn set_queue_bound(&mut self, now: Timestamp, bound: u32) {
-        let thresholds = self.backend.set_queue_bound(bound);
+        self.backend.set_queue_bound(bound);
+        let thresholds = self.neighbors.as_mut().and_then(|neighbors| neighbors.set_queue_bound(bound));
         if let Some(recorder) = &mut self.recorder {
             recorder.queue_bound(now, bound);
             thresholds.into_iter().for_each(|thresholds| recorder.thresholds(now, thresholds));
@@ -370,17 +373,17 @@ impl Engine {
 
     /// Takes back what a worker has done with.
     #[inline(always)]
-    pub(crate) fn free(&mut self, now: Timestamp, freed: Freed) {
-        let (core, slots) = (freed.home, freed.slots);
-        let outcome = match self.backend.handle_free(core, slots) {
-            Ended::Own(outcome) => outcome,
-            Ended::Foreign(origin) => return self.give_back(now, origin, freed),
-        };
-        self.region.release(freed.lease);
+    pub(crate) fn free(&mut self, now: Timestamp, served: Served) {
+        let (core, slots) = (served.home, served.slots);
+        let outcome = self.backend.handle_free(core, slots);
         if let Some(recorder) = &mut self.recorder {
             recorder.free(now, core, slots, outcome);
         }
-        self.port.ended(freed.snid, freed.answer);
+        if let Freed::Foreign { origin } = outcome {
+            return self.give_back(origin, served);
+        }
+        self.region.release(served.lease);
+        self.port.ended(served.snid, served.answer);
     }
 
     /// Sends the answers that wait for it.
@@ -416,15 +419,14 @@ impl Engine {
 }
 
 /// Begins the log of an engine; each group of a server has a file of its own.
-fn log(path: &Path, nic: &Nic) -> std::io::Result<Recorder> {
-    match nic.log_header() {
-        (header, None) => Recorder::create(path, &header),
-        (header, Some(group)) => {
-            let mut name = path.as_os_str().to_owned();
-            name.push(format!(".{}", group.0));
-            Recorder::create(Path::new(&name), &header)
-        }
-    }
+fn log(path: &Path, backend: &Backend, neighbors: Option<&Neighbors>) -> std::io::Result<Recorder> {
+    let (Some(group), Some(neighbors)) = (backend.group(), neighbors) else {
+        return Recorder::create(path, &format!("{LOG_HEADER} {}", backend.config()));
+    };
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", group.group.0));
+    let setup = GroupSetup { group, manager: neighbors.manager().clone() };
+    Recorder::create(Path::new(&name), &format!("{GROUP_LOG_HEADER} {setup}"))
 }
 
 /// Rests as long as fits a silence of `silence`.

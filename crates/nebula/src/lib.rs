@@ -59,6 +59,10 @@ pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, Hint
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
 pub use engine::egress::{Fault, Reply};
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
+// What a policy of one's own is written with.
+pub use nebula_nic::{
+    ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,
+};
 pub use server::{IdlePolicy, MigrationConfig, Queueing, RunningServer, ServeError, Server, ServerConfig};
 pub use service::{Service, Stage};
 pub use status::{Gap, Status, StatusReader};

@@ -14,7 +14,7 @@ use crate::net::Environment;
 use crate::service::Service;
 use crate::transport::udp::seal::Key;
 use crate::worker::Worker;
-use nebula_nic::{Policy, Span, Steering};
+use nebula_nic::{CustomPolicy, Policy, Span, Steering};
 
 /// A server about to be started.
 ///
@@ -53,7 +53,33 @@ impl Server {
     /// Sets how RPCs are given to workers; JBSQ(2) unless set.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.config.policy = policy;
+        (self.config.policy, self.config.custom_policy) = (policy, None);
+        self
+    }
+
+    /// Gives RPCs to workers by a policy of the caller's own, with the engine on a thread of its own or [inline](Self::inline).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Choose, CoreId, CustomPolicy, Header, PerCore, Server};
+    ///
+    /// #[derive(Clone)]
+    /// struct LongApart(u16);
+    ///
+    /// impl Choose for LongApart {
+    ///     fn choose(&mut self, header: &Header) -> CoreId {
+    ///         CoreId(if header.rpc_bytes > 1024 { self.0 - 1 } else { 0 })
+    ///     }
+    /// }
+    ///
+    /// let policy = CustomPolicy::try_new("long-apart", |cores, _seed| PerCore::new(cores, LongApart(cores)))?;
+    /// let server = Server::bind("shm://files").workers(2).policy_with(policy);
+    /// # Ok::<(), nebula::PolicyNameError>(())
+    /// ```
+    #[must_use]
+    pub fn policy_with(mut self, policy: CustomPolicy) -> Self {
+        (self.config.policy, self.config.custom_policy) = (Policy::default(), Some(policy));
         self
     }
 

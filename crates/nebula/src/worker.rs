@@ -12,7 +12,7 @@ pub(crate) use preemption::Preemption;
 pub(crate) use stealing::{Queues, Stealing};
 
 use crate::engine::bell::Bell;
-use crate::engine::cpu::{Freed, Held, Job};
+use crate::engine::cpu::{Held, Job, Served};
 use crate::engine::egress::{Fault, Reply};
 use crate::engine::{Engine, POLLED_FOR, rest_after};
 use crate::net::{Time, Watch};
@@ -47,7 +47,7 @@ pub(crate) struct Choice {
 #[derive(Debug)]
 enum Source {
     /// An engine on a thread of its own.
-    Engine { jobs: Consumer<Job>, freed: Producer<Freed>, bells: Option<Bells> },
+    Engine { jobs: Consumer<Job>, freed: Producer<Served>, bells: Option<Bells> },
     /// The worker is the engine too.
     Inline(Box<Engine>),
     /// All workers are the engine, in turns.
@@ -143,7 +143,7 @@ impl Worker {
         frontend: Frontend,
         channels: ChannelCache,
         jobs: Consumer<Job>,
-        freed: Producer<Freed>,
+        freed: Producer<Served>,
         bells: Option<Bells>,
         stop: Arc<AtomicBool>,
     ) -> Self {
@@ -412,7 +412,7 @@ impl Inner {
         self.frontend.handle_release(arrival.slots);
         self.served += 1;
         let Held { lease, answer, .. } = held;
-        let mut freed = Freed { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer };
+        let mut freed = Served { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer };
         match &mut self.source {
             Source::Engine { freed: ring, bells, .. } => {
                 // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.

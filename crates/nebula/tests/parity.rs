@@ -5,8 +5,7 @@ mod support;
 use nebula::{CallError, Client, ClientConfig, Policy, Reply, Server, ServerConfig, Span, Status};
 use nebula_nic::decision::{Beside, read_text, replay_through};
 use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, Input, Jbsq, KeyHash, LogLine, PerCore, Random, ReplayError, RoundRobin,
-    Rss, SingleQueue, TwoChoices, replay_text,
+    Availability, Backend, BackendConfig, CentralDispatch, Input, LogLine, ReplayError, WithState, replay_text,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -136,36 +135,32 @@ fn the_log_of_an_inline_run_replays() {
     }
 }
 
-/// Policies that are served with one log, by their spellings.
-fn served() -> Vec<Policy> {
-    // DARC is simulated only; the logs of groups are replayed in `groups.rs`.
-    let elsewhere = ["darc", "altocumulus:G"];
-    let spellings = Policy::SPELLINGS.iter().filter(|spelling| !elsewhere.contains(spelling));
-    let policies: Vec<Policy> = spellings
-        .map(|spelling| spelling.replace(":N", ":2").replace(":Q", ":2us").parse().expect("a policy"))
-        .collect();
-    assert_eq!(policies.len() + elsewhere.len(), Policy::SPELLINGS.len());
-    policies
+/// Policies that are served with one log: those of groups are replayed in `groups.rs`.
+fn served() -> impl Iterator<Item = Policy> {
+    let policies = Policy::SAMPLES.iter().map(|sample| sample.parse().expect("a sample is a policy"));
+    policies.filter(|policy: &Policy| policy.availability() == Availability::Served).filter(|policy| {
+        let has_one_log = !matches!(policy, Policy::Altocumulus(_));
+        // One bound of `jbsq:N` stands for all of them.
+        has_one_log && !matches!(policy, Policy::Jbsq(bound) if *bound != 2)
+    })
 }
 
 /// Replays a log through a back end whose policy is known when it is compiled, as the simulator's is.
 fn replay_compiled(config: BackendConfig, lines: Vec<LogLine>) -> Result<usize, ReplayError> {
-    let (cores, seed) = (config.cores, config.seed);
-    match config.policy {
-        Policy::Rss => through(config, PerCore::new(cores, Rss::new(cores, seed)), lines),
-        Policy::RoundRobin => through(config, PerCore::new(cores, RoundRobin::new(cores)), lines),
-        Policy::Random => through(config, PerCore::new(cores, Random::new(cores, seed)), lines),
-        Policy::KeyHash => through(config, PerCore::new(cores, KeyHash::new(cores)), lines),
-        Policy::TwoChoices => through(config, PerCore::new(cores, TwoChoices::new(cores, seed)), lines),
-        Policy::SingleQueue | Policy::McsLock => through(config, SingleQueue::new(cores), lines),
-        Policy::Jbsq(bound) => through(config, Jbsq::new(cores, bound), lines),
-        Policy::WorkStealing => through(config, PerCore::stealable(cores, Rss::new(cores, seed)), lines),
-        simulated => panic!("{simulated} is not served"),
-    }
+    config.policy.with_state(config.cores, config.seed, Through { config, lines })
 }
 
-fn through<D: CentralDispatch>(config: BackendConfig, dispatch: D, lines: Vec<LogLine>) -> Result<usize, ReplayError> {
-    Ok(replay_through(Backend::try_with(config, dispatch)?, Beside::new(&config), lines)?)
+struct Through {
+    config: BackendConfig,
+    lines: Vec<LogLine>,
+}
+
+impl WithState for Through {
+    type Output = Result<usize, ReplayError>;
+    fn call<D: CentralDispatch>(self, dispatch: D) -> Self::Output {
+        let Self { config, lines } = self;
+        Ok(replay_through(Backend::try_with(config, dispatch)?, Beside::new(&config), lines)?)
+    }
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Driver {
         for _ in 0..PER_TURN {
             let Some((token, operation)) = self.generator.poll_send(now) else { return Ok(()) };
             let request = self.requests.encode(&operation).map_err(Failure::bad_input)?;
-            match self.client.submit_keyed(request, key_hash(&operation)) {
+            match self.client.submit_keyed(request, exchange::key_hash(operation.key)) {
                 Ok(ticket) => {
                     let at = index(ticket.0, self.flights.len());
                     self.flights[at] = Some(Flight { token, operation });
@@ -237,10 +237,4 @@ impl Driver {
 #[inline(always)]
 fn index(ticket: u64, places: usize) -> usize {
     ticket as usize & (places - 1)
-}
-/// What the policy `key-hash` chooses a worker by.
-#[inline]
-fn key_hash(operation: &Operation) -> u32 {
-    // The upper half of the product depends on every bit of the key.
-    (operation.key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }

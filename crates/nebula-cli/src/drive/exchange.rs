@@ -55,6 +55,13 @@ impl Requests {
     }
 }
 
+/// What the policy `key-hash` chooses a worker by.
+#[inline]
+pub(super) fn key_hash(key: Key) -> u32 {
+    // The upper half of the product depends on every bit of the key.
+    (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+}
+
 /// Bytes of the longest reply when values have up to `value_bytes` bytes.
 pub(super) fn reply_bytes(value_bytes: u32) -> u32 {
     value_bytes.saturating_add(8)

@@ -84,7 +84,7 @@ impl Loader {
             && let Some(key) = self.next_key()
         {
             let request = self.requests.encode(&self.set(key)).map_err(Failure::bad_input)?;
-            match self.client.submit(request) {
+            match self.client.submit_keyed(request, exchange::key_hash(Key(key))) {
                 Ok(ticket) => self.under_way.push_back((ticket.0, key)),
                 Err(SubmitError::Full) => {
                     self.again.push(key);

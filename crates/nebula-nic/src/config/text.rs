@@ -31,7 +31,12 @@ impl fmt::Display for BackendConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "domain={} slots={} mtu_bytes={} ", self.domain.0, self.slots, self.mtu.bytes())?;
         write!(f, "rpc_bytes_max={} reassembler_entries={} ", self.rpc_bytes_max, self.reassembler_entries)?;
-        write!(f, "cores={} policy={} queue_bound={} ", self.cores, self.policy, self.queue_bound)?;
+        write!(f, "cores={} ", self.cores)?;
+        match self.custom {
+            None => write!(f, "policy={} ", self.policy)?,
+            Some(name) => write!(f, "policy=custom:{name} ")?,
+        }
+        write!(f, "queue_bound={} ", self.queue_bound)?;
         write!(f, "queue_capacity={} scrub={} ", self.queue_capacity, self.scrub)?;
         write!(f, "reassembly_timeout_ps={} seed={}", self.reassembly_timeout.as_ps(), self.seed)?;
         match self.incomplete_per_peer {
@@ -65,7 +70,10 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
         "reassembler_entries" => config.reassembler_entries = number(value)?,
         "incomplete_per_peer" => config.incomplete_per_peer = number(value)?,
         "cores" => config.cores = number(value)?,
-        "policy" => config.policy = value.parse().map_err(|_| "a policy such as jbsq:2")?,
+        "policy" => match value.strip_prefix("custom:") {
+            Some(name) => config.custom = Some(name.parse().map_err(|_| "a policy such as jbsq:2 or custom:NAME")?),
+            None => config.policy = value.parse().map_err(|_| "a policy such as jbsq:2")?,
+        },
         "queue_bound" => config.queue_bound = number(value)?,
         "queue_capacity" => config.queue_capacity = number(value)?,
         "scrub" => config.scrub = scrub_mode(value)?,
@@ -102,6 +110,9 @@ mod tests {
         assert!(!config.to_string().contains('\n') && !config.to_string().contains("per_peer"));
         let config = config.incomplete_per_peer(0);
         assert_eq!(config.to_string().parse(), Ok(config));
+        let custom = BackendConfig::new(3, Policy::default()).custom("own".parse().unwrap());
+        assert!(custom.to_string().contains(" policy=custom:own "));
+        assert_eq!(custom.to_string().parse(), Ok(custom));
     }
 
     #[test]

@@ -98,8 +98,6 @@ pub enum GroupDecision {
     TurnedAway,
     /// It waits at its origin again.
     WaitsAgain,
-    /// The slots that a core freed belong to another group.
-    Foreign(GroupId),
 }
 
 /// An input and the decisions about it.

@@ -3,7 +3,7 @@
 use super::{Beside, Decision, Input, LogLine, drain, text::ParseDecisionError};
 use crate::backend::Backend;
 use crate::config::{BackendConfig, ConfigError, ParseConfigError};
-use crate::dispatch::CentralDispatch;
+use crate::dispatch::{CentralDispatch, CustomPolicy};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -123,6 +123,20 @@ fn compare(line: usize, logged: &LogLine, decisions: Vec<Decision>) -> Result<()
 pub fn replay_text(log: &str) -> Result<usize, ReplayError> {
     let (config, lines) = read_text(log)?;
     replay(config, lines)
+}
+
+/// As [`replay_text`], of a log that begins with `policy=custom:NAME`, through the policy of that name.
+///
+/// # Errors
+///
+/// As [`replay_text`]; [`ConfigError::Custom`] where the log is another custom policy's. A log of a built-in policy is replayed as such.
+pub fn replay_text_with(log: &str, policy: &CustomPolicy) -> Result<usize, ReplayError> {
+    let (config, lines) = read_text(log)?;
+    if config.custom != Some(policy.name()) {
+        return replay(config, lines);
+    }
+    let backend = Backend::try_with(config, policy.dispatcher(config.cores, config.seed))?;
+    Ok(replay_through(backend, Beside::new(&config), lines)?)
 }
 
 /// The configuration and the lines of a log in its text form.

@@ -1,7 +1,7 @@
 //! Parses and writes inputs and decisions.
 
 use super::{Decision, Input, LogLine, TurnStep};
-use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange, TransferId};
+use crate::id::{CoreId, GroupId, NodeId, RpcKey, Slot, SlotRange, TransferId};
 use crate::schedule::{Next, SUSPENDED_MAX, Yielded};
 use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
@@ -75,6 +75,7 @@ impl fmt::Display for Decision {
             Self::Packet(Verdict::Drop { reason }) => write!(f, "drop {reason}"),
             Self::Free(Freed::Taken) => f.write_str("freed"),
             Self::Free(Freed::Refused) => f.write_str("refused"),
+            Self::Free(Freed::Foreign { origin }) => write!(f, "foreign origin={}", origin.0),
             Self::Abandoned(Abandoned { rpc, slots }) => write!(f, "abandoned {rpc} slots={slots}"),
             Self::Dispatch(Dispatch { core, arrival }) => {
                 let Arrival { rpc, slots, bytes, key_hash, arrived } = arrival;
@@ -222,6 +223,7 @@ fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
         "drop" => Ok(Decision::Packet(Verdict::Drop { reason: words.parsed("a reason of a drop")? })),
         "freed" => Ok(Decision::Free(Freed::Taken)),
         "refused" => Ok(Decision::Free(Freed::Refused)),
+        "foreign" => Ok(Decision::Free(Freed::Foreign { origin: GroupId(words.named("origin")?) })),
         "abandoned" => {
             let rpc = rpc(words.next("SNID.TID")?)?;
             Ok(Decision::Abandoned(Abandoned { rpc, slots: words.slots()? }))
@@ -231,9 +233,9 @@ fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
         "resume" => Ok(Decision::Turn(Next::Resume { seat: words.named("seat")? })),
         "runs" => Ok(Decision::Yield(Yielded::Runs)),
         "suspended" => Ok(Decision::Yield(Yielded::Suspended)),
-        _ => {
-            Err("write, nack, drop, freed, refused, abandoned, dispatch, victim=CORE, begin, resume, runs or suspended")
-        }
+        _ => Err(
+            "write, nack, drop, freed, refused, foreign, abandoned, dispatch, victim=CORE, begin, resume, runs or suspended",
+        ),
     }
 }
 

@@ -1,13 +1,8 @@
 //! `two-choices`: two cores are drawn by chance, and the RPC joins the shorter queue. Hardly more than `random` to build, and its tail is
 //! that of far better balanced queues (Mitzenmacher 2001).
 //!
-//! This file is also the example of how to add a policy. A policy that gives each core a queue says which core an RPC goes to and
-//! nothing else; [`PerCore`](super::PerCore) does the rest: credit, order, admission. The other lines it took:
-//!
-//! 1. `mod two_choices;` and its line in the table `policies!` in `dispatch.rs`: spelling, doc comment, state, how the state is made;
-//! 2. `two_choices: Policy::TwoChoices;` in `tests/dispatch_conformance.rs`, which then holds it to the contract.
-//!
-//! `nebula simulate --policy two-choices`, `nebula compare`, their pages, and `Server::policy(Policy::TwoChoices)` need no line more.
+//! A policy that gives each core a queue says which core an RPC goes to and nothing else; [`PerCore`](super::PerCore) does the rest:
+//! credit, order, admission.
 
 use super::Choose;
 use crate::hash::Rng;

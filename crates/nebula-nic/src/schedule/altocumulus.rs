@@ -12,7 +12,7 @@
 //!   # . . . .                # # # # .                # # # # .
 //! ```
 //!
-//! Who may be handed over at all is [`Group`](crate::Group)'s to say: an RPC moves at most once.
+//! Who may be handed over at all is [`Backend::take_newest_waiting`](crate::Backend::take_newest_waiting)'s to say: an RPC moves at most once.
 
 mod load_estimate;
 mod manager;

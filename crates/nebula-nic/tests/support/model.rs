@@ -8,8 +8,8 @@ use super::interval_buffer::IntervalBuffer;
 use super::reach::Reach;
 use nebula_nic::{
     Abandoned, Arrival, ArrivalQueue, BackendConfig, CentralDispatch, CoreId, Decision, Dispatch, Dispatcher,
-    DropReason, Freed, Header, Holder, Input, Kind, NackReason, Placement, Policy, RpcKey, SLOT_BYTES, ScrubMode,
-    SlotRange, Timestamp, Verdict,
+    DropReason, Freed, Header, Holder, Input, Kind, NackReason, Placement, RpcKey, SLOT_BYTES, ScrubMode, SlotRange,
+    Timestamp, Verdict,
 };
 use std::collections::{BTreeSet, VecDeque};
 
@@ -103,15 +103,9 @@ impl Model {
         self.outstanding[core.index()]
     }
 
-    /// The most RPCs a core may have, in the words of the policy's name.
+    /// The most RPCs a core may have, as the table of policies says.
     pub fn dispatch_bound(&self) -> u32 {
-        match self.config.policy {
-            Policy::SingleQueue | Policy::McsLock | Policy::Preemptive(_) | Policy::Darc => 1,
-            Policy::Jbsq(bound) => bound,
-            Policy::Rss | Policy::RoundRobin | Policy::Random | Policy::KeyHash | Policy::TwoChoices => 2,
-            Policy::Altocumulus(_) => 2,
-            Policy::WorkStealing => 64,
-        }
+        self.config.policy.bound()
     }
 
     /// A range that `core` holds.

@@ -33,7 +33,7 @@ pub(crate) struct Job {
 
 /// What a worker gives back.
 #[derive(Debug)]
-pub(crate) struct Freed {
+pub(crate) struct Served {
     pub(crate) snid: NodeId,
     /// The lease's slots, as the back end numbers them.
     pub(crate) slots: SlotRange,
@@ -67,7 +67,7 @@ impl Jobs {
 #[derive(Debug)]
 pub(crate) struct WorkerLink {
     pub(crate) jobs: Jobs,
-    pub(crate) freed: Consumer<Freed>,
+    pub(crate) freed: Consumer<Served>,
     /// What wakes the worker, where it sleeps.
     pub(crate) bell: Option<Arc<Bell>>,
 }

@@ -15,8 +15,7 @@
 //! at any one group: nothing waits for a full ring, and the next one stays where it is.
 
 use super::Engine;
-use super::cpu::{Freed, Held};
-use super::nic::{Grouped, Nic};
+use super::cpu::{Held, Served};
 use crossbeam_utils::CachePadded;
 use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
 use nebula_nic::{Adoption, Arrival, GroupId, Timestamp};
@@ -35,7 +34,7 @@ enum Message {
     /// There was no room for an RPC of the receiver's.
     Refused(Arrival, Held),
     /// An RPC of the receiver's has been served.
-    Returned(Freed),
+    Returned(Served),
 }
 
 /// The queue length of each group, as its engine has published it last.
@@ -148,10 +147,9 @@ impl Engine {
     /// Acts on what the other groups' engines have sent. Returns the messages.
     #[inline]
     pub(super) fn collect_messages(&mut self, now: Timestamp) -> usize {
-        let Self { backend: Nic::Group(grouped), held, region, port, recorder, .. } = self else {
+        let Self { backend, neighbors: Some(neighbors), held, region, port, recorder, .. } = self else {
             return 0;
         };
-        let Grouped { group, neighbors } = &mut **grouped;
         let mut count = 0;
         for (by, neighbor) in (0..).map(GroupId).zip(&mut neighbors.list) {
             let Some(neighbor) = neighbor else { continue };
@@ -159,7 +157,7 @@ impl Engine {
                 count += 1;
                 match message {
                     Message::Migrated(arrival, payload) => {
-                        let adoption = group.adopt(arrival);
+                        let adoption = backend.adopt(arrival);
                         match adoption {
                             Adoption::Taken => held[arrival.slots.start.0 as usize] = Some(payload),
                             Adoption::Refused => neighbor.tell(Message::Refused(arrival, payload)),
@@ -171,19 +169,19 @@ impl Engine {
                     Message::Refused(arrival, payload) => {
                         neighbor.away -= 1;
                         held[arrival.slots.start.0 as usize] = Some(payload);
-                        let waits_again = group.handle_refused(by, arrival);
+                        let waits_again = backend.handle_refused(by, arrival);
                         if let Some(recorder) = recorder {
                             recorder.sent_back(now, by, arrival, waits_again);
                         }
                     }
-                    Message::Returned(freed) => {
+                    Message::Returned(served) => {
                         neighbor.away -= 1;
-                        region.release(freed.lease);
-                        let outcome = group.handle_returned(by, freed.slots);
+                        region.release(served.lease);
+                        let outcome = backend.handle_returned(by, served.slots);
                         if let Some(recorder) = recorder {
-                            recorder.returned(now, by, freed.slots, outcome);
+                            recorder.returned(now, by, served.slots, outcome);
                         }
-                        port.ended(freed.snid, freed.answer);
+                        port.ended(served.snid, served.answer);
                     }
                 }
             }
@@ -194,14 +192,13 @@ impl Engine {
     /// Publishes the length of the queue and, once a period, hands RPCs to the groups that the manager names.
     #[inline]
     pub(super) fn hand_over(&mut self, now: Timestamp) {
-        let Self { backend: Nic::Group(grouped), held, recorder, .. } = self else { return };
-        let Grouped { group, neighbors } = &mut **grouped;
-        let waiting = group.queue_depth();
+        let Self { backend, neighbors: Some(neighbors), held, recorder, .. } = self else { return };
+        let waiting = backend.queue_depth();
         neighbors.publish(waiting);
         if neighbors.manager.poll_timeout() > now {
             return;
         }
-        let Neighbors { manager, lengths, list, .. } = neighbors;
+        let Neighbors { manager, lengths, list, .. } = &mut **neighbors;
         let (is_logged, mut read) = (recorder.is_some() && waiting > manager.threshold(), Vec::new());
         let published = |other: GroupId| {
             let length = lengths[other.index()].load(Ordering::Relaxed);
@@ -218,7 +215,7 @@ impl Engine {
         for migration in migrations {
             let Some(neighbor) = &mut list[migration.to.index()] else { continue };
             for _ in 0..migration.count.min(AWAY_MAX - neighbor.away) {
-                let taken = group.take_newest_waiting(migration.to);
+                let taken = backend.take_newest_waiting(migration.to);
                 if let Some(recorder) = recorder {
                     recorder.take(now, migration.to, taken);
                 }
@@ -229,17 +226,14 @@ impl Engine {
                 neighbor.tell(Message::Migrated(arrival, payload));
             }
         }
-        neighbors.publish(group.queue_depth());
+        neighbors.publish(backend.queue_depth());
     }
 
     /// Gives the slots of a foreign RPC back to its group.
     #[inline(never)]
-    pub(super) fn give_back(&mut self, now: Timestamp, origin: GroupId, freed: Freed) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.foreign(now, freed.home, freed.slots, origin);
-        }
-        if let Nic::Group(grouped) = &mut self.backend {
-            grouped.neighbors.neighbor(origin).tell(Message::Returned(freed));
+    pub(super) fn give_back(&mut self, origin: GroupId, served: Served) {
+        if let Some(neighbors) = &mut self.neighbors {
+            neighbors.neighbor(origin).tell(Message::Returned(served));
         }
     }
 }

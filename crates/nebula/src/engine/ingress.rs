@@ -6,11 +6,11 @@
 
 use super::Engine;
 use super::cpu::Held;
-use super::nic::Nic;
+use super::groups::Neighbors;
 use super::port::{Port, Transport};
 use super::recorder::Recorder;
 use crate::transport::Answer;
-use nebula_nic::{Header, Missing, RpcKey, SlotRange, Timestamp, Verdict};
+use nebula_nic::{Backend, Header, Missing, RpcKey, SlotRange, Timestamp, Verdict};
 use nebula_sys::region::RecvRegion;
 
 /// Arrivals of one turn that are remembered for prefetching.
@@ -19,8 +19,8 @@ pub(super) const FRESH_MAX: usize = 64;
 /// What a transport hands packets to: the decider, and the memory that its decisions are about.
 #[derive(Debug)]
 pub(crate) struct Intake<'e> {
-    nic: &'e mut Nic,
-    first_slot: u32,
+    backend: &'e mut Backend,
+    neighbors: &'e mut Option<Box<Neighbors>>,
     region: &'e mut RecvRegion,
     held: &'e mut [Option<Held>],
     recorder: &'e mut Option<Recorder>,
@@ -31,7 +31,10 @@ impl Intake<'_> {
     /// Has a packet decided about.
     #[inline(always)]
     pub(crate) fn decide(&mut self, now: Timestamp, header: Header) -> Verdict {
-        let verdict = self.nic.handle_packet(now, header);
+        let verdict = self.backend.handle_packet(now, header);
+        if let (Some(neighbors), Verdict::Write { complete: true, .. }) = (&mut *self.neighbors, verdict) {
+            neighbors.handle_arrival(now);
+        }
         if let Some(recorder) = self.recorder {
             recorder.packet(now, header, verdict);
         }
@@ -44,7 +47,7 @@ impl Intake<'_> {
     pub(crate) fn hold(&mut self, range: SlotRange, first: impl FnOnce() -> (u32, Option<Box<Answer>>)) -> &mut Held {
         let place = &mut self.held[range.start.0 as usize];
         place.get_or_insert_with(|| {
-            let lease = self.region.lease(range.start.0 - self.first_slot, range.slots);
+            let lease = self.region.lease(range.start.0 - self.backend.first_slot(), range.slots);
             let lease = lease.expect("the back end gives out free slots only");
             let (span, answer) = first();
             Held { lease, span, answer }
@@ -58,7 +61,7 @@ impl Intake<'_> {
 
     /// Which packets of an RPC that is not whole have come.
     pub(crate) fn missing(&self, rpc: RpcKey) -> Option<Missing> {
-        self.nic.backend().missing(rpc)
+        self.backend.missing(rpc)
     }
 
     /// Notes that an RPC is whole.
@@ -74,9 +77,9 @@ impl Engine {
     /// Takes what has come, at most some packets of each client. Returns the packets.
     #[inline]
     pub(crate) fn poll_packets(&mut self, now: Timestamp) -> usize {
-        let Self { port, backend: nic, first_slot, region, held, recorder, fresh, .. } = self;
+        let Self { port, backend, neighbors, region, held, recorder, fresh, .. } = self;
         fresh.clear();
-        let mut intake = Intake { nic, first_slot: *first_slot, region, held, recorder, fresh };
+        let mut intake = Intake { backend, neighbors, region, held, recorder, fresh };
         match port {
             Port::Shm(rings) => rings.poll(now, &mut intake),
             Port::Udp(udp) => udp.poll(now, &mut intake),

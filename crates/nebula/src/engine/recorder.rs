@@ -93,11 +93,6 @@ impl Recorder {
 
     // -- of a group --
 
-    pub(super) fn foreign(&mut self, at: Timestamp, core: CoreId, slots: SlotRange, origin: GroupId) {
-        let input = GroupInput::Nic(Input::Free { core, slots });
-        self.note_of_group(at, input, vec![GroupDecision::Foreign(origin)]);
-    }
-
     pub(super) fn thresholds(&mut self, at: Timestamp, thresholds: Thresholds) {
         self.note_of_group(at, GroupInput::Thresholds(thresholds), Vec::new());
     }

@@ -4,15 +4,15 @@
 //! It gives back what it has served, reads the rings and comes for the head of the queue: one hold of the lock an RPC.
 
 use super::Engine;
-use super::cpu::{Freed, Job};
+use super::cpu::{Job, Served};
 use nebula_nic::CoreId;
 
 impl Engine {
     /// One turn on behalf of `core`: takes back what it has served, and gives it the next RPC.
     #[inline]
-    pub(crate) fn turn_for(&mut self, core: CoreId, freed: Option<Freed>, has_rested: bool) -> Option<Job> {
+    pub(crate) fn turn_for(&mut self, core: CoreId, freed: Option<Served>, has_rested: bool) -> Option<Job> {
         // While workers serve, nobody need look at the rings: a long time between two turns is no gap then.
-        let counters = self.backend.backend().counters();
+        let counters = self.backend.counters();
         if has_rested || counters.dispatched > counters.freed {
             self.pace.has_rested();
         }
@@ -32,7 +32,7 @@ impl Engine {
     }
 
     /// Takes back what a worker has served that does not come for the next RPC at once.
-    pub(crate) fn take_back(&mut self, freed: Freed) {
+    pub(crate) fn take_back(&mut self, freed: Served) {
         self.pace.has_rested();
         let now = self.begin_turn();
         self.free(now, freed);

@@ -4,7 +4,8 @@ mod builders;
 
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
-    Backend, BackendConfig, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND, Span, Steering, queue_bound_for_slo,
+    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND,
+    Span, Steering, queue_bound_for_slo,
 };
 
 use super::crew::Kind;
@@ -58,6 +59,8 @@ pub enum IdlePolicy {
 pub struct ServerConfig {
     /// How RPCs are given to workers. Default: JBSQ(2).
     pub policy: Policy,
+    /// A policy of the caller's own. While there is one, `policy` must be the default one and decides nothing. Default: none.
+    pub custom_policy: Option<CustomPolicy>,
     /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and the queue are sized from it.
     /// Default: 100 µs.
     pub slo: Span,
@@ -125,6 +128,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            custom_policy: None,
             slo: Span::from_us(100),
             workers: 1,
             inline: false,
@@ -178,7 +182,11 @@ impl ServerConfig {
 
     /// RPCs that a worker has at most, beyond which they wait in the arrival queue.
     fn given_max(&self) -> u32 {
-        if self.policy == Policy::WorkStealing { STEALABLE_BOUND } else { PER_CORE_BOUND }
+        match &self.custom_policy {
+            Some(policy) => policy.dispatcher(self.workers, 0).bound().max(PER_CORE_BOUND),
+            None if self.policy == Policy::WorkStealing => STEALABLE_BOUND,
+            None => PER_CORE_BOUND,
+        }
     }
 
     /// Slots of the receive buffer.
@@ -211,7 +219,16 @@ impl ServerConfig {
 
     /// The back end of this server.
     pub(crate) fn backend(&self) -> Result<Backend, ServeError> {
-        Ok(Backend::try_new(self.backend_config()?)?)
+        let config = self.backend_config()?;
+        Ok(Backend::try_with(config, self.dispatcher(&config))?)
+    }
+
+    /// What decides which worker gets an RPC.
+    pub(super) fn dispatcher(&self, config: &BackendConfig) -> Dispatcher {
+        match &self.custom_policy {
+            Some(policy) => policy.dispatcher(config.cores, config.seed),
+            None => config.policy.dispatcher(config.cores, config.seed),
+        }
     }
 
     /// What the NIC does of the policy. RPCs that take turns at their workers keep their credit while they are suspended: a worker is
@@ -244,7 +261,9 @@ impl ServerConfig {
         let mtu = Mtu::try_new(self.mtu_bytes).map_err(|_| ServeError::Mtu { got: self.mtu_bytes })?;
         let bound = self.queue_bound(self.service_mean);
         let entries = bound.clamp(64, 65_536);
-        Ok(BackendConfig::new(self.workers, self.nic_policy())
+        let config = BackendConfig::new(self.workers, self.nic_policy());
+        let config = self.custom_policy.iter().fold(config, |config, policy| config.custom(policy.name()));
+        Ok(config
             .slots(self.slots()?)
             .mtu(mtu)
             .rpc_bytes_max(self.rpc_bytes_max)

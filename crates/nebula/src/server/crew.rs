@@ -10,7 +10,7 @@
 use super::{IdlePolicy, ServeError, ServerConfig};
 use crate::engine::Engine;
 use crate::engine::bell::Bell;
-use crate::engine::cpu::{Freed, Job, Jobs, WorkerLink};
+use crate::engine::cpu::{Job, Jobs, Served, WorkerLink};
 use crate::net::Watch;
 use crate::transport::shm::registry::{ChannelCache, Registry};
 use crate::worker::{Bells, Choice, LoggedTurns, Preemption, Queues, Stealing, Worker};
@@ -56,7 +56,7 @@ impl Kind {
 
 /// A worker's ends of what joins it with the engine.
 pub(super) enum WorkerEnd {
-    Rings { jobs: Consumer<Job>, freed: Producer<Freed>, bells: Option<Bells> },
+    Rings { jobs: Consumer<Job>, freed: Producer<Served>, bells: Option<Bells> },
     Stealing(Stealing),
 }
 

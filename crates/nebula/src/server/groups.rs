@@ -3,7 +3,7 @@
 use super::{ServeError, ServerConfig};
 use crate::engine::groups::{Neighbors, Ways, waiting_max};
 use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
-use nebula_nic::{Group, GroupConfig, GroupId, Policy, Span};
+use nebula_nic::{Backend, GroupConfig, GroupId, Policy, Span};
 
 /// Under `altocumulus:G`: how the groups of workers hand RPCs to one another.
 ///
@@ -71,7 +71,7 @@ impl MigrationConfig {
 pub(super) struct Part {
     /// The server's, with the workers of this part.
     pub(super) config: ServerConfig,
-    pub(super) group: Option<(Group, Neighbors)>,
+    pub(super) group: Option<(Backend, Neighbors)>,
 }
 
 /// How many groups a server has whose workers are parted; 1 for all others.
@@ -102,8 +102,8 @@ pub(super) fn part(config: &ServerConfig) -> Result<Vec<Part>, ServeError> {
     let parts = configs.into_iter().zip((0..).map(GroupId)).zip(neighbors).map(|((config, group), neighbors)| {
         let backend = config.backend_config()?.slots(slots);
         let foreign_max = config.migration.foreign_max;
-        let group = Group::try_new(GroupConfig { backend, group, groups, foreign_max })?;
-        Ok(Part { config, group: Some((group, neighbors)) })
+        let backend = Backend::try_group(GroupConfig { backend, group, groups, foreign_max })?;
+        Ok(Part { config, group: Some((backend, neighbors)) })
     });
     parts.collect()
 }

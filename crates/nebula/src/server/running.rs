@@ -16,7 +16,7 @@ use crate::transport::shm::rings::Rings;
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
 use nebula_nic::schedule::ManagerConfigError;
-use nebula_nic::{BackendConfig, CentralDispatch, ConfigError, GroupConfigError, Policy, Span};
+use nebula_nic::{Availability, BackendConfig, CentralDispatch, ConfigError, GroupConfigError, Policy, Span};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
@@ -81,12 +81,17 @@ pub enum ServeError {
     #[error(transparent)]
     Nic(#[from] ConfigError),
     /// The policy is one of the simulator's.
-    #[error(
-        "policy {policy} is simulated only: serve with jbsq:N, single-queue, mcs-lock, work-stealing, preemptive:5us, \
-         altocumulus:2, rss, round-robin, random, key-hash or two-choices"
-    )]
+    #[error("policy {policy} is simulated only: serve with one of {}", Policy::served().join(", "))]
     SimulatedOnly {
         /// The policy asked for.
+        policy: Policy,
+    },
+    /// A policy of the caller's own and a built-in one.
+    #[error(
+        "a server has one policy, not {policy} and one of its own: leave `policy` at its default beside `custom_policy`"
+    )]
+    TwoPolicies {
+        /// The built-in policy asked for.
         policy: Policy,
     },
     /// More suspended RPCs than a worker has places for.
@@ -248,11 +253,6 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
     Ok(running)
 }
 
-/// Whether the runtime has the policy: `darc` needs types of RPCs, which only the simulator's have.
-const fn is_served(policy: Policy) -> bool {
-    !matches!(policy, Policy::Darc)
-}
-
 /// Opens an endpoint: door and engine run, the workers are the caller's.
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let config = checked(&endpoint, config)?;
@@ -297,7 +297,10 @@ enum Ground {
 fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
     // Where workers share the engine, none of them is it alone.
     config.inline &= Kind::of(&config) != Kind::Shared;
-    if !is_served(config.policy) {
+    if config.custom_policy.is_some() && config.policy != Policy::default() {
+        return Err(ServeError::TwoPolicies { policy: config.policy });
+    }
+    if config.policy.availability() == Availability::Simulated {
         return Err(ServeError::SimulatedOnly { policy: config.policy });
     }
     let policy = config.policy;
@@ -322,7 +325,7 @@ fn assemble(
     backend_config.validate()?;
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(groups_of(config)))?);
     let (stop, registry) = (Arc::new(AtomicBool::new(false)), Arc::new(Registry::default()));
-    let bound = backend_config.policy.dispatcher(config.workers, 0).bound();
+    let bound = config.dispatcher(&backend_config).bound();
     let watch = Watch::new(if let Ground::Udp(environment) = &ground { &environment.time } else { &Time::Machine });
     let (ports, listener) = ports(config, &backend_config, ground, &registry);
     let mut running = RunningServer {

@@ -1,7 +1,7 @@
 //! A worker under `mcs-lock`: it comes for its RPCs itself, one at a time, when it is its turn at the lock.
 
 use crate::engine::Engine;
-use crate::engine::cpu::{Freed, Job};
+use crate::engine::cpu::{Job, Served};
 use nebula_nic::CoreId;
 use nebula_sys::mcs::Waiter;
 
@@ -11,7 +11,7 @@ pub(super) struct Shared {
     engine: Waiter<Engine>,
     core: CoreId,
     /// Served, and given back when it comes for the next one.
-    freed: Option<Freed>,
+    freed: Option<Served>,
     has_rested: bool,
 }
 
@@ -29,7 +29,7 @@ impl Shared {
 
     /// Keeps what was served until [`take`](Self::take) or [`settle`](Self::settle).
     #[inline]
-    pub(super) fn keep(&mut self, freed: Freed) {
+    pub(super) fn keep(&mut self, freed: Served) {
         // A core has credit for one RPC, so there is none kept already.
         self.freed = Some(freed);
     }

@@ -3,7 +3,7 @@
 //! The engine puts an RPC into the queue of its home core. Whoever takes it serves it; slots and credit go back to the home core's account.
 
 use super::Choice;
-use crate::engine::cpu::{Freed, Job};
+use crate::engine::cpu::{Job, Served};
 use crossbeam_queue::ArrayQueue;
 use nebula_nic::schedule::Thief;
 use nebula_nic::{CoreId, CoreSet, Decision, Input};
@@ -22,7 +22,7 @@ pub(crate) struct Stealing {
     thief: Thief,
     /// The queues that were not empty at the last look.
     filled: CoreSet,
-    freed: Producer<Freed>,
+    freed: Producer<Served>,
     log: Option<Sender<Choice>>,
 }
 
@@ -33,7 +33,7 @@ impl Stealing {
         core: CoreId,
         queues: Queues,
         thief: Thief,
-        freed: Producer<Freed>,
+        freed: Producer<Served>,
         log: Option<Sender<Choice>>,
     ) -> Self {
         let filled = CoreSet::empty(u16::try_from(queues.len()).unwrap_or(u16::MAX));
@@ -70,7 +70,7 @@ impl Stealing {
 
     /// Gives slots and credit back.
     #[inline]
-    pub(super) fn give_back(&mut self, freed: Freed) {
+    pub(super) fn give_back(&mut self, freed: Served) {
         let pushed = self.freed.try_push(freed);
         assert!(pushed.is_ok(), "the ring of freed slots has room for all that the queues hold");
     }

@@ -1,11 +1,11 @@
 //! Replays a group's log through another group and manager, up to the first difference.
 
 use super::{GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupSetup};
-use crate::backend::{Adoption, Group, GroupConfigError, GroupFreed};
+use crate::backend::{Adoption, Backend, GroupConfigError};
 use crate::decision::{Decision, Input, ParseDecisionError};
 use crate::schedule::{Manager, ManagerConfigError};
 use crate::time::Timestamp;
-use crate::verdict::{Freed, Verdict};
+use crate::verdict::Verdict;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -61,7 +61,7 @@ pub fn replay_group_text(log: &str) -> Result<usize, GroupReplayError> {
     let first = lines.next().unwrap_or("");
     let setup = first.strip_prefix(GROUP_LOG_HEADER).ok_or_else(|| GroupReplayError::Header { got: first.into() })?;
     let GroupSetup { group, manager } = setup.parse()?;
-    let mut replay = Replay { group: Group::try_new(group)?, manager: Manager::try_new(manager)? };
+    let mut replay = Replay { backend: Backend::try_group(group)?, manager: Manager::try_new(manager)? };
     let mut count = 0;
     for line in lines {
         count += 1;
@@ -71,7 +71,7 @@ pub fn replay_group_text(log: &str) -> Result<usize, GroupReplayError> {
 }
 
 struct Replay {
-    group: Group,
+    backend: Backend,
     manager: Manager,
 }
 
@@ -81,8 +81,8 @@ impl Replay {
         let asked = logged.decisions.iter().skip(decisions.len());
         decisions.extend(asked.map_while(|asked| {
             match asked {
-                GroupDecision::Nic(Decision::Abandoned(_)) => self.group.poll_abandoned().map(Decision::Abandoned),
-                GroupDecision::Nic(Decision::Dispatch(_)) => self.group.poll_dispatch().map(Decision::Dispatch),
+                GroupDecision::Nic(Decision::Abandoned(_)) => self.backend.poll_abandoned().map(Decision::Abandoned),
+                GroupDecision::Nic(Decision::Dispatch(_)) => self.backend.poll_dispatch().map(Decision::Dispatch),
                 _ => None,
             }
             .map(GroupDecision::Nic)
@@ -96,7 +96,7 @@ impl Replay {
 
     /// Decisions made at once, before polling.
     fn answer(&mut self, at: Timestamp, input: &GroupInput) -> Vec<GroupDecision> {
-        let Self { group, manager } = self;
+        let Self { backend, manager } = self;
         let one = match input {
             GroupInput::Nic(input) => self.answer_to_nic(at, input),
             GroupInput::Manage { waiting, published } => {
@@ -108,43 +108,26 @@ impl Replay {
                 manager.set_thresholds(thresholds.clone());
                 None
             }
-            GroupInput::Take { to } => group.take_newest_waiting(*to).map(GroupDecision::Handed),
-            GroupInput::Adopt(arrival) => Some(match group.adopt(*arrival) {
+            GroupInput::Take { to } => backend.take_newest_waiting(*to).map(GroupDecision::Handed),
+            GroupInput::Adopt(arrival) => Some(match backend.adopt(*arrival) {
                 Adoption::Taken => GroupDecision::Adopted,
                 Adoption::Refused => GroupDecision::TurnedAway,
             }),
             GroupInput::SentBack { by, arrival } => {
-                group.handle_refused(*by, *arrival).then_some(GroupDecision::WaitsAgain)
+                backend.handle_refused(*by, *arrival).then_some(GroupDecision::WaitsAgain)
             }
             GroupInput::Returned { by, slots } => {
-                Some(GroupDecision::Nic(Decision::Free(group.handle_returned(*by, *slots))))
+                Some(GroupDecision::Nic(Decision::Free(backend.handle_returned(*by, *slots))))
             }
         };
         one.into_iter().collect()
     }
 
     fn answer_to_nic(&mut self, at: Timestamp, input: &Input) -> Option<GroupDecision> {
-        match *input {
-            Input::Packet(header) => {
-                let verdict = self.group.handle_packet(at, header);
-                if let Verdict::Write { complete: true, .. } = verdict {
-                    self.manager.handle_arrival(at);
-                }
-                return Some(GroupDecision::Nic(Decision::Packet(verdict)));
-            }
-            Input::Free { core, slots } => {
-                return Some(match self.group.handle_free(core, slots) {
-                    GroupFreed::Taken => GroupDecision::Nic(Decision::Free(Freed::Taken)),
-                    GroupFreed::Refused => GroupDecision::Nic(Decision::Free(Freed::Refused)),
-                    GroupFreed::Foreign { origin } => GroupDecision::Foreign(origin),
-                });
-            }
-            Input::Timeout => self.group.handle_timeout(at),
-            Input::PeerGone(snid) => self.group.handle_peer_gone(snid),
-            Input::QueueBound(waiting) => self.group.set_queue_bound(waiting),
-            // Inputs of other policies.
-            _ => {}
+        let answer = input.apply(&mut self.backend, at);
+        if let Some(Decision::Packet(Verdict::Write { complete: true, .. })) = answer {
+            self.manager.handle_arrival(at);
         }
-        None
+        answer.map(GroupDecision::Nic)
     }
 }

@@ -142,7 +142,6 @@ impl fmt::Display for GroupDecision {
             Self::Adopted => f.write_str("adopted"),
             Self::TurnedAway => f.write_str("turned-away"),
             Self::WaitsAgain => f.write_str("waits-again"),
-            Self::Foreign(origin) => write!(f, "foreign origin={}", origin.0),
         }
     }
 }
@@ -160,7 +159,6 @@ impl FromStr for GroupDecision {
             "adopted" => |_| Ok(Self::Adopted),
             "turned-away" => |_| Ok(Self::TurnedAway),
             "waits-again" => |_| Ok(Self::WaitsAgain),
-            "foreign" => |words| Ok(Self::Foreign(GroupId(words.named("origin")?))),
             _ => return text.parse().map(Self::Nic),
         };
         parse(text, |words| {

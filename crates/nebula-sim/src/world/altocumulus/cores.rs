@@ -6,7 +6,7 @@ use super::{Grouped, due};
 use crate::tally::Overheads;
 use crate::world::cpu::Serving;
 use crate::world::servers::Ended;
-use nebula_nic::{CentralDispatch, CoreId, Dispatch, GroupFreed, SlotRange, Span, Timestamp};
+use nebula_nic::{CentralDispatch, CoreId, Dispatch, Freed, SlotRange, Span, Timestamp};
 
 impl<D: CentralDispatch> Grouped<'_, D> {
     /// A group to which something happens at `now`.
@@ -114,8 +114,8 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         if self.options.fetch == Span::ZERO {
             return Overheads { dispatch_ps, ..Overheads::ZERO };
         }
-        let nic = &self.groups[number].nic;
-        let migration_ps = if nic.origin_of(slots) == Some(nic.id()) { 0 } else { self.options.fetch.as_ps() };
+        let Group { id, nic, .. } = &self.groups[number];
+        let migration_ps = if nic.origin_of(slots) == Some(*id) { 0 } else { self.options.fetch.as_ps() };
         Overheads { dispatch_ps, migration_ps, ..Overheads::ZERO }
     }
 
@@ -152,8 +152,8 @@ impl<D: CentralDispatch> Grouped<'_, D> {
     #[inline(always)]
     fn collect_freed(&mut self, now: Timestamp, number: usize, core: CoreId, slots: SlotRange) {
         let group = self.at(now, number);
-        if let GroupFreed::Foreign { origin } = group.nic.handle_free(core, slots) {
-            let by = group.nic.id();
+        if let Freed::Foreign { origin } = group.nic.handle_free(core, slots) {
+            let by = group.id;
             self.send(now, number, origin, Message::Return { by, slots });
         }
         self.hand_out(now, number);

@@ -6,11 +6,12 @@ use crate::load::Load;
 use crate::system::{Altocumulus, System};
 use crate::world::cpu::Core;
 use nebula_nic::schedule::{Manager, ManagerConfig};
-use nebula_nic::{CentralDispatch, CoreId, Dispatch, GroupConfig, GroupId, SlotRange, Span, Timestamp};
+use nebula_nic::{Backend, CentralDispatch, CoreId, Dispatch, GroupConfig, GroupId, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;
 
 pub(super) struct Group<D: CentralDispatch> {
-    pub(super) nic: nebula_nic::Group<D>,
+    pub(super) id: GroupId,
+    pub(super) nic: Backend<D>,
     pub(super) manager: Manager,
     pub(super) published: Published,
     pub(super) cores: Box<[Core]>,
@@ -55,7 +56,8 @@ impl<D: CentralDispatch> Group<D> {
         let dispatch = dispatch(workers);
         let bound = dispatch.bound();
         Ok(Self {
-            nic: nebula_nic::Group::try_with(config, dispatch)?,
+            id: config.group,
+            nic: Backend::try_group_with(config, dispatch)?,
             manager: Manager::try_new(manager(options, load, GroupId(group), groups, workers))?,
             published: Published::new(options.period, options.message),
             cores: (0..workers).map(|id| Core::new(id, bound)).collect(),

@@ -61,7 +61,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
             let before = self.messages.len();
             for _ in 0..count {
                 let Some(arrival) = group.nic.take_newest_waiting(to) else { break };
-                let message = Message::Migrate { from: group.nic.id(), arrival };
+                let message = Message::Migrate { from: group.id, arrival };
                 self.messages.push_back((arrives, first + to.index(), message));
             }
             let sent = (self.messages.len() - before) as u64;
@@ -84,7 +84,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
             Message::Migrate { from, arrival } => match group.nic.adopt(arrival) {
                 Adoption::Taken => self.joined(now, number),
                 Adoption::Refused => {
-                    let by = group.nic.id();
+                    let by = group.id;
                     self.send(now, number, from, Message::Refuse { by, arrival });
                 }
             },

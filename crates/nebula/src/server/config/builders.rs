@@ -3,7 +3,7 @@
 use super::{IdlePolicy, Queueing, ServerConfig};
 use crate::server::MigrationConfig;
 use crate::transport::udp::seal::Key;
-use nebula_nic::{Policy, Span, Steering};
+use nebula_nic::{CustomPolicy, Policy, Span, Steering};
 use std::path::PathBuf;
 
 impl ServerConfig {
@@ -11,6 +11,13 @@ impl ServerConfig {
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Sets [a policy of the caller's own](Self#structfield.custom_policy); leave `policy` at its default.
+    #[must_use]
+    pub fn custom_policy(mut self, policy: CustomPolicy) -> Self {
+        self.custom_policy = Some(policy);
         self
     }
 
@@ -187,11 +194,17 @@ impl ServerConfig {
 mod tests {
     use super::*;
     use crate::rebuilt::rebuilt;
+    use nebula_nic::SingleQueue;
+
+    fn own() -> CustomPolicy {
+        CustomPolicy::try_new("own", |cores, _| SingleQueue::new(cores)).expect("a name")
+    }
 
     /// A configuration whose every field is another than by default.
     fn unusual() -> ServerConfig {
         ServerConfig {
             policy: Policy::Jbsq(7),
+            custom_policy: Some(own()),
             slo: Span::from_us(7),
             workers: 7,
             inline: true,
@@ -224,7 +237,7 @@ mod tests {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
             policy, slo, workers, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
-            optional reply_bytes_max, key, reassembly_timeout, decision_log
+            optional custom_policy, reply_bytes_max, key, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
     }
