@@ -28,7 +28,8 @@ pub(crate) fn run(args: &Args, program: clap::Command) -> Result<(), Failure> {
 
 fn print(program: clap::Command) -> Result<(), Failure> {
     let mut page = Vec::new();
-    Man::new(program).render(&mut page)?;
+    // As `generate_to` does: the command `help` has no page to refer to.
+    Man::new(program.disable_help_subcommand(true)).render(&mut page)?;
     output::print_line(String::from_utf8_lossy(&page).trim_end())
 }
 
