@@ -29,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   nebula demo --slo 50us --work 500ns      a tighter promise for a lighter handler
   nebula demo --quick --no-report          a few seconds, a small store
   nebula demo --format json                one object a line, for scripts
+  nebula demo --plot demo.svg              the p99 of both designs over the load, as a picture
 
 Each RPC does a GET or a SET and then computes for --work, 1 µs unless set: a store alone is faster than one client core can ask.";
 
@@ -60,6 +61,9 @@ pub(crate) struct Args {
     /// Write no page
     #[arg(long, conflicts_with = "report")]
     no_report: bool,
+    /// Draw the p99 of both designs over the offered load into this SVG picture
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
     /// Form of the table
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -140,6 +144,10 @@ impl<'a> Stage<'a> {
         }
         if !args.no_report {
             report::check_directory("--report", &args.report)?;
+        }
+        if let Some(path) = &args.plot {
+            report::check_directory("--plot", path)?;
+            report::chart::check_plot(path)?;
         }
         let seconds = args.seconds_per_point.unwrap_or(if args.quick { 0.25 } else { 1.0 });
         if !(0.05..=600.0).contains(&seconds) {
@@ -311,6 +319,9 @@ fn conclude(found: &Sweep) {
 }
 
 fn draw(args: &Args, found: &Sweep) -> Result<(), Failure> {
+    if let Some(path) = &args.plot {
+        report::write_plot(path, &sweep::plot(found))?;
+    }
     if args.no_report {
         return Ok(());
     }

@@ -19,11 +19,16 @@ pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
     let machine = format!("{}. {}. Left alone, {}.", sweep.machine, sweep.workload, hiccups(&sweep.hiccups));
     let page = Page::new("Nebula under load", &sweep.headline(), &machine)
         .warning(sweep.disturbance())
-        .charts(&[tail_figure(sweep), throughput_figure(sweep)])
+        .charts(&[tail_figure(sweep, &[Reading::Raw, Reading::GapsExcluded]), throughput_figure(sweep)])
         .table(&table(sweep));
     let laboratory = sweep.laboratory.as_ref().map(laboratory_table);
     let page = laboratory.iter().fold(page, |page, table| page.heading("The same service on more cores").table(table));
     page.remarks("How to read this", &remarks(sweep)).finish(footer)
+}
+
+/// The one chart of a plot: the raw p99 of each design over the offered load.
+pub(crate) fn plot(sweep: &Sweep) -> Figure {
+    tail_figure(sweep, &[Reading::Raw])
 }
 
 fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (RGBColor, Marker))> {
@@ -32,10 +37,8 @@ fn looks(sweep: &Sweep) -> impl Iterator<Item = (&Design, (RGBColor, Marker))> {
 
 // -- tail over load --
 
-fn tail_figure(sweep: &Sweep) -> Figure {
-    let tail_lines = |(design, look): (&Design, _)| {
-        [tail_line(design, look, Reading::Raw), tail_line(design, look, Reading::GapsExcluded)]
-    };
+fn tail_figure(sweep: &Sweep, readings: &[Reading]) -> Figure {
+    let tail_lines = |(design, look)| readings.iter().map(move |&reading| tail_line(design, look, reading));
     let lines: Vec<Line> = looks(sweep).flat_map(tail_lines).collect();
     let heights = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y);
     let slo = log_us(sweep.slo);
@@ -48,7 +51,7 @@ fn tail_figure(sweep: &Sweep) -> Figure {
         lines,
         bound: Some(Bound { y: slo, label: format!("SLO {}", units::span(sweep.slo)) }),
     };
-    Figure { chart, legend: tail_legend(sweep), caption: TAIL_CAPTION.to_owned() }
+    Figure { chart, legend: tail_legend(sweep, readings), caption: TAIL_CAPTION.to_owned() }
 }
 
 const TAIL_CAPTION: &str = "From the moment the schedule meant to send to the answer, on a logarithmic scale. Over the SLO is too late. A \
@@ -101,14 +104,22 @@ fn stroke(reading: Reading) -> Stroke {
     }
 }
 
-fn tail_legend(sweep: &Sweep) -> Vec<(String, String)> {
+fn tail_legend(sweep: &Sweep, readings: &[Reading]) -> Vec<(String, String)> {
     let of_design = |(design, (color, marker)): (&Design, (RGBColor, Marker))| {
-        [(Reading::Raw, "raw"), (Reading::GapsExcluded, "gaps excluded")].map(|(reading, words)| {
-            (sample(color, Some(marker), stroke(reading), false), format!("{}, {words}", design.name))
-        })
+        let row = |&reading: &Reading| {
+            (sample(color, Some(marker), stroke(reading), false), format!("{}, {}", design.name, words(reading)))
+        };
+        readings.iter().map(row).collect::<Vec<_>>()
     };
     let hollow = (sample(INK, Some(Marker::Circle), Stroke::Solid, true), "over 1 % NACKed or unanswered".to_owned());
     looks(sweep).flat_map(of_design).chain([hollow]).collect()
+}
+
+fn words(reading: Reading) -> &'static str {
+    match reading {
+        Reading::Raw => "raw",
+        Reading::GapsExcluded => "gaps excluded",
+    }
 }
 
 // -- throughput over load --
@@ -240,6 +251,9 @@ pub(crate) fn late_senders(sweep: &Sweep) -> Option<String> {
 }
 
 #[cfg(test)]
+mod picture;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::finding::tests::sweep;
@@ -282,7 +296,7 @@ mod tests {
     #[test]
     fn the_axes_hold_every_point() {
         let found = sweep();
-        for figure in [tail_figure(&found), throughput_figure(&found)] {
+        for figure in [tail_figure(&found, &[Reading::Raw, Reading::GapsExcluded]), throughput_figure(&found)] {
             let (x, y) = (&figure.chart.x, &figure.chart.y);
             for dot in figure.chart.lines.iter().flat_map(|line| &line.dots) {
                 assert!((x.from..=x.to).contains(&dot.x) && (y.from..=y.to).contains(&dot.y), "{dot:?}");

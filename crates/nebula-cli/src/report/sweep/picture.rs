@@ -1,0 +1,85 @@
+//! README's picture: the plot of the demo, from the rows of the demo in docs/BENCHMARKS.md.
+//!
+//! A run of the demo gives other figures on each machine. So the picture is drawn from the run whose rows the page has, and a test holds both
+//! to each other.
+
+use std::path::PathBuf;
+
+use nebula_nic::Span;
+use nebula_workload::Latency;
+
+use super::plot;
+use crate::report::chart;
+use crate::report::finding::{Design, Point, Sweep, Tail, tests};
+
+const PICTURE: &str = "docs/images/demo.svg";
+/// Where a new picture goes: `cp target/tmp/demo.svg docs/images/demo.svg` accepts it.
+const DRAWN: &str = "target/tmp/demo.svg";
+
+fn in_repository(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(in_repository(path)).unwrap_or_default()
+}
+
+/// The run that a page of benchmarks has the table of.
+fn sweep_of(page: &str) -> Sweep {
+    let table = page.split("<!-- demo-table:begin -->").nth(1).and_then(|rest| rest.split("```").nth(1)).unwrap();
+    let design = |name: &str| Design {
+        name: name.to_owned(),
+        what: String::new(),
+        buffer_bytes: 0,
+        points: table.lines().filter_map(|row| row.strip_prefix(name)).map(point).collect(),
+    };
+    let designs = vec![design("jbsq:2 with NACK"), design("jbsq:2 unbounded")];
+    Sweep { slo: Span::from_us(100), designs, ..tests::sweep() }
+}
+
+/// One row behind the name of its design: cells are two blanks or more apart.
+fn point(row: &str) -> Point {
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let [offered, served, nacked, p50, p99, _, _, answered, ..] = cells[..] else {
+        panic!("a row of ten cells: {row}")
+    };
+    let raw = Tail { p50: latency(p50), p99: latency(p99), p99_answered: latency(answered).finite() };
+    Point {
+        served_rps: rate(served),
+        nack_share: nacked.trim_end_matches(" %").parse::<f64>().unwrap() / 100.0,
+        raw,
+        gaps_excluded: None,
+        share_kept: None,
+        ..tests::point(rate(offered), 0.0, 1)
+    }
+}
+
+fn latency(cell: &str) -> Latency {
+    cell.parse().map_or(Latency::Infinite, Latency::Finite)
+}
+
+fn rate(cell: &str) -> f64 {
+    let (digits, factor) = match cell.strip_suffix('k') {
+        Some(digits) => (digits, 1e3),
+        None => (cell.trim_end_matches('M'), 1e6),
+    };
+    digits.parse::<f64>().unwrap() * factor
+}
+
+#[test]
+fn the_picture_is_of_the_rows_in_the_benchmarks() {
+    let drawn = chart::to_svg(&plot(&sweep_of(&read("docs/BENCHMARKS.md")))).unwrap();
+    if drawn != read(PICTURE) {
+        let new = in_repository(DRAWN);
+        std::fs::create_dir_all(new.parent().unwrap()).unwrap();
+        std::fs::write(new, drawn).unwrap();
+        panic!("{PICTURE} is not of the rows in docs/BENCHMARKS.md: cp {DRAWN} {PICTURE}");
+    }
+}
+
+#[test]
+fn a_row_that_changes_changes_the_picture() {
+    let page = read("docs/BENCHMARKS.md");
+    let (before, after) = (plot(&sweep_of(&page)), plot(&sweep_of(&page.replace("1.03 s", "1.93 s"))));
+    assert_ne!(chart::to_svg(&before), chart::to_svg(&after));
+}
