@@ -69,3 +69,9 @@ pub use status::{Gap, Status, StatusReader};
 pub use transport::shm::handshake::Refusal;
 pub use transport::udp::seal::{Key, KeyError};
 pub use worker::{Rpc, Worker, yield_if_due};
+
+/// The examples of README and of the guide, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/GUIDE.md")]
+struct Pages;
