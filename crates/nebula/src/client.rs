@@ -18,13 +18,13 @@ use shm::ShmClient;
 use std::net::SocketAddr;
 use udp::UdpClient;
 
-/// An RPC that was submitted and is not over.
+/// The number of a submitted RPC, by which its end is known.
 ///
-/// No two that are not over have the same remainder when divided by the configured slots.
+/// The tickets of outstanding RPCs differ modulo [`ClientConfig::slots`], so that a table of that size has a place for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// The end of an RPC: each ticket gets exactly one.
+/// The end of an RPC. Each ticket gets exactly one.
 #[derive(Debug)]
 pub struct Completion<'c> {
     /// Which RPC.
@@ -35,12 +35,12 @@ pub struct Completion<'c> {
 
 /// A connection to a server.
 ///
-/// One thread uses it at a time; a process may have many. Sending never waits: it says [`SubmitError::Full`] when as many RPCs are
-/// outstanding as it has room for.
+/// One thread uses a client at a time; a process may have many clients. [`submit`](Self::submit) never waits: it fails with
+/// [`SubmitError::Full`] while as many RPCs are outstanding as the client has room for.
 ///
-/// Over shared memory it is a ring of slots that this client owns. Over UDP each RPC is sent again until it is answered, and is executed
-/// at most once; what is submitted while others are outstanding goes out with the next [`poll`](Self::poll) or
-/// [`flush`](Self::flush), several to a datagram. There, poll while anything is outstanding: that is also what sends again.
+/// Over shared memory the client owns a ring of slots. Over UDP each RPC is sent again until it is answered, and is executed at most
+/// once. An RPC submitted while others are outstanding is sent by the next [`poll`](Self::poll) or [`flush`](Self::flush), several in a
+/// datagram. Over UDP, call `poll` while RPCs are outstanding: it also sends lost ones again.
 ///
 /// # Examples
 ///
@@ -80,12 +80,12 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] in one line: nobody serves there, another version, another user, no key, no memory.
+    /// [`ConnectError`], which says in one line why: no server, another version, another user, no key, no memory, no room for replies.
     pub fn connect(endpoint: impl IntoEndpoint) -> Result<Self, ConnectError> {
         Self::connect_with(endpoint, ClientConfig::default())
     }
 
-    /// As [`connect`](Self::connect), with sizes, deadline and retry policy of the caller's.
+    /// As [`connect`](Self::connect), with the caller's configuration.
     ///
     /// # Errors
     ///
@@ -98,12 +98,12 @@ impl Client {
         Ok(Self { link })
     }
 
-    /// A client of the server at `server` over any network. It returns before the server has answered: [`poll`](Self::poll) goes on with
-    /// it, and what is submitted before waits.
+    /// A client of the server at `server` over a network of the caller's. It returns before the server has answered:
+    /// [`poll`](Self::poll) completes the handshake, and RPCs submitted before then wait.
     ///
     /// # Errors
     ///
-    /// [`ConnectError::Open`], or a configuration that cannot be.
+    /// [`ConnectError::Open`], and [`ConnectError::Requester`] for an impossible configuration.
     pub fn connect_over(
         server: SocketAddr,
         environment: Environment,
@@ -116,13 +116,13 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`SubmitError`]: there is no room (take answers in first), the request is too large, the server is gone.
+    /// [`SubmitError`]: there is no room (take answers with [`poll`](Self::poll) first), the request is too large, the server is gone.
     ///
     /// # Cost
     ///
-    /// Shared memory: one copy of the request into the ring. No allocation, no lock, no system call; no clock read unless a deadline or a
-    /// back-off is configured. UDP: one copy to keep and one into a datagram; system calls only when nothing else is outstanding, and for
-    /// every 64 requests.
+    /// Over shared memory one copy of the request into the ring: no allocation, no lock, no system call, and no clock read unless a
+    /// deadline or a back-off is configured. Over UDP one copy to keep and one into a datagram; system calls only when no other RPC is
+    /// outstanding, and for every 64 requests.
     #[inline]
     pub fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError> {
         self.submit_keyed(request, 0)
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    /// As [`submit`](Self::submit), with what is to be said of this RPC alone.
+    /// As [`submit`](Self::submit), with options for this RPC alone.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Client {
         }
     }
 
-    /// The papers' name for [`submit`](Self::submit) (NEBULA §IV-B): sends, and says whether it was accepted for sending.
+    /// The papers' name for [`submit`](Self::submit) (NEBULA §IV-B): sends a request, and says whether it was accepted for sending.
     ///
     /// # Errors
     ///
@@ -163,15 +163,16 @@ impl Client {
         self.submit(request)
     }
 
-    /// The next RPC that is over, if one is; the reply is borrowed until the next call.
+    /// The next RPC that has ended, if there is one. The reply is borrowed until the next call.
     ///
-    /// Never waits. When the server is gone, every outstanding RPC ends with [`CallError::ServerGone`]: over shared memory that is noticed
-    /// after some dozen calls without an answer that are spread over 50 µs or more, over UDP when its successor answers.
+    /// Never waits. When the server is gone, every outstanding RPC ends with [`CallError::ServerGone`]. Over shared memory the client
+    /// notices this after some dozen calls without an answer that span at least 50 µs; over UDP when a new server answers at the address,
+    /// or when the last retransmission has failed.
     ///
     /// # Cost
     ///
-    /// Shared memory: one look at the oldest outstanding slot, now and then at another. The reply is copied out of shared memory once.
-    /// UDP: one look into a queue; when that is empty, what waits is sent and what has come is taken in.
+    /// Over shared memory one read of the oldest outstanding slot, and now and then of another; the reply is copied out once. Over UDP
+    /// one look into a queue; when it is empty, waiting requests are sent and arrived datagrams are received.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion<'_>> {
         match &mut self.link {
@@ -180,7 +181,7 @@ impl Client {
         }
     }
 
-    /// Sends what waits to be sent together with more. Over shared memory nothing does.
+    /// Over UDP: sends requests that wait to share a datagram with later ones. Over shared memory it does nothing.
     #[inline]
     pub fn flush(&mut self) {
         if let Link::Udp(udp) = &mut self.link {
@@ -188,8 +189,8 @@ impl Client {
         }
     }
 
-    /// Sleeps until something may have come, or there is something to be sent again, or `timeout` is over. Over shared memory it only lets
-    /// others run for a moment.
+    /// Over UDP: sleeps until a datagram may have arrived, a retransmission is due, or `timeout` is over. Over shared memory it only
+    /// yields the core for a moment.
     pub fn wait(&mut self, timeout: impl Into<Span>) {
         match &mut self.link {
             Link::Shm(shm) => shm.wait(timeout.into()),
@@ -197,9 +198,10 @@ impl Client {
         }
     }
 
-    /// Ends an RPC, whose answer is of no use any more, with [`CallError::Cancelled`]; `false` when it is over already.
+    /// Ends an RPC whose answer is not needed any more with [`CallError::Cancelled`]. Returns `false` when it has ended already.
     ///
-    /// Over UDP the server is told once, and does not begin it if it has not. Over shared memory its slots come free when its answer comes.
+    /// Over UDP the server is told once, and does not begin the RPC if it has not yet. Over shared memory the RPC's slots are free when
+    /// its answer arrives.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         match &mut self.link {
             Link::Shm(shm) => shm.cancel(ticket),
@@ -211,8 +213,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; a NACK is [`CallError::Nack`], with its reason. [`CallError::TimedOut`] after the configured
-    /// [`call_timeout`](ClientConfig::call_timeout), whatever the server does.
+    /// [`CallError`]: a NACK is [`CallError::Nack`] with its reason; [`CallError::TimedOut`] comes after
+    /// [`call_timeout`](ClientConfig::call_timeout), whatever the server does; [`CallError::Outstanding`] when submitted RPCs are
+    /// outstanding, whose answers would be lost.
     ///
     pub fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
         let outstanding = self.outstanding();
@@ -225,7 +228,7 @@ impl Client {
         }
     }
 
-    /// RPCs submitted and not over.
+    /// RPCs submitted and not ended.
     #[must_use]
     #[inline]
     pub fn outstanding(&self) -> u32 {
@@ -244,7 +247,7 @@ impl Client {
         }
     }
 
-    /// The SLO that the server keeps; zero while it has not answered.
+    /// The server's SLO; zero while it has not answered.
     #[must_use]
     pub fn slo(&self) -> Span {
         match &self.link {
@@ -264,8 +267,8 @@ impl Client {
 
     /// The longest reply that the server says it sends, in bytes; `None` when it does not say, or has not answered yet.
     ///
-    /// A client with less room than that is refused as it connects ([`ConnectError::ReplyRoom`]), so that no reply is lost for want of
-    /// room after its RPC was executed.
+    /// A client with less room than that is refused as it connects ([`ConnectError::ReplyRoom`]), so that no RPC is executed whose
+    /// reply would not fit.
     #[must_use]
     pub fn reply_bytes_max(&self) -> Option<u32> {
         match &self.link {
@@ -274,8 +277,7 @@ impl Client {
         }
     }
 
-    /// Bytes of the ring that this client shares with the server: its own memory, whatever the number of other clients. Over UDP those of
-    /// its own buffers.
+    /// Size of the ring that this client shares with the server, in bytes. Over UDP the size of the client's buffers.
     #[must_use]
     pub fn ring_bytes(&self) -> usize {
         match &self.link {

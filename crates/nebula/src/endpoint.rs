@@ -1,13 +1,13 @@
-//! Where a server is found: `shm://NAME` or `udp://ADDRESS:PORT`.
+//! The address of a server: `shm://NAME` or `udp://ADDRESS:PORT`.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// The address of a service.
+/// The address of a server.
 ///
 /// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64 letters, digits, `-`, `_` or `.`.
-/// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server that asks for port 0 is given one.
+/// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server with port 0 gets a free one.
 ///
 /// # Examples
 ///
@@ -27,14 +27,14 @@ pub enum Endpoint {
     Udp(SocketAddr),
 }
 
-/// An endpoint that cannot be read.
+/// A text that is not an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// No `scheme://` that is known.
+    /// It does not begin with `shm://` or `udp://`.
     #[error("endpoint {0:?}: expected shm://NAME or udp://ADDRESS:PORT")]
     Scheme(String),
-    /// No address with a port.
+    /// There is no address with a port.
     #[error("endpoint {0:?}: expected an address and a port, such as udp://127.0.0.1:7400 or udp://[::1]:7400")]
     Address(String),
     /// The name is empty, too long or holds other characters.
@@ -70,13 +70,13 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// What can be turned into an endpoint: text, or an endpoint itself.
+/// A type that can be turned into an endpoint: text, or an endpoint itself.
 pub trait IntoEndpoint {
     /// Reads the endpoint.
     ///
     /// # Errors
     ///
-    /// [`EndpointError`] when the text is none.
+    /// [`EndpointError`] when the text is not an endpoint.
     fn into_endpoint(self) -> Result<Endpoint, EndpointError>;
 }
 

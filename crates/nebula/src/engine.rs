@@ -4,7 +4,7 @@
 //! answers with NACKs, hands dispatched RPCs to workers, takes their slots back. One turn does each once:
 //!
 //! ```text
-//!   letters ─▶ frees ─▶ ingress (stations 2–6) ─▶ dispatch (7) ─▶ answers out ─▶ time-outs, pace, status
+//!   control ─▶ frees ─▶ ingress (stations 2–6) ─▶ dispatch (7) ─▶ answers out ─▶ time-outs, pace, status
 //! ```
 //!
 //! One clock read a turn is the time of everything in it. Under `altocumulus:G` there are several engines, each with its own clients and
@@ -141,7 +141,7 @@ impl Engine {
         })
     }
 
-    /// Begins a turn: reads the clock and the letters.
+    /// Begins a turn: reads the clock and the control messages.
     #[inline]
     pub(crate) fn begin_turn(&mut self) -> Timestamp {
         let ticks = self.watch.ticks();
@@ -392,7 +392,7 @@ impl Engine {
         self.port.flush(now);
     }
 
-    /// Acts on what the door has seen.
+    /// Acts on what the listener has seen.
     #[cold]
     fn read_letters(&mut self, now: Timestamp, letters: Vec<Letter>) {
         for letter in letters {
@@ -405,7 +405,7 @@ impl Engine {
         self.has_news = true;
     }
 
-    /// Forgets a client: what is not whole is dropped, what is whole runs on.
+    /// Forgets a client: incomplete RPCs are dropped, complete ones run to their end.
     fn forget(&mut self, now: Timestamp, snid: NodeId) {
         self.backend.handle_peer_gone(snid);
         if let Some(recorder) = &mut self.recorder {
@@ -418,7 +418,7 @@ impl Engine {
     }
 }
 
-/// Begins the log of an engine; each group of a server has a file of its own.
+/// Begins the log of an engine; each group of a server has its own file.
 fn log(path: &Path, backend: &Backend, neighbors: Option<&Neighbors>) -> std::io::Result<Recorder> {
     let (Some(group), Some(neighbors)) = (backend.group(), neighbors) else {
         return Recorder::create(path, &format!("{LOG_HEADER} {}", backend.config()));

@@ -1,45 +1,81 @@
-//! Microsecond-scale RPC that keeps its tail-latency promise.
+//! Microsecond-scale RPC that keeps its tail latency under overload.
 //!
-//! A server says which latency 99 % of its RPCs are to keep; its receive buffer and its queue are sized from that, and what would
-//! miss it is answered with a NACK at once instead of being queued (NEBULA, ISCA 2020). A software NIC balances one queue over the
-//! workers, JBSQ(2) by default, and has the payload of a worker's next RPC fetched while it serves the one before.
-//!
-//! An endpoint is `shm://NAME`, memory that processes of one machine share, or `udp://ADDRESS:PORT`, between machines: there RPCs are sent
-//! again until they are answered, run at most once, and the server keeps nothing of its clients. Over a network or a clock of your own:
-//! [`net`].
+//! A server has a latency target, its SLO, that 99 % of the RPCs must keep. The receive buffer and the queue are sized from it. An RPC
+//! that would miss the target is refused at once with a NACK, instead of being queued (NEBULA, ISCA 2020). One queue feeds all workers:
+//! JBSQ(2) by default. While a worker serves an RPC, the payload of its next one is fetched into its cache.
 //!
 //! ```
-//! use nebula::{CallError, Client, Policy, Reply, Server, Span};
+//! use nebula::{CallError, Client, Reply, Server};
+//! use std::time::Duration;
 //!
-//! let name = format!("shm://doc-{}", std::process::id());
-//! let server = Server::bind(&name)
-//!     .policy(Policy::Jbsq(2))
-//!     .slo(Span::from_us(100))
-//!     .workers(1)
+//! let endpoint = "shm://hello";
+//! # let endpoint = &*format!("shm://doc-hello-{}", std::process::id());
+//! let server = Server::bind(endpoint)
+//!     .slo(Duration::from_micros(100))
 //!     .serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
-//!
-//! let mut client = Client::connect(&name)?;
+//! let mut client = Client::connect(endpoint)?;
 //! match client.call(b"hello") {
 //!     Ok(reply) => assert_eq!(reply, b"hello"),
-//!     Err(CallError::Nack { reason }) => println!("try later or elsewhere: {reason}"),
+//!     Err(CallError::Nack { reason }) => println!("overloaded, try later or elsewhere: {reason}"),
 //!     Err(error) => return Err(error.into()),
 //! }
 //! server.stop();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # What to read next
+//!
+//! | to | read | example |
+//! |---|---|---|
+//! | write a service | [`Service`], [`Server`], [`ServerConfig`] | `echo` |
+//! | have many RPCs outstanding | [`Client::submit`], [`Client::poll`] | `open_loop_client` |
+//! | connect two hosts | [`Endpoint`], [`Key`], [`ClientConfig`] | `two_hosts_udp` |
+//! | drive the workers yourself | [`Worker`] | `three_calls` |
+//! | handle every failure | the table below | `failure_handling` |
+//! | interrupt long handlers | [`yield_if_due`], policy `preemptive:Q` | |
+//! | watch a server | [`RunningServer::status`], [`Status`] | |
+//! | replace network and clock | [`net`] | |
+//!
+//! The examples are in the folder `examples` of this crate: `cargo run --release -p nebula --example echo`.
+//!
+//! # Two transports
+//!
+//! `shm://NAME` is memory that processes of one machine share. A client owns a ring of slots; requests and replies are written there,
+//! and nothing is lost. `udp://ADDRESS:PORT` works between machines. A client sends an RPC again until it is answered, and the server
+//! executes it at most once. The server keeps no state for its clients.
+//!
+//! # Errors
+//!
+//! | an RPC ended with | was it executed? | what to do |
+//! |---|---|---|
+//! | [`CallError::Nack`] | no | try again later, or at another server; [`RetryPolicy`] does either |
+//! | [`CallError::Expired`], [`CallError::Cancelled`] | no, or nobody needs the answer | nothing |
+//! | [`CallError::TimedOut`], [`CallError::Stale`] | unknown | repeat it only if that does no harm |
+//! | [`CallError::ServerGone`] | unknown | connect again, then as after a timeout |
+//! | [`Fault::ReplyTooLarge`] | yes | connect with more room ([`ClientConfig::reply_bytes_max`]); see [`ServerConfig::reply_bytes_max`] |
+//! | [`Fault::HandlerPanicked`], [`Fault::Unanswered`] | begun | fix the service |
+//! | [`CallError::NotSent`], [`CallError::Outstanding`] | no | fix the client; [`SubmitError`] says what is wrong |
+//! | [`CallError::Protocol`] | unknown | build client and server from one release |
+//!
+//! [`ConnectError`] and [`ServeError`] say in one line why a client cannot connect or a server cannot start, and what to change.
+//!
+//! # Times
+//!
+//! A time can be given as [`std::time::Duration`] or as [`Span`], which counts picoseconds. A duration longer than some 213 days becomes
+//! [`Span::MAX`].
+//!
 //! # The path of one RPC
 //!
 //! | station | module |
 //! |---|---|
-//! | 1 numbered, cut, sent | [`client`](Client) |
+//! | 1 numbered, cut into packets, sent | [`client`](Client) |
 //! | 2–6 read, admitted, copied, complete | `engine/ingress` |
-//! | 7 given to a core | `engine/cpu` |
+//! | 7 dispatched to a core | `engine/cpu` |
 //! | 8–10 steered, begun, freed; suspended at [safe points](yield_if_due) | [`worker`](Worker) |
 //! | 11 reply or NACK | `engine/egress`, then [`client`](Client) |
 //!
-//! **Invariant:** no code of this crate decides anything about an RPC that `nebula-nic` decides. *Enforced by* replaying the decision
-//! log of a run through a fresh back end (`tests/parity.rs`).
+//! **Invariant:** every decision about an RPC is made by `nebula-nic`, none by this crate. *Enforced by* replaying the decision log of a
+//! run through a fresh back end (`tests/parity.rs`).
 
 #![forbid(unsafe_code)]
 

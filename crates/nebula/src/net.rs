@@ -1,7 +1,7 @@
-//! What a `udp://` transport stands on: a way for datagrams, a clock, and random bytes.
+//! The environment of a `udp://` transport: a network, a clock, and random bytes.
 //!
-//! The kernel's sockets are one [`Wire`]; a simulated network is another. Server and client are the same on both: under a simulated
-//! network and [`Time::Manual`] they are deterministic, and each run can be had again.
+//! The kernel's sockets are one [`Wire`]; a simulated network is another. Server and client are the same on both. On a simulated network
+//! with [`Time::Manual`] they are deterministic, and each run can be repeated.
 
 mod kernel;
 
@@ -14,12 +14,12 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The way to a peer.
+/// The route to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Its address.
+    /// The peer's address.
     pub peer: SocketAddr,
-    /// The own address that its datagrams come to, where the wire has several: answers have to come from there.
+    /// The local address that the peer sends to, where the wire has several. Answers must come from it.
     pub local: Option<IpAddr>,
 }
 
@@ -29,11 +29,11 @@ impl From<SocketAddr> for Route {
     }
 }
 
-/// How datagrams come and go. They may be lost, doubled, delayed or changed on the way.
+/// A network that carries datagrams. It may lose, duplicate, delay or change them.
 ///
-/// Nothing blocks but [`wait`](Self::wait).
+/// Only [`wait`](Self::wait) blocks.
 pub trait Wire: Send + std::fmt::Debug {
-    /// The address that datagrams come to.
+    /// The local address.
     fn local(&self) -> SocketAddr;
 
     /// Bytes of the longest datagram that may be sent.
@@ -43,70 +43,70 @@ pub trait Wire: Send + std::fmt::Debug {
     ///
     /// # Errors
     ///
-    /// When no later datagram can be sent either. One that cannot be sent at the moment may be lost instead.
+    /// When later datagrams cannot be sent either. A datagram that cannot be sent now may be dropped instead.
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()>;
 
-    /// Hands what is queued to the network.
+    /// Sends what is queued.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); `ConnectionRefused` where nobody listens at the other end, which may change.
+    /// As [`send`](Self::send); `ConnectionRefused` where no process listens at the peer, which may change.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Visits datagrams that have come, at most some dozens, with the ways they came; how many there were.
+    /// Visits datagrams that have arrived, at most some dozens, each with its route. Returns how many.
     ///
     /// # Errors
     ///
-    /// As [`flush`](Self::flush); that nothing has come is no error.
+    /// As [`flush`](Self::flush). It is no error that nothing has arrived.
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize>;
 
-    /// Sleeps until a datagram has come, `bell` can be read, or `timeout` is over.
+    /// Sleeps until a datagram has arrived, the eventfd `bell` is readable, or `timeout` is over.
     ///
     /// # Errors
     ///
-    /// When it cannot be waited for.
+    /// When the system call fails.
     fn wait(&mut self, timeout: Option<std::time::Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<()>;
 }
 
-/// A clock.
+/// The clock of a transport.
 #[derive(Clone, Debug, Default)]
 pub enum Time {
-    /// The machine's.
+    /// The machine's clock.
     #[default]
     Machine,
-    /// Picoseconds that somebody else counts.
+    /// A counter of picoseconds that the caller advances.
     Manual(Arc<AtomicU64>),
 }
 
-/// What server and client of `udp://` stand on.
+/// The environment of a `udp://` server or client.
 pub struct Environment {
-    /// The way for datagrams.
+    /// The network.
     pub wire: Box<dyn Wire>,
     /// The clock.
     pub time: Time,
-    /// Random bytes: secrets are made of them, so they must be nobody else's, except in a simulation.
+    /// Random bytes, from which secrets are derived. They must be secret and never used twice, except in a simulation.
     pub entropy: [u8; 32],
 }
 
 impl std::fmt::Debug for Environment {
-    /// Without the random bytes: secrets are made of them.
+    /// Without the random bytes, from which secrets are derived.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Environment").field("wire", &self.wire).field("time", &self.time).finish_non_exhaustive()
     }
 }
 
 impl Environment {
-    /// On this machine: its clock, and random bytes of the kernel's.
+    /// The environment of this machine: its clock, and random bytes from the kernel.
     ///
     /// # Errors
     ///
-    /// When the kernel has no random bytes.
+    /// When the kernel returns no random bytes.
     pub fn machine(wire: impl Wire + 'static) -> io::Result<Self> {
         Ok(Self { wire: Box::new(wire), time: Time::Machine, entropy: random_bytes()? })
     }
 }
 
-/// Random bytes of the kernel's.
+/// Random bytes from the kernel.
 pub(crate) fn random_bytes() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

@@ -1,4 +1,4 @@
-//! Serving: from an endpoint and a handler to threads that run.
+//! A server: an endpoint, a configuration and a service become threads that run.
 
 mod config;
 mod crew;
@@ -16,7 +16,9 @@ use crate::transport::udp::seal::Key;
 use crate::worker::Worker;
 use nebula_nic::{CustomPolicy, Policy, Span, Steering};
 
-/// A server about to be started.
+/// A server that has not been started yet.
+///
+/// The methods set what most servers need; [`config`](Self::config) sets everything.
 ///
 /// # Examples
 ///
@@ -37,7 +39,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins a server for `endpoint`; whether it is one is said when it is started.
+    /// A server for `endpoint`. An invalid endpoint is reported when the server is started.
     #[must_use]
     pub fn bind(endpoint: impl IntoEndpoint) -> Self {
         Self { endpoint: endpoint.into_endpoint(), config: ServerConfig::default() }
@@ -50,7 +52,7 @@ impl Server {
         self
     }
 
-    /// Sets how RPCs are given to workers; JBSQ(2) unless set.
+    /// Sets how RPCs are dispatched to workers; JBSQ(2) unless set.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         (self.config.policy, self.config.custom_policy) = (policy, None);
@@ -97,55 +99,55 @@ impl Server {
         self
     }
 
-    /// Runs engine and worker on one thread: for small machines and services of one core. Takes one worker only; under `mcs-lock` there
-    /// is no engine thread anyway, and any number of workers.
+    /// Runs engine and worker on one thread, for machines and services of one core. This takes one worker; under `mcs-lock`, which has no
+    /// engine thread, any number.
     #[must_use]
     pub fn inline(mut self, inline: bool) -> Self {
         self.config.inline = inline;
         self
     }
 
-    /// Switches payload steering and [`Service::prefetch`], to measure what they are worth; on unless set.
+    /// Switches payload steering and [`Service::prefetch`], to measure their effect; on unless set.
     #[must_use]
     pub fn steering(mut self, steering: Steering) -> Self {
         self.config.steering = steering;
         self
     }
 
-    /// Sets the longest request; 64 KiB unless set. Longer ones are NACKed.
+    /// Sets the longest request, in bytes; 64 KiB unless set. A longer one gets a NACK.
     #[must_use]
     pub fn rpc_bytes_max(mut self, bytes: u32) -> Self {
         self.config.rpc_bytes_max = bytes;
         self
     }
 
-    /// Sets the longest reply that the service sends, in bytes, which every client is told as it connects: one with less room is
-    /// refused then, before any handler runs. Not said unless set.
+    /// Sets the longest reply that the service sends, in bytes. Every client is told as it connects, and a client with less room is
+    /// refused then. Not told unless set: see [`ServerConfig::reply_bytes_max`].
     #[must_use]
     pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
         self.config.reply_bytes_max = Some(bytes);
         self
     }
 
-    /// Starts threads that serve `service` and returns.
+    /// Starts threads that serve `service`, and returns.
     ///
     /// # Errors
     ///
-    /// [`ServeError`] in one line, when the endpoint or the configuration is none, the name is being served, or memory or threads cannot
-    /// be had.
+    /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid, another server has the endpoint, or
+    /// there is no memory or no thread.
     pub fn serve<S: Service + Send + Sync + 'static>(self, service: S) -> Result<RunningServer, ServeError> {
         running::serve(self.endpoint?, self.config, service)
     }
 
-    /// Sets the key that clients of a `udp://` server have too.
+    /// Sets the key that the clients of a `udp://` server have too.
     #[must_use]
     pub fn key(mut self, key: Key) -> Self {
         self.config.key = Some(key);
         self
     }
 
-    /// As [`open`](Self::open), as a `udp://` server over a network, a clock and random bytes of the caller's; the endpoint that it was
-    /// bound to is not looked at.
+    /// As [`open`](Self::open), for a `udp://` server over the caller's network, clock and random bytes. The endpoint given to
+    /// [`bind`](Self::bind) is ignored.
     ///
     /// # Errors
     ///
@@ -154,8 +156,8 @@ impl Server {
         running::open_over(environment, self.config)
     }
 
-    /// Opens the endpoint and gives the workers to the caller, who drives them: the papers' interface,
-    /// [`Worker::wait_for_rpc`]. With [`inline`](Self::inline) there is one, and it is the engine too.
+    /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface, [`Worker::wait_for_rpc`]. With
+    /// [`inline`](Self::inline) there is one worker, and it is the engine too.
     ///
     /// # Errors
     ///

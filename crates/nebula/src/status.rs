@@ -1,8 +1,8 @@
-//! What a server shows of itself: a page of counters that its clients may read and only it can write.
+//! A server's status page: counters that its clients can read and only the server can write.
 //!
-//! The engine writes the page every so many turns, and when it falls idle; nobody asks it anything, so looking costs the server
-//! nothing. The page also lists the *gaps* that the engine saw in its own time, in ticks of the machine's clock, so that a client
-//! can tell the machine's pauses from the server's.
+//! The engine writes the page after a number of turns, and when it becomes idle. Readers map the page, so reading costs the server
+//! nothing. The page also lists *gaps*: pauses in which the engine's thread did not run, in ticks of the machine's clock. With them a
+//! client can tell the machine's pauses from the server's.
 
 use nebula_nic::{Backend, Migrations, NackReason, Span};
 use nebula_sys::clock::Clock;
@@ -150,19 +150,19 @@ impl StatusPage {
     }
 }
 
-/// A server's counters at one moment; each is exact, but not all are of the same instant.
+/// A server's counters. Each is exact, but they are not all read at the same instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
     /// Packets seen.
     pub packets: u64,
-    /// RPCs that became whole in the receive buffer.
+    /// RPCs whose packets have all arrived.
     pub completed: u64,
-    /// RPCs given to a worker.
+    /// RPCs dispatched to a worker.
     pub dispatched: u64,
-    /// RPCs served, their slots given back.
+    /// RPCs served and freed.
     pub freed: u64,
-    /// RPCs that never became whole.
+    /// RPCs whose packets did not all arrive in time.
     pub abandoned: u64,
     /// RPCs NACKed because the receive buffer was full.
     pub nacked_buffer_full: u64,
@@ -170,7 +170,7 @@ pub struct Status {
     pub nacked_reassembler_full: u64,
     /// RPCs NACKed because the queue was deeper than the SLO allows.
     pub nacked_queue_bound: u64,
-    /// RPCs NACKed because they were longer than the server takes.
+    /// RPCs NACKed because they were longer than the server accepts.
     pub nacked_too_large: u64,
     /// Packets ignored.
     pub dropped: u64,
@@ -184,29 +184,29 @@ pub struct Status {
     pub queue_depth: u64,
     /// The most RPCs that waited at once.
     pub queue_depth_max: u64,
-    /// RPCs waiting at which the next is NACKed.
+    /// Queue depth at which the next RPC is NACKed.
     pub queue_bound: u64,
-    /// Time that an RPC takes of a worker, as measured.
+    /// Measured mean service time.
     pub service: Span,
     /// Workers.
     pub workers: u64,
-    /// Clients connected; over `udp://`, where nothing is kept of them, those let in so far.
+    /// Clients connected. Over `udp://`, where the server keeps no state for clients: handshakes so far.
     pub clients: u64,
-    /// Clients cut off because what they wrote made no sense.
+    /// Violations of the protocol. Over `shm://` the client is disconnected.
     pub violations: u64,
-    /// RPCs served by another worker than the one that they were given to, under `work-stealing`.
+    /// Under `work-stealing`: RPCs served by another worker than the one they were dispatched to.
     pub stolen: u64,
-    /// RPCs that another group of workers than that of their clients took over, under `altocumulus:G`.
+    /// Under `altocumulus:G`: RPCs handed to another group of workers, counted by the sending groups.
     pub migrated_out: u64,
-    /// The same RPCs, as the groups that took them over count them.
+    /// The same RPCs, counted by the receiving groups.
     pub migrated_in: u64,
-    /// Packets of requests that had come before, over `udp://`.
+    /// Over `udp://`: packets of requests that had arrived before.
     pub repeated: u64,
-    /// RPCs refused because they were older than what the server remembers.
+    /// Over `udp://`: RPCs refused because they were older than what the server remembers.
     pub nacked_stale: u64,
-    /// RPCs whose deadline was over before a core began them.
+    /// Over `udp://`: RPCs refused because their deadline was over before a worker began them.
     pub nacked_expired: u64,
-    /// RPCs that their clients took back before a core began them.
+    /// Over `udp://`: RPCs cancelled by their clients before a worker began them.
     pub cancelled: u64,
 }
 
@@ -229,16 +229,16 @@ impl Status {
     }
 }
 
-/// A pause in which a polling thread did not run, in picoseconds of [`Clock::now_ps`].
+/// A pause in which the engine's thread did not run, in picoseconds of [`Clock::now_ps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Last moment before it.
+    /// The last time before the pause.
     pub from_ps: u64,
-    /// First moment after it.
+    /// The first time after the pause.
     pub to_ps: u64,
 }
 
-/// The reader's end of a server's page.
+/// Reads a server's counters.
 #[derive(Debug)]
 pub struct StatusReader {
     memory: ReadOnlyMemory,
@@ -249,7 +249,7 @@ impl StatusReader {
         Self { memory }
     }
 
-    /// Of several engines: the counters together, and the largest of what is no count.
+    /// Of several engines: the sum of counters, and the largest of other values.
     fn get(&self, field: Field) -> u64 {
         let each = (0..).map_while(|section| self.memory.load(word_of(section, field)));
         match field {
@@ -258,7 +258,7 @@ impl StatusReader {
         }
     }
 
-    /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last fell idle.
+    /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last became idle.
     #[must_use]
     pub fn read(&self) -> Status {
         Status {
@@ -292,13 +292,13 @@ impl StatusReader {
         }
     }
 
-    /// How many gaps the server has seen.
+    /// The number of gaps so far.
     #[must_use]
     pub fn gaps_seen(&self) -> u64 {
         self.memory.load(Field::Gaps as usize).unwrap_or(0)
     }
 
-    /// The gaps from number `since` on, as far as the page still lists them (the latest 4096), oldest first.
+    /// The gaps from number `since` on, oldest first, as far as the page still lists them: the latest 4,095.
     #[must_use]
     pub fn gaps(&self, since: u64, clock: Clock) -> Vec<Gap> {
         let seen = self.gaps_seen();

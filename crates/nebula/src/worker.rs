@@ -31,7 +31,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// RPCs that an inline worker serves between two looks at the rings: the queue then builds up where it is bounded, and not in the rings.
+/// RPCs that an inline worker serves between two polls of the rings. A small number, so that a queue builds up in the arrival queue,
+/// which is bounded, and not in the rings.
 pub(crate) const RPCS_PER_TURN: usize = 16;
 
 /// What a worker's own machines have decided, for the decision log.
@@ -46,13 +47,13 @@ pub(crate) struct Choice {
 /// Where a worker's RPCs come from.
 #[derive(Debug)]
 enum Source {
-    /// An engine on a thread of its own.
+    /// An engine on its own thread.
     Engine { jobs: Consumer<Job>, freed: Producer<Served>, bells: Option<Bells> },
     /// The worker is the engine too.
     Inline(Box<Engine>),
     /// All workers are the engine, in turns.
     Shared(Shared),
-    /// An engine on a thread of its own, and the queues of the other workers.
+    /// An engine on its own thread, and the queues of the other workers.
     Stealing(Stealing),
 }
 
@@ -63,9 +64,9 @@ pub(crate) struct Bells {
     pub(crate) engine: Arc<Bell>,
 }
 
-/// One core's queue pair: the completion queue that RPCs come from, and the way of replies and freed buffers back.
+/// One core's queue pair: the completion queue that RPCs come from, and the queue that replies and freed buffers go back on.
 ///
-/// [`Server::serve`](crate::Server::serve) runs workers itself; [`Server::open`](crate::Server::open) hands them out for the papers'
+/// [`Server::serve`](crate::Server::serve) runs workers itself. [`Server::open`](crate::Server::open) returns them, for the papers'
 /// interface (NEBULA §IV-B):
 ///
 /// | the papers | here |
@@ -104,7 +105,7 @@ struct Inner {
     frontend: Frontend,
     /// Payloads of the completion queue's entries, in its order; an inline engine keeps them itself.
     waiting: VecDeque<Held>,
-    /// The core that the RPC at hand was given to: this one, unless it was stolen.
+    /// The core that the current RPC was dispatched to: this one, unless it was stolen.
     home: CoreId,
     channels: ChannelCache,
     steering: Steering,
@@ -203,8 +204,8 @@ impl Worker {
         self.inner.get_mut().preemption = Some(Box::new(preemption));
     }
 
-    /// Waits for the next RPC; `None` once the server stops. RPCs that are waited for do not take turns: their handler has no end that
-    /// the worker knows.
+    /// Waits for the next RPC; `None` once the server stops. Under `preemptive:Q` such RPCs are not preempted, as the worker does not
+    /// know where their handlers end.
     #[must_use]
     pub fn wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let mut idle_since = None;
@@ -221,7 +222,7 @@ impl Worker {
         }
     }
 
-    /// The next RPC, if one has been given to this core.
+    /// The next RPC, if one has been dispatched to this core. Never waits.
     #[must_use]
     pub fn try_wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let mut inner = self.inner.borrow_mut();
@@ -230,7 +231,7 @@ impl Worker {
         Some(Rpc { worker: self, begun: Some(begun), is_answered: false })
     }
 
-    /// The core that this worker is; under `altocumulus:G`, among those of its group.
+    /// The number of this worker's core; under `altocumulus:G`, within its group.
     #[must_use]
     pub fn core(&self) -> CoreId {
         self.inner.borrow().frontend.core()
@@ -255,14 +256,14 @@ impl Worker {
         self.inner.get_mut().wind_up();
     }
 
-    /// Serves what is there, at most some RPCs, and returns how many: for callers that have a loop of their own.
+    /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For callers that have their own loop.
     ///
-    /// An inline worker also runs one turn of its engine; under `preemptive:Q`, one a quantum: no RPC outlasts the call.
+    /// An inline worker also runs one turn of its engine; under `preemptive:Q` one for each quantum. Every RPC that is begun ends before
+    /// the call returns.
     ///
     /// # Cost
     ///
-    /// No allocation, no lock, no system call; one clock read with an inline engine, none without but for
-    /// RPCs that bring a deadline.
+    /// No allocation, no lock, no system call. One clock read with an inline engine; without one, only for RPCs that have a deadline.
     #[inline]
     pub fn turn<S: Service>(&mut self, service: &S) -> usize {
         let inner = self.inner.get_mut();
@@ -515,8 +516,7 @@ impl Inner {
 
 /// An RPC that a worker has begun: its payload in the receive buffer, and the room for its reply.
 ///
-/// Dropping it frees the buffer (the papers' `free_buffer`); one that was not answered tells its client
-/// [`Fault::Unanswered`].
+/// Dropping it frees the buffer (the papers' `free_buffer`). If it was not answered, its client gets [`Fault::Unanswered`].
 #[derive(Debug)]
 pub struct Rpc<'w> {
     worker: &'w Worker,
@@ -537,13 +537,13 @@ impl Rpc<'_> {
         self.begun.as_ref().map_or(&[], |begun| begun.held.lease.payload(begun.arrival.bytes as usize))
     }
 
-    /// What the NIC knows of it: sender, size, slots, when it came.
+    /// What the NIC knows of the RPC: client, size, slots, time of arrival.
     #[must_use]
     pub fn arrival(&self) -> Arrival {
         self.begun.as_ref().map_or_else(Arrival::default, |begun| begun.arrival)
     }
 
-    /// Sends the reply. The first one counts; later ones are ignored, since the client may have taken it already.
+    /// Sends the reply. Later replies to the same RPC are ignored, as the client may have read the first one already.
     pub fn rpc_send(&mut self, reply: &[u8]) {
         self.answer(|out| {
             out.write(reply);

@@ -60,7 +60,7 @@ fn a_handler_that_panics_is_a_fault_and_the_server_goes_on() {
     for inline in [true, false] {
         let name = endpoint(&format!("panic-{inline}"));
         let server = Server::bind(&name).inline(inline).serve(fragile).expect("a server");
-        let mut client = Client::connect(&name).expect("a seat");
+        let mut client = Client::connect(&name).expect("a connection");
         for _ in 0..100 {
             assert_eq!(client.call(b"panic"), Err(CallError::Fault(Fault::HandlerPanicked)));
             assert_eq!(client.call(b"calm").expect("an echo"), b"calm");
@@ -75,7 +75,7 @@ fn a_handler_that_panics_is_a_fault_and_the_server_goes_on() {
 fn an_rpc_dropped_without_an_answer_is_a_fault() {
     let _watchdog = Watchdog::new("an RPC dropped");
     let (name, server, worker) = by_hand("dropped", |_| ());
-    let mut client = Client::connect(&name).expect("a seat");
+    let mut client = Client::connect(&name).expect("a connection");
     let tickets = [b"a", b"b"].map(|request| client.submit(request).expect("room"));
     drop(next_rpc(&worker));
     let mut second = next_rpc(&worker);
@@ -106,7 +106,7 @@ fn a_slow_rpc_holds_up_none_that_another_worker_can_serve() {
         }
     });
     let server = server.expect("a server");
-    let mut client = Client::connect(&name).expect("a seat");
+    let mut client = Client::connect(&name).expect("a connection");
     let slow = client.submit(b"slow").expect("room");
     for number in 0..40_u32 {
         let quick = client.submit(&number.to_le_bytes()).expect("room behind the slow one");
@@ -146,19 +146,19 @@ fn finish((mut rpc, seen): (Rpc<'_>, Vec<u8>)) {
 fn rpcs_held_at_once_and_freed_out_of_order_keep_their_payloads() {
     let _watchdog = Watchdog::new("RPCs held at once");
     // Sixteen times the longest RPC, so that what is held stands in the way again and again; each in one packet, since one in two is
-    // abandoned when its client stands still between them.
+    // abandoned when its client pauses between them.
     let (name, server, worker) = by_hand("held", |config| {
         (config.policy, config.rpc_bytes_max, config.mtu_bytes) = (Policy::Jbsq(8), 1024, 1024);
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 * 1024 };
     });
-    let mut slow = Client::connect_with(&name, ClientConfig::default().reply_bytes_max(1024)).expect("a seat");
+    let mut slow = Client::connect_with(&name, ClientConfig::default().reply_bytes_max(1024)).expect("a connection");
     let request = Draw::new(4).bytes(1000);
     slow.submit(&request).expect("room");
     let longest_held = next_rpc(&worker);
     let rpcs = 8_000;
     let client = std::thread::spawn(move || {
         let config = ClientConfig::default().slots(64).reply_bytes_max(1024);
-        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let mut client = Client::connect_with(&name, config).expect("a connection");
         let mut draw = Draw::new(6);
         exchange(&mut client, rpcs, 8, |_| {
             let bytes = draw.below(1025);
@@ -245,7 +245,7 @@ fn fill<'w>(crowd: &mut Client, worker: &'w Worker) -> Rpc<'w> {
 fn an_rpc_that_would_wait_too_long_is_refused_at_once_and_others_keep_their_place() {
     let _watchdog = Watchdog::new("refused at once");
     let (name, server, worker) = by_hand("refused", two_may_wait);
-    let mut client = Client::connect(&name).expect("a seat");
+    let mut client = Client::connect(&name).expect("a connection");
     let serving = fill(&mut client, &worker);
     let tickets: Vec<_> = (3..6_u8).map(|number| client.submit(&[number]).expect("room")).collect();
     look(&worker, &serving);
@@ -271,10 +271,10 @@ fn an_rpc_that_would_wait_too_long_is_refused_at_once_and_others_keep_their_plac
 fn a_back_off_gets_through_once_there_is_room() {
     let _watchdog = Watchdog::new("a back-off gets through");
     let (name, server, worker) = by_hand("back-off", two_may_wait);
-    let mut crowd = Client::connect(&name).expect("a seat");
+    let mut crowd = Client::connect(&name).expect("a connection");
     let serving = fill(&mut crowd, &worker);
     let retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 1, attempts: u32::MAX, seed: 1 };
-    let mut patient = Client::connect_with(&name, ClientConfig::default().retry(retry)).expect("a seat");
+    let mut patient = Client::connect_with(&name, ClientConfig::default().retry(retry)).expect("a connection");
     let ticket = patient.submit(b"patience").expect("room");
     let refusals = || server.status().read().nacked_queue_bound;
     // The page of counters is written now and then; the NACKs come all the same.
@@ -299,7 +299,7 @@ fn a_back_off_gets_through_once_there_is_room() {
 fn a_back_off_ends_with_its_attempts_and_with_its_deadline() {
     let _watchdog = Watchdog::new("a back-off ends");
     let (name, server, worker) = by_hand("attempts", two_may_wait);
-    let mut crowd = Client::connect(&name).expect("a seat");
+    let mut crowd = Client::connect(&name).expect("a connection");
     let serving = fill(&mut crowd, &worker);
     let nack = CallError::Nack { reason: NackReason::QueueBound };
     let back_off =
@@ -309,14 +309,14 @@ fn a_back_off_ends_with_its_attempts_and_with_its_deadline() {
         (back_off(1, 4), Span::MAX, &refused[..]),
         // A second try would come after at least half of the first delay, which is after the deadline.
         (back_off(200_000, u32::MAX), Span::from_ms(90_000), &refused),
-        // Tries are late where the machine stands still: the last one before the deadline may not be made.
+        // Tries are late where the machine pauses: the last one before the deadline may not be made.
         (back_off(1, u32::MAX), Span::from_ms(20), &refused_or_late),
         (RetryPolicy::AnotherServer { servers: 3, attempts: 7 }, Span::MAX, &refused),
         (RetryPolicy::GiveUp, Span::MAX, &refused),
     ] {
         let config = ClientConfig::default().retry(retry).deadline(deadline);
-        let mut client = Client::connect_with(&name, config).expect("a seat");
-        let ticket = client.submit(b"in vain").expect("room");
+        let mut client = Client::connect_with(&name, config).expect("a connection");
+        let ticket = client.submit(b"too late").expect("room");
         let end = wait_until("its end", || {
             look(&worker, &serving);
             next_end(&mut client)
@@ -334,7 +334,7 @@ fn a_deadline_ends_an_rpc_once_and_its_late_answer_ends_none() {
     let _watchdog = Watchdog::new("a deadline");
     let (name, server, worker) = by_hand("deadline", |_| ());
     let config = ClientConfig::default().slots(4).deadline(Span::from_ms(2));
-    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let mut client = Client::connect_with(&name, config).expect("a connection");
     for round in 0..20_u8 {
         let ticket = wait_until("room", || client.submit(&[round]).ok());
         let rpc = next_rpc(&worker);
@@ -373,7 +373,7 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
                 scope.spawn(move || {
                     // Four RPCs of the longest kind fill the ring, and so does what was refused and waits.
                     let config = ClientConfig::default().slots(16).reply_bytes_max(4 * 576).retry(retry);
-                    let mut client = Client::connect_with(name, config).expect("a seat");
+                    let mut client = Client::connect_with(name, config).expect("a connection");
                     let mut draw = Draw::new(seed);
                     let ends = exchange(&mut client, 1_500, 16, |_| {
                         let bytes = draw.below(4 * 576);
@@ -419,7 +419,7 @@ fn a_server_under_load_stops_and_every_rpc_ends() {
 
 /// Keeps 64 RPCs outstanding until the server is gone, and sees each of them end.
 fn hammer_until_gone(name: &str, is_warm: &AtomicBool) {
-    let mut client = Client::connect(name).expect("a seat");
+    let mut client = Client::connect(name).expect("a connection");
     let (mut sent, mut ended) = (0_u64, 0_u64);
     loop {
         match client.submit(&sent.to_le_bytes()) {
@@ -458,7 +458,7 @@ fn a_stopped_server_ends_what_waits_under_every_retry_policy() {
     .enumerate()
     {
         let (name, server, worker) = by_hand(&format!("stopped-{which}"), two_may_wait);
-        let mut client = Client::connect_with(&name, ClientConfig::default().retry(retry)).expect("a seat");
+        let mut client = Client::connect_with(&name, ClientConfig::default().retry(retry)).expect("a connection");
         let tickets: Vec<_> = (0..8_u8).map(|number| client.submit(&[number]).expect("room")).collect();
         let serving = next_rpc(&worker);
         let mut ended = Vec::new();
@@ -484,7 +484,7 @@ fn a_call_gives_up_in_time_and_the_next_one_gets_its_own_answer() {
     let _watchdog = Watchdog::new("a call gives up");
     let (name, server, worker) = by_hand("timeout", |_| ());
     let config = ClientConfig::default().slots(4).call_timeout(Duration::from_millis(20));
-    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let mut client = Client::connect_with(&name, config).expect("a connection");
     // Nobody turns the engine: three RPCs stay in the ring, and then there is no room for more.
     for request in [b"one", b"two", b"thr", b"for", b"fiv"] {
         assert_eq!(client.call(request), Err(CallError::TimedOut));

@@ -1,4 +1,4 @@
-//! RPCs over shared memory that their client takes back, or gives a deadline of their own.
+//! RPCs over shared memory that their client takes back, or gives their own deadline.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
     let config = server_config(|config| config.inline = true);
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker");
-    let mut client = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("a seat");
+    let mut client = Client::connect_with(&name, ClientConfig::default().slots(2)).expect("a connection");
     let (first, second) = (client.submit(b"first").expect("room"), client.submit(b"second").expect("room"));
     assert!(client.cancel(first) && !client.cancel(first));
     assert_eq!(client.submit(b"third"), Err(SubmitError::Full), "its slot is the server's until it has answered");
@@ -34,12 +34,12 @@ fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
 
 #[test]
 fn a_deadline_of_its_own_ends_one_call_and_not_the_others() {
-    let _watchdog = Watchdog::new("a deadline of its own");
+    let _watchdog = Watchdog::new("its own deadline");
     let name = endpoint("own-deadline");
     let config = server_config(|config| config.inline = true);
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker");
-    let mut client = Client::connect(&name).expect("a seat");
+    let mut client = Client::connect(&name).expect("a connection");
     let patient = client.submit(b"patient").expect("room");
     let hasty = client.submit_with(b"hasty", Options::default().deadline(Span::from_us(1))).expect("room");
     // Nobody serves meanwhile.

@@ -1,4 +1,4 @@
-//! A million operations on a real store, or as many as time allows, from clients in processes of their own, each held against a model.
+//! A million operations on a real store, or as many as time allows, from clients in separate processes, each held against a model.
 
 mod support;
 
@@ -241,7 +241,7 @@ fn play_client(words: &[String]) -> ! {
     let number = |at: usize| words[at].parse::<u64>().expect("a number");
     let (owner, ops) = (number(1), number(2));
     let config = ClientConfig::default().reply_bytes_max(8 + 800);
-    let client = Client::connect_with(&words[0], config).expect("a seat");
+    let client = Client::connect_with(&words[0], config).expect("a connection");
     let (model, outstanding, busy, to_send) = Default::default();
     let mut checker = Checker { client, owner, model, outstanding, busy, to_send, nacked: 0 };
     let mut draw = Draw::new(owner);

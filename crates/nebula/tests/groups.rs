@@ -64,7 +64,7 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
 }
 
 fn connect(name: &str) -> Client {
-    Client::connect_with(name, ClientConfig::default().slots(2048).reply_bytes_max(2008)).expect("a seat")
+    Client::connect_with(name, ClientConfig::default().slots(2048).reply_bytes_max(2008)).expect("a connection")
 }
 
 /// The worker of the client's own group, if that has one: it serves what does not wait.

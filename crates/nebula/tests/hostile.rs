@@ -66,7 +66,7 @@ impl Scene<'_> {
 fn call_honestly(endpoint: &str, is_over: &AtomicBool, served: &AtomicU64) {
     let retry = RetryPolicy::BackOff { first: Span::from_us(50), factor: 2, attempts: 12, seed: 9 };
     let config = ClientConfig::default().reply_bytes_max(4096).retry(retry).call_timeout(WAIT_MAX);
-    let mut client = Client::connect_with(endpoint, config).expect("a seat");
+    let mut client = Client::connect_with(endpoint, config).expect("a connection");
     let mut draw = Draw::new(77);
     while !is_over.load(Acquire) {
         let bytes = draw.below(4097);

@@ -1,4 +1,4 @@
-//! Strangers at the door: whatever they say, or not, those inside are served and the door stays open.
+//! Unknown processes connect to the listener: whatever they send or do not send, clients are served and the listener accepts more.
 
 mod support;
 
@@ -38,10 +38,10 @@ fn answer_to(endpoint: &str, bytes: &[u8]) -> Option<u32> {
 #[test]
 fn a_hello_that_is_none_gets_no_answer_or_a_reason() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("a hello that is none");
+    let _watchdog = Watchdog::new("an invalid hello");
     let name = endpoint("hello");
     let server = Server::bind(&name).serve(echo).expect("a server");
-    let mut inside = Client::connect(&name).expect("a seat");
+    let mut inside = Client::connect(&name).expect("a connection");
     assert_eq!(inside.call(b"before").expect("an echo"), b"before");
     let before = descriptors();
     for _ in 0..20 {
@@ -95,11 +95,11 @@ fn descriptors_that_nobody_asked_for_are_closed() {
 #[test]
 fn five_thousand_beyond_the_seats_are_refused_and_cost_nothing() {
     let _alone = alone();
-    let _watchdog = Watchdog::new("five thousand beyond the seats");
+    let _watchdog = Watchdog::new("five thousand beyond clients_max");
     let name = endpoint("beyond");
     let config = server_config(|config| config.clients_max = 2);
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
-    let mut seated = [(); 2].map(|()| Client::connect(&name).expect("a seat"));
+    let mut seated = [(); 2].map(|()| Client::connect(&name).expect("a connection"));
     let before = descriptors();
     for round in 0..50_u8 {
         let crowd: Vec<_> = (0..100).map(|_| dial_and_say(&name)).collect();
@@ -131,7 +131,7 @@ fn those_who_say_nothing_are_let_go_and_hold_up_nobody() {
     let before = descriptors();
     let silent: Vec<_> = (0..200).map(|_| dial(&name)).collect();
     for number in 0..20_u8 {
-        let mut client = Client::connect(&name).expect("the door is open");
+        let mut client = Client::connect(&name).expect("the listener accepts");
         assert_eq!(client.call(&[number]).expect("an echo"), [number]);
     }
     wait_until("an end of patience", || silent.iter().all(is_readable).then_some(()));
@@ -152,7 +152,7 @@ fn those_who_leave_before_the_answer_give_their_seats_back() {
     for _ in 0..1000 {
         drop(dial_and_say(&name));
     }
-    let seated: Vec<_> = (0..4).map(|_| wait_until("a seat", || Client::connect(&name).ok())).collect();
+    let seated: Vec<_> = (0..4).map(|_| wait_until("a connection", || Client::connect(&name).ok())).collect();
     wait_until_clean(server.status(), 4);
     drop(seated);
     wait_until_closed(before);
@@ -165,7 +165,7 @@ fn one_who_talks_after_the_welcome_is_let_go() {
     let _watchdog = Watchdog::new("one who talks");
     let name = endpoint("talks");
     let server = Server::bind(&name).serve(echo).expect("a server");
-    let mut honest = Client::connect_with(&name, ClientConfig::default()).expect("a seat");
+    let mut honest = Client::connect_with(&name, ClientConfig::default()).expect("a connection");
     for _ in 0..50 {
         let ring = RawRing::connect(&name, 4);
         ring.put(0, Slot::request(8, 1));

@@ -48,7 +48,7 @@ fn kill_clients(test: &'static str, inline: bool) {
         (config.inline, config.workers) = (inline, if inline { 1 } else { 2 });
     });
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
-    let mut survivor = Client::connect_with(&name, patient().reply_bytes_max(2000)).expect("a seat");
+    let mut survivor = Client::connect_with(&name, patient().reply_bytes_max(2000)).expect("a connection");
     let mut draw = Draw::new(1);
     for kill in 0..KILLS {
         let mut victim = Process::spawn(test, &[&name, &kill.to_string()]);
@@ -68,7 +68,7 @@ fn kill_clients(test: &'static str, inline: bool) {
     server.stop();
 }
 
-/// Calls, with no error in sight of another's end. A request of several packets may be abandoned, where this process stands still in
+/// Calls, with no error in sight of another's end. A request of several packets may be abandoned, where this process pauses in
 /// the middle of it; it is then sent again.
 fn assert_echo(client: &mut Client, request: &[u8]) {
     let reply = wait_until("an echo", || match client.call(request) {
@@ -131,7 +131,7 @@ fn next_end(client: &mut Client) -> Result<Vec<u8>, CallError> {
             return done.result.map(<[u8]>::to_vec);
         }
         late_looks += u32::from(started.elapsed() > Duration::from_millis(1));
-        assert!(late_looks < 100, "looked in vain for an end");
+        assert!(late_looks < 100, "found no end");
     }
 }
 
@@ -156,10 +156,10 @@ fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
     let name = endpoint("killed");
     for outstanding in [0, 1, 2, 3, 50, 100, 200, 256] {
         let mut server = serve_elsewhere(TEST, &name, if outstanding % 3 == 0 { "inline" } else { "threaded" });
-        let mut idle = Client::connect_with(&name, patient()).expect("a seat");
+        let mut idle = Client::connect_with(&name, patient()).expect("a connection");
         assert_eq!(idle.call(b"warm").expect("an echo"), b"warm");
         // The only worker is at a halt; the rest waits, in the server or in the ring.
-        let mut busy = Client::connect_with(&name, patient()).expect("a seat");
+        let mut busy = Client::connect_with(&name, patient()).expect("a connection");
         for _ in 0..outstanding {
             busy.submit(b"halt").expect("room");
         }
@@ -167,7 +167,7 @@ fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
         assert_gone(&mut busy, outstanding);
         assert_gone(&mut idle, 0);
         let again = Server::bind(&name).serve(echo).expect("the name is free at once");
-        assert_eq!(Client::connect(&name).expect("a seat").call(b"again").expect("an echo"), b"again");
+        assert_eq!(Client::connect(&name).expect("a connection").call(b"again").expect("an echo"), b"again");
         again.stop();
     }
 }
@@ -199,7 +199,7 @@ fn a_call_under_way_ends_in_time_when_its_server_is_killed_on_a_busy_machine() {
     let name = endpoint("killed-busy");
     for kind in ["threaded", "inline"] {
         let mut server = serve_elsewhere(TEST, &name, kind);
-        let mut client = Client::connect_with(&name, patient()).expect("a seat");
+        let mut client = Client::connect_with(&name, patient()).expect("a connection");
         let started = Instant::now();
         let result = with_busy_cores(|| {
             std::thread::scope(|scope| {
@@ -228,7 +228,7 @@ fn a_halted_server_times_calls_out_and_serves_again_when_it_goes_on() {
     for kind in ["threaded", "inline"] {
         let mut server = serve_elsewhere(TEST, &name, kind);
         let config = ClientConfig::default().call_timeout(Duration::from_millis(50));
-        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let mut client = Client::connect_with(&name, config).expect("a connection");
         for round in 0..3_u8 {
             wait_until("an answer", || client.call(&[round]).ok().map(|reply| assert_eq!(reply, [round])));
             server.pause();

@@ -36,7 +36,7 @@ fn echoes_of_every_size_around_the_packets_come_back_whole() {
         let server = Server::bind(&name).config(config).serve(echo).expect("a server");
         let max = 65_536;
         let config = ClientConfig::default().slots(2048).reply_bytes_max(max);
-        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let mut client = Client::connect_with(&name, config).expect("a connection");
         for bytes in border_sizes(mtu as usize, max as usize) {
             let request = pattern(bytes, u64::from(mtu));
             assert!(call(&mut client, &request).expect("an echo") == request, "{bytes} bytes in packets of {mtu}");
@@ -72,7 +72,7 @@ fn replies_of_another_size_than_their_requests_come_back_whole() {
     let name = endpoint("asked");
     let server = Server::bind(&name).serve(of_asked_size).expect("a server");
     let config = ClientConfig::default().reply_bytes_max(65_536);
-    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let mut client = Client::connect_with(&name, config).expect("a connection");
     for (seed, bytes) in border_sizes(576, 65_536).enumerate() {
         let padding = [0, 576, 65_536 - 12 - bytes, 5][seed % 4].min(65_536 - 12);
         let reply = call(&mut client, &ask(bytes, seed as u64, padding)).expect("a reply");
@@ -90,7 +90,7 @@ fn a_mebibyte_goes_there_and_back() {
     let config = server_config(|config| (config.mtu_bytes, config.rpc_bytes_max) = (4096, max));
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
     let config = ClientConfig::default().slots(512).reply_bytes_max(max);
-    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let mut client = Client::connect_with(&name, config).expect("a connection");
     let max = max as usize;
     for bytes in [max, max - 1, max - 4096, max - 4095, max - 4097, max / 2, 1, 0, max] {
         let request = pattern(bytes, 7);
@@ -109,7 +109,7 @@ fn a_reply_without_room_is_a_fault_and_the_next_one_arrives() {
     // The room is what was asked for, whatever the slots that hold it could carry.
     for room in [0, 8, 100, 575, 576, 577, 1152, 4000] {
         let config = ClientConfig::default().reply_bytes_max(room);
-        let mut client = Client::connect_with(&name, config).expect("a seat");
+        let mut client = Client::connect_with(&name, config).expect("a connection");
         let room = room as usize;
         for (bytes, padding) in [(room, 0), (room, 2000), (room + 1, 0), (room + 1, 2000), (room + 600, 0), (60_000, 9)]
         {
@@ -128,13 +128,13 @@ fn a_request_that_can_never_be_sent_is_too_large_at_once() {
     let _watchdog = Watchdog::new("a request too large");
     let name = endpoint("too-large");
     let server = Server::bind(&name).rpc_bytes_max(10_000).serve(echo).expect("a server");
-    let mut client = Client::connect(&name).expect("a seat");
+    let mut client = Client::connect(&name).expect("a connection");
     let refused = client.submit(&[0; 10_001]);
     assert_eq!(refused, Err(SubmitError::TooLarge { bytes: 10_001, max: 10_000 }));
     assert_eq!(client.outstanding(), 0, "what was not sent is not outstanding");
     assert!(matches!(client.call(&[0; 10_001]), Err(CallError::NotSent(SubmitError::TooLarge { .. }))));
 
-    let mut small = Client::connect_with(&name, ClientConfig::default().slots(4)).expect("a seat");
+    let mut small = Client::connect_with(&name, ClientConfig::default().slots(4)).expect("a connection");
     let refused = small.submit(&[0; 4 * 576 + 1]);
     assert_eq!(refused, Err(SubmitError::TooLarge { bytes: 4 * 576 + 1, max: 4 * 576 }), "four slots hold no more");
     assert_eq!(small.rpc_bytes_max(), 4 * 576);
@@ -180,14 +180,14 @@ fn stream(client: &mut Client, rpcs: u64, draw: &mut Draw, bytes_max: usize, mut
     nacked
 }
 
-/// Streams through a server without a thread of its own, engine and worker turned by the client: neither ever waits for the other to
+/// Streams through a server without its own thread, engine and worker turned by the client: neither ever waits for the other to
 /// be run.
 fn stream_by_hand(config: ServerConfig, slots: u32, reply_bytes_max: u32, rpcs: u64, bytes_max: usize) -> u64 {
     let name = endpoint(&format!("by-hand-{slots}"));
     let (server, mut workers) = Server::bind(&name).config(config).inline(true).open().expect("a server");
     let mut worker = workers.pop().expect("one worker, the engine too");
     let config = ClientConfig::default().slots(slots).reply_bytes_max(reply_bytes_max);
-    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let mut client = Client::connect_with(&name, config).expect("a connection");
     let mut turn = || {
         worker.turn(&echo);
     };
@@ -223,9 +223,9 @@ fn mixed_spans_go_round_a_small_ring_of_a_server_on_other_threads() {
     let name = endpoint("wrap");
     let server = Server::bind(&name).config(unbounded(128)).serve(echo).expect("a server");
     let config = ClientConfig::default().slots(16).reply_bytes_max(600);
-    let mut client = Client::connect_with(&name, config).expect("a seat");
+    let mut client = Client::connect_with(&name, config).expect("a connection");
     let rpcs = 5_000;
-    // One of several packets is abandoned when this thread stands still in the middle of it.
+    // One of several packets is abandoned when this thread pauses in the middle of it.
     let nacked = stream(&mut client, rpcs, &mut Draw::new(2), 600, || ());
     assert!(nacked < rpcs / 2, "{nacked} were refused");
     drop(client);
@@ -239,7 +239,7 @@ fn without_room_for_a_reply_there_is_a_fault() {
     let _watchdog = Watchdog::new("without room for a reply");
     let name = endpoint("tight");
     let server = Server::bind(&name).serve(echo).expect("a server");
-    let mut tight = Client::connect_with(&name, ClientConfig::default().reply_bytes_max(0)).expect("a seat");
+    let mut tight = Client::connect_with(&name, ClientConfig::default().reply_bytes_max(0)).expect("a connection");
     assert_eq!(tight.call(b"no room"), Err(CallError::Fault(Fault::ReplyTooLarge)));
     assert_eq!(tight.call(b"").expect("nothing needs no room"), b"");
     server.stop();

@@ -29,7 +29,7 @@ fn counts() -> [u64; THREADS_MAX] {
     ALLOCATIONS.each_ref().map(|count| count.load(Relaxed))
 }
 
-/// Allocations since `before` of the threads that take part in an RPC: this one and the server's, but for its door.
+/// Allocations since `before` of the threads that take part in an RPC: this one and the server's, but for its listener.
 fn allocations_since(before: &[u64; THREADS_MAX]) -> u64 {
     let since = counts().into_iter().zip(before).map(|(count, before)| count - before);
     since.zip(&THREADS).filter(|(_, thread)| takes_part(thread.load(Relaxed))).map(|(count, _)| count).sum()
@@ -90,7 +90,7 @@ fn stream(client: &mut Client, rpcs: u64, turn: &mut impl FnMut()) -> u64 {
 /// Allocations while a client that has warmed up sends `rpcs` RPCs.
 fn allocations_of(name: &str, rpcs: u64, mut turn: impl FnMut()) -> u64 {
     let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
-    let mut client = Client::connect_with(name, config).expect("a seat");
+    let mut client = Client::connect_with(name, config).expect("a connection");
     stream(&mut client, 2_000, &mut turn);
     let before = counts();
     let replied = stream(&mut client, rpcs, &mut turn);

@@ -14,7 +14,7 @@ const SERVICE: Duration = Duration::from_micros(20);
 const CLIENTS: u64 = 3;
 /// How long the burst lasts at least.
 const BURST: Duration = Duration::from_millis(400);
-/// Replies and NACKs that each client sees before its burst is over: where the machine stands still, little happens in `BURST`.
+/// Replies and NACKs that each client sees before its burst is over: where the machine pauses, little happens in `BURST`.
 const ENDS_MIN: u64 = 40;
 
 /// What became of the RPCs of a client.
@@ -86,7 +86,7 @@ impl Ends {
 /// Sends by the clock, `rate_rps` RPCs a second, whatever comes back, and then waits for the last end.
 fn burst(endpoint: &str, rate_rps: f64, bytes: usize) -> Ends {
     let config = ClientConfig::default().reply_bytes_max(2048);
-    let client = Client::connect_with(endpoint, config).expect("a seat");
+    let client = Client::connect_with(endpoint, config).expect("a connection");
     let mut tickets = Tickets { client, first: None, has_ended: Vec::new(), ends: Ends::default() };
     let started = Instant::now();
     while started.elapsed() < BURST || !tickets.ends.are_enough() {
@@ -131,7 +131,7 @@ fn overload(name: &str, bytes: usize, change: impl FnOnce(&mut ServerConfig)) ->
 /// Both sides agree on what happened.
 fn assert_accounted(name: &str, ends: Ends, status: Status) {
     assert_eq!(ends.replied + ends.nacked, ends.sent, "{name}: {ends:?}");
-    // An RPC of several packets is abandoned when its client stands still in the middle of it.
+    // An RPC of several packets is abandoned when its client pauses in the middle of it.
     let refused = status.nacked() + status.abandoned;
     assert_eq!((ends.replied, ends.nacked), (status.freed, refused), "{name}: {status:?}");
     assert!(status.nacked() > status.abandoned, "{name}: no overload: {status:?}");

@@ -63,7 +63,7 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
     wait_until("the half's end", || half.answer(0).map(|answer| assert_eq!(answer.0, NACK)));
     drop(half);
     drop(half_an_rpc(&endpoint));
-    // Whoever looks on keeps the page past the server's end, which writes the last counters.
+    // A reader keeps the page past the server's end, which writes the last counters.
     let looker = Client::connect(&endpoint).expect("a looker-on");
     wait_until_clean(server.status(), 1);
     server.stop();
@@ -80,7 +80,7 @@ fn half_an_rpc(endpoint: &str) -> RawRing {
 /// RPCs of all sizes, as many at once as the ring holds; the last ones are left behind.
 fn load(endpoint: &str, seed: u64) {
     let config = ClientConfig::default().slots(512).reply_bytes_max(128);
-    let mut client = Client::connect_with(endpoint, config).expect("a seat");
+    let mut client = Client::connect_with(endpoint, config).expect("a connection");
     let mut draw = Draw::new(seed);
     let mut sent = 0;
     while sent < RPCS {
@@ -205,7 +205,7 @@ fn the_log_of_a_run_in_which_the_bound_of_the_queue_moves_replays() {
     });
     let (server, mut workers) = Server::bind(&endpoint).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker, the engine too");
-    let mut client = Client::connect(&endpoint).expect("a seat");
+    let mut client = Client::connect(&endpoint).expect("a connection");
     let mut served = 0;
     // The ring is filled before each turn, so the queue is never empty; each RPC takes longer than expected.
     while served < 5_000 {

@@ -88,14 +88,14 @@ fn a_full_server_refuses_and_takes_the_next_when_one_leaves() {
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
     for _ in 0..20 {
         let connect = || Client::connect(&name);
-        let mut seated: Vec<_> = (0..3).map(|_| connect().expect("a seat")).collect();
+        let mut seated: Vec<_> = (0..3).map(|_| connect().expect("a connection")).collect();
         assert!(matches!(connect(), Err(ConnectError::Refused(Refusal::TooManyClients))));
         for client in &mut seated {
             assert_eq!(client.call(b"seated").expect("an echo"), b"seated");
         }
         drop(seated.pop());
-        // The seat comes back when the engine has forgotten who sat there.
-        seated.push(wait_until("the seat of one who left", || connect().ok()));
+        // The client slot is free when the engine has forgotten the client.
+        seated.push(wait_until("the slot of a client that left", || connect().ok()));
         drop(seated);
         wait_until_clean(server.status(), 0);
     }
@@ -123,7 +123,7 @@ fn two_hundred_clients_at_once_come_call_and_leave() {
 
 /// One of the crowd: calls a few times, waits until all have, and leaves with an RPC under way.
 fn visit(name: &str, number: usize, everyone_is_here: &Barrier) {
-    let mut client = Client::connect_with(name, ClientConfig::default().slots(8)).expect("a seat");
+    let mut client = Client::connect_with(name, ClientConfig::default().slots(8)).expect("a connection");
     for call in 0..5 {
         let request = format!("client {number} call {call}");
         // All the crowd together may be more than the SLO allows to wait.
@@ -139,7 +139,7 @@ fn the_status_page_says_what_happened() {
     let _watchdog = Watchdog::new("the status page");
     let name = endpoint("status");
     let server = Server::bind(&name).workers(2).slo(Span::from_us(500)).serve(echo).expect("a server");
-    let mut client = Client::connect(&name).expect("a seat");
+    let mut client = Client::connect(&name).expect("a connection");
     assert_eq!((client.slo(), client.rpc_bytes_max()), (Span::from_us(500), 64 * 1024));
     assert!(client.ring_bytes() >= 256 * 576);
     for number in 0..1000_u32 {

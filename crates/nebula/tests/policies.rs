@@ -41,7 +41,7 @@ fn reverse(request: &[u8], reply: &mut Reply<'_>) {
 /// Sends `rpcs` requests of all lengths, some of which the handler fails on, and holds each end against its request.
 fn check_every_end(endpoint: &str, seed: u64, rpcs: usize) {
     let config = ClientConfig::default().slots(256).reply_bytes_max(2048);
-    let mut client = Client::connect_with(endpoint, config).expect("a seat");
+    let mut client = Client::connect_with(endpoint, config).expect("a connection");
     let mut draw = Draw::new(seed);
     let (mut open, mut sent) = (BTreeMap::new(), 0);
     while sent < rpcs || !open.is_empty() {
@@ -114,7 +114,7 @@ fn one_worker_has_a_lock_or_thieves_with_inline_too() {
         let name = endpoint(&format!("policies-inline-{}", name_of(policy, workers)));
         let server = Server::bind(&name).config(config(policy, workers)).inline(true).serve(support::echo);
         let server = server.expect("a server");
-        let mut client = Client::connect(&name).expect("a seat");
+        let mut client = Client::connect(&name).expect("a connection");
         for number in 0..500_u32 {
             assert_eq!(client.call(&number.to_le_bytes()).expect("an echo"), number.to_le_bytes());
         }
@@ -132,7 +132,7 @@ fn a_server_that_stops_with_rpcs_in_flight_ends_and_tells_its_clients() {
             reply.write(b"late");
         });
         let server = server.expect("a server");
-        let mut client = Client::connect(&name).expect("a seat");
+        let mut client = Client::connect(&name).expect("a connection");
         while client.submit(b"many of these").is_ok() {}
         wait_until("the first reply", || client.poll().map(|done| assert!(done.result.is_ok())));
         let left = client.outstanding();
@@ -162,7 +162,7 @@ impl ByHand {
     fn start(test: &str, policy: Policy) -> Self {
         let name = endpoint(&format!("policies-by-hand-{test}"));
         let (server, workers) = Server::bind(&name).config(config(policy, 2)).open().expect("a server");
-        Self { server, workers, client: Client::connect(&name).expect("a seat") }
+        Self { server, workers, client: Client::connect(&name).expect("a connection") }
     }
 
     /// Sends `rpcs` RPCs and lets worker `which` alone serve them.
@@ -221,10 +221,10 @@ fn a_busy_worker_is_stolen_from_while_it_serves() {
         },
     );
     let server = server.expect("a server");
-    let mut client = Client::connect(&name).expect("a seat");
+    let mut client = Client::connect(&name).expect("a connection");
     client.submit(b"hold").expect("room");
     is_inside.wait();
-    // From here on one worker is held inside of the handler: the other one answers, whoever's these RPCs are.
+    // From here on one worker is held inside of the handler: the other one answers, whichever worker these RPCs were dispatched to.
     let next = |client: &mut Client| {
         let reply = wait_until("a reply", || client.poll().map(|done| done.result.map(<[u8]>::to_vec)));
         String::from_utf8(reply.expect("a reply")).expect("a name")

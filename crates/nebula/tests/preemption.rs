@@ -112,7 +112,7 @@ fn short_median(policy: &str) -> u64 {
     let config = config(policy, |config| config.inline = true);
     let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
     let mut worker = workers.pop().expect("one worker, the engine too");
-    let clients = [(); 2].map(|()| Client::connect(&name).expect("a seat").into());
+    let clients = [(); 2].map(|()| Client::connect(&name).expect("a connection").into());
     let (clock, short, times, long_ones) = Default::default();
     let bench = Bench { clients, clock, short, times, long_ones };
     while bench.times.borrow().len() < 101 {
@@ -133,7 +133,7 @@ fn short_median(policy: &str) -> u64 {
 fn short_rpcs_do_not_wait_for_long_ones_at_the_same_worker() {
     let _watchdog = Watchdog::new("short RPCs");
     let (beside, behind) = (short_median("preemptive:5us"), short_median("single-queue"));
-    // A quantum is five units at most: two rounds of the long ones and the short one's own.
+    // A quantum is five units at most: two rounds of the long ones and that of the short one.
     let at_most = u64::from(5 * (2 * LONG_ONES + 1) + SHORT);
     assert!((u64::from(SHORT)..=at_most).contains(&beside), "{beside} units beside long ones");
     assert!(behind > 10 * beside, "{behind} units behind long ones, {beside} beside them");
@@ -156,7 +156,7 @@ fn echo_in_pieces(request: &[u8], reply: &mut Reply<'_>, gauge: &Gauge) {
 /// Sends `rpcs` RPCs of all sizes, many at once, and holds each end against its request.
 fn load(endpoint: &str, seed: u64, rpcs: usize) {
     let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
-    let mut client = Client::connect_with(endpoint, config).expect("a seat");
+    let mut client = Client::connect_with(endpoint, config).expect("a connection");
     let (mut draw, mut sent) = (Draw::new(seed), BTreeMap::<Ticket, Vec<u8>>::new());
     let (mut submitted, mut ended) = (0, 0);
     while ended < rpcs {
@@ -219,14 +219,14 @@ fn every_rpc_is_answered_once_and_whole_however_often_it_is_suspended() {
 
 #[test]
 fn no_more_handlers_are_under_way_than_there_are_seats() {
-    let _watchdog = Watchdog::new("seats");
+    let _watchdog = Watchdog::new("fiber slots");
     for suspended_max in [0, 3, 62] {
         let gauge = Arc::new(Gauge::default());
-        let name = endpoint(&format!("seats-{suspended_max}"));
+        let name = endpoint(&format!("slots-{suspended_max}"));
         let config = config(AT_ONCE, |config| (config.inline, config.suspended_max) = (true, suspended_max));
         let (server, mut workers) = Server::bind(&name).config(config).open().expect("a server");
         let mut worker = workers.pop().expect("one worker, the engine too");
-        let mut client = Client::connect(&name).expect("a seat");
+        let mut client = Client::connect(&name).expect("a connection");
         for _ in 0..100 {
             client.submit(&[7; 500]).expect("room");
         }
@@ -243,7 +243,7 @@ fn no_more_handlers_are_under_way_than_there_are_seats() {
         server.stop();
     }
     let config = config(AT_ONCE, |config| config.suspended_max = 63);
-    let error = Server::bind("shm://e2e-seats").config(config).open().expect_err("too many");
+    let error = Server::bind("shm://e2e-slots").config(config).open().expect_err("too many");
     assert!(error.to_string().contains("62"), "{error}");
 }
 
@@ -263,7 +263,7 @@ fn handlers_that_are_suspended_as_the_server_stops_are_unwound() {
             }
         });
         let server = server.expect("a server");
-        let mut client = Client::connect(&name).expect("a seat");
+        let mut client = Client::connect(&name).expect("a connection");
         for _ in 0..5 {
             client.submit(b"endless").expect("room");
         }
@@ -294,8 +294,8 @@ fn a_client_that_leaves_harms_no_handler_that_is_suspended() {
         }
     });
     let server = server.expect("a server");
-    let mut other = Client::connect(&name).expect("a seat");
-    let mut leaves = Client::connect(&name).expect("a seat");
+    let mut other = Client::connect(&name).expect("a connection");
+    let mut leaves = Client::connect(&name).expect("a connection");
     for byte in 1..=4 {
         leaves.submit(&[byte; 500]).expect("room");
     }

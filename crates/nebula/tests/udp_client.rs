@@ -177,7 +177,7 @@ fn a_nack_ends_a_call_or_starts_a_try_of_its_own() {
     assert!(scene.sent().is_empty());
     scene.pass_us(100);
     let second = scene.sent().remove(0);
-    assert!(second.tid != first.tid && second.stamp_ns == first.stamp_ns + 100_000, "a number and a stamp of its own");
+    assert!(second.tid != first.tid && second.stamp_ns == first.stamp_ns + 100_000, "its own number and stamp");
     scene.answer(&[Message::reply(first.tid, b"no", 0, MTU), echo(&second)]);
     assert_eq!(scene.ends(), [(ticket, Ok(b"again".to_vec()))]);
 }
@@ -287,7 +287,7 @@ fn a_long_reply_is_pulled_and_what_is_lost_of_it_again() {
         assert!(wanted.len() <= 64);
         asked += wanted.len();
         turns += 1;
-        assert!(turns < 100, "not whole after {turns} turns");
+        assert!(turns < 100, "incomplete after {turns} turns");
         scene.pass_us(400);
     };
     assert!(end == (ticket, Ok(reply)));
@@ -302,7 +302,7 @@ fn a_long_reply_is_pulled_and_what_is_lost_of_it_again() {
 #[test]
 fn what_is_cancelled_ends_once_and_the_server_is_told_once() {
     let mut scene = measured(ClientConfig::default());
-    let ticket = scene.client.submit(b"of no use").unwrap();
+    let ticket = scene.client.submit(b"too late.").unwrap();
     let sent = scene.on_their_way();
     assert!(scene.client.cancel(ticket) && !scene.client.cancel(ticket));
     assert_eq!(scene.end(), Some((ticket, Err(CallError::Cancelled))));

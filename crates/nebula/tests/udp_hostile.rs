@@ -20,7 +20,7 @@ fn whole(tid: u32) -> Answer {
     Answer::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 }
 }
 
-// -- the door --
+// -- the handshake --
 
 #[test]
 fn a_client_that_is_let_in_is_served() {

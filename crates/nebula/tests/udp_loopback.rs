@@ -135,7 +135,7 @@ fn many_outstanding_rpcs_each_get_their_own_reply() {
 #[test]
 fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
     let _watchdog = Watchdog::new("what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker");
-    // By a ring to the worker's thread, at its turn at the lock, out of a queue, on a stack of its own, and by a call.
+    // By a ring to the worker's thread, at its turn at the lock, out of a queue, on its own stack, and by a call.
     for (policy, inline) in
         [("jbsq:2", false), ("mcs-lock", false), ("work-stealing", false), ("preemptive:1ms", false), ("jbsq:2", true)]
     {
@@ -161,7 +161,7 @@ fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
         });
         wait_until("the last of them at the server", || {
             let status = server.status().read();
-            // Late for the queue, or for the door where the worker is the engine.
+            // Late for the queue, or for the socket where the worker is the engine.
             (status.freed == 2 || status.nacked_expired == 1).then_some(())
         });
         let status = server.stop();
@@ -217,7 +217,7 @@ fn a_blocking_server_and_client_cost_nothing_while_nothing_comes() {
         return play_idle(&words[0]);
     }
     let _watchdog = Watchdog::new("a_blocking_server_and_client_cost_nothing_while_nothing_comes");
-    // In a process of its own: the other tests' time is not to be counted.
+    // In a separate process: the other tests' time is not to be counted.
     for kind in ["inline", "threaded"] {
         let test = "a_blocking_server_and_client_cost_nothing_while_nothing_comes";
         let mut process = support::process::Process::spawn(test, &[kind]);

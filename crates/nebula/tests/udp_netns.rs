@@ -1,6 +1,6 @@
 //! Between hosts: two network namespaces with a cable between them, and a bad link where the kernel can make one.
 //!
-//! Needs root and `ip`; skipped, with a message, where they are not to be had.
+//! Needs root and `ip`; skipped, with a message, where they are missing.
 
 mod support;
 

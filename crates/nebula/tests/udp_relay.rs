@@ -115,7 +115,7 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let relay = Relay::start(address, link, seed);
     let mut config = ClientConfig::default().call_timeout(Duration::from_secs(30)).deadline(Span::from_secs(30));
     config.key = key;
-    // What was not whole in time is refused, and may be tried again.
+    // An RPC that was incomplete too long is refused, and may be tried again.
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed };
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
     let mut draw = Draw::new(seed);

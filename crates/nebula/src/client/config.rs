@@ -1,56 +1,59 @@
-//! What a client can be told.
+//! The configuration of a client, and the options of one RPC.
 
 use crate::transport::shm::slot::Geometry;
 use crate::transport::udp::seal::Key;
 use nebula_nic::{Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
 
-/// Everything that a client can be told.
+/// The configuration of a client.
+///
+/// Each field has a builder method of the same name. Times are [`Span`]s; the builders take [`std::time::Duration`] too.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientConfig {
-    /// The RPCs that can be outstanding, a power of two. Over shared memory they are the slots of the ring, and each RPC must fit one for
-    /// that.
+    /// RPCs that can be outstanding, a power of two from 2 to 65,536. Over shared memory these are the slots of the ring, and an RPC of
+    /// several packets takes several. Default: 256.
     pub slots: u32,
-    /// Room for the longest reply, in bytes. Over shared memory the client provisions it for every RPC: one slot's payload when `None`.
-    /// Over UDP it is only a bound, 1 MiB when `None`.
+    /// Room for the longest reply, in bytes. Over shared memory the client provisions it in the ring for every RPC; `None`, the default,
+    /// is what the server says it needs ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or one slot's payload. Over UDP it is
+    /// only a bound, and `None` is 1 MiB.
     pub reply_bytes_max: Option<u32>,
-    /// What follows a NACK.
+    /// What follows a NACK. Default: nothing, the RPC ends.
     pub retry: RetryPolicy,
-    /// How long an RPC may take, all tries together; [`Span::MAX`] for as long as the server lives. Costs a clock read an RPC.
+    /// How long an RPC may take, all tries together. Any but the default, [`Span::MAX`] for no limit, costs a clock read for each RPC.
     pub deadline: Span,
-    /// How long [`Client::call`](crate::Client::call) waits for a server that lives and does not answer, and a connection over UDP for
-    /// its welcome.
+    /// How long [`Client::call`](crate::Client::call) waits for an answer, and a connection over UDP for the server's first one.
+    /// Default: 5 s.
     pub call_timeout: Span,
-    /// How [`Client::call`](crate::Client::call) waits.
+    /// How [`Client::call`](crate::Client::call) waits. Default: it polls.
     pub wait: Wait,
-    /// UDP: the key that the server has too. Every datagram is encrypted and authenticated with it.
+    /// UDP: the key that the server has too. Every datagram is encrypted and authenticated with it. Default: none.
     pub key: Option<Key>,
-    /// UDP: whether to go without a key even to another machine, where all on the way can read and forge.
+    /// UDP: whether to connect to another machine without a key. Then everybody on the path can read and forge RPCs. Default: `false`.
     pub insecure: bool,
-    /// UDP: transmissions of an RPC without any answer, each after twice the time.
+    /// UDP: how often an RPC is sent without any answer before it ends; each wait is twice the one before. Default: 12.
     pub transmissions_max: u32,
-    /// UDP: the longest datagram, in bytes; what the way is known to take when `None`.
+    /// UDP: the longest datagram, in bytes. `None`, the default, is 1,232, and over the loopback network up to 16 KiB.
     pub datagram_bytes: Option<u16>,
 }
 
 /// How a call waits for its reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Polls all the time: the shortest wait, for a whole core.
+    /// It polls all the time. The shortest wait, for a whole core.
     #[default]
     Spin,
-    /// Polls for some 20 µs, then sleeps until something comes. Over shared memory as [`Spin`](Self::Spin).
+    /// It polls for some 20 µs, then sleeps until an answer arrives. Over shared memory it is the same as [`Spin`](Self::Spin).
     Block,
 }
 
-/// What may be said of one RPC.
+/// Options of one RPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Hash of the key that it is about, for the policy `key-hash`.
+    /// Hash of the key that the RPC is about, for the policy `key-hash`. Default: 0.
     pub key_hash: u32,
-    /// How long it may take, all tries together, if that is less than what the client was told for all. Over UDP the server is told, and
-    /// does not begin what comes too late.
+    /// How long this RPC may take, all tries together; at most [`ClientConfig::deadline`]. Over UDP the server is told, and does not begin
+    /// an RPC whose deadline is over. Default: none.
     pub deadline: Option<Span>,
 }
 
@@ -62,7 +65,7 @@ impl Options {
         self
     }
 
-    /// Sets how long it may take.
+    /// Sets how long the RPC may take.
     #[must_use]
     pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
         self.deadline = Some(deadline.into());

@@ -1,4 +1,4 @@
-//! What can go wrong for a client, each in one line.
+//! The errors of a client, each with a message of one line.
 
 use crate::endpoint::EndpointError;
 use crate::engine::egress::Fault;
@@ -10,54 +10,59 @@ use nebula_sys::shared::SharedError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The endpoint is none.
+    /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// Nobody serves there.
+    /// No server runs at the endpoint.
     #[error("nobody serves {endpoint}: start a server there first, such as: nebula serve kv --endpoint {endpoint}")]
     NobodyServes {
-        /// Where it was looked for.
+        /// The endpoint.
         endpoint: String,
     },
-    /// Nothing, or nothing that this client takes, has come from there in time.
+    /// No valid answer has arrived in time.
     #[error("no answer from {endpoint} in {waited}: {hint}")]
     Silent {
-        /// Where it was looked for.
+        /// The endpoint.
         endpoint: String,
-        /// How long it was waited for: the configured `call_timeout`.
+        /// How long the client waited: the configured `call_timeout`.
         waited: Span,
-        /// What was seen meanwhile, if anything.
+        /// What the client knows about the cause.
         hint: Hint,
     },
-    /// The server does not go on with this client.
+    /// The server refuses this client: the keys or the versions differ.
     #[error("{endpoint} refuses this client: {hint}")]
     Door {
-        /// Where it was looked for.
+        /// The endpoint.
         endpoint: String,
         /// Why.
         hint: Hint,
     },
-    /// Datagrams to and from another machine would be open to all on the way.
+    /// The server is on another machine and there is no key: everybody on the path could read and forge the RPCs.
     #[error(
-        "{endpoint} is another machine: give a key that the server has too, or say that the network is trusted with --insecure"
+        "{endpoint} is another machine: give the server's key (ClientConfig::key, --key-file), or accept an open network \
+         (ClientConfig::insecure, --insecure)"
     )]
     Open {
-        /// Where the server is looked for.
+        /// The endpoint.
         endpoint: String,
     },
-    /// The server said no.
+    /// The server refused the handshake.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The server belongs to another user.
-    #[error("shm://{name} is served by user id {uid}, not by this one or root: not trusted")]
+    #[error(
+        "shm://{name} is served by user id {uid}, and only this user's servers and root's are trusted: run client and server as one user"
+    )]
     ServerUserId {
         /// The name asked for.
         name: String,
         /// The server's user id.
         uid: u32,
     },
-    /// What answered does not speak this protocol, or went away.
-    #[error("what answered at shm://{name} is no server of this protocol, or ended while it answered")]
+    /// The peer does not speak this protocol, or ended during the handshake.
+    #[error(
+        "the process at shm://{name} does not speak this protocol, or ended during the handshake: try again, or look what serves there"
+    )]
     Handshake {
         /// The name asked for.
         name: String,
@@ -65,20 +70,20 @@ pub enum ConnectError {
     /// A system call failed.
     #[error("cannot connect to {endpoint}: {cause}")]
     System {
-        /// Where the server is looked for.
+        /// The endpoint.
         endpoint: String,
         /// The kernel's reason.
         cause: std::io::Error,
     },
-    /// The ring could not be mapped.
+    /// The shared memory could not be mapped.
     #[error(transparent)]
     Memory(#[from] SharedError),
-    /// A reply of the size asked for would not fit the ring.
+    /// The longest reply does not fit the ring.
     #[error("replies of {bytes} bytes do not fit a ring of {slots} slots: ask for more slots or smaller replies")]
     ReplyTooLarge {
-        /// Bytes asked for.
+        /// Room for a reply, in bytes.
         bytes: u32,
-        /// Slots asked for.
+        /// Slots of the ring.
         slots: u32,
     },
     /// The server's replies may be longer than this client has room for.
@@ -92,35 +97,35 @@ pub enum ConnectError {
         /// The longest reply that the client has room for, in bytes.
         client: u32,
     },
-    /// The retry policy or the number of slots cannot be.
+    /// The retry policy or the number of slots is impossible.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),
 }
 
-/// What was seen of a server that did not let a client in.
+/// What a client knows about a server that did not accept it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hint {
     /// Nothing.
     Nothing,
-    /// It takes sealed datagrams only.
+    /// The server accepts only clients with its key.
     KeyWanted,
-    /// It has no key.
+    /// The server has no key.
     NoKey,
-    /// Nothing; it may have another key.
+    /// Nothing. The server may have another key.
     OtherKey,
-    /// It speaks another version.
+    /// The server speaks another version.
     Version,
 }
 
 impl std::fmt::Display for Hint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Nothing => "nobody serves there, it is out of reach, or it has another key",
-            Self::KeyWanted => "it takes only who has its key: give the server's key file with --key-file",
-            Self::NoKey => "it has no key: start it with this client's, or connect without",
-            Self::OtherKey => "a server with another key does not answer",
-            Self::Version => "it speaks another version of the protocol",
+            Self::Nothing => "no server runs there, it cannot be reached, or it has a key",
+            Self::KeyWanted => "it accepts only clients with its key: give that key (ClientConfig::key, --key-file)",
+            Self::NoKey => "it has no key: start it with this client's key, or connect without one",
+            Self::OtherKey => "no server runs there, it cannot be reached, or it has another key",
+            Self::Version => "it speaks another version of the protocol: build client and server from one release",
         })
     }
 }
@@ -129,7 +134,7 @@ impl std::fmt::Display for Hint {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// All slots hold RPCs that are not over; over UDP also when as much is on its way as network and server have been seen to take.
+    /// All slots hold outstanding RPCs. Over UDP also when the window is full: as much is on its way as network and server can take.
     #[error("there is no room: take answers with poll() first")]
     Full,
     /// The request is longer than the server takes.
@@ -140,7 +145,7 @@ pub enum SubmitError {
         /// The longest that the server takes.
         max: u32,
     },
-    /// Over UDP: the server that has answered, or has taken another's place, may send longer replies than this client has room for.
+    /// Over UDP: the replies of the server that answered may be longer than this client has room for.
     #[error(
         "the server's replies have up to {server} bytes and this client has room for {client}: \
          connect with ClientConfig::reply_bytes_max of {server} or more"
@@ -152,51 +157,53 @@ pub enum SubmitError {
         client: u32,
     },
     /// The server is gone.
-    #[error("the server is gone")]
+    #[error("the server is gone: connect again")]
     ServerGone,
 }
 
-/// An RPC without a reply.
+/// Why an RPC has no reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server refused it at once, because it would have missed the SLO or found no room. It was not executed.
+    /// The server refused it at once, because it would have missed the SLO or there was no room. It was not executed.
     #[error("NACK: {reason}")]
     Nack {
         /// Why.
         reason: NackReason,
     },
-    /// It was executed, or begun, and has no reply.
+    /// It was begun, perhaps executed, and has no reply.
     #[error(transparent)]
     Fault(Fault),
-    /// The server is gone; whether it was executed is unknown.
-    #[error("the server is gone")]
+    /// The server is gone. It is unknown whether the RPC was executed.
+    #[error("the server is gone: connect again")]
     ServerGone,
-    /// No answer in time; whether it was or will be executed is unknown.
+    /// No answer arrived in time. It is unknown whether the RPC was or will be executed.
     #[error("no answer in time")]
     TimedOut,
-    /// It is older than what the server remembers: whether it was executed is unknown, and it will not be any more.
-    #[error("too old to be told apart: whether it was executed is unknown; it will not be again")]
+    /// Over UDP: it is older than what the server remembers. It is unknown whether it was executed; it will not be executed again.
+    #[error(
+        "older than what the server remembers: it is unknown whether it was executed, and it will not be executed again"
+    )]
     Stale,
-    /// Its deadline was over before a core began it: it was not executed.
-    #[error("its deadline was over before it was begun")]
+    /// Its deadline was over before a worker began it. It was not executed.
+    #[error("the deadline was over before the RPC was begun: it was not executed")]
     Expired,
-    /// It was taken back with [`Client::cancel`](crate::Client::cancel).
+    /// It was cancelled with [`Client::cancel`](crate::Client::cancel).
     #[error("cancelled")]
     Cancelled,
-    /// [`Client::call`](crate::Client::call) while RPCs submitted before are outstanding: their answers would be lost. It was not sent.
+    /// [`Client::call`](crate::Client::call) was called while submitted RPCs are outstanding, whose answers would be lost. It was not sent.
     #[error(
         "call() while {rpcs} submitted RPCs are outstanding: take their answers with poll() first, or submit() this one too"
     )]
     Outstanding {
-        /// RPCs submitted and not over.
+        /// RPCs submitted and not ended.
         rpcs: u32,
     },
     /// It was not sent.
     #[error(transparent)]
     NotSent(SubmitError),
-    /// The server answered something that this version does not know.
-    #[error("the server answered something that this version does not know")]
+    /// The answer is not part of this version's protocol.
+    #[error("the answer is unknown to this version: build client and server from one release")]
     Protocol,
 }
 

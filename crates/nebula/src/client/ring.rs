@@ -1,4 +1,4 @@
-//! The client's end of the ring: which positions are in use, where the next RPC goes, whose answer has come.
+//! The client's end of the ring: which positions are in use, where the next RPC is written, which answers have arrived.
 
 use super::{ConnectError, SubmitError};
 use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
@@ -67,7 +67,7 @@ impl PendingQueue {
     }
 }
 
-/// Polls without an answer between two looks at the clock. Few, for whoever lets others run between polls may wait for milliseconds each.
+/// Polls without an answer between two looks at the clock. Few, as a caller that yields between polls may wait for milliseconds each.
 const POLLS_PER_CLOCK: u32 = 32;
 /// Least time between two looks at the socket, against the 0.2 µs that one costs.
 const PS_PER_LOOK: u64 = 50_000_000;

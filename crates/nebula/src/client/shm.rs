@@ -103,7 +103,7 @@ impl ShmClient {
             return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
         };
         let span = self.span(bytes);
-        // What waits to be sent again goes first, or it might wait for ever.
+        // What waits to be sent again goes first, or it might wait without limit.
         if !self.ring.has_room(span) || !self.resends.is_empty() {
             return Err(self.ring.refusal());
         }
@@ -284,7 +284,7 @@ impl ShmClient {
                 Outcome::Part { offset_bytes, packet_bytes, .. } => {
                     self.copy(at.position.wrapping_add(pkt_idx), offset_bytes, packet_bytes);
                 }
-                // For an RPC that has expired: nothing is to be had from the rest.
+                // For an RPC that has expired: the other packets are ignored too.
                 _ => break,
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 /// Wakes one thread.
 ///
-/// Before it sleeps, the thread says so with [`arm`](Self::arm), looks for work once more, and only then waits. Whoever gives it work
+/// Before it sleeps, the thread says so with [`arm`](Self::arm), looks for work once more, and only then waits. A thread that gives it work
 /// does so first and asks then, with [`ring_if_armed`](Self::ring_if_armed): one of the two sees the other.
 #[derive(Debug)]
 pub(crate) struct Bell {

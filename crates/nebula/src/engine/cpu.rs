@@ -1,6 +1,6 @@
 //! Stations 7 to 10, in real time: dispatched RPCs go to workers over rings, and their slots come back.
 //!
-//! With workers on threads of their own, a completion queue is a ring from the engine to the worker, and the way back is a ring of
+//! With workers on separate threads, a completion queue is a ring from the engine to the worker, and the way back is a ring of
 //! freed slots. With `inline` there is no ring: the worker asks the engine itself.
 //!
 //! Next: [`egress`](super::egress).
@@ -47,7 +47,7 @@ pub(crate) struct Served {
 /// Where a worker's RPCs are put.
 #[derive(Debug)]
 pub(crate) enum Jobs {
-    /// In a ring of its own.
+    /// In a separate ring.
     Own(Producer<Job>),
     /// In this core's queue, from which other workers may take.
     Stealable(Queues, CoreId),
@@ -73,7 +73,7 @@ pub(crate) struct WorkerLink {
 }
 
 impl Engine {
-    /// One turn of an engine whose workers have threads of their own. Returns whether it did anything.
+    /// One turn of an engine whose workers have separate threads. Returns whether it did anything.
     pub(crate) fn turn(&mut self) -> bool {
         let now = self.begin_turn();
         let freed = self.collect_freed(now);
@@ -97,7 +97,7 @@ impl Engine {
         self.wind_up();
     }
 
-    /// Takes back what workers have freed and writes the last status; the connections are cut by whoever stopped the server.
+    /// Takes back what workers have freed and writes the last status; the thread that stops the server closes the connections.
     pub(crate) fn wind_up(&mut self) {
         let now = self.begin_turn();
         self.collect_freed(now);

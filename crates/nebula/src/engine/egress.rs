@@ -1,26 +1,26 @@
-//! Station 11, the server's side: the reply, as the handler writes it.
+//! Station 11 at the server: the reply, as the handler writes it.
 //!
-//! Over shared memory the words go straight into the client's ring, over the request's own slots. Nobody looks at them before the header
-//! of the first slot is published, last; so a reply can be written in any order, and again. Over a network they go into a buffer that
-//! the engine sends.
+//! Over shared memory the bytes go straight into the client's ring, over the slots of the request. The client reads them only after the
+//! header of the first slot is published, which is done last. So a reply can be written in any order, and overwritten. Over a network
+//! the bytes go into a buffer that the engine sends.
 
 use crate::transport::shm::slot::{Mark, SlotHeader, Slots};
 use crate::transport::{Answer, Fate};
 use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
 
-/// Why an RPC that was served has no reply.
+/// Why an RPC was begun and has no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The reply is larger than the room that the client provisioned for it.
-    #[error("the reply is larger than the room that the client provisioned: submit with a larger reply_bytes_max")]
+    /// The reply is larger than the room that the client provisioned for it. The handler has run.
+    #[error("the reply is larger than the room that the client provisioned: connect with a larger reply_bytes_max")]
     ReplyTooLarge,
-    /// The handler panicked.
-    #[error("the handler panicked")]
+    /// The handler panicked. The server goes on.
+    #[error("the handler panicked: the server's standard error says where")]
     HandlerPanicked,
-    /// The handler dropped the RPC without an answer.
-    #[error("the handler dropped the RPC without an answer")]
+    /// The worker dropped the RPC without a reply.
+    #[error("the server dropped the RPC without a reply")]
     Unanswered,
 }
 
@@ -44,7 +44,7 @@ impl Fault {
 
 /// The reply to one RPC, as the handler writes it.
 ///
-/// Room for it was provisioned by the client; what does not fit turns the reply into [`Fault::ReplyTooLarge`].
+/// The client provisions the room for it. A reply that does not fit becomes [`Fault::ReplyTooLarge`].
 #[derive(Debug)]
 pub struct Reply<'a> {
     sink: Sink<'a>,
@@ -70,7 +70,7 @@ impl<'a> Reply<'a> {
         Self { sink: Sink::Ring { slots, position }, capacity, bytes: 0, is_too_large: false }
     }
 
-    /// The reply that `answer` is to have.
+    /// The reply that is written into `answer`.
     #[inline(always)]
     pub(crate) fn buffered(answer: &'a mut Answer) -> Self {
         Self { capacity: answer.capacity(), sink: Sink::Buffer(answer), bytes: 0, is_too_large: false }
@@ -82,8 +82,7 @@ impl<'a> Reply<'a> {
         self.write_at(self.bytes, bytes);
     }
 
-    /// Writes `bytes` at `offset`, extending the reply to their end where it is shorter; a gap holds unspecified bytes of the
-    /// client's own request.
+    /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of the client's own request.
     #[inline(always)]
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         if let Some(end) = self.reserve(offset, bytes.len()) {
@@ -95,7 +94,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// As [`write_at`](Self::write_at), from words that other cores may be changing: a store's log, copied once, straight to the client.
+    /// As [`write_at`](Self::write_at), from words that other cores may change meanwhile, such as a store's log. They are copied once.
     #[inline(always)]
     pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
         if let Some(end) = self.reserve(offset, bytes) {
@@ -114,13 +113,13 @@ impl<'a> Reply<'a> {
         end
     }
 
-    /// A safe point of the handler: [`yield_if_due`](crate::yield_if_due), at hand.
+    /// A safe point of the handler: calls [`yield_if_due`](crate::yield_if_due).
     #[inline]
     pub fn yield_if_due(&self) {
         crate::worker::yield_if_due();
     }
 
-    /// Begins anew.
+    /// Discards what was written.
     pub fn clear(&mut self) {
         self.bytes = 0;
         self.is_too_large = false;
@@ -138,7 +137,7 @@ impl<'a> Reply<'a> {
         self.bytes == 0
     }
 
-    /// Bytes that fit.
+    /// Room for the reply, in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
@@ -156,7 +155,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Tells the client that there is no reply, and why.
+    /// Tells the client why there is no reply.
     pub(crate) fn fail(self, fault: Fault) {
         match self.sink {
             Sink::Ring { slots, position } => {

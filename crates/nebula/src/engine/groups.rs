@@ -1,6 +1,6 @@
 //! `altocumulus:G`, in real time: engines that hand each other waiting RPCs.
 //!
-//! Each group has an engine, which is its manager too. It publishes how many RPCs wait in a cache line of its own, and once a period
+//! Each group has an engine, which is its manager too. It publishes how many RPCs wait in its own cache line, and once a period
 //! asks its [`Manager`] which of them go where. What moves is the notification and the right to the slots; the payload stays in the region
 //! that it arrived in, and the client's ring with the engine that reads it.
 //!

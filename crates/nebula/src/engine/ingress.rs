@@ -59,7 +59,7 @@ impl Intake<'_> {
         self.held.get_mut(start as usize)?.as_mut()?.answer.as_deref_mut()
     }
 
-    /// Which packets of an RPC that is not whole have come.
+    /// Which packets of an incomplete RPC have arrived.
     pub(crate) fn missing(&self, rpc: RpcKey) -> Option<Missing> {
         self.backend.missing(rpc)
     }

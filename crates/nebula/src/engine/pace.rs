@@ -2,7 +2,7 @@
 //!
 //! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is the whole time that an RPC takes
 //! of a worker, the engine's share included. An inline worker's turn tells it: its length over the RPCs served in it. Workers with
-//! threads of their own tell it only while the queue is never empty, so they are measured over windows of such time.
+//! separate threads tell it only while the queue is never empty, so they are measured over windows of such time.
 //!
 //! A pause of the machine says nothing about the service. So no measurement counts for more than some times the mean: a longer service
 //! is believed after some tens of turns, a pause is all but forgotten after as many.
@@ -115,7 +115,7 @@ impl Pace {
         self.service = blend(self.service, each, shift);
     }
 
-    /// The bound, if it has moved by more than an eighth. While nothing waits, threads of their own tell nothing new: what was learnt
+    /// The bound, if it has moved by more than an eighth. While nothing waits, separate threads tell nothing new: what was learnt
     /// under load then fades.
     #[cold]
     fn look(&mut self, waiting: u32) -> Option<u32> {

@@ -7,15 +7,15 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// What every IPv6 link carries (1,280 bytes, RFC 8200 §5) less the headers of IPv6 and UDP: goes anywhere unfragmented.
+/// The longest datagram that every IPv6 link carries without fragmentation: 1,280 bytes (RFC 8200 §5) less the headers of IPv6 and UDP.
 pub const SAFE_DATAGRAM_BYTES: usize = 1_232;
 /// The longest datagram over the loopback network: several RPCs of full length share one, and a burst of 64 small ones is one.
 const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
 
 /// A UDP socket of this machine's kernel.
 ///
-/// A server [binds](Self::bind), a client [connects](Self::connect): the kernel then keeps other senders' datagrams from it, and
-/// says when nobody listens. Datagrams are never fragmented.
+/// A server [binds](Self::bind). A client [connects](Self::connect): the kernel then drops other senders' datagrams, and reports when no
+/// process listens at the server's address. Datagrams are never fragmented.
 ///
 /// # Examples
 ///
@@ -38,17 +38,17 @@ pub struct KernelWire {
 }
 
 impl KernelWire {
-    /// A socket at `local`, open to everybody.
+    /// A socket at `local` that receives from every address.
     ///
-    /// Bound to the unspecified address, it answers a peer from the address where the peer found it.
+    /// At the unspecified address, it answers a peer from the address that the peer sent to.
     ///
     /// # Errors
     ///
-    /// The kernel's reason: the address is taken, or none of this machine's.
+    /// The kernel's reason, such as that the address is in use, or not one of this machine.
     pub fn bind(local: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(local)?;
         let local = socket.local();
-        // Only a connected socket knows its route; one's own address is reached as one's loopback clients reach it.
+        // Only a connected socket knows its route; the socket's own address is reached as its loopback clients reach it.
         let bytes = if local.ip().is_loopback() {
             UdpSocket::connect(local).as_ref().map_or(SAFE_DATAGRAM_BYTES, longest)
         } else {
@@ -68,8 +68,8 @@ impl KernelWire {
         Ok(Self { socket, datagram_bytes_max, refusal: None })
     }
 
-    /// Switches the kernel's segmentation and coalescing, to measure what they are worth, or for a driver that has them wrong; on
-    /// unless set, where the kernel has them.
+    /// Switches the kernel's segmentation offload (GSO) and coalescing (GRO), to measure their effect, or for a driver that has them
+    /// wrong. On unless set, where the kernel has them.
     ///
     /// # Errors
     ///
@@ -79,15 +79,15 @@ impl KernelWire {
         Ok(self)
     }
 
-    /// Sets the longest datagram, where the path is known to take more than every path does, or less: unless set, 1,232 bytes,
-    /// and on the loopback network as much as its MTU allows, up to 16 KiB.
+    /// Sets the longest datagram, in bytes, for a path that is known to carry more or less than the default: 1,232 bytes, and on the
+    /// loopback network as much as its MTU allows, up to 16 KiB.
     #[must_use]
     pub fn datagram_bytes(mut self, bytes: usize) -> Self {
         self.datagram_bytes_max = bytes.min(nebula_sys::udp::DATAGRAM_BYTES_MAX);
         self
     }
 
-    /// Datagrams that the kernel did not take, so far.
+    /// Datagrams that the kernel did not accept, so far.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.socket.dropped()

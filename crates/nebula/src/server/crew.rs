@@ -48,7 +48,7 @@ impl Kind {
         matches!(self, Self::Threaded | Self::Inline)
     }
 
-    /// Whether the engine has a thread of its own.
+    /// Whether the engine has its own thread.
     pub(super) fn has_engine(self) -> bool {
         matches!(self, Self::Threaded | Self::Stealing)
     }
@@ -118,7 +118,7 @@ impl Crew<'_> {
         (link, WorkerEnd::Stealing(Stealing::new(core, queues.clone(), thief, worker_freed, self.log.clone())))
     }
 
-    /// The workers, and the engine where it is to have a thread of its own.
+    /// The workers, and the engine where it has its own thread.
     pub(super) fn workers(
         &self,
         ends: Vec<WorkerEnd>,

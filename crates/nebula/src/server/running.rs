@@ -1,4 +1,4 @@
-//! A server that runs: its threads, and how it ends.
+//! A running server: its threads, and its shutdown.
 
 use super::crew::{Crew, Kind};
 use super::groups::{Part, groups_of, part};
@@ -26,44 +26,51 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
-/// A server that could not be started.
+/// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The endpoint is none.
+    /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// The name is taken.
-    #[error("{endpoint} is being served already: stop that server or choose another name")]
+    /// Another server has the endpoint.
+    #[error("{endpoint} is being served already: stop that server or choose another endpoint")]
     Taken {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// The address is none of this machine's.
-    #[error("{endpoint} is no address of this machine: give one that it has, or 0.0.0.0 or [::] for all of them")]
+    /// This machine does not have the address.
+    #[error(
+        "this machine does not have the address of {endpoint}: give one that it has, or 0.0.0.0 or [::] for all of them"
+    )]
     NotHere {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// Everybody who reaches the address would be served, unauthenticated.
+    /// The address can be reached from other machines and there is no key: everybody would be served, unauthenticated.
     #[error(
-        "{endpoint} can be reached from other machines: give a key, as with --key-file, or accept that with --insecure"
+        "{endpoint} can be reached from other machines: give a key (ServerConfig::key, --key-file), or accept an open network \
+         (ServerConfig::insecure, --insecure)"
     )]
     Insecure {
         /// The endpoint asked for.
         endpoint: Endpoint,
     },
-    /// Clients over shared memory wake nobody.
-    #[error("a server over shm:// cannot sleep until something comes: take the adaptive idle policy")]
+    /// Clients over shared memory do not wake the server.
+    #[error(
+        "a shm:// server cannot sleep until an RPC arrives, as its clients do not wake it: use the adaptive idle policy"
+    )]
     BlockOverShm,
-    /// Workers that look for work themselves.
-    #[error("under {policy} workers cannot sleep until something comes: take the adaptive idle policy")]
+    /// Under the policy, workers look for work themselves.
+    #[error(
+        "under {policy} workers look for work themselves and cannot sleep until an RPC arrives: use the adaptive idle policy"
+    )]
     Block {
         /// The policy asked for.
         policy: Policy,
     },
-    /// One socket has one engine.
-    #[error("policy {policy} has several engines, and a udp:// server one: serve over shm://, or with jbsq:2")]
+    /// A `udp://` server has one engine.
+    #[error("policy {policy} needs several engines, and a udp:// server has one: serve over shm://, or use jbsq:2")]
     GroupsOverUdp {
         /// The policy asked for.
         policy: Policy,
@@ -71,71 +78,73 @@ pub enum ServeError {
     /// A system call failed.
     #[error("cannot serve: {0}")]
     System(#[from] std::io::Error),
-    /// Memory could not be had.
+    /// There is not enough memory.
     #[error(transparent)]
     Memory(#[from] MemError),
-    /// Shared memory could not be had.
+    /// Shared memory could not be created or mapped.
     #[error(transparent)]
     Shared(#[from] SharedError),
-    /// The NIC cannot be built so.
+    /// The NIC cannot have this configuration.
     #[error(transparent)]
     Nic(#[from] ConfigError),
-    /// The policy is one of the simulator's.
+    /// Only the simulator has the policy.
     #[error("policy {policy} is simulated only: serve with one of {}", Policy::served().join(", "))]
     SimulatedOnly {
         /// The policy asked for.
         policy: Policy,
     },
-    /// A policy of the caller's own and a built-in one.
+    /// A custom policy and a built-in one.
     #[error(
-        "a server has one policy, not {policy} and one of its own: leave `policy` at its default beside `custom_policy`"
+        "a server has one policy, not {policy} and a custom one: leave `policy` at its default beside `custom_policy`"
     )]
     TwoPolicies {
         /// The built-in policy asked for.
         policy: Policy,
     },
-    /// More suspended RPCs than a worker has places for.
+    /// More suspended RPCs than a worker can have.
     #[error("a worker can have 62 suspended RPCs at most, not {got}")]
     Suspended {
         /// The number asked for.
         got: u16,
     },
-    /// The log of a run with many thieves.
-    #[error("a decision log says who steals from whom for up to {max} workers, not {workers}: take fewer, or no log")]
+    /// A decision log under `work-stealing` with too many workers.
+    #[error("a decision log records steals for up to {max} workers, not {workers}: use fewer workers, or no log")]
     StealsLogged {
         /// Workers asked for.
         workers: u16,
         /// The most.
         max: u16,
     },
-    /// A group without a worker.
-    #[error("{groups} groups need as many workers at least, not {workers}")]
+    /// Fewer workers than groups.
+    #[error("{groups} groups need at least {groups} workers, not {workers}")]
     Groups {
         /// Groups asked for.
         groups: u16,
         /// Workers asked for.
         workers: u16,
     },
-    /// A group cannot be built so.
+    /// A group cannot have this configuration.
     #[error(transparent)]
     Group(#[from] GroupConfigError),
-    /// A group's manager cannot be built so.
+    /// A group's manager cannot have this configuration.
     #[error(transparent)]
     Manager(#[from] ManagerConfigError),
-    /// Inline mode has one worker.
+    /// Inline mode with several workers.
     #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
     InlineWorkers {
         /// Workers asked for.
         workers: u16,
     },
-    /// The payload of a slot.
-    #[error("a slot of {got} bytes is not possible: give a multiple of 64 from 64 to 1048576")]
+    /// An impossible payload of a slot or packet.
+    #[error("a payload of {got} bytes in a slot or packet is not possible: give a multiple of 64 from 64 to 1048576")]
     Mtu {
         /// Bytes asked for.
         got: u32,
     },
-    /// Longer than a ring can carry.
-    #[error("requests of {got} bytes are too long for these slots: up to {max}, or make the slots larger")]
+    /// Requests longer than a ring can carry.
+    #[error(
+        "requests of {got} bytes are too long for these slots: at most {max}; make the slots larger with mtu_bytes"
+    )]
     RpcTooLarge {
         /// Bytes asked for.
         got: u32,
@@ -150,14 +159,14 @@ pub enum ServeError {
         /// The longest.
         max: u32,
     },
-    /// A receive buffer beyond all bounds.
+    /// A receive buffer that is too large.
     #[error("a receive buffer of {slots} slots is too large: lower the SLO, the RPC size, or the buffer asked for")]
     BufferTooLarge {
         /// Slots that it would have.
         slots: u64,
     },
-    /// A core to pin to that is not there.
-    #[error("cannot pin a thread to core {core}: {cause}")]
+    /// A thread cannot be pinned to the core.
+    #[error("cannot pin a thread to core {core}: {cause}; give cores that this process may use")]
     Pin {
         /// The core asked for.
         core: usize,
@@ -166,14 +175,14 @@ pub enum ServeError {
     },
 }
 
-/// A server that runs on threads of its own. Dropping it stops it.
+/// A running server. Dropping it stops it.
 #[derive(Debug)]
 pub struct RunningServer {
     endpoint: Endpoint,
     stop: Arc<AtomicBool>,
-    /// What wakes the door, where there is one.
+    /// Wakes the listener, where there is one.
     door: Option<Arc<OwnedFd>>,
-    /// What wakes engines and workers.
+    /// Wake engines and workers.
     bells: Vec<Arc<Bell>>,
     registry: Arc<Registry>,
     status: StatusReader,
@@ -181,27 +190,28 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// Where it serves.
+    /// The endpoint. After `udp://…:0`, the port that the kernel chose.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its counters.
+    /// The server's counters.
     #[must_use]
     pub fn status(&self) -> &StatusReader {
         &self.status
     }
 
-    /// Stops it, waits until its threads have ended and returns its last counters. RPCs in flight end with an error at their clients.
+    /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in flight end with an error at their
+    /// clients.
     ///
-    /// An RPC that a worker has answered and not yet given back as it stops is not among those freed: at most one a worker.
+    /// An RPC that a worker has answered, but not yet freed when it stops, is not counted as freed: at most one for each worker.
     pub fn stop(mut self) -> Status {
         self.shut_down();
         self.status.read()
     }
 
-    /// Waits until it is stopped by [`stopper`](Self::stopper).
+    /// Waits until [`stopper`](Self::stopper) stops the server.
     pub fn join(mut self) {
         while !self.stop.load(Ordering::Acquire) {
             std::thread::park_timeout(std::time::Duration::from_millis(50));
@@ -209,7 +219,7 @@ impl RunningServer {
         self.shut_down();
     }
 
-    /// What stops it from another thread, such as a signal handler's: set it to `true`.
+    /// A flag that stops the server from another thread, such as a signal handler: set it to `true`.
     #[must_use]
     pub fn stopper(&self) -> Arc<AtomicBool> {
         self.stop.clone()
@@ -220,7 +230,7 @@ impl RunningServer {
         self.door.iter().for_each(|door| ring(door));
         self.bells.iter().for_each(|bell| bell.ring());
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on its own.
+            // A thread that panicked has already printed why.
             let _ = thread.join();
         }
         self.registry.disconnect_all();
@@ -245,7 +255,7 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
     let service = Arc::new(service);
     for (index, worker) in workers.into_iter().enumerate() {
         let service = service.clone();
-        // The first cores are those of engines with threads of their own.
+        // The first cores are those of engines with their own threads.
         let pin = pins.get(engines + index).copied();
         let thread = spawn(&format!("nebula-worker-{index}"), pin, move || worker.run(&*service))?;
         running.threads.push(thread);
@@ -253,7 +263,7 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
     Ok(running)
 }
 
-/// Opens an endpoint: door and engine run, the workers are the caller's.
+/// Opens an endpoint: listener and engine run, the workers are the caller's.
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let config = checked(&endpoint, config)?;
     let ground = match &endpoint {
@@ -293,7 +303,7 @@ enum Ground {
     Udp(Environment),
 }
 
-/// The configuration, if it can be had at this endpoint.
+/// The configuration, if this endpoint supports it.
 fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
     // Where workers share the engine, none of them is it alone.
     config.inline &= Kind::of(&config) != Kind::Shared;
@@ -314,7 +324,7 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     }
 }
 
-/// Builds engines and workers, and starts the threads that are the server's own.
+/// Builds engines and workers, and starts the server's own threads.
 fn assemble(
     endpoint: Endpoint,
     config: &ServerConfig,
@@ -362,7 +372,7 @@ fn assemble(
         engines.extend(engine);
     }
     if let Some(listener) = listener {
-        running.threads.push(spawn("nebula-door", None, move || listener.run(&stop))?);
+        running.threads.push(spawn("nebula-listener", None, move || listener.run(&stop))?);
     }
     for (index, engine) in engines.into_iter().enumerate() {
         let name = if index == 0 { "nebula-engine".to_owned() } else { format!("nebula-engine-{index}") };
@@ -371,7 +381,7 @@ fn assemble(
     Ok((running, workers))
 }
 
-/// The engines' ports, and the door where there is one.
+/// The engines' ports, and the listener where there is one.
 fn ports(
     config: &ServerConfig,
     backend: &BackendConfig,
@@ -408,7 +418,7 @@ fn taken(endpoint: &Endpoint, cause: std::io::Error) -> ServeError {
     }
 }
 
-/// Starts a named thread, pinned where asked; waits for the pin's verdict.
+/// Starts a named thread, pinned where asked; waits until it is known whether that succeeded.
 fn spawn(name: &str, pin: Option<usize>, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ServeError> {
     let (tell, told) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {

@@ -1,6 +1,6 @@
 //! `preemptive:Q`, at the worker: handlers that make room for others at their safe points.
 //!
-//! Every RPC runs on a stack of its own, in a seat. At a safe point the handler calls [`yield_if_due`]; once it has had its quantum, that
+//! Every RPC runs on its own stack, in a fiber slot. At a safe point the handler calls [`yield_if_due`]; once it has had its quantum, that
 //! switches to the worker's own stack. There the worker takes in what has been dispatched meanwhile and asks [`Turns`] who is next: the
 //! same RPC if nobody waits, or else the first in line. A handler that calls nothing runs to its end.
 //!
@@ -9,7 +9,7 @@
 //!   RPC's own stack                                            └─ serve ─┘ yield_if_due(), quantum used
 //! ```
 //!
-//! Seats and stacks are made at the start. An RPC in a seat owns its slots of the receive region and keeps its client's ring mapped,
+//! Fiber slots and stacks are made at the start. An RPC in a fiber slot owns its slots of the receive region and keeps its client's ring mapped,
 //! whatever becomes of the client meanwhile.
 
 use super::{Begun, Inner, LoggedTurns, RPCS_PER_TURN};
@@ -34,18 +34,18 @@ thread_local! {
     static DUE: Cell<u64> = const { Cell::new(NEVER) };
 }
 
-/// A safe point: under `preemptive:Q`, a handler that has used its quantum while others wait for its worker is suspended here, and goes on
-/// when its turn comes again.
+/// A safe point. Under `preemptive:Q`, a handler that has used its quantum while other RPCs wait for its worker is suspended here, and
+/// resumed when it is its turn again.
 ///
-/// Can be called from anywhere below a handler. Does nothing elsewhere, and under every other policy.
+/// It can be called from any function that a handler calls. Elsewhere, and under other policies, it does nothing.
 ///
-/// What the handler holds stays held while others run on the same thread: between a lock's guard, a `RefCell`'s borrow, or a change to a
-/// thread-local that is half done and their ends there should be no safe point.
+/// Other handlers run on the same thread meanwhile. So place no safe point while the handler holds a lock or a `RefCell`'s borrow, or
+/// has changed a thread-local halfway.
 ///
 /// # Cost
 ///
-/// One read of the machine's clock; outside of a handler less. A suspension costs two switches of stacks and a look at what has
-/// been dispatched, once a quantum.
+/// One read of the machine's clock; less outside of a handler. A suspension costs two stack switches and a poll of the completion
+/// queue, once a quantum.
 ///
 /// # Examples
 ///
@@ -200,7 +200,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
         Pass { served, is_under_way: self.turns.begun() > 0 }
     }
 
-    /// Lets whoever is next run, and says how far it has come.
+    /// Runs the next RPC, and says how far it has come.
     #[inline]
     fn step(&mut self, may_begin: bool) -> Option<State> {
         self.line_up();
@@ -235,7 +235,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
 
     /// Begins the next RPC in `seat`.
     fn begin(&mut self, seat: usize) -> State {
-        // Whoever drives the worker may have taken it with `wait_for_rpc` since it stood in line.
+        // The caller may have taken it with `wait_for_rpc` since it stood in line.
         let Some(begun) = self.inner.begin(self.service) else { return State::Ended };
         // What has room for its answer with it goes to no ring: nobody looks for one, under a lock.
         let channel = match begun.held.answer {
@@ -265,7 +265,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
         }
     }
 
-    /// Unwinds whoever has begun.
+    /// Unwinds the RPCs that have begun.
     #[cold]
     fn cancel_all(&mut self) {
         for (seat, seat_of_it) in self.seats.iter().enumerate() {

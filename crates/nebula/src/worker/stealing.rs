@@ -1,6 +1,6 @@
 //! A worker under `work-stealing`: it takes from its own queue, and from another worker's when that is empty.
 //!
-//! The engine puts an RPC into the queue of its home core. Whoever takes it serves it; slots and credit go back to the home core's account.
+//! The engine puts an RPC into the queue of its home core. The worker that takes it serves it; slots and credit go back to the home core's account.
 
 use super::Choice;
 use crate::engine::cpu::{Job, Served};
@@ -40,7 +40,7 @@ impl Stealing {
         Self { core, queues, thief, filled, freed, log }
     }
 
-    /// The next RPC: of its own queue, else of the one that the thief chooses.
+    /// The next RPC: from this worker's queue, else from the one that the thief chooses.
     ///
     /// None, too, where somebody else was quicker at the victim's queue: the caller comes again.
     #[inline]

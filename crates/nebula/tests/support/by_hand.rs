@@ -127,7 +127,7 @@ impl ByHand {
         said
     }
 
-    /// An address that nobody has, of a host of its own.
+    /// An address that nobody has, of a separate host.
     pub(crate) fn address(&mut self) -> SocketAddr {
         self.ports += 1;
         let [high, low] = self.ports.to_be_bytes();

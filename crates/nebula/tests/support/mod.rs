@@ -1,4 +1,4 @@
-//! What the suites share: processes of their own, an end to every wait, numbers by draw, a raw hand in a ring.
+//! What the suites share: separate processes, an end to every wait, numbers by draw, a raw hand in a ring.
 #![allow(dead_code, reason = "each suite uses its part")]
 
 pub(crate) mod allocations;

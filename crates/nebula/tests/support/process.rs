@@ -42,7 +42,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Runs the test of that name, in a process of its own, with the words of its role.
+    /// Runs the test of that name, in a separate process, with the words of its role.
     pub(crate) fn spawn(test: &str, words: &[&str]) -> Self {
         let executable = std::env::current_exe().expect("the test's own executable");
         let mut child = Command::new(executable)

@@ -101,7 +101,7 @@ pub(crate) struct RawRing {
 }
 
 impl RawRing {
-    /// Greets the server as a client should and maps the ring that it grants.
+    /// Connects as a client should and maps the ring that it grants.
     pub(crate) fn connect(endpoint: &str, slots: u32) -> Self {
         let socket = dial(endpoint);
         assert!(say(&socket, &hello(1, slots)), "the server hung up");

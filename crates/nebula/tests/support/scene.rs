@@ -1,4 +1,4 @@
-//! A client and a scripted server, on a network in memory and by a clock that stands still until it is moved.
+//! A client and a scripted server, on a network in memory and by a clock that the test moves.
 
 use super::datagram::{self, CLIENT, Frame, HELLO, Message, REFUSAL, SERVER, WELCOME};
 use nebula::net::{Environment, Route, Time, Wire};
@@ -185,7 +185,7 @@ impl Scene {
         }
     }
 
-    /// Refuses what the client sends under its seat.
+    /// Refuses what the client sends under its number.
     pub(crate) fn refuse(&mut self, reason: u32) {
         let mut body = vec![0; 16];
         body[..4].copy_from_slice(&reason.to_le_bytes());

@@ -1,7 +1,7 @@
 //! A network that does to datagrams what networks do, by draw: loses, doubles, delays, reorders, changes and cuts them, loses them in
 //! bursts, and cuts single hosts off for a while. The same seed does the same to them again.
 //!
-//! Nothing moves by itself: whoever drives it tells the time, asks when something is due, and has it delivered.
+//! Nothing moves by itself: the caller tells the time, asks when something is due, and has it delivered.
 
 use super::allocations;
 use super::draw::Draw;
@@ -114,7 +114,7 @@ struct State {
     fates: Fates,
     hash: u64,
     is_traced: bool,
-    /// Bytes allocated here, on account of whoever sends.
+    /// Bytes allocated here, on the sender's account.
     held_bytes: i64,
 }
 

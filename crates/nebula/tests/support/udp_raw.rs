@@ -245,7 +245,7 @@ pub(crate) fn answers(mut body: &[u8]) -> Vec<Answer> {
     answers
 }
 
-/// What a server says at its door.
+/// What a server says in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub(crate) incarnation: u64,

@@ -40,7 +40,7 @@ pub(crate) fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T
             return answer;
         }
         let waited = started.elapsed();
-        assert!(waited < WAIT_MAX, "waited in vain for: {what}");
+        assert!(waited < WAIT_MAX, "waited too long for: {what}");
         if waited < YIELDING_MAX {
             std::thread::yield_now();
         } else {

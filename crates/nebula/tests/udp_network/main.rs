@@ -155,7 +155,7 @@ fn whatever_the_network_does_each_call_ends_once_and_truly() {
     assert!(sum.long.iter().all(|&count| count > seeds), "few RPCs of several packets: {:?}", sum.long);
     assert!(sum.lost > seeds && sum.doubled > seeds && sum.changed > seeds / 2, "a good network");
     assert!(sum.repeated > 10 * seeds, "{} requests were sent again", sum.repeated);
-    assert!(sum.crashes > seeds / 10 && sum.mended > seeds / 50, "{} crashes, {} mended", sum.crashes, sum.mended);
+    assert!(sum.crashes > seeds / 10 && sum.mended > seeds / 50, "{} crashes, {} repaired", sum.crashes, sum.mended);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(crate) struct Call {
 /// What can and cannot happen in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Laws {
-    /// Whoever tries often enough comes through: nobody times out without a deadline.
+    /// A client that tries often enough succeeds: none times out without a deadline.
     pub(crate) is_fair: bool,
     /// The server remembers more than is sent to it: nothing is stale.
     pub(crate) is_ample: bool,
@@ -200,7 +200,7 @@ impl Oracle {
             End::Replied | End::Faulted if is_named && executed != 1 => "without having been executed once",
             End::Nacked(_) | End::Expired | End::NotSent if executed > 0 => "although it was executed",
             End::TimedOut if is_fair && is_patient && deadline_ps.is_none() => {
-                "where whoever tries often enough comes through"
+                "where a client that tries often enough succeeds"
             }
             End::Expired if deadline_ps.is_none() => "without a deadline",
             End::Stale if is_ample => "at a server that remembers everything",

@@ -12,7 +12,7 @@ pub(crate) struct Scenario {
     pub(crate) clients: Vec<ClientPlan>,
     pub(crate) blows: Vec<(u64, Blow)>,
     pub(crate) service: ServiceTimes,
-    /// Whoever tries often enough comes through.
+    /// A client that tries often enough succeeds.
     pub(crate) is_fair: bool,
     pub(crate) is_ample: bool,
     pub(crate) datagram_bytes: usize,
@@ -31,7 +31,7 @@ pub(crate) struct ClientPlan {
     pub(crate) reply_bytes_max: usize,
     /// One in so many calls is far longer; 0 for none.
     pub(crate) giants: usize,
-    /// One in so many calls is taken back, and has a deadline of its own; 0 for none.
+    /// One in so many calls is taken back, and has its own deadline; 0 for none.
     pub(crate) cancels: usize,
     pub(crate) own_deadlines: usize,
     /// By how much its clock differs, and by how many parts of a million it is fast.
@@ -84,7 +84,7 @@ impl Scenario {
     }
 }
 
-/// Whether whoever tries often enough comes through: a datagram in twenty is lost at most, and nobody is away.
+/// Whether a client that tries often enough succeeds: a datagram in twenty is lost at most, and nobody is away.
 fn is_fair(link: &Link, blows: &[(u64, Blow)]) -> bool {
     let is_harmless = |(_, blow): &(u64, Blow)| matches!(blow, Blow::Silence(_) | Blow::Reborn(_));
     link.lost + link.changed + link.cut <= 50 && link.burst == 0 && link.inbox >= 256 && blows.iter().all(is_harmless)

@@ -1,4 +1,4 @@
-//! One run: a real server and real clients on a simulated network, each with a clock of its own, moved on from event to event.
+//! One run: a real server and real clients on a simulated network, each with its own clock, moved on from event to event.
 
 use crate::oracle::{Call, Laws, NAMED_BYTES, Oracle, request_of};
 use crate::scenario::{Blow, ClientPlan, Scenario, ServiceTimes, reply_bound};
@@ -505,7 +505,7 @@ impl World {
     }
 
     fn finish(mut self) -> Outcome {
-        // What is not whole ages out.
+        // Incomplete RPCs age out.
         for _ in 0..LATER_PS / LATER_TICK_PS {
             self.network.now_ps().fetch_add(LATER_TICK_PS, Relaxed);
             self.turn_server();

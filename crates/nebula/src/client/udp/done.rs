@@ -9,7 +9,7 @@ use std::ops::Range;
 enum Payload {
     /// Among those of one packet.
     Packed(Range<usize>),
-    /// In a buffer of its own.
+    /// In a separate buffer.
     Own(Vec<u8>),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Taken {
 #[derive(Debug)]
 pub(super) struct Slice(Option<Range<usize>>);
 
-/// The queue. Replies of one packet lie one behind another in one buffer, which is used anew when the queue is empty.
+/// The queue. Replies of one packet lie one behind another in one buffer, which is reused when the queue is empty.
 #[derive(Debug)]
 pub(super) struct Done {
     queue: VecDeque<Ended>,
@@ -64,7 +64,7 @@ impl Done {
         u32::try_from(self.queue.len()).unwrap_or(u32::MAX)
     }
 
-    /// The reply handed out last is of no use any more, if the queue is empty.
+    /// The reply returned last is not needed any more, if the queue is empty.
     #[inline]
     pub(super) fn begin_batch(&mut self) {
         if self.queue.is_empty() {

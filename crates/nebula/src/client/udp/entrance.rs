@@ -1,4 +1,4 @@
-//! How a client comes in: it says hello until it is welcomed, and again when the server it knew is gone.
+//! The client's handshake: it sends hellos until a welcome arrives, and again when the server it knew is gone.
 
 use crate::client::Hint;
 use crate::transport::udp::door::{Hello, Reason, Refused, Welcome};
@@ -34,7 +34,7 @@ impl Seat {
         Frame { kind: FrameKind::Client, incarnation, snid, datagram_bytes, word }
     }
 
-    /// Whether a frame or a refusal is for the holder of this seat.
+    /// Whether a frame or a refusal is for the client that was granted this.
     #[inline]
     pub(super) fn is_of(&self, incarnation: u64, snid: NodeId) -> bool {
         self.incarnation == incarnation && self.snid == snid
@@ -67,13 +67,13 @@ impl Entrance {
         entrance
     }
 
-    /// The seat, while it is good.
+    /// What was granted, while it is valid.
     #[inline]
     pub(super) fn open(&self) -> Option<&Seat> {
         if self.asking.is_none() { self.seat.as_ref() } else { None }
     }
 
-    /// The seat, good or not.
+    /// What was granted, valid or not.
     #[inline]
     pub(super) fn seat(&self) -> Option<&Seat> {
         self.seat.as_ref()
@@ -118,7 +118,7 @@ impl Entrance {
         Some(Hello { echo: asking.echo, snid, token, datagram_bytes })
     }
 
-    /// Takes a welcome that answers the hello: the seat before.
+    /// Takes a welcome that answers the hello. Returns what was granted before.
     pub(super) fn handle_welcome(&mut self, welcome: &Welcome) -> Option<Option<Seat>> {
         let mtu = Mtu::try_new(welcome.mtu_bytes).ok()?;
         self.asking.filter(|asking| asking.echo == welcome.echo)?;
@@ -129,7 +129,7 @@ impl Entrance {
         Some(self.seat.replace(seat))
     }
 
-    /// Takes a refusal; whether it says that the seat is lost.
+    /// Takes a refusal; whether it says that the grant is lost.
     pub(super) fn handle_refusal(&mut self, refused: &Refused) -> bool {
         match self.asking {
             // A server that could not read the hello cannot repeat what was in it.

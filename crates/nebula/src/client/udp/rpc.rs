@@ -75,7 +75,7 @@ impl Rpc {
         self.try_as(tid);
     }
 
-    /// Begins a try of it, under a number of its own.
+    /// Begins a try of it, under a new number.
     #[inline]
     pub(super) fn try_as(&mut self, tid: TransferId) {
         (self.tid, self.stamp_ns, self.phase, self.is_overdue) = (tid, 0, Phase::Single, false);

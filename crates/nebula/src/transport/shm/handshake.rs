@@ -1,4 +1,4 @@
-//! The words that client and server exchange before they share memory. See `docs/PROTOCOL.md`.
+//! The handshake of client and server before they share memory. See `docs/PROTOCOL.md`.
 //!
 //! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by the side that receives it.
 
@@ -39,7 +39,7 @@ pub(crate) struct Hello {
 #[non_exhaustive]
 pub enum Refusal {
     /// Client and server speak different versions.
-    #[error("the server speaks version {server} of the protocol, the client another; build both from one release")]
+    #[error("the server speaks version {server} of the protocol, and this client another: build both from one release")]
     Version {
         /// The server's version.
         server: u32,
@@ -48,13 +48,13 @@ pub enum Refusal {
     #[error("the server refused the ring's size: slots must be a power of two from 2 to 65536")]
     Slots,
     /// The client's user id may not connect.
-    #[error("the server does not serve this user id; run both as one user or allow it at the server")]
+    #[error("the server does not serve this user id: run both as one user, or add it to the server's allowed_uids")]
     UserId,
-    /// The server has as many clients as it takes.
-    #[error("the server has as many clients as it takes")]
+    /// As many clients are connected as the server allows.
+    #[error("as many clients are connected as the server allows: try later, or raise its clients_max")]
     TooManyClients,
-    /// The server could not get the memory.
-    #[error("the server could not get memory for the ring; ask for fewer slots")]
+    /// The server has no memory for the ring.
+    #[error("the server has no memory for the ring: ask for fewer slots")]
     NoMemory,
 }
 
@@ -129,7 +129,7 @@ impl Hello {
         is_start(message, b'H').then(|| Self { version: take(message, 8), slots: take(message, 12) })
     }
 
-    /// What the server has against this client, the memory aside.
+    /// Whether the server accepts this hello, memory aside.
     pub(crate) fn check(self) -> Result<(), Refusal> {
         if self.version != VERSION {
             return Err(Refusal::Version { server: VERSION });

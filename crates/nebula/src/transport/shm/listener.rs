@@ -1,7 +1,7 @@
-//! The door of a `shm://` server: one thread that greets clients and notices when they are gone. It never touches an RPC.
+//! The listener of a `shm://` server: one thread that accepts clients and notices when they are gone. It never touches an RPC.
 //!
 //! It sleeps in `poll` on the listening socket, on the sockets of clients that have not said hello, and on those of clients whose
-//! rings are served. A socket that closes, however its process ended, becomes a letter to the engine.
+//! rings are served. A socket that closes, however its process ended, becomes a control message to the engine.
 
 use super::channel::Channel;
 use super::handshake::{self, Answer, Hello, Refusal, Welcome};
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// A client that has connected and says nothing is let go after this time.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// What the door tells the engine.
+/// A control message from the listener to the engine.
 #[derive(Debug)]
 pub(crate) enum Letter {
     /// A client has come.
@@ -32,7 +32,7 @@ pub(crate) enum Letter {
     Gone(NodeId),
 }
 
-/// Letters from the door to the engine, and indices that the engine has done with.
+/// Control messages from the listener to the engine, and ids that the engine no longer uses.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     has_letters: AtomicBool,
@@ -46,7 +46,7 @@ impl Mailbox {
         self.has_letters.store(true, Ordering::Release);
     }
 
-    /// Takes the letters, if there are any: one load of a line that hardly ever changes.
+    /// Takes the control messages, if there are any: one load of a line that hardly ever changes.
     #[inline(always)]
     pub(crate) fn collect(&self) -> Option<Vec<Letter>> {
         if !self.has_letters.load(Ordering::Relaxed) || !self.has_letters.swap(false, Ordering::Acquire) {
@@ -55,7 +55,7 @@ impl Mailbox {
         Some(std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Tells the door that nothing refers to `snid` any more.
+    /// Tells the listener that nothing refers to `snid` any more.
     pub(crate) fn retire(&self, snid: NodeId) {
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(snid);
     }
@@ -65,7 +65,7 @@ impl Mailbox {
     }
 }
 
-/// What the door grants every client.
+/// What the listener grants every client.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) mtu_bytes: u32,
@@ -128,7 +128,7 @@ pub(crate) fn seat(snid: NodeId) -> usize {
     (snid.0 & 0xFFFF) as usize
 }
 
-/// The door itself; runs on its own thread until told to stop.
+/// The listener; runs on its own thread until told to stop.
 pub(crate) struct Listener {
     door: OwnedFd,
     bell: Arc<OwnedFd>,
@@ -144,7 +144,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Opens the door of `name`.
+    /// Listens at `name`.
     pub(crate) fn open(name: &str, terms: Terms, status: Arc<SharedMemory>) -> std::io::Result<Self> {
         let door = socket()?;
         bind(&door, &address(name)?)?;
@@ -173,12 +173,12 @@ impl Listener {
         }
     }
 
-    /// What wakes the door up so that it looks whether to stop.
+    /// Wakes the listener, so that it checks whether to stop.
     pub(crate) fn bell(&self) -> Arc<OwnedFd> {
         self.bell.clone()
     }
 
-    /// Greets and notices until `stop`.
+    /// Accepts clients and notices their ends until `stop`.
     pub(crate) fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let (ready, timed_out) = self.wait();
@@ -191,7 +191,7 @@ impl Listener {
         }
     }
 
-    /// Sleeps until a socket has something to say; the flags are those of the door, the greeting, the served.
+    /// Sleeps until a socket is readable; the flags are those of the listening socket, of clients in the handshake, and of clients served.
     fn wait(&self) -> (Vec<bool>, bool) {
         let mut fds = vec![PollFd::new(&*self.bell, PollFlags::IN), PollFd::new(&self.door, PollFlags::IN)];
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
@@ -220,7 +220,7 @@ impl Listener {
         }
     }
 
-    /// Hears a client's hello and answers it. Whoever says something else is let go.
+    /// Hears a client's hello and answers it. A client that sends something else is disconnected.
     fn greet(&mut self, socket: OwnedFd) {
         let Ok(Some((message, _))) = handshake::receive(&socket) else { return };
         let Some(hello) = Hello::decode(&message) else { return };
@@ -265,7 +265,7 @@ impl Listener {
     }
 }
 
-/// Wakes the door up.
+/// Wakes the listener.
 pub(crate) fn ring(bell: &OwnedFd) {
     let _ = rustix::io::write(bell.as_fd(), &1_u64.to_ne_bytes());
 }

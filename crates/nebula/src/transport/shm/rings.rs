@@ -48,7 +48,7 @@ struct Current {
 #[derive(Debug)]
 pub(crate) struct Rings {
     list: Vec<PeerRing>,
-    /// By seat: index into `list`.
+    /// By client index: index into `list`.
     places: Box<[u32]>,
     violations: u64,
     turns: u32,
@@ -73,7 +73,7 @@ impl Rings {
         (self.list.get(place)?.channel.snid() == snid).then_some(place)
     }
 
-    /// What the door has seen, if anything: one load of a line that hardly ever changes.
+    /// What the listener has seen, if anything: one load of a line that hardly ever changes.
     #[inline(always)]
     pub(crate) fn letters(&self) -> Option<Vec<Letter>> {
         self.mailbox.collect()

@@ -47,7 +47,7 @@ impl Incomplete {
         self.slots + more > self.slots_max || (self.slots + more > self.slots_max / 2 && is_beyond_share)
     }
 
-    /// An RPC holds `slots` slots and is not whole.
+    /// An RPC holds `slots` slots and is incomplete.
     pub(super) fn take(&mut self, answer: &mut Answer, slots: u32) {
         answer.incomplete_slots = slots;
         self.slots += slots;
@@ -82,7 +82,7 @@ mod tests {
         answer
     }
 
-    /// Of 800 slots 700 are to be had.
+    /// Of 800 slots 700 are available.
     fn room() -> Incomplete {
         let backend = BackendConfig::new(1, Policy::Jbsq(2)).slots(800).rpc_bytes_max(64 * 400);
         Incomplete::new(&backend, 7)

@@ -81,7 +81,7 @@ pub(crate) enum Message<'a> {
         first: u16,
         bitmap: u64,
     },
-    /// The answer is of no use any more.
+    /// The answer is not needed any more.
     Cancel {
         tid: TransferId,
     },

@@ -48,7 +48,7 @@ pub(super) struct Outbox {
     is_mixed: bool,
     /// Where in the ring of replies the oldest of theirs begins.
     oldest: u64,
-    /// Whole datagrams, for who is at the door.
+    /// Whole datagrams of the handshake.
     greetings: Vec<(Route, Vec<u8>)>,
     train: Train,
     incarnation: u64,

@@ -97,7 +97,7 @@ impl Transport for UdpPort {
                 let bytes = datagram.len();
                 match door.open(now, route, datagram) {
                     Opened::Frame(peer, body) => packets += memory.take_messages(now, &peer, body, intake, outbox),
-                    // Nobody who has not shown that he gets what is sent to him is sent more than he sent.
+                    // Anti-amplification: an address that is not validated is sent no more bytes than came from it.
                     Opened::Answer(answer) if answer.len() <= bytes => outbox.send_now(route, answer),
                     Opened::Answer(_) | Opened::Nothing => {}
                 }
@@ -146,9 +146,9 @@ impl Transport for UdpPort {
 enum Opened<'d> {
     /// Messages of a client whose address is its own.
     Frame(Peer, &'d [u8]),
-    /// Something to be said at the door.
+    /// An answer of the handshake.
     Answer(Vec<u8>),
-    /// Of no use.
+    /// Nothing to act on.
     Nothing,
 }
 
@@ -217,7 +217,7 @@ impl Door {
     }
 
     /// Answers bytes that could not be opened, where their sender may be a client of another version or one without the key: in plain,
-    /// so that he can read it.
+    /// so that it can be read.
     #[cold]
     fn refuse_bytes<'d>(&mut self, error: FrameError) -> Opened<'d> {
         self.violations += 1;

@@ -60,7 +60,7 @@ pub(crate) struct Memory {
     reply_bytes_max: u32,
     mtu: Mtu,
     incomplete: Incomplete,
-    /// Packets that may still be sent again for the datagram at hand.
+    /// Packets that may still be sent again for the current datagram.
     again: u32,
     violations: u64,
     counters: NetworkCounters,
@@ -305,7 +305,7 @@ impl Memory {
         self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
     }
 
-    /// The answer is of no use any more: the RPC is dropped, unless a core has begun it.
+    /// The answer is not needed any more: the RPC is dropped, unless a core has begun it.
     fn cancel(&mut self, peer: &Peer, tid: TransferId, intake: &mut Intake<'_>) {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };

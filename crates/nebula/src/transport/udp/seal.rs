@@ -32,7 +32,7 @@ const TAG_BYTES: usize = 16;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; Key::BYTES]);
 
-/// Text that is no key.
+/// A text that is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a key is {digits} hexadecimal digits: make one with: nebula keygen FILE", digits = 2 * Key::BYTES)]
 pub struct KeyError;
@@ -41,16 +41,16 @@ impl Key {
     /// Length of a key.
     pub const BYTES: usize = 32;
 
-    /// A new key, of random bytes of the kernel's.
+    /// A new key, of random bytes from the kernel.
     ///
     /// # Errors
     ///
-    /// When the kernel has none.
+    /// When the kernel returns none.
     pub fn random() -> std::io::Result<Self> {
         crate::net::random_bytes().map(Self)
     }
 
-    /// The key as it is read: hexadecimal digits. Whoever sees them has the key.
+    /// The key as hexadecimal digits, as it is parsed. They are as secret as the key.
     #[must_use]
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -34,7 +34,7 @@ impl Train {
         Self { buffer, frame: None, segment: 0, start: 0, end: 0, lead, tail, is_empty: true }
     }
 
-    /// Begins anew, with datagrams of at most `datagram_bytes` that all carry `frame`.
+    /// Starts again, with datagrams of at most `datagram_bytes` that all carry `frame`.
     #[inline]
     pub(crate) fn begin(&mut self, frame: Frame, datagram_bytes: usize) {
         self.segment = datagram_bytes.clamp(self.lead + self.tail, BYTES_MAX);
