@@ -94,8 +94,11 @@ struct Exception {
     reason: &'static str,
 }
 
-const EXCEPTIONS: &[Exception] =
-    &[Exception { path: "crates/nebula-workload/src/column.rs", phrase: "letter", reason: "a letter of the alphabet" }];
+const EXCEPTIONS: &[Exception] = &[
+    Exception { path: "crates/nebula-workload/src/column.rs", phrase: "letter", reason: "a letter of the alphabet" },
+    Exception { path: "crates/nebula/src/endpoint.rs", phrase: "letters", reason: "letters of the alphabet" },
+    Exception { path: "crates/nebula/tests/parity.rs", phrase: "seat", reason: "a field of the decision log" },
+];
 
 /// Where the prose is not edited yet: files and folders, by the beginning of their paths. This list only shrinks.
 const NOT_YET: &[&str] = &[
@@ -104,7 +107,6 @@ const NOT_YET: &[&str] = &[
     "Cargo.toml",
     "README.md",
     "bench/",
-    "crates/nebula/",
     "crates/nebula-cli/",
     "crates/nebula-nic/",
     "crates/nebula-sim/",
