@@ -1,4 +1,4 @@
-//! A dispatch policy of one's own, served without a change to Nebula: `cargo run --release -p nebula --example own_policy`.
+//! Your own dispatch policy, served without a change to Nebula: `cargo run --release -p nebula --example own_policy`.
 //!
 //! Requests of up to 64 bytes are spread over all workers but the last one, which has the long ones to itself.
 

@@ -34,6 +34,7 @@
 //! | handle every failure | the table below | `failure_handling` |
 //! | interrupt long handlers | [`yield_if_due`], policy `preemptive:Q` | |
 //! | watch a server | [`RunningServer::status`], [`Status`] | |
+//! | dispatch by your own policy | [`Server::policy_with`], [`CustomPolicy`] | `own_policy` |
 //! | replace network and clock | [`net`] | |
 //!
 //! The examples are in the folder `examples` of this crate: `cargo run --release -p nebula --example echo`.
@@ -95,7 +96,7 @@ pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, Hint
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
 pub use engine::egress::{Fault, Reply};
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
-// What a policy of one's own is written with.
+// What a custom policy is written with.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,
 };

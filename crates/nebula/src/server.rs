@@ -59,7 +59,7 @@ impl Server {
         self
     }
 
-    /// Gives RPCs to workers by a policy of the caller's own, with the engine on a thread of its own or [inline](Self::inline).
+    /// Gives RPCs to workers by a custom policy, with the engine on its own thread or [inline](Self::inline).
     ///
     /// # Examples
     ///

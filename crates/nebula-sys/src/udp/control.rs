@@ -58,7 +58,7 @@ impl Control {
         let room = &mut self.0[used..end];
         // SAFETY: plain arithmetic on its argument.
         let bytes = unsafe { libc::CMSG_LEN(bytes_of::<T>()) };
-        // SAFETY: numbers, for which zeros are valid. musl's header has padding, which is a field of its own there.
+        // SAFETY: numbers, for which zeros are valid. musl's header has padding, which is a separate field there.
         let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
         (header.cmsg_len, header.cmsg_level, header.cmsg_type) = (bytes as _, level, kind);
         let at = room.as_mut_ptr().cast::<libc::cmsghdr>();
