@@ -4,6 +4,7 @@
 //! with tests that show it failing. To add one: a file under `tidy/` and a line in [`RULES`].
 
 mod code;
+mod cycle;
 mod departure;
 mod figures;
 mod ignored;
@@ -69,6 +70,10 @@ const RULES: &[Rule] = &[
     Rule { name: "the two worlds mirror each other", check: mirror::check },
     Rule { name: "departures are listed in docs/MODEL.md", check: departure::check },
     Rule { name: "nebula-sys alone is unsafe", check: unsafe_code::check },
+    Rule {
+        name: "the program's files do not import each other in circles, nor commands each other",
+        check: cycle::check,
+    },
     Rule { name: "files stay short", check: length::check },
     Rule { name: "modules are named for what they hold", check: name::check },
     Rule { name: "README is short, and tables of numbers say what measured them", check: readme::check },
@@ -99,5 +104,6 @@ pub(crate) fn check(shell: &Shell) -> Result<(), Failure> {
         found.iter().for_each(|violation| println!("  {violation}"));
         violations += found.len();
     }
+    println!("tidy: {}", cycle::counted(&tree));
     if violations == 0 { Ok(()) } else { Err(Failure::new(format!("tidy found {violations} places to mend"))) }
 }

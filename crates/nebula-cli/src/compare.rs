@@ -3,20 +3,18 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `plan` | the points: each system at each load, checked before the first one runs |
-//! | `rows` | what was found, described once for tables, JSON and CSV |
 
 mod plan;
-mod rows;
 
 use std::path::PathBuf;
 
 use nebula_nic::Policy;
+use nebula_sim::study::{Found, fields};
 use nebula_workload::{PRESETS, ServiceTime};
 
 use crate::flags::{self, EffortArgs, Format, Loads, Slo};
 use crate::output::{self, Failure, Row};
-use crate::report;
-use crate::simulate::rows as simulated;
+use crate::{report, studies};
 
 const EXAMPLES: &str = "Examples:
   nebula compare                                     every system on 16 cores under bimodal-1
@@ -82,8 +80,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let plan = plan::Plan::of(args)?;
     let effort = args.effort.of_comparison();
-    let measured = args.effort.pool()?.measure(&plan.points, &effort)?;
-    let rows: Vec<Row> = measured.found.iter().map(rows::row).collect();
+    let measured = studies::measure(&args.effort.threads()?, &plan.points, args.effort.seed())?;
+    let fields = fields::comparison();
+    let rows: Vec<Row> = measured.found.iter().map(|found| fields.row(found)).collect();
     if !rows.is_empty() {
         output::print(args.format, &rows)?;
     }
@@ -91,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let page = report::compare::render(&measured.found, &rows, &plan.setting(args, &effort), &plan.sources, FOOTER);
         report::write(path, &page)?;
     }
-    measured.found.iter().filter_map(simulated::doubt).for_each(output::note);
+    measured.found.iter().filter_map(Found::doubt).for_each(output::note);
     measured.failure.map_or(Ok(()), Err)
 }
 

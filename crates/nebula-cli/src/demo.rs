@@ -7,11 +7,9 @@ mod laboratory;
 mod machine;
 mod service;
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use nebula_nic::Span;
 use nebula_workload::Rate;
 
@@ -147,7 +145,7 @@ impl<'a> Stage<'a> {
         }
         if let Some(path) = &args.plot {
             report::check_directory("--plot", path)?;
-            report::chart::check_plot(path)?;
+            report::plot::check_plot(path)?;
         }
         let seconds = args.seconds_per_point.unwrap_or(if args.quick { 0.25 } else { 1.0 });
         if !(0.05..=600.0).contains(&seconds) {
@@ -199,7 +197,7 @@ impl<'a> Stage<'a> {
     }
 
     fn fill(&self, service: &Service) -> Result<(), Failure> {
-        let bar = bar(self.items, "    storing {bar:30} {pos}/{len} pairs");
+        let bar = output::bar("    storing {bar:30} {pos}/{len} pairs", Some(self.items));
         let (endpoint, key_count, value_bytes) = (service.endpoint().clone(), self.items, self.args.value_bytes);
         let plan = LoadPlan { endpoint, key_count, value_bytes, ..LoadPlan::default() };
         drive::preload(&plan, &mut |stored| bar.set_position(stored))?;
@@ -218,7 +216,7 @@ impl<'a> Stage<'a> {
             Some(rps) => rps,
             None => self.saturation(service)?,
         };
-        let bar = bar(self.loads().len() as u64, "    offering {bar:30} load {pos} of {len}");
+        let bar = output::bar("    offering {bar:30} load {pos} of {len}", Some(self.loads().len() as u64));
         let (mut points, mut buffer_bytes) = (Vec::new(), 0);
         for share in self.loads() {
             let outcome = self.load(service, share * saturation, self.point)?;
@@ -237,7 +235,7 @@ impl<'a> Stage<'a> {
     /// short is no sign by itself: on a busy machine every one does, as what arrives during a pause is NACKed.
     fn saturation(&self, service: &Service) -> Result<f64, Failure> {
         const MORE: f64 = 1.1;
-        let bar = bar(0, "    looking for the most that it serves: {msg} RPC/s");
+        let bar = output::bar("    looking for the most that it serves: {msg} RPC/s", Some(0));
         let (mut offered, mut served_most, mut in_vain) = (FIRST_RPS, 0.0_f64, 0);
         while in_vain < 2 && offered < LAST_RPS {
             bar.set_message(units::rate(offered));
@@ -273,15 +271,6 @@ impl<'a> Stage<'a> {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to lie between 0.05 and 600 s")]
 fn micros(seconds: f64) -> u64 {
     (seconds * 1e6) as u64
-}
-
-/// A bar on a terminal, nothing in a pipe.
-fn bar(length: u64, template: &str) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(length).with_style(style)
 }
 
 /// The row of one load.

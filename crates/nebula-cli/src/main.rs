@@ -12,6 +12,7 @@
 //! | `demo` | both in one |
 //! | `keygen` | a key for `udp://` |
 //! | `completions`, `man` | what a shell and `man` read, made from the words of `cli` |
+//! | `studies` | points of the laboratory: threads, bar, what is refused |
 //! | `flags` | flags and spellings that several commands share |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; room for the store |
 //! | `report` | pages with curves and tables |
@@ -37,6 +38,7 @@ mod report;
 mod demo;
 mod flags;
 mod drive;
+mod studies;
 mod hiccup;
 mod memory;
 mod output;

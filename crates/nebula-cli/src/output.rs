@@ -1,20 +1,18 @@
 //! What commands print: results on standard output, all else on standard error.
 
 mod failure;
-pub(crate) mod interval;
+mod format;
 mod rows;
 mod stream;
-pub(crate) mod units;
-mod value;
 
 pub(crate) use failure::Failure;
-pub(crate) use rows::Row;
+pub(crate) use format::Format;
+pub(crate) use nebula_sim::study::{Row, Value, text, units};
 pub(crate) use stream::RowStream;
-pub(crate) use value::Value;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
-use crate::flags::Format;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Prints `rows` to standard output.
 pub(crate) fn print(format: Format, rows: &[Row]) -> Result<(), Failure> {
@@ -33,4 +31,12 @@ pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
 /// Tells the user something beside the results. Where standard error is closed there is nobody to tell.
 pub(crate) fn note(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// A bar on a terminal, of `length` steps if they are known; nothing in a pipe.
+pub(crate) fn bar(template: &str, length: Option<u64>) -> ProgressBar {
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(length, target).with_style(style)
 }

@@ -12,15 +12,23 @@
 //! | `compare` | systems side by side: `nebula compare` |
 //! | `stacked` | stacked bars |
 //! | `chart` | a chart, by plotters, in the colors of the page |
+//! | `plot` | a chart by itself, as an SVG file |
+//! | `markup` | text within markup |
 //! | `page` | the frame: head, style sheet, figures, tables |
 
 pub(crate) mod chart;
 pub(crate) mod compare;
 pub(crate) mod finding;
 pub(crate) mod load;
+pub(crate) mod markup;
 pub(crate) mod page;
+pub(crate) mod plot;
 pub(crate) mod blocks;
 pub(crate) mod simulation;
+/// Those that the laboratory tests its own tables with.
+#[cfg(test)]
+#[path = "../../nebula-sim/tests/study/samples.rs"]
+mod samples;
 mod stacked;
 pub(crate) mod sweep;
 
@@ -45,7 +53,7 @@ pub(crate) fn write(path: &Path, page: &str) -> Result<(), Failure> {
 /// As [`write()`].
 pub(crate) fn write_plot(path: &Path, figure: &page::Figure) -> Result<(), Failure> {
     let drawn =
-        chart::to_svg(figure).map_err(|error| Failure::fault(format!("the chart could not be drawn: {error}")))?;
+        plot::to_svg(figure).map_err(|error| Failure::fault(format!("the chart could not be drawn: {error}")))?;
     std::fs::write(path, drawn)
         .map_err(|error| Failure::fault(format!("cannot write the chart to {}: {error}", path.display())))
 }

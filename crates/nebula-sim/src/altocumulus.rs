@@ -21,13 +21,13 @@ pub use judged::{Judged, LateByQueue};
 pub use table::{ThresholdTable, TrainedRow};
 
 use crate::error::SimError;
+use crate::executor::{replications, try_each};
 use crate::load::Load;
 use crate::system::System;
 use crate::world::{Length, late_by_queue};
 use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Policy, Span, queue_depth_mean};
 use nebula_workload::{Seed, ServiceTime};
-use rayon::prelude::*;
 
 /// A state to train for, and how long.
 ///
@@ -115,10 +115,9 @@ impl Training {
     ///
     /// [`SimError`] of the first replication that has one.
     pub fn train(&self, progress: &(dyn Fn() + Sync)) -> Result<Vec<TrainedRow>, SimError> {
-        self.loads_permille
-            .par_iter()
-            .map(|&load_permille| Ok(self.row(load_permille, &self.watch(load_permille, progress)?)))
-            .collect()
+        try_each(&self.loads_permille, |&load_permille| {
+            Ok(self.row(load_permille, &self.watch(load_permille, progress)?))
+        })
     }
 
     /// What RPCs found at one load and how many of them were late, all replications together.
@@ -141,12 +140,12 @@ impl Training {
             System::new(if self.bound == 1 { Policy::SingleQueue } else { Policy::Jbsq(self.bound) }, self.workers);
         let length = Length { warmup: load.settling_rpcs().clamp(self.rpcs / 10, 2 * self.rpcs), rpcs: self.rpcs };
         let seed = self.seed.replica(load_permille.into());
-        let one = |index: u32| {
+        let one = |&index: &u32| {
             let late = late_by_queue(&system, &load, length, seed.replica(index.into()), self.slo);
             progress();
             late.map(LateByQueue::new)
         };
-        (0..self.replications).into_par_iter().map(one).collect()
+        try_each(&replications(0..self.replications), one)
     }
 
     /// What a group that was watched teaches.

@@ -159,6 +159,12 @@ pub enum SimError {
         /// Length of the clock.
         seconds: u64,
     },
+    /// Threads that the system does not give.
+    #[error("cannot start threads: {reason}")]
+    Threads {
+        /// The system's reason.
+        reason: String,
+    },
     /// A precision that no run reaches.
     #[error("a precision of {got} is not possible: give a share such as 1% or 0.005")]
     Precision {

@@ -4,6 +4,7 @@
 //! threads ran them. Two systems under one seed meet the same arrivals and the same service times.
 
 use crate::error::SimError;
+use crate::executor::{replications, try_each};
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::is_starving;
@@ -11,7 +12,6 @@ use crate::system::System;
 use crate::tally::Tally;
 use crate::world::{Length, run};
 use nebula_workload::Seed;
-use rayon::prelude::*;
 
 /// How much is simulated for one operating point.
 ///
@@ -171,7 +171,8 @@ impl Estimate {
 ///
 /// # Cost
 ///
-/// As many threads as rayon has; memory for one tally a replication.
+/// Replications run side by side where an [`Executor`](crate::study::Executor) has put this, or else on rayon's own threads; memory for
+/// one tally a replication.
 pub fn estimate(
     system: &System,
     load: &Load,
@@ -203,10 +204,10 @@ fn replicate(
     indices: std::ops::Range<u32>,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Vec<Tally>, SimError> {
-    let one = |index| {
+    let one = |&index: &u32| {
         let tally = run(system, load, effort.length(load), effort.seed.replica(u64::from(index)));
         progress();
         tally
     };
-    indices.into_par_iter().map(one).collect()
+    try_each(&replications(indices), one)
 }

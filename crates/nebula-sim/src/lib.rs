@@ -17,6 +17,7 @@
 //! | from which queue length on is an RPC late? | [`altocumulus`] |
 //! | when is memory the limit, and not the cores? | [`memory`] |
 //! | what does a whole server do, block by block? | [`blocks`] |
+//! | where do points and replications run, and what are their figures called? | [`study`] |
 //! | what did the papers publish, and does it come out here? | [`reproduce`] |
 //!
 //! # Invariants
@@ -48,6 +49,8 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod executor;
+mod shipped;
 mod system;
 mod model;
 mod load;
@@ -61,6 +64,7 @@ pub mod sizing;
 pub mod altocumulus;
 pub mod memory;
 pub mod blocks;
+pub mod study;
 pub mod reproduce;
 
 pub use calendar::Calendar;

@@ -7,6 +7,7 @@ mod groups;
 
 use crate::blocks::spelled;
 use crate::error::SimError;
+use crate::shipped::{Shipped, shipped};
 use crate::system::{Batch, Costs, Preemption, Router, System};
 use groups::Groups;
 use nebula_nic::{Policy, Span};
@@ -64,28 +65,15 @@ pub struct SystemModel {
 }
 
 /// Those that ship with Nebula, by the names of their files.
-const SHIPPED: &[(&str, &str)] = &[
-    ("rss", include_str!("../data/systems/rss.toml")),
-    ("ix", include_str!("../data/systems/ix.toml")),
-    ("zygos", include_str!("../data/systems/zygos.toml")),
-    ("shinjuku", include_str!("../data/systems/shinjuku.toml")),
-    ("persephone", include_str!("../data/systems/persephone.toml")),
-    ("persephone-cfcfs", include_str!("../data/systems/persephone-cfcfs.toml")),
-    ("concord", include_str!("../data/systems/concord.toml")),
-    ("nanopu", include_str!("../data/systems/nanopu.toml")),
-    ("rpcvalet-software", include_str!("../data/systems/rpcvalet-software.toml")),
-    ("r2p2", include_str!("../data/systems/r2p2.toml")),
-    ("rpcvalet", include_str!("../data/systems/rpcvalet.toml")),
-    ("altocumulus-int", include_str!("../data/systems/altocumulus-int.toml")),
-    ("altocumulus-rss", include_str!("../data/systems/altocumulus-rss.toml")),
-    ("nebula", include_str!("../data/systems/nebula.toml")),
-    ("single-queue", include_str!("../data/systems/single-queue.toml")),
-];
+const SHIPPED: Shipped = shipped!("systems":
+    "rss", "ix", "zygos", "shinjuku", "persephone", "persephone-cfcfs", "concord", "nanopu", "rpcvalet-software", "r2p2",
+    "rpcvalet", "altocumulus-int", "altocumulus-rss", "nebula", "single-queue",
+);
 
 impl SystemModel {
     /// The names of those that ship with Nebula.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.iter().map(|&(name, _)| name)
+        SHIPPED.names()
     }
 
     /// The one of this name that ships with Nebula.
@@ -95,8 +83,7 @@ impl SystemModel {
     /// If its file is none, which a test rules out.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/systems/{name}.toml: {error}")))
+        SHIPPED.parsed(name, Self::parse)
     }
 
     /// Reads a system from TOML.

@@ -5,6 +5,7 @@
 //! give the interval.
 
 use crate::error::SimError;
+use crate::executor::{replications, try_each};
 use crate::experiment::Effort;
 use crate::interval::Interval;
 use crate::load::Load;
@@ -13,7 +14,6 @@ use crate::tally::Tally;
 use crate::world::run;
 use nebula_nic::{Policy, Span};
 use nebula_workload::{Seed, TypeId};
-use rayon::prelude::*;
 
 /// The highest load that keeps an SLO.
 #[derive(Clone, Debug)]
@@ -122,13 +122,12 @@ pub fn load_at_objective(
     progress: &(dyn Fn() + Sync),
 ) -> Result<LoadAtSlo, SimError> {
     effort.validate()?;
-    let bisect_one = |index| {
+    let bisect_one = |&index: &u32| {
         let found = bisect(system, load, objective, bracket, effort, effort.seed.replica(u64::from(index)));
         progress();
         found
     };
-    let found: Vec<(f64, Tally)> =
-        (0..effort.replications).into_par_iter().map(bisect_one).collect::<Result<_, _>>()?;
+    let found: Vec<(f64, Tally)> = try_each(&replications(0..effort.replications), bisect_one)?;
     let over = |figure: &dyn Fn(&Tally) -> f64| {
         Interval::of(&found.iter().map(|(_, tally)| figure(tally)).collect::<Vec<_>>())
     };

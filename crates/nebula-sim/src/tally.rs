@@ -4,11 +4,13 @@
 //! whichever order runs end.
 
 mod core_time;
+mod ended;
 mod migrations;
 mod of_type;
 mod overheads;
 
 pub use core_time::CoreTime;
+pub(crate) use ended::{Ended, counted};
 pub use migrations::Migrations;
 pub use of_type::OfType;
 pub use overheads::Overheads;
@@ -214,37 +216,12 @@ impl Tally {
         Self { by_type: vec![OfType::default(); of_each], ..Self::new() }
     }
 
-    /// RPCs whose end is known.
-    #[must_use]
-    #[inline]
-    pub const fn ended(&self) -> u64 {
-        self.served + self.given_up
-    }
-
-    /// The share of RPCs that were served.
-    #[must_use]
-    pub fn accepted(&self) -> f64 {
-        if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
-    }
-
-    /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
-    #[must_use]
-    pub fn latency_with_nacks(&self, share: f64) -> f64 {
-        self.latency.quantile_of_all(share, self.accepted())
-    }
-
     /// Latency over service time of all RPCs of a mix that were served, in thousandths; nothing unless the service times are a mix.
     #[must_use]
     pub fn slowdown(&self) -> Distribution {
         let mut all = Distribution::new();
         self.by_type.iter().for_each(|of_type| all.add(&of_type.slowdown));
         all
-    }
-
-    /// RPCs that came a second.
-    #[must_use]
-    pub fn offered_rps(&self) -> f64 {
-        self.ended() as f64 / self.window.as_secs_f64()
     }
 
     /// RPCs served a second.
@@ -292,6 +269,8 @@ impl Tally {
         self.by_type.iter_mut().zip(&other.by_type).for_each(|(of_type, more)| of_type.add(more));
     }
 }
+
+counted!(Tally, not_served: given_up, nacks: nacks);
 
 #[cfg(test)]
 mod tests {

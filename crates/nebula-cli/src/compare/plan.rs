@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use nebula_sim::study::{Ask, Point};
 use nebula_sim::{Effort, Load, SimError, System, SystemModel};
 use nebula_workload::{Preset, ServiceTime};
 
 use super::Args;
 use crate::output::{Failure, units};
-use crate::simulate::{Ask, Point};
 
 /// Stands for a load where one is searched for.
 const LOWEST: f64 = 0.01;
@@ -52,7 +52,8 @@ impl Plan {
             system.validate()?;
             load.validate(system)?;
             let slo = args.slo.of(&load);
-            self.points.push(Point { name: name.to_owned(), system: system.clone(), load, slo, ask });
+            let (name, effort) = (name.to_owned(), args.effort.of_comparison());
+            self.points.push(Point { name, system: system.clone(), load, slo, ask, effort });
         }
         Ok(())
     }
@@ -64,7 +65,7 @@ impl Plan {
             args.cores,
             self.workload,
             self.service,
-            crate::output::interval::time(self.service.mean_ps() / 1e3),
+            crate::output::text::time(self.service.mean_ps() / 1e3),
             effort.replications,
             units::rate(effort.rpcs as f64),
             effort.seed.0,

@@ -5,12 +5,13 @@
 //! cores hold, as a server of the runtime has it.
 
 use nebula_nic::{Policy, SLOT_BYTES, Span, queue_bound_for_slo};
+use nebula_sim::study::{Ask, Figures, Found, Point, Threads};
 use nebula_sim::{Costs, Effort, Load, System};
 use nebula_workload::ServiceTime;
 
-use crate::output::interval::{digits, ends, load as load_text, time, with_half};
+use crate::output::text::{digits, ends, load as load_text, time, with_half};
 use crate::output::{Failure, Row, units};
-use crate::simulate::{Ask, Figures, Found, Point, Pool, lock_handoff};
+use crate::studies::{self, lock_handoff};
 
 const CORES: [u16; 2] = [16, 64];
 const POLICIES: [Policy; 4] = [Policy::Rss, Policy::McsLock, Policy::SingleQueue, Policy::Jbsq(2)];
@@ -85,10 +86,10 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
     for cores in CORES {
         let bound = queue_bound_for_slo(measured.slo, measured.mean, cores.into()).map_err(Failure::fault)?;
         for policy in POLICIES {
-            points.extend(points_of(measured, System::new(policy, cores).queue_bound(bound)));
+            points.extend(points_of(measured, System::new(policy, cores).queue_bound(bound), effort));
         }
     }
-    let found = Pool::try_new(None)?.measure(&points, &effort)?;
+    let found = studies::measure(&Threads::try_new(None)?, &points, effort.seed)?;
     match found.failure {
         Some(failure) => Err(failure),
         None => Ok(found.found.chunks_exact(2).map(|pair| SimulatedServer::of(pair, rpc_bytes)).collect()),
@@ -96,7 +97,7 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
 }
 
 /// The search, and the common load.
-fn points_of(measured: &Measured, system: System) -> [Point; 2] {
+fn points_of(measured: &Measured, system: System, effort: Effort) -> [Point; 2] {
     let costs = Costs { lock_handoff: lock_handoff(system.policy, None), ..Costs::default() };
     let system = system.costs(costs);
     let load = Load::open(measured.service.clone(), COMMON);
@@ -106,6 +107,7 @@ fn points_of(measured: &Measured, system: System) -> [Point; 2] {
         load: load.clone(),
         slo: measured.slo,
         ask,
+        effort,
     };
     [point(Ask::FindLoad), point(Ask::Measure)]
 }
@@ -121,9 +123,10 @@ impl SimulatedServer {
     /// The row of tables, JSON and CSV.
     pub(super) fn row(&self) -> Row {
         let (system, at_slo, common) = (&self.at_slo.point.system, self.at_slo.at_slo, self.common.figures);
-        let p99 =
-            |show: fn(&Figures) -> String| common.as_ref().filter(|f| f.accepted >= 0.99).map_or("∞".to_owned(), show);
-        let p99_ns = common.filter(|f| f.accepted >= 0.99).map(|f| digits(f.p99.value));
+        let p99 = |show: fn(&Figures) -> String| {
+            common.as_ref().filter(|f| f.outcome.accepted >= 0.99).map_or("∞".to_owned(), show)
+        };
+        let p99_ns = common.filter(|f| f.outcome.accepted >= 0.99).map(|f| digits(f.outcome.p99.value));
         Row::new()
             .field("simulated", true)
             .field("cores", u32::from(system.cores))
@@ -134,15 +137,15 @@ impl SimulatedServer {
             .field("throughput_under_slo_rps", at_slo.map(|at| digits(at.served_rps)))
             .field("load", COMMON)
             .field("latency_ns_p99", p99_ns)
-            .field("accepted", common.map(|f| digits(f.accepted)))
+            .field("accepted", common.map(|f| digits(f.outcome.accepted)))
             .field("queue_bound", system.queue_bound)
             .field("buffer_bytes", self.buffer_bytes)
             .word("policy", system.policy.to_string())
             .shown("cores", system.cores.to_string())
             .shown("load\nat SLO", at_slo.map_or("none".to_owned(), |at| with_half(at.load, load_text)))
             .shown("RPC/s\nat SLO", at_slo.map_or("–".to_owned(), |at| units::rate(at.served_rps)))
-            .shown("p99 at\nload 0.7", p99(|f| time(f.p99.value)))
-            .shown("NACKed\nat 0.7", common.map_or("–".to_owned(), |f| units::percent(1.0 - f.accepted)))
+            .shown("p99 at\nload 0.7", p99(|f| time(f.outcome.p99.value)))
+            .shown("NACKed\nat 0.7", common.map_or("–".to_owned(), |f| units::percent(1.0 - f.outcome.accepted)))
             .shown("receive\nbuffer", units::bytes(self.buffer_bytes))
     }
 }

@@ -1,12 +1,12 @@
 //! How much is simulated, and on how many threads.
 
 use nebula_sim::Effort;
+use nebula_sim::study::Threads;
 use nebula_workload::Seed;
 
 use super::count;
 use super::words;
 use crate::output::Failure;
-use crate::simulate::Pool;
 
 /// How much is simulated.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct EffortArgs {
     precision: Option<f64>,
     /// Same seed, same bytes
     #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    seed: u64,
     /// Threads to run replications on; as many as there are cores unless given
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -49,6 +49,11 @@ const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replicat
 const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
 
 impl EffortArgs {
+    /// What every random draw follows from.
+    pub(crate) fn seed(&self) -> Seed {
+        Seed(self.seed)
+    }
+
     /// Of systems side by side.
     pub(crate) fn of_comparison(&self) -> Effort {
         self.or(COMPARISON, true)
@@ -71,7 +76,7 @@ impl EffortArgs {
         Effort { rpcs, warmup, replications, precision, seed: Seed(seed), ..Effort::default() }
     }
 
-    pub(crate) fn pool(&self) -> Result<Pool, Failure> {
-        Pool::try_new(self.threads)
+    pub(crate) fn threads(&self) -> Result<Threads, Failure> {
+        Ok(Threads::try_new(self.threads)?)
     }
 }

@@ -1,10 +1,8 @@
 //! The words of `nebula load kv`, and what they set going.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nebula::Endpoint;
 use nebula_kvs::VALUE_BYTES_MAX;
 use nebula_nic::Span;
@@ -157,14 +155,14 @@ fn read_trace(path: &Path) -> Result<Arc<[Operation]>, Failure> {
 }
 
 fn preload_all(plan: &LoadPlan) -> Result<(), Failure> {
-    let bar = bar("storing {human_len} keys  {bar:40}  {percent} %", Some(plan.key_count));
+    let bar = output::bar("storing {human_len} keys  {bar:40}  {percent} %", Some(plan.key_count));
     let stored = preload(plan, &mut |stored| bar.set_position(stored));
     bar.finish_and_clear();
     stored
 }
 
 fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
-    let bar = bar("{msg}", None);
+    let bar = output::bar("{msg}", None);
     let outcome = run(plan, &mut |progress| bar.set_message(line(progress)));
     bar.finish_and_clear();
     let outcome = outcome?;
@@ -175,7 +173,7 @@ fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
 }
 
 fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
-    let bar = bar("{msg}", None);
+    let bar = output::bar("{msg}", None);
     let mut judged = |probe: &Probe| bar.suspend(|| output::note(verdict(probe)));
     let found = find_slo(plan, slo, &mut |progress| bar.set_message(line(progress)), &mut judged);
     bar.finish_and_clear();
@@ -191,14 +189,6 @@ fn draw(args: &Args, render: impl FnOnce(&str) -> String) -> Result<(), Failure>
     let Some(path) = &args.report else { return Ok(()) };
     let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " load kv.");
     report::write(path, &render(footer))
-}
-
-/// A bar on a terminal; nothing in a pipe.
-fn bar(template: &str, length: Option<u64>) -> ProgressBar {
-    let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(length, target).with_style(style)
 }
 
 fn line(progress: &Progress) -> String {

@@ -1,102 +1,13 @@
-//! Results described once, printed as a table, as JSON lines or as CSV.
+//! Results printed as a table, as JSON lines or as CSV.
 
 use std::io::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::{Failure, Value};
-use crate::flags::Format;
+use nebula_sim::study::{Align, Row};
 
-/// One result: a line of JSON, a row of CSV, a row of the table.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Row {
-    fields: Vec<(&'static str, Value)>,
-    shown: Vec<Shown>,
-}
-
-/// A cell of the table.
-#[derive(Clone, Debug)]
-struct Shown {
-    heading: &'static str,
-    text: String,
-    alignment: CellAlignment,
-}
-
-impl Row {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    /// A field of JSON and CSV that the table leaves out.
-    #[must_use]
-    pub(crate) fn field(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.fields.push((name, value.into()));
-        self
-    }
-
-    /// A cell of the table, aligned as numbers are. A text of several lines makes a row of several lines.
-    #[must_use]
-    pub(crate) fn shown(mut self, heading: &'static str, text: impl Into<String>) -> Self {
-        self.shown.push(Shown { heading, text: text.into(), alignment: CellAlignment::Right });
-        self
-    }
-
-    /// A cell of the table, aligned as words are.
-    #[must_use]
-    pub(crate) fn word(mut self, heading: &'static str, text: impl Into<String>) -> Self {
-        self.shown.push(Shown { heading, text: text.into(), alignment: CellAlignment::Left });
-        self
-    }
-
-    /// The headings of the table, on one line each.
-    pub(crate) fn headings(&self) -> Vec<String> {
-        self.shown.iter().map(|shown| shown.heading.replace('\n', " ")).collect()
-    }
-
-    /// The texts of the table.
-    pub(crate) fn cells(&self) -> Vec<String> {
-        self.shown.iter().map(|shown| shown.text.clone()).collect()
-    }
-
-    /// Characters that each column of a table needs for this row and its heading, and `least` at least.
-    pub(super) fn widths(&self, least: usize) -> Vec<usize> {
-        let width = |shown: &Shown| {
-            let lines = shown.heading.lines().chain([shown.text.as_str()]);
-            lines.map(|line| line.chars().count()).fold(least, usize::max)
-        };
-        self.shown.iter().map(width).collect()
-    }
-
-    /// The headings, in columns of these widths.
-    pub(super) fn heading_lines(&self, widths: &[usize]) -> Vec<String> {
-        let lines = self.shown.iter().map(|shown| shown.heading.lines().count()).max().unwrap_or(0);
-        (0..lines).map(|line| self.columns(widths, |shown| shown.heading.lines().nth(line).unwrap_or(""))).collect()
-    }
-
-    /// The row, in columns of these widths.
-    pub(super) fn line(&self, widths: &[usize]) -> String {
-        self.columns(widths, |shown| &shown.text)
-    }
-
-    fn columns<'a>(&'a self, widths: &[usize], text: impl Fn(&'a Shown) -> &'a str) -> String {
-        let cell = |(shown, &width): (&'a Shown, &usize)| match shown.alignment {
-            CellAlignment::Left => format!("{:width$}", text(shown)),
-            _ => format!("{:>width$}", text(shown)),
-        };
-        let cells: Vec<String> = self.shown.iter().zip(widths).map(cell).collect();
-        cells.join("  ").trim_end().to_owned()
-    }
-
-    fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&Value::Object(self.fields.clone()))
-    }
-
-    fn flat(&self) -> Vec<(String, String)> {
-        let mut flat = Vec::new();
-        self.fields.iter().for_each(|(name, value)| value.flatten(name, &mut flat));
-        flat
-    }
-}
+use super::failure::Failure;
+use super::format::Format;
 
 /// Writes `rows` to `out`. The first row's headings are the table's; the names of CSV are those of all rows.
 pub(crate) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> Result<(), Failure> {
@@ -109,7 +20,8 @@ pub(crate) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> 
 
 fn write_json(out: &mut impl Write, rows: &[Row]) -> Result<(), Failure> {
     for row in rows {
-        let line = row.json().map_err(|error| Failure::fault(format!("a result has no JSON form: {error}")))?;
+        let line = serde_json::to_string(row)
+            .map_err(|error| Failure::fault(format!("a result has no JSON form: {error}")))?;
         writeln!(out, "{line}")?;
     }
     Ok(())
@@ -144,14 +56,17 @@ fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     if let Some(first) = rows.first() {
-        table.set_header(first.shown.iter().map(|shown| shown.heading));
-        for (column, shown) in table.column_iter_mut().zip(&first.shown) {
-            column.set_cell_alignment(shown.alignment);
+        table.set_header(first.cells().iter().map(|cell| cell.heading));
+        for (column, cell) in table.column_iter_mut().zip(first.cells()) {
+            column.set_cell_alignment(match cell.align {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
             column.set_padding((0, 2));
         }
     }
     rows.iter().for_each(|row| {
-        table.add_row(row.shown.iter().map(|shown| shown.text.as_str()));
+        table.add_row(row.cells().iter().map(|cell| cell.text.as_str()));
     });
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
@@ -159,6 +74,7 @@ fn table(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nebula_sim::study::Value;
 
     fn rows() -> Vec<Row> {
         let row = |name: &str, p99: Option<u64>| {
@@ -190,5 +106,12 @@ mod tests {
     fn the_table_is_aligned_text() {
         let expected = "design               p99\njbsq:2, bounded  1250 ns\nunbounded              ∞\n";
         assert_eq!(written(Format::Table), expected);
+    }
+
+    #[test]
+    fn an_object_keeps_its_order_and_infinity_is_null() {
+        let value =
+            Value::Object(vec![("p99", Value::Number(f64::INFINITY)), ("mean", 1.5.into()), ("max", 7_u64.into())]);
+        assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"p99":null,"mean":1.5,"max":7}"#);
     }
 }

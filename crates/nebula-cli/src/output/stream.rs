@@ -2,9 +2,12 @@
 
 use std::io::Write;
 
-use super::rows::{Row, write_rows};
-use super::{Failure, print};
-use crate::flags::Format;
+use nebula_sim::study::{Align, Cell, Row};
+
+use super::failure::Failure;
+use super::format::Format;
+use super::print;
+use super::rows::write_rows;
 
 /// Prints rows of one kind as they come. A table has the columns of its first row; CSV, whose names are those of all rows, comes at the end.
 #[derive(Debug)]
@@ -40,10 +43,10 @@ impl RowStream {
         match self.format {
             Format::Table => {
                 if self.widths.is_empty() {
-                    self.widths = row.widths(WIDTH_MIN);
-                    row.heading_lines(&self.widths).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+                    self.widths = widths(row.cells());
+                    heading_lines(row.cells(), &self.widths).iter().try_for_each(|line| writeln!(out, "{line}"))?;
                 }
-                Ok(writeln!(out, "{}", row.line(&self.widths))?)
+                Ok(writeln!(out, "{}", columns(row.cells(), &self.widths, |cell| &cell.text))?)
             }
             Format::Json => write_rows(out, self.format, std::slice::from_ref(&row)),
             Format::Csv => {
@@ -52,6 +55,31 @@ impl RowStream {
             }
         }
     }
+}
+
+/// Characters that each column needs for this row and its heading, and [`WIDTH_MIN`] at least.
+fn widths(cells: &[Cell]) -> Vec<usize> {
+    let width = |cell: &Cell| {
+        let lines = cell.heading.lines().chain([cell.text.as_str()]);
+        lines.map(|line| line.chars().count()).fold(WIDTH_MIN, usize::max)
+    };
+    cells.iter().map(width).collect()
+}
+
+/// The headings, in columns of these widths.
+fn heading_lines(cells: &[Cell], widths: &[usize]) -> Vec<String> {
+    let lines = cells.iter().map(|cell| cell.heading.lines().count()).max().unwrap_or(0);
+    (0..lines).map(|line| columns(cells, widths, |cell| cell.heading.lines().nth(line).unwrap_or(""))).collect()
+}
+
+/// What `text` takes of each cell, in columns of these widths.
+fn columns<'a>(cells: &'a [Cell], widths: &[usize], text: impl Fn(&'a Cell) -> &'a str) -> String {
+    let padded = |(cell, &width): (&'a Cell, &usize)| match cell.align {
+        Align::Left => format!("{:width$}", text(cell)),
+        Align::Right => format!("{:>width$}", text(cell)),
+    };
+    let cells: Vec<String> = cells.iter().zip(widths).map(padded).collect();
+    cells.join("  ").trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -3,15 +3,19 @@
 //! | module | what it draws |
 //! |---|---|
 //! | `curve` | lines over the rate, or the highest rates under the SLO |
+//! | `series` | the points of each design |
 //! | `stack` | stacked bars: time by stage, traffic by cause and by part |
 
 mod curve;
+mod series;
 mod stack;
 
+use series::{Series, series};
+
 use super::page::{Figure, Page, Table};
-use crate::output::interval::with_half;
+use crate::output::text::with_half;
 use crate::output::{Row, units};
-use crate::simulate::blocks::{Findings, Found, breakdown};
+use nebula_sim::study::blocks::{Findings, Found, breakdown};
 
 /// The page; `rows` are those of the table on the terminal.
 pub(crate) fn render(findings: &Findings, rows: &[Row], footer: &str) -> String {
@@ -44,7 +48,7 @@ fn figures(findings: &Findings) -> Vec<Figure> {
         true => vec![curve::rate_at_slo_figure(findings), curve::bandwidth_at_slo_figure(findings)],
         false => vec![curve::tail_figure(findings), curve::bandwidth_figure(findings)],
     };
-    if breakdown::shown(findings).next().is_some() {
+    if findings.shown().next().is_some() {
         figures.push(stack::time_figure(findings));
         figures.extend(stack::own_time_figure(findings));
         figures.extend([stack::cause_figure(findings), stack::part_figure(findings)]);
@@ -56,34 +60,8 @@ fn table(caption: &str, rows: &[Row]) -> Table {
     Table {
         caption: caption.to_owned(),
         headings: rows.first().map(Row::headings).unwrap_or_default(),
-        rows: rows.iter().map(Row::cells).collect(),
+        rows: rows.iter().map(Row::texts).collect(),
     }
-}
-
-// -- designs --
-
-/// The points of one design, in the order of their rates.
-struct Series<'a> {
-    name: &'a str,
-    points: Vec<&'a Found>,
-}
-
-/// Design by design, in the order in which they were asked for; a design asked for twice is two.
-fn series(findings: &Findings) -> Vec<Series<'_>> {
-    let mut all: Vec<Series<'_>> = Vec::new();
-    for found in &findings.found {
-        let is_next = |series: &&mut Series<'_>| {
-            series.name == found.design && !series.points.iter().any(|point| point.rate_rps == found.rate_rps)
-        };
-        match all.last_mut().filter(is_next) {
-            Some(series) => series.points.push(found),
-            None => all.push(Series { name: &found.design, points: vec![found] }),
-        }
-    }
-    for series in &mut all {
-        series.points.sort_by(|one, other| one.rate_rps.unwrap_or(0.0).total_cmp(&other.rate_rps.unwrap_or(0.0)));
-    }
-    all
 }
 
 // -- words --
@@ -99,7 +77,10 @@ fn verdict(findings: &Findings) -> String {
         return format!("In RPC/s, p99 stays within {slo} under {}.", all.join(", "));
     }
     let highest = |series: &Series<'_>| {
-        let met = series.points.iter().filter(|found| found.figures.as_ref().is_some_and(|figures| figures.meets_slo));
+        let met = series
+            .points
+            .iter()
+            .filter(|found| found.figures.as_ref().is_some_and(|figures| figures.outcome.meets_slo));
         let rate = met.filter_map(|found| found.rate_rps).reduce(f64::max);
         rate.map_or(format!("{} at none", series.name), |rate| format!("{} up to {}", series.name, units::rate(rate)))
     };
@@ -149,7 +130,7 @@ fn remarks() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::blocks::tests::findings;
+    use crate::report::samples::findings;
 
     #[test]
     fn the_page_needs_nothing_else_and_every_element_is_closed() {

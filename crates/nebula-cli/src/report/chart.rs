@@ -8,24 +8,21 @@
 //! | `palette` | colors and looks |
 //! | `axis` | axes and their ticks |
 //! | `line` | lines, points, intervals, markers |
-//! | `file` | a chart by itself, as an SVG file |
 
 mod axis;
-mod file;
 mod line;
 mod palette;
 
 pub(crate) use axis::{Axis, log_ticks, round_ticks, symlog, symlog_ticks, ticks_between};
-pub(crate) use file::{check_plot, to_svg};
 pub(crate) use line::{Dot, Line, Marker, Stroke, block_sample, sample};
-pub(crate) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, block_look, hex, look};
+pub(crate) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, PAPER, block_look, hex, look};
 
-use line::Area;
+use line::{Area, DrawError};
 use palette::GRID;
 use plotters::prelude::*;
 
 /// The size in the units of the picture: narrow, so that its letters stay legible on a phone.
-const SIZE: (u32, u32) = (560, 400);
+pub(super) const SIZE: (u32, u32) = (560, 400);
 /// The size of letters. Plotters divides it by 1.24.
 const LETTERS: i32 = 19;
 /// Room for the ticks of the vertical axis.
@@ -51,20 +48,18 @@ pub(crate) struct Chart {
     pub(crate) bound: Option<Bound>,
 }
 
-type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-
 impl Chart {
     /// The chart as an `svg` element; `id` is unique in its page.
     pub(crate) fn to_svg(&self, id: &str) -> String {
         // Drawing into a string cannot fail; were it to, the page would say so in the chart's place.
         match self.drawn() {
             Ok(drawn) => in_page(&drawn, id, &self.title, &self.description),
-            Err(reason) => format!("<p>This chart could not be drawn: {}.</p>", super::page::escape(&reason)),
+            Err(reason) => format!("<p>This chart could not be drawn: {}.</p>", super::markup::escape(&reason)),
         }
     }
 
     /// What plotters draws, between the opening tag and the end.
-    fn drawn(&self) -> Result<String, String> {
+    pub(super) fn drawn(&self) -> Result<String, String> {
         let mut svg = String::new();
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         self.draw_on(&area).and_then(|()| area.present()).map_err(|error| error.to_string())?;
@@ -139,7 +134,7 @@ fn in_page(drawn: &str, id: &str, title: &str, description: &str) -> String {
     format!(
         "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\">\
          <title id=\"{id}-title\">{}</title><desc id=\"{id}-desc\">{}</desc>{drawn}",
-        super::page::escape(title),
-        super::page::escape(description),
+        super::markup::escape(title),
+        super::markup::escape(description),
     )
 }

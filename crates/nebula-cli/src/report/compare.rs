@@ -5,9 +5,9 @@ use nebula_sim::CoreTime;
 use super::page::{Figure, Page, Table};
 use super::simulation;
 use super::stacked::{NUMERALS, Piece, Stack, bars};
-use crate::output::interval::load as load_text;
+use crate::output::text::load as load_text;
 use crate::output::{Row, units};
-use crate::simulate::{Ask, Figures, Found};
+use nebula_sim::study::{Ask, Figures, Found};
 
 const _: () = assert!(CoreTime::NAMES.len() <= NUMERALS.len());
 
@@ -18,7 +18,7 @@ pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[St
             time of all cores, at the load of the row."
             .to_owned(),
         headings: rows.first().map(Row::headings).unwrap_or_default(),
-        rows: rows.iter().map(Row::cells).collect(),
+        rows: rows.iter().map(Row::texts).collect(),
     };
     Page::new("Schedulers side by side", &verdict(found), setting)
         .charts(&figures(found))
@@ -95,7 +95,7 @@ fn remarks() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::tests::found;
+    use crate::report::samples::found;
 
     #[test]
     fn the_shares_of_each_system_fill_its_bar() {

@@ -1,6 +1,7 @@
 //! The frame of every page: head, style sheet, figures and tables.
 
 use super::chart::{Chart, PALETTE, hex};
+use super::markup::escape;
 
 /// A page under construction, from top to bottom.
 #[derive(Clone, Debug)]
@@ -128,22 +129,6 @@ fn row_html(row: &[String]) -> String {
         _ => format!("<td>{}</td>", escape(cell)),
     });
     format!("<tr>{}</tr>\n", cells.collect::<String>())
-}
-
-/// Text as HTML shows it, in elements and in quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }
 
 /// The palette as variables of the style sheet, and what replaces the colors of the charts in the dark.

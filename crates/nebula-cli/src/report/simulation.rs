@@ -8,9 +8,9 @@ use super::chart::{
 };
 use super::page::{Figure, Page, Table};
 use super::sweep::latency_axis;
-use crate::output::interval::{load as load_text, time, with_half};
+use crate::output::text::{load as load_text, time, with_half};
 use crate::output::{Row, units};
-use crate::simulate::{Ask, Figures, Found};
+use nebula_sim::study::{Ask, Figures, Found};
 
 /// The page; `rows` are those of the table on the terminal.
 pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
     let table = Table {
         caption: caption.to_owned(),
         headings: rows.first().map(Row::headings).unwrap_or_default(),
-        rows: rows.iter().map(Row::cells).collect(),
+        rows: rows.iter().map(Row::texts).collect(),
     };
     Page::new("Nebula's laboratory", &verdict(found), &setting(found))
         .charts(&figures(found))
@@ -36,7 +36,7 @@ pub(super) fn figures(found: &[Found]) -> Vec<Figure> {
     if is_search(found) {
         return vec![at_slo_figure(found)];
     }
-    let nacked = found.iter().filter_map(|found| found.figures).any(|figures| figures.accepted < 1.0);
+    let nacked = found.iter().filter_map(|found| found.figures).any(|figures| figures.outcome.accepted < 1.0);
     let figures = [Some(tail_figure(found)), Some(depth_figure(found)), nacked.then(|| nack_figure(found))];
     figures.into_iter().flatten().collect()
 }
@@ -97,9 +97,9 @@ fn load_axis(found: &[Found]) -> Axis {
 fn tail_figure(found: &[Found]) -> Figure {
     let all = series(found);
     let dot = |figures: &Figures| {
-        let Interval { value, lo, hi } = figures.p99;
+        let Interval { value, lo, hi } = figures.outcome.p99;
         // Over the SLO a point shows so by where it stands.
-        Dot::at(figures.load, log_ns(value)).between(log_ns(lo), log_ns(hi)).hollow(figures.accepted < 0.99)
+        Dot::at(figures.load, log_ns(value)).between(log_ns(lo), log_ns(hi)).hollow(figures.outcome.accepted < 0.99)
     };
     let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, dot)).collect();
     let slo = found.first().map(|found| found.point.slo);
@@ -110,7 +110,9 @@ fn tail_figure(found: &[Found]) -> Figure {
     let hollow = lines.iter().flat_map(|line| &line.dots).any(|dot| dot.is_hollow);
     let chart = Chart {
         title: "Tail latency over the load".to_owned(),
-        description: describe(&all, |figures| format!("{} at {}", time(figures.p99.value), load_text(figures.load))),
+        description: describe(&all, |figures| {
+            format!("{} at {}", time(figures.outcome.p99.value), load_text(figures.load))
+        }),
         x: load_axis(found),
         y: latency_axis(low.min(high), high.max(low + 0.1)),
         lines,
@@ -169,10 +171,10 @@ fn depth_figure(found: &[Found]) -> Figure {
 
 fn nack_figure(found: &[Found]) -> Figure {
     let all = series(found);
-    let refused = |figures: &Figures| Dot::at(figures.load, 100.0 * (1.0 - figures.accepted));
+    let refused = |figures: &Figures| Dot::at(figures.load, 100.0 * (1.0 - figures.outcome.accepted));
     let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, refused)).collect();
     let to = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y).fold(1.0, f64::max) * 1.05;
-    let words = |f: &Figures| format!("{} at {}", units::percent(1.0 - f.accepted), load_text(f.load));
+    let words = |f: &Figures| format!("{} at {}", units::percent(1.0 - f.outcome.accepted), load_text(f.load));
     let chart = Chart {
         title: "NACKed over the load".to_owned(),
         description: describe(&all, words),
@@ -245,15 +247,21 @@ pub(super) fn verdict(found: &[Found]) -> String {
     }
     let hardest = |series: &Series<'_>| {
         let (_, figures) = series.points.last()?;
-        let met = if figures.meets_slo { "met" } else { "missed" };
-        Some(format!("{} at load {} under {} ({met})", time(figures.p99.value), load_text(figures.load), series.name))
+        let met = if figures.outcome.meets_slo { "met" } else { "missed" };
+        Some(format!(
+            "{} at load {} under {} ({met})",
+            time(figures.outcome.p99.value),
+            load_text(figures.load),
+            series.name
+        ))
     };
     let hardest: Vec<String> = series(found).iter().filter_map(hardest).collect();
     format!("The p99 is {}; the SLO is {slo}.", hardest.join(", "))
 }
 
 fn setting(found: &[Found]) -> String {
-    let Some(Found { point, effort, .. }) = found.first() else { return String::new() };
+    let Some(Found { point, .. }) = found.first() else { return String::new() };
+    let effort = point.effort;
     let servers = match point.system.servers {
         1 => format!("{} cores", point.system.cores),
         servers => format!("{servers} servers of {} cores", point.system.cores),
@@ -287,7 +295,7 @@ fn remarks() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::tests::found;
+    use crate::report::samples::found;
 
     #[test]
     fn the_page_needs_nothing_else_and_every_element_is_closed() {

@@ -201,7 +201,7 @@ fn laboratory_table(laboratory: &Laboratory) -> Table {
     Table {
         caption: format!("{}.", laboratory.caption),
         headings: laboratory.rows.first().map(Row::headings).unwrap_or_default(),
-        rows: laboratory.rows.iter().map(Row::cells).collect(),
+        rows: laboratory.rows.iter().map(Row::texts).collect(),
     }
 }
 

@@ -7,7 +7,7 @@ use nebula_sim::reproduce::{Entry, Row};
 use serde::Deserialize;
 
 use crate::output::Failure;
-use crate::output::interval::digits;
+use crate::output::text::digits;
 
 /// A comparison; what is infinite is `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -2,7 +2,7 @@
 
 use nebula_sim::reproduce::{Entry, GOLDEN_FULL, GOLDEN_QUICK};
 
-use super::Effort;
+use super::args::Effort;
 use super::comparison::{self, Comparison};
 use crate::output::Failure;
 

@@ -1,23 +1,22 @@
 //! The runs of the entries asked for, with a progress bar.
 
-use std::io::IsTerminal;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use nebula_sim::reproduce::{Entry, Lab, Memo, Progress, Reproduction};
+use nebula_sim::study::Threads;
 use nebula_workload::Seed;
 
-use super::Args;
-use crate::output::Failure;
+use super::args::Args;
+use crate::output::{self, Failure};
 
 /// What the entries give, in their order.
 pub(super) fn reproduced(args: &Args, entries: &[Entry]) -> Result<Vec<(Entry, Reproduction)>, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0).into()).build();
-    let pool = pool.map_err(|error| Failure::fault(format!("cannot start threads: {error}")))?;
-    let (bar, memo) = (Bar::new(), Memo::default());
+    let threads = Threads::try_new(args.threads)?;
+    let (bar, memo) =
+        (Bar(output::bar("{msg:24} {bar:40} {pos} of {len} runs and searches", Some(0))), Memo::default());
     let lab = Lab { effort: args.effort.into(), seed: Seed(args.seed), progress: &bar, memo: &memo };
     let one = |entry: &Entry| {
         bar.0.set_message(entry.id);
-        let found = pool.install(|| entry.reproduce(&lab)).map_err(Failure::fault)?;
+        let found = threads.install(|| entry.reproduce(&lab)).map_err(Failure::fault)?;
         Ok((*entry, found))
     };
     let found = entries.iter().map(one).collect();
@@ -27,16 +26,6 @@ pub(super) fn reproduced(args: &Args, entries: &[Entry]) -> Result<Vec<(Entry, R
 
 /// A bar on a terminal; nothing in a pipe.
 struct Bar(ProgressBar);
-
-impl Bar {
-    fn new() -> Self {
-        let target =
-            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{msg:24} {bar:40} {pos} of {len} runs and searches");
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self(ProgressBar::with_draw_target(Some(0), target).with_style(style))
-    }
-}
 
 impl Progress for Bar {
     fn expect(&self, steps: u64) {

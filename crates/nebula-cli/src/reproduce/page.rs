@@ -4,7 +4,7 @@ use nebula_sim::Interval;
 use nebula_sim::reproduce::{Curve, Entry, Judgment, Measure, Picture, Point, Reproduction};
 
 use super::comparison::Comparison;
-use crate::output::interval::{load, time};
+use crate::output::text::{load, time};
 use crate::report::chart::{
     Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, log_ticks, look, sample, ticks_between,
 };
@@ -269,7 +269,7 @@ mod tests {
         found.pictures.push(picture(Measure::Load, Measure::TailNs));
         let whats: Vec<String> = found.rows.iter().map(Row::what).map(str::to_owned).collect();
         let page = render(&[(*entry, found)], "made by a test");
-        assert!(whats.iter().all(|what| page.contains(&crate::report::page::escape(what))));
+        assert!(whats.iter().all(|what| page.contains(&crate::report::markup::escape(what))));
         assert!(page.contains("Of 5 published values 5 are reproduced") && !page.contains("<one>"));
         for foreign in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "src="] {
             assert!(!page.replace("http-equiv", "").contains(foreign), "{foreign}");

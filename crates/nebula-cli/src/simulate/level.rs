@@ -3,7 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use super::blocks::BlocksArgs;
+use super::blocks::args::BlocksArgs;
 use super::queueing::QueueingArgs;
 use crate::output::Failure;
 

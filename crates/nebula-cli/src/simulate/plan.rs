@@ -1,15 +1,13 @@
 //! The operating points that the arguments ask for: each policy at each load, checked before the first one runs.
 
-use nebula_nic::{Policy, Span};
-use nebula_sim::{Costs, Load, Source, System};
+use nebula_nic::Policy;
+use nebula_sim::study::{Ask, Point};
+use nebula_sim::{Costs, Load, System};
 
-use super::Args;
-use super::measure::{Ask, Point};
+use super::args::Args;
 use super::words::Reaction;
-use crate::output::{Failure, interval};
-
-/// How long a core holds the lock of `mcs-lock` unless told: a cache line that two other cores touch between its own turns.
-const LOCK_HANDOFF: Span = Span::from_ns(150);
+use crate::output::Failure;
+use crate::studies::{check_saturation, lock_handoff};
 
 /// Loads unless given.
 const LOADS: [f64; 2] = [0.5, 0.9];
@@ -36,10 +34,10 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
 }
 
 fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
-    let system = system(args, policy);
+    let (system, effort) = (system(args, policy), args.effort.effort(args.find_slo));
     let point = |load: Load, ask| {
         let slo = args.slo.of(&load);
-        Point { name: policy.to_string(), system: system.clone(), slo, load, ask }
+        Point { name: policy.to_string(), system: system.clone(), slo, load, ask, effort }
     };
     let open = |load| Load::open(args.queueing.service.clone(), load).arrivals(args.arrivals.clone());
     if let Some(clients) = args.queueing.clients {
@@ -62,32 +60,10 @@ fn system(args: &Args, policy: Policy) -> System {
         lock_handoff: lock_handoff(policy, args.queueing.lock_handoff),
         ..Costs::ZERO
     };
-    let reaction = args.queueing.on_nack.policy(args.queueing.servers, args.effort.seed);
+    let reaction = args.queueing.on_nack.policy(args.queueing.servers, args.effort.seed().0);
     let system =
         System::new(policy, args.queueing.cores).servers(args.queueing.servers).reaction(reaction).costs(costs);
     System { queue_bound: args.queueing.queue_bound, ..system }
-}
-
-/// Past saturation a run would show how far the queue had grown when it ended, and nothing else.
-///
-/// # Errors
-///
-/// Bad input, with the load that would be possible.
-pub(crate) fn check_saturation(system: &System, load: &Load) -> Result<(), Failure> {
-    let saturation = system.saturation(&load.service);
-    match offered(load) {
-        Some(load) if load >= saturation && system.queue_bound.is_none() => Err(Failure::bad_input(format!(
-            "a load of {load} with an unbounded queue has no steady state: what {} costs here leaves less than {}; lower it, or give a --queue-bound",
-            system.policy,
-            interval::load(saturation),
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// What the lock costs where there is one.
-pub(crate) fn lock_handoff(policy: Policy, given: Option<Span>) -> Span {
-    if policy == Policy::McsLock { given.unwrap_or(LOCK_HANDOFF) } else { Span::ZERO }
 }
 
 fn check_lock(args: &Args) -> Result<(), Failure> {
@@ -108,12 +84,4 @@ fn check_reaction(args: &Args) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     Err(Failure::bad_input(wrong))
-}
-
-/// The share of capacity that an open loop offers.
-pub(super) const fn offered(load: &Load) -> Option<f64> {
-    match load.source {
-        Source::Open { utilization, .. } => Some(utilization),
-        Source::Closed { .. } => None,
-    }
 }

@@ -7,9 +7,9 @@ use nebula_workload::ServiceTime;
 
 use super::{Args, with_sizing, with_sizing_shown};
 use crate::flags::Slo;
-use crate::output::interval::{depth, digits, load as load_text, with_half};
+use crate::output::text::{depth, digits, load as load_text, with_half};
 use crate::output::{Failure, Row, Value, note, units};
-use crate::simulate::{advance, check_saturation, lock_handoff};
+use crate::studies::{advance, bar, check_saturation, lock_handoff};
 
 /// What is asked, once for each number of cores and each load.
 struct Case {
@@ -24,17 +24,17 @@ pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failu
     if args.rpc_bytes == 0 {
         return Err(Failure::bad_input(nebula_nic::SizingError::RpcBytes));
     }
-    let pool = args.effort.pool()?;
+    let threads = args.effort.threads()?;
     let effort = args.effort.effort(args.load.is_empty());
     effort.validate()?;
     let cases = cases(args, service)?;
-    let bar = pool.bar(cases.len() as u64 * u64::from(effort.replications));
+    let bar = bar(cases.len() as u64 * u64::from(effort.replications));
     let replicated = || advance(&bar);
     let one = |case: &Case| match case.searches {
         true => queue_at_slo(&case.system, &case.load, case.slo, &effort, &replicated),
         false => queue_at_load(&case.system, &case.load, &effort, &replicated),
     };
-    let found: Result<Vec<QueueAt>, _> = pool.install(|| cases.iter().map(one).collect());
+    let found: Result<Vec<QueueAt>, _> = threads.install(|| cases.iter().map(one).collect());
     bar.finish_and_clear();
     cases.iter().zip(found?).map(|(case, queue)| row(case, &queue, args)).collect()
 }

@@ -3,6 +3,7 @@
 use super::{Judged, Training};
 use crate::blocks::spelled;
 use crate::error::SimError;
+use crate::shipped::{Shipped, shipped};
 use nebula_nic::Span;
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
 use nebula_workload::{Seed, ServiceTime};
@@ -63,16 +64,14 @@ struct File {
 }
 
 /// Those that ship with Nebula, by the names of their files.
-const SHIPPED: &[(&str, &str)] = &[
-    ("exponential-15", include_str!("../../data/thresholds/exponential-15.toml")),
-    ("bimodal-15", include_str!("../../data/thresholds/bimodal-15.toml")),
-    ("fixed-15", include_str!("../../data/thresholds/fixed-15.toml")),
-];
+const SHIPPED: Shipped = shipped!("thresholds":
+    "exponential-15", "bimodal-15", "fixed-15",
+);
 
 impl ThresholdTable {
     /// The names of those that ship with Nebula.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.iter().map(|&(name, _)| name)
+        SHIPPED.names()
     }
 
     /// The one of this name that ships with Nebula.
@@ -82,8 +81,7 @@ impl ThresholdTable {
     /// If its file is none, which a test rules out.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/thresholds/{name}.toml: {error}")))
+        SHIPPED.parsed(name, Self::parse)
     }
 
     /// Reads a table from TOML.

@@ -6,6 +6,7 @@
 use super::BlocksError;
 use super::machine::Machine;
 use super::spelled;
+use crate::shipped::{Shipped, shipped};
 use nebula_nic::Span;
 use nebula_workload::ServiceTime;
 use serde::Deserialize;
@@ -88,16 +89,14 @@ pub struct Replication {
 }
 
 /// The applications that ship with Nebula.
-const SHIPPED: [(&str, &str); 3] = [
-    ("kvs", include_str!("../../data/applications/kvs.toml")),
-    ("network-function", include_str!("../../data/applications/network-function.toml")),
-    ("replication", include_str!("../../data/applications/replication.toml")),
-];
+const SHIPPED: Shipped = shipped!("applications":
+    "kvs", "network-function", "replication",
+);
 
 impl Application {
     /// The names of those that ship with Nebula.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.iter().map(|&(name, _)| name)
+        SHIPPED.names()
     }
 
     /// The one of this name that ships with Nebula.
@@ -107,8 +106,7 @@ impl Application {
     /// If its file is no application, which a test rules out.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/applications/{name}.toml: {error}")))
+        SHIPPED.parsed(name, Self::parse)
     }
 
     /// Reads an application from TOML.

@@ -2,6 +2,7 @@
 
 use super::BlocksError;
 use super::spelled;
+use crate::shipped::{Shipped, shipped};
 use nebula_nic::Policy;
 use serde::Deserialize;
 use std::fmt;
@@ -60,19 +61,14 @@ impl fmt::Display for Buffers {
 }
 
 /// The designs that ship with Nebula, by the names of their files.
-const SHIPPED: [(&str, &str); 6] = [
-    ("rss", include_str!("../../data/designs/rss.toml")),
-    ("rpcvalet", include_str!("../../data/designs/rpcvalet.toml")),
-    ("srq-emu", include_str!("../../data/designs/srq-emu.toml")),
-    ("nebula-base", include_str!("../../data/designs/nebula-base.toml")),
-    ("nebula-swpref", include_str!("../../data/designs/nebula-swpref.toml")),
-    ("nebula", include_str!("../../data/designs/nebula.toml")),
-];
+const SHIPPED: Shipped = shipped!("designs":
+    "rss", "rpcvalet", "srq-emu", "nebula-base", "nebula-swpref", "nebula",
+);
 
 impl Design {
     /// The names of those that ship with Nebula.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.iter().map(|&(name, _)| name)
+        SHIPPED.names()
     }
 
     /// The one of this name that ships with Nebula.
@@ -82,8 +78,7 @@ impl Design {
     /// If its file is no design, which a test rules out.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let (_, text) = SHIPPED.iter().find(|&&(shipped, _)| shipped == name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/designs/{name}.toml: {error}")))
+        SHIPPED.parsed(name, Self::parse)
     }
 
     /// Reads a design from TOML.

@@ -7,12 +7,12 @@ use super::machine::ps_of;
 use super::tally::BlocksTally;
 use super::world::Runner;
 use super::{BlocksError, Design, Scenario};
+use crate::executor::{replications, try_each};
 use crate::experiment::Effort;
 use crate::interval::Interval;
 use crate::world::Length;
 use nebula_nic::{SLOT_BYTES, Span};
 use nebula_workload::{Rate, Seed};
-use rayon::prelude::*;
 
 /// What an operating point has shown.
 #[derive(Clone, Debug)]
@@ -111,12 +111,12 @@ pub fn estimate(
     let mut first = 0;
     loop {
         let last = first + effort.replications;
-        let one = |index: u32| {
+        let one = |&index: &u32| {
             let tally = runner.run(rate, length(scenario, effort), effort.seed.replica(index.into()));
             progress();
             tally
         };
-        let tallies: Vec<BlocksTally> = (first..last).into_par_iter().map(one).collect::<Result<_, _>>()?;
+        let tallies: Vec<BlocksTally> = try_each(&replications(first..last), one)?;
         for tally in &tallies {
             shown.replications.push(Figures::of(tally));
             shown.tally.add(tally);
@@ -215,12 +215,12 @@ pub fn rate_at_slo(
     progress: &(dyn Fn() + Sync),
 ) -> Result<RateAtSlo, BlocksError> {
     effort.validate()?;
-    let one = |index: u32| {
+    let one = |&index: &u32| {
         let found = bisect(scenario, slo, bracket, effort, effort.seed.replica(index.into()));
         progress();
         found
     };
-    let found: Vec<(f64, BlocksTally)> = (0..effort.replications).into_par_iter().map(one).collect::<Result<_, _>>()?;
+    let found: Vec<(f64, BlocksTally)> = try_each(&replications(0..effort.replications), one)?;
     let over = |figure: &dyn Fn(&(f64, BlocksTally)) -> f64| found.iter().map(figure).collect::<Vec<f64>>();
     let rates_rps = over(&|(rate, _)| *rate);
     Ok(RateAtSlo {

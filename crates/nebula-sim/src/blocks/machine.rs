@@ -1,6 +1,7 @@
 //! The machine: memory, NIC and cores, from one TOML file; what every mechanism costs, for all designs.
 
 use super::BlocksError;
+use crate::shipped::{Shipped, shipped};
 use nebula_memsys::MemoryConfig;
 use serde::Deserialize;
 
@@ -80,16 +81,14 @@ pub struct Deployment {
 }
 
 /// The machines that ship with Nebula.
-const SHIPPED: [(&str, &str); 3] = [
-    ("isca20", include_str!("../../data/machines/isca20.toml")),
-    ("isca20-unfitted", include_str!("../../data/machines/isca20-unfitted.toml")),
-    ("server64", include_str!("../../data/machines/server64.toml")),
-];
+const SHIPPED: Shipped = shipped!("machines":
+    "isca20", "isca20-unfitted", "server64",
+);
 
 impl Machine {
     /// The names of those that ship with Nebula.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        SHIPPED.iter().map(|&(name, _)| name)
+        SHIPPED.names()
     }
 
     /// The one of this name that ships with Nebula.
@@ -99,14 +98,13 @@ impl Machine {
     /// If its file is no machine, which a test rules out.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let text = Self::source(name)?;
-        Some(Self::parse(text).unwrap_or_else(|error| panic!("data/machines/{name}.toml: {error}")))
+        SHIPPED.parsed(name, Self::parse)
     }
 
     /// The text of the one of this name that ships with Nebula.
     #[must_use]
     pub fn source(name: &str) -> Option<&'static str> {
-        SHIPPED.iter().find(|&&(shipped, _)| shipped == name).map(|&(_, text)| text)
+        SHIPPED.text(name)
     }
 
     /// Reads a machine from TOML.

@@ -2,7 +2,7 @@
 
 use super::map::Part;
 use super::world::message::Message;
-use crate::tally::{Depths, Distribution};
+use crate::tally::{Depths, Distribution, counted};
 use nebula_memsys::Traffic;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
 
@@ -146,31 +146,6 @@ impl BlocksTally {
         }
     }
 
-    /// RPCs whose end is known.
-    #[must_use]
-    #[inline]
-    pub const fn ended(&self) -> u64 {
-        self.served + self.nacked
-    }
-
-    /// The share of RPCs that were served.
-    #[must_use]
-    pub fn accepted(&self) -> f64 {
-        if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
-    }
-
-    /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
-    #[must_use]
-    pub fn latency_with_nacks(&self, share: f64) -> f64 {
-        self.latency.quantile_of_all(share, self.accepted())
-    }
-
-    /// RPCs that came a second.
-    #[must_use]
-    pub fn offered_rps(&self) -> f64 {
-        self.ended() as f64 / self.window.as_secs_f64()
-    }
-
     /// RPCs served a second.
     #[must_use]
     pub fn served_rps(&self) -> f64 {
@@ -224,3 +199,5 @@ impl BlocksTally {
         self.traffic += other.traffic;
     }
 }
+
+counted!(BlocksTally, not_served: nacked, nacks: nacked);

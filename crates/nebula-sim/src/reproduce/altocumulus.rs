@@ -11,6 +11,7 @@ pub(super) use traffic::reproduce as traffic;
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 use crate::altocumulus::ThresholdTable;
 use crate::error::SimError;
+use crate::executor::{replications as indices, try_each};
 use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
 use crate::load::Load;
@@ -20,7 +21,6 @@ use crate::world::run;
 use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Groups, Policy};
 use nebula_workload::ServiceTime;
-use rayon::prelude::*;
 
 pub(super) fn sixteen(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let paper = paper::altocumulus();
@@ -41,12 +41,12 @@ fn shipped(name: &str) -> Result<Thresholds, SimError> {
 
 /// One tally a replication.
 fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) -> Result<Vec<Tally>, ReproduceError> {
-    let one = |index: u32| {
+    let one = |&index: &u32| {
         let tally = run(system, load, runs.length(load), runs.seed.replica(index.into()));
         lab.progress.step();
         Ok(tally?)
     };
-    (0..runs.replications).into_par_iter().map(one).collect()
+    try_each(&indices(0..runs.replications), one)
 }
 
 /// A figure of each replication, and its interval.

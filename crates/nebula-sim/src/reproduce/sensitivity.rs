@@ -5,10 +5,10 @@
 
 use super::{Lab, ReproduceError, Reproduction, Row};
 use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
+use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
 use crate::interval::Interval;
 use nebula_workload::Rate;
-use rayon::prelude::*;
 
 /// The machine whose numbers are changed.
 const MACHINE: &str = "isca20";
@@ -58,8 +58,7 @@ struct Variant {
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let variants = variants()?;
     lab.expect(variants.len() * DESIGNS.len(), 1);
-    let rows: Vec<Vec<Row>> =
-        variants.par_iter().map(|variant| rows_of(lab, variant)).collect::<Result<_, ReproduceError>>()?;
+    let rows: Vec<Vec<Row>> = try_each(&variants, |variant| rows_of(lab, variant))?;
     Ok(rows.into_iter().flatten().collect::<Vec<_>>().into())
 }
 

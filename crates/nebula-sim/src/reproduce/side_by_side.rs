@@ -6,12 +6,12 @@ use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
 use super::row::{Judgment, Row};
 use super::{Lab, ReproduceError, Reproduction, wording};
 use crate::error::SimError;
+use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::{Bracket, Objective};
 use crate::world::run;
 use nebula_workload::TypeId;
-use rayon::prelude::*;
 
 /// Rows for each comparison of `setup`, judged by the figures of the same names under `entry`, and a note for each case.
 pub(super) fn reproduce<'a>(
@@ -22,8 +22,7 @@ pub(super) fn reproduce<'a>(
 ) -> Result<Reproduction, ReproduceError> {
     let replications = lab.effort.of([4, 6, 10]);
     lab.expect(setup.cases.len(), replications);
-    let found: Vec<Found<'_>> =
-        setup.cases.par_iter().map(|case| measure(lab, setup, case, replications)).collect::<Result<_, _>>()?;
+    let found: Vec<Found<'_>> = try_each(&setup.cases, |case| measure(lab, setup, case, replications))?;
     let mut rows = Vec::new();
     for comparison in &setup.comparisons {
         let sides = match comparison.p99_at {
@@ -93,7 +92,7 @@ fn tails<'a>(
         let case = case.unwrap_or_else(|| panic!("a comparison names the case {id:?}, which its setup has not"));
         let (system, load) = (case.system(setup.cores)?, Load::open(case.service.clone(), load));
         let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
-        let one = |index: u32| match run(&system, &load, runs.length(&load), lab.seed.replica(u64::from(index))) {
+        let one = |&index: &u32| match run(&system, &load, runs.length(&load), lab.seed.replica(u64::from(index))) {
             Ok(tally) => Ok(match case.slo_of() {
                 Some(TypeId(kind)) => tally.by_type[usize::from(kind)].latency.quantile(0.99) / 1e6,
                 None => tally.latency_with_nacks(0.99) / 1e6,
@@ -101,7 +100,7 @@ fn tails<'a>(
             Err(SimError::Outgrown { .. }) => Ok(f64::INFINITY),
             Err(error) => Err(ReproduceError::from(error)),
         };
-        (0..replications).into_par_iter().map(one).collect::<Result<Vec<_>, _>>()
+        try_each(&indices(0..replications), one)
     };
     let side = |id: &'a String| Ok::<_, ReproduceError>((id.as_str(), of(id)?));
     let over = comparison.over.as_ref().map(side).transpose()?;

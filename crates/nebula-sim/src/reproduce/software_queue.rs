@@ -6,12 +6,12 @@
 use super::paper::{self, Law, SoftwareQueue};
 use super::row::{Judgment, Row};
 use super::{Lab, ReproduceError, Reproduction, wording};
+use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::Bracket;
 use crate::system::{Costs, System};
 use nebula_nic::{Policy, Span};
-use rayon::prelude::*;
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let setup = &paper::rpcvalet().setup.software_queue;
@@ -19,8 +19,7 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let cases: Vec<(&Law, Queue)> =
         laws.flat_map(|(law, queues)| queues.into_iter().map(move |queue| (law, queue))).collect();
     lab.expect(cases.len(), replications(lab));
-    let loads: Vec<Vec<f64>> =
-        cases.par_iter().map(|&(law, queue)| loads(lab, setup, law, queue)).collect::<Result<_, _>>()?;
+    let loads: Vec<Vec<f64>> = try_each(&cases, |&(law, queue)| loads(lab, setup, law, queue))?;
     let found: Vec<Found<'_>> =
         cases.into_iter().zip(loads).map(|((law, queue), loads)| Found { law, queue, loads }).collect();
     let mut rows = judged(setup, &found);

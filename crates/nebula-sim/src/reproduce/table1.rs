@@ -10,21 +10,20 @@
 use super::paper::{self, Printed, Setting, Table1};
 use super::row::{Judgment, Row};
 use super::{Effort, Lab, ReproduceError, Reproduction, wording};
+use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::Bracket;
 use crate::system::System;
 use nebula_nic::{Policy, Span};
 use nebula_workload::ServiceTime;
-use rayon::prelude::*;
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let table = &paper::nebula().setup.table1;
     let cases: Vec<(&Printed, &Setting)> =
         table.laws.iter().flat_map(|law| settings(table, law).map(move |setting| (law, setting))).collect();
     lab.expect(cases.len(), replications(lab) * 2);
-    let found: Vec<Found<'_>> =
-        cases.par_iter().map(|&(law, setting)| measure(lab, table, law, setting)).collect::<Result<_, _>>()?;
+    let found: Vec<Found<'_>> = try_each(&cases, |&(law, setting)| measure(lab, table, law, setting))?;
     let of_law = |law: &Printed| found.iter().filter(|found| found.law.id == law.id).collect::<Vec<_>>();
     Ok(table.laws.iter().flat_map(|law| rows(table, &of_law(law))).collect::<Vec<_>>().into())
 }

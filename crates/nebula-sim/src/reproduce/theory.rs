@@ -4,20 +4,19 @@ use super::paper::{self, Law, Theory, Use};
 use super::picture::{Curve, Measure, Picture, Point};
 use super::row::{Judgment, Row};
 use super::{Effort, Lab, ReproduceError, Reproduction, wording};
+use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::load::Load;
 use crate::search::Bracket;
 use crate::system::System;
 use nebula_nic::Policy;
-use rayon::prelude::*;
 
 pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let theory = &paper::rpcvalet().setup.theory;
     let cases: Vec<(&Law, u16)> =
         theory.laws.iter().flat_map(|law| queues(lab, theory).map(move |queues| (law, queues))).collect();
     lab.expect(cases.len(), replications(lab) * 3);
-    let found: Vec<Found<'_>> =
-        cases.par_iter().map(|&(law, queues)| measure(lab, theory, law, queues)).collect::<Result<_, _>>()?;
+    let found: Vec<Found<'_>> = try_each(&cases, |&(law, queues)| measure(lab, theory, law, queues))?;
     let pairs = pairs(theory, &found);
     let mut rows = judged(&pairs);
     rows.extend(found.iter().flat_map(|found| notes(theory, found)));

@@ -4,10 +4,10 @@ use nebula_sim::Interval;
 
 use super::super::chart::{Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, look, round_ticks, sample};
 use super::super::page::Figure;
-use super::{Series, series};
-use crate::output::interval::{time, with_half};
+use super::series::{Series, series};
+use crate::output::text::{time, with_half};
 use crate::output::units;
-use crate::simulate::blocks::{Figures, Findings, Found};
+use nebula_sim::study::blocks::{Figures, Findings, Found};
 
 // -- over the rate --
 
@@ -16,16 +16,16 @@ pub(super) fn tail_figure(findings: &Findings) -> Figure {
     let slo = findings.setting.slo.as_ns_f64();
     let y = tail_axis(findings, slo);
     let dot = |rate: f64, figures: &Figures| {
-        let Interval { value, lo, hi } = figures.p99;
-        let at = Dot::at(rate, y.clip(log_us(value))).hollow(figures.accepted < 0.99);
+        let Interval { value, lo, hi } = figures.outcome.p99;
+        let at = Dot::at(rate, y.clip(log_us(value))).hollow(figures.outcome.accepted < 0.99);
         if log_us(value) > y.to { at } else { at.between(log_us(lo), log_us(hi)) }
     };
     let lines = lines(findings, dot);
     let is_hollow = lines.iter().flat_map(|line| &line.dots).any(|dot| dot.is_hollow);
-    let is_beyond = points(findings).any(|(_, figures)| log_us(figures.p99.value) > y.to);
+    let is_beyond = points(findings).any(|(_, figures)| log_us(figures.outcome.p99.value) > y.to);
     let chart = Chart {
         title: "Tail latency over the rate".to_owned(),
-        description: describe(findings, |figures| time(figures.p99.value)),
+        description: describe(findings, |figures| time(figures.outcome.p99.value)),
         x: rate_axis(findings),
         y,
         lines,
@@ -107,7 +107,7 @@ fn log_us(ns: f64) -> f64 {
 
 /// From 1, 2 or 5 below the lowest p99 to the next above the highest, or above ten times the SLO if some are higher yet.
 fn tail_axis(findings: &Findings, slo: f64) -> Axis {
-    let tails = || points(findings).map(|(_, figures)| figures.p99.value).chain([slo]);
+    let tails = || points(findings).map(|(_, figures)| figures.outcome.p99.value).chain([slo]);
     let low = tails().fold(f64::INFINITY, f64::min);
     let high = tails().fold(0.0, f64::max).min(10.0 * slo);
     let steps = || (0..=9).flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(decade)));
@@ -191,7 +191,7 @@ fn level(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::blocks::tests::findings;
+    use crate::report::samples::findings;
 
     #[test]
     fn the_axes_hold_every_point() {

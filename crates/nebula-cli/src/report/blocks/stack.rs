@@ -5,10 +5,10 @@ use nebula_sim::blocks::{Part, Stage};
 
 use super::super::page::Figure;
 use super::super::stacked::{Bar, NUMERALS, Piece, Stack, bars};
-use super::{Series, series};
-use crate::output::interval::time;
+use super::series::{Series, series};
+use crate::output::text::time;
 use crate::output::units;
-use crate::simulate::blocks::{Figures, Findings, Found, breakdown};
+use nebula_sim::study::blocks::{Figures, Findings, Found, breakdown};
 
 /// Which rates bars stand at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) fn time_figure(findings: &Findings) -> Figure {
 /// The same where each design is at its own highest rate, if one bears more than all do.
 pub(super) fn own_time_figure(findings: &Findings) -> Option<Figure> {
     let common = common_rate(findings);
-    let bears_more = breakdown::shown(findings).any(|(found, figures)| figures.meets_slo && found.rate_rps > common);
+    let bears_more = findings.shown().any(|(found, figures)| figures.outcome.meets_slo && found.rate_rps > common);
     (!findings.setting.searches && bears_more).then(|| time_figure_at(findings, At::Own))
 }
 
@@ -103,7 +103,7 @@ fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
     let shown: Vec<(&Found, &Figures)> = match at {
         At::Common => {
             let rate = common_rate(findings);
-            breakdown::shown(findings).filter(|(found, _)| found.rate_rps == rate).collect()
+            findings.shown().filter(|(found, _)| found.rate_rps == rate).collect()
         }
         At::Own => series(findings).iter().filter_map(highest_met).collect(),
     };
@@ -117,7 +117,7 @@ fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
 /// The highest rate at which a design keeps the SLO, and what it shows there.
 fn highest_met<'a>(series: &Series<'a>) -> Option<(&'a Found, &'a Figures)> {
     let mut shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
-    shown.rfind(|(_, figures)| figures.meets_slo)
+    shown.rfind(|(_, figures)| figures.outcome.meets_slo)
 }
 
 impl At {
@@ -131,9 +131,9 @@ impl At {
 
 /// The highest rate at which all designs keep the SLO; the lowest of all where there is none.
 fn common_rate(findings: &Findings) -> Option<f64> {
-    let rates = || breakdown::shown(findings).filter_map(|(found, _)| found.rate_rps);
+    let rates = || findings.shown().filter_map(|(found, _)| found.rate_rps);
     let all_meet = |rate: &f64| {
-        breakdown::shown(findings).filter(|(found, _)| found.rate_rps == Some(*rate)).all(|(_, f)| f.meets_slo)
+        findings.shown().filter(|(found, _)| found.rate_rps == Some(*rate)).all(|(_, f)| f.outcome.meets_slo)
     };
     rates().filter(all_meet).reduce(f64::max).or_else(|| rates().reduce(f64::min))
 }
@@ -141,7 +141,7 @@ fn common_rate(findings: &Findings) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::blocks::tests::findings;
+    use crate::report::samples::findings;
 
     #[test]
     fn bars_stand_at_the_highest_rate_that_all_designs_bear() {
@@ -150,7 +150,10 @@ mod tests {
         findings.found[0].figures = None;
         findings.found[1].figures = None;
         assert_eq!(common_rate(&findings), Some(20e6));
-        findings.found[2..].iter_mut().filter_map(|found| found.figures.as_mut()).for_each(|f| f.meets_slo = false);
+        findings.found[2..]
+            .iter_mut()
+            .filter_map(|found| found.figures.as_mut())
+            .for_each(|f| f.outcome.meets_slo = false);
         assert_eq!(common_rate(&findings), Some(5e6));
     }
 

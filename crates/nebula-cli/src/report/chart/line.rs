@@ -5,8 +5,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
-use super::palette::{PAPER, hex};
-use super::{DrawError, INK};
+use super::palette::{INK, PAPER, hex};
+
+pub(super) type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
 /// Half the width of a marker.
 const MARKER: i32 = 5;

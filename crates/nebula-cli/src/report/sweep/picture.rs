@@ -9,8 +9,8 @@ use nebula_nic::Span;
 use nebula_workload::Latency;
 
 use super::plot;
-use crate::report::chart;
 use crate::report::finding::{Design, Point, Sweep, Tail, tests};
+use crate::report::plot::to_svg;
 
 const PICTURE: &str = "docs/images/demo.svg";
 /// Where a new picture goes: `cp target/tmp/demo.svg docs/images/demo.svg` accepts it.
@@ -68,7 +68,7 @@ fn rate(cell: &str) -> f64 {
 
 #[test]
 fn the_picture_is_of_the_rows_in_the_benchmarks() {
-    let drawn = chart::to_svg(&plot(&sweep_of(&read("docs/BENCHMARKS.md")))).unwrap();
+    let drawn = to_svg(&plot(&sweep_of(&read("docs/BENCHMARKS.md")))).unwrap();
     if drawn != read(PICTURE) {
         let new = in_repository(DRAWN);
         std::fs::create_dir_all(new.parent().unwrap()).unwrap();
@@ -81,5 +81,5 @@ fn the_picture_is_of_the_rows_in_the_benchmarks() {
 fn a_row_that_changes_changes_the_picture() {
     let page = read("docs/BENCHMARKS.md");
     let (before, after) = (plot(&sweep_of(&page)), plot(&sweep_of(&page.replace("1.03 s", "1.93 s"))));
-    assert_ne!(chart::to_svg(&before), chart::to_svg(&after));
+    assert_ne!(to_svg(&before), to_svg(&after));
 }

@@ -1,44 +1,40 @@
 //! What is simulated: scenarios and rates, checked before the first one runs.
 
-use nebula_nic::Span;
-use nebula_sim::Effort;
-use nebula_sim::blocks::{Application, Design, KeyValue, Machine, Scenario};
-use nebula_workload::{Mix, Op, Rate};
+use std::sync::Arc;
 
-use super::super::Args;
+use nebula_nic::Span;
+use nebula_sim::blocks::{Application, Design, KeyValue, Machine, Scenario};
+use nebula_sim::study::Threads;
+use nebula_sim::study::blocks::{self, Findings, Point, Setting};
+use nebula_workload::{Mix, Op, Rate, Seed};
+
+use super::super::args::Args;
 use super::files;
 use crate::flags::Slo;
 use crate::output::Failure;
-
-/// What all rows have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    pub(crate) machine: Machine,
-    /// The application's name.
-    pub(crate) application: String,
-    /// Share of GETs and bytes of a value, of a key-value store.
-    pub(crate) store: Option<(f64, u32)>,
-    pub(crate) arrivals: String,
-    pub(crate) hog_gb_per_s: f64,
-    pub(crate) slo: Span,
-    pub(crate) effort: Effort,
-    /// Whether the highest rate that keeps the SLO is searched for.
-    pub(crate) searches: bool,
-}
-
-/// One design at one rate.
-#[derive(Clone, Debug)]
-pub(super) struct Point {
-    pub(super) scenario: Scenario,
-    /// `None` where it is searched for.
-    pub(super) rate: Option<Rate>,
-}
+use crate::studies;
 
 /// Everything that is to be simulated.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) setting: Setting,
-    pub(super) points: Vec<Point>,
+    setting: Arc<Setting>,
+    points: Vec<Point>,
+}
+
+impl Plan {
+    /// Runs all points; findings stand in the order of the points.
+    ///
+    /// # Errors
+    ///
+    /// Of the first point that cannot be simulated.
+    pub(super) fn run(&self, seed: Seed, threads: &Threads) -> Result<Findings, Failure> {
+        let Self { setting, points } = self;
+        let runs = if setting.searches { 2 } else { 1 };
+        let bar = studies::bar(runs * points.len() as u64 * u64::from(setting.effort.replications));
+        let findings = blocks::run(setting, points, seed, threads, &|| studies::advance(&bar));
+        bar.finish_and_clear();
+        Ok(findings?)
+    }
 }
 
 /// Every design at every rate.
@@ -51,7 +47,7 @@ pub(super) fn plan(args: &Args, machine: &str) -> Result<Plan, Failure> {
     effort.validate()?;
     let scenarios = scenarios(args, machine)?;
     let first = scenarios.first().ok_or_else(|| Failure::bad_input("--design: give at least one design"))?;
-    let setting = Setting {
+    let setting = Arc::new(Setting {
         machine: first.machine.clone(),
         application: args.blocks.application.as_deref().map_or("kvs".to_owned(), files::name),
         store: store(&first.application).map(|store| (store.get_share, store.value_bytes)),
@@ -60,10 +56,12 @@ pub(super) fn plan(args: &Args, machine: &str) -> Result<Plan, Failure> {
         slo: slo(args, first)?,
         effort,
         searches: args.find_slo,
-    };
+    });
     let rates = rates(args, first)?;
-    let at_all = |scenario: Scenario| rates.iter().map(move |&rate| Point { scenario: scenario.clone(), rate });
-    Ok(Plan { setting, points: scenarios.into_iter().flat_map(at_all).collect() })
+    let point = |scenario: &Scenario, rate| Point { setting: setting.clone(), scenario: scenario.clone(), rate };
+    let at_all = |scenario| rates.iter().map(move |&rate| point(scenario, rate));
+    let points = scenarios.iter().flat_map(at_all).collect();
+    Ok(Plan { setting, points })
 }
 
 fn scenarios(args: &Args, machine: &str) -> Result<Vec<Scenario>, Failure> {
@@ -143,7 +141,7 @@ const fn store(application: &Application) -> Option<&KeyValue> {
 
 fn slo(args: &Args, scenario: &Scenario) -> Result<Span, Failure> {
     Ok(match args.slo {
-        Slo::Times(times) => scenario.slo(times, args.effort.of_blocks(false).seed)?,
+        Slo::Times(times) => scenario.slo(times, args.effort.seed())?,
         Slo::Within(span) => span,
     })
 }
@@ -156,7 +154,7 @@ fn rates(args: &Args, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Failure>
     if let Some(rates) = &args.blocks.rate {
         return Ok(rates.0.iter().copied().map(Some).collect());
     }
-    let alone = scenario.slo(1.0, args.effort.of_blocks(false).seed)?;
+    let alone = scenario.slo(1.0, args.effort.seed())?;
     let capacity_rps = f64::from(scenario.machine.memory.cores) / alone.as_secs_f64();
     SHARES.iter().map(|share| Ok(Some(Rate::try_new(round(share * capacity_rps))?))).collect()
 }

@@ -9,18 +9,17 @@ use super::super::row::{Judgment, Row};
 use super::super::{Lab, ReproduceError, Reproduction, wording};
 use super::{grouped, offered, over, shipped, tallies};
 use crate::error::SimError;
+use crate::executor::try_each;
 use crate::interval::Interval;
 use crate::system::{Altocumulus, System};
 use nebula_nic::Policy;
 use nebula_nic::schedule::Thresholds;
-use rayon::prelude::*;
 
 pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let setup = &paper::altocumulus().setup.scale;
     let cases = cases(setup);
     lab.expect(cases.len(), replications(lab));
-    let found: Vec<Found<'_>> =
-        cases.into_par_iter().map(|case| measure(lab, setup, case)).collect::<Result<_, _>>()?;
+    let found: Vec<Found<'_>> = try_each(&cases, |&case| measure(lab, setup, case))?;
     let mut rows = judged(setup, &found);
     rows.extend(found.iter().flat_map(notes));
     Ok(rows.into())

@@ -5,10 +5,10 @@ use super::super::{Effort, Lab, ReproduceError};
 use super::case::Case;
 use super::point::{Highest, Point, mrps};
 use crate::blocks::{self, RateBracket};
+use crate::executor::try_each;
 use crate::experiment::Effort as Runs;
 use nebula_nic::Span;
 use nebula_workload::Rate;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// How much is simulated for a point, and how closely a search looks.
@@ -71,10 +71,10 @@ impl<'a> Bench<'a> {
         let step = |done: Result<(), ReproduceError>| done.map(|()| self.lab.progress.step());
         let lines = curves.iter().map(|&case| (case, true)).chain(searches.iter().map(|&case| (case, false)));
         let lines: Vec<(Case, bool)> = lines.collect();
-        lines.par_iter().try_for_each(|&(case, is_curve)| {
+        try_each(&lines, |&(case, is_curve)| {
             step(if is_curve { self.curve(case).map(drop) } else { self.highest(case).map(drop) })
         })?;
-        points.par_iter().try_for_each(|&(case, gap_ns)| step(self.at(case, gap_ns).map(drop)))
+        try_each(points, |&(case, gap_ns)| step(self.at(case, gap_ns).map(drop))).map(drop)
     }
 
     /// A case at one load.

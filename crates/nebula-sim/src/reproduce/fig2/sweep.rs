@@ -2,9 +2,9 @@
 
 use super::super::paper::Fig2;
 use super::super::{Lab, ReproduceError};
+use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;
 use crate::memory::{self, Design, MemoryModel, MemoryRun, MemoryTally};
-use rayon::prelude::*;
 
 /// A machine, and what its arrivals are called.
 pub(super) struct Model {
@@ -129,12 +129,12 @@ impl Sweep {
         let replications = replications(lab);
         lab.expect(cases.len() + Name::ALL.len(), replications);
         let bench = Bench { lab, setup, machine: &model.machine };
-        let found: Vec<At> = cases.par_iter().map(|&(name, load)| bench.at(name, load)).collect::<Result<_, _>>()?;
+        let found: Vec<At> = try_each(&cases, |&(name, load)| bench.at(name, load))?;
         let highest = |&name: &Name| {
             let points: Vec<&At> = found.iter().filter(|at| at.name == name).collect();
-            Ok((name, bench.highest(name, &points)?))
+            Ok::<_, ReproduceError>((name, bench.highest(name, &points)?))
         };
-        let highest = Name::ALL.par_iter().map(highest).collect::<Result<_, ReproduceError>>()?;
+        let highest = try_each(&Name::ALL, highest)?;
         Ok(Self { model, points: found, highest })
     }
 
@@ -182,25 +182,23 @@ impl Bench<'_> {
     }
 
     fn at(&self, name: Name, load: f64) -> Result<At, ReproduceError> {
-        let one = |replication| {
+        let one = |&replication: &u32| {
             let tally = self.one(name, load, replication);
             self.lab.progress.step();
             tally
         };
-        let tallies: Vec<MemoryTally> =
-            (0..replications(self.lab)).into_par_iter().map(one).collect::<Result<_, _>>()?;
+        let tallies: Vec<MemoryTally> = try_each(&indices(0..replications(self.lab)), one)?;
         Ok(At::of(name, load, &tallies))
     }
 
     /// Each replication bisects for itself, as [`load_at_slo`](crate::load_at_slo) does, between two points of its own curve.
     fn highest(&self, name: Name, points: &[&At]) -> Result<Highest, ReproduceError> {
-        let one = |replication| {
+        let one = |&replication: &u32| {
             let found = self.bisect(name, points, replication);
             self.lab.progress.step();
             found
         };
-        let found: Vec<(f64, f64)> =
-            (0..replications(self.lab)).into_par_iter().map(one).collect::<Result<_, ReproduceError>>()?;
+        let found: Vec<(f64, f64)> = try_each(&indices(0..replications(self.lab)), one)?;
         let (loads, bandwidths): (Vec<f64>, Vec<f64>) = found.into_iter().unzip();
         Ok(Highest { load: Interval::of(&loads), bandwidth: Interval::of(&bandwidths) })
     }

@@ -1,11 +1,12 @@
 //! Figures with error bars, as people and as scripts read them.
 
-use nebula_sim::Interval;
+use crate::interval::Interval;
 
-use super::{Value, units};
+use super::{units, value::Value};
 
 /// A figure without digits that nothing has measured: nine that count.
-pub(crate) fn digits(figure: f64) -> f64 {
+#[must_use]
+pub fn digits(figure: f64) -> f64 {
     if figure == 0.0 || !figure.is_finite() {
         return figure;
     }
@@ -16,12 +17,14 @@ pub(crate) fn digits(figure: f64) -> f64 {
 }
 
 /// Both ends; one that is not known is `null`.
-pub(crate) fn ends(interval: Interval) -> Value {
+#[must_use]
+pub fn ends(interval: Interval) -> Value {
     Value::List(vec![digits(interval.lo).into(), digits(interval.hi).into()])
 }
 
 /// A figure with half the width of its interval, as a share of it: `4.61 µs ±0.3 %`. Without an interval that says anything, the figure.
-pub(crate) fn with_half(interval: Interval, show: impl Fn(f64) -> String) -> String {
+#[must_use]
+pub fn with_half(interval: Interval, show: impl Fn(f64) -> String) -> String {
     let half = interval.relative();
     match half.is_finite() && half > 0.0 && interval.value != 0.0 {
         true => format!("{} ±{}", show(interval.value), units::percent(half)),
@@ -30,18 +33,21 @@ pub(crate) fn with_half(interval: Interval, show: impl Fn(f64) -> String) -> Str
 }
 
 /// A load, to four digits.
-pub(crate) fn load(load: f64) -> String {
+#[must_use]
+pub fn load(load: f64) -> String {
     trimmed(&format!("{load:.4}"))
 }
 
 /// A time in nanoseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that is positive; `as` saturates")]
-pub(crate) fn time(ns: f64) -> String {
+#[must_use]
+pub fn time(ns: f64) -> String {
     if ns.is_finite() { units::span(nebula_nic::Span::from_ps((ns * 1e3).round() as u64)) } else { "∞".to_owned() }
 }
 
 /// RPCs that wait, on average.
-pub(crate) fn depth(rpcs: f64) -> String {
+#[must_use]
+pub fn depth(rpcs: f64) -> String {
     match rpcs {
         _ if rpcs > 0.0 && rpcs < 0.005 => "<0.01".to_owned(),
         _ if rpcs < 9.995 => trimmed(&format!("{rpcs:.2}")),

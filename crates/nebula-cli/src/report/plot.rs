@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::palette::{PALETTE, PAPER, hex};
-use super::{INK, SIZE};
+use super::chart::{INK, PALETTE, PAPER, SIZE, hex};
+use super::markup::escape;
+use super::page::Figure;
 use crate::output::Failure;
-use crate::report::page::{Figure, escape};
 
 /// Checks that `path` names an SVG file.
 ///

@@ -4,7 +4,8 @@ use nebula_nic::Span;
 use nebula_workload::{Latency, Rate};
 
 /// `630 ns`, `12.5 µs`, `1.81 ms`.
-pub(crate) fn span(span: Span) -> String {
+#[must_use]
+pub fn span(span: Span) -> String {
     let ns = span.as_ns_f64();
     match ns {
         _ if ns < 999.5 => format!("{ns:.0} ns"),
@@ -15,7 +16,8 @@ pub(crate) fn span(span: Span) -> String {
 }
 
 /// A latency; that of a NACK, and of an RPC that was lost, is infinite.
-pub(crate) fn latency(latency: Option<Latency>) -> String {
+#[must_use]
+pub fn latency(latency: Option<Latency>) -> String {
     match latency {
         Some(Latency::Finite(finite)) => span(finite),
         Some(Latency::Infinite) => "∞".to_owned(),
@@ -24,7 +26,8 @@ pub(crate) fn latency(latency: Option<Latency>) -> String {
 }
 
 /// `200k`, `1.52M`.
-pub(crate) fn rate(rps: f64) -> String {
+#[must_use]
+pub fn rate(rps: f64) -> String {
     match Rate::try_new(rps) {
         Ok(_) if rps >= 1e9 => format!("{}G", three_digits(rps / 1e9)),
         Ok(_) if rps >= 999.5e3 => format!("{}M", three_digits(rps / 1e6)),
@@ -34,7 +37,8 @@ pub(crate) fn rate(rps: f64) -> String {
 }
 
 /// `540 KiB`, `879 MiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
     let exact = bytes as f64;
     match bytes {
         0..1024 => format!("{bytes} B"),
@@ -45,7 +49,8 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// A share of 0 to 1 in percent. What is not all, or not nothing, is not shown as such.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.01 => "<0.01 %".to_owned(),
         percent if (99.995..100.0).contains(&percent) => ">99.99 %".to_owned(),

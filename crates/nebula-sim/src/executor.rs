@@ -1,0 +1,151 @@
+//! Where points and replications run: side by side on threads, or one after the other.
+//!
+//! An [`Executor`] maps points. What a point consists of, replications and the steps of a search, runs where the executor has put it: on
+//! the threads of the pool, or on the one thread. Results stand in the order of what was asked, so that they depend on nothing of this.
+
+use std::cell::Cell;
+
+#[cfg(feature = "rayon")]
+use rayon::prelude::*;
+
+#[cfg(feature = "rayon")]
+use crate::error::SimError;
+
+/// Runs the same work for many items.
+///
+/// # Examples
+///
+/// An executor for a place without threads, which counts what it was given:
+///
+/// ```
+/// use nebula_sim::study::{Executor, OneThread};
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// struct Counted(AtomicUsize);
+///
+/// impl Executor for Counted {
+///     fn map<'a, T: Sync, R: Send>(&self, items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
+///         self.0.fetch_add(items.len(), Ordering::Relaxed);
+///         OneThread.map(items, work)
+///     }
+/// }
+///
+/// let counted = Counted(AtomicUsize::new(0));
+/// assert_eq!(counted.map(&[1, 2, 3], |item| item * item), [1, 4, 9]);
+/// assert_eq!(counted.0.into_inner(), 3);
+/// ```
+pub trait Executor: Sync {
+    /// What `work` gives for each item, in the order of the items.
+    fn map<'a, T: Sync, R: Send>(&self, items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R>;
+}
+
+/// Everything on the thread that asks: for targets without threads, and for tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OneThread;
+
+thread_local! {
+    /// Whether this thread is within [`OneThread`], and what it runs is not to be spread over others.
+    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Restores what [`IS_ALONE`] was, also when the work panics.
+struct Alone(bool);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        IS_ALONE.set(self.0);
+    }
+}
+
+impl Executor for OneThread {
+    fn map<'a, T: Sync, R: Send>(&self, items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
+        let _restored = Alone(IS_ALONE.replace(true));
+        items.iter().map(work).collect()
+    }
+}
+
+/// A pool of threads, by rayon.
+#[cfg(feature = "rayon")]
+#[derive(Debug)]
+pub struct Threads(rayon::ThreadPool);
+
+#[cfg(feature = "rayon")]
+impl Threads {
+    /// `count` threads, or one a core.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError::Threads`] where the system gives none.
+    pub fn try_new(count: Option<u16>) -> Result<Self, SimError> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0).into()).build();
+        pool.map(Self).map_err(|error| SimError::Threads { reason: error.to_string() })
+    }
+
+    /// Runs `work` on these threads, its replications side by side.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.0.install(work)
+    }
+}
+
+#[cfg(feature = "rayon")]
+impl Executor for Threads {
+    fn map<'a, T: Sync, R: Send>(&self, items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
+        self.0.install(|| items.par_iter().map(|item| work(item)).collect())
+    }
+}
+
+/// What `work` gives for each item, run where this thread's executor runs things; of several failures the first in the order of the items.
+pub(crate) fn try_each<'a, T: Sync, R: Send, E: Send>(
+    items: &'a [T],
+    work: impl Fn(&'a T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    each(items, work).into_iter().collect()
+}
+
+#[cfg(feature = "rayon")]
+fn each<'a, T: Sync, R: Send>(items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
+    if IS_ALONE.get() { OneThread.map(items, work) } else { items.par_iter().map(|item| work(item)).collect() }
+}
+
+#[cfg(not(feature = "rayon"))]
+fn each<'a, T: Sync, R: Send>(items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
+    OneThread.map(items, work)
+}
+
+/// The replications from `first` on, as items of [`try_each`].
+pub(crate) fn replications(indices: std::ops::Range<u32>) -> Vec<u32> {
+    indices.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn within_one_thread_nothing_is_spread_over_others() {
+        let here = thread::current().id();
+        let ids = OneThread
+            .map(&[0; 4], |_| try_each(&[0; 64], |_| Ok::<_, ()>(thread::current().id())).expect("nothing fails here"));
+        assert!(ids.iter().flatten().all(|&id| id == here));
+    }
+
+    #[test]
+    fn of_several_failures_the_first_in_order_is_told() {
+        let items: Vec<u32> = replications(0..100);
+        assert_eq!(try_each(&items, |&item| if item % 7 == 6 { Err(item) } else { Ok(item) }), Err(6));
+        assert_eq!(try_each(&items, |&item| Ok::<_, ()>(item)), Ok(items));
+    }
+
+    #[cfg(feature = "rayon")]
+    #[test]
+    fn results_stand_in_the_order_of_the_items_on_any_number_of_threads() {
+        let items: Vec<u32> = replications(0..1000);
+        for count in [1, 3] {
+            let threads = Threads::try_new(Some(count)).expect("a few threads");
+            assert_eq!(threads.map(&items, |&item| item), items);
+            let other = thread::current().id();
+            assert!(threads.map(&items, |_| thread::current().id()).iter().all(|&id| id != other));
+        }
+    }
+}

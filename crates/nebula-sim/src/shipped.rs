@@ -1,0 +1,66 @@
+//! Files that ship with Nebula: their names, and their texts as they were when this was compiled.
+
+/// A folder of TOML files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shipped {
+    /// Below `crates/nebula-sim/data`.
+    pub(crate) folder: &'static str,
+    /// Names without their ending, and texts.
+    pub(crate) files: &'static [(&'static str, &'static str)],
+}
+
+/// The files of a folder below `data/`, by their names.
+macro_rules! shipped {
+    ($folder:literal: $($name:literal),+ $(,)?) => {
+        $crate::shipped::Shipped {
+            folder: $folder,
+            files: &[$((
+                $name,
+                include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/data/", $folder, "/", $name, ".toml")),
+            )),+],
+        }
+    };
+}
+pub(crate) use shipped;
+
+impl Shipped {
+    /// The names, in the order in which they are listed.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.files.iter().map(|&(name, _)| name)
+    }
+
+    /// The text of the file of this name.
+    pub(crate) fn text(self, name: &str) -> Option<&'static str> {
+        self.files.iter().find(|&&(shipped, _)| shipped == name).map(|&(_, text)| text)
+    }
+
+    /// What `parse` makes of the file of this name.
+    ///
+    /// # Panics
+    ///
+    /// If it makes nothing of it: a test of each folder rules that out.
+    pub(crate) fn parsed<T, E: std::fmt::Display>(self, name: &str, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
+        let Self { folder, .. } = self;
+        Some(parse(self.text(name)?).unwrap_or_else(|error| panic!("data/{folder}/{name}.toml: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYSTEMS: Shipped = shipped!("systems": "rss", "zygos");
+
+    #[test]
+    fn a_file_is_found_by_its_name_and_no_other() {
+        assert_eq!(SYSTEMS.names().collect::<Vec<_>>(), ["rss", "zygos"]);
+        assert!(SYSTEMS.text("zygos").is_some_and(|text| text.contains("name = \"zygos\"")));
+        assert_eq!(SYSTEMS.parsed("shinjuku", |text| Ok::<_, String>(text.len())), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "data/systems/rss.toml: no")]
+    fn a_file_that_is_none_is_named() {
+        let _ = SYSTEMS.parsed("rss", |_| Err::<(), _>("no"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Experiments: points, what they show, and what their figures are called.
+//!
+//! A [`Point`] is data: a system, a load, an SLO, how much is simulated. [`Point::run`] is a pure function of it and a seed; an
+//! [`Executor`] runs many. What they show has its names, units and texts in one place, [`fields`], which tables, JSON, CSV and
+//! `docs/FIELDS.md` are made from. [`blocks`] has the same for the level that simulates each block of memory.
+//!
+//! | question | module |
+//! |---|---|
+//! | what is asked? | `point` |
+//! | what has it shown, and what makes that doubtful? | `found`, `outcome` |
+//! | the same, block by block | [`blocks`] |
+//! | how are many points run? | `run` |
+//! | what is a figure called, in which unit? | [`fields`] |
+//! | what is a result made of? | `row`, `value` |
+//! | how is a figure written? | [`text`], [`units`] |
+//!
+//! # Examples
+//!
+//! Two points, their p99 with its interval, and the row that the program `nebula` would print of the first:
+//!
+//! ```
+//! use nebula_nic::Span;
+//! use nebula_sim::study::{Ask, OneThread, Point, fields, run};
+//! use nebula_sim::{Effort, Load, System};
+//! use nebula_workload::Seed;
+//!
+//! let point = |policy: &str| -> Result<Point, Box<dyn std::error::Error>> {
+//!     Ok(Point {
+//!         name: policy.to_owned(),
+//!         system: System::new(policy.parse()?, 16),
+//!         load: Load::open("exp:1us".parse()?, 0.8),
+//!         slo: Span::from_us(10),
+//!         ask: Ask::Measure,
+//!         effort: Effort::default().rpcs(20_000).replications(5),
+//!     })
+//! };
+//! let mut p99 = Vec::new();
+//! for found in run(&[point("jbsq:2")?, point("rss")?], Seed(1), &OneThread, &|| ()) {
+//!     let found = found?;
+//!     let figures = found.figures.as_ref().expect("a point that is measured has figures");
+//!     p99.push(figures.outcome.p99);
+//!     assert_eq!(fields::queueing().row(&found).headings()[0], "policy");
+//! }
+//! assert!(p99[0].hi < 7_000.0 && p99[1].lo > 15_000.0, "nanoseconds: {p99:?}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod blocks;
+pub mod fields;
+mod found;
+mod outcome;
+mod point;
+mod row;
+mod run;
+pub mod text;
+pub mod units;
+mod value;
+
+#[cfg(feature = "rayon")]
+pub use crate::executor::Threads;
+pub use crate::executor::{Executor, OneThread};
+pub use found::{AtSlo, Figures, Found};
+pub use outcome::Outcome;
+pub use point::{Ask, Point};
+pub use row::{Align, Cell, Row};
+pub use run::{replications, run};
+pub use value::Value;

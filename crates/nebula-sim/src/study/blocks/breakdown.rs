@@ -1,0 +1,99 @@
+//! Where the time of an RPC and each byte of DRAM traffic went, as tables.
+
+use super::super::row::Row;
+use super::super::text::time;
+use super::super::units;
+use super::found::{Figures, Findings, Found};
+use crate::blocks::{Part, Stage};
+use nebula_memsys::Cause;
+
+/// Above the table of the time.
+pub const TIME: &str =
+    "Where the time of an RPC went, from its first packet until its buffer is free: mean, and share of it";
+
+/// Above the table of the traffic.
+pub const TRAFFIC: &str = "Where each byte to and from DRAM went: blocks of 64 bytes for each RPC that came, and GB/s";
+
+/// Names of the causes, in the order of [`Cause::ALL`].
+pub const CAUSES: [&str; Cause::ALL.len()] = ["NIC fetch", "NIC write-back", "core fetch", "core write-back", "stream"];
+
+/// Names of the causes as those of fields, in the order of [`Cause::ALL`].
+pub(in super::super) const CAUSE_FIELDS: [&str; Cause::ALL.len()] =
+    ["nic_fetch", "nic_write_back", "core_fetch", "core_write_back", "stream"];
+
+/// A stage's name as that of a field.
+pub(in super::super) const fn stage_field(stage: Stage) -> &'static str {
+    match stage {
+        Stage::LookAhead => "look_ahead",
+        stage => stage.name(),
+    }
+}
+
+/// A row each design and rate; stages in which no RPC spent any time are left out.
+#[must_use]
+pub fn time_rows(findings: &Findings) -> Vec<Row> {
+    let stages = stages(findings);
+    let row = |(found, figures): (&Found, &Figures)| {
+        let row = labeled(found).shown("mean", time(figures.outcome.mean));
+        stages.iter().fold(row, |row, &(index, stage)| row.shown(stage.name(), of_mean(figures, index)))
+    };
+    findings.shown().map(row).collect()
+}
+
+/// Stages in which some RPC spent time, with their place in [`Stage::ALL`].
+#[must_use]
+pub fn stages(findings: &Findings) -> Vec<(usize, Stage)> {
+    let took = |index: usize| findings.shown().any(|(_, figures)| figures.stages[index] > 0.0);
+    Stage::ALL.into_iter().enumerate().filter(|&(index, _)| took(index)).collect()
+}
+
+/// Parts of memory that some RPC moved blocks of, with their place in [`Part::ALL`].
+#[must_use]
+pub fn parts(findings: &Findings) -> Vec<(usize, Part)> {
+    let moved = |index: usize| findings.shown().any(|(_, f)| f.blocks[index].iter().any(|&blocks| blocks > 0.0));
+    Part::ALL.into_iter().enumerate().filter(|&(index, _)| moved(index)).collect()
+}
+
+/// Causes that some block moved for, as places in [`Cause::ALL`].
+#[must_use]
+pub fn causes(findings: &Findings) -> Vec<usize> {
+    let moved = |cause: usize| findings.shown().any(|(_, f)| f.blocks.iter().any(|part| part[cause] > 0.0));
+    (0..Cause::ALL.len()).filter(|&cause| moved(cause)).collect()
+}
+
+/// For each design and rate a row each part of memory that it moved blocks of, and one of all.
+#[must_use]
+pub fn traffic_rows(findings: &Findings) -> Vec<Row> {
+    let (parts, causes) = (parts(findings), causes(findings));
+    let of_point = |(found, figures): (&Found, &Figures)| {
+        let gb_per_s = figures.gb_per_s_of_block();
+        let row = |name: &str, blocks: &dyn Fn(usize) -> f64| {
+            let all = (0..Cause::ALL.len()).map(blocks).sum::<f64>();
+            let row = labeled(found).word("part", name);
+            let row = causes.iter().fold(row, |row, &cause| row.shown(CAUSES[cause], two_digits(blocks(cause))));
+            row.shown("blocks/RPC", two_digits(all)).shown("GB/s", two_digits(all * gb_per_s))
+        };
+        let of_part = |&(index, part): &(usize, Part)| {
+            let is_moved = figures.blocks[index].iter().any(|&blocks| blocks > 0.0);
+            is_moved.then(|| row(part.name(), &|cause| figures.blocks[index][cause]))
+        };
+        let all = row("all", &|cause| figures.blocks.iter().map(|part| part[cause]).sum());
+        parts.iter().filter_map(of_part).chain([all]).collect::<Vec<Row>>()
+    };
+    findings.shown().flat_map(of_point).collect()
+}
+
+fn labeled(found: &Found) -> Row {
+    Row::new().word("design", found.design.as_str()).shown("rate", found.rate_rps.map_or("–".to_owned(), units::rate))
+}
+
+/// A stage's time, and its share.
+fn of_mean(figures: &Figures, stage: usize) -> String {
+    let ns = figures.stages[stage];
+    if ns == 0.0 { "–".to_owned() } else { format!("{} ({:.0} %)", time(ns), 100.0 * ns / figures.outcome.mean) }
+}
+
+/// A number that may be nothing: `–`.
+fn two_digits(blocks: f64) -> String {
+    if blocks == 0.0 { "–".to_owned() } else { format!("{blocks:.2}") }
+}

@@ -1,0 +1,208 @@
+//! The fields of results: name, unit, a sentence, and where their value comes from, declared once.
+//!
+//! From a list of [`Fields`] come rows, which are JSON, CSV and tables, and the tables of `docs/FIELDS.md`.
+
+mod blocks;
+mod queueing;
+
+pub use blocks::blocks;
+pub use queueing::{comparison, queueing};
+
+use super::outcome::Outcome;
+use super::row::{Align, Cell, Row};
+use super::text::{digits, ends, time, with_half};
+use super::units;
+use super::value::Value;
+use crate::experiment::Effort;
+use nebula_nic::Span;
+use std::fmt::Write;
+
+/// Where the value of a field comes from; `None` where a row does not have the field.
+type Get<T> = Box<dyn Fn(&T) -> Option<Value>>;
+
+/// A field of JSON and CSV.
+pub struct Field<T: ?Sized> {
+    /// What it is called. CSV appends the name of each of its parts.
+    pub name: &'static str,
+    /// What an object holds; nothing for a plain value.
+    pub parts: &'static [&'static str],
+    /// The unit of its value, empty for what has none.
+    pub unit: &'static str,
+    /// What it says, in one sentence.
+    pub what: &'static str,
+    get: Get<T>,
+}
+
+impl<T: ?Sized> Field<T> {
+    fn new(
+        name: &'static str,
+        unit: &'static str,
+        what: &'static str,
+        get: impl Fn(&T) -> Option<Value> + 'static,
+    ) -> Self {
+        Self { name, parts: &[], unit, what, get: Box::new(get) }
+    }
+
+    fn parts(mut self, parts: &'static [&'static str]) -> Self {
+        self.parts = parts;
+        self
+    }
+}
+
+/// A column of a table.
+pub struct Column<T: ?Sized> {
+    /// What stands above it.
+    pub heading: &'static str,
+    /// The field that it shows, with its part: `latency_ns.p99`.
+    pub of: &'static str,
+    /// Where its texts stand.
+    pub align: Align,
+    /// Its text; `None` where a row does not have the column.
+    show: Box<dyn Fn(&T) -> Option<String>>,
+}
+
+impl<T: ?Sized> Column<T> {
+    fn new(heading: &'static str, of: &'static str, show: impl Fn(&T) -> Option<String> + 'static) -> Self {
+        Self { heading, of, align: Align::Right, show: Box::new(show) }
+    }
+
+    fn word(mut self) -> Self {
+        self.align = Align::Left;
+        self
+    }
+}
+
+/// All fields of one kind of result, and the columns of its table.
+pub struct Fields<T: ?Sized> {
+    /// In the order of JSON and CSV.
+    pub fields: Vec<Field<T>>,
+    /// From left to right.
+    pub columns: Vec<Column<T>>,
+}
+
+impl<T: ?Sized> Fields<T> {
+    /// The row of one result.
+    #[must_use]
+    pub fn row(&self, result: &T) -> Row {
+        let with_field = |row: Row, field: &Field<T>| match (field.get)(result) {
+            Some(value) => row.field(field.name, value),
+            None => row,
+        };
+        let with_cell = |row: Row, column: &Column<T>| match (column.show)(result) {
+            Some(text) => row.cell(Cell { heading: column.heading, text, align: column.align }),
+            None => row,
+        };
+        self.columns.iter().fold(self.fields.iter().fold(Row::new(), with_field), with_cell)
+    }
+
+    /// The fields as a table of Markdown, with the columns that show them.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = String::from("| field | unit | what it says | in the table |\n|---|---|---|---|\n");
+        for field in &self.fields {
+            let shows = |column: &&Column<T>| column.of.split('.').next() == Some(field.name);
+            let columns: Vec<String> =
+                self.columns.iter().filter(shows).map(|column| column.heading.replace('\n', " ")).collect();
+            let Field { name, unit, what, .. } = field;
+            let parts = if field.parts.is_empty() { String::new() } else { format!("{{{}}}", field.parts.join(", ")) };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "| `{name}{parts}` | {unit} | {what} | {} |", columns.join(", "));
+        }
+        text
+    }
+}
+
+/// What results of both levels have, and the fields of it are.
+pub(super) trait Shown: 'static {
+    fn effort(&self) -> &Effort;
+    fn slo(&self) -> Span;
+    fn outcome(&self) -> Option<&Outcome>;
+
+    /// A figure without the digits that nothing has measured.
+    fn figure(&self, get: fn(&Outcome) -> f64) -> Value {
+        self.outcome().map(|outcome| digits(get(outcome))).into()
+    }
+
+    /// A figure as a table shows it; `–` where there is none.
+    fn shown(&self, show: fn(&Outcome) -> String) -> String {
+        self.outcome().map_or("–".to_owned(), show)
+    }
+}
+
+fn effort<T: Shown>() -> [Field<T>; 2] {
+    [
+        Field::new("seed", "", "what every random draw follows from", |of: &T| Some(of.effort().seed.0.into())),
+        Field::new("rpcs", "RPCs", "measured in each replication", |of: &T| Some(of.effort().rpcs.into())),
+    ]
+}
+
+const QUANTILES: &[&str] = &["mean", "p50", "p90", "p99", "p999"];
+
+fn latency<T: Shown>() -> [Field<T>; 6] {
+    [
+        Field::new("throughput_mrps", "10⁶ RPC/s", "RPCs served", |of: &T| Some(of.figure(|o| o.served_rps / 1e6))),
+        Field::new("accepted", "share", "of the RPCs that came, those that were served", |of: &T| {
+            Some(of.figure(|o| o.accepted))
+        }),
+        Field::new("slo_ns", "ns", "the bound that the p99 is to keep", |of: &T| {
+            Some(digits(of.slo().as_ns_f64()).into())
+        }),
+        Field::new(
+            "meets_slo",
+            "",
+            "whether the p99 of all RPCs is within the SLO, a NACK counted as infinite",
+            |of: &T| Some(of.outcome().is_some_and(|outcome| outcome.meets_slo).into()),
+        ),
+        Field::new("latency_ns", "ns", "of the RPCs served", |of: &T| {
+            let get: [fn(&Outcome) -> f64; 5] = [|o| o.mean, |o| o.p50, |o| o.p90, |o| o.p99.value, |o| o.p999];
+            let named = QUANTILES.iter().zip(get).map(|(&name, get)| (name, of.figure(get)));
+            Some(Value::Object(named.collect()))
+        })
+        .parts(QUANTILES),
+        Field::new("latency_ns_p99_ci", "ns", "both ends of the 95 % interval of the p99", |of: &T| {
+            Some(of.outcome().map_or(Value::Null, |outcome| ends(outcome.p99)))
+        }),
+    ]
+}
+
+fn replications<T: Shown>() -> [Field<T>; 3] {
+    [
+        Field::new("nacks", "", "NACKs sent, of all tries", |of: &T| Some(of.outcome().map(|o| o.nacks).into())),
+        Field::new("replications", "", "independent runs that the intervals are made of", |of: &T| {
+            Some(of.outcome().map(|o| o.replications).into())
+        }),
+        Field::new("precise", "", "whether the precision asked for was reached; null if none was", |of: &T| {
+            Some(of.outcome().and_then(|o| o.is_precise).into())
+        }),
+    ]
+}
+
+// -- columns of both levels --
+
+fn nacked<T: Shown>() -> Column<T> {
+    Column::new("NACKed", "accepted", |of: &T| Some(of.shown(|o| units::percent(1.0 - o.accepted))))
+}
+
+fn mean<T: Shown>() -> Column<T> {
+    Column::new("mean", "latency_ns.mean", |of: &T| Some(of.shown(|o| time(o.mean))))
+}
+
+fn p50<T: Shown>() -> Column<T> {
+    Column::new("p50", "latency_ns.p50", |of: &T| Some(of.shown(|o| time(o.p50))))
+}
+
+fn p99<T: Shown>() -> Column<T> {
+    Column::new("p99", "latency_ns.p99", |of: &T| Some(of.shown(|o| with_half(o.p99, time))))
+}
+
+fn p999<T: Shown>() -> Column<T> {
+    Column::new("p99.9", "latency_ns.p999", |of: &T| Some(of.shown(|o| time(o.p999))))
+}
+
+fn slo<T: Shown>() -> Column<T> {
+    Column::new("SLO", "slo_ns", |of: &T| Some(units::span(of.slo())))
+}
+
+fn met<T: Shown>() -> Column<T> {
+    Column::new("met", "meets_slo", |of: &T| Some(of.shown(|o| if o.meets_slo { "yes" } else { "no" }.to_owned())))
+}

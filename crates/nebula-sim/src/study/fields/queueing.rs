@@ -1,0 +1,245 @@
+//! The fields of the queueing level, and those of systems side by side.
+
+use super::super::found::{Figures, Found};
+use super::super::outcome::Outcome;
+use super::super::point::Ask;
+use super::super::text::{depth, digits, ends, load, with_half};
+use super::super::units;
+use super::super::value::Value;
+use super::{Column, Field, Fields, Shown};
+use crate::experiment::Effort;
+use crate::interval::Interval;
+use crate::load::Source;
+use crate::tally::CoreTime;
+use nebula_nic::Span;
+
+impl Shown for Found {
+    fn effort(&self) -> &Effort {
+        &self.point.effort
+    }
+
+    fn slo(&self) -> Span {
+        self.point.slo
+    }
+
+    fn outcome(&self) -> Option<&Outcome> {
+        self.figures.as_ref().map(|figures| &figures.outcome)
+    }
+}
+
+/// What `nebula simulate` prints of a point: the fields of its question, its figures and its setting.
+#[must_use]
+pub fn queueing() -> Fields<Found> {
+    let mut columns: Vec<Column<Found>> =
+        vec![Column::new("policy", "policy", |found: &Found| Some(found.point.name.clone())).word()];
+    columns.extend([
+        Column::new("load", "load", |found: &Found| {
+            is_measured(found).then(|| found.figures.map_or("–".to_owned(), |figures| load(figures.load)))
+        }),
+        load_at_slo(),
+        Column::new("offered", "offered_mrps", |found: &Found| Some(shown(found, |f| units::rate(f.offered_rps)))),
+        Column::new("served", "throughput_mrps", |found: &Found| Some(found.shown(|o| units::rate(o.served_rps)))),
+        super::nacked(),
+        super::mean(),
+        super::p50(),
+        super::p99(),
+        super::p999(),
+        super::slo(),
+        super::met(),
+        Column::new("queue mean", "queue_depth.mean", |found: &Found| {
+            Some(shown(found, |f| depth(f.depth_mean.value)))
+        }),
+        Column::new("queue p99", "queue_depth.p99", |found: &Found| Some(shown(found, |f| depth(f.depth_p99.value)))),
+    ]);
+    Fields { fields: fields(), columns }
+}
+
+/// What `nebula compare` prints of a system: the fields of [`queueing`], its name before and its cores' time behind.
+#[must_use]
+pub fn comparison() -> Fields<Found> {
+    let name = Field::new("system", "", "the system's name, or its policy", |found: &Found| {
+        Some(found.point.name.clone().into())
+    });
+    let behind = [
+        Field::new("dedicated", "cores", "that only schedule, of each server", |found: &Found| {
+            Some(u32::from(found.point.system.dedicated).into())
+        }),
+        Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
+            let named = |f: &Figures| CoreTime::NAMES.into_iter().zip(f.core_time.shares());
+            let object = |f: &Figures| named(f).map(|(name, share)| (name, digits(share).into())).collect();
+            Some(found.figures.as_ref().map_or(Value::Null, |figures| Value::Object(object(figures))))
+        })
+        .parts(&CoreTime::NAMES),
+    ];
+    let columns = [
+        Column::new("system", "system", |found: &Found| Some(found.point.name.clone())).word(),
+        Column::new("policy", "policy", |found: &Found| Some(found.point.system.policy.to_string())).word(),
+        Column::new("load", "load", |found: &Found| is_measured(found).then(|| shown(found, |f| load(f.load)))),
+        load_at_slo(),
+        Column::new("served", "throughput_mrps", |found: &Found| Some(found.shown(|o| units::rate(o.served_rps)))),
+        super::p50(),
+        super::p99(),
+        super::slo(),
+    ];
+    Fields {
+        fields: [name].into_iter().chain(fields()).chain(behind).collect(),
+        columns: columns.into_iter().chain(core_time()).collect(),
+    }
+}
+
+fn fields() -> Vec<Field<Found>> {
+    let groups = [
+        question(),
+        super::effort().into(),
+        vec![Field::new("offered_mrps", "10⁶ RPC/s", "RPCs that came", |found: &Found| {
+            Some(figure(found, |f| f.offered_rps / 1e6))
+        })],
+        super::latency().into(),
+        queue(),
+        super::replications().into(),
+        search(),
+        setting(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+fn question() -> Vec<Field<Found>> {
+    vec![
+        Field::new("policy", "", "how RPCs are given to cores", |found: &Found| {
+            Some(found.point.system.policy.to_string().into())
+        }),
+        Field::new("cores", "cores", "of a server", |found: &Found| Some(u32::from(found.point.system.cores).into())),
+        Field::new("service", "", "how long an RPC keeps its core", |found: &Found| {
+            Some(found.point.load.service.to_string().into())
+        }),
+        Field::new(
+            "load",
+            "share",
+            "of the cores' time: offered in an open loop, achieved in a closed one",
+            |found: &Found| Some(figure(found, |f| f.load)),
+        ),
+    ]
+}
+
+fn queue() -> Vec<Field<Found>> {
+    vec![
+        Field::new(
+            "queue_depth",
+            "RPCs",
+            "that wait as an arrival finds them, those given to a core not counted",
+            |found: &Found| {
+                let (mean, p99) = (figure(found, |f| f.depth_mean.value), figure(found, |f| f.depth_p99.value));
+                Some(Value::Object(vec![("mean", mean), ("p99", p99)]))
+            },
+        )
+        .parts(&["mean", "p99"]),
+        Field::new("queue_depth_mean_ci", "RPCs", "both ends of the 95 % interval of the mean", |found: &Found| {
+            Some(interval(found, |f| f.depth_mean))
+        }),
+        Field::new("queue_depth_p99_ci", "RPCs", "both ends of the 95 % interval of the p99", |found: &Found| {
+            Some(interval(found, |f| f.depth_p99))
+        }),
+        Field::new("queued_ns", "ns", "from arrival until a core began", |found: &Found| {
+            let (mean, p99) = (figure(found, |f| f.queued_mean), figure(found, |f| f.queued_p99));
+            Some(Value::Object(vec![("mean", mean), ("p99", p99)]))
+        })
+        .parts(&["mean", "p99"]),
+    ]
+}
+
+fn search() -> Vec<Field<Found>> {
+    vec![
+        Field::new(
+            "load_at_slo",
+            "share",
+            "the highest load that keeps the SLO; only where it was searched for",
+            |found: &Found| (!is_measured(found)).then(|| found.at_slo.map(|at| digits(at.load.value)).into()),
+        ),
+        Field::new(
+            "load_at_slo_ci",
+            "share",
+            "both ends of its 95 % interval; only where it was searched for",
+            |found: &Found| (!is_measured(found)).then(|| found.at_slo.map_or(Value::Null, |at| ends(at.load))),
+        ),
+        Field::new(
+            "throughput_under_slo_rps",
+            "RPC/s",
+            "served at that load; only where it was searched for",
+            |found: &Found| (!is_measured(found)).then(|| found.at_slo.map(|at| digits(at.served_rps)).into()),
+        ),
+    ]
+}
+
+/// What was simulated, so that a row can be run again.
+fn setting() -> Vec<Field<Found>> {
+    vec![
+        Field::new("arrivals", "", "when RPCs arrive; of an open loop", |found: &Found| {
+            match &found.point.load.source {
+                Source::Open { arrivals, .. } => Some(arrivals.to_string().into()),
+                Source::Closed { .. } => None,
+            }
+        }),
+        Field::new("clients", "clients", "each with one RPC at a time; of a closed loop", |found: &Found| match found
+            .point
+            .load
+            .source
+        {
+            Source::Closed { clients, .. } => Some(clients.into()),
+            Source::Open { .. } => None,
+        }),
+        Field::new("think", "", "between an answer and the next RPC; of a closed loop", |found: &Found| {
+            match &found.point.load.source {
+                Source::Closed { think, .. } => Some(think.as_ref().map(ToString::to_string).into()),
+                Source::Open { .. } => None,
+            }
+        }),
+        Field::new("servers", "servers", "that share the load", |found: &Found| {
+            Some(u32::from(found.point.system.servers).into())
+        }),
+        Field::new("queue_bound", "RPCs", "that may wait at a server; null for any number", |found: &Found| {
+            Some(found.point.system.queue_bound.into())
+        }),
+        Field::new("dispatch_ns", "ns", "from an RPC's dispatch until its core can begin it", |found: &Found| {
+            Some(found.point.system.costs.dispatch.as_ns_f64().into())
+        }),
+        Field::new("notify_ns", "ns", "from an RPC's end until the NIC knows of it", |found: &Found| {
+            Some(found.point.system.costs.notify.as_ns_f64().into())
+        }),
+        Field::new("lock_handoff_ns", "ns", "that a core of mcs-lock holds the lock for each RPC", |found: &Found| {
+            Some(found.point.system.costs.lock_handoff.as_ns_f64().into())
+        }),
+    ]
+}
+
+fn load_at_slo() -> Column<Found> {
+    Column::new("load at SLO", "load_at_slo", |found: &Found| {
+        (!is_measured(found)).then(|| found.at_slo.map_or("none".to_owned(), |at| with_half(at.load, load)))
+    })
+}
+
+/// A column each kind of core time.
+fn core_time() -> impl Iterator<Item = Column<Found>> {
+    let column = |(index, name)| Column::new(name, "core_time", move |found: &Found| Some(share(found, index)));
+    CoreTime::NAMES.into_iter().enumerate().map(column)
+}
+
+fn share(found: &Found, index: usize) -> String {
+    let percent = |share: f64| if share == 0.0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * share) };
+    found.figures.as_ref().map_or("–".to_owned(), |figures| percent(figures.core_time.shares()[index]))
+}
+
+fn is_measured(found: &Found) -> bool {
+    found.point.ask == Ask::Measure
+}
+
+fn figure(found: &Found, get: fn(&Figures) -> f64) -> Value {
+    found.figures.as_ref().map(|figures| digits(get(figures))).into()
+}
+
+fn interval(found: &Found, get: fn(&Figures) -> Interval) -> Value {
+    found.figures.as_ref().map_or(Value::Null, |figures| ends(get(figures)))
+}
+
+fn shown(found: &Found, show: fn(&Figures) -> String) -> String {
+    found.figures.as_ref().map_or("–".to_owned(), show)
+}

@@ -1,0 +1,118 @@
+//! One result: fields for JSON and CSV, cells for a table.
+
+use super::value::Value;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// A line of JSON, a row of CSV, a row of the table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    fields: Vec<(&'static str, Value)>,
+    cells: Vec<Cell>,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// What stands above it; may have several lines.
+    pub heading: &'static str,
+    /// What it says; a text of several lines makes a row of several lines.
+    pub text: String,
+    /// Where its text stands.
+    pub align: Align,
+}
+
+/// Where the text of a cell stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// As words do.
+    Left,
+    /// As numbers do.
+    Right,
+}
+
+impl Row {
+    /// A row of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a field of JSON and CSV that the table leaves out.
+    #[must_use]
+    pub fn field(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.fields.push((name, value.into()));
+        self
+    }
+
+    /// Adds a cell of the table, aligned as numbers are.
+    #[must_use]
+    pub fn shown(self, heading: &'static str, text: impl Into<String>) -> Self {
+        self.cell(Cell { heading, text: text.into(), align: Align::Right })
+    }
+
+    /// Adds a cell of the table, aligned as words are.
+    #[must_use]
+    pub fn word(self, heading: &'static str, text: impl Into<String>) -> Self {
+        self.cell(Cell { heading, text: text.into(), align: Align::Left })
+    }
+
+    /// Adds a cell of the table.
+    #[must_use]
+    pub fn cell(mut self, cell: Cell) -> Self {
+        self.cells.push(cell);
+        self
+    }
+
+    /// The headings of the table, on one line each.
+    #[must_use]
+    pub fn headings(&self) -> Vec<String> {
+        self.cells.iter().map(|cell| cell.heading.replace('\n', " ")).collect()
+    }
+
+    /// The texts of the table.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        self.cells.iter().map(|cell| cell.text.clone()).collect()
+    }
+
+    /// The cells of the table.
+    #[must_use]
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// Names and values as CSV has them: what an object holds stands behind its name.
+    #[must_use]
+    pub fn flat(&self) -> Vec<(String, String)> {
+        let mut flat = Vec::new();
+        self.fields.iter().for_each(|(name, value)| value.flatten(name, &mut flat));
+        flat
+    }
+}
+
+/// An object of the fields, in their order.
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.fields.len()))?;
+        self.fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_keeps_fields_and_cells_apart_and_in_order() {
+        let latency = Value::Object(vec![("p50", 3_u64.into()), ("p99", Value::Null)]);
+        let row = Row::new().field("b", 1_u64).field("latency_ns", latency).word("name", "x").shown("p99\nraw", "∞");
+        let flat: Vec<String> = row.flat().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(flat, ["b", "latency_ns_p50", "latency_ns_p99"]);
+        assert_eq!(
+            (row.headings().join(" | "), row.texts().join(" | ")),
+            ("name | p99 raw".to_owned(), "x | ∞".to_owned())
+        );
+        assert_eq!(row.cells()[0].align, Align::Left);
+    }
+}

@@ -1,0 +1,62 @@
+//! What follows from the RPCs that ended, whichever level counted them.
+
+use super::Distribution;
+
+/// A tally of RPCs that were served, with their latencies, and of some that were not.
+pub(crate) trait Ended {
+    fn latency(&self) -> &Distribution;
+    fn accepted(&self) -> f64;
+    fn nacks(&self) -> u64;
+    fn served_rps(&self) -> f64;
+}
+
+/// The methods of a tally that has `latency`, `served` and `window`: `$not_served` is its field of RPCs that ended without being served.
+macro_rules! counted {
+    ($tally:ty, not_served: $not_served:ident, nacks: $nacks:ident) => {
+        impl $tally {
+            /// RPCs whose end is known.
+            #[must_use]
+            #[inline]
+            pub const fn ended(&self) -> u64 {
+                self.served + self.$not_served
+            }
+
+            /// The share of RPCs that were served.
+            #[must_use]
+            pub fn accepted(&self) -> f64 {
+                if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
+            }
+
+            /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
+            #[must_use]
+            pub fn latency_with_nacks(&self, share: f64) -> f64 {
+                self.latency.quantile_of_all(share, self.accepted())
+            }
+
+            /// RPCs that came a second.
+            #[must_use]
+            pub fn offered_rps(&self) -> f64 {
+                self.ended() as f64 / self.window.as_secs_f64()
+            }
+        }
+
+        impl $crate::tally::Ended for $tally {
+            fn latency(&self) -> &$crate::tally::Distribution {
+                &self.latency
+            }
+
+            fn accepted(&self) -> f64 {
+                self.accepted()
+            }
+
+            fn nacks(&self) -> u64 {
+                self.$nacks
+            }
+
+            fn served_rps(&self) -> f64 {
+                self.served_rps()
+            }
+        }
+    };
+}
+pub(crate) use counted;

@@ -1,0 +1,93 @@
+//! Fields are declared once: rows have them, columns show them, and docs/FIELDS.md lists them.
+
+use super::samples::{findings, found};
+use nebula_sim::study::fields::{Field, Fields, blocks, comparison, queueing};
+use nebula_sim::study::{Ask, Row};
+
+/// Names as CSV has them, as far as the declaration tells.
+fn prefixes<T>(fields: &Fields<T>) -> Vec<String> {
+    let of = |field: &Field<T>| match field.parts {
+        [] => vec![field.name.to_owned()],
+        parts => parts.iter().map(|part| format!("{}_{part}", field.name)).collect(),
+    };
+    fields.fields.iter().flat_map(of).collect()
+}
+
+/// Every value of a row is declared, part by part and in order, and every column shows a field that there is.
+fn check<T>(fields: &Fields<T>, row: &Row) {
+    let declared = prefixes(fields);
+    let mut at = 0;
+    for (name, _) in row.flat() {
+        let place = declared[at..].iter().position(|one| name == *one || name.starts_with(&format!("{one}_")));
+        at += place.unwrap_or_else(|| panic!("{name} is not declared behind {:?}", declared.get(at)));
+    }
+    for column in &fields.columns {
+        let is_shown = declared.iter().any(|one| *one == column.of.replace('.', "_") || one.starts_with(column.of));
+        assert!(is_shown, "{} shows {}, which is no field", column.heading, column.of);
+    }
+    let names: Vec<&str> = fields.fields.iter().map(|field| field.name).collect();
+    assert!((0..names.len()).all(|index| !names[..index].contains(&names[index])), "a name twice: {names:?}");
+    assert!(fields.fields.iter().all(|field| !field.what.is_empty()));
+}
+
+#[test]
+fn every_value_is_declared_and_every_column_shows_one() {
+    for ask in [Ask::Measure, Ask::FindLoad] {
+        for one in found(ask) {
+            check(&queueing(), &queueing().row(&one));
+            check(&comparison(), &comparison().row(&one));
+        }
+    }
+    for searches in [false, true] {
+        findings(searches).found.iter().for_each(|one| check(&blocks(), &blocks().row(one)));
+    }
+}
+
+#[test]
+fn what_keeps_the_slo_at_no_load_has_the_same_fields_without_figures() {
+    let mut none = found(Ask::FindLoad).remove(0);
+    let names = |row: &Row| row.flat().len();
+    let full = names(&queueing().row(&none));
+    (none.at_slo, none.figures) = (None, None);
+    let row = queueing().row(&none);
+    // Of three intervals each a list, which is one value of CSV with figures or without.
+    assert_eq!((names(&row), row.texts()[1].as_str(), row.texts()[2].as_str()), (full, "none", "–"));
+}
+
+#[test]
+fn a_search_has_columns_of_its_own() {
+    let headings = |ask| queueing().row(&found(ask)[0]).headings();
+    assert_eq!(headings(Ask::Measure)[1], "load");
+    assert_eq!(headings(Ask::FindLoad)[1], "load at SLO");
+    assert_eq!(headings(Ask::Measure).len(), headings(Ask::FindLoad).len());
+}
+
+/// `NEBULA_BLESS=1 cargo test -p nebula-sim --test study` writes what is declared into docs/FIELDS.md.
+#[test]
+fn docs_list_the_fields_that_there_are() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FIELDS.md");
+    let text = std::fs::read_to_string(path).expect("docs/FIELDS.md");
+    let blessed =
+        [("simulate", queueing().markdown()), ("compare", comparison().markdown()), ("blocks", blocks().markdown())]
+            .iter()
+            .fold(text.clone(), |text, (name, table)| with_table(&text, name, table));
+    if std::env::var_os("NEBULA_BLESS").is_some() {
+        std::fs::write(path, blessed).expect("docs/FIELDS.md can be written");
+    } else {
+        assert!(text == blessed, "docs/FIELDS.md is not current: NEBULA_BLESS=1 cargo test -p nebula-sim --test study");
+    }
+}
+
+#[test]
+fn a_table_that_is_not_current_is_noticed() {
+    let text = "<!-- fields-x:begin -->\n\nold\n\n<!-- fields-x:end -->\n";
+    assert_eq!(with_table(text, "x", "new\n"), "<!-- fields-x:begin -->\n\nnew\n\n<!-- fields-x:end -->\n");
+}
+
+/// `text` with `table` between its marks.
+fn with_table(text: &str, name: &str, table: &str) -> String {
+    let (begin, end) = (format!("<!-- fields-{name}:begin -->\n"), format!("<!-- fields-{name}:end -->"));
+    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{begin} is missing"));
+    let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{end} is missing"));
+    format!("{before}{begin}\n{table}\n{end}{after}")
+}
