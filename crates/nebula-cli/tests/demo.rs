@@ -42,6 +42,7 @@ fn processes_with(words: &str) -> Vec<u32> {
 #[test]
 fn both_designs_are_shown_and_nothing_is_left_behind() {
     let page = std::env::temp_dir().join(format!("nebula-demo-{}.html", std::process::id()));
+    let picture = page.with_extension("svg");
     let child = demo(&[
         "--quick",
         "--items",
@@ -52,6 +53,8 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
         "json",
         "--report",
         page.to_str().unwrap(),
+        "--plot",
+        picture.to_str().unwrap(),
     ]);
     let id = child.id();
     let service = format!("shm://nebula-demo-{id}");
@@ -74,6 +77,9 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
     assert!(rows[3..].iter().all(|row| row["nack_share"] == 0.0), "without a bound nothing is NACKed: {out}");
     let html = std::fs::read_to_string(&page).unwrap();
     std::fs::remove_file(&page).unwrap();
+    let svg = std::fs::read_to_string(&picture).unwrap();
+    std::fs::remove_file(&picture).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("jbsq:2 unbounded, raw"), "{svg}");
     assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"));
     assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
     for loading in ["src=", "<script", "<link", "@import", "url("] {
@@ -143,6 +149,7 @@ fn what_cannot_be_is_said_in_one_line() {
         (["--value-bytes", "1"], "8"),
         (["--slo", "fast"], "fast"),
         (["--report", "/nowhere/page.html"], "/nowhere"),
+        (["--plot", "demo.gif"], "ends in .svg"),
     ] {
         let output = finish(demo(&args));
         let err = String::from_utf8_lossy(&output.stderr);
