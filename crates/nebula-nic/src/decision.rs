@@ -38,7 +38,7 @@
 //! | `abandoned SNID.TID slots=START+COUNT` | never completed |
 //! | `dispatch core=N rpc=SNID.TID slots=START+COUNT bytes=N key=N arrived=PS` | a core gets an RPC |
 //! | `victim=N` | the core from whose queue the idle core steals |
-//! | `begin seat=N`, `resume seat=N` | the RPC that gets the core |
+//! | `begin context=N`, `resume context=N` | the RPC that gets the core |
 //! | `runs`, `suspended` | whether the RPC continues |
 //!
 //! Times are picoseconds. The decisions of a line are first the one about the input, then what was abandoned, then what

@@ -1,16 +1,16 @@
 //! Station 7: *which core serves this RPC?*
 //!
-//! A *central* policy is one place that decides with all of its state at hand. It says where an RPC queues when its first
-//! packet comes ([`place`](CentralDispatch::place)) and, for the queue that all cores share, which core takes
-//! the head ([`pick`](CentralDispatch::pick)). A core's *outstanding* RPCs are those given to it and not freed, the one in
-//! service included; a core with fewer than the bound has credit.
+//! A *central* policy decides in one place, with all of its state available. It says where an RPC queues when its first
+//! packet arrives ([`place`](CentralDispatch::place)) and, for the queue that all cores share, which core takes the
+//! head ([`pick`](CentralDispatch::pick)). A core's *outstanding* RPCs are those given to it and not freed, including
+//! the one in service; a core with fewer than the bound has credit.
 //!
 //! [`Policy`] lists them, each with its queues and who gets what. Policies that are *distributed*, or decide again after the dispatch
 //! (`work-stealing`, `preemptive:Q`, `darc`, `altocumulus:G`), stand there for what the NIC does of them; the rest is
 //! [`schedule`](crate::schedule)'s. A policy of another crate is a [`CustomPolicy`].
 //!
-//! With a queue a core, a core is given [`PER_CORE_BOUND`] RPCs at most and the others wait at the NIC, in their core's
-//! queue: so the payload of the next is steered alike under every policy but `single-queue`.
+//! With a queue per core, a core is given at most [`PER_CORE_BOUND`] RPCs and the others wait at the NIC, in their
+//! core's queue. So the payload of the next RPC is steered in the same way under every policy except `single-queue`.
 //!
 //! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives each core a queue), its `mod` line, and its
 //! line in the table at `policies!` below. The simulator, the runtime, the program, its help and errors, and the tests follow from the
@@ -60,46 +60,47 @@ pub enum Placement {
     Core(CoreId),
 }
 
-/// Which queues a policy uses, and so which storage it needs.
+/// Which queues a policy uses, and therefore which storage it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queues {
     /// One for all cores.
     Shared,
-    /// One a core.
+    /// One per core.
     PerCore,
     /// Both kinds.
     Both,
 }
 
-/// One place that decides which core serves which RPC.
+/// A dispatch policy that decides in one place.
 ///
 /// # Invariants
 ///
 /// A conforming policy never picks a core that has [`bound`](Self::bound) outstanding, picks some core whenever one has
-/// fewer, and decides the same for the same calls. `tests/dispatch_conformance.rs` holds every policy to that.
+/// fewer, and makes the same decisions for the same calls. `tests/dispatch_conformance.rs` checks this for every
+/// policy.
 pub trait CentralDispatch {
     /// Which queues [`place`](Self::place) uses; an RPC placed elsewhere is refused.
     fn queues(&self) -> Queues;
 
-    /// Where the RPC that begins with this packet will wait; `waiting` are those that wait already.
+    /// Where the RPC that begins with this packet will wait; `waiting` holds those that wait already.
     ///
-    /// The RPC may yet be refused, so nothing is to be counted here.
+    /// The RPC may still be refused, so do not count it here.
     fn place(&mut self, header: &Header, waiting: &ArrivalQueue) -> Placement;
 
-    /// The core that takes the head of the shared queue, if one has credit; [`handle_dispatched`](Self::handle_dispatched)
-    /// follows.
+    /// The core that takes the head of the shared queue, if one has credit;
+    /// [`handle_dispatched`](Self::handle_dispatched) follows.
     fn pick(&mut self) -> Option<CoreId>;
 
     /// `core` has been given an RPC.
     fn handle_dispatched(&mut self, core: CoreId);
 
-    /// `core`, which has an RPC outstanding, is done with one.
+    /// `core`, which has an RPC outstanding, has finished one.
     fn handle_freed(&mut self, core: CoreId);
 
     /// RPCs given to `core` and not freed; 0 for a core that does not exist.
     fn outstanding(&self, core: CoreId) -> u32;
 
-    /// The most that a core may have outstanding.
+    /// The most RPCs that a core may have outstanding.
     fn bound(&self) -> u32;
 }
 
@@ -135,13 +136,13 @@ macro_rules! policies {
         /// assert_eq!("jbsq:2".parse(), Ok(Policy::Jbsq(2)));
         /// assert_eq!(Policy::default().to_string(), "jbsq:2");
         /// let error = "fifo".parse::<Policy>().unwrap_err().to_string();
-        /// assert!(error.contains("single-queue"), "the error lists what there is: {error}");
+        /// assert!(error.contains("single-queue"), "the error lists the policies: {error}");
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Policy { $($(#[$doc])* $variant $(($argument))?,)+ }
 
         impl Policy {
-            /// How the policies are spelled.
+            /// The spellings of the policies.
             pub const SPELLINGS: &[&str] = &[$($spelling),+];
 
             /// One spelling of each policy at least, with an argument where it has one: what tests go through.
@@ -216,7 +217,7 @@ macro_rules! policies {
             Custom(CustomState),
         }
 
-        // The default policy's few instructions go inline; the others' stay behind one call.
+        // The default policy's few instructions are inlined; the others are behind one call.
         impl CentralDispatch for Dispatcher {
             fn queues(&self) -> Queues {
                 match self { $(Self::$variant(state) => state.queues(),)+ Self::Custom(state) => state.queues() }
@@ -322,7 +323,7 @@ policies! {
 }
 
 impl Default for Policy {
-    /// `jbsq:2`: one RPC in service and one behind it, whose payload is on its way to the core.
+    /// `jbsq:2`: one RPC in service and one queued at the core, whose payload is being fetched.
     fn default() -> Self {
         Self::Jbsq(2)
     }

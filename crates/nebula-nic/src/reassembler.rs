@@ -1,18 +1,18 @@
 //! Station 5: *which RPC does this packet belong to?*
 //!
-//! RPCs of more than one packet are matched by (source node, transfer id) in a table of a fixed number of entries, the
-//! papers' CAM. An RPC of one packet never comes here. Packets come in any order: the first to arrive, whatever
-//! its index, makes the entry, since each header carries the RPC's size.
+//! RPCs of more than one packet are matched by (source node, transfer id) in a table with a fixed number of entries,
+//! the papers' CAM. An RPC of one packet does not need it. Packets arrive in any order: the first to arrive, whatever
+//! its index, creates the entry, since each header carries the RPC's size.
 //!
-//! An entry stays small because the packets it has seen are not in it: they are one bit each in a second bitvector
-//! over the slots of the receive buffer, at the slot where the packet's payload begins. What disagrees with the entry
-//! is refused and never trusted.
+//! An entry is small because the packets it has seen are not stored in it: they are one bit each in a second bitvector
+//! over the slots of the receive buffer, at the slot where the packet's payload begins. A packet that disagrees with
+//! its entry is refused and never trusted.
 //!
-//! A pool of entries stays in place; an open-addressed index finds them. Entries hang in a list by age, so the oldest is
-//! known at once and an RPC whose packets stop coming can be abandoned.
+//! Entries stay in place in a pool; an open-addressed index finds them. They are linked by age, so the oldest is known
+//! at once and an RPC whose packets stop arriving can be abandoned.
 //!
-//! Departs: the papers' link loses nothing, so every RPC becomes whole. Where peers can end at any moment, an RPC that is
-//! not whole in time is abandoned and its slots are freed.
+//! Departs: the papers' link loses nothing, so every RPC completes. Where peers can end at any moment, an RPC that does
+//! not complete in time is abandoned and its slots are freed.
 //!
 //! Next: station 6, [`arrival_queue`](crate::arrival_queue).
 
@@ -32,25 +32,25 @@ use alloc::vec;
 use arrived::Arrived;
 use shares::Shares;
 
-/// An RPC of which some packets are still to come.
+/// An RPC of which some packets have not arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Incomplete {
     /// Which RPC.
     pub rpc: RpcKey,
-    /// The slots that wait for it.
+    /// Its slots.
     pub slots: SlotRange,
-    /// Its payload in bytes, as its first packet said.
+    /// Its payload in bytes, according to its first packet.
     pub bytes: u32,
-    /// Hash of its key, as its first packet said.
+    /// Hash of its key, according to its first packet.
     pub key_hash: u32,
     /// Where its notification will queue.
     pub placement: Placement,
 }
 
-/// A packet that fits its RPC.
+/// A packet that agrees with its RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Others are still to come.
+    /// Others have not arrived.
     More(Incomplete),
     /// It was the last; the entry is free again.
     Last(Incomplete),
@@ -80,7 +80,7 @@ impl List {
     const EMPTY: Self = Self { front: NONE, back: NONE };
 }
 
-/// The bounded table of RPCs that are not whole yet.
+/// The bounded table of incomplete RPCs.
 ///
 /// # Cost
 ///
@@ -103,7 +103,7 @@ pub struct Reassembler {
     mtu: Mtu,
     seed: u64,
     entries: Box<[Entry]>,
-    /// Entry numbers at the place of their hash or after; a power of two, at least twice the entries.
+    /// Entry numbers at the place of their hash or after it; the length is a power of two, at least twice the entries.
     index: Box<[u32]>,
     arrived: Arrived,
     shares: Shares,
@@ -136,9 +136,9 @@ impl Reassembler {
         }
     }
 
-    /// Lets no peer have more than `rpcs` entries while more than half of them are in use.
+    /// Limits each peer to `rpcs` entries while more than half of them are in use.
     ///
-    /// Peers are told apart by one of 256 values of a hash: two of the same value have one share together.
+    /// Peers are distinguished by one of 256 hash values: two with the same value share one limit.
     #[must_use]
     pub fn per_peer(mut self, rpcs: u32) -> Self {
         self.shares = Shares::limited(rpcs, self.seed);
@@ -171,13 +171,13 @@ impl Reassembler {
         self.free == NONE
     }
 
-    /// Whether a peer has [its share](Self::per_peer), and others need the room.
+    /// Whether a peer has reached [its limit](Self::per_peer) while others need the entries.
     #[must_use]
     pub fn is_beyond_share(&self, snid: NodeId) -> bool {
         self.live as usize > self.entries.len() / 2 && self.shares.is_used_up(snid)
     }
 
-    /// What an RPC lacks; nothing if it is not being reassembled.
+    /// What an RPC lacks; `None` if it is not being reassembled.
     ///
     /// # Cost
     ///
@@ -189,11 +189,11 @@ impl Reassembler {
         self.arrived.missing(slots, self.mtu.packets(bytes))
     }
 
-    /// Meets a packet with its RPC: nothing if the RPC has no entry.
+    /// Matches a packet with its RPC; `None` if the RPC has no entry.
     ///
     /// # Errors
     ///
-    /// The reason to drop the packet, if it disagrees with its RPC or has come before.
+    /// The reason to drop the packet, if it disagrees with its RPC or is a duplicate.
     pub fn handle_packet(&mut self, header: &Header) -> Option<Result<Part, DropReason>> {
         let place = self.find(header.rpc())?;
         Some(self.handle_part(place, header))
@@ -221,11 +221,11 @@ impl Reassembler {
         Ok(Part::Last(rpc))
     }
 
-    /// Makes an entry for an RPC of two packets or more, of which packet `pkt_idx` has come.
+    /// Creates an entry for an RPC of two packets or more, of which packet `pkt_idx` has arrived.
     ///
     /// # Panics
     ///
-    /// If the table [is full](Self::is_full), or the RPC has but one packet or none of that index.
+    /// If the table [is full](Self::is_full), or the RPC has only one packet or no packet with that index.
     pub fn start(&mut self, now: Timestamp, rpc: Incomplete, pkt_idx: u32) {
         let packets = self.mtu.packets(rpc.bytes);
         assert!(packets > 1 && pkt_idx < packets, "an RPC of one packet needs no entry");
@@ -246,21 +246,21 @@ impl Reassembler {
         self.arrived.set(rpc.slots, pkt_idx);
     }
 
-    /// When the oldest entry was made.
+    /// When the oldest entry was created.
     #[must_use]
     #[inline]
     pub fn oldest(&self) -> Option<Timestamp> {
         self.entries.get(self.by_age.front as usize).map(|entry| entry.since)
     }
 
-    /// Abandons every RPC whose first packet came `timeout` ago or longer; `release` gets their slots.
+    /// Abandons every RPC whose first packet arrived at least `timeout` ago; passes their slots to `release`.
     pub fn abandon_expired(&mut self, now: Timestamp, timeout: Span, mut release: impl FnMut(SlotRange)) {
         while self.oldest().is_some_and(|since| since + timeout <= now) {
             release(self.abandon(self.by_age.front));
         }
     }
 
-    /// Abandons every RPC of a node that is gone; `release` gets their slots.
+    /// Abandons every RPC of a node that is gone; passes their slots to `release`.
     ///
     /// # Cost
     ///
@@ -276,7 +276,7 @@ impl Reassembler {
         }
     }
 
-    /// The next abandoned RPC, in the order they were abandoned; its entry is free with that.
+    /// The next abandoned RPC, in the order they were abandoned; this frees its entry.
     pub fn poll_abandoned(&mut self) -> Option<Abandoned> {
         let number = self.abandoned.front;
         let Entry { rpc, newer, .. } = *self.entries.get(number as usize)?;
@@ -299,7 +299,7 @@ impl Reassembler {
         rpc.slots
     }
 
-    /// Takes the entry at `place` out of the index and the list by age; its number is the caller's.
+    /// Removes the entry at `place` from the index and the list by age; its number is then the caller's.
     fn remove(&mut self, place: usize) {
         let number = self.index[place] as usize;
         self.index_remove(place);
@@ -331,7 +331,7 @@ impl Reassembler {
         hash & (self.index.len() - 1)
     }
 
-    /// Where in the index the RPC's entry number stands.
+    /// The position of the RPC's entry number in the index.
     fn find(&self, rpc: RpcKey) -> Option<usize> {
         let mask = self.index.len() - 1;
         let mut place = self.home(rpc);
@@ -360,7 +360,7 @@ impl Reassembler {
             place = (place + 1) & mask;
             let number = self.index[place];
             let Some(entry) = self.entries.get(number as usize) else { break };
-            // An entry may move back into the hole if that does not put it before its home.
+            // An entry may move back into the hole unless that would put it before its home.
             let home = self.home(entry.rpc.rpc);
             if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
                 self.index[hole] = number;

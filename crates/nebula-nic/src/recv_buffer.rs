@@ -1,7 +1,7 @@
 //! Station 4: *where does the payload go?*
 //!
-//! One circular array of 64 B slots takes the payload of *every* peer; it is sized from the SLO and not from the
-//! number of peers. This file decides which slots; it never sees the bytes.
+//! One circular array of 64 B slots holds the payload of *every* peer; it is sized from the SLO and not from the number
+//! of peers. This module decides which slots; it never sees the bytes.
 //!
 //! ```text
 //!   slot   0         8         16        24        32
@@ -9,17 +9,17 @@
 //!                         ^head                ^tail       # used   . free
 //! ```
 //!
-//! `head` bumps towards `tail` through slots that are known to be free; `tail` is the next one that might be used.
-//! RPCs end in any order: freeing clears their bits, and `tail` passes over clear bits when `head` needs the room.
-//! An RPC that takes long stops `tail`. Then *scrubbing* looks through the bitvector for the next run that is long
-//! enough, and `head` goes on there; the slow RPC stays where it is and meets `tail` again a lap later.
+//! `head` advances towards `tail` through slots that are known to be free; `tail` is the next slot that might be used.
+//! RPCs end in any order: freeing clears their bits, and `tail` skips clear bits when `head` needs the room. A slow RPC
+//! stops `tail`. Then *scrubbing* searches the bitvector for the next run that is long enough, and `head` continues
+//! there; the slow RPC stays where it is and meets `tail` again a lap later.
 //!
-//! Beside the papers' bit a slot (`used`) stands another, `follows`, for every slot of an RPC but its first, and for the
-//! first slot the core that holds the RPC: so a range that is freed can be checked against exactly one RPC of
-//! exactly that core.
+//! In addition to the papers' bit per slot (`used`), there is a second one, `follows`, for every slot of an RPC except
+//! its first; and for the first slot, the core that holds the RPC. So a freed range can be checked against exactly one
+//! RPC of exactly that core.
 //!
 //! Departs: `tail` moves when `head` needs room, a word of bits at a time, and not at each free. Which slots an RPC
-//! gets is the same either way, since the run of free slots after `head` is the same.
+//! gets is the same in both cases, since the run of free slots after `head` is the same.
 //!
 //! Next: station 5, [`reassembler`](crate::reassembler).
 
@@ -28,38 +28,38 @@ use crate::id::{CoreId, GroupId, SlotRange};
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// When a free run is looked for behind a slow RPC.
+/// When to search for a free run beyond a slow RPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScrubMode {
-    /// Before answering with a NACK, which is then sent only if no run is long enough.
+    /// Before replying with a NACK, which is then sent only if no run is long enough.
     ///
-    /// Departs: the paper answers with a NACK and scrubs off the critical path, where hardware has the time. Software
+    /// Departs: the paper replies with a NACK and scrubs off the critical path, where hardware has the time. Software
     /// pays for the scan either way, so it scans before it refuses.
     #[default]
     OnFull,
-    /// After answering with a NACK, as in the paper: later RPCs use the room.
+    /// After replying with a NACK, as in the paper: later RPCs use the room.
     AfterNack,
 }
 
-/// Who holds the slots of a live RPC.
+/// The holder of a live RPC's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// The NIC: the RPC is not whole yet, or waits.
+    /// The NIC: the RPC is incomplete, or waits.
     Nic,
     /// The core that it was given to.
     Core(CoreId),
-    /// Another group of cores, which the RPC has been handed to.
+    /// Another group of cores, to which the RPC was handed over.
     Group(GroupId),
 }
 
 impl Holder {
     const NIC: u16 = u16::MAX;
-    /// Stands for what does not exist.
+    /// The code of holders that do not exist.
     const NOBODY: u16 = u16::MAX - 1;
-    /// From here on groups, below cores.
+    /// Codes from here on are groups; codes below are cores.
     const GROUPS: u16 = 1 << 15;
 
-    /// A number for each holder that exists, and another one for all that do not.
+    /// A distinct code for each holder that exists, and one code for all that do not.
     #[inline]
     const fn code(self) -> u16 {
         match self {
@@ -74,7 +74,7 @@ impl Holder {
 
 const _: () = assert!(CORES_MAX <= Holder::GROUPS && CORES_MAX < Holder::NOBODY - Holder::GROUPS);
 
-/// The bits of 64 slots, side by side: an RPC of up to 64 slots mostly touches one cache line of them.
+/// The bits of 64 slots, side by side: an RPC of up to 64 slots usually touches one cache line of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     used: u64,
@@ -82,7 +82,7 @@ struct Word {
 }
 
 impl Word {
-    /// Whether the slots `mask` are used, and `rest` of them follow another one.
+    /// Whether the slots `mask` are used, and `rest` of them follow another slot of the same RPC.
     #[inline]
     const fn is_exactly(&self, mask: u64, rest: u64) -> bool {
         (!self.used & mask) | ((self.follows & mask) ^ rest) == 0
@@ -116,24 +116,24 @@ pub const SLOTS_MAX: u32 = 1 << 30;
 /// assert!(buffer.free(fast, Holder::Nic));
 /// assert_eq!(buffer.alloc(2), None, "head has gone round and stands before the slow RPC");
 /// assert!(buffer.scrub(2));
-/// assert_eq!(buffer.alloc(2), Some(SlotRange::new(1, 2)), "the room behind it");
+/// assert_eq!(buffer.alloc(2), Some(SlotRange::new(1, 2)), "the room beyond it");
 /// assert!(buffer.free(slow, Holder::Nic) && !buffer.free(slow, Holder::Nic));
 /// ```
 #[derive(Clone, Debug)]
 pub struct RecvBuffer {
     words: Box<[Word]>,
-    /// Who holds the RPC that begins at a slot; the NIC where none does.
+    /// The holder of the RPC that begins at a slot; the NIC if none does.
     holders: Box<[u16]>,
     /// The number of its first slot; everything in here counts from 0.
     first: u32,
     slots: u32,
     head: u32,
-    /// At most `slots`: `head` goes round only over an end that is free.
+    /// At most `slots`: `head` wraps only over an end that is free.
     tail: u32,
     used: u32,
     used_max: u32,
     wraps: u64,
-    /// A run of this many slots does not exist, as the last scrub found; any free forgets it.
+    /// The last scrub found that no run of this many slots exists; any free resets this.
     missing_run: u32,
 }
 
@@ -146,7 +146,7 @@ impl RecvBuffer {
     #[must_use]
     pub fn new(slots: u32) -> Self {
         assert!((1..=SLOTS_MAX).contains(&slots), "a receive buffer has 1 to {SLOTS_MAX} slots, not {slots}");
-        // One bit more than slots, so that every search for a used slot ends at a bit that is set for good.
+        // One more bit than slots, so that every search for a used slot ends at a bit that is always set.
         let mut words = vec![Word::default(); (slots / 64 + 1) as usize];
         words[(slots / 64) as usize].used = u64::MAX << (slots % 64);
         let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
@@ -181,14 +181,14 @@ impl RecvBuffer {
         SlotRange::new(range.start.0.wrapping_sub(self.first), range.slots)
     }
 
-    /// Takes `slots` consecutive slots, at least 1, for one RPC; they are the NIC's until [`give`](Self::give).
+    /// Takes `slots` consecutive slots, at least 1, for one RPC; they belong to the NIC until [`give`](Self::give).
     ///
-    /// Nothing when the run of free slots after `head` is too short, whatever free runs there are elsewhere:
-    /// those are [`scrub`](Self::scrub)'s to find.
+    /// `None` when the run of free slots after `head` is too short, whatever free runs there are elsewhere:
+    /// [`scrub`](Self::scrub) finds those.
     ///
     /// # Cost
     ///
-    /// O(slots / 64) amortized over a lap of `head`, no allocation; mostly one word. In RTL one cycle.
+    /// O(slots / 64) amortized over a lap of `head`, no allocation; usually one word. In RTL one cycle.
     #[inline(always)]
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
         if self.tail - self.head < slots && !self.extend(slots) {
@@ -231,7 +231,7 @@ impl RecvBuffer {
         is_held && self.is_one_rpc(range)
     }
 
-    /// Frees `range` if it is exactly one live RPC that `holder` holds; else changes nothing and returns `false`.
+    /// Frees `range` if it is exactly one live RPC that `holder` holds; otherwise changes nothing and returns `false`.
     ///
     /// # Cost
     ///
@@ -243,7 +243,7 @@ impl RecvBuffer {
         if *held != holder.code() {
             return false;
         }
-        // One slot, given to a core, and not the last of its word: that the next slot is no part of it says all.
+        // One slot, given to a core, and not the last of its word: it suffices that the next slot is not part of it.
         let first = range.start.0 % 64;
         if range.slots == 1 && holder != Holder::Nic && first != 63 {
             let word = &mut self.words[(range.start.0 / 64) as usize];
@@ -260,13 +260,13 @@ impl RecvBuffer {
         true
     }
 
-    /// Moves `head` to the next run of `slots` free slots, going round once; `false` if there is none.
+    /// Moves `head` to the next run of `slots` free slots, wrapping once; `false` if there is none.
     ///
     /// After `true` the next [`alloc`](Self::alloc) of at most `slots` succeeds.
     ///
     /// # Cost
     ///
-    /// O(buffer / 64), no allocation; O(1) when the same question was answered since the last free.
+    /// O(buffer / 64), no allocation; O(1) when the same search was made since the last free.
     pub fn scrub(&mut self, slots: u32) -> bool {
         if slots > self.slots_free() || slots >= self.missing_run {
             return false;
@@ -307,18 +307,18 @@ impl RecvBuffer {
         self.used_max
     }
 
-    /// Lets the high-water mark begin again from what is held.
+    /// Restarts the high-water mark from the current use.
     pub const fn reset_slots_used_max(&mut self) {
         self.used_max = self.used;
     }
 
-    /// How often `head` has gone round the end.
+    /// How often `head` has wrapped.
     #[must_use]
     pub const fn wraps(&self) -> u64 {
         self.wraps
     }
 
-    /// Moves `tail` on over free slots until `slots` lie before it, or `head` round the end if all is free up to there.
+    /// Advances `tail` over free slots until `slots` lie before it, or wraps `head` if all is free up to the end.
     #[inline(never)]
     fn extend(&mut self, slots: u32) -> bool {
         self.tail = self.free_until(self.tail, self.head.saturating_add(slots));
@@ -365,7 +365,7 @@ impl RecvBuffer {
         None
     }
 
-    /// The first slot in `from..end` that begins a run of `slots` free ones; the run may go on past `end`.
+    /// The first slot in `from..end` that begins a run of `slots` free slots; the run may extend past `end`.
     fn find_run(&self, from: u32, end: u32, slots: u32) -> Option<u32> {
         let mut at = from;
         loop {
@@ -377,7 +377,7 @@ impl RecvBuffer {
         }
     }
 
-    /// Sets the bits of a range that is free.
+    /// Sets the bits of a free range.
     #[inline(always)]
     fn mark(&mut self, range: SlotRange) {
         if range.slots == 1 {
@@ -447,7 +447,7 @@ impl RecvBuffer {
     }
 }
 
-/// The slots of a range as bits of one word, if that holds them all.
+/// The slots of a range as bits of one word, if one word holds them all.
 fn mask_in_word(range: SlotRange) -> Option<u64> {
     let first = range.start.0 % 64;
     if range.slots.wrapping_sub(1) > 63 - first {

@@ -1,18 +1,18 @@
-//! Station 11: *whose reply is this, and what after a NACK?*
+//! Station 11: *which RPC does this reply belong to, and what follows a NACK?*
 //!
-//! The client's side of an RPC: numbers, the table of those outstanding, the match of a reply or a NACK with its request,
-//! the deadline, and the policy after a NACK. It holds no payload: a `token` of the caller's stands for the RPC, and the
-//! caller sends the headers that [`Outbound`] gives.
+//! The client's side of an RPC: numbers, the table of outstanding RPCs, the match of a reply or a NACK with its
+//! request, the deadline, and the policy after a NACK. It holds no payload: a `token` of the caller identifies the RPC,
+//! and the caller sends the headers that [`Outbound`] gives.
 //!
-//! The table is indexed by the low bits of the transfer id, so a match is one look. Each try of an RPC has a number of its
-//! own: what still comes for an earlier try finds a number that is no longer in use and changes nothing. A number comes
-//! again only after its place has been used 2^32 / capacity times.
+//! The table is indexed by the low bits of the transfer id, so a match is one lookup. Each try of an RPC has its own
+//! number: a late packet for an earlier try has a number that is no longer in use and changes nothing. A number is
+//! reused only after its place has been used 2^32 / capacity times.
 //!
-//! A reply of several packets is counted by one bit a packet; its size is what its first packet says, and what disagrees
-//! is refused. A reply of one packet touches no bits.
+//! Packets of a multi-packet reply are counted with one bit each; its size is that of its first packet, and packets
+//! that disagree are refused. A reply of one packet touches no bits.
 //!
-//! Where the network loses, [`Retransmit`] says what to send again, [`Upload`] and [`Download`] which packets of it; they name an RPC by
-//! its [place](Requester::place) in the table.
+//! On networks that lose packets, [`Retransmit`] says what to send again, and [`Upload`] and [`Download`] which packets
+//! of it; they identify an RPC by its [place](Requester::place) in the table.
 //!
 //! Next: station 1, [`outbound`](crate::outbound), for the RPC after it.
 
@@ -21,7 +21,7 @@ mod deadlines;
 mod outcome;
 mod retry;
 mod table;
-// -- for networks that lose: when to send again, and how much --
+// -- for networks that lose packets: when to send again, and how much --
 mod rtt;
 mod window;
 mod retransmit;
@@ -44,15 +44,16 @@ use deadlines::Deadlines;
 use retry::{Backoffs, Next, Retries};
 use table::{Entry, State, Table};
 
-/// Decides for a client: which number an RPC gets, whose answer a packet is, and what follows a NACK.
+/// Decides for a client: the number of an RPC, the RPC of a packet, and what follows a NACK.
 ///
-/// After [`handle_packet`](Self::handle_packet) the outcome says what to do. After [`handle_timeout`](Self::handle_timeout)
-/// and [`handle_server_gone`](Self::handle_server_gone), drain [`poll_expired`](Self::poll_expired), then
-/// [`poll_retry`](Self::poll_retry); [`poll_timeout`](Self::poll_timeout) says when to call again at the latest.
+/// After [`handle_packet`](Self::handle_packet), the outcome says what to do. After
+/// [`handle_timeout`](Self::handle_timeout) and [`handle_server_gone`](Self::handle_server_gone), drain
+/// [`poll_expired`](Self::poll_expired), then [`poll_retry`](Self::poll_retry); [`poll_timeout`](Self::poll_timeout)
+/// gives the latest time of the next call.
 ///
 /// # Cost
 ///
-/// O(1) for a begin and a match while numbers are free in turn; a back-off is O(log outstanding). No allocation.
+/// O(1) for a begin and a match while numbers are freed in order; a back-off is O(log outstanding). No allocation.
 ///
 /// # Examples
 ///
@@ -144,7 +145,7 @@ impl Requester {
         }
         match (header.kind, entry.state) {
             (Kind::Request, _) | (_, State::Unused | State::Expired) => Outcome::Unknown,
-            // Answered, or NACKed by another of its packets.
+            // Answered, or NACKed because of another of its packets.
             (_, State::Answered | State::BackOff) => Outcome::Duplicate,
             (Kind::Reply, State::Sent) => self.handle_reply(place, &header),
             (Kind::Nack, State::Sent) => self.handle_nack(now, place, header.nack_reason()),
@@ -160,7 +161,7 @@ impl Requester {
         due.into_iter().flatten().min()
     }
 
-    /// Ends the RPCs whose deadline has come.
+    /// Ends the RPCs whose deadline has passed.
     ///
     /// # Cost
     ///
@@ -189,7 +190,7 @@ impl Requester {
         }
     }
 
-    /// The next RPC that is over without an answer.
+    /// The next RPC that ended without an answer.
     pub fn poll_expired(&mut self) -> Option<Expired> {
         self.poll_expired_place().map(|(_, expired)| expired)
     }
@@ -199,7 +200,7 @@ impl Requester {
         self.table.pop_expired().map(|(place, token)| (place, Expired { token }))
     }
 
-    /// The next RPC whose back-off is over, under the number of its next try.
+    /// The next RPC whose back-off is over, with the number of its next try.
     pub fn poll_retry(&mut self, now: Timestamp) -> Option<Resend> {
         let place = self.backoffs.pop_due(now, &self.table)?;
         let Call { token, server, .. } = self.table.entry(place).call;
@@ -207,15 +208,15 @@ impl Requester {
         Some(Resend { token, server, outbound: self.outbound(place) })
     }
 
-    /// Where the RPC of number `tid` stands: a number below the [`capacity`](Self::capacity), its alone while it is outstanding, whatever
-    /// number its next try has.
+    /// The place of the RPC with number `tid`: a number below the [`capacity`](Self::capacity), exclusively its own
+    /// while it is outstanding, whatever number its next try has.
     #[must_use]
     #[inline]
     pub fn place(&self, tid: TransferId) -> u32 {
         self.table.number(tid)
     }
 
-    /// Ends the RPC at `place` from outside; its token. `None` when there is none.
+    /// Ends the RPC at `place` at the caller's request; returns its token. `None` when there is none.
     ///
     /// # Panics
     ///
@@ -244,8 +245,8 @@ impl Requester {
         None
     }
 
-    /// Of the reply that the RPC at `place` is getting, the first packet that has not come, and one bit for each of the 64 from there on
-    /// that has. `None` before its first packet.
+    /// For the reply to the RPC at `place`: the first packet that has not arrived, and a bit for each of the 64 from
+    /// there on that has. `None` before its first packet.
     ///
     /// # Panics
     ///
@@ -259,20 +260,20 @@ impl Requester {
     ///
     /// # Panics
     ///
-    /// When part of a reply has come: it was cut in another way.
+    /// When part of a reply has arrived: it was split differently.
     pub fn set_mtu(&mut self, mtu: Mtu) {
         self.config.mtu = mtu;
         self.table.resize_replies(mtu.packets(self.config.reply_bytes_max));
     }
 
-    /// RPCs begun and not over.
+    /// RPCs begun and not ended.
     #[must_use]
     #[inline]
     pub const fn outstanding(&self) -> u32 {
         self.table.outstanding()
     }
 
-    /// RPCs that fit.
+    /// The most RPCs that can be outstanding.
     #[must_use]
     pub fn capacity(&self) -> u32 {
         self.table.capacity()

@@ -1,8 +1,9 @@
-//! Station 2, too: *has this RPC come before?*
+//! Station 2, too: *has this RPC arrived before?*
 //!
-//! On a network that loses, a client sends again what got no answer, and the server may have executed it already. So the
-//! server remembers the fate of the last RPCs, of all clients together: in the server, replied to (and where the reply
-//! still lies), NACKed, or faulted. The memory is bounded, so it forgets; what it forgets must not run again either. Hence the *floor*:
+//! On a network that loses packets, a client retransmits what got no answer, and the server may have executed it
+//! already. So the server remembers the state of the last RPCs, of all clients together: in the server, replied to (and
+//! where the reply is stored), NACKed, or faulted. The memory is bounded, so it forgets; RPCs that it has forgotten
+//! must not run again either. Hence the *floor*:
 //!
 //! ```text
 //!              forgotten, or never seen: refused as stale │ never seen: new
@@ -10,15 +11,16 @@
 //!              remembered: whatever its stamp, its fate
 //! ```
 //!
-//! Each RPC carries a stamp, the same in every transmission. Forgetting an RPC lifts the floor to its stamp, and what is not
-//! remembered and has a stamp at the floor or below is refused. An RPC in the server is never forgotten; of the others, the
-//! one that has been over for longest is forgotten first.
+//! Each RPC has a stamp, the same in every transmission. Forgetting an RPC raises the floor to its stamp, and an RPC
+//! that is not remembered and has a stamp at or below the floor is refused. An RPC in the server is never forgotten; of
+//! the others, the one that ended first is forgotten first.
 //!
-//! It keeps nothing per client, knows no clock and holds no bytes: replies lie in a ring of the caller's, of which it
-//! only says which bytes are whose.
+//! It keeps nothing per client, reads no clock and holds no bytes: replies are stored in a ring of the caller's, and
+//! this module only tracks which bytes belong to which reply.
 //!
-//! Departs: the papers' link loses nothing, so every request comes once and nothing has to be remembered. Where datagrams are lost
-//! and sent again, the last RPCs are, in memory whose size does not depend on the number of clients.
+//! Departs: the papers' link loses nothing, so every request arrives once and nothing has to be remembered. Where
+//! datagrams are lost and sent again, the last RPCs are remembered, in memory whose size does not depend on the number
+//! of clients.
 
 mod entry;
 mod index;
@@ -38,19 +40,19 @@ use replies::Replies;
 /// The most entries that a [`Retention`] can have.
 pub const RETENTION_ENTRIES_MAX: u32 = 1 << 30;
 
-/// How much a [`Retention`] remembers.
+/// The capacity of a [`Retention`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetentionConfig {
-    /// RPCs remembered, those in the server included; rounded up to a power of two.
+    /// RPCs remembered, including those in the server; rounded up to a power of two.
     pub entries: u32,
     /// Bytes of the ring of replies; rounded up to a power of two.
     pub reply_bytes: usize,
-    /// Seed of the hash of the table. Secret where clients may wish the server harm.
+    /// Seed of the hash of the table. Keep it secret if clients may be hostile.
     pub seed: u64,
 }
 
 impl RetentionConfig {
-    /// So many RPCs, so many bytes of replies, and seed 0.
+    /// This many RPCs and bytes of replies, and seed 0.
     #[must_use]
     pub const fn new(entries: u32, reply_bytes: usize) -> Self {
         Self { entries, reply_bytes, seed: 0 }
@@ -64,20 +66,22 @@ impl RetentionConfig {
     }
 }
 
-/// The bounded memory of what became of the last RPCs, so that none is executed twice.
+/// The bounded memory of the last RPCs and their outcomes, so that none is executed twice.
 ///
-/// For each request, [`look`](Self::look); if it is [`Seen::New`], decide, and say at once what was decided:
-/// [`begin`](Self::begin) or [`nacked`](Self::nacked). What began ends by exactly one `end_*`.
+/// For each request, call [`look`](Self::look); if it returns [`Seen::New`], decide, and report the decision at once:
+/// [`begin`](Self::begin) or [`nacked`](Self::nacked). Every RPC that began ends with exactly one `end_*`.
 ///
 /// # Invariants
 ///
 /// - After `begin` or `nacked`, `look` with the same key and stamp never says `New` again.
-/// - An RPC that is over is remembered until [`entries`](Self::entries) − [`in_server`](Self::in_server) others are over after it, or longer.
-/// - The floor never sinks.
+/// - An RPC that has ended is remembered at least until [`entries`](Self::entries) − [`in_server`](Self::in_server)
+///   others have ended after it.
+/// - The floor never decreases.
 ///
 /// # Cost
 ///
-/// Expected O(1) for each call, and no allocation after construction; 76 B an entry beside the ring of replies.
+/// Expected O(1) for each call, and no allocation after construction; 76 B per entry in addition to the ring of
+/// replies.
 ///
 /// # Examples
 ///
@@ -105,7 +109,7 @@ impl RetentionConfig {
 pub struct Retention {
     entries: Box<[Entry]>,
     index: Index,
-    /// Entries of RPCs that are over and of none, the first to be used again first.
+    /// Entries of ended RPCs and unused entries, the next to be reused first.
     over: Order,
     replies: Replies,
     remembered: u32,
@@ -113,7 +117,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// A memory that remembers nothing yet.
+    /// A memory without any RPC.
     ///
     /// # Panics
     ///
@@ -122,7 +126,7 @@ impl Retention {
     pub fn new(config: RetentionConfig) -> Self {
         let entries = config.entries.next_power_of_two();
         assert!(entries <= RETENTION_ENTRIES_MAX, "a retention has at most 2^30 entries");
-        // Not of zeros, which a system hands out page by page when they are first touched: that would be paid RPC by RPC.
+        // Not zeros: the system would provide zeroed pages only on first access, at the cost of the first RPCs.
         let none = Entry { stamp_ns: u64::MAX, ..Entry::default() };
         Self {
             entries: vec![none; entries as usize].into(),
@@ -134,9 +138,9 @@ impl Retention {
         }
     }
 
-    /// What is known of an RPC whose request has come with `stamp_ns`.
+    /// What is known of an RPC whose request has arrived with `stamp_ns`.
     ///
-    /// While the RPC is remembered its key alone decides; the stamp counts for what is not remembered.
+    /// While the RPC is remembered, only its key counts; the stamp decides when it is not.
     #[must_use]
     #[inline(always)]
     pub fn look(&self, key: RetentionKey, stamp_ns: u64) -> Seen {
@@ -144,7 +148,7 @@ impl Retention {
         self.recall(key).unwrap_or(if is_stale { Seen::Stale } else { Seen::New })
     }
 
-    /// The fate of an RPC if it is remembered, for messages about it that carry no stamp. Never `Some(Seen::New)`.
+    /// The state of an RPC if it is remembered, for messages about it that carry no stamp. Never `Some(Seen::New)`.
     #[must_use]
     #[inline(always)]
     pub fn recall(&self, key: RetentionKey) -> Option<Seen> {
@@ -159,7 +163,7 @@ impl Retention {
         })
     }
 
-    /// Takes an RPC into the server, one that [is new](Seen::New). `note` is the caller's.
+    /// Records that an RPC that [is new](Seen::New) is in the server. `note` belongs to the caller.
     ///
     /// # Errors
     ///
@@ -171,11 +175,12 @@ impl Retention {
         Ok(id)
     }
 
-    /// Remembers an RPC that is refused at the door, one that [is new](Seen::New).
+    /// Records that an RPC that [is new](Seen::New) was refused at admission.
     ///
     /// # Errors
     ///
-    /// [`RetentionFull`] when every entry's RPC is in the server. Nothing has changed: do not answer, as the NACK would not be remembered.
+    /// [`RetentionFull`] when every entry's RPC is in the server. Nothing has changed: do not reply, as the NACK would
+    /// not be remembered.
     pub fn nacked(&mut self, key: RetentionKey, stamp_ns: u64, reason: NackReason) -> Result<(), RetentionFull> {
         let id = self.over.pop().ok_or(RetentionFull)?;
         self.replace(id, Entry { key, stamp_ns, fate: Fate::Nacked(reason), ..Entry::default() });
@@ -183,9 +188,9 @@ impl Retention {
         Ok(())
     }
 
-    /// Ends an RPC with a reply of `bytes`, and says where in the ring of replies they belong.
+    /// Ends an RPC with a reply of `bytes`, and returns where in the ring of replies to store it.
     ///
-    /// `None` when the ring is shorter than that: nothing has changed, and the RPC is to be ended otherwise.
+    /// `None` when the ring is shorter than that: nothing has changed, and the RPC must be ended in another way.
     ///
     /// # Panics
     ///
@@ -200,7 +205,7 @@ impl Retention {
         Some(at)
     }
 
-    /// Ends an RPC that no core has begun, and never will.
+    /// Ends an RPC that no core has begun or will begin.
     ///
     /// # Panics
     ///
@@ -210,7 +215,7 @@ impl Retention {
         self.end(id, Fate::Nacked(reason));
     }
 
-    /// Ends an RPC that was begun and has no reply; what `code` means is the caller's.
+    /// Ends an RPC that was begun and has no reply; the caller defines `code`.
     ///
     /// # Panics
     ///
@@ -263,15 +268,15 @@ impl Retention {
         self.entries[id.index()].stamp_ns
     }
 
-    /// Whether a reply of `bytes` bytes more is going to be written over what lies in the ring at `start`, as of
-    /// [`ReplyAt::start`], or behind it.
+    /// Whether another reply of `bytes` bytes would overwrite what is stored in the ring at `start`, as of
+    /// [`ReplyAt::start`], or after it.
     #[must_use]
     #[inline]
     pub const fn overwrites(&self, start: u64, bytes: u32) -> bool {
         self.replies.reaches(start, bytes)
     }
 
-    /// Where the bytes of a reply begin in the caller's ring of [`reply_bytes`](Self::reply_bytes); they never wrap its end.
+    /// The offset of a reply in the caller's ring of [`reply_bytes`](Self::reply_bytes); replies never wrap its end.
     #[must_use]
     #[inline]
     pub const fn reply_offset(&self, at: ReplyAt) -> usize {
@@ -309,23 +314,23 @@ impl Retention {
         self.over.free()
     }
 
-    /// Whether every entry's RPC is in the server: neither [`begin`](Self::begin) nor [`nacked`](Self::nacked) has room.
+    /// Whether every entry's RPC is in the server: then [`begin`](Self::begin) and [`nacked`](Self::nacked) fail.
     #[must_use]
     #[inline]
     pub const fn is_full(&self) -> bool {
         self.over.is_empty()
     }
 
-    /// The highest stamp of an RPC that was forgotten, if one was: what is not remembered and not later than that is stale.
+    /// The highest stamp of a forgotten RPC, if any: an RPC that is not remembered and not later than that is stale.
     #[must_use]
     pub const fn floor_ns(&self) -> Option<u64> {
         self.floor_ns
     }
 
-    /// Forgets what an entry remembers and remembers another RPC there.
+    /// Reuses an entry for another RPC.
     #[inline]
     fn replace(&mut self, id: EntryId, entry: Entry) {
-        debug_assert!(self.index.find(&self.entries, entry.key).is_none(), "only what is new is remembered anew");
+        debug_assert!(self.index.find(&self.entries, entry.key).is_none(), "only new RPCs are added");
         let old = &self.entries[id.index()];
         if old.fate == Fate::None {
             self.remembered += 1;

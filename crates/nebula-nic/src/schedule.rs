@@ -1,16 +1,16 @@
-//! Station 7, once more: *what becomes of an RPC that has been given out already?*
+//! Station 7, once more: *what happens to an RPC that has been dispatched already?*
 //!
-//! A central policy of [`dispatch`](crate::dispatch) decides once, in one place. The machines here decide afterwards, or in several
-//! places at once that know of each other only what a message has told them. Each is one decider; the world that carries it out says
-//! how long its messages take, and a machine never sees what has not been handed in.
+//! A central policy of [`dispatch`](crate::dispatch) decides once, in one place. The machines here decide afterwards,
+//! or in several places that learn of each other only by messages. Each makes one decision; the runtime or simulator
+//! that drives it determines the delays of its messages, and a machine only sees its arguments.
 //!
 //! | policy | decider | decides |
 //! |---|---|---|
-//! | `work-stealing` | [`Thief`], one a core | from whose queue an idle core takes |
-//! | `altocumulus:G` | [`Manager`], one a group | which waiting RPCs go to which other group |
-//! | `preemptive:Q` | [`Preemption`] | whether an RPC has had its turn, and where it goes |
-//! | `preemptive:Q` | [`RunQueue`], one a core | which of the RPCs at a core it goes on with |
-//! | `preemptive:Q` | [`Turns`], one a core | the same where few can be suspended at once: the runtime's handlers, each on a stack of its own |
+//! | `work-stealing` | [`Thief`], one per core | from whose queue an idle core steals |
+//! | `altocumulus:G` | [`Manager`], one per group | which waiting RPCs go to which other group |
+//! | `preemptive:Q` | [`Preemption`] | whether an RPC has used its quantum, and where it goes |
+//! | `preemptive:Q` | [`RunQueue`], one per core | which of the RPCs at a core to run next |
+//! | `preemptive:Q` | [`Turns`], one per core | the same where few can be suspended at once: the runtime's handlers, each on its own stack |
 //! | `preemptive:Q`, `darc` | [`TypedQueues`] | which type of RPC comes next |
 //! | `darc` | [`Darc`] | which cores are kept free for short types |
 //!

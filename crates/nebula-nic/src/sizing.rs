@@ -1,13 +1,13 @@
-//! How large is large enough: queueing theory for the bounds of a back end.
+//! How large is large enough? Queueing theory for the bounds of a back end.
 //!
-//! A receive buffer is sized from the load and the SLO, not from the number of peers. With Poisson arrivals and exponential
-//! service at `k` cores (M/M/k), the RPCs that wait are `E[Nq]` on average; ten times that is room for all but the rarest
-//! moments below saturation, and what does not fit then would have missed its SLO anyway and is better NACKed.
+//! A receive buffer is sized from the load and the SLO, not from the number of peers. With Poisson arrivals and
+//! exponential service at `k` cores (M/M/k), `E[Nq]` RPCs wait on average. Ten times that is enough for all but the
+//! rarest moments below saturation; RPCs that do not fit then would miss their SLO anyway and are better NACKed.
 
 use crate::id::SLOT_BYTES;
 use crate::time::Span;
 
-/// RPCs of room for each one that waits on average.
+/// RPCs of room per RPC that waits on average.
 ///
 /// # Source
 ///
@@ -21,32 +21,32 @@ const Z_P99: f64 = 2.33;
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizingError {
-    /// No cores.
+    /// Zero cores.
     #[error("sizing needs at least 1 core")]
     Cores,
-    /// A load that no queue survives, or none.
+    /// A load at which the queue grows without limit, or zero.
     #[error("a load of {got} has no finite queue: give more than 0 and less than 1, such as 0.98")]
     Utilization {
-        /// The load asked for.
+        /// The load given.
         got: f64,
     },
     /// RPCs without payload.
     #[error("sizing needs RPCs of at least 1 byte")]
     RpcBytes,
-    /// An SLO that the service alone misses.
+    /// An SLO shorter than the service time.
     #[error("an SLO of {slo} leaves no time to wait when the service takes {service}: give a longer SLO")]
     Slo {
-        /// The SLO asked for.
+        /// The SLO given.
         slo: Span,
         /// The mean service time.
         service: Span,
     },
-    /// A service that takes no time.
+    /// A service time of zero.
     #[error("sizing needs a service time above 0")]
     Service,
 }
 
-/// The share of arrivals that `k` servers without a queue would turn away, at `erlangs` of offered load (Erlang B).
+/// The share of arrivals that `k` servers without a queue would refuse, at `erlangs` of offered load (Erlang B).
 ///
 /// # Cost
 ///
@@ -110,11 +110,11 @@ pub struct Sizing {
     pub queue_depth_mean: f64,
     /// Slots of 64 B.
     pub buffer_slots: u64,
-    /// Payload slots in bytes; the bookkeeping beside them is `bitvector_bytes`.
+    /// Payload slots in bytes; the bookkeeping is separate, in `bitvector_bytes`.
     pub buffer_bytes: u64,
-    /// The papers' bitvector, one bit a slot.
+    /// The papers' bitvector, one bit per slot.
     pub bitvector_bytes: u64,
-    /// RPCs that can be reassembled at once; as many can wait.
+    /// RPCs that can be reassembled at once; the same number can wait.
     pub reassembler_entries: u64,
 }
 
@@ -143,8 +143,8 @@ impl Sizing {
     }
 }
 
-/// [`QUEUE_ROOM`] for each waiting RPC. The mean is rounded to a whole RPC first, as the papers do (53.91 is 54, and
-/// 540 RPCs of room), and is at least one.
+/// [`QUEUE_ROOM`] for each waiting RPC. The mean is first rounded to a whole RPC, as in the papers (53.91 becomes 54,
+/// and 540 RPCs of room), and is at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite and positive below saturation")]
 fn rpcs_of_room(queue_depth_mean: f64) -> u64 {
     (libm::round(queue_depth_mean).max(1.0) * QUEUE_ROOM) as u64
@@ -152,9 +152,9 @@ fn rpcs_of_room(queue_depth_mean: f64) -> u64 {
 
 /// The most RPCs that may wait at `cores` cores so that the last of them still meets `slo`, 99 times of 100.
 ///
-/// An RPC that finds `q` waiting starts when the cores have ended about `q` services: after `q·S/k` on average, with a
-/// deviation of `sqrt(q)·S/k` when service times vary like an exponential. The bound is the largest `q` with
-/// `q·S/k + 2.33·sqrt(q)·S/k ≤ SLO − S`, and at least 1.
+/// An RPC that finds `q` waiting starts when the cores have completed about `q` services: after `q·S/k` on average,
+/// with a deviation of `sqrt(q)·S/k` when service times are exponential. The bound is the largest `q` with `q·S/k +
+/// 2.33·sqrt(q)·S/k ≤ SLO − S`, and at least 1.
 ///
 /// # Examples
 ///

@@ -1,15 +1,15 @@
 //! Station 8: *when does the payload go to the core?*
 //!
 //! With two RPCs outstanding at a core, the second waits while the first is served, and its payload can be fetched into
-//! the core's L1 meanwhile. Only that one is fetched ahead, so what is being worked on stays in the cache. The notification
-//! carries the size, so all of the payload is fetched and not only its first block.
+//! the core's L1 meanwhile. Only that one is prefetched, so the data in use stay in the cache. The notification carries
+//! the size, so all of the payload is fetched and not only its first block.
 //!
 //! Next: station 9, [`completion`](crate::completion).
 
-/// Whether payloads are fetched ahead; off to measure what that is worth.
+/// Whether payloads are prefetched; off to measure the benefit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Steering {
-    /// Payloads are fetched ahead.
+    /// Payloads are prefetched.
     #[default]
     On,
     /// The handler's own loads fetch them.
@@ -19,17 +19,17 @@ pub enum Steering {
 /// What to do with the payload of an RPC that has just been given to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// Nothing is ahead of it at this core: fetch at once, there is nothing to hide behind.
+    /// No other RPC is ahead of it at this core: fetch at once; there is no service time to overlap with.
     Now,
-    /// Another RPC is ahead of it. Hardware fetches in the shadow of that one; a worker thread, which does one thing
-    /// at a time, fetches when that one begins ([`Begin::steer_next`](crate::Begin::steer_next)).
+    /// Another RPC is ahead of it. Hardware fetches while that one is served; a worker thread, which does one thing at
+    /// a time, fetches when that one begins ([`Begin::steer_next`](crate::Begin::steer_next)).
     Later,
     /// Steering is off.
     Never,
 }
 
 impl Steering {
-    /// What to do with a payload behind which `ahead` others are at the core.
+    /// What to do with a payload that has `ahead` other RPCs before it at the core.
     #[must_use]
     #[inline]
     pub const fn steer(self, ahead: u32) -> Steer {

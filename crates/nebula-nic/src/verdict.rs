@@ -1,4 +1,4 @@
-//! What the back end answers: write, refuse or drop, give to a core, report as abandoned.
+//! The decisions of the back end: write, refuse or drop; dispatch to a core; report as abandoned.
 //!
 //! Small `Copy` values and no errors: a NACK is an outcome of the domain, not a fault.
 
@@ -7,9 +7,9 @@ use crate::time::Timestamp;
 use core::fmt;
 use core::str::FromStr;
 
-/// A reason that does not exist.
+/// An unknown reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no reason: one of {names}")]
+#[error("unknown reason \"{text}\": use one of {names}")]
 pub struct ParseReasonError {
     text: alloc::string::String,
     names: &'static str,
@@ -60,10 +60,11 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a request is refused, to the knowledge of its sender.
+    /// Why a request is refused, as reported to its sender.
     ///
-    /// A [`Backend`](crate::Backend) gives the first four, at once. The others are of transports that lose, where whoever
-    /// drives the back end refuses what is late, or did not become whole. Only of [`Stale`](Self::Stale) is it unknown whether it was executed.
+    /// A [`Backend`](crate::Backend) gives the first four, at once. The others belong to transports that lose packets:
+    /// the code that drives the back end refuses RPCs that are late or incomplete. Only with [`Stale`](Self::Stale) is
+    /// it unknown whether the RPC was executed.
     NackReason {
         /// No run of free slots is long enough.
         BufferFull = 1, "buffer-full";
@@ -73,19 +74,19 @@ reasons! {
         QueueBound = 3, "queue-bound";
         /// The RPC is longer than the configuration allows.
         TooLarge = 4, "too-large";
-        /// It is older than what the server remembers: whether it was executed is unknown, and it will not be (again).
+        /// It is older than what the server remembers: it may have been executed, and will not be executed now.
         Stale = 5, "stale";
-        /// Its deadline is over, and no core had begun it.
+        /// Its deadline has passed, and no core had begun it.
         Expired = 6, "expired";
-        /// It aged out before all its packets had come.
+        /// It timed out before all its packets had arrived.
         Incomplete = 7, "incomplete";
-        /// Its sender has taken it back before a core had begun it.
+        /// Its sender has cancelled it before a core had begun it.
         Cancelled = 8, "cancelled";
     }
 }
 
 impl NackReason {
-    /// Whether the same request may fare better in a while: not if it is too large, or too late, or taken back.
+    /// Whether the same request may succeed later: not if it is too large, too late, or cancelled.
     #[must_use]
     pub const fn may_pass(self) -> bool {
         match self {
@@ -98,9 +99,9 @@ impl NackReason {
 reasons! {
     /// Why a packet is ignored. Each drop is counted; none is answered.
     DropReason {
-        /// This packet of the RPC has come before.
+        /// This packet of the RPC has arrived before.
         Duplicate = 1, "duplicate";
-        /// The packet's RPC has another size in the packets before.
+        /// The packet disagrees with earlier packets about the size of the RPC.
         SizeMismatch = 2, "size-mismatch";
         /// The RPC has fewer packets than the index says.
         IndexOutOfRange = 3, "index-out-of-range";
@@ -111,18 +112,18 @@ reasons! {
     }
 }
 
-/// What becomes of one packet.
+/// The decision about one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Its payload goes into the receive buffer.
     Write {
         /// Slots of the whole RPC.
         slots: SlotRange,
-        /// Where in them this packet's payload begins, in bytes.
+        /// Where this packet's payload begins in them, in bytes.
         offset_bytes: u32,
         /// Payload of this packet, in bytes.
         bytes: u32,
-        /// Whether the RPC is whole with this packet and waits for a core.
+        /// Whether the RPC is complete with this packet and waits for a core.
         complete: bool,
     },
     /// The RPC is refused; tell its sender.
@@ -137,27 +138,28 @@ pub enum Verdict {
     },
 }
 
-/// The notification that a whole RPC lies in the receive buffer.
+/// The notification that a complete RPC is in the receive buffer.
 ///
-/// It carries where the payload is *and how long*, so that the core that gets it can fetch all of it ahead of use.
+/// It carries where the payload is *and how long*, so that the core that gets it can prefetch all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Which RPC.
     pub rpc: RpcKey,
-    /// Where its payload lies.
+    /// The slots of its payload.
     pub slots: SlotRange,
     /// Its payload in bytes.
     pub bytes: u32,
     /// Hash of the key it is about.
     pub key_hash: u32,
-    /// When its last packet came.
+    /// When its last packet arrived.
     pub arrived: Timestamp,
 }
 
-/// An [`Arrival`] as it lies in a queue: whole words, written and read as such.
+/// An [`Arrival`] as stored in a queue: whole words, written and read as such.
 ///
-/// A field that is stored narrow and soon after loaded as part of something wider cannot be forwarded from the store buffer; the load
-/// then waits until every store before it has left the core, and in a runtime those are replies on their way to another core's cache.
+/// A narrow store that is soon followed by a wider load of the same bytes cannot be forwarded from the store buffer.
+/// The load then waits until all earlier stores have drained, and in a runtime those are replies on their way to
+/// another core's cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PackedArrival([u64; 4]);
 
@@ -199,7 +201,7 @@ pub struct Dispatch {
     pub arrival: Arrival,
 }
 
-/// An RPC that never became whole, with the slots it has given back.
+/// An RPC that never completed, with the slots it held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abandoned {
     /// Which RPC.
@@ -208,7 +210,7 @@ pub struct Abandoned {
     pub slots: SlotRange,
 }
 
-/// Whether the slots that a core gave back were its to give.
+/// Whether the slots that a core freed were its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freed {
     /// They are free, and the core has one credit more.

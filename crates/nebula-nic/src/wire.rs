@@ -1,8 +1,8 @@
 //! Station 2: *what does this packet say?*
 //!
-//! The header of a packet and its 24 bytes on the wire, and the cutting of an RPC into packets of at most one MTU.
-//! Any bytes can be handed to [`Header::decode`]; what is not a header of this version is an error and never a
-//! panic. Whether the header makes sense beside other packets is for the stations that follow.
+//! The header of a packet and its 24 bytes on the wire, and the split of an RPC into packets of at most one MTU.
+//! [`Header::decode`] accepts any bytes; anything that is not a header of this version is an error and never a panic.
+//! Later stations check whether the header agrees with other packets.
 //!
 //! ```text
 //! byte  0        1     2..4    4..8  8..12  12..16     16..20   20..24       little-endian
@@ -26,9 +26,9 @@ pub enum Kind {
     Request = 1,
     /// Part of a reply; `snid` and `tid` are those of the request it answers.
     Reply = 2,
-    /// The request was refused; the reason stands in `key_hash`.
+    /// The request was refused; `key_hash` holds the reason.
     Nack = 3,
-    /// The request was taken in; sent only by transports that acknowledge.
+    /// The request was received; sent only by transports that acknowledge.
     Ack = 4,
 }
 
@@ -71,24 +71,24 @@ pub struct Header {
     pub key_hash: u32,
 }
 
-/// The bytes are no header of ours.
+/// The bytes are not a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// Fewer bytes than a header has.
     #[error("{got} bytes are too few for a header of {expected}", expected = Header::BYTES)]
     TooShort {
-        /// How many there were.
+        /// The length given.
         got: usize,
     },
-    /// Another version, or other bytes altogether.
+    /// Another version, or not a header at all.
     #[error("version {got} is not version {expected}", expected = WIRE_VERSION)]
     Version {
         /// The version read.
         got: u8,
     },
-    /// A kind that does not exist.
-    #[error("kind {got} is none of request (1), reply (2), nack (3), ack (4)")]
+    /// An unknown kind.
+    #[error("unknown kind {got}: use request (1), reply (2), nack (3) or ack (4)")]
     Kind {
         /// The code read.
         got: u8,
@@ -178,7 +178,7 @@ impl Header {
         Self { kind: Kind::Reply, snid: rpc.snid, tid: rpc.tid, rpc_bytes, pkt_idx, key_hash: 0 }
     }
 
-    /// Why the request was refused, if this is a NACK with a reason that exists.
+    /// Why the request was refused, if this is a NACK with a known reason.
     #[must_use]
     pub fn nack_reason(&self) -> Option<NackReason> {
         let code = u8::try_from(self.key_hash).ok()?;
@@ -186,11 +186,11 @@ impl Header {
     }
 }
 
-/// Slots that an RPC of `rpc_bytes` payload bytes takes: at least one, so that each RPC has a place of its own.
+/// Slots that an RPC of `rpc_bytes` payload bytes takes: at least one, so that each RPC has its own slot.
 #[must_use]
 #[inline]
 pub(crate) const fn slots_of(rpc_bytes: u32) -> u32 {
-    // Minus one byte, shifted, plus one slot: no overflow at `u32::MAX`, and one slot for nothing at all.
+    // Minus one byte, shifted, plus one slot: no overflow at `u32::MAX`, and one slot for an empty payload.
     (rpc_bytes.saturating_sub(1) / SLOT_BYTES) + 1
 }
 
@@ -214,7 +214,7 @@ pub struct Mtu {
     shift: u32,
 }
 
-/// An MTU that is no positive multiple of 64 bytes.
+/// The MTU is not a positive multiple of 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an MTU of {bytes} bytes is not possible: give a positive multiple of {SLOT_BYTES}, such as 64 or 1408")]
 pub struct MtuError {
@@ -232,7 +232,7 @@ impl Mtu {
     ///
     /// # Errors
     ///
-    /// If `bytes` is 0 or no multiple of 64.
+    /// If `bytes` is 0 or not a multiple of 64.
     pub const fn try_new(bytes: u32) -> Result<Self, MtuError> {
         if bytes == 0 || !bytes.is_multiple_of(SLOT_BYTES) {
             return Err(MtuError { bytes });
@@ -262,7 +262,7 @@ impl Mtu {
         before_last + 1
     }
 
-    /// Payload bytes of packet `pkt_idx`: the MTU, less in the last packet, and 0 past it.
+    /// Payload bytes of packet `pkt_idx`: the MTU, fewer in the last packet, and 0 past it.
     #[must_use]
     #[inline]
     pub const fn packet_bytes(self, rpc_bytes: u32, pkt_idx: u32) -> u32 {

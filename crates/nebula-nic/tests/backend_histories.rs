@@ -1,4 +1,4 @@
-//! The whole back end beside the naive model, over all short histories of tiny configurations.
+//! The whole back end next to the naive model, over all short histories of tiny configurations.
 
 mod support;
 

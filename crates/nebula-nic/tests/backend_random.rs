@@ -1,4 +1,4 @@
-//! The whole back end beside the naive model, over long histories drawn by chance, and whether they got to rare branches.
+//! The whole back end next to the naive model, over long random histories, and whether they reached rare branches.
 
 mod support;
 

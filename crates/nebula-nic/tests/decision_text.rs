@@ -158,13 +158,13 @@ fn whom_a_thief_chooses_depends_on_all_it_chose_before() {
 const IN_TURNS: &str = "nebula-nic 1 cores=2 policy=jbsq:4 slots=4 rpc_bytes_max=64
     0 turn core=1 start quantum_ps=1000 suspended=2 -> -
     0 turn core=1 given -> -
-    1 turn core=1 next -> begin seat=0
+    1 turn core=1 next -> begin context=0
     1 turn core=1 given -> -
     500 turn core=1 yield -> runs
     1500 turn core=1 yield -> suspended
-    1500 turn core=1 next -> begin seat=1
+    1500 turn core=1 next -> begin context=1
     1600 turn core=1 end -> -
-    1600 turn core=1 next-suspended -> resume seat=0
+    1600 turn core=1 next-suspended -> resume context=0
     1700 turn core=1 end -> -
     1700 turn core=1 next -> -
 ";
@@ -177,7 +177,7 @@ fn turns_at_a_core_replay() {
     }
     for (from, to) in [
         ("500 turn core=1 yield -> runs", "500 turn core=1 yield -> suspended"),
-        ("seat=1", "seat=2"),
+        ("context=1", "context=2"),
         ("quantum_ps=1000", "quantum_ps=9000"),
     ] {
         assert!(matches!(replay_text(&IN_TURNS.replacen(from, to, 1)), Err(ReplayError::Difference(_))), "{to}");

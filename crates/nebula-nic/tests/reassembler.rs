@@ -65,7 +65,7 @@ impl Pair {
     fn check_missing(&self) {
         for (rpc, (incomplete, seen, _)) in &self.model {
             let packets = incomplete.bytes / 64;
-            let first = (0..packets).find(|pkt_idx| !seen.contains(pkt_idx)).expect("it is not whole");
+            let first = (0..packets).find(|pkt_idx| !seen.contains(pkt_idx)).expect("it is incomplete");
             let behind = seen.iter().filter(|&&pkt_idx| pkt_idx > first);
             let bitmap = behind.map(|pkt_idx| 1 << (pkt_idx - first)).sum();
             assert_eq!(self.real.missing(*rpc), Some(Missing { first, bitmap }));

@@ -122,7 +122,7 @@ fn what_cannot_pass_is_not_tried_again() {
         let rpc = begin(&mut client, 7);
         match nack(&mut client, at(1), rpc.tid, reason) {
             Outcome::GaveUp { token: 7, reason: Some(given) } => given_up.push(given),
-            outcome => assert!(matches!(outcome, Outcome::Redirect { token: 7, .. }), "{outcome:?} upon {reason}"),
+            outcome => assert!(matches!(outcome, Outcome::Redirect { token: 7, .. }), "{outcome:?} on {reason}"),
         }
         client.handle_server_gone(1);
         while client.poll_expired().is_some() {}
@@ -278,7 +278,7 @@ impl World {
             }
             Outcome::Part { token: named, .. } | Outcome::Refused { token: named, .. } => assert_eq!(named, token),
             Outcome::Duplicate => assert_eq!(header.kind, Kind::Reply),
-            other => panic!("{other:?} upon {header:?}"),
+            other => panic!("{other:?} on {header:?}"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which cores DARC keeps for whom: the papers' workloads by hand, and random ones beside a naive plan.
+//! Which cores DARC reserves for which types: the papers' workloads by hand, and random ones next to a naive plan.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -83,11 +83,11 @@ fn a_new_plan_wants_a_long_wait_and_another_demand() {
     let late = |darc: &mut Darc| darc.handle_begun(RpcType(0), Span::from_ns(10_001));
     let mut calm = planned(14, &before, 1);
     feed(&mut calm, &after);
-    assert_eq!(calm.plans(), 1, "demand has moved, but nobody waits");
+    assert_eq!(calm.plans(), 1, "demand has moved, but no RPC waits");
     let mut steady = planned(14, &before, 1);
     late(&mut steady);
     feed(&mut steady, &before);
-    assert_eq!(steady.plans(), 1, "somebody waits, but demand has not moved");
+    assert_eq!(steady.plans(), 1, "an RPC waits, but demand has not moved");
     let mut moved = planned(14, &before, 1);
     moved.handle_begun(RpcType(0), Span::from_ns(10_000));
     feed(&mut moved, &after);

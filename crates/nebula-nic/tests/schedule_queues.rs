@@ -1,4 +1,4 @@
-//! Run queues, typed queues and the end of a turn, beside naive models.
+//! Run queues, typed queues and the end of a quantum, next to naive models.
 
 use arbitrary::Arbitrary;
 use nebula_nic::schedule::{BackTo, Condition, Preemption, RpcType, RunQueue, Selection, Turn, TypedQueues};

@@ -1,4 +1,4 @@
-//! Headers on the wire: what is written reads back, and any bytes are met without panic.
+//! Headers on the wire: what is written reads back, and any bytes are handled without a panic.
 
 use nebula_nic::{DecodeError, DomainId, Header, Kind, Mtu, NodeId, TransferId};
 

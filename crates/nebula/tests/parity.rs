@@ -242,7 +242,7 @@ fn a_log_that_was_tampered_with_does_not_replay() {
     let (log, _) = run("tampered-steals", |config| (config.workers, config.policy) = (2, Policy::WorkStealing));
     assert_tampered_core(&log, "-> victim=");
     let (log, _) = run("tampered-turns", |config| config.policy = "preemptive:2us".parse().expect("a policy"));
-    assert_tampered(&log, &[("-> suspended", "-> runs"), ("begin seat=0", "resume seat=0")]);
+    assert_tampered(&log, &[("-> suspended", "-> runs"), ("begin context=0", "resume context=0")]);
 }
 
 /// Each decision, changed once in the middle of the log, where there is a past and a future, makes a difference.

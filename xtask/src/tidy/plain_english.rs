@@ -108,7 +108,6 @@ const NOT_YET: &[&str] = &[
     "README.md",
     "bench/",
     "crates/nebula-cli/",
-    "crates/nebula-nic/",
     "crates/nebula-sim/",
     "docs/",
     "fuzz/",

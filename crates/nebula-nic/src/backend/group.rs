@@ -1,7 +1,7 @@
 //! One of several groups of cores that hand each other waiting RPCs: a [`Backend`] whose queue has a way out and a way in.
 //!
 //! Only the notification of an RPC moves, never its payload. All groups' slots are numbered as one space, so that a group can tell
-//! an RPC of its own from a foreign one: foreign ones have been handed over once, and never leave again.
+//! its own RPCs from foreign ones: foreign ones have been handed over once, and never leave again.
 //!
 //! ```text
 //!              origin                              receiver

@@ -83,8 +83,8 @@ impl fmt::Display for Decision {
                 write!(f, "key={key_hash} arrived={}", arrived.as_ps())
             }
             Self::Victim(core) => write!(f, "victim={}", core.0),
-            Self::Turn(Next::Begin { seat }) => write!(f, "begin seat={seat}"),
-            Self::Turn(Next::Resume { seat }) => write!(f, "resume seat={seat}"),
+            Self::Turn(Next::Begin { context }) => write!(f, "begin context={context}"),
+            Self::Turn(Next::Resume { context }) => write!(f, "resume context={context}"),
             Self::Yield(Yielded::Runs) => f.write_str("runs"),
             Self::Yield(Yielded::Suspended) => f.write_str("suspended"),
         }
@@ -229,8 +229,8 @@ fn decision(words: &mut Words<'_>) -> Result<Decision, &'static str> {
             Ok(Decision::Abandoned(Abandoned { rpc, slots: words.slots()? }))
         }
         "dispatch" => dispatch(words).map(Decision::Dispatch),
-        "begin" => Ok(Decision::Turn(Next::Begin { seat: words.named("seat")? })),
-        "resume" => Ok(Decision::Turn(Next::Resume { seat: words.named("seat")? })),
+        "begin" => Ok(Decision::Turn(Next::Begin { context: words.named("context")? })),
+        "resume" => Ok(Decision::Turn(Next::Resume { context: words.named("context")? })),
         "runs" => Ok(Decision::Yield(Yielded::Runs)),
         "suspended" => Ok(Decision::Yield(Yielded::Suspended)),
         _ => Err(

@@ -1,11 +1,12 @@
-//! `jbsq:N`: one queue, and at most N RPCs at a core, the one in service included.
+//! `jbsq:N`: one queue, and at most N RPCs at a core, including the one in service.
 //!
 //! The head of the queue goes to the least loaded core with fewer than N outstanding, the lowest of several: an idle core
 //! never waits behind a busy one.
 //!
-//! JBSQ(2) on up to 64 cores is two words, as in hardware: `idle` and `one` have a bit a core, and a core with two has
-//! neither. A dispatch flips the core's bit of `one` and clears that of `idle`; a free moves its bit of `one`
-//! to `idle` and flips `one`. Every other N, and more cores, have a bitmap for each number of outstanding RPCs below N.
+//! JBSQ(2) on up to 64 cores is two words, as in hardware: `idle` and `one` have one bit per core, and a core with two
+//! RPCs is in neither. A dispatch flips the core's bit of `one` and clears that of `idle`; a free moves its bit of
+//! `one` to `idle` and flips `one`. For another N, or more cores, there is one bitmap for each number of outstanding
+//! RPCs below N.
 
 use super::{CentralDispatch, Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;
@@ -15,15 +16,15 @@ use crate::wire::Header;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// The largest N: more credit than 64 a core is a queue a core.
+/// The largest N: with more credit than 64 per core, use a queue per core.
 pub const JBSQ_BOUND_MAX: u32 = 64;
 
 /// The cores by how many RPCs they have outstanding.
 ///
 /// # Cost
 ///
-/// JBSQ(2) on up to 64 cores: a few instructions each, the same for any number of cores. Else a pick looks at N bitmaps at
-/// most, and a dispatch or a free changes two.
+/// JBSQ(2) on up to 64 cores: a few instructions each, the same for any number of cores. Otherwise a pick reads at most
+/// N bitmaps, and a dispatch or a free changes two.
 ///
 /// # Source
 ///
@@ -33,7 +34,7 @@ pub struct Jbsq {
     idle: u64,
     one: u64,
     cores: u16,
-    /// In place of the two words, for another N or more cores.
+    /// Used instead of the two words, for another N or more cores.
     levels: Option<Box<Levels>>,
 }
 
@@ -111,7 +112,7 @@ impl CentralDispatch for Jbsq {
     }
 }
 
-/// A bitmap for each number of outstanding RPCs.
+/// One bitmap for each number of outstanding RPCs.
 #[derive(Clone, Debug)]
 struct Levels {
     /// `sets[i]`: the cores with exactly `i` outstanding.

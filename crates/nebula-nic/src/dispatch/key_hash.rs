@@ -1,11 +1,11 @@
-//! `key-hash`: the core is a function of the key, so that all RPCs about a key meet at one core and share its cache.
+//! `key-hash`: the core is a function of the key, so that all RPCs about a key run on one core and share its cache.
 
 use super::Choose;
 use crate::hash::{mix, reduce};
 use crate::id::CoreId;
 use crate::wire::Header;
 
-/// A function of the key's hash, without a seed: a client can tell which core a key belongs to.
+/// A function of the key's hash, without a seed: a client can compute which core a key belongs to.
 #[derive(Clone, Debug)]
 pub struct KeyHash {
     cores: u32,

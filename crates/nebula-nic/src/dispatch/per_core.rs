@@ -1,4 +1,4 @@
-//! What policies that choose a core at arrival have in common: a queue a core, and credit a core.
+//! The common part of policies that choose a core at arrival: a queue and credit per core.
 
 use super::{CentralDispatch, Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;
@@ -7,9 +7,9 @@ use crate::wire::Header;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// RPCs that a core with its own queue is given at most: one in service, and one behind it to steer.
+/// The most RPCs given to a core with its own queue: one in service, and one to steer.
 pub const PER_CORE_BOUND: u32 = 2;
-/// RPCs that lie in a core's queue in software at most, the ones in service included.
+/// The most RPCs in a core's queue in software, including those in service.
 pub const STEALABLE_BOUND: u32 = 64;
 
 /// A choice of core for an RPC, made when its first packet comes.
@@ -17,13 +17,13 @@ pub trait Choose {
     /// The core, below the number of cores given at construction.
     fn choose(&mut self, header: &Header) -> CoreId;
 
-    /// The core, for a choice that looks at what cores have to do: RPCs waiting for it, and given to it.
+    /// The core, for a choice by load: `load` returns the RPCs waiting for a core plus those given to it.
     fn choose_by_load(&mut self, header: &Header, _load: impl Fn(CoreId) -> u32) -> CoreId {
         self.choose(header)
     }
 }
 
-/// A policy with a queue a core: `C` chooses the queue.
+/// A policy with a queue per core: `C` chooses the queue.
 #[derive(Clone, Debug)]
 pub struct PerCore<C> {
     choice: C,
@@ -38,7 +38,7 @@ impl<C: Choose> PerCore<C> {
         Self { choice, outstanding: vec![0; usize::from(cores)].into(), bound: PER_CORE_BOUND }
     }
 
-    /// The same with [`STEALABLE_BOUND`] RPCs at a core: its queue is in memory, where other cores reach it.
+    /// The same with [`STEALABLE_BOUND`] RPCs per core: its queue is in memory, where other cores reach it.
     #[must_use]
     pub fn stealable(cores: u16, choice: C) -> Self {
         Self { bound: STEALABLE_BOUND, ..Self::new(cores, choice) }

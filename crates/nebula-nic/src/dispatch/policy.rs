@@ -1,4 +1,4 @@
-//! The spellings of policies: reading them, and saying what there is when they cannot be read.
+//! The spellings of policies: parsing, and errors that list the policies.
 
 use super::Policy;
 use super::jbsq::JBSQ_BOUND_MAX;
@@ -8,7 +8,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// How long an RPC keeps its core under `preemptive:Q` while others wait; more than nothing.
+/// How long an RPC keeps its core under `preemptive:Q` while others wait; above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantum(Span);
 
@@ -16,7 +16,7 @@ impl Quantum {
     /// Shinjuku's 5 µs.
     pub const SHINJUKU: Self = Self(Span::from_us(5));
 
-    /// A quantum of `span`; `None` for no time at all.
+    /// A quantum of `span`; `None` for a span of zero.
     #[must_use]
     pub fn try_new(span: Span) -> Option<Self> {
         (span > Span::ZERO).then_some(Self(span))
@@ -40,18 +40,18 @@ impl fmt::Display for Quantum {
     }
 }
 
-/// How many groups the cores are parted into under `altocumulus:G`, from 1 to [`CORES_MAX`].
+/// The number of groups of cores under `altocumulus:G`, from 1 to [`CORES_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Groups(u16);
 
 impl Groups {
-    /// `groups` groups; `None` for none or too many.
+    /// `groups` groups; `None` for zero or too many.
     #[must_use]
     pub fn try_new(groups: u16) -> Option<Self> {
         (1..=CORES_MAX).contains(&groups).then_some(Self(groups))
     }
 
-    /// How many.
+    /// The number of groups.
     #[must_use]
     #[inline]
     pub const fn get(self) -> u16 {
@@ -65,22 +65,22 @@ impl fmt::Display for Groups {
     }
 }
 
-/// A policy that cannot be had.
+/// An unknown or unsupported policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParsePolicyError {
     /// No policy has that name.
     #[error("unknown policy \"{text}\": there are {}", Policy::SPELLINGS.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The text given.
         text: String,
     },
-    /// What stands after the colon is missing, not understood, or out of range.
+    /// The argument after the colon is missing, not understood, or out of range.
     #[error("policy \"{text}\" needs {needs}")]
     Argument {
-        /// What was asked for.
+        /// The text given.
         text: String,
-        /// What would be right.
+        /// A valid argument.
         needs: String,
     },
 }
@@ -91,7 +91,7 @@ impl ParsePolicyError {
     }
 }
 
-/// The name, and the argument after the colon.
+/// Splits a spelling into the name and the argument after the colon.
 pub(super) fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once(':') {
         Some((name, argument)) => (name, Some(argument)),
@@ -99,12 +99,12 @@ pub(super) fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What can stand after the colon.
+/// The argument after the colon.
 pub(super) trait Argument: Sized {
-    /// The argument, if that is one.
+    /// Parses the argument.
     fn read(text: &str) -> Option<Self>;
 
-    /// What would be right.
+    /// The valid arguments, for errors.
     fn needs() -> String;
 }
 
@@ -139,7 +139,7 @@ impl Argument for Groups {
     }
 }
 
-/// Reads the argument after the colon.
+/// Parses the argument after the colon.
 pub(super) fn argument<T: Argument>(text: &str, argument: Option<&str>) -> Result<T, ParsePolicyError> {
     let unread = || ParsePolicyError::Argument { text: text.into(), needs: T::needs() };
     argument.and_then(T::read).ok_or_else(unread)

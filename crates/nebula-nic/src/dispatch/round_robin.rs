@@ -1,10 +1,10 @@
-//! `round-robin`: each RPC goes to the core after the one before. An RPC that is refused takes its turn all the same.
+//! `round-robin`: each RPC goes to the core after the previous RPC's. A refused RPC counts as well.
 
 use super::Choose;
 use crate::id::CoreId;
 use crate::wire::Header;
 
-/// Whose turn it is.
+/// The next core.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     cores: u16,

@@ -1,4 +1,4 @@
-//! `rss`: the core is a hash of the sender. All RPCs of a node meet at one core, whatever else waits there.
+//! `rss`: the core is a hash of the sender. All RPCs of a node go to one core, however long its queue is.
 //!
 //! Departs: the papers' RSS baseline draws a core for each message; a NIC hashes the flow, and the flow here is the
 //! source node. The papers' draw is `random`.

@@ -1,5 +1,5 @@
-//! `two-choices`: two cores are drawn by chance, and the RPC joins the shorter queue. Hardly more than `random` to build, and its tail is
-//! that of far better balanced queues (Mitzenmacher 2001).
+//! `two-choices`: two cores are drawn at random, and the RPC joins the shorter queue. It is hardly more complex than
+//! `random`, and its tail latency is close to that of much better balanced queues (Mitzenmacher 2001).
 //!
 //! A policy that gives each core a queue says which core an RPC goes to and nothing else; [`PerCore`](super::PerCore) does the rest:
 //! credit, order, admission.
@@ -31,7 +31,7 @@ impl Choose for TwoChoices {
         CoreId(self.rng.below(self.cores) as u16)
     }
 
-    /// The first of two that are equally loaded: it was drawn by chance too.
+    /// Of two equally loaded cores, the first: it was drawn at random too.
     #[inline]
     fn choose_by_load(&mut self, header: &Header, load: impl Fn(CoreId) -> u32) -> CoreId {
         let (first, second) = (self.choose(header), self.choose(header));

@@ -1,16 +1,16 @@
-//! Which packets have come: one bit each, at the slot where the packet's payload begins.
+//! Which packets have arrived: one bit each, at the slot where the packet's payload begins.
 
 use crate::id::{SLOT_BYTES, SlotRange};
 use crate::wire::Mtu;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// What an RPC that is not whole lacks, as its sender needs to know it.
+/// What an incomplete RPC lacks, as reported to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The first packet that has not come.
+    /// The first packet that has not arrived.
     pub first: u32,
-    /// Bit `i`: packet `first + i` has come. Bit 0 is never set.
+    /// Bit `i`: packet `first + i` has arrived. Bit 0 is never set.
     pub bitmap: u64,
 }
 
@@ -33,7 +33,7 @@ impl Arrived {
         self.first = first;
     }
 
-    /// Marks a packet as arrived; `false` if it was.
+    /// Marks a packet as arrived; `false` if it was marked already.
     pub(super) fn set(&mut self, slots: SlotRange, pkt_idx: u32) -> bool {
         let (word, bit) = self.place(slots, pkt_idx);
         let is_first = self.bits[word] & bit == 0;
@@ -41,7 +41,7 @@ impl Arrived {
         is_first
     }
 
-    /// Marks all packets of an RPC as still to come.
+    /// Marks all packets of an RPC as not arrived.
     pub(super) fn clear(&mut self, range: SlotRange) {
         let start = range.start.0 - self.first;
         let end = start + range.slots;
@@ -51,7 +51,7 @@ impl Arrived {
         }
     }
 
-    /// What an RPC of so many packets lacks, if it lacks any.
+    /// What an RPC of `packets` packets lacks, if anything.
     pub(super) fn missing(&self, slots: SlotRange, packets: u32) -> Option<Missing> {
         let first = (0..packets).find(|&pkt_idx| !self.has(slots, pkt_idx))?;
         let behind = (first..packets).take(64).enumerate();

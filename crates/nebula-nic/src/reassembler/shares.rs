@@ -1,17 +1,18 @@
-//! How many RPCs of one peer may be incomplete while others need the room.
+//! How many RPCs of one peer may be incomplete while others need the entries.
 
 use crate::hash::{mix, reduce};
 use crate::id::NodeId;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Peers are counted by a hash of their number, so memory does not grow with them. Two that meet in one count share the share.
+/// Peers are counted by a hash of their number, so memory does not grow with them. Two peers with the same hash share
+/// one limit.
 const COUNTS: u32 = 256;
 
 /// Incomplete RPCs of each peer.
 #[derive(Clone, Debug)]
 pub(super) struct Shares {
-    /// None where there is no limit.
+    /// Empty if there is no limit.
     counts: Box<[u32]>,
     per_peer: u32,
     seed: u64,

@@ -1,22 +1,23 @@
-//! The bounds of a requester.
+//! The configuration of a requester.
 
 use super::RetryPolicy;
 use crate::id::NodeId;
 use crate::time::Span;
 use crate::wire::Mtu;
 
-/// The bounds of a requester; nothing is allocated after it is built.
+/// The bounds of a requester, which allocates nothing after construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequesterConfig {
     /// The node it sends as.
     pub snid: NodeId,
-    /// RPCs outstanding at most, rounded up to a power of two; beyond, [`Requester::begin`](super::Requester::begin) fails.
+    /// The most RPCs outstanding, rounded up to a power of two; beyond, [`Requester::begin`](super::Requester::begin)
+    /// fails.
     pub outstanding: u32,
     /// Payload of one packet, of requests and replies.
     pub mtu: Mtu,
     /// The longest reply; packets of longer ones are refused.
     pub reply_bytes_max: u32,
-    /// From the begin of an RPC, over all tries; [`Span::MAX`] for none.
+    /// Measured from the begin of an RPC, over all tries; [`Span::MAX`] for none.
     pub deadline: Span,
     /// What follows a NACK.
     pub retry: RetryPolicy,
@@ -59,14 +60,14 @@ impl RequesterConfig {
     }
 }
 
-/// The most RPCs that one requester has outstanding.
+/// The most RPCs that one requester can have outstanding.
 pub const OUTSTANDING_MAX: u32 = 1 << 24;
 
-/// Bounds that no requester can have.
+/// Invalid bounds of a requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequesterConfigError {
-    /// No RPC could be outstanding, or too many.
+    /// Zero RPCs could be outstanding, or too many.
     #[error("a requester cannot have {got} RPCs outstanding: give 1 to {OUTSTANDING_MAX}")]
     Outstanding {
         /// What was asked for.
@@ -75,7 +76,7 @@ pub enum RequesterConfigError {
     /// A retry policy without a try.
     #[error("a retry policy with 0 attempts sends nothing: give at least 1, the first try included")]
     Attempts,
-    /// No server to turn to.
+    /// No server to retry at.
     #[error("a retry at another server needs servers: give at least 1")]
     Servers,
 }

@@ -1,13 +1,14 @@
-//! Deadlines of RPCs that have one of their own, the earliest first.
+//! Individual deadlines of RPCs, the earliest first.
 
 use super::table::{State, Table};
 use crate::time::Timestamp;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-/// Marks of RPCs with a deadline of their own. Those with the configured one need none: they expire in the order begun.
+/// Entries of RPCs with an individual deadline. RPCs with the configured deadline need none: they expire in the order
+/// begun.
 ///
-/// An RPC that ends before leaves its mark here until the mark comes up, or until room is needed.
+/// If an RPC ends earlier, its entry stays until it is due, or until room is needed.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlines {
     heap: BinaryHeap<Reverse<(Timestamp, u32)>>,
@@ -22,7 +23,7 @@ impl Deadlines {
 
     pub(super) fn push(&mut self, at: Timestamp, place: usize, table: &Table) {
         if self.heap.len() == self.marks_max {
-            // Those alive are at most as many as there are places, and this one's is not among them.
+            // There are at most as many live entries as places, and this one's is not among them.
             self.heap.retain(|&Reverse((at, place))| is_due_at(table, place, at));
         }
         #[expect(clippy::cast_possible_truncation, reason = "a place is masked by a u32")]
@@ -35,7 +36,7 @@ impl Deadlines {
         self.heap.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// The place of an RPC whose deadline has come.
+    /// The place of an RPC whose deadline has passed.
     pub(super) fn pop_due(&mut self, now: Timestamp, table: &Table) -> Option<usize> {
         while self.earliest().is_some_and(|at| at <= now) {
             let Reverse((at, place)) = self.heap.pop()?;
@@ -47,7 +48,7 @@ impl Deadlines {
     }
 }
 
-/// Whether the RPC at `place` is not over, and its deadline this one.
+/// Whether the RPC at `place` is outstanding and has this deadline.
 fn is_due_at(table: &Table, place: u32, at: Timestamp) -> bool {
     let entry = table.entry(place as usize);
     entry.deadline == at && matches!(entry.state, State::Sent | State::BackOff)

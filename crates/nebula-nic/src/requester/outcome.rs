@@ -1,4 +1,4 @@
-//! What goes into a requester and what comes out.
+//! The arguments and results of a requester.
 
 use crate::outbound::Outbound;
 use crate::time::Timestamp;
@@ -13,13 +13,13 @@ pub struct Call {
     pub key_hash: u32,
     /// Which of the caller's servers gets the first try.
     pub server: u16,
-    /// The caller's name for the RPC; comes back with every outcome.
+    /// The caller's identifier for the RPC; returned with every outcome.
     pub token: u64,
 }
 
 /// As many RPCs are outstanding as the table holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{outstanding} RPCs are outstanding, as many as the table holds: take replies in first, or give it more room")]
+#[error("{outstanding} RPCs are outstanding, as many as the table holds: receive replies first, or give it more room")]
 pub struct TableFull {
     pub(super) outstanding: u32,
 }
@@ -27,7 +27,7 @@ pub struct TableFull {
 /// What a packet means to the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The reply is whole with this packet; the RPC is over.
+    /// The reply is complete with this packet; the RPC has ended.
     Reply {
         /// Which RPC.
         token: u64,
@@ -38,7 +38,7 @@ pub enum Outcome {
         /// Payload of this packet.
         packet_bytes: u32,
     },
-    /// Part of a reply of which more is to come.
+    /// Part of a reply of which more will arrive.
     Part {
         /// Which RPC.
         token: u64,
@@ -47,7 +47,7 @@ pub enum Outcome {
         /// Payload of this packet.
         packet_bytes: u32,
     },
-    /// The server has taken the request in.
+    /// The server has received the whole request.
     Acked {
         /// Which RPC.
         token: u64,
@@ -68,21 +68,21 @@ pub enum Outcome {
         /// The packets to send there.
         outbound: Outbound,
     },
-    /// NACKed, and the policy has no further try, or none before the deadline; the RPC is over.
+    /// NACKed, and the policy allows no further try, or none before the deadline; the RPC has ended.
     GaveUp {
         /// Which RPC.
         token: u64,
-        /// Why the last try was refused; `None` if the NACK gave no reason that exists.
+        /// Why the last try was refused; `None` if the NACK has an unknown reason.
         reason: Option<NackReason>,
     },
-    /// The packet disagrees with the reply it says it belongs to, or with the longest reply; the RPC goes on.
+    /// The packet disagrees with its reply, or with the longest reply allowed; the RPC stays outstanding.
     Refused {
         /// Which RPC.
         token: u64,
         /// Why.
         reason: DropReason,
     },
-    /// The packet, or the whole answer, has come before.
+    /// The packet, or the whole answer, is a duplicate.
     Duplicate,
     /// No RPC of this number is outstanding, or the packet is for another node.
     Unknown,
@@ -99,7 +99,7 @@ pub struct Resend {
     pub outbound: Outbound,
 }
 
-/// An RPC that is over without an answer.
+/// An RPC that ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired {
     /// Which RPC.

@@ -1,4 +1,5 @@
-//! What was sent and is not answered: when it is held for lost, and how much may be on its way.
+//! Loss detection and retransmission: what was sent and not answered, when it counts as lost, and how much may be in
+//! flight.
 //!
 //! ```text
 //! sent ──▶ in flight ──answered──▶ over                     lists by how often sent: each in the order of sending,
@@ -6,9 +7,10 @@
 //!        overdue └───── sent again ◀── overdue ◀──────┘
 //! ```
 //!
-//! An RPC is named by its place, the low bits of its number. Two things say that it is lost. Its time-out, which doubles with each
-//! sending; or an answer to something sent later, by more than the answers' order varies: that finds most losses within a round trip.
-//! An RPC that the server says it has is not lost, however long it takes; it is asked after now and then.
+//! An RPC is identified by its place, the low bits of its number. It counts as lost in two cases. Its time-out, which
+//! doubles with each transmission, has passed; or something sent later has been answered, by more than the reordering
+//! margin: that detects most losses within a round trip. An RPC that the server has acknowledged is not lost, however
+//! long it takes; the client asks about it from time to time.
 
 use super::rtt::{Rtt, RttConfig};
 use super::window::{Window, WindowConfig};
@@ -19,7 +21,7 @@ use alloc::vec;
 /// Bounds of a [`Retransmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetransmitConfig {
-    /// RPCs: places are smaller than that.
+    /// RPCs: places are below this.
     pub places: u32,
     /// Transmissions of one RPC without any answer.
     pub transmissions_max: u32,
@@ -30,39 +32,40 @@ pub struct RetransmitConfig {
 }
 
 impl RetransmitConfig {
-    /// The usual bounds, for places below `places`.
+    /// The default bounds, for places below `places`.
     #[must_use]
     pub fn new(places: u32) -> Self {
         Self { places, transmissions_max: 12, rtt: RttConfig::default(), window: WindowConfig::default() }
     }
 }
 
-/// What is to be done about an RPC that was not answered in time.
+/// What to do about an RPC that was not answered in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overdue {
     /// Send it again, and call [`Retransmit::sent`].
     Lost {
-        /// Which.
+        /// Which RPC.
         place: u32,
     },
     /// It was sent as often as allowed.
     GaveUp {
-        /// Which.
+        /// Which RPC.
         place: u32,
     },
 }
 
-/// Answers' order varies at least so much: what one batch of a server's takes.
+/// Minimum of the reordering margin: the time a server takes for one batch.
 const MARGIN_MIN: Span = Span::from_us(20);
-/// How often the margin may be doubled because answers came late and not never.
+/// How often the margin may be doubled because answers were late, not lost.
 const PATIENCE_MAX: u32 = 5;
 /// Answers after which the margin is halved again.
 const PATIENCE_ANSWERS: u32 = 1024;
-/// No time-out is longer, however often it doubles.
+/// The longest time-out, however often it doubles.
 const WAIT_MAX: Span = Span::from_secs(1);
-/// First time until an RPC that the server has is asked after.
+/// The initial time until the client asks about an RPC that the server has acknowledged.
 const ACKED_WAIT_MIN: Span = Span::from_ms(10);
-/// Lists of RPCs in flight, one for each doubling of the time-out, and of those in the server, one for each doubling there.
+/// Lists of RPCs in flight, one for each doubling of the time-out, and of acknowledged RPCs, one for each doubling
+/// there.
 const FLIGHT_LISTS: u32 = 14;
 const ACKED_LISTS: u32 = 8;
 const LISTS: usize = (FLIGHT_LISTS + ACKED_LISTS) as usize;
@@ -72,12 +75,12 @@ const _: () = assert!(LISTS <= 32, "one bit of a word for each list");
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing is sent.
+    /// Nothing is in flight.
     #[default]
     Idle,
     /// Sent, in the list of the entry.
     Listed,
-    /// Overdue: it is for the caller to send it again.
+    /// Overdue: the caller must send it again.
     Overdue,
 }
 
@@ -87,16 +90,16 @@ struct Entry {
     since: Timestamp,
     older: u32,
     newer: u32,
-    /// In flight.
+    /// Packets in flight.
     packets: u32,
-    /// Since the last answer.
+    /// Transmissions since the last answer.
     transmissions: u32,
     state: State,
     list: u8,
     acks: u8,
-    /// Held for lost before its time-out, and not yet known whether rightly.
+    /// Declared lost before its time-out, and not yet known whether correctly.
     is_early: bool,
-    /// The next answer tells how long a round trip takes.
+    /// The next answer gives a sample of the round-trip time.
     is_measured: bool,
 }
 
@@ -106,11 +109,11 @@ struct List {
     newest: u32,
 }
 
-/// The retransmission of a client's RPCs, its measure of round trips, and its window.
+/// The retransmission of a client's RPCs, its round-trip estimate, and its window.
 ///
-/// Call [`sent`](Self::sent) for what is sent, one of [`answered`](Self::answered), [`acked`](Self::acked), [`refused`](Self::refused) or
-/// [`ended`](Self::ended) for what becomes of it, and drain [`poll_overdue`](Self::poll_overdue) when [`poll_timeout`](Self::poll_timeout)
-/// says so and after answers. Time never goes back.
+/// Call [`sent`](Self::sent) for each transmission, one of [`answered`](Self::answered), [`acked`](Self::acked),
+/// [`refused`](Self::refused) or [`ended`](Self::ended) for its outcome, and drain [`poll_overdue`](Self::poll_overdue)
+/// when [`poll_timeout`](Self::poll_timeout) says so and after answers. Times must not decrease.
 ///
 /// # Cost
 ///
@@ -135,7 +138,7 @@ struct List {
 pub struct Retransmit {
     entries: Box<[Entry]>,
     lists: [List; LISTS],
-    /// One bit a list that is not empty.
+    /// One bit per non-empty list.
     listed: u32,
     rtt: Rtt,
     window: Window,
@@ -145,11 +148,11 @@ pub struct Retransmit {
     in_flight_max: u32,
     answered: u32,
     transmissions_max: u32,
-    /// The latest sending of what has been answered.
+    /// When the latest transmission that has been answered was sent.
     answered_sent: Timestamp,
     patience: u32,
     patience_answers: u32,
-    /// The last time-out, and whether anything has been heard since.
+    /// The last time-out, and whether any answer has arrived since.
     timed_out: Option<Timestamp>,
     is_heard: bool,
 }
@@ -189,7 +192,7 @@ impl Retransmit {
         }
     }
 
-    /// Packets on their way that nothing is known of.
+    /// Packets in flight, neither answered nor lost.
     #[must_use]
     #[inline]
     pub const fn in_flight(&self) -> u32 {
@@ -203,7 +206,7 @@ impl Retransmit {
         if now < self.paced_until { 0 } else { self.window.packets().saturating_sub(self.in_flight) }
     }
 
-    /// When something may be sent at the earliest, where the window is less than a packet a round trip.
+    /// The earliest time at which something may be sent, if the window is less than a packet per round trip.
     #[must_use]
     pub const fn paced_until(&self) -> Timestamp {
         self.paced_until
@@ -215,13 +218,14 @@ impl Retransmit {
         &self.window
     }
 
-    /// The measure of round trips.
+    /// The round-trip estimate.
     #[must_use]
     pub const fn rtt(&self) -> &Rtt {
         &self.rtt
     }
 
-    /// `packets` of the RPC at `place` are sent, or asked for, and an answer is awaited; what was in flight of it before is not any more.
+    /// `packets` of the RPC at `place` were sent, or requested, and an answer is expected; earlier packets of it are no
+    /// longer in flight.
     ///
     /// # Panics
     ///
@@ -233,7 +237,7 @@ impl Retransmit {
         entry.since = now;
         entry.packets = packets;
         entry.is_measured = entry.transmissions == 0 && entry.acks == 0;
-        // Several packets take longer, and what was sent before is no measure of them: that is the second list's.
+        // Several packets take longer, and do not give a comparable sample: they go into the second list.
         let doublings = entry.transmissions + u32::from(packets > 1);
         entry.transmissions += 1;
         self.in_flight += packets;
@@ -244,7 +248,8 @@ impl Retransmit {
         self.list(place, doublings.min(FLIGHT_LISTS - 1));
     }
 
-    /// As [`sent`](Self::sent), of `packets` that come unasked behind one that has come: they tell nothing of a round trip.
+    /// As [`sent`](Self::sent), for `packets` that arrive without a request after one that has arrived: they give no
+    /// sample of the round trip.
     ///
     /// # Panics
     ///
@@ -254,7 +259,7 @@ impl Retransmit {
         self.entries[place as usize].is_measured = false;
     }
 
-    /// The server has the RPC at `place`: it is in flight no more, and to be waited for.
+    /// The server has acknowledged the RPC at `place`: it is no longer in flight, and its answer is awaited.
     ///
     /// # Panics
     ///
@@ -275,7 +280,7 @@ impl Retransmit {
         self.list(place, FLIGHT_LISTS + u32::from(acks).min(ACKED_LISTS - 1));
     }
 
-    /// One packet of several that are awaited for the RPC at `place` has come; the others may take as long again.
+    /// One of several expected packets for the RPC at `place` has arrived; the others may take as long again.
     ///
     /// # Panics
     ///
@@ -315,7 +320,8 @@ impl Retransmit {
         self.ended(place);
     }
 
-    /// Takes in how long the answer took, to what was sent once: of other answers nobody knows to which sending they are.
+    /// Takes a sample from an answer to something sent once: for other answers, it is unknown which transmission they
+    /// answer.
     #[inline]
     fn measure(&mut self, now: Timestamp, place: u32) {
         let entry = &mut self.entries[place as usize];
@@ -325,7 +331,7 @@ impl Retransmit {
         }
     }
 
-    /// The RPC at `place` is refused for want of room.
+    /// The RPC at `place` was refused for lack of room.
     ///
     /// # Panics
     ///
@@ -339,7 +345,7 @@ impl Retransmit {
         }
     }
 
-    /// Nothing more is awaited for the RPC at `place`.
+    /// Nothing more is expected for the RPC at `place`.
     ///
     /// # Panics
     ///
@@ -352,14 +358,14 @@ impl Retransmit {
         entry.is_early = false;
     }
 
-    /// When [`poll_overdue`](Self::poll_overdue) has something to say at the latest.
+    /// The latest time at which to call [`poll_overdue`](Self::poll_overdue).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let due = |list: u32| self.head(list).map(|place| self.entries[place].since + self.wait(list));
         bits(self.listed).filter_map(due).min()
     }
 
-    /// The next RPC that was not answered in time. What it says of RPCs in flight is held for lost.
+    /// The next RPC that was not answered in time. If it is in flight, it counts as lost.
     #[inline]
     pub fn poll_overdue(&mut self, now: Timestamp) -> Option<Overdue> {
         if self.listed == 0 {
@@ -381,7 +387,7 @@ impl Retransmit {
         Some(self.take(place))
     }
 
-    /// The oldest RPC sent once, if something sent well after it has been answered.
+    /// The oldest RPC sent once, if something sent sufficiently later has been answered.
     #[inline]
     fn overtaken(&self) -> Option<u32> {
         let place = self.lists[0].oldest;
@@ -389,13 +395,13 @@ impl Retransmit {
         (entry.since < self.answered_sent && entry.since + self.margin() < self.answered_sent).then_some(place)
     }
 
-    /// By how much later something must have been sent whose answer says that others are lost.
+    /// How much later something must have been sent so that its answer marks earlier transmissions as lost.
     fn margin(&self) -> Span {
         let quarter = self.rtt.smoothed().unwrap_or(Span::ZERO) / 4;
         quarter.max(self.rtt.variation() * 2).max(MARGIN_MIN) * (1 << self.patience)
     }
 
-    /// Lets the window grow by the answer to `packets`, if it was used in the last round trip.
+    /// Lets the window grow by the answer to `packets`, if the window was used in the last round trip.
     #[inline]
     fn grow(&mut self, packets: u32) {
         self.window.answered(packets, self.in_flight_max);
@@ -413,7 +419,7 @@ impl Retransmit {
         (self.timed_out, self.is_heard) = (Some(now), false);
     }
 
-    /// Takes one that is overdue out of its list.
+    /// Removes an overdue entry from its list.
     fn take(&mut self, place: u32) -> Overdue {
         let Entry { since, packets, transmissions, .. } = self.entries[place as usize];
         if packets > 0 {
@@ -427,7 +433,7 @@ impl Retransmit {
         Overdue::Lost { place }
     }
 
-    /// One held for lost was in the server: answers vary more than was thought.
+    /// An RPC declared lost was in the server: answers vary more than assumed.
     fn be_patient(&mut self, packets: u32) {
         self.window.found(packets);
         self.patience = (self.patience + 1).min(PATIENCE_MAX);
@@ -444,7 +450,7 @@ impl Retransmit {
         }
     }
 
-    /// How long one of `list` waits.
+    /// How long an entry of `list` waits.
     #[inline]
     fn wait(&self, list: u32) -> Span {
         let wait = if list < FLIGHT_LISTS {
@@ -474,7 +480,7 @@ impl Retransmit {
         entry.list = u8::try_from(list).unwrap_or(0);
     }
 
-    /// Takes it out of its list, and its packets out of flight.
+    /// Removes the entry from its list, and its packets from those in flight.
     #[inline]
     fn unlist(&mut self, place: u32) {
         let Entry { older, newer, packets, state, list, .. } = self.entries[place as usize];

@@ -1,4 +1,4 @@
-//! What follows a NACK: nothing, the same again after a while, or another server.
+//! What follows a NACK: nothing, another try after a delay, or another server.
 
 use super::RequesterConfigError;
 use super::table::{Entry, State, Table};
@@ -11,23 +11,23 @@ use core::cmp::Reverse;
 /// What follows a NACK. An RPC that [cannot pass](NackReason::may_pass) is never tried again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryPolicy {
-    /// The RPC is over.
+    /// The RPC ends.
     #[default]
     GiveUp,
-    /// The same server again after a while that grows with each NACK.
+    /// The same server again after a delay that grows with each NACK.
     BackOff {
-        /// The longest wait after the first NACK; the wait is drawn from its upper half.
+        /// The longest delay after the first NACK; the delay is drawn from its upper half.
         first: Span,
-        /// By how much the wait grows with each further NACK.
+        /// The factor by which the delay grows with each further NACK.
         factor: u32,
         /// Tries in all, the first included.
         attempts: u32,
-        /// Seed of the draw, so that clients refused together do not return together.
+        /// Seed of the draw, so that clients refused together do not retry together.
         seed: u64,
     },
-    /// The next server at once.
+    /// The next server, at once.
     AnotherServer {
-        /// Servers to go round, numbered from 0.
+        /// Servers to rotate through, numbered from 0.
         servers: u16,
         /// Tries in all, the first included.
         attempts: u32,
@@ -71,7 +71,7 @@ impl Retries {
         if let RetryPolicy::BackOff { first, .. } = self.policy { first } else { Span::ZERO }
     }
 
-    /// Counts the try that was refused and says what follows.
+    /// Counts the refused try and says what follows.
     pub(super) fn next(&mut self, entry: &mut Entry, reason: Option<NackReason>) -> Next {
         if !reason.is_some_and(NackReason::may_pass) {
             return Next::GiveUp;
@@ -103,7 +103,7 @@ fn upper_half(delay: Span, draw: u64) -> Span {
 
 /// RPCs that wait for their next try, the earliest first.
 ///
-/// An RPC that ends while it waits leaves its mark here until the mark comes up, or until room is needed.
+/// If an RPC ends while it waits, its entry stays until it is due, or until room is needed.
 #[derive(Clone, Debug)]
 pub(super) struct Backoffs {
     heap: BinaryHeap<Reverse<(Timestamp, u32, u32)>>,
@@ -118,7 +118,7 @@ impl Backoffs {
 
     pub(super) fn push(&mut self, at: Timestamp, place: usize, table: &Table) {
         if self.heap.len() == self.marks_max {
-            // At most one mark for each place is alive, so this drops at least half of them.
+            // At most one entry per place is live, so this drops at least half of them.
             self.heap.retain(|&Reverse((_, place, tid))| table.waits(place, tid));
         }
         #[expect(clippy::cast_possible_truncation, reason = "a place is masked by a u32")]
@@ -131,7 +131,7 @@ impl Backoffs {
         self.heap.peek().map(|&Reverse((at, ..))| at)
     }
 
-    /// The place of an RPC whose wait is over.
+    /// The place of an RPC whose delay is over.
     pub(super) fn pop_due(&mut self, now: Timestamp, table: &Table) -> Option<usize> {
         while self.earliest().is_some_and(|at| at <= now) {
             let Reverse((_, place, tid)) = self.heap.pop()?;

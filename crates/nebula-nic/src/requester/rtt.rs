@@ -1,11 +1,11 @@
-//! How long an answer takes, and from that how long to wait for one.
+//! Round-trip estimation, and the time-out derived from it.
 
 use crate::time::{Span, Timestamp};
 
 /// Bounds of the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttConfig {
-    /// Shortest time-out: below, the hiccups of the machines would be taken for losses.
+    /// Shortest time-out: with a shorter one, pauses of the machines would be mistaken for losses.
     pub rto_min: Span,
     /// Longest time-out.
     pub rto_max: Span,
@@ -19,7 +19,7 @@ impl Default for RttConfig {
     }
 }
 
-/// The smoothed time from a request to its answer, and how much it varies.
+/// The smoothed time from a request to its answer, and its variation.
 ///
 /// # Cost
 ///
@@ -44,12 +44,12 @@ pub struct Rtt {
     config: RttConfig,
     smoothed: Option<Span>,
     variation: Span,
-    /// Time-outs since the last sample, each a round trip or more after the one before.
+    /// Time-outs since the last sample, each at least a round trip after the previous one.
     doublings: u32,
     backed_off: Timestamp,
 }
 
-/// The most that time-outs in a row multiply the time-out by: 2^this.
+/// The limit on doublings by successive time-outs: the factor is 2^this.
 const DOUBLINGS_MAX: u32 = 10;
 
 impl Rtt {
@@ -59,7 +59,8 @@ impl Rtt {
         Self { config, smoothed: None, variation: Span::ZERO, doublings: 0, backed_off: Timestamp::ZERO }
     }
 
-    /// Takes in the time of one answer, to a request that was sent once: of others nobody knows to which sending the answer is.
+    /// Takes a sample: the time of an answer to a request that was sent once. For others, it is unknown which
+    /// transmission was answered.
     #[inline]
     pub fn sample(&mut self, rtt: Span) {
         self.doublings = 0;
@@ -72,8 +73,9 @@ impl Rtt {
         self.smoothed = Some(smoothed - smoothed / 8 + rtt / 8);
     }
 
-    /// What was sent at `sent` was not answered in time. Until the next sample every time-out is twice as long (RFC 6298 §5.5): answers may
-    /// all take longer than was thought, and what is sent again gives no sample. What was sent before the last such time-out counts with it.
+    /// What was sent at `sent` was not answered in time. Until the next sample, every time-out is doubled (RFC 6298
+    /// §5.5): all answers may take longer than estimated, and retransmissions give no sample. Anything sent before the
+    /// last such time-out does not double it again.
     pub fn back_off(&mut self, sent: Timestamp, now: Timestamp) {
         if sent >= self.backed_off {
             self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
@@ -88,7 +90,7 @@ impl Rtt {
         self.smoothed
     }
 
-    /// The smoothed distance of a sample from the smoothed time.
+    /// The smoothed deviation of samples from the smoothed time.
     #[must_use]
     #[inline]
     pub const fn variation(&self) -> Span {

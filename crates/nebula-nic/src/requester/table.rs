@@ -8,16 +8,16 @@ use alloc::vec;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
-    /// No RPC, and no answer may still come for `tid`, the last number here.
+    /// No RPC, and no answer is expected for `tid`, the last number here.
     #[default]
     Unused,
-    /// No RPC; the one of number `tid` has had its answer.
+    /// No RPC; the one with number `tid` was answered.
     Answered,
-    /// Sent, the answer is to come.
+    /// Sent; the answer is pending.
     Sent,
-    /// NACKed, the next try is to come.
+    /// NACKed; the next try is pending.
     BackOff,
-    /// Over without an answer, to be reported.
+    /// Ended without an answer, not reported yet.
     Expired,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct Entry {
     pub(super) tid: TransferId,
     pub(super) call: Call,
     pub(super) deadline: Timestamp,
-    /// The longest wait after the next NACK.
+    /// The longest delay after the next NACK.
     pub(super) delay: Span,
     /// NACKs so far.
     pub(super) refusals: u32,
-    /// What the first packet of the reply said.
+    /// The size given by the first packet of the reply.
     pub(super) reply_bytes: Option<u32>,
     reply_packets_left: u32,
     /// Neighbors by age; `newer` also chains the expired.
@@ -45,12 +45,12 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Box<[Entry]>,
-    /// One bit a place: no RPC there.
+    /// One bit per place: set if there is no RPC.
     free: Box<[u64]>,
-    /// `reply_words` words a place: one bit for each packet of its reply that has come.
+    /// `reply_words` words per place: one bit for each packet of its reply that has arrived.
     reply_bits: Box<[u64]>,
     reply_words: usize,
-    /// Where the next number would stand.
+    /// The place of the next number.
     cursor: usize,
     outstanding: u32,
     oldest: u32,
@@ -65,7 +65,7 @@ impl Table {
         let reply_words = if reply_packets_max <= 1 { 0 } else { reply_packets_max.div_ceil(64) as usize };
         let mut free = vec![u64::MAX; places.div_ceil(64) as usize];
         free[0] >>= 64 - places.min(64);
-        // The first number of a place is the place itself: numbers begin at 0 and go round the places.
+        // The first number of a place is the place itself: numbers begin at 0 and rotate through the places.
         let entry = |place: u32| Entry { tid: TransferId(place.wrapping_sub(places)), ..Entry::default() };
         Self {
             entries: (0..places).map(entry).collect(),
@@ -117,7 +117,7 @@ impl Table {
         entry.state == State::BackOff && entry.tid == TransferId(tid)
     }
 
-    /// Gives the next number whose place is free to an RPC.
+    /// Gives an RPC the next number whose place is free.
     #[inline]
     pub(super) fn begin(&mut self, call: Call, deadline: Timestamp, delay: Span) -> Option<usize> {
         let place = self.next_free()?;
@@ -137,7 +137,7 @@ impl Table {
         Some(place)
     }
 
-    /// The first free place at or after the cursor, going round once.
+    /// The first free place at or after the cursor, wrapping once.
     #[inline]
     fn next_free(&self) -> Option<usize> {
         let word = self.cursor / 64;
@@ -160,7 +160,7 @@ impl Table {
         entry.reply_bytes = None;
     }
 
-    /// Ends an RPC that has its answer.
+    /// Ends an RPC that was answered.
     #[inline]
     pub(super) fn end(&mut self, place: usize) {
         self.unlink(place);
@@ -190,18 +190,18 @@ impl Table {
         Some((place, call.token))
     }
 
-    /// Ends an RPC whose answer is of no use any more.
+    /// Ends an RPC whose answer is no longer needed.
     pub(super) fn take_back(&mut self, place: usize) {
         self.unlink(place);
         self.set_free(place, State::Unused);
     }
 
-    /// The RPC begun first.
+    /// The oldest RPC.
     pub(super) fn oldest(&self) -> Option<usize> {
         (self.oldest != NONE).then_some(self.oldest as usize)
     }
 
-    /// The RPC begun after that at `place`.
+    /// The RPC begun after the one at `place`.
     pub(super) fn newer(&self, place: usize) -> Option<usize> {
         let newer = self.entries[place].newer;
         (newer != NONE).then_some(newer as usize)
@@ -212,7 +212,7 @@ impl Table {
         self.entries.get(self.oldest as usize).map(|entry| entry.deadline)
     }
 
-    /// Marks a packet of a reply of several: how many are still to come, or nothing if it has come before.
+    /// Marks a packet of a multi-packet reply: returns how many are missing, or `None` for a duplicate.
     pub(super) fn mark_reply(&mut self, place: usize, bytes: u32, packets: u32, pkt_idx: u32) -> Option<u32> {
         let bits = &mut self.reply_bits[place * self.reply_words..][..self.reply_words];
         let entry = &mut self.entries[place];
@@ -230,7 +230,8 @@ impl Table {
         Some(entry.reply_packets_left)
     }
 
-    /// The first packet of its reply that has not come, and the bits of the 64 from there on; nothing before the first has come.
+    /// The first packet of its reply that has not arrived, and the bits of the 64 from there on; `None` before the
+    /// first has arrived.
     pub(super) fn reply_missing(&self, place: usize) -> Option<(u32, u64)> {
         self.entries[place].reply_bytes?;
         let bits = &self.reply_bits[place * self.reply_words..][..self.reply_words];
@@ -241,7 +242,7 @@ impl Table {
         Some((u32::try_from(word).ok()? * 64 + bit, arrived))
     }
 
-    /// Makes room for replies of so many packets; none may be on its way.
+    /// Makes room for replies of `reply_packets_max` packets; no reply may be partly received.
     pub(super) fn resize_replies(&mut self, reply_packets_max: u32) {
         let is_mid = |entry: &Entry| entry.state == State::Sent && entry.reply_bytes.is_some();
         assert!(!self.entries.iter().any(is_mid), "part of a reply has come");
@@ -269,7 +270,7 @@ impl Table {
         }
     }
 
-    /// Lets numbers go on from `tid`, a multiple of the capacity away from where they would.
+    /// Makes numbers continue at `tid`, a multiple of the capacity away from where they would.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, tid: TransferId) {
         let lap = self.capacity();

@@ -1,8 +1,8 @@
-//! RPCs of several packets: which to send next, and which of a reply's to ask for.
+//! RPCs of several packets: which packets to send next, and which packets of a reply to ask for.
 
-/// Packets that an acknowledgment or a pull tells apart, and so the most of one burst.
+/// Packets that an acknowledgment or a pull can name, and therefore the longest burst.
 pub const BURST_PACKETS: u32 = 64;
-/// Packets of a reply that come without being asked for.
+/// Packets of a reply that the server sends without a request.
 pub const UNASKED_PACKETS: u32 = 32;
 
 /// Bits of the first `packets`.
@@ -11,14 +11,14 @@ const fn first_bits(packets: u32) -> u64 {
     if packets >= 64 { u64::MAX } else { (1 << packets) - 1 }
 }
 
-/// A request of several packets on its way: bursts, each acknowledged.
+/// A multi-packet request in transfer: bursts, each acknowledged.
 ///
-/// A burst is of packets from the first missing one on, at most [`BURST_PACKETS`] ahead of it, so that one acknowledgment says which
-/// of them have come.
+/// A burst consists of packets from the first missing one on, at most [`BURST_PACKETS`] ahead of it, so that one
+/// acknowledgment can say which of them have arrived.
 ///
 /// # Cost
 ///
-/// O(1) a packet, no allocation.
+/// O(1) per packet, no allocation.
 ///
 /// # Examples
 ///
@@ -36,11 +36,11 @@ const fn first_bits(packets: u32) -> u64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Upload {
     packets: u32,
-    /// All before it have come.
+    /// All packets before it have arrived.
     first_missing: u32,
-    /// Bit `i`: packet `first_missing + i` has come.
+    /// Bit `i`: packet `first_missing + i` has arrived.
     arrived: u64,
-    /// Packets of the burst that are still to be sent, from `first_missing` on.
+    /// Packets of the burst that have not been sent, from `first_missing` on.
     to_send: u64,
     /// The last of the burst.
     last: u32,
@@ -49,9 +49,9 @@ pub struct Upload {
 /// A packet of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstPacket {
-    /// Which.
+    /// Its index.
     pub pkt_idx: u32,
-    /// Whether an acknowledgment is asked for with it: with the last of each burst.
+    /// Whether it requests an acknowledgment: the last of each burst does.
     pub wants_ack: bool,
 }
 
@@ -62,7 +62,7 @@ impl Upload {
         Self { packets, first_missing: 0, arrived: 0, to_send: 0, last: 0 }
     }
 
-    /// Begins a burst of what is missing and of what comes next, at most `room` packets; how many.
+    /// Begins a burst of missing and new packets, at most `room`; returns how many.
     pub fn begin_burst(&mut self, room: u32) -> u32 {
         let ahead = first_bits(self.packets - self.first_missing);
         let mut wanted = ahead & !self.arrived;
@@ -87,7 +87,8 @@ impl Upload {
         Some(BurstPacket { pkt_idx, wants_ack: self.to_send == 0 })
     }
 
-    /// The server has all before `first_missing`, and of those from there on what the bits say; whether that is more than was known.
+    /// The server has all packets before `first_missing`, and of those from there on the ones in the bits; returns
+    /// whether that is news.
     pub fn handle_ack(&mut self, first_missing: u32, arrived: u64) -> bool {
         if first_missing < self.first_missing || first_missing >= self.packets {
             return false;
@@ -108,7 +109,7 @@ impl Upload {
     }
 }
 
-/// A reply of several packets on its way: the first come unasked, the others are pulled.
+/// A multi-packet reply in transfer: the first packets arrive without a request, the others are pulled.
 ///
 /// # Cost
 ///
@@ -120,7 +121,7 @@ impl Upload {
 /// use nebula_nic::{Download, Pull};
 ///
 /// let mut download = Download::new(40);
-/// assert_eq!(download.expected(0), 32, "without being asked for");
+/// assert_eq!(download.expected(0), 32, "without a request");
 /// // All of them but number 5 have come.
 /// assert!(download.is_due(31));
 /// let pull = download.pull(5, u64::MAX >> (64 - 27) & !1, 64).unwrap();
@@ -129,21 +130,21 @@ impl Upload {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Download {
     packets: u32,
-    /// Those before have come unasked or were asked for.
+    /// Packets before this arrive without a request or were requested.
     asked: u32,
 }
 
-/// Packets of a reply that are wanted: bit `i` is packet `first + i`.
+/// Packets of a reply to request: bit `i` is packet `first + i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pull {
-    /// The first.
+    /// The first packet.
     pub first: u32,
-    /// Which.
+    /// Which packets.
     pub bitmap: u64,
 }
 
 impl Pull {
-    /// How many.
+    /// How many packets.
     #[must_use]
     pub const fn packets(&self) -> u32 {
         self.bitmap.count_ones()
@@ -151,27 +152,27 @@ impl Pull {
 }
 
 impl Download {
-    /// A reply of `packets` packets, the first of which has come.
+    /// A reply of `packets` packets, the first of which has arrived.
     #[must_use]
     pub fn new(packets: u32) -> Self {
         Self { packets, asked: packets.min(UNASKED_PACKETS) }
     }
 
-    /// Packets that are on their way when `arrived` of them have come.
+    /// Packets still in flight when `arrived` of them have arrived.
     #[must_use]
     pub const fn expected(&self, arrived: u32) -> u32 {
         self.asked.saturating_sub(arrived)
     }
 
-    /// Whether to pull after packet `pkt_idx` has come, because it is the last that was to come.
+    /// Whether to pull after packet `pkt_idx` has arrived, because it is the last one expected.
     #[must_use]
     #[inline]
     pub const fn is_due(&self, pkt_idx: u32) -> bool {
         pkt_idx + 1 == self.asked
     }
 
-    /// What to pull: what is missing and what comes next, at most `room` packets; bit `i` of `arrived` says that packet
-    /// `first_missing + i` has come. `None` when the reply is whole.
+    /// What to pull: missing and new packets, at most `room`; bit `i` of `arrived` says that packet `first_missing + i`
+    /// has arrived. `None` when the reply is complete.
     pub fn pull(&mut self, first_missing: u32, arrived: u64, room: u32) -> Option<Pull> {
         let mut bitmap = first_bits(self.packets.saturating_sub(first_missing)) & !arrived;
         while bitmap.count_ones() > room.max(1) {
@@ -191,7 +192,7 @@ mod tests {
     use alloc::collections::BTreeSet;
     use alloc::vec::Vec;
 
-    /// The first missing one of `packets`, and the bits behind it.
+    /// The first missing one of `packets`, and the bits after it.
     fn acknowledgment(arrived: &BTreeSet<u32>, packets: u32) -> Option<(u32, u64)> {
         let first = (0..packets).find(|packet| !arrived.contains(packet))?;
         let bits = (0..64).filter(|bit| arrived.contains(&(first + bit)));
@@ -213,7 +214,7 @@ mod tests {
                 assert!(burst.last().is_some_and(|last| last.wants_ack && last.pkt_idx < packets));
                 assert_eq!(burst.last(), Some(&upload.handle_timeout()));
                 for packet in burst {
-                    assert!(!arrived.contains(&packet.pkt_idx), "{} is known to have come", packet.pkt_idx);
+                    assert!(!arrived.contains(&packet.pkt_idx), "{} is known to have arrived", packet.pkt_idx);
                     if u.ratio(2, 3).unwrap_or(true) || u.is_empty() {
                         arrived.insert(packet.pkt_idx);
                     }
@@ -248,7 +249,7 @@ mod tests {
             for _ in 0..packets * 4 {
                 let Some((first, bits)) = acknowledgment(&arrived, packets) else { return Ok(()) };
                 let room = u.int_in_range(0..=100)?;
-                let pull = download.pull(first, bits, room).expect("it is not whole");
+                let pull = download.pull(first, bits, room).expect("it is incomplete");
                 assert!(pull.packets() >= 1 && pull.packets() <= room.clamp(1, BURST_PACKETS));
                 let wanted: Vec<_> = (0..64).filter(|bit| pull.bitmap >> bit & 1 == 1).map(|bit| first + bit).collect();
                 assert!(wanted.iter().all(|packet| *packet < packets && !arrived.contains(packet)));

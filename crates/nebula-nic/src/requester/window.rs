@@ -1,4 +1,5 @@
-//! How many packets may be on their way: as many as the network and the server have been seen to take.
+//! Congestion window: how many packets may be in flight, according to what the network and the server have accepted so
+//! far.
 
 use crate::time::{Span, Timestamp};
 
@@ -17,31 +18,35 @@ impl Default for WindowConfig {
     }
 }
 
-/// What is left when nothing is answered any more.
+/// The minimum when nothing is answered any more.
 const WINDOW_MIN: u32 = 2;
-/// A window is counted in so many parts of a packet: of a window below one packet, one is sent in several round trips.
+/// The window is counted in fractions of a packet: with a window below one packet, one packet is sent per several round
+/// trips.
 const PARTS: u32 = 1024;
-/// What is left of a window that is refused again and again: one packet in 16 round trips.
+/// The minimum of a window that is refused again and again: one packet per 16 round trips.
 const PARTS_MIN: u32 = PARTS / 16;
-/// Below so many packets a window that was refused grows by 32 parts a round trip, below one packet by 4, and from there on by a whole packet: against 3/10 of a
-/// small window for a refusal, a packet a round trip would have every second RPC refused where many clients share little room.
+/// Below this size, a window reduced by refusals grows by 32 parts per round trip, and below one packet by 4; from this
+/// size on, by a whole packet. A refusal takes 3/10 of the window, so if a small window grew by a whole packet per
+/// round trip, every second RPC would be refused when many clients share little room.
 const SMALL: u32 = 6;
 const SMALL_GROWTH: u32 = 32;
 const LEAST_GROWTH: u32 = 4;
-/// Of what was sent, the share that may be lost without consequence: 1 / 20. BBRv2 allows 2 % on the way there; here either way may
-/// lose, and the share is measured of few losses. Random loss on a link is below it, that of an overflowing queue is not.
+/// The share of lost packets that is tolerated without consequence: 1 / 20. BBRv2 allows 2 % in one direction; here
+/// both directions may lose, and the share is estimated from few losses. Random loss on a link is below it; loss from
+/// an overflowing queue is not.
 const LOSS_SHARE: u32 = 20;
-/// Losses, each of another moment, from which a share is believed: one datagram carries many packets, and is lost once. Of fewer, three in
-/// a row by chance would count for much.
+/// Losses at different times before a loss share is acted on: one datagram carries many packets, and is lost once. With
+/// fewer, three random losses in a row would weigh too much.
 const LOSSES_BELIEVED: u32 = 8;
-/// Windows' worth of packets after which too few losses are forgotten.
+/// Windows of packets after which too few losses are forgotten.
 const WINDOWS_PATIENT: u32 = 64;
 
 /// The packets that may be in flight.
 ///
-/// It doubles each round trip at first, then grows by one, and more slowly while it is small. A refusal for want of room takes 3/10 of it,
-/// at most once a round trip, also of what is less than a packet: then packets are sent [so far apart](Self::pace). Losses take their share,
-/// when that is more than 1/20, and at most half. Silence takes all but two packets.
+/// It doubles each round trip at first, then grows by one packet, and more slowly while it is small. A refusal for lack
+/// of room reduces it by 3/10, at most once per round trip, even below one packet: then packets are sent [at
+/// intervals](Self::pace). Losses reduce it by their share, if that is more than 1/20, and at most by half. Silence
+/// reduces it to two packets.
 ///
 /// # Cost
 ///
@@ -62,25 +67,26 @@ const WINDOWS_PATIENT: u32 = 64;
 /// let (sent, now) = (Timestamp::ZERO, Timestamp::from_ps(9));
 /// window.refused(now, sent);
 /// window.refused(now, sent);
-/// assert_eq!(window.packets(), 89, "once, for what was sent before it was known");
+/// assert_eq!(window.packets(), 89, "only once for what was sent before the refusal was known");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// [`PARTS`] a packet.
+    /// In units of 1/[`PARTS`] packet.
     parts: u32,
     max: u32,
-    /// It doubles below.
+    /// It doubles below this.
     threshold: u32,
     /// Packets answered since it grew by one.
     credit: u32,
-    /// Packets of this round whose fate is known, those lost among them, and the moments of sending that those have.
+    /// Packets of this round whose outcome is known, the lost ones among them, and the number of different times at
+    /// which those were sent.
     counted: u32,
     lost: u32,
     losses: u32,
     lost_of: Option<Timestamp>,
-    /// What was sent before is not refused a second time.
+    /// A refusal of anything sent before this does not reduce it again.
     backed_off: Option<Timestamp>,
-    /// It is small because of refusals, and not of losses.
+    /// It is small because of refusals, not losses.
     is_refused: bool,
 }
 
@@ -119,14 +125,15 @@ impl Window {
         self.is_refused
     }
 
-    /// From one packet to the next, where the window is less than a packet a `round_trip`.
+    /// The interval between packets, if the window is less than one packet per `round_trip`.
     #[must_use]
     #[inline]
     pub fn pace(&self, round_trip: Span) -> Option<Span> {
         (self.parts < PARTS).then(|| round_trip * u64::from(PARTS) / u64::from(self.parts))
     }
 
-    /// `packets` have been answered; in the last round trip at most `in_flight` were on their way. A window that is not used does not grow.
+    /// `packets` have been answered; in the last round trip at most `in_flight` were in flight. A window that is not
+    /// used does not grow.
     #[inline]
     pub fn answered(&mut self, packets: u32, in_flight: u32) {
         self.count(packets);
@@ -149,7 +156,7 @@ impl Window {
         }
     }
 
-    /// One sent at `sent` was refused for want of room.
+    /// A packet sent at `sent` was refused for lack of room.
     pub fn refused(&mut self, now: Timestamp, sent: Timestamp) {
         self.count(1);
         if self.backed_off.is_none_or(|at| sent >= at) {
@@ -159,7 +166,7 @@ impl Window {
         }
     }
 
-    /// `packets` sent at `sent` are held for lost.
+    /// `packets` sent at `sent` count as lost.
     pub fn lost(&mut self, packets: u32, sent: Timestamp) {
         self.lost += packets;
         if self.lost_of != Some(sent) {
@@ -168,7 +175,7 @@ impl Window {
         self.count(packets);
     }
 
-    /// `packets` that were held for lost are not.
+    /// `packets` that counted as lost were not.
     pub fn found(&mut self, packets: u32) {
         self.lost = self.lost.saturating_sub(packets);
         if self.lost == 0 {
@@ -176,7 +183,7 @@ impl Window {
         }
     }
 
-    /// Nothing has been answered for longer than a time-out, and what was sent since is not either.
+    /// Nothing has been answered for longer than a time-out.
     pub fn silence(&mut self) {
         self.threshold = (self.packets() / 2).max(WINDOW_MIN);
         (self.parts, self.credit) = (self.parts.min(WINDOW_MIN * PARTS), 0);
@@ -191,7 +198,7 @@ impl Window {
         }
     }
 
-    /// A window's worth of packets has met its fate.
+    /// The outcome of one window of packets is known.
     fn judge(&mut self) {
         if self.losses >= LOSSES_BELIEVED {
             if self.lost.saturating_mul(LOSS_SHARE) > self.counted {
@@ -210,7 +217,7 @@ impl Window {
 
     fn shrink_to(&mut self, packets: u64) {
         let packets = u32::try_from(packets).unwrap_or(self.max).clamp(WINDOW_MIN, self.max);
-        // A loss leaves two at least; a window that refusals have made smaller stays as it is.
+        // A loss leaves at least two; a window reduced further by refusals stays as it is.
         self.parts = self.parts.min(packets * PARTS);
         (self.threshold, self.credit) = (self.packets(), 0);
     }
@@ -224,7 +231,7 @@ mod tests {
         Timestamp::from_ps(ps)
     }
 
-    /// A window of 100 packets that grows by one a round trip.
+    /// A window of 100 packets that grows by one per round trip.
     fn steady() -> Window {
         let mut window = Window::new(WindowConfig { first: 100, max: 4096 });
         window.threshold = 100;
@@ -280,7 +287,7 @@ mod tests {
             window.answered(1, 1);
             answers += 1;
         }
-        assert!((80..120).contains(&answers), "half a packet at 4 parts a round trip, and not {answers}");
+        assert!((80..120).contains(&answers), "half a packet at 4 parts per round trip, not {answers}");
     }
 
     #[test]
@@ -291,7 +298,7 @@ mod tests {
         windows.iter_mut().for_each(|window| (window.threshold, window.is_refused) = (1, true));
         let (mut refused, mut answered, mut shares) = (0_u32, 0_u32, [0_u64; 8]);
         for now in 0..4000_u64 {
-            // A round trip: each sends what its window allows, now and then where that is less than a packet.
+            // A round trip: each sends what its window allows, or a packet now and then if that is less than one.
             for i in 0..8 {
                 let parts = windows[i].parts;
                 let is_sent = parts >= PARTS || now % u64::from(PARTS / parts) == i as u64 % u64::from(PARTS / parts);

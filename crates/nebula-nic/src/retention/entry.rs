@@ -1,23 +1,24 @@
-//! One remembered RPC, and the words in which it is asked about.
+//! One remembered RPC, and what the memory reports about it.
 
 use crate::id::RpcKey;
 use crate::verdict::NackReason;
 
-/// What names one RPC in the memory.
+/// The identity of one RPC in the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RetentionKey {
     /// Source node and transfer.
     pub rpc: RpcKey,
-    /// What tells two nodes apart that were given one number, one after the other: bits of the token of the node's address.
+    /// Distinguishes nodes that were given the same number one after the other: bits of the token of the node's
+    /// address.
     pub tag: u32,
 }
 
-/// The place of an RPC in the memory: the same for as long as it is in the server, then another RPC's.
+/// The entry of an RPC in the memory: stable while the RPC is in the server, later reused for another RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u32);
 
 impl EntryId {
-    /// The place in an array with as many entries.
+    /// The index in an array with as many entries.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
@@ -25,10 +26,10 @@ impl EntryId {
     }
 }
 
-/// Where in the ring of replies a reply lies.
+/// Where a reply is stored in the ring of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyAt {
-    /// The ring's position at which it begins: bytes passed since the ring was empty, so it only grows.
+    /// The ring position at which it begins: the number of bytes since the ring was empty, so it only grows.
     pub start: u64,
     /// Its length.
     pub bytes: u32,
@@ -41,7 +42,7 @@ pub enum Seen {
     New,
     /// It is in the server: being reassembled, waiting, or served.
     InServer(EntryId),
-    /// It was replied to, and its reply is there.
+    /// It was replied to, and its reply is still stored.
     Replied(ReplyAt),
     /// It was refused.
     Nacked(NackReason),
@@ -51,15 +52,15 @@ pub enum Seen {
     Stale,
 }
 
-/// No RPC more can be remembered: all that are remembered are in the server.
+/// No further RPC can be remembered: all those remembered are in the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("every RPC that can be remembered is in the server: give the retention more entries")]
 pub struct RetentionFull;
 
-/// What has become of an RPC.
+/// The state of an RPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The entry remembers nothing.
+    /// The entry is unused.
     #[default]
     None,
     InServer,

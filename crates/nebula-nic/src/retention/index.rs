@@ -1,13 +1,13 @@
-//! Finds an entry by its key, most often with a look at one cache line and no look at the entry.
+//! Finds an entry by its key, usually by reading one cache line and not the entry.
 //!
-//! A line has eight places, each with 15 bits of a key's hash and the entry's number. Nearly every request was never seen
-//! before, and its line says so: no place has its bits. A key belongs in one line; where that is full it goes into the
-//! next one that is not. The line counts what it has displaced, so one that has displaced nothing need not be looked behind.
+//! A line has eight places, each with 15 bits of a key's hash and the entry's number. Nearly every request is new, and
+//! its line shows that: no place has its bits. A key belongs in one line; if that is full, it goes into the next line
+//! with space. The line counts its displaced keys, so a line that has displaced none ends the search.
 //!
 //! With all entries used, a line has two keys on average, and about one key in some thousands is displaced.
 //!
-//! A node numbers its transfers one after another, so they belong in one line after another, a page of them: lines that are
-//! fetched before they are looked at, by a processor that expects sequences. Where a page begins only the seed tells.
+//! A node numbers its transfers consecutively, so they belong in consecutive lines, one page of them: a processor that
+//! expects sequences prefetches those lines. The seed determines where a page begins.
 
 use super::entry::{Entry, EntryId, RetentionKey};
 use crate::hash::mix;
@@ -18,8 +18,9 @@ use alloc::vec;
 /// Lines of a page of 4 KiB.
 const LINES_PER_PAGE: u32 = 64;
 const PLACES: usize = 8;
-/// Entries for each line, on average and when all are used: a quarter of the places. Pages overlap at random, and where many do, all their
-/// lines are full and their keys displaced far: with half of the places used that is one in fifty.
+/// Average number of entries per line when all are used: a quarter of the places. Pages overlap at random, and where
+/// many overlap, all their lines are full and their keys are displaced far: with half of the places used, that happens
+/// to one in fifty.
 const ENTRIES_PER_LINE: u32 = 2;
 /// Set in the mark of every key; a place of mark 0 is free.
 const IS_TAKEN: u16 = 1 << 15;
@@ -27,19 +28,19 @@ const IS_TAKEN: u16 = 1 << 15;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Line {
-    /// Next to each other, so that all are compared at once.
+    /// Adjacent, so that all are compared at once.
     marks: [u16; PLACES],
     entries: [u32; PLACES],
-    /// Keys that belong here and are in a line behind.
+    /// Keys that belong here and are in a later line.
     displaced: u32,
-    /// How many lines behind the farthest of them was put, since there were none.
+    /// The largest distance in lines of any of them, since there were none.
     reach: u32,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);
 
 impl Line {
-    /// The entry with that key, among the places that bear its mark.
+    /// The entry with that key, among the places with its mark.
     #[inline]
     fn find(&self, entries: &[Entry], mark: u16, key: RetentionKey) -> Option<EntryId> {
         let mut places = equal(&self.marks, mark);
@@ -53,7 +54,7 @@ impl Line {
         None
     }
 
-    /// Marks a free place as the entry's; `false` if there is none.
+    /// Gives a free place to the entry; `false` if there is none.
     #[inline]
     fn insert(&mut self, mark: u16, id: EntryId) -> bool {
         let free = equal(&self.marks, 0);
@@ -82,13 +83,13 @@ impl Line {
     }
 }
 
-/// The places whose mark is `mark`, a bit each.
+/// The places whose mark is `mark`, one bit each.
 #[inline]
 fn equal(marks: &[u16; PLACES], mark: u16) -> u32 {
     marks.iter().zip(0..).fold(0, |places, (&other, place)| places | u32::from(other == mark) << place)
 }
 
-/// The first place of some.
+/// The first of some places.
 #[inline]
 const fn first(places: u32) -> usize {
     (places.trailing_zeros() as usize) & (PLACES - 1)
@@ -101,7 +102,7 @@ pub(super) struct Index {
     seed: u64,
 }
 
-/// Where a key belongs, and what stands for it there.
+/// The line of a key, and its mark there.
 #[derive(Clone, Copy)]
 struct Home {
     line: usize,
@@ -109,10 +110,11 @@ struct Home {
 }
 
 impl Index {
-    /// An index of no entry, for at most `entries`, a power of two.
+    /// An empty index for at most `entries` entries, a power of two.
     pub(super) fn new(entries: u32, seed: u64) -> Self {
         let lines = entries.div_ceil(ENTRIES_PER_LINE) as usize;
-        // The reach of a line that has displaced nothing is never looked at; not all zeros, for the reason of the entries.
+        // The reach of a line that has displaced nothing is never read; not all zeros, for the same reason as the
+        // entries.
         let empty = Line { reach: 1, ..Line::default() };
         Self { lines: vec![empty; lines].into(), seed }
     }
@@ -133,7 +135,7 @@ impl Index {
         }
     }
 
-    /// Takes an entry out that was inserted under this key.
+    /// Removes an entry that was inserted under this key.
     #[inline]
     pub(super) fn remove(&mut self, key: RetentionKey, id: EntryId) {
         let home = self.home(key);
@@ -142,7 +144,7 @@ impl Index {
         }
     }
 
-    // -- keys that are not in the line where they belong --
+    // -- keys outside their own line --
 
     #[cold]
     fn find_displaced(&self, entries: &[Entry], home: Home, key: RetentionKey) -> Option<EntryId> {
@@ -166,7 +168,7 @@ impl Index {
     fn remove_displaced(&mut self, home: Home, id: EntryId) {
         let reach = self.lines[home.line].reach;
         let was_there = (1..=reach).any(|distance| self.lines[self.behind(home, distance)].remove(home.mark, id));
-        debug_assert!(was_there, "what is taken out was put in");
+        debug_assert!(was_there, "only inserted entries are removed");
         self.lines[home.line].displaced -= 1;
     }
 

@@ -1,9 +1,9 @@
-//! Entries that may be used again, in the order in which their RPCs were over.
+//! Entries that may be reused, in the order in which their RPCs ended.
 
 use super::entry::EntryId;
 use alloc::boxed::Box;
 
-/// A queue with a place for every entry, so that there is always one to push to.
+/// A queue with a place for every entry, so that a push never fails.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     /// A power of two.
@@ -25,7 +25,7 @@ impl Order {
         self.popped == self.pushed
     }
 
-    /// Entries that are not in it.
+    /// Entries that are not in the queue.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there were u32 entries at construction")]
     pub(super) const fn free(&self) -> u32 {

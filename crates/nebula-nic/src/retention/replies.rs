@@ -1,13 +1,13 @@
-//! Which bytes of the ring of replies are whose: a position that only grows, and the last lap behind it.
+//! Which bytes of the ring belong to which reply: a position that only grows, and the last lap before it.
 
 use super::entry::ReplyAt;
 
-/// The bookkeeping of the ring. A reply is one run of addresses; what is left at the end of a lap is skipped.
+/// The bookkeeping of the ring. A reply is contiguous; the rest at the end of a lap is skipped.
 #[derive(Clone, Debug)]
 pub(super) struct Replies {
     /// A power of two.
     capacity: usize,
-    /// Bytes given out or skipped.
+    /// Bytes allocated or skipped.
     head: u64,
 }
 
@@ -21,7 +21,7 @@ impl Replies {
         self.capacity
     }
 
-    /// The next `bytes` in one run; `None` if the whole ring is shorter.
+    /// Allocates the next `bytes` contiguously; `None` if the whole ring is shorter.
     #[inline]
     pub(super) const fn alloc(&mut self, bytes: u32) -> Option<ReplyAt> {
         if bytes as usize > self.capacity {
@@ -32,20 +32,20 @@ impl Replies {
         Some(ReplyAt { start, bytes })
     }
 
-    /// Where the next `bytes` in one run begin.
+    /// Where the next `bytes` contiguous bytes begin.
     #[inline]
     const fn next_start(&self, bytes: u32) -> u64 {
         let lap_left = self.capacity - self.place(self.head);
         if bytes as usize > lap_left { self.head + lap_left as u64 } else { self.head }
     }
 
-    /// Whether the next `bytes` will be written over something at `start` or behind it.
+    /// Whether the next `bytes` would overwrite something at `start` or after it.
     #[inline]
     pub(super) const fn reaches(&self, start: u64, bytes: u32) -> bool {
         (self.next_start(bytes) + bytes as u64).saturating_sub(start) > self.capacity as u64
     }
 
-    /// Whether nothing has been written over a reply. One of no bytes is always there.
+    /// Whether no part of a reply has been overwritten. An empty reply never is.
     #[inline]
     pub(super) const fn has(&self, reply: ReplyAt) -> bool {
         reply.bytes == 0 || self.head - reply.start <= self.capacity as u64

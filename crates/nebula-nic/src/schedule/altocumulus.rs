@@ -1,8 +1,9 @@
 //! `altocumulus:G`: *which waiting RPCs go to which other group?*
 //!
-//! Cores are parted into groups, each with one queue and one manager. Every period a manager compares its queue with a threshold that was
-//! trained for the load at hand: RPCs beyond it would miss the SLO. It then looks at the lengths that the others have
-//! published last, classifies the whole vector, and hands the newest of its waiting RPCs over, before they have missed anything.
+//! Cores are divided into groups, each with one queue and one manager. Every period, a manager compares its queue with
+//! a threshold that was trained for the current load: RPCs beyond it would miss the SLO. It then reads the lengths that
+//! the other groups published last, classifies the whole vector, and hands over the newest of its waiting RPCs before
+//! they have missed the SLO.
 //!
 //! ```text
 //!   Hill                     Valley                   Pairing
@@ -12,7 +13,8 @@
 //!   # . . . .                # # # # .                # # # # .
 //! ```
 //!
-//! Who may be handed over at all is [`Backend::take_newest_waiting`](crate::Backend::take_newest_waiting)'s to say: an RPC moves at most once.
+//! [`Backend::take_newest_waiting`](crate::Backend::take_newest_waiting) determines which RPCs may be handed over: an RPC moves at
+//! most once.
 
 mod load_estimate;
 mod manager;

@@ -1,8 +1,9 @@
-//! `darc`: *which cores are kept free for short RPCs?*
+//! `darc`: *which cores are reserved for short RPCs?*
 //!
-//! A core that serves a long RPC is lost to short ones for as long as that takes. So some cores are reserved for the short types and
-//! may stand idle while long ones wait. The machine learns what each type takes and how often it comes, parts the cores in
-//! proportion, and answers two questions: which idle core takes an RPC that has come, and which type a free core takes from.
+//! A core that serves a long RPC is unavailable to short ones for that time. So some cores are reserved for the short
+//! types and may be idle while long RPCs wait. The machine learns the service time and frequency of each type, divides
+//! the cores in proportion, and answers two questions: which idle core runs an RPC that has arrived, and which type a
+//! free core takes next.
 //!
 //! ```text
 //!   types by mean service     a b | c   | d e          types within δ of the shortest of a group share its cores
@@ -11,7 +12,7 @@
 //!   c   may use                     2 ──────▶ 6        never those of shorter ones
 //! ```
 //!
-//! Until a window of samples is full all types are one group: c-FCFS.
+//! Until a window of samples is full, all types are in one group: c-FCFS.
 
 mod plan;
 mod profile;
@@ -24,22 +25,22 @@ use core::ops::Range;
 use plan::Plan;
 use profile::Profile;
 
-/// What `darc` is told.
+/// The configuration of `darc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DarcConfig {
-    /// Types that it tells apart, 1 to [`TYPES_MAX`].
+    /// The number of types, 1 to [`TYPES_MAX`].
     pub types: u8,
-    /// Cores that it parts, 1 at least.
+    /// The number of cores to divide, at least 1.
     pub cores: u16,
     /// RPCs that make one sample of the load.
     pub window: u32,
-    /// How much the newest window counts against all before, in percent.
+    /// The weight of the newest window against all earlier ones, in percent.
     pub weight_percent: u8,
-    /// Types belong to one group whose mean is longer than the shortest's by at most so many percent.
+    /// Types are in one group if their mean exceeds the shortest by at most this many percent.
     pub group_percent: u8,
-    /// An RPC that has waited longer than so many mean service times of its type asks for a new plan.
+    /// An RPC that has waited longer than this many mean service times of its type requests a new plan.
     pub delay_services: u32,
-    /// A new plan is made where the demand of a type has moved by more than so many percent.
+    /// A new plan is made if the demand of a type has changed by more than this many percent.
     pub moved_percent: u8,
 }
 
@@ -48,8 +49,8 @@ impl DarcConfig {
     ///
     /// # Source
     ///
-    /// Window 50,000, δ 20 %, moved by 10 %, delay bound ten services: the SLO of its evaluation. The weight of a window is not published; one
-    /// half is assumed.
+    /// Window 50,000, δ 20 %, change by 10 %, delay bound ten services: the SLO of its evaluation. The weight of a
+    /// window is not published; one half is assumed.
     #[must_use]
     pub const fn new(types: u8, cores: u16) -> Self {
         Self {
@@ -71,21 +72,22 @@ impl DarcConfig {
     }
 }
 
-/// Reserves cores for types of RPCs, as their load asks for.
+/// Reserves cores for types of RPCs according to their load.
 ///
 /// # Invariants
 ///
-/// A type may always use some core, and the longest group's cores are any type's; so an RPC waits beside an idle core only where that
-/// core is reserved for a shorter type.
+/// Every type can use some core, and the longest group's cores are open to all types; so an RPC waits while a core is
+/// idle only if that core is reserved for a shorter type.
 ///
 /// # Cost
 ///
-/// Choosing a core O(1), a type O(groups + types of the group); a new plan O(types²), once a window at most. No allocation after
-/// construction.
+/// Choosing a core O(1), a type O(groups + types of the group); a new plan O(types²), at most once per window. No
+/// allocation after construction.
 ///
 /// # Source
 ///
-/// Perséphone, SOSP 2021: DARC, as its public dispatcher has it. When demand has moved is taken type by type and relative to the plan's.
+/// Perséphone, SOSP 2021: DARC, as in its public dispatcher. Whether demand has changed is decided per type, relative
+/// to the plan.
 ///
 /// # Examples
 ///
@@ -120,17 +122,17 @@ impl Darc {
     /// If there are no types or more than [`TYPES_MAX`], no cores, or a window of no RPCs.
     #[must_use]
     pub fn new(config: DarcConfig) -> Self {
-        assert!((1..=TYPES_MAX).contains(&config.types), "there are 1 to 64 types");
-        assert!(config.cores > 0 && config.window > 0, "there is a core at least, and an RPC in a window");
+        assert!((1..=TYPES_MAX).contains(&config.types), "use 1 to 64 types");
+        assert!(config.cores > 0 && config.window > 0, "use at least one core and one RPC per window");
         let (profile, plan) = (Profile::new(config.types), Plan::all_for_all(config.types, config.cores));
         Self { config, profile, plan, is_late: false, plans: 0 }
     }
 
-    /// The idle core that an RPC of this type begins on: its own group's first, then those of longer ones.
+    /// The idle core on which an RPC of this type begins: its own group's first, then those of longer groups.
     ///
     /// # Panics
     ///
-    /// If there is no such type.
+    /// If the type does not exist.
     #[must_use]
     #[inline]
     pub fn choose_core(&self, kind: RpcType, idle: &CoreSet) -> Option<CoreId> {
@@ -138,7 +140,7 @@ impl Darc {
         idle.first_from(first).filter(|&core| core >= first)
     }
 
-    /// The type that a free core takes from, of those that wait: the shortest that may use it.
+    /// The type that a free core takes, among those that wait: the shortest that may use it.
     #[must_use]
     #[inline]
     pub fn choose_type<T: Copy>(&self, core: CoreId, queues: &TypedQueues<T>) -> Option<RpcType> {
@@ -146,26 +148,26 @@ impl Darc {
         queues.oldest_of(types)
     }
 
-    /// Which RPC is given out next, of those that wait, and to which idle core.
+    /// Which waiting RPC is dispatched next, and to which idle core.
     #[must_use]
     #[inline]
     pub fn choose<T: Copy>(&self, idle: &CoreSet, queues: &TypedQueues<T>) -> Option<(CoreId, RpcType)> {
-        // What any core may take, the last one may: so it names the shortest type that has a core at all.
+        // The last core may take whatever any core may: so it gives the shortest type that has a core at all.
         let kind = self.choose_type(idle.last()?, queues)?;
         self.choose_core(kind, idle).map(|core| (core, kind))
     }
 
-    /// Learns how long an RPC has waited for its core.
+    /// Records how long an RPC has waited for its core.
     #[inline]
     pub fn handle_begun(&mut self, kind: RpcType, queued: Span) {
         self.is_late |= self.profile.mean(kind).is_some_and(|mean| queued > mean * self.config.delay_services.into());
     }
 
-    /// Learns how long an RPC has kept its core; whether that gave another plan.
+    /// Records how long an RPC has kept its core; returns whether that led to a new plan.
     ///
     /// # Panics
     ///
-    /// If there is no such type.
+    /// If the type does not exist.
     #[inline]
     pub fn handle_done(&mut self, kind: RpcType, service: Span) -> bool {
         self.profile.note(kind, service);
@@ -185,23 +187,23 @@ impl Darc {
         true
     }
 
-    /// The cores that are reserved for the type's group; none where it has but the last core, which such groups share.
+    /// The cores reserved for the type's group; empty if it has only the last core, which such groups share.
     ///
     /// # Panics
     ///
-    /// If there is no such type.
+    /// If the type does not exist.
     #[must_use]
     pub fn reserved(&self, kind: RpcType) -> Range<u16> {
         self.plan.reserved(kind)
     }
 
-    /// Plans that were made.
+    /// The number of plans made.
     #[must_use]
     pub const fn plans(&self) -> u32 {
         self.plans
     }
 
-    /// Groups of the plan.
+    /// The number of groups in the plan.
     #[must_use]
     pub const fn groups(&self) -> usize {
         self.plan.groups()

@@ -1,51 +1,51 @@
-//! `preemptive:Q`: *has the RPC that a core serves had its turn, and where does it go?*
+//! `preemptive:Q`: *has the running RPC used its quantum, and where does it go?*
 //!
-//! An RPC whose service time is not known in advance may be a long one before which short ones wait. So it is served for a quantum
-//! at a time: once that is used up, it goes to the tail of a queue and what waits there comes first. With a short enough quantum all
-//! RPCs share the core evenly, and a short one is done after a time in proportion to its length.
+//! If service times are not known in advance, short RPCs may have to wait behind a long one. So each RPC runs for a
+//! quantum at a time: when that is used up, it goes to the tail of a queue, and the RPCs waiting there run first. With
+//! a short enough quantum all RPCs share the core evenly, and each ends after a time proportional to its length.
 //!
-//! Who looks at the time is the world's matter: a dispatcher that sends interrupts, the code itself at safe points, a timer. It asks
-//! the same question.
+//! The caller decides how time is observed: by a dispatcher that sends interrupts, by the code itself at safe points,
+//! or by a timer. All make the same call.
 
 use super::RunQueue;
 use crate::dispatch::Quantum;
 use crate::time::{Span, Timestamp};
 
-/// Whether the end of a quantum counts where nobody is waiting.
+/// Whether the end of a quantum matters when no RPC waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
-    /// An RPC goes on while no other waits for its core.
+    /// An RPC continues while no other waits for its core.
     #[default]
     OthersWait,
-    /// An RPC is interrupted whether or not another one waits.
+    /// An RPC is interrupted whether or not another waits.
     Always,
 }
 
-/// Where an RPC goes whose quantum is used up.
+/// Where an RPC goes when its quantum is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackTo {
-    /// To the tail of the queue that it came from: any core may go on with it.
+    /// To the tail of the queue that it came from: any core may resume it.
     #[default]
     SharedQueue,
-    /// To the tail of its core's own run queue: the same core goes on with it.
+    /// To the tail of its core's own run queue: the same core resumes it.
     OwnCore,
 }
 
-/// What becomes of an RPC in service.
+/// What happens to an RPC in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The core goes on with it.
+    /// It continues.
     Continue,
-    /// It leaves the core and joins a tail.
+    /// It leaves the core and joins the tail of a queue.
     Suspend(BackTo),
 }
 
-/// Decides when an RPC has had its turn.
+/// Decides when an RPC has used its quantum.
 ///
 /// # Source
 ///
-/// Shinjuku: a dispatcher interrupts what has run for 5 µs, to the tail of its type's queue. nanoPU: a core's thread scheduler lets
-/// what has run for its bound fall behind what waits at the same core.
+/// Shinjuku: a dispatcher interrupts RPCs that have run for 5 µs, and puts them at the tail of their type's queue.
+/// nanoPU: a core's thread scheduler moves a thread that has run for its bound after those that wait at the same core.
 ///
 /// # Examples
 ///
@@ -72,14 +72,14 @@ impl Preemption {
         Self { quantum, back_to, condition: Condition::OthersWait }
     }
 
-    /// Sets whether the end of a quantum counts where nobody is waiting.
+    /// Sets whether the end of a quantum matters when no RPC waits.
     #[must_use]
     pub const fn condition(mut self, condition: Condition) -> Self {
         self.condition = condition;
         self
     }
 
-    /// What becomes of an RPC that has kept its core for `used` since it was begun or resumed.
+    /// The decision about an RPC that has kept its core for `used` since it was begun or resumed.
     #[must_use]
     #[inline]
     pub fn decide(&self, used: Span, others_wait: bool) -> Turn {
@@ -87,7 +87,7 @@ impl Preemption {
         if used >= self.quantum.span() && is_wanted { Turn::Suspend(self.back_to) } else { Turn::Continue }
     }
 
-    /// What becomes of the RPC that a core with a run queue of its own serves: only what stands in that queue counts as waiting.
+    /// The decision about the RPC that a core with its own run queue serves: only RPCs in that queue count as waiting.
     #[must_use]
     #[inline]
     pub fn decide_at_core<T: Copy>(&self, used: Span, queue: &RunQueue<T>) -> Turn {
@@ -102,7 +102,7 @@ impl Preemption {
         since + self.quantum.span()
     }
 
-    /// How long a turn is.
+    /// The quantum.
     #[must_use]
     pub const fn quantum(&self) -> Quantum {
         self.quantum

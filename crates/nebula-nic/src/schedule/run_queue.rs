@@ -1,17 +1,18 @@
-//! A core's own run queue: *which of the RPCs that were given to a core does it go on with?*
+//! A core's own run queue: *which of the RPCs given to a core runs next?*
 //!
-//! RPCs join at the tail, fresh ones and suspended ones alike; the head is begun or resumed. So those at one core take turns.
+//! RPCs join at the tail, whether new or suspended; the head is begun or resumed. So the RPCs at one core run
+//! round-robin.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// The RPCs at one core: one in service, the others in the order of their turns.
+/// The RPCs at one core: one in service, the others in the order in which they will run.
 ///
-/// `T` is how the world names an RPC.
+/// `T` is the caller's identifier of an RPC.
 ///
 /// # Invariants
 ///
-/// At most [`capacity`](Self::capacity) wait, of which at most `suspended_max` were begun; none is lost or comes twice.
+/// At most [`capacity`](Self::capacity) wait, of which at most `suspended_max` were begun; none is lost or runs twice.
 ///
 /// # Cost
 ///
@@ -39,7 +40,7 @@ pub struct RunQueue<T> {
     suspended_max: u32,
 }
 
-/// An RPC that waits for its turn.
+/// An RPC that waits to run.
 #[derive(Clone, Copy, Debug)]
 struct Turned<T> {
     rpc: T,
@@ -51,7 +52,7 @@ impl<T: Copy> RunQueue<T> {
     ///
     /// # Panics
     ///
-    /// If there is no room at all.
+    /// If `capacity` is 0.
     #[must_use]
     pub fn new(capacity: u32, suspended_max: u32) -> Self {
         assert!(capacity > 0, "a run queue needs room for one RPC at least");
@@ -65,13 +66,13 @@ impl<T: Copy> RunQueue<T> {
         }
     }
 
-    /// Takes an RPC that has been given to the core; `false` if there is no room, and it is the caller's to keep.
+    /// Adds an RPC that has been given to the core; `false` if there is no room, and the caller keeps it.
     #[inline]
     pub fn admit(&mut self, rpc: T) -> bool {
         self.push(Turned { rpc, was_begun: false })
     }
 
-    /// The RPC that the core begins or goes on with; `None` if it serves one already, or none waits.
+    /// The RPC to begin or resume; `None` if one is in service already, or none waits.
     #[inline]
     pub fn resume(&mut self) -> Option<T> {
         if self.running.is_some() || self.waiting == 0 {
@@ -85,7 +86,8 @@ impl<T: Copy> RunQueue<T> {
         self.running
     }
 
-    /// Sends the RPC in service to the tail; `false` if there is none, or it [cannot be](Self::can_suspend) suspended, and it goes on.
+    /// Moves the RPC in service to the tail; `false` if there is none, or it [cannot be](Self::can_suspend) suspended
+    /// and continues.
     #[inline]
     pub fn suspend(&mut self) -> bool {
         if !self.can_suspend() {
@@ -102,14 +104,14 @@ impl<T: Copy> RunQueue<T> {
         self.running.take()
     }
 
-    /// Whether the RPC in service could be suspended: there is room, and fewer than `suspended_max` are.
+    /// Whether the RPC in service could be suspended: there is room, and fewer than `suspended_max` are suspended.
     #[must_use]
     #[inline]
     pub fn can_suspend(&self) -> bool {
         self.suspended < self.suspended_max && self.has_room()
     }
 
-    /// Whether one RPC more could wait.
+    /// Whether another RPC could wait.
     #[must_use]
     #[inline]
     pub fn has_room(&self) -> bool {
@@ -123,14 +125,14 @@ impl<T: Copy> RunQueue<T> {
         self.running
     }
 
-    /// RPCs that wait for their turn.
+    /// RPCs that wait to run.
     #[must_use]
     #[inline]
     pub const fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// Those of them that were begun before.
+    /// Waiting RPCs that were begun before.
     #[must_use]
     #[inline]
     pub const fn suspended(&self) -> u32 {
@@ -156,7 +158,7 @@ impl<T: Copy> RunQueue<T> {
         true
     }
 
-    /// The place `ahead` behind the head, round the end of the ring.
+    /// The place `ahead` places after the head, wrapping around the ring.
     #[inline]
     fn behind(&self, ahead: u32) -> u32 {
         let room = self.capacity() - self.head;

@@ -1,13 +1,13 @@
-//! `work-stealing`: *from whose queue does an idle core take?*
+//! `work-stealing`: *from whose queue does an idle core steal?*
 //!
-//! An idle core looks at the queues of the others, beginning behind one that it draws by chance, so that thieves do not all go to the
-//! same victim. It takes the oldest RPC there: what has waited longest is what is nearest to missing the SLO.
+//! An idle core looks at the queues of the others, starting at a random one, so that thieves do not all choose the same
+//! victim. It takes the oldest RPC there: the one that has waited longest is closest to missing the SLO.
 
 use crate::core_set::CoreSet;
 use crate::hash::Rng;
 use crate::id::CoreId;
 
-/// What one idle core knows of stealing.
+/// The state of one idle core for stealing.
 ///
 /// # Cost
 ///
@@ -15,7 +15,7 @@ use crate::id::CoreId;
 ///
 /// # Source
 ///
-/// ZygOS: the idle loop that polls the shuffle queues of the other cores in an order drawn by chance.
+/// ZygOS: the idle loop that polls the shuffle queues of the other cores in random order.
 ///
 /// # Examples
 ///
@@ -45,7 +45,7 @@ impl Thief {
         Self { core, cores: u32::from(cores), rng: Rng::new(seed ^ (u64::from(core.0) << 32)) }
     }
 
-    /// The queue to take from, of those that `queues` says are not empty; its own if that is one of them.
+    /// The queue to take from, among those that `queues` marks as not empty; its own if that is one of them.
     #[inline]
     pub fn choose(&mut self, queues: &CoreSet) -> Option<CoreId> {
         if queues.is_empty() {

@@ -1,7 +1,7 @@
-//! `preemptive:Q`, at one core of the runtime: *who runs next, and who has run long enough?*
+//! `preemptive:Q`, at one core of the runtime: *which RPC runs next, and which has run long enough?*
 //!
-//! A core's RPCs take turns. Each runs until it is over or says that it can be interrupted; one that says so, has used its quantum and has
-//! others behind it goes to the tail of the core's queue. RPCs that were given to the core meanwhile stand before it.
+//! A core's RPCs run round-robin. Each runs until it ends or says that it can be interrupted. If it has then used its
+//! quantum and others wait, it goes to the tail of the core's queue, after RPCs that were given to the core meanwhile.
 //!
 //! ```text
 //!   dispatched ─▶ [ fresh, suspended, fresh, … ] ─▶ runs ─▶ over
@@ -9,46 +9,48 @@
 //!                            └─── due, others wait ──┘
 //! ```
 //!
-//! An RPC that has begun keeps its *seat* until it is over: what the core needs to go on with it. Seats are few; once all are taken, no RPC
-//! begins before another is over, and those that have begun take turns among themselves.
+//! An RPC that has begun keeps its *context* until it ends: what the core needs to resume it. Contexts are few; once
+//! all are in use, no RPC begins before another ends, and those that have begun run round-robin.
 
 use super::{BackTo, Preemption, Turn};
 use crate::dispatch::{JBSQ_BOUND_MAX, Quantum};
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 
-/// The most RPCs that a core can have suspended: with the one that runs and one behind it they are what a core can be given.
+/// The most RPCs that a core can have suspended: with the running one and one behind it, they are what a core can be
+/// given.
 pub const SUSPENDED_MAX: u32 = JBSQ_BOUND_MAX - 2;
 
-/// Who has the core next.
+/// Which RPC runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The RPC given to the core first of those that have not begun; its seat is free.
+    /// The first RPC given to the core that has not begun; its context is free.
     Begin {
-        /// Where it will be while it is suspended.
-        seat: u32,
+        /// Its context while it is suspended.
+        context: u32,
     },
-    /// The RPC in this seat goes on.
+    /// The RPC in this context resumes.
     Resume {
-        /// Where it is.
-        seat: u32,
+        /// Its context.
+        context: u32,
     },
 }
 
-/// What becomes of an RPC that can be interrupted.
+/// What happens to an RPC that can be interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yielded {
-    /// It keeps the core, with a quantum of its own again if it had used one.
+    /// It keeps the core, with a new quantum if it had used one up.
     Runs,
     /// It is suspended, at the tail.
     Suspended,
 }
 
-/// The RPCs of one core that take turns.
+/// The RPCs of one core, which run round-robin.
 ///
-/// Drive it so: [`handle_dispatch`](Self::handle_dispatch) for each RPC that the core is given, [`poll_next`](Self::poll_next) while
-/// none runs; then [`handle_yield`](Self::handle_yield) when the RPC can be interrupted, of use from [`due_at`](Self::due_at) on, and
-/// [`handle_end`](Self::handle_end) when it is over.
+/// Call [`handle_dispatch`](Self::handle_dispatch) for each RPC that the core is given, and
+/// [`poll_next`](Self::poll_next) while none runs; then [`handle_yield`](Self::handle_yield) when the RPC can be
+/// interrupted, which has an effect only from [`due_at`](Self::due_at) on, and [`handle_end`](Self::handle_end) when it
+/// ends.
 ///
 /// # Cost
 ///
@@ -56,8 +58,8 @@ pub enum Yielded {
 ///
 /// # Source
 ///
-/// Shinjuku for the quantum and the tail; nanoPU and Concord for a queue at the core. That an RPC says itself when it can be interrupted
-/// is Concord's, whose compiler puts the checks in.
+/// Shinjuku for the quantum and the tail; nanoPU and Concord for a queue at the core. That an RPC itself says when it
+/// can be interrupted is from Concord, whose compiler inserts the checks.
 ///
 /// # Examples
 ///
@@ -67,34 +69,35 @@ pub enum Yielded {
 ///
 /// let mut turns = Turns::new(Quantum::SHINJUKU, 16);
 /// turns.handle_dispatch(); // a long one
-/// assert_eq!(turns.poll_next(Timestamp::ZERO), Some(Next::Begin { seat: 0 }));
+/// assert_eq!(turns.poll_next(Timestamp::ZERO), Some(Next::Begin { context: 0 }));
 /// let due = turns.due_at();
 /// assert_eq!(turns.handle_yield(due), Yielded::Runs, "nobody waits");
 /// turns.handle_dispatch(); // a short one
 /// assert_eq!(turns.handle_yield(due), Yielded::Runs, "its quantum has begun again");
 /// assert_eq!(turns.handle_yield(due + Span::from_us(5)), Yielded::Suspended);
-/// assert_eq!(turns.poll_next(due), Some(Next::Begin { seat: 1 }));
+/// assert_eq!(turns.poll_next(due), Some(Next::Begin { context: 1 }));
 /// turns.handle_end();
-/// assert_eq!(turns.poll_next(due), Some(Next::Resume { seat: 0 }));
+/// assert_eq!(turns.poll_next(due), Some(Next::Resume { context: 0 }));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Turns {
     preemption: Preemption,
-    /// Places in line of the RPCs that have not begun.
+    /// Queue positions of the RPCs that have not begun.
     fresh: VecDeque<u32>,
-    /// Places in line and seats of the suspended ones.
+    /// Queue positions and contexts of the suspended RPCs.
     suspended: VecDeque<(u32, u32)>,
-    /// The next place in line.
+    /// The next queue position.
     place: u32,
-    /// A bit a free seat.
-    free_seats: u64,
-    seats: u32,
+    /// One bit per free context.
+    free_contexts: u64,
+    contexts: u32,
     running: Option<u32>,
     since: Timestamp,
 }
 
 impl Turns {
-    /// An empty queue whose RPCs take turns of `quantum`, at most `suspended_max` suspended at once; 0 lets each run to its end.
+    /// An empty queue whose RPCs have a quantum of `quantum`, at most `suspended_max` suspended at once; 0 lets each
+    /// run to its end.
     ///
     /// # Panics
     ///
@@ -104,17 +107,17 @@ impl Turns {
         assert!(suspended_max <= SUSPENDED_MAX, "at most {SUSPENDED_MAX} RPCs can be suspended, not {suspended_max}");
         Self {
             preemption: Preemption::new(quantum, BackTo::OwnCore),
-            seats: suspended_max + 1,
+            contexts: suspended_max + 1,
             fresh: VecDeque::with_capacity(JBSQ_BOUND_MAX as usize),
             suspended: VecDeque::with_capacity(JBSQ_BOUND_MAX as usize),
             place: 0,
-            free_seats: (2 << suspended_max) - 1,
+            free_contexts: (2 << suspended_max) - 1,
             running: None,
             since: Timestamp::ZERO,
         }
     }
 
-    /// The core has been given an RPC: it stands in line behind all others.
+    /// The core has been given an RPC, which joins the queue.
     ///
     /// # Panics
     ///
@@ -126,14 +129,14 @@ impl Turns {
         self.fresh.push_back(place);
     }
 
-    /// Who has the core from `now` on: the first in line that has a seat or can have one. `None` when nobody wants it; while an RPC
-    /// runs, that one.
+    /// The RPC that runs from `now` on: the first in the queue that has a context or can get one. `None` when none
+    /// waits; while an RPC runs, that one.
     #[inline]
     pub fn poll_next(&mut self, now: Timestamp) -> Option<Next> {
-        if let Some(seat) = self.running {
-            return Some(Next::Resume { seat });
+        if let Some(context) = self.running {
+            return Some(Next::Resume { context });
         }
-        if self.free_seats == 0 {
+        if self.free_contexts == 0 {
             return self.poll_suspended(now);
         }
         let is_fresh = match (self.fresh.front(), self.suspended.front()) {
@@ -143,34 +146,34 @@ impl Turns {
         if is_fresh { Some(self.begin(now)) } else { self.poll_suspended(now) }
     }
 
-    /// As [`poll_next`](Self::poll_next), but none begins.
+    /// As [`poll_next`](Self::poll_next), but no RPC begins.
     #[inline]
     pub fn poll_suspended(&mut self, now: Timestamp) -> Option<Next> {
         if self.running.is_none() {
             self.running = Some(self.suspended.pop_front()?.1);
             self.since = now;
         }
-        self.running.map(|seat| Next::Resume { seat })
+        self.running.map(|context| Next::Resume { context })
     }
 
-    /// When the RPC that runs has used its quantum.
+    /// When the running RPC has used its quantum.
     #[must_use]
     #[inline]
     pub fn due_at(&self) -> Timestamp {
         self.preemption.due_at(self.since)
     }
 
-    /// The RPC that runs can be interrupted; says nothing where none runs.
+    /// The running RPC can be interrupted; `Runs` if none runs.
     #[inline]
     pub fn handle_yield(&mut self, now: Timestamp) -> Yielded {
         let used = now - self.since;
-        let can_begin = !self.fresh.is_empty() && self.free_seats != 0;
+        let can_begin = !self.fresh.is_empty() && self.free_contexts != 0;
         let turn = self.preemption.decide(used, can_begin || !self.suspended.is_empty());
-        if let Some(seat) = self.running
+        if let Some(context) = self.running
             && turn != Turn::Continue
         {
             let place = self.next_place();
-            self.suspended.push_back((place, seat));
+            self.suspended.push_back((place, context));
             self.running = None;
             return Yielded::Suspended;
         }
@@ -180,11 +183,11 @@ impl Turns {
         Yielded::Runs
     }
 
-    /// The RPC that runs is over: its seat is free.
+    /// The running RPC has ended: its context is free.
     #[inline]
     pub fn handle_end(&mut self) {
-        if let Some(seat) = self.running.take() {
-            self.free_seats |= 1 << seat;
+        if let Some(context) = self.running.take() {
+            self.free_contexts |= 1 << context;
         }
     }
 
@@ -196,11 +199,11 @@ impl Turns {
         self.suspended.len() as u32
     }
 
-    /// RPCs that have begun and are not over.
+    /// RPCs that have begun and not ended.
     #[must_use]
     #[inline]
     pub const fn begun(&self) -> u32 {
-        self.seats - self.free_seats.count_ones()
+        self.contexts - self.free_contexts.count_ones()
     }
 
     /// RPCs that have not begun.
@@ -211,26 +214,26 @@ impl Turns {
         self.fresh.len() as u32
     }
 
-    /// How many RPCs can have begun: those suspended, and the one that runs.
+    /// How many RPCs can have begun: those suspended, and the running one.
     #[must_use]
-    pub const fn seats(&self) -> u32 {
-        self.seats
+    pub const fn contexts(&self) -> u32 {
+        self.contexts
     }
 
-    /// How long a turn lasts while others wait.
+    /// The quantum while others wait.
     #[must_use]
     pub const fn quantum(&self) -> Quantum {
         self.preemption.quantum()
     }
 
-    /// The first in line that has not begun gets a seat.
+    /// Begins the first RPC that has not begun, and gives it a context.
     #[inline]
     fn begin(&mut self, now: Timestamp) -> Next {
         self.fresh.pop_front();
-        let seat = self.free_seats.trailing_zeros();
-        self.free_seats &= self.free_seats - 1;
-        (self.running, self.since) = (Some(seat), now);
-        Next::Begin { seat }
+        let context = self.free_contexts.trailing_zeros();
+        self.free_contexts &= self.free_contexts - 1;
+        (self.running, self.since) = (Some(context), now);
+        Next::Begin { context }
     }
 
     #[inline]
@@ -254,7 +257,7 @@ mod tests {
         Turns::new(Quantum::try_new(QUANTUM).unwrap(), suspended_max)
     }
 
-    /// The same rules over one plain list: who waits is `Ok(seat)` when suspended, `Err(())` when fresh.
+    /// The same rules over one plain list: a waiting RPC is `Ok(context)` when suspended, `Err(())` when new.
     #[derive(Default)]
     struct Model {
         line: VecDeque<Result<u32, ()>>,
@@ -268,21 +271,21 @@ mod tests {
         }
 
         fn lowest_free(&self) -> u32 {
-            (0..).find(|&seat| !self.line.contains(&Ok(seat))).unwrap()
+            (0..).find(|&context| !self.line.contains(&Ok(context))).unwrap()
         }
 
         fn poll(&mut self, may_begin: bool, now: Timestamp) -> Option<Next> {
-            if let Some(seat) = self.running {
-                return Some(Next::Resume { seat });
+            if let Some(context) = self.running {
+                return Some(Next::Resume { context });
             }
             let at = self.line.iter().position(|waits| waits.is_ok() || may_begin)?;
             let next = self.line.remove(at)?;
             let turn = match next {
-                Ok(seat) => Next::Resume { seat },
-                Err(()) => Next::Begin { seat: self.lowest_free() },
+                Ok(context) => Next::Resume { context },
+                Err(()) => Next::Begin { context: self.lowest_free() },
             };
-            let (Next::Begin { seat } | Next::Resume { seat }) = turn;
-            (self.running, self.since) = (Some(seat), now);
+            let (Next::Begin { context } | Next::Resume { context }) = turn;
+            (self.running, self.since) = (Some(context), now);
             Some(turn)
         }
 
@@ -336,15 +339,15 @@ mod tests {
         });
     }
 
-    /// The same histories through the machines that the simulator runs a core's own queue by.
+    /// The same histories through the run queue that the simulator uses for a core.
     #[test]
-    fn while_seats_suffice_it_decides_as_a_run_queue_does() {
+    fn with_enough_contexts_it_decides_as_a_run_queue_does() {
         arbtest::arbtest(|u| {
             let preemption = Preemption::new(Quantum::try_new(QUANTUM).unwrap(), BackTo::OwnCore);
             let (mut turns, mut run_queue) = (queue(SUSPENDED_MAX), RunQueue::new(64, 64));
             let (mut now, mut since, mut dispatched) = (Timestamp::ZERO, Timestamp::ZERO, 0);
-            // The RPC in each seat, and that which begins next: numbered as they are dispatched.
-            let (mut seated, mut begins) = ([0; 64], 0);
+            // The RPC in each context, and the one that begins next: numbered as they are dispatched.
+            let (mut in_context, mut begins) = ([0; 64], 0);
             for _ in 0..u.int_in_range(1..=300)? {
                 now += Span::from_us(u.int_in_range(0..=3)?);
                 match u.int_in_range(0..=2)? {
@@ -356,9 +359,9 @@ mod tests {
                     1 if run_queue.running().is_none() => {
                         since = now;
                         let rpc = turns.poll_next(now).map(|next| match next {
-                            Next::Resume { seat } => seated[seat as usize],
-                            Next::Begin { seat } => {
-                                (seated[seat as usize], begins) = (begins, begins + 1);
+                            Next::Resume { context } => in_context[context as usize],
+                            Next::Begin { context } => {
+                                (in_context[context as usize], begins) = (begins, begins + 1);
                                 begins - 1
                             }
                         });
@@ -389,18 +392,18 @@ mod tests {
         let mut queue = queue(2);
         (0..3).for_each(|_| queue.handle_dispatch());
         let mut now = Timestamp::ZERO;
-        let mut seats = Vec::new();
+        let mut contexts = Vec::new();
         for _ in 0..9 {
-            let (Next::Begin { seat } | Next::Resume { seat }) = queue.poll_next(now).unwrap();
-            seats.push(seat);
+            let (Next::Begin { context } | Next::Resume { context }) = queue.poll_next(now).unwrap();
+            contexts.push(context);
             now += QUANTUM;
             assert_eq!(queue.handle_yield(now), Yielded::Suspended);
         }
-        assert_eq!(seats, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+        assert_eq!(contexts, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
     }
 
     #[test]
-    fn once_all_seats_are_taken_those_in_them_take_turns() {
+    fn once_all_contexts_are_in_use_their_rpcs_run_round_robin() {
         let mut queue = queue(1);
         (0..3).for_each(|_| queue.handle_dispatch());
         let mut now = Timestamp::ZERO;
@@ -410,23 +413,23 @@ mod tests {
             queue.poll_next(now).unwrap()
         };
         let turns: Vec<_> = (0..4).map(|_| turn(&mut queue)).collect();
-        let [zero, one] = [0, 1].map(|seat| Next::Resume { seat });
-        assert_eq!(turns, [Next::Begin { seat: 0 }, Next::Begin { seat: 1 }, zero, one]);
+        let [zero, one] = [0, 1].map(|context| Next::Resume { context });
+        assert_eq!(turns, [Next::Begin { context: 0 }, Next::Begin { context: 1 }, zero, one]);
         queue.handle_end();
         assert_eq!(
             queue.poll_next(now),
-            Some(Next::Begin { seat: 1 }),
-            "it stood in line before the other was suspended again"
+            Some(Next::Begin { context: 1 }),
+            "it was queued before the other was suspended again"
         );
     }
 
     #[test]
-    fn without_seats_for_suspended_ones_each_runs_to_its_end() {
+    fn without_contexts_for_suspended_ones_each_runs_to_its_end() {
         let mut queue = queue(0);
         (0..2).for_each(|_| queue.handle_dispatch());
-        assert_eq!(queue.poll_next(Timestamp::ZERO), Some(Next::Begin { seat: 0 }));
+        assert_eq!(queue.poll_next(Timestamp::ZERO), Some(Next::Begin { context: 0 }));
         assert_eq!(queue.handle_yield(Timestamp::ZERO + QUANTUM), Yielded::Runs);
         queue.handle_end();
-        assert_eq!(queue.poll_next(Timestamp::ZERO), Some(Next::Begin { seat: 0 }));
+        assert_eq!(queue.poll_next(Timestamp::ZERO), Some(Next::Begin { context: 0 }));
     }
 }

@@ -1,7 +1,7 @@
 //! One FIFO for each type of RPC, and which of them comes next.
 //!
-//! A scheduler that can tell types apart, by a field of the request, keeps them in queues of their own: so that short ones need
-//! not wait behind long ones, and so that each type is held to an SLO of its own.
+//! A scheduler that can distinguish types, by a field of the request, keeps them in separate queues: so that short RPCs
+//! need not wait behind long ones, and so that each type has its own SLO.
 
 use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
@@ -11,7 +11,7 @@ use alloc::vec;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RpcType(pub u8);
 
-/// Types that can be told apart.
+/// The maximum number of types.
 pub const TYPES_MAX: u8 = 64;
 
 /// A set of types: bit `i` is type `i`.
@@ -26,33 +26,33 @@ impl TypeSet {
     ///
     /// # Panics
     ///
-    /// If those are more than [`TYPES_MAX`].
+    /// If `types` exceeds [`TYPES_MAX`].
     #[must_use]
     pub const fn below(types: u8) -> Self {
         assert!(types <= TYPES_MAX, "more types than a set can hold");
         Self(if types == TYPES_MAX { u64::MAX } else { (1 << types) - 1 })
     }
 
-    /// Puts a type below [`TYPES_MAX`] in.
+    /// Adds a type below [`TYPES_MAX`].
     #[inline]
     pub const fn insert(&mut self, kind: RpcType) {
         self.0 |= 1 << kind.0;
     }
 
-    /// Takes a type below [`TYPES_MAX`] out.
+    /// Removes a type below [`TYPES_MAX`].
     #[inline]
     pub const fn remove(&mut self, kind: RpcType) {
         self.0 &= !(1 << kind.0);
     }
 
-    /// Whether a type below [`TYPES_MAX`] is in it.
+    /// Whether a type below [`TYPES_MAX`] is in the set.
     #[must_use]
     #[inline]
     pub const fn contains(self, kind: RpcType) -> bool {
         self.0 >> kind.0 & 1 == 1
     }
 
-    /// Whether no type is in it.
+    /// Whether the set is empty.
     #[must_use]
     #[inline]
     pub const fn is_empty(self) -> bool {
@@ -88,18 +88,19 @@ impl Iterator for TypeSet {
 pub enum Selection {
     /// The one that joined its queue first, as if there were one queue.
     Fifo,
-    /// The one that has used up most of its SLO: the largest wait over the SLO of its type, which is given here by type.
+    /// The one that has used most of its SLO: the largest wait divided by the SLO of its type, given here by type.
     ///
-    /// The wait counts from when the RPC came, also for one that was interrupted since. Between equals the lower type comes first.
+    /// The wait counts from the arrival of the RPC, even if it was interrupted since. Of equals, the lower type comes
+    /// first.
     WaitOverSlo(Box<[Span]>),
 }
 
 /// An RPC in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting<T> {
-    /// The RPC, as the world names it.
+    /// The caller's identifier of the RPC.
     pub rpc: T,
-    /// Since when its wait counts.
+    /// The time from which its wait counts.
     pub since: Timestamp,
 }
 
@@ -107,7 +108,7 @@ pub struct Waiting<T> {
 ///
 /// # Invariants
 ///
-/// Within a type RPCs leave in the order in which they joined; none is lost or comes twice.
+/// Within a type, RPCs leave in the order in which they joined; none is lost or leaves twice.
 ///
 /// # Cost
 ///
@@ -115,7 +116,7 @@ pub struct Waiting<T> {
 ///
 /// # Source
 ///
-/// Shinjuku: a queue a type, the head with the largest wait over its type's SLO first.
+/// Shinjuku: a queue per type, the head with the largest wait over its type's SLO first.
 ///
 /// # Examples
 ///
@@ -147,7 +148,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Node<T> {
     waiting: Option<Waiting<T>>,
-    /// How many had joined any queue before it.
+    /// The number of RPCs that joined any queue before it.
     order: u64,
     next: u32,
 }
@@ -167,7 +168,7 @@ impl<T: Copy> TypedQueues<T> {
     /// If there are no types, or more than [`TYPES_MAX`].
     #[must_use]
     pub fn new(types: u8, capacity: u32) -> Self {
-        assert!((1..=TYPES_MAX).contains(&types), "there are 1 to 64 types");
+        assert!((1..=TYPES_MAX).contains(&types), "use 1 to 64 types");
         let node = |next| Node { waiting: None, order: 0, next };
         let pool = (1..capacity).chain((capacity > 0).then_some(NONE)).map(node).collect();
         let queues = vec![Queue { front: NONE, back: NONE, len: 0 }; usize::from(types)].into();
@@ -175,11 +176,11 @@ impl<T: Copy> TypedQueues<T> {
         Self { pool, free, queues, types: TypeSet::EMPTY, waiting: 0, joined: 0 }
     }
 
-    /// Lets an RPC wait at the tail of its type; `false` if there is no room, and it is the caller's to keep.
+    /// Appends an RPC to its type's queue; `false` if there is no room, and the caller keeps it.
     ///
     /// # Panics
     ///
-    /// If there is no such type.
+    /// If the type does not exist.
     #[inline]
     pub fn push(&mut self, kind: RpcType, rpc: T, since: Timestamp) -> bool {
         let number = self.free;
@@ -206,7 +207,7 @@ impl<T: Copy> TypedQueues<T> {
     ///
     /// # Panics
     ///
-    /// If there is no such type.
+    /// If the type does not exist.
     #[inline]
     pub fn pop(&mut self, kind: RpcType) -> Option<Waiting<T>> {
         let queue = &mut self.queues[usize::from(kind.0)];
@@ -263,7 +264,7 @@ impl<T: Copy> TypedQueues<T> {
         &self.pool[self.queues[usize::from(kind.0)].front as usize]
     }
 
-    /// The head of a type's queue, which stays there.
+    /// The head of a type's queue, without removing it.
     #[must_use]
     #[inline]
     pub fn peek(&self, kind: RpcType) -> Option<Waiting<T>> {
@@ -284,7 +285,7 @@ impl<T: Copy> TypedQueues<T> {
         self.waiting
     }
 
-    /// RPCs of one type that wait; 0 for a type that is not there.
+    /// Waiting RPCs of one type; 0 for a type that does not exist.
     #[must_use]
     #[inline]
     pub fn waiting_of(&self, kind: RpcType) -> u32 {

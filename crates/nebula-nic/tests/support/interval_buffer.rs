@@ -1,4 +1,4 @@
-//! A receive buffer as a list of intervals: slow, and plainly right.
+//! A receive buffer as a list of intervals: slow, and obviously correct.
 
 use nebula_nic::{CoreId, Holder, SlotRange};
 

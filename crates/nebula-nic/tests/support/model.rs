@@ -1,8 +1,8 @@
-//! A whole back end in lists and scans: slow, and plainly right.
+//! A whole back end in lists and scans: slow, and obviously correct.
 //!
-//! It decides everything itself but three things: where a policy with a queue a core places an RPC is asked of a policy of
-//! its own; whether the memory of refused RPCs still holds a key, and whether two peers share one share of the reassembler,
-//! may depend on a hash, so the back end's answer is taken where both are possible.
+//! It makes all decisions itself except three. A second instance of the policy says where a policy with a queue per
+//! core places an RPC. Whether the memory of refused RPCs still holds a key, and whether two peers share one limit of
+//! the reassembler, may depend on a hash, so the back end's decision is accepted where both are possible.
 
 use super::interval_buffer::IntervalBuffer;
 use super::reach::Reach;
@@ -13,7 +13,7 @@ use nebula_nic::{
 };
 use std::collections::{BTreeSet, VecDeque};
 
-/// An RPC that is not whole.
+/// An incomplete RPC.
 #[derive(Clone, Debug)]
 struct Partial {
     header: Header,
@@ -23,7 +23,7 @@ struct Partial {
     since: Timestamp,
 }
 
-/// An RPC that was refused, and how many of its packets may come: in the order in which they may have pushed others out.
+/// An RPC that was refused, and how many of its packets may arrive: in the order in which they may have evicted others.
 #[derive(Clone, Debug)]
 struct Refused {
     rpc: RpcKey,
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// The decisions upon an input, all that is pending included; `real` is what the back end decided.
+    /// The decisions about an input, including all that is pending; `real` is what the back end decided.
     pub fn decide(&mut self, at: Timestamp, input: Input, real: &[Decision]) -> Vec<Decision> {
         let mut decisions = Vec::new();
         match input {
@@ -77,7 +77,7 @@ impl Model {
                 gone.for_each(|refused| refused.left = 0);
             }
             Input::QueueBound(waiting) => self.bound = waiting,
-            // Not among the ops: `tests/pull.rs` and `tests/decision_text.rs` have them.
+            // Not among the ops: `tests/pull.rs` and `tests/decision_text.rs` test them.
             Input::Poll | Input::Pull { .. } | Input::Steal { .. } | Input::Turn { .. } => {}
         }
         decisions.extend(self.abandoned.drain(..).map(Decision::Abandoned));
@@ -204,7 +204,8 @@ impl Model {
         Ok((range, placement))
     }
 
-    /// Whether a peer has its share, and others need the room. Peers that may share one may be refused together or not.
+    /// Whether a peer has reached its limit while others need the entries. Peers that may share a limit may be refused
+    /// together or not.
     fn is_beyond_share(&self, header: &Header, real: Option<&Decision>) -> bool {
         let share = self.config.incomplete_per_peer as usize;
         if self.partial.len() <= self.config.reassembler_entries as usize / 2 || self.partial.len() < share {
@@ -214,7 +215,7 @@ impl Model {
         own >= share || real == Some(&Decision::Packet(Verdict::Nack { reason: NackReason::ReassemblerFull }))
     }
 
-    /// As many RPCs in each core's queue as wait there: what a policy sees that looks at loads.
+    /// As many RPCs in each core's queue as wait there, for policies that look at loads.
     fn waiting(&self) -> ArrivalQueue {
         let mut queue = ArrivalQueue::new(self.config.queue_capacity, self.config.cores, self.placer.queues());
         for (core, own) in (0..).zip(&self.own) {
@@ -270,7 +271,8 @@ impl Model {
         }
     }
 
-    /// The least loaded core with credit takes the shared head; else the lowest core with work and credit takes its own.
+    /// The least loaded core with credit takes the shared head; otherwise the lowest core with work and credit takes
+    /// its own.
     fn dispatch(&mut self) -> Option<Dispatch> {
         let bound = self.dispatch_bound();
         let with_credit = |core: &usize| self.outstanding[*core] < bound;
@@ -319,7 +321,7 @@ impl Model {
         }
     }
 
-    /// Whether a refused RPC is known as such. One that another may have pushed out since may be known or not.
+    /// Whether a refused RPC is remembered. One that another may have evicted since may be remembered or not.
     fn recalls(&mut self, at: Timestamp, rpc: RpcKey, real: Option<&Decision>) -> bool {
         let lifetime = self.config.reassembly_timeout;
         let is_known = |refused: &Refused| refused.rpc == rpc && refused.left > 0 && refused.since + lifetime > at;

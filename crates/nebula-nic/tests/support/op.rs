@@ -4,18 +4,18 @@ use super::model::Model;
 use arbitrary::Arbitrary;
 use nebula_nic::{CoreId, Header, Input, Kind, NodeId, SlotRange, Span, TransferId};
 
-/// One thing that happens, in numbers that are folded into what the configuration knows.
+/// One operation, in numbers that are folded into the range of the configuration.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 pub enum Op {
     /// A packet of one of a few RPCs of a few peers.
     Packet { peer: u8, tid: u8, bytes: u16, pkt_idx: u8, key: u8 },
     /// The packet that one of the RPCs being reassembled lacks.
     Missing { nth: u8 },
-    /// A packet that is no request.
+    /// A packet that is not a request.
     Stray { tid: u8 },
     /// A core ends one of its RPCs.
     Free { core: u8, nth: u8 },
-    /// A core gives back what may not be its own.
+    /// A core frees something that may not be its own.
     FreeAny { core: u8, start: u8, slots: u8 },
     /// Time passes, and it is looked at.
     Timeout { steps: u8 },
@@ -33,7 +33,7 @@ const TIDS: u8 = 5;
 pub const STEP: Span = Span::from_ns(1);
 
 impl Op {
-    /// The time that passes before it, and what the back end is told; nothing if it cannot happen.
+    /// The time that passes before it, and the back end's input; `None` if it is not possible.
     pub fn input(self, model: &Model) -> Option<(Span, Input)> {
         let input = match self {
             Self::Packet { peer, tid, bytes, pkt_idx, key } => {

@@ -1,4 +1,4 @@
-//! A back end beside its model: what happens to one happens to the other, and all they say is compared.
+//! A back end next to its model: both get the same inputs, and all their results are compared.
 
 use super::model::Model;
 use super::op::{Op, STEP};
@@ -25,13 +25,13 @@ impl Pair {
         Self { real, model: Model::new(config), now: Timestamp::ZERO }
     }
 
-    /// Lets one thing happen, if it can; the line that a log would have of it.
+    /// Applies one operation, if it is possible; returns the line that a log would have of it.
     pub fn apply(&mut self, op: Op) -> Option<LogLine> {
         let (passed, input) = op.input(&self.model)?;
         self.now += passed;
         let line = LogLine::record(&mut self.real, self.now, input);
         let decided = self.model.decide(self.now, input, &line.decisions);
-        assert_eq!(line.decisions, decided, "upon {input}");
+        assert_eq!(line.decisions, decided, "on {input}");
         self.keeps_its_bounds();
         Some(line)
     }

@@ -1,4 +1,4 @@
-//! The memory of RPCs beside one that never forgets, and the operations that drive both.
+//! The memory of RPCs next to one that never forgets, and the operations that drive both.
 
 use arbitrary::Arbitrary;
 use nebula_nic::{
@@ -16,14 +16,14 @@ pub enum Op {
         early: u8,
         note: u32,
     },
-    /// The same, refused at the door.
+    /// The same, refused at admission.
     Refused {
         peer: u8,
         late: u8,
         early: u8,
         reason: u8,
     },
-    /// A request that was sent before comes once more.
+    /// A request that was sent before arrives again.
     Again {
         nth: u16,
     },
@@ -45,12 +45,12 @@ pub enum Op {
     },
 }
 
-/// What has become of an RPC, for ever.
+/// The final outcome of an RPC.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     InServer(EntryId, u32),
     Over(Seen),
-    /// Never taken in: it came when there was no room, or stale.
+    /// Never accepted: it arrived when there was no room, or stale.
     NotTaken,
 }
 

@@ -85,7 +85,7 @@ impl LoggedTurns {
         self.turns.begun()
     }
 
-    pub(super) fn seats(&self) -> u32 {
-        self.turns.seats()
+    pub(super) fn contexts(&self) -> u32 {
+        self.turns.contexts()
     }
 }

@@ -111,7 +111,7 @@ pub(crate) struct Preemption {
 impl Preemption {
     pub(crate) fn try_new(turns: LoggedTurns, quantum: Quantum, stack_bytes: usize) -> Result<Self, ServeError> {
         let clock = Clock::new();
-        let seats = turns.seats() as usize;
+        let seats = turns.contexts() as usize;
         Ok(Self {
             turns,
             stacks: Stacks::try_new(seats, stack_bytes)?,
@@ -208,7 +208,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
         let now = Timestamp::from_ps(self.clock.at_ps(ticks));
         self.turns.handle_yield(now);
         let next = if may_begin { self.turns.poll_next(now) } else { self.turns.poll_suspended(now) }?;
-        let (Next::Begin { seat } | Next::Resume { seat }) = next;
+        let (Next::Begin { context: seat } | Next::Resume { context: seat }) = next;
         let seat = seat as usize;
         let due_outside = DUE.replace(ticks.saturating_add(self.quantum_ticks));
         let state = match next {

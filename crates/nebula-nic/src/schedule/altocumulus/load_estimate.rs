@@ -1,14 +1,14 @@
-//! How loaded is the group? Arrivals counted in windows, and smoothed.
+//! How loaded is the group? Counts arrivals in windows, and smooths the counts.
 
 use crate::time::{Span, Timestamp};
 
-/// The load of one group as its manager believes it to be.
+/// A manager's estimate of its group's load.
 ///
 /// Whole numbers only: the count of a window, with 16 binary places, enters a moving average with a weight of 1/8.
 ///
 /// # Cost
 ///
-/// A comparison and an addition an arrival; a division when a window closes.
+/// A comparison and an addition per arrival; a division when a window closes.
 ///
 /// # Examples
 ///
@@ -16,7 +16,7 @@ use crate::time::{Span, Timestamp};
 /// use nebula_nic::schedule::LoadEstimate;
 /// use nebula_nic::{Span, Timestamp};
 ///
-/// // 15 cores and 1 µs an RPC: 150 RPCs fill a window of 10 µs.
+/// // 15 cores and 1 µs per RPC: 150 RPCs fill a window of 10 µs.
 /// let mut load = LoadEstimate::new(Span::from_us(10), 150);
 /// for number in 0..1000 {
 ///     load.handle_arrival(Timestamp::from_ps(number * 100_000));
@@ -26,17 +26,17 @@ use crate::time::{Span, Timestamp};
 #[derive(Clone, Debug)]
 pub struct LoadEstimate {
     window: Span,
-    /// Arrivals of a window that keep all cores busy.
+    /// Arrivals per window that keep all cores busy.
     capacity: u32,
     closes: Timestamp,
     count: u32,
-    /// Arrivals a window, in 2^-16; before the first window has closed there are none.
+    /// Arrivals per window, in 2^-16; `None` before the first window has closed.
     average: Option<u64>,
 }
 
 /// The weight of one window is 2^-3.
 const WEIGHT_BITS: u32 = 3;
-/// After so many empty windows nothing is left of any average.
+/// After this many empty windows, the average is 0.
 const EMPTY_MAX: u64 = 256;
 
 impl LoadEstimate {
@@ -44,14 +44,14 @@ impl LoadEstimate {
     ///
     /// # Panics
     ///
-    /// If either is nothing.
+    /// If either is zero.
     #[must_use]
     pub fn new(window: Span, capacity: u32) -> Self {
         assert!(window > Span::ZERO && capacity > 0, "a load is arrivals in a window over those it has room for");
         Self { window, capacity, closes: Timestamp::ZERO + window, count: 0, average: None }
     }
 
-    /// Counts an arrival; `true` if a window has closed with that and the estimate is another one.
+    /// Counts an arrival; `true` if this closed a window and changed the estimate.
     #[inline]
     pub fn handle_arrival(&mut self, now: Timestamp) -> bool {
         let closes = now >= self.closes;

@@ -1,4 +1,4 @@
-//! The manager of one group: from its own queue and what the others have published, to migrations.
+//! The manager of one group: from its own queue and the lengths that others have published to migrations.
 
 use super::load_estimate::LoadEstimate;
 use super::pattern::Pattern;
@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What a manager is built with.
+/// The configuration of a manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManagerConfig {
     /// Which group it manages.
@@ -19,11 +19,11 @@ pub struct ManagerConfig {
     pub groups: u16,
     /// From one decision to the next.
     pub period: Span,
-    /// RPCs handed over in one period, at most.
+    /// The most RPCs handed over in one period.
     pub bulk: u32,
-    /// Groups that are sent to in one period, at most.
+    /// The most groups that RPCs are sent to in one period.
     pub concurrency: u32,
-    /// In which arrivals are counted, to know the load.
+    /// The window in which arrivals are counted to estimate the load.
     pub window: Span,
     /// Arrivals in a window that would keep all workers of the group busy.
     pub window_capacity: u32,
@@ -32,12 +32,13 @@ pub struct ManagerConfig {
 }
 
 impl ManagerConfig {
-    /// The published parameters for one of `groups` groups of `workers` cores, which serve an RPC in `service` on average.
+    /// The published parameters for one of `groups` groups of `workers` cores, which serve an RPC in `service` on
+    /// average.
     ///
     /// # Source
     ///
-    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, known at second hand. The window in which the load is
-    /// estimated is assumed: ten mean service times.
+    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, according to a secondary source. The window
+    /// in which the load is estimated is assumed: ten mean service times.
     #[must_use]
     pub fn new(group: GroupId, groups: u16, workers: u16, service: Span, thresholds: Thresholds) -> Self {
         let window = Span::from_ps(service.as_ps().saturating_mul(10).max(1));
@@ -60,7 +61,7 @@ impl ManagerConfig {
         self
     }
 
-    /// Whether a manager can be built so.
+    /// Checks the configuration.
     pub fn validate(&self) -> Result<(), ManagerConfigError> {
         if self.groups > CORES_MAX || self.group.0 >= self.groups {
             return Err(ManagerConfigError::Group { group: self.group.0, groups: self.groups });
@@ -75,11 +76,11 @@ impl ManagerConfig {
     }
 }
 
-/// A manager that cannot be built.
+/// A manager's configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerConfigError {
-    /// Not one of the groups, or too many of them.
+    /// The group number is out of range, or there are too many groups.
     #[error(
         "group {group} of {groups} is not possible: give a number below the groups, of which there are 1 to {CORES_MAX}"
     )]
@@ -89,7 +90,7 @@ pub enum ManagerConfigError {
         /// Groups asked for.
         groups: u16,
     },
-    /// Batches of nothing.
+    /// Empty batches.
     #[error(
         "a bulk of {bulk} RPCs for {concurrency} groups at once is not possible: give at least 1 group and as many RPCs"
     )]
@@ -99,7 +100,7 @@ pub enum ManagerConfigError {
         /// Groups asked for.
         concurrency: u32,
     },
-    /// No time, or a window for nothing.
+    /// The period is zero, or the window has no capacity.
     #[error("a manager needs a period, and a window with room for an arrival")]
     Period,
 }
@@ -107,30 +108,32 @@ pub enum ManagerConfigError {
 /// RPCs to hand over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migration {
-    /// Which group gets them.
+    /// The group that gets them.
     pub to: GroupId,
-    /// How many, at most: fewer where fewer may leave. In messages of [`Manager::batch`] each.
+    /// How many, at most: fewer if fewer may leave. In messages of [`Manager::batch`] each.
     pub count: u32,
 }
 
 /// Decides which of a group's waiting RPCs go to which other group.
 ///
-/// It is told of arrivals ([`handle_arrival`](Self::handle_arrival)) and asked once a period ([`decide`](Self::decide)). It reads what the
-/// others have published only when its own queue is beyond the threshold, so that a calm group costs a comparison.
+/// Report arrivals with [`handle_arrival`](Self::handle_arrival), and call [`decide`](Self::decide) once per period. It
+/// reads the published lengths only when its own queue is beyond the threshold, so that a group below it costs one
+/// comparison.
 ///
 /// # Invariants
 ///
-/// One decision names at most `concurrency` groups, each once and never its own, and at most `bulk` RPCs; none goes where the queue is not
-/// shorter by more than a batch.
+/// One decision names at most `concurrency` groups, each once and never its own, and at most `bulk` RPCs; it names no
+/// group whose queue is not shorter by more than a batch.
 ///
 /// # Cost
 ///
-/// O(1) below the threshold, else O(groups · log groups); no allocation after construction.
+/// O(1) below the threshold, otherwise O(groups · log groups); no allocation after construction.
 ///
 /// # Source
 ///
-/// Altocumulus: threshold, pattern, bulk, concurrency, batches of bulk over concurrency, and the difference that keeps RPCs from going
-/// to and fro. Which queues are far apart is not published: here a whole bulk.
+/// Altocumulus: threshold, pattern, bulk, concurrency, batches of bulk over concurrency, and the minimum difference
+/// that keeps RPCs from moving back and forth. When queues count as far apart is not published: here at a difference of
+/// a whole bulk.
 ///
 /// # Examples
 ///
@@ -153,7 +156,7 @@ pub struct Manager {
     load: LoadEstimate,
     threshold: u32,
     next: Timestamp,
-    /// Queue lengths of the decision at hand, the groups by length, and what is decided.
+    /// Queue lengths for the current decision, the groups by length, and the result.
     lengths: Box<[u32]>,
     order: Box<[u16]>,
     migrations: Vec<Migration>,
@@ -175,7 +178,7 @@ impl Manager {
         })
     }
 
-    /// An RPC has come to the group from outside.
+    /// An RPC has arrived at the group from outside.
     #[inline]
     pub fn handle_arrival(&mut self, now: Timestamp) {
         if self.load.handle_arrival(now) {
@@ -183,7 +186,7 @@ impl Manager {
         }
     }
 
-    /// Replaces the thresholds, where what an RPC takes has turned out to be something else.
+    /// Replaces the thresholds, when the service time turns out to differ.
     pub fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.threshold = thresholds.at(self.load.permille());
         self.config.thresholds = thresholds;
@@ -196,32 +199,33 @@ impl Manager {
         self.next
     }
 
-    /// How many RPCs may wait in the state it believes in.
+    /// How many RPCs may wait at the estimated load.
     #[must_use]
     #[inline]
     pub const fn threshold(&self) -> u32 {
         self.threshold
     }
 
-    /// The load it believes in, in thousandths.
+    /// The estimated load, in thousandths.
     #[must_use]
     pub fn load_permille(&self) -> u32 {
         self.load.permille()
     }
 
-    /// RPCs of one message.
+    /// RPCs per message.
     #[must_use]
     pub const fn batch(&self) -> u32 {
         self.config.bulk / self.config.concurrency
     }
 
-    /// What it was built with.
+    /// The configuration it was built with.
     #[must_use]
     pub const fn config(&self) -> &ManagerConfig {
         &self.config
     }
 
-    /// Decides which RPCs leave: `waiting` is its queue's length, `published` the length that each other group has published last.
+    /// Decides which RPCs leave: `waiting` is the length of its queue, `published` the length that each other group
+    /// published last.
     ///
     /// The next decision is due at the first multiple of the period after `now`.
     #[inline]
@@ -248,7 +252,7 @@ impl Manager {
         self.share_out(waiting);
     }
 
-    /// The groups to send to, with nothing for any of them yet.
+    /// The groups to send to, with nothing assigned to them yet.
     fn choose(&mut self, pattern: Pattern) {
         let (order, own) = (&self.order, self.config.group.0);
         let last = order.len() - 1;
@@ -256,14 +260,14 @@ impl Manager {
         let to: &[u16] = match pattern {
             Pattern::Hill if rank == 0 => &order[..last.min(self.config.concurrency as usize)],
             Pattern::Valley if rank < last => &order[..1],
-            // Of an odd number the one in the middle has no partner.
+            // Of an odd number, the one in the middle has no partner.
             Pattern::Pairing if rank < order.len() / 2 => &order[rank..=rank],
             _ => &[],
         };
         self.migrations.extend(to.iter().map(|&to| Migration { to: GroupId(to), count: 0 }));
     }
 
-    /// A batch for each in turn, while there are RPCs beyond the threshold and the difference is worth one.
+    /// A batch for each in turn, while there are RPCs beyond the threshold and the difference exceeds a batch.
     fn share_out(&mut self, waiting: u32) {
         let batch_max = self.batch();
         let (mut left, mut source) = ((waiting - self.threshold).min(self.config.bulk), waiting);

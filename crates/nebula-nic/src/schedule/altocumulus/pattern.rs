@@ -1,10 +1,10 @@
-//! What do the queues look like together?
+//! Classifies the queue lengths of all groups.
 
 /// The class of a vector of queue lengths.
 ///
 /// # Source
 ///
-/// Altocumulus: the three classes. How far is "far" is not published; here it is a whole bulk of migrations.
+/// Altocumulus: the three classes. What "far" means is not published; here it is a whole bulk of migrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// One queue is far longer than every other: it sends to many.
@@ -18,7 +18,7 @@ pub enum Pattern {
 impl Pattern {
     /// The class of `lengths`, where `far` more waiting RPCs are far longer.
     ///
-    /// Of two queues the longer one is a hill. One queue or none is nothing to anybody.
+    /// Of two queues, the longer one is a hill. With one queue or none, the class does not matter.
     ///
     /// # Cost
     ///
@@ -51,7 +51,7 @@ impl Pattern {
     }
 }
 
-/// The extreme of two lengths or more, and the next to it.
+/// The extreme of at least two lengths, and the next one.
 fn two_extremes(lengths: &[u32], is_beyond: impl Fn(u32, u32) -> bool) -> [u32; 2] {
     let (mut first, mut second) = (lengths[0], lengths[1]);
     if is_beyond(second, first) {

@@ -1,4 +1,5 @@
-//! How many may wait before the last of them is predicted to miss the SLO? A number for each state, trained ahead of time.
+//! How many RPCs may wait before the last of them is predicted to miss the SLO? One number per state, trained in
+//! advance.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -7,13 +8,13 @@ use alloc::vec::Vec;
 /// The threshold of one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThresholdRow {
-    /// The state: load in thousandths of the capacity of the group's workers, at most.
+    /// The state: the highest load, in thousandths of the capacity of the group's workers.
     pub load_permille: u32,
     /// RPCs that may wait; those beyond are predicted to miss the SLO.
     pub waiting: u32,
 }
 
-/// Thresholds by load: plain numbers, made by whoever has trained them.
+/// Thresholds by load: plain numbers, trained elsewhere.
 ///
 /// # Examples
 ///
@@ -29,11 +30,11 @@ pub struct ThresholdRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thresholds(Box<[ThresholdRow]>);
 
-/// Rows that make no table.
+/// Rows that are not a valid table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdsError {
-    /// There are none.
-    #[error("a table of thresholds needs a row at least")]
+    /// There are no rows.
+    #[error("a table of thresholds needs at least one row")]
     Empty,
     /// A load that is not above the one before.
     #[error("the loads of a table of thresholds must rise: {load_permille} thousandths come out of order")]
@@ -50,8 +51,8 @@ impl Thresholds {
         Self(vec![ThresholdRow { load_permille: u32::MAX, waiting }].into())
     }
 
-    /// What needs no training: `workers` cores serve `slo_services` mean service times of work each before the SLO is over, and whoever comes
-    /// behind that many is late. True on average only, and too late for most.
+    /// A threshold without training: `workers` cores complete `slo_services` mean service times of work each within the
+    /// SLO, and an RPC behind that many is late. This holds on average only, and is too high for most RPCs.
     ///
     /// # Source
     ///
@@ -72,7 +73,7 @@ impl Thresholds {
         }
     }
 
-    /// The threshold at a load: that of the first row whose load is not less, and beyond the last row its own.
+    /// The threshold at a load: that of the first row whose load is not lower, or of the last row.
     ///
     /// # Cost
     ///

@@ -1,4 +1,4 @@
-//! Which cores are whose: groups of types from the shortest on, each with the cores behind those of the group before.
+//! The division of cores: groups of types from the shortest on, each with the cores after those of the previous group.
 
 use super::profile::Profile;
 use super::{DarcConfig, RpcType};
@@ -12,22 +12,22 @@ use core::ops::Range;
 #[derive(Clone, Copy, Debug)]
 struct Group {
     types: TypeSet,
-    /// The first core that it may use; all behind are longer groups' or its own.
+    /// The first core that it may use; all later cores are its own or belong to longer groups.
     first: u16,
-    /// Cores that are its own.
+    /// Its own cores.
     cores: u16,
 }
 
 /// # Invariants
 ///
-/// [`first`](Group::first) does not fall from group to group: what a core may take from is a prefix of the groups.
+/// [`first`](Group::first) does not decrease from group to group: the groups that a core may serve are a prefix.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     groups: Box<[Group]>,
     len: usize,
     /// The group of each type.
     group_of: Box<[u8]>,
-    /// The types from the shortest on; those that were not seen last.
+    /// The types from the shortest on; types not seen yet are last.
     order: Box<[RpcType]>,
 }
 
@@ -44,7 +44,7 @@ impl Plan {
         CoreId(self.group(kind).first)
     }
 
-    /// The types of the shortest group that `core` serves and of which one waits.
+    /// The waiting types of the shortest group that `core` serves and that has one.
     #[inline]
     pub(super) fn shortest_that_waits(&self, core: CoreId, waiting: TypeSet) -> Option<TypeSet> {
         let may_take = self.groups[..self.len].iter().take_while(|group| group.first <= core.0);
@@ -64,7 +64,7 @@ impl Plan {
         &self.groups[usize::from(self.group_of[usize::from(kind.0)])]
     }
 
-    /// Groups the types anew and parts the cores by what each group demands.
+    /// Groups the types again and divides the cores by each group's demand.
     pub(super) fn part(&mut self, profile: &Profile, config: &DarcConfig) {
         self.order.sort_unstable_by_key(|&kind| (profile.mean(kind).is_none(), profile.mean(kind), kind));
         self.form_groups(profile, config.group_percent);
@@ -93,7 +93,7 @@ impl Plan {
         }
     }
 
-    /// One core at least for each group as long as there are any; then groups share the last core.
+    /// At least one core for each group while there are any; further groups share the last core.
     fn give_cores(&mut self, profile: &Profile, cores: u16) {
         let total = profile.work_total().max(1);
         let mut given = 0;
@@ -104,13 +104,13 @@ impl Plan {
             group.cores = wanted.min(cores - given);
             given += group.cores;
         }
-        // What rounding has left belongs to the longest group, whose cores are everybody's.
+        // Cores left by rounding go to the longest group, whose cores are open to all.
         let last = &mut self.groups[self.len - 1];
         last.cores += cores - given;
     }
 }
 
-/// Whether `mean` is longer than `shortest` by at most so many percent.
+/// Whether `mean` exceeds `shortest` by at most `percent` percent.
 fn is_within(mean: crate::Span, shortest: crate::Span, percent: u8) -> bool {
     u128::from(mean.as_ps()) * 100 <= u128::from(shortest.as_ps()) * (100 + u128::from(percent))
 }

@@ -1,11 +1,11 @@
-//! What each type takes and how often it comes, window by window.
+//! The service time and frequency of each type, window by window.
 
 use super::RpcType;
 use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// The whole of a share: shares are fractions of 2^32.
+/// A share of 1: shares are fractions of 2^32.
 const ONE: u64 = 1 << 32;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,7 +16,7 @@ struct Kind {
     // -- all windows, weighted --
     mean_ps: u64,
     share: u64,
-    /// Share of all work as the plan has it.
+    /// Share of all work in the current plan.
     planned: u64,
 }
 
@@ -40,20 +40,20 @@ impl Profile {
         self.samples += 1;
     }
 
-    /// RPCs of the window so far.
+    /// RPCs in the window so far.
     #[inline]
     pub(super) const fn samples(&self) -> u32 {
         self.samples
     }
 
-    /// The mean service time; `None` for a type that has not been seen in a window that is over.
+    /// The mean service time; `None` for a type that has not been seen in a completed window.
     #[inline]
     pub(super) fn mean(&self, kind: RpcType) -> Option<Span> {
         let mean_ps = self.kinds.get(usize::from(kind.0))?.mean_ps;
         (mean_ps > 0).then(|| Span::from_ps(mean_ps))
     }
 
-    /// Takes the window into the means, and begins the next.
+    /// Adds the window to the means, and begins the next.
     pub(super) fn end_window(&mut self, weight_percent: u8) {
         let samples = u64::from(self.samples.max(1));
         for kind in &mut self.kinds {
@@ -61,7 +61,7 @@ impl Profile {
             let weight = if self.is_first { 100 } else { weight_percent };
             kind.share = weighted(kind.share, share, weight);
             if kind.rpcs > 0 {
-                // No work at all would leave a type out of the plan.
+                // A mean of zero would leave a type out of the plan.
                 let mean_ps = (kind.sum_ps / u64::from(kind.rpcs)).max(1);
                 let weight = if kind.mean_ps == 0 { 100 } else { weight };
                 kind.mean_ps = weighted(kind.mean_ps, mean_ps, weight).max(1);
@@ -71,7 +71,7 @@ impl Profile {
         (self.samples, self.is_first) = (0, false);
     }
 
-    /// The work that a type brings: its mean times its share.
+    /// The work of a type: its mean times its share.
     pub(super) fn work(&self, kind: RpcType) -> u128 {
         let Kind { mean_ps, share, .. } = self.kinds[usize::from(kind.0)];
         u128::from(mean_ps) * u128::from(share)
@@ -82,7 +82,7 @@ impl Profile {
         self.types().map(|kind| self.work(kind)).sum()
     }
 
-    /// Whether the work of a type, as a share of all, is another than at the last plan by more than so many percent of that.
+    /// Whether the share of a type in all work differs from that in the last plan by more than `percent` percent of it.
     pub(super) fn has_moved(&self, percent: u8) -> bool {
         self.types().any(|kind| {
             let planned = self.kinds[usize::from(kind.0)].planned;
@@ -90,7 +90,7 @@ impl Profile {
         })
     }
 
-    /// Notes that a plan is made from what is known.
+    /// Records that a plan is made from the current values.
     pub(super) fn note_planned(&mut self) {
         for kind in self.types() {
             self.kinds[usize::from(kind.0)].planned = self.work_share(kind);
