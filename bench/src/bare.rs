@@ -1,7 +1,8 @@
-//! The yardstick: the barest ring that a reply can come back through, one cache line a slot or more, the reply over the request.
+//! The baseline: the simplest ring for request and reply, one or more cache lines per slot, with the reply written over
+//! the request.
 //!
-//! No header, no receive buffer, no dispatch, no protection: the server spins on the next slot, flips a byte and writes it back.
-//! Nothing that moves a request and a reply between two cores' caches in this way can be faster by much.
+//! No header, no receive buffer, no dispatch, no protection: the server spins on the next slot, flips a byte and writes
+//! it back. No design that moves a request and a reply between two cores' caches in this way can be much faster.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -15,7 +16,7 @@ use std::os::fd::AsRawFd;
 pub const SLOTS: u64 = 64;
 const REQUEST: u64 = 1;
 const REPLY: u64 = 2;
-/// Bytes of a slot that are the flag.
+/// Bytes of a slot used by the flag.
 const FLAG_BYTES: usize = 8;
 const LINES_MAX: usize = 16;
 
@@ -76,7 +77,7 @@ impl Pipe for Bare {
     }
 }
 
-/// The server's end: never returns, its parent kills it.
+/// The server's end: never returns; its parent kills it.
 pub fn serve(words: &[&str]) -> Result<(), Failure> {
     let [path, lines] = words else { return Err("serve-bare PATH LINES".into()) };
     let lines: usize = lines.parse()?;

@@ -1,4 +1,4 @@
-//! Server processes: this program again, with other words.
+//! Server processes: this program, started again with other arguments.
 
 use crate::Failure;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -7,16 +7,16 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// A child that is killed, and waited for, when it goes out of scope.
+/// A child process that is killed and reaped when the value is dropped.
 pub struct Server(Child);
 
 impl Server {
-    /// Starts this program with `words` and waits until it prints a line.
+    /// Starts this program with the arguments `words` and waits until it prints a line.
     pub fn start(words: &[&str]) -> Result<Self, Failure> {
         Self::start_program(std::env::current_exe()?, words)
     }
 
-    /// Starts `program` with `words` and waits until it prints a line.
+    /// Starts `program` with the arguments `words` and waits until it prints a line.
     pub fn start_program(program: impl AsRef<std::ffi::OsStr>, words: &[&str]) -> Result<Self, Failure> {
         let core = server_core().to_string();
         let mut child = Command::new(program).args(words).env(CORE, core).stdout(Stdio::piped()).spawn()?;
@@ -32,7 +32,7 @@ impl Server {
 }
 
 impl Server {
-    /// Nanoseconds that its threads have run on a core.
+    /// Nanoseconds of CPU time that its threads have used.
     pub fn core_ns(&self) -> Result<u64, Failure> {
         let mut total = 0;
         for thread in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
@@ -43,11 +43,11 @@ impl Server {
         Ok(total)
     }
 
-    /// Bytes of its memory that are in the machine's.
+    /// Bytes of its memory that are resident.
     pub fn resident_bytes(&self) -> Result<u64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("a status without VmRSS")?;
-        // "kB" are 1024 bytes.
+        // "kB" means 1024 bytes.
         Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
     }
 }
@@ -59,7 +59,8 @@ impl Drop for Server {
     }
 }
 
-/// Called by a server that is ready: pins it away from its client, ties its life to the parent's, and says so.
+/// Called by a server that is ready: pins it to another core than the client's, ties its life to the parent's, and
+/// reports readiness.
 pub fn ready() -> Result<(), Failure> {
     use std::io::Write;
     nebula_sys::process::end_with_parent()?;
@@ -68,12 +69,12 @@ pub fn ready() -> Result<(), Failure> {
     Ok(())
 }
 
-/// An address of the loopback network that nobody has; the kernel gives such ports out at random, so nobody else soon gets it.
+/// An unused loopback address. The kernel assigns such ports at random, so no other process is likely to get it soon.
 pub fn unused_address() -> Result<SocketAddr, Failure> {
     Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// Lets this process have `files` descriptors, as far as it may.
+/// Raises this process's limit of descriptors to `files`, as far as allowed.
 pub fn raise_file_limit(files: u64) -> Result<(), Failure> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if let Some(most) = maximum.filter(|&most| most < files) {
@@ -85,7 +86,8 @@ pub fn raise_file_limit(files: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The environment variable that tells a child its core: it inherits its parent's pin, and no longer sees the others.
+/// The environment variable that gives a child its core: the child inherits its parent's pinning, so it no longer sees
+/// the others.
 const CORE: &str = "NEBULA_BENCH_CORE";
 
 /// The cores that this program was started on.

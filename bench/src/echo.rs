@@ -1,4 +1,4 @@
-//! The echo through the whole runtime (header, receive buffer, dispatch, reply) beside the bare ring.
+//! The echo through the whole runtime (header, receive buffer, dispatch, reply) compared with the bare ring.
 
 use crate::Failure;
 use crate::bare::{self, Bare};
@@ -7,7 +7,7 @@ use crate::measure::{Pipe, median, round_trip, throughput};
 use crate::row::{Bound, against, plain};
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span};
 
-/// Rounds of each side, one after the other.
+/// Rounds of each side, alternating.
 const ROUNDS: usize = 7;
 
 /// A client that echoes through Nebula, and its server.
@@ -18,8 +18,8 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Starts a server and connects to it, to send requests of `bytes` bytes. Two servers that poll would share the servers' core, so
-    /// each measurement starts its own and ends it.
+    /// Starts a server and connects to it, for requests of `bytes` bytes. Two polling servers would share the servers'
+    /// core, so each measurement starts and ends its own.
     pub fn start(bytes: usize, slots: u32) -> Result<Self, Failure> {
         let name = format!("shm://bench-echo-{}", std::process::id());
         let server = Server::start(&["serve-echo", &name])?;
@@ -45,7 +45,7 @@ impl Pipe for Echo {
     }
 }
 
-/// Client and server in turns on one thread, 16 RPCs at a time: nobody polls in vain, so instructions can be counted.
+/// Client and server alternate on one thread, 16 RPCs at a time: no poll is wasted, so instructions can be counted.
 pub fn count(bytes: usize, rpcs: u64) -> Result<(), Failure> {
     let name = format!("shm://bench-count-{}", std::process::id());
     let (server, mut workers) = nebula::Server::bind(&name).config(config()).open()?;
@@ -79,7 +79,7 @@ pub fn run() -> Result<(), Failure> {
 }
 
 fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
-    let yardstick = format!("bare in-place ring, {lines} line(s) a slot");
+    let baseline = format!("bare in-place ring, {lines} line(s) a slot");
     for outstanding in [1, 16, 64] {
         let (mut ours, mut bare) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -87,9 +87,9 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
             ours.push(throughput(&mut Echo::start(bytes, bare::SLOTS as u32)?, outstanding));
         }
         let (ours, bare) = (median(ours), median(bare));
-        plain(&format!("{yardstick}, {outstanding} outstanding"), bare, "M RPC/s");
+        plain(&format!("{baseline}, {outstanding} outstanding"), bare, "M RPC/s");
         let bound = (outstanding == 64).then_some(Bound::AtLeast(0.4));
-        against(&format!("echo, {what}, {outstanding} outstanding"), ours, "M RPC/s", (&yardstick, bare), bound);
+        against(&format!("echo, {what}, {outstanding} outstanding"), ours, "M RPC/s", (&baseline, bare), bound);
     }
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -98,20 +98,21 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     }
     let p50 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.0).collect());
     let p99 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.1).collect());
-    plain(&format!("{yardstick}, round trip p50"), p50(&bare), "ns");
+    plain(&format!("{baseline}, round trip p50"), p50(&bare), "ns");
     against(
         &format!("echo, {what}, round trip p50"),
         p50(&ours),
         "ns",
-        (&yardstick, p50(&bare)),
+        (&baseline, p50(&bare)),
         Some(Bound::AtMost(1.5)),
     );
-    against(&format!("echo, {what}, round trip p99"), p99(&ours), "ns", (&yardstick, p99(&bare)), None);
+    against(&format!("echo, {what}, round trip p99"), p99(&ours), "ns", (&baseline, p99(&bare)), None);
     Ok(())
 }
 
 fn config() -> ServerConfig {
-    // The SLO is long, for under an instruction counter an RPC takes fifty times as long: nothing is to be refused for that.
+    // The SLO is long because an RPC takes fifty times as long under an instruction counter, and none should be refused
+    // for that.
     ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(64).slo(Span::from_ms(10))
 }
 

@@ -1,4 +1,4 @@
-//! The key-value service over shared memory, beside the same store called directly in a prefetched loop.
+//! The key-value service over shared memory, compared with the same store called directly in a prefetched loop.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -51,7 +51,8 @@ fn compare(program: &str, value_bytes: usize) -> Result<(), Failure> {
     let endpoint = format!("shm://bench-kv-{}", std::process::id());
     let (mut direct, mut plain_loop, mut served, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     {
-        // The server polls on its own core while the direct loop runs on the client's: one process each, as in use.
+        // The server polls on its own core while the direct loop runs on the client's: separate processes, as in
+        // production.
         let mut gets = Gets::start(program, &endpoint, value_bytes, "on")?;
         for _ in 0..ROUNDS {
             direct.push(direct_rate(&store, value_bytes, true));
@@ -65,11 +66,11 @@ fn compare(program: &str, value_bytes: usize) -> Result<(), Failure> {
         median((0..ROUNDS).map(|_| throughput(&mut gets, 64)).collect())
     };
     let served = median(served);
-    let yardstick = ("the store called in a prefetched loop", median(direct));
+    let baseline = ("the store called in a prefetched loop", median(direct));
     let what = format!("GET, {value_bytes} B values, 1.6 M uniform keys");
-    plain(&format!("{what}: called in a prefetched loop"), yardstick.1, "M op/s");
+    plain(&format!("{what}: called in a prefetched loop"), baseline.1, "M op/s");
     plain(&format!("{what}: called one after the other"), median(plain_loop), "M op/s");
-    against(&format!("{what}: served, 64 outstanding"), served, "M RPC/s", yardstick, Some(Bound::AtLeast(0.6)));
+    against(&format!("{what}: served, 64 outstanding"), served, "M RPC/s", baseline, Some(Bound::AtLeast(0.6)));
     let steered = ("with it", served);
     against(&format!("{what}: served, 64 outstanding, steering off"), unsteered, "M RPC/s", steered, None);
     plain(&format!("{what}: served, 1 outstanding, round trip p50"), median(alone), "ns");
@@ -87,7 +88,7 @@ fn filled(value_bytes: usize) -> Result<Store, Failure> {
     Ok(store)
 }
 
-/// GETs a second, in millions, on this core.
+/// GETs per second, in millions, on this core.
 fn direct_rate(store: &Store, value_bytes: usize, is_prefetched: bool) -> f64 {
     let (clock, mut draw, mut buffer) = (Clock::new(), Draw(0x2545_F491_4F6C_DD1D), vec![0; value_bytes]);
     let (start, mut done, mut found) = (clock.now_ps(), 0_u64, 0_u64);

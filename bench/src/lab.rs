@@ -1,13 +1,14 @@
-//! The laboratory: simulated RPCs a second of real time, beside a bare recursion and beside SimPy.
+//! The simulator: simulated RPCs per second of real time, compared with a bare recursion and with SimPy.
 //!
-//! Rounds of the sides alternate, and the median of their ratios counts, so that what the machine does to one it does to the other.
+//! Rounds of the sides alternate, and the result is the median of their ratios, so that interference affects both
+//! sides.
 
 use crate::Failure;
 use crate::measure::median;
 use crate::row::{self, Bound};
 use nebula_nic::Policy;
-use nebula_sim::memory::{self, Design, MemoryModel, MemoryRun};
 use nebula_sim::blocks::{self, Application, Machine, Scenario};
+use nebula_sim::memory::{self, Design, MemoryModel, MemoryRun};
 use nebula_sim::{Length, Load, System};
 use nebula_workload::{Rate, Rng, Seed};
 use std::cmp::Reverse;
@@ -33,7 +34,8 @@ pub fn run(python: Option<&str>) -> Result<(), Failure> {
     server_level()
 }
 
-/// Policies that decide again, with as many cores in a group as in the papers and costs that keep all mechanisms busy.
+/// Policies that decide again after dispatch, with as many cores per group as in the papers and costs that exercise all
+/// mechanisms.
 fn scheduler(policy: &str, cores: u16) -> Result<System, Failure> {
     let groups = cores / 16;
     Ok(match policy {
@@ -42,7 +44,7 @@ fn scheduler(policy: &str, cores: u16) -> Result<System, Failure> {
     })
 }
 
-/// What an RPC costs under a policy that decides again, with 1,024 cores beside 16.
+/// The cost of an RPC under a policy that decides again, with 1,024 cores compared with 16.
 fn schedulers(policy: &str) -> Result<(), Failure> {
     let load = Load::open("mix:short=0.9*fixed:500ns;long=0.1*fixed:5500ns".parse()?, 0.85);
     let ns = |cores| -> Result<f64, Failure> { Ok(1e3 / simulated(&scheduler(policy, cores)?, &load)?) };
@@ -57,15 +59,15 @@ fn schedulers(policy: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of RPCs a second of real time.
+/// Millions of RPCs per second of real time.
 fn simulated(system: &System, load: &Load) -> Result<f64, Failure> {
-    // Once for nothing: which errors there are, they show.
+    // A first run that is not timed, so that errors are reported.
     nebula_sim::run(system, load, Length { warmup: 0, rpcs: RPCS / 20 }, Seed(1))?;
     let length = Length { warmup: 0, rpcs: RPCS };
     Ok(rate(RPCS, || _ = black_box(nebula_sim::run(system, load, length, Seed(1)))))
 }
 
-/// Altocumulus' largest published set-up: 16 groups of 15 workers and a manager.
+/// Altocumulus's largest published set-up: 16 groups of 15 workers and a manager.
 fn groups_at_200_mrps() -> Result<(), Failure> {
     let load = Load::open("exp:1us".parse()?, 200.0 / 256.0);
     let system = scheduler("altocumulus", 256)?;
@@ -75,7 +77,7 @@ fn groups_at_200_mrps() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of RPCs a second.
+/// Millions of RPCs per second.
 fn rate(rpcs: u64, mut work: impl FnMut()) -> f64 {
     let start = Instant::now();
     work();
@@ -86,7 +88,8 @@ fn simulate(policy: Policy, cores: u16) -> Result<f64, Failure> {
     simulated(&System::new(policy, cores), &Load::open("exp:1us".parse()?, LOAD))
 }
 
-/// Kiefer and Wolfowitz: an RPC begins when it has come and the first of the cores is free. Nothing is measured but the mean.
+/// Kiefer and Wolfowitz: an RPC begins when it has arrived and the first of the cores is free. Only the mean is
+/// measured.
 fn recursion(cores: usize, rpcs: u64) -> f64 {
     let seed = Seed(1);
     let (mut arrivals, mut services) = (seed.stream("arrivals"), seed.stream("service"));
@@ -131,7 +134,7 @@ fn simpy_rps(python: &str) -> Result<f64, Failure> {
     Ok(text.split_whitespace().next().ok_or("SimPy printed nothing")?.parse()?)
 }
 
-/// What an RPC costs with 1,024 cores, beside one with 16.
+/// The cost of an RPC with 1,024 cores, compared with 16.
 fn by_cores(policy: &str) -> Result<(), Failure> {
     let parsed: Policy = policy.parse()?;
     let (mut many, mut ratios) = (Vec::new(), Vec::new());
@@ -157,7 +160,8 @@ fn memory_model() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an RPC costs at the block level, with all its blocks: for the designs of 16 cores, and for NEBULA on a machine that is 16 times as large.
+/// The cost of an RPC at the block level, with all its blocks: for the designs with 16 cores, and for NEBULA on a
+/// machine that is 16 times as large.
 fn server_level() -> Result<(), Failure> {
     let (mut many, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..3 {
@@ -175,11 +179,12 @@ fn server_level() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Millions of RPCs a second of real time, on the paper's machine `times` as large.
+/// Millions of RPCs per second of real time, on the paper's machine scaled by `times`.
 fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     let text = Machine::source("isca20").ok_or("there is no machine isca20")?;
     let side = 4.0 * times.sqrt();
-    // Links too: all packets come in by one port, which is why this comparison is made well below saturation.
+    // Links are scaled too: all packets arrive through one port, which is why this comparison is made well below
+    // saturation.
     let larger = [
         "memory.llc.bytes",
         "memory.mesh.link_bytes",
@@ -194,7 +199,7 @@ fn served(design: &str, rps: f64, times: f64) -> Result<f64, Failure> {
     }
     let design = blocks::Design::named(design).ok_or("there is no such design")?;
     let scenario = Scenario::new(Machine::parse_with(text, &changes)?, design, Application::key_value(0.5, 512));
-    // The LLC is full after as many RPCs: from then on what comes in pushes something out.
+    // The LLC is full after this many RPCs: from then on each new block evicts another.
     let warmup = (45_000.0 * times) as u64;
     let length = Length { warmup, rpcs: warmup + 100_000 };
     let rate_of = Rate::try_new(rps * times)?;

@@ -1,7 +1,7 @@
-//! Benchmarks that put Nebula beside other ways to do the same, in one run: what counts is the ratio.
+//! Benchmarks that compare Nebula with alternatives in one run: the result is the ratio.
 //!
-//! `nebula-bench SECTION` measures and prints one JSON line a row; `cargo xtask bench` runs the sections and makes the table.
-//! Servers are child processes of this program, pinned to another core.
+//! `nebula-bench SECTION` measures and prints one JSON line per row; `cargo xtask bench` runs the sections and prints
+//! the table. Servers are child processes of this program, pinned to another core.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Closed loops with a fixed number of RPCs outstanding, and what is read off them.
+//! Closed loops with a fixed number of RPCs outstanding, and their results.
 
 use nebula_sys::clock::Clock;
 
@@ -6,14 +6,14 @@ use nebula_sys::clock::Clock;
 pub trait Pipe {
     /// Sends RPC number `n`; `false` when there is no room.
     fn send(&mut self, n: u64) -> bool;
-    /// Takes answers that have come; how many.
+    /// Receives replies that have arrived; returns how many.
     fn take(&mut self) -> u64;
 }
 
 /// Length of one round in picoseconds.
 const ROUND_PS: u64 = 150_000_000_000;
 
-/// RPCs a second, in millions, with `outstanding` in flight for one round.
+/// RPCs per second, in millions, with `outstanding` in flight for one round.
 pub fn throughput(pipe: &mut impl Pipe, outstanding: u64) -> f64 {
     let clock = Clock::new();
     let (mut sent, mut done) = (0, 0);

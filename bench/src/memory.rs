@@ -1,6 +1,7 @@
 //! Memory of a server with one client and with a thousand: the receive buffer is sized from the SLO, not from their number.
 //!
-//! What does grow is each client's own ring, through which its requests and replies go; it is shown as the client's own.
+//! Each client's own ring, which carries its requests and replies, does add memory per client; it is reported
+//! separately.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -9,11 +10,11 @@ use crate::watchdog::within;
 use nebula::{Client, Reply, ServerConfig, StatusReader};
 use std::time::{Duration, Instant};
 
-/// Clients beside the first one, which all have made a call and stay connected.
+/// Clients in addition to the first, which have all made a call and stay connected.
 const CLIENTS: usize = 1000;
-/// Descriptors of the server for each client (ring, socket, the door's socket), and what it needs beside.
+/// Descriptors of the server per client (ring, socket, the listener's socket), and those it needs otherwise.
 const FILES: u64 = 3 * CLIENTS as u64 + 200;
-/// The longest that it all may take; it takes a second.
+/// The time limit for everything; it takes a second.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The request that is answered with the server's [`Resident`] memory.
 const ASK: &[u8] = b"resident";
@@ -46,8 +47,8 @@ fn connected(name: &str) -> Result<Client, Failure> {
 fn print(one: Figures, many: Figures, ring_bytes: usize) {
     let what = |clients: &str| format!("receive buffer, {clients} connected");
     plain(&what("1 client"), one.buffer_bytes, "B");
-    let yardstick = ("receive buffer, 1 client", one.buffer_bytes);
-    against(&what("1,000 clients"), many.buffer_bytes, "B", yardstick, Some(Bound::AtMost(1.0)));
+    let baseline = ("receive buffer, 1 client", one.buffer_bytes);
+    against(&what("1,000 clients"), many.buffer_bytes, "B", baseline, Some(Bound::AtMost(1.0)));
     let per_client = |one: f64, many: f64| (many - one) / (CLIENTS - 1) as f64;
     let private = per_client(one.resident.private_bytes, many.resident.private_bytes);
     let shared = per_client(one.resident.shared_bytes, many.resident.shared_bytes);
@@ -56,7 +57,7 @@ fn print(one: Figures, many: Figures, ring_bytes: usize) {
     plain("client's own ring, all of it", ring_bytes as f64, "B");
 }
 
-/// What is read off a server.
+/// Memory of a server.
 #[derive(Clone, Copy)]
 struct Figures {
     buffer_bytes: f64,
@@ -64,7 +65,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Asks through `client` as soon as the server counts `clients` of them.
+    /// Asks through `client` as soon as the server counts `clients` clients.
     fn of(client: &mut Client, clients: usize) -> Result<Self, Failure> {
         let until = Instant::now() + Duration::from_secs(10);
         let read = |client: &Client| client.status().map(StatusReader::read).unwrap_or_default();
@@ -80,7 +81,7 @@ impl Figures {
     }
 }
 
-/// The server: engine and worker on one core, otherwise as it is when told nothing.
+/// The server: engine and worker on one core, otherwise with its defaults.
 pub fn serve(name: &str) -> Result<(), Failure> {
     child::raise_file_limit(FILES)?;
     let config = ServerConfig::default().inline(true).pin([child::server_core()]);
@@ -98,7 +99,7 @@ fn answer(request: &[u8], reply: &mut Reply) {
     }
 }
 
-/// Memory of a process that is in the machine's memory.
+/// Resident memory of a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Resident {
     private_bytes: f64,
@@ -110,7 +111,7 @@ impl Resident {
         Self::read(&std::fs::read_to_string("/proc/self/status").ok()?)
     }
 
-    /// Reads the lines of `/proc/PID/status`, which have the unit "kB" and mean 1024 bytes.
+    /// Parses the lines of `/proc/PID/status` whose unit is "kB", which means 1024 bytes.
     fn read(status: &str) -> Option<Self> {
         let bytes = |field: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;

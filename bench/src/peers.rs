@@ -1,7 +1,7 @@
-//! The same echo of 64 B over what a user would pick today, each at its best: one core a side, both sides of the same program.
+//! The same 64 B echo over the usual alternatives, each at its best: one core per side, both sides in the same program.
 //!
-//! Who can poll, polls on both sides (Nebula, TCP, iceoryx2); tonic has its own event loop, one thread a side. Each
-//! measurement starts its own server and ends it, since two servers that poll would share the servers' core.
+//! Nebula, TCP and iceoryx2 poll on both sides; tonic has its own event loop, one thread per side. Each measurement
+//! starts and ends its own server, since two polling servers would share the servers' core.
 
 #[cfg(feature = "peers")]
 pub mod grpc;
@@ -18,7 +18,7 @@ use crate::child;
 use crate::echo::Echo;
 use crate::ways::{FIGURES, OUTSTANDING, PAYLOAD_BYTES, Way, rounds, sample};
 
-/// Nebula, which the others are compared with, is the first.
+/// Nebula, with which the others are compared, is the first.
 const PEERS: &[Way] = &[
     Way { name: "Nebula", measure: || sample(Echo::start(PAYLOAD_BYTES, OUTSTANDING as u32)?) },
     Way { name: "TCP, no delay, polled", measure: || sample(tcp::Tcp::start()?) },

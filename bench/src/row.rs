@@ -1,4 +1,4 @@
-//! One measured figure, as the benchmark table wants it: a JSON line.
+//! One measured figure as the benchmark table needs it: a JSON line.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct Against<'a> {
     bound: Option<Bound>,
 }
 
-/// What the ratio is to reach.
+/// The ratio required.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -33,9 +33,9 @@ pub fn plain(what: &str, value: f64, unit: &str) {
     print(&Row { what, value, unit, against: None });
 }
 
-/// Prints a figure beside its yardstick.
-pub fn against(what: &str, value: f64, unit: &str, yardstick: (&str, f64), bound: Option<Bound>) {
-    let against = Some(Against { what: yardstick.0, ratio: value / yardstick.1, bound });
+/// Prints a figure and its baseline.
+pub fn against(what: &str, value: f64, unit: &str, baseline: (&str, f64), bound: Option<Bound>) {
+    let against = Some(Against { what: baseline.0, ratio: value / baseline.1, bound });
     print(&Row { what, value, unit, against });
 }
 

@@ -1,10 +1,11 @@
-//! The 64 B echo over the loopback network, between processes, one core each: Nebula's `udp://` beside what bare sockets can do,
-//! and beside what a user would pick today.
+//! The 64 B echo over the loopback network, between processes, one core each: Nebula's `udp://` compared with bare
+//! sockets and with the usual alternatives.
 //!
-//! The kernel's stack costs microseconds of a core a datagram. So there are two yardsticks: many datagrams a buffer (GSO and GRO), which
-//! nothing that sends one datagram an RPC can beat by much, and one datagram a call, which is what most programs do.
+//! The kernel's network stack costs microseconds of CPU time per datagram. So there are two baselines: many datagrams
+//! per buffer (GSO and GRO), which a program that sends one datagram per RPC cannot beat by much, and one datagram per
+//! call, which is what most programs do.
 //!
-//! Then the trials: [`loss`], [`overload`], a [`crowd`] of clients.
+//! Then the scenarios: [`loss`], [`overload`], a [`crowd`] of clients.
 
 mod bare;
 mod crowd;
@@ -35,12 +36,12 @@ const WAYS: &[Way] = &[
     Way { name: "quinn, a stream an RPC, encrypted", measure: || sample(peers::quic::Quic::start()?) },
 ];
 
-/// Where the bare sockets are in [`WAYS`].
+/// The index of the bare sockets in [`WAYS`].
 const SEGMENTS: usize = 1;
 const PACKED: usize = 2;
 const SINGLE: usize = 3;
 
-/// Measures and prints: all of it.
+/// Measures and prints everything.
 pub fn run() -> Result<(), Failure> {
     compare()?;
     loss::run()?;
@@ -68,7 +69,7 @@ fn compare() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures and prints one part: a trial, or those ways whose name contains `word`, by themselves.
+/// Measures and prints one part: a scenario, or those ways whose name contains `word`.
 pub fn run_only(word: &str) -> Result<(), Failure> {
     match word {
         "echo" => return compare(),

@@ -1,16 +1,16 @@
-//! A benchmark that hangs ends with an error: its loops poll, and a peer that never answers would keep them polling.
+//! Ends a benchmark that hangs with an error: its loops poll, and would poll forever if a peer never answered.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Does `work`, and ends this program with an error when that takes longer than `limit`.
+/// Does `work`, and ends this program with an error if that takes longer than `limit`.
 ///
-/// Children end with it, since they have tied their lives to it.
+/// Children end with it, since they are tied to its life.
 pub fn within<T>(limit: Duration, what: &str, work: impl FnOnce() -> T) -> T {
     let (working, watch) = mpsc::channel::<()>();
     let late = format!("{what}: no end after {} s, given up", limit.as_secs());
     std::thread::spawn(move || {
-        // The other end goes when the work ends, by a panic too.
+        // The other end is dropped when the work ends, even by a panic.
         if watch.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
             eprintln!("{late}");
             std::process::exit(1);

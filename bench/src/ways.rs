@@ -1,4 +1,4 @@
-//! Several ways to do the same, each in its turn, round after round; what counts is the median of the rounds.
+//! Several ways to do the same, in turn, round after round; the result is the median of the rounds.
 
 use crate::Failure;
 use crate::measure::{Pipe, median, round_trip, throughput};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 /// Bytes of a request, and of its reply.
 pub const PAYLOAD_BYTES: usize = 64;
-/// RPCs in flight where the rate is measured.
+/// RPCs in flight when the rate is measured.
 pub const OUTSTANDING: u64 = 64;
-/// Rounds, in each of which every way has its turn.
+/// Rounds; each measures every way once.
 const ROUNDS: usize = 5;
-/// The longest that one measurement may take; it takes half a second.
+/// The time limit for one measurement; it takes half a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// One way to echo.
@@ -21,7 +21,7 @@ pub struct Way {
     pub measure: fn() -> Result<Sample, Failure>,
 }
 
-/// What one round of one way gave.
+/// The result of one round of one way.
 #[derive(Clone, Copy)]
 pub struct Sample {
     pub p50_ns: f64,
@@ -35,7 +35,7 @@ pub fn sample(mut pipe: impl Pipe) -> Result<Sample, Failure> {
     Ok(Sample { p50_ns, p99_ns, rate_mrps: throughput(&mut pipe, OUTSTANDING) })
 }
 
-/// What is shown of a sample.
+/// The figures reported for a sample.
 #[derive(Clone, Copy)]
 pub struct Figure {
     pub name: &'static str,
@@ -54,19 +54,19 @@ impl Figure {
         format!("{PAYLOAD_BYTES} B echo, {}: {}", self.name, way.name)
     }
 
-    /// Prints one way's.
+    /// Prints one way's figures.
     pub fn print(&self, (way, sample): (&Way, &Sample)) {
         plain(&self.what(way), (self.of)(sample), self.unit);
     }
 
-    /// Prints one way's beside another's.
-    pub fn print_beside(&self, (way, sample): (&Way, &Sample), yardstick: (&Way, &Sample), bound: Option<Bound>) {
-        let yardstick = (yardstick.0.name, (self.of)(yardstick.1));
-        against(&self.what(way), (self.of)(sample), self.unit, yardstick, bound);
+    /// Prints one way's figures compared with another's.
+    pub fn print_beside(&self, (way, sample): (&Way, &Sample), baseline: (&Way, &Sample), bound: Option<Bound>) {
+        let baseline = (baseline.0.name, (self.of)(baseline.1));
+        against(&self.what(way), (self.of)(sample), self.unit, baseline, bound);
     }
 }
 
-/// Gives every way its turns: the medians of each.
+/// Measures every way in turn; returns the medians of each.
 pub fn rounds(ways: &[Way]) -> Result<Vec<Sample>, Failure> {
     let mut samples = vec![Vec::with_capacity(ROUNDS); ways.len()];
     for _ in 0..ROUNDS {

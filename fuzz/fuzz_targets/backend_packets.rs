@@ -1,7 +1,8 @@
-//! Any sequence of packets, frees, time and lost peers into a small [`Backend`], beside a slow and obvious model.
+//! Any sequence of packets, frees, timeouts and lost peers into a small [`Backend`], compared with a slow and simple
+//! model.
 //!
-//! Whatever comes: live slots never overlap, nothing is delivered that did not become whole, nothing twice, no core gets more
-//! than its bound, a refusal has the reason it says, and what is dropped gives its slots back.
+//! For every input: live slots never overlap, only complete RPCs are delivered, none twice, no core gets more than its
+//! bound, every refusal has the reason it states, and dropped RPCs return their slots.
 #![no_main]
 
 #[path = "backend_packets/input.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes as a request or a reply of the key-value service: what decoding accepts encodes to the very same bytes.
+//! Any bytes as a request or a reply of the key-value service: what decoding accepts encodes to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

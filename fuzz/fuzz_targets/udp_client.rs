@@ -1,5 +1,5 @@
-//! Any datagrams into a client over a wire by hand: no panic, each call ends once, no reply is longer than allowed, and once time has passed
-//! nothing is outstanding.
+//! Any datagrams into a client over a simulated wire: no panic, each call ends once, no reply is longer than allowed,
+//! and after enough time nothing is outstanding.
 #![no_main]
 
 #[path = "../../crates/nebula/tests/support/hand_wire.rs"]
@@ -58,7 +58,7 @@ impl Scene {
         Self { client, hand, clock, open: BTreeSet::new(), server, echo: [0; 8] }
     }
 
-    /// What the client sends is for nobody but for its hellos.
+    /// Of what the client sends, only its hellos are read.
     fn listen(&mut self) {
         self.hand.take(|_, datagram| {
             if datagram[1] == HELLO {

@@ -85,7 +85,7 @@ impl Scene {
         while self.worker.turn(&self.count) > 0 || !self.hand.is_quiet() {}
     }
 
-    /// Sends a datagram; what is said then, and whom to.
+    /// Sends a datagram; returns the replies and their destinations.
     fn say(&mut self, from: SocketAddr, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
         self.hand.put(from, datagram);
         self.run();
@@ -94,7 +94,7 @@ impl Scene {
         said
     }
 
-    /// Says something as somebody who is not let in.
+    /// Sends a datagram from an unvalidated address.
     fn say_unproven(&mut self, datagram: &[u8]) {
         let stranger = SocketAddr::from(([10, 0, 0, 3], 1));
         let said = self.say(stranger, datagram);
@@ -138,7 +138,7 @@ impl Scene {
     }
 
     fn close(mut self) {
-        // What is not whole ages out.
+        // Incomplete RPCs time out.
         self.count.clock.fetch_add(1_000_000_000_000, Relaxed);
         for _ in 0..2 * TURNS {
             self.worker.turn(&self.count);

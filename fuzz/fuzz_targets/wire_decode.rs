@@ -1,4 +1,4 @@
-//! Any bytes as a packet's header: decoding never panics, and what it accepts encodes to the very same bytes.
+//! Any bytes as a packet's header: decoding never panics, and what it accepts encodes to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Cutting an RPC of any length finds each packet's place in it, whatever the index.
+/// Splitting an RPC of any length finds each packet's offset in it, whatever the index.
 fn cut(header: &Header) {
     for mtu_bytes in [64, 192, 4096] {
         let Ok(mtu) = Mtu::try_new(mtu_bytes) else { continue };

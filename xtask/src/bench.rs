@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: runs the benchmarks one after another and prints one table.
 //!
-//! A benchmark is a [`Section`] in a file of its own: how to run it and what rows came of it. To add one: a file under
+//! A benchmark is a [`Section`] in a separate file: how to run it and its rows. To add one: a file under
 //! `bench/` and a line in [`sections`]; for a section of the program `nebula-bench`, which prints rows as JSON lines, the
 //! line is enough. Figures are ratios within one run, or instruction counts, since wall time on a shared machine
 //! tells little by itself.
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shell::{Attempt, Failure, Shell};
 
-/// What `cargo xtask bench` can be told.
+/// Arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Run only the sections whose name contains one of these words.
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 
 /// One benchmark.
 trait Section {
-    /// The word that chooses it on the command line.
+    /// The word that selects it on the command line.
     fn name(&self) -> &'static str;
 
     /// What it shows, in one line.
@@ -74,19 +74,19 @@ pub(crate) struct Row {
     pub(crate) against: Option<Against>,
 }
 
-/// The yardstick of a [`Row`].
+/// The baseline of a [`Row`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Against {
     /// "bare slot ring".
     pub(crate) what: String,
-    /// The row's value divided by the yardstick's.
+    /// The row's value divided by the baseline's.
     pub(crate) ratio: f64,
-    /// What the ratio has to reach, where something is promised.
+    /// The required ratio, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bound: Option<Bound>,
 }
 
-/// The promise that a ratio is held to.
+/// The requirement on a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Bound {

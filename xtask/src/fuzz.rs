@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: libFuzzer on stable Rust, with no tool but a C++ compiler.
 //!
-//! The targets are the programs of the workspace `fuzz/`, laid out as cargo-fuzz wants it, so that `cargo fuzz run` works
-//! too. Built here with the instrumentation that cargo-fuzz asks for under `--sanitizer none`, none of which needs
-//! a nightly compiler; safe Rust has little for a sanitizer to find.
+//! The targets are the programs of the workspace `fuzz/`, laid out for cargo-fuzz, so that `cargo fuzz run` works too.
+//! They are built here with the instrumentation that cargo-fuzz uses under `--sanitizer none`, which does not need a
+//! nightly compiler; safe Rust leaves a sanitizer little to find.
 //!
 //! Two ways to run a target:
 //!
@@ -11,8 +11,8 @@
 //! | fixed | `fuzz/seeds/TARGET` | from a fixed seed | a number of inputs | `cargo xtask test`: the same inputs every time |
 //! | exploring | the seeds and `fuzz/corpus/TARGET`, which is not checked in | from a new seed | a time | people, and machines at night |
 //!
-//! What exploring found becomes part of the fixed run with `--keep`: inputs that reach code which no seed reaches are copied into
-//! the seeds.
+//! `--keep` makes the findings of exploring part of the fixed run: inputs that reach code which no seed reaches are
+//! copied into the seeds.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::shell::{Attempt, Failure, Shell, line_of, run as run_command};
 
-/// What `cargo xtask fuzz` can be told.
+/// Arguments of `cargo xtask fuzz`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The target; all of them, one after another, when left out.

@@ -1,4 +1,4 @@
-//! Nebula's own chores. Everything that CI runs is here, in plain Rust; nothing has to be installed by hand.
+//! Nebula's development commands. Everything that CI runs is here, in plain Rust; nothing has to be installed by hand.
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a

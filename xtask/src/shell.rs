@@ -1,11 +1,11 @@
-//! Runs other programs from the root of the repository, and turns what went wrong into one line.
+//! Runs other programs from the root of the repository, and turns failures into one line.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why a chore stopped, in one line.
+/// Why a command stopped, in one line.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
@@ -39,7 +39,7 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// Finds the repository's root from this package's own place in it.
+    /// Finds the repository's root from the location of this package.
     pub(crate) fn at_root() -> Result<Self, Failure> {
         let package = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -52,12 +52,12 @@ impl Shell {
         &self.root
     }
 
-    /// Where builds go; a sub-folder where other compiler flags would otherwise rebuild everything in turn.
+    /// Where builds go; a sub-folder for other compiler flags, which would otherwise rebuild everything each time.
     pub(crate) fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The workspaces of the repository; those beside the main one have dependencies that nobody needs who uses Nebula.
+    /// The workspaces of the repository; the extra ones have dependencies that users of Nebula do not need.
     pub(crate) fn manifests(&self) -> impl Iterator<Item = &'static str> {
         let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml"].into_iter();
         manifests.filter(|manifest| self.root.join(manifest).exists())
@@ -95,7 +95,7 @@ impl Shell {
     }
 }
 
-/// Runs to the end, its output going where ours goes.
+/// Runs to the end, with its output on ours.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let line = line_of(command);
     println!("$ {line}");
@@ -113,7 +113,7 @@ pub(crate) fn stdout_of(command: &mut Command) -> Result<String, Failure> {
     String::from_utf8(output.stdout).attempt(format!("read the output of `{line}`"))
 }
 
-/// A command as one would type it: the variables set for it, the program, the arguments.
+/// A command as typed in a shell: its variables, the program, the arguments.
 pub(crate) fn line_of(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
     let mut words: Vec<String> =

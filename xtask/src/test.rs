@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what CI runs, step by step, stopping at the first failure.
 //!
-//! The order is by how soon a step tells something: formatting in a second, the benchmarks' gate last.
-//! A step that needs a tool this machine lacks says so in one line and counts as skipped; CI's machine has them all.
+//! Steps are ordered by how soon they report something: formatting in a second, the benchmarks' gate last. A step that
+//! needs a tool missing on this machine says so in one line and counts as skipped; CI's machine has all tools.
 
 mod book;
 mod build;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::shell::{Failure, Shell};
 
-/// What `cargo xtask test` can be told.
+/// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Run this step alone; may be given again.
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// How a step that did not fail ended.
+/// The outcome of a step that did not fail.
 enum Ending {
     Passed,
     /// Not run, and why.

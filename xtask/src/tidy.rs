@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: rules of the tree that no compiler knows.
 //!
-//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in a module of its own
-//! with tests that show it failing. To add one: a file under `tidy/` and a line in [`RULES`].
+//! Each rule is one function from the [`Tree`] (all text files, read once) to its violations, in its own module with
+//! tests that show it failing. To add one: a file under `tidy/` and a line in [`RULES`].
 
 mod code;
 mod cycle;
@@ -26,10 +26,10 @@ use std::fmt;
 use crate::shell::{Failure, Shell};
 use tree::Tree;
 
-/// What `cargo xtask tidy` can be told.
+/// Arguments of `cargo xtask tidy`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rewrite what is written from elsewhere: the departures in docs/MODEL.md, the figures in README.
+    /// Rewrite generated parts: the departures in docs/MODEL.md, the figures in README.
     #[arg(long)]
     bless: bool,
 }

@@ -1,6 +1,6 @@
-//! tonic: a unary call with one field of bytes, over a Unix socket or TCP, one thread a side.
+//! tonic: a unary call with one field of bytes, over a Unix socket or TCP, one thread per side.
 //!
-//! The service is written out instead of generated, as the generator would have it but for the router: no `protoc`, no build script.
+//! The service is written by hand as the generator would write it, except for the router: no `protoc`, no build script.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -47,7 +47,7 @@ impl Grpc {
         let path = socket.to_str().ok_or("the folder for temporary files has a name that is no UTF-8")?;
         let server = Server::start(&["serve-peer", "tonic", path])?;
         let connected = Self::connect(format!("unix:{path}"), server);
-        // Both ends are open, or never will be: the name has done its work.
+        // Both ends are connected, or never will be: the name is no longer needed.
         std::fs::remove_file(&socket)?;
         connected
     }
@@ -85,7 +85,7 @@ impl Pipe for Grpc {
         true
     }
 
-    /// Waits for one reply, and takes those that have come with it.
+    /// Waits for one reply, and collects those that have arrived with it.
     fn take(&mut self) -> u64 {
         let mut over = self.runtime.block_on(self.calls.join_next());
         let mut taken = 0;
@@ -129,7 +129,7 @@ impl UnaryService<Payload> for Handler {
     }
 }
 
-/// The server's end: never returns, its parent kills it.
+/// The server's end: never returns; its parent kills it.
 pub fn serve_unix(path: &str) -> Result<(), Failure> {
     runtime()?.block_on(async {
         let listener = UnixListener::bind(path)?;

@@ -1,6 +1,6 @@
 //! iceoryx2: request-response between processes over shared memory, both sides polling, loaned samples, nothing copied twice.
 //!
-//! Its objects get a prefix and a folder of this run's own, so that whatever is left of them can be removed.
+//! Its objects get a prefix and a folder for this run, so that what is left of them can be removed.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -17,7 +17,7 @@ type Payload = [u8; PAYLOAD_BYTES];
 type Pending = PendingResponse<ipc::Service, Payload, (), Payload, ()>;
 type Factory = request_response::PortFactory<ipc::Service, Payload, (), Payload, ()>;
 
-/// The client's end. The fields go in this order: last the node, which cleans up behind the killed server.
+/// The client's end. The order of the fields matters: the node is last and cleans up after the killed server.
 pub struct Iceoryx {
     /// In the order of the requests, which is that of the replies.
     pending: VecDeque<Pending>,
@@ -49,7 +49,7 @@ fn node(run: &str) -> Result<Node<ipc::Service>, Failure> {
     config.global.prefix = FileName::new(format!("{PREFIX}{run}_").as_bytes())?;
     let folder = std::env::temp_dir().join(format!("{PREFIX}{run}"));
     config.global.set_root_path(&Path::new(folder.as_os_str().as_encoded_bytes())?);
-    // Ctrl-C is to end this program at once.
+    // Ctrl-C must end this program at once.
     let node = NodeBuilder::new().config(&config).signal_handling_mode(SignalHandlingMode::Disabled);
     Ok(node.create()?)
 }
@@ -88,7 +88,7 @@ impl Pipe for Iceoryx {
     }
 }
 
-/// The server's end: never returns, its parent kills it.
+/// The server's end: never returns; its parent kills it.
 pub fn serve(run: &str) -> Result<(), Failure> {
     let node = node(run)?;
     let server = service(&node)?.server_builder().create()?;
@@ -100,7 +100,7 @@ pub fn serve(run: &str) -> Result<(), Failure> {
     }
 }
 
-/// What the names of all objects of this benchmark begin with; then comes the number of the client's process.
+/// The prefix of the names of all objects of this benchmark; the number of the client's process follows.
 const PREFIX: &str = "nebula_bench_";
 
 /// Removes what this run leaves behind.
@@ -118,7 +118,7 @@ fn sweep() {
     let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_str().and_then(run_of).is_some_and(is_over)) {
         let path = entry.path();
-        // Another run may be sweeping too.
+        // Another run may be cleaning up as well.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
 }

@@ -1,6 +1,7 @@
-//! quinn: QUIC, one stream an RPC, one thread a side. The certificate is made for the run and handed to both sides.
+//! quinn: QUIC, one stream per RPC, one thread per side. The certificate is created for the run and given to both
+//! sides.
 //!
-//! It encrypts, which the others in its table do not: a network of other people's machines is what it is for.
+//! It encrypts, which the others in its table do not: it is made for networks that are not trusted.
 
 use super::grpc::runtime;
 use crate::Failure;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// Who the certificate says the server is.
+/// The server name in the certificate.
 const NAME: &str = "localhost";
 
 /// The client's end: each call is a task.
@@ -63,7 +64,7 @@ impl Pipe for Quic {
         true
     }
 
-    /// Waits for one reply, and takes those that have come with it.
+    /// Waits for one reply, and collects those that have arrived with it.
     fn take(&mut self) -> u64 {
         let mut over = self.runtime.block_on(self.calls.join_next());
         let mut taken = 0;
@@ -76,7 +77,7 @@ impl Pipe for Quic {
     }
 }
 
-/// The server's end: until the client hangs up.
+/// The server's end: runs until the client disconnects.
 pub fn serve(address: &str, certificate: &str, key: &str) -> Result<(), Failure> {
     let certificate = CertificateDer::from(unhex(certificate)?);
     let key = PrivatePkcs8KeyDer::from(unhex(key)?);
@@ -84,7 +85,7 @@ pub fn serve(address: &str, certificate: &str, key: &str) -> Result<(), Failure>
     runtime()?.block_on(async {
         let endpoint = Endpoint::server(config, address.parse()?)?;
         child::ready()?;
-        let connection = endpoint.accept().await.ok_or("nobody came")?.await?;
+        let connection = endpoint.accept().await.ok_or("no client connected")?.await?;
         while let Ok((send, recv)) = connection.accept_bi().await {
             tokio::spawn(answer(send, recv));
         }

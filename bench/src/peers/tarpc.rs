@@ -1,4 +1,4 @@
-//! tarpc: a method with one field of bytes, bincode over TCP without delay, one thread a side.
+//! tarpc: a method with one field of bytes, bincode over TCP without delay, one thread per side.
 
 use super::grpc::runtime;
 use crate::Failure;
@@ -53,7 +53,7 @@ impl Pipe for Tarpc {
         true
     }
 
-    /// Waits for one reply, and takes those that have come with it.
+    /// Waits for one reply, and collects those that have arrived with it.
     fn take(&mut self) -> u64 {
         let mut over = self.runtime.block_on(self.calls.join_next());
         let mut taken = 0;
@@ -76,13 +76,13 @@ impl Echo for EchoServer {
     }
 }
 
-/// The server's end: until the client hangs up.
+/// The server's end: runs until the client disconnects.
 pub fn serve(address: &str) -> Result<(), Failure> {
     let address: SocketAddr = address.parse()?;
     runtime()?.block_on(async {
         let mut incoming = tcp::listen(address, Bincode::default).await?;
         child::ready()?;
-        let transport = incoming.next().await.ok_or("nobody came")??;
+        let transport = incoming.next().await.ok_or("no client connected")??;
         transport.get_ref().set_nodelay(true)?;
         let answers = BaseChannel::with_defaults(transport).execute(EchoServer.serve());
         answers

@@ -1,6 +1,6 @@
 //! Plain TCP on the loopback device: fixed-size messages without any header, both sides polling, no delay.
 //!
-//! What is sent together shares a system call, and so does what has come together: the best that a stream can do.
+//! Requests sent together share a system call, and so do replies that arrive together: the best that a stream can do.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -9,7 +9,7 @@ use crate::ways::PAYLOAD_BYTES;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-/// Most bytes on their way in one direction.
+/// The most bytes in flight in one direction.
 const ROOM_BYTES: usize = 256 * PAYLOAD_BYTES;
 
 /// The client's end.
@@ -18,13 +18,13 @@ pub struct Tcp {
     /// Requests not yet handed to the kernel.
     unsent: Vec<u8>,
     buffer: Box<[u8; ROOM_BYTES]>,
-    /// Bytes of a reply that has come in part.
+    /// Bytes of a partly received reply.
     partial: usize,
     _server: Server,
 }
 
 impl Tcp {
-    /// Starts a server, which dials: so the port need not be known beforehand.
+    /// Starts a server, which connects to the client, so the port need not be known in advance.
     pub fn start() -> Result<Self, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let server = Server::start(&["serve-peer", "tcp", &listener.local_addr()?.to_string()])?;
@@ -68,7 +68,7 @@ fn set_polled(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nonblocking(true)
 }
 
-/// The bytes moved; `None` when none can be at the moment.
+/// The bytes moved; `None` when none can be moved at the moment.
 fn some(moved: std::io::Result<usize>) -> std::io::Result<Option<usize>> {
     match moved {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
@@ -76,7 +76,7 @@ fn some(moved: std::io::Result<usize>) -> std::io::Result<Option<usize>> {
     }
 }
 
-/// The server's end: until the client hangs up.
+/// The server's end: runs until the client disconnects.
 pub fn serve(address: &str) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(address)?;
     set_polled(&stream)?;

@@ -1,6 +1,6 @@
-//! The yardsticks that coalesce: bare sockets, a batch of messages a system call and direction.
+//! The baselines that coalesce: bare sockets, a batch of messages per system call and direction.
 //!
-//! No header, no numbers, no retransmission, no dispatch: what has come is sent back as it came.
+//! No header, no numbers, no retransmission, no dispatch: each message is sent back as it arrived.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -9,10 +9,10 @@ use crate::ways::{OUTSTANDING, PAYLOAD_BYTES};
 use nebula_sys::udp::UdpSocket;
 use std::net::SocketAddr;
 
-/// How the messages of a batch travel.
+/// How the messages of a batch are sent.
 #[derive(Clone, Copy)]
 pub enum Packing {
-    /// A datagram each; the kernel cuts and joins them (GSO, GRO).
+    /// One datagram each; the kernel segments and coalesces them (GSO, GRO).
     Segments,
     /// All in one datagram.
     OneDatagram,
@@ -36,7 +36,7 @@ impl Bare {
         Ok(Self { socket: UdpSocket::connect(address)?, address, packing, batch, _server: server })
     }
 
-    /// Sends all that there is as one.
+    /// Sends all queued messages at once.
     fn flush(&mut self) {
         let segment = match self.packing {
             Packing::Segments => PAYLOAD_BYTES,
@@ -73,7 +73,8 @@ impl Pipe for Bare {
     }
 }
 
-/// The server's end: never returns, its parent kills it. Whatever has come of one length goes back as one.
+/// The server's end: never returns; its parent kills it. Consecutive messages of equal length are sent back as one
+/// batch.
 pub fn serve(address: SocketAddr) -> Result<(), Failure> {
     let mut socket = UdpSocket::bind(address)?;
     nebula_sys::affinity::pin_to(child::server_core())?;

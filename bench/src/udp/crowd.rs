@@ -1,8 +1,9 @@
-//! A server with 10,000 clients beside one with 16: its memory, and its core's time an RPC.
+//! A server with 10,000 clients compared with one with 16: its memory, and its CPU time per RPC.
 //!
-//! Both are sent the same RPCs at the same times, in bursts of one RPC from each of 16 clients; only who sends them differs. The server
-//! sleeps between bursts, so its core's time is what the RPCs cost. Over the loopback network that includes the delivery into the
-//! clients' sockets, which are 16 warm ones or 10,000 cold ones: so a bare server of sockets is measured beside it.
+//! Both get the same RPCs at the same times, in bursts of one RPC from each of 16 clients; only the senders differ. The
+//! server sleeps between bursts, so its CPU time is the cost of the RPCs. On the loopback network that includes the
+//! delivery into the clients' sockets, which are 16 warm ones or 10,000 cold ones. So a server of bare sockets is
+//! measured as well.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -17,15 +18,15 @@ const FEW: usize = 16;
 const MANY: usize = 10_000;
 /// Clients that send at a time.
 const BURST: usize = 16;
-/// Bursts that are counted, and before them those by which every client has called once.
+/// Bursts that are counted; before them, every client has called once.
 const BURSTS: usize = 4_000;
 const WARM_UP: usize = MANY / BURST;
 /// Between the beginnings of two bursts, in picoseconds: more than a burst takes.
 const INTERVAL_PS: u64 = 300_000_000;
-/// Descriptors that the process needs beside one a client.
+/// Descriptors that the process needs in addition to one per client.
 const OTHER_FILES: u64 = 200;
 const ROUNDS: usize = 3;
-/// The longest that one round may take; it takes three seconds.
+/// The time limit for one round; it takes three seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Measures and prints.
@@ -36,15 +37,15 @@ pub fn run() -> Result<(), Failure> {
     let bare = compare("bare sockets", measure::<UdpSocket>)?;
     let many = "server over UDP, its core's time an RPC with 10,000 clients";
     plain("server over UDP, resident memory with 16 clients", nebula.0.resident_bytes, "B");
-    let yardstick = ("with 16 clients", nebula.0.resident_bytes);
+    let baseline = ("with 16 clients", nebula.0.resident_bytes);
     let what = "server over UDP, resident memory with 10,000 clients";
-    against(what, nebula.1.resident_bytes, "B", yardstick, Some(Bound::AtMost(1.1)));
+    against(what, nebula.1.resident_bytes, "B", baseline, Some(Bound::AtMost(1.1)));
     plain("server over UDP, its core's time an RPC with 16 clients", nebula.0.core_ns, "ns");
     against(many, nebula.1.core_ns, "ns", ("with 16 clients", nebula.0.core_ns), Some(Bound::AtMost(1.1)));
     plain("bare sockets, the server's core's time an RPC with 16 clients", bare.0.core_ns, "ns");
     let what = "bare sockets, the server's core's time an RPC with 10,000 clients";
     against(what, bare.1.core_ns, "ns", ("with 16 clients", bare.0.core_ns), None);
-    // What the kernel does for the same datagrams is in both.
+    // Both include the kernel's work for the same datagrams.
     let own = (nebula.0.core_ns - bare.0.core_ns, nebula.1.core_ns - bare.1.core_ns);
     let what = "server over UDP, beyond bare sockets, an RPC with 10,000 clients";
     against(what, own.1, "ns", ("with 16 clients", own.0), None);
@@ -66,7 +67,7 @@ fn compare(
 
 /// A client that sends one RPC and waits for its end.
 trait Caller: Sized {
-    /// The word for its server.
+    /// The argument that selects its server.
     const SERVER: &'static str;
     fn connect(server: SocketAddr) -> Result<Self, Failure>;
     fn send(&mut self) -> Result<(), Failure>;
@@ -117,7 +118,7 @@ impl Caller for UdpSocket {
     }
 }
 
-/// What a server costs.
+/// The cost of a server.
 #[derive(Clone, Copy)]
 struct Cost {
     resident_bytes: f64,
@@ -143,7 +144,7 @@ fn measure<C: Caller>(clients: usize) -> Result<Cost, Failure> {
     Ok(Cost { resident_bytes: server.resident_bytes()? as f64, core_ns })
 }
 
-/// Bursts from the clients in turn, from the `next` one on.
+/// Bursts from the clients in turn, from `next` on.
 fn bursts<C: Caller>(clients: &mut [C], next: &mut usize, count: usize) -> Result<(), Failure> {
     let clock = Clock::new();
     let start = clock.now_ps();
@@ -162,7 +163,7 @@ fn bursts<C: Caller>(clients: &mut [C], next: &mut usize, count: usize) -> Resul
     Ok(())
 }
 
-/// A server of bare sockets, asleep when there is nothing to do: what comes together is answered together.
+/// A server of bare sockets that sleeps when idle: requests that arrive together are answered together.
 pub fn serve_bare(address: &str) -> Result<(), Failure> {
     use nebula_sys::udp::UdpSocket;
     nebula_sys::affinity::pin_to(child::server_core())?;
@@ -180,7 +181,7 @@ pub fn serve_bare(address: &str) -> Result<(), Failure> {
     }
 }
 
-/// The server: engine and worker on one core, asleep when there is nothing to do.
+/// The server: engine and worker on one core, which sleep when idle.
 pub fn serve(address: &str) -> Result<(), Failure> {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Block).pin([child::server_core()]);
     let config = config.slo(Span::from_ms(1));

@@ -21,7 +21,7 @@ impl Echo {
         Self::start_over(KernelWire::connect)
     }
 
-    /// Starts a server and connects to it over the wire that `connect` makes.
+    /// Starts a server and connects to it over the wire that `connect` creates.
     pub fn start_over<W: Wire + 'static>(connect: impl FnOnce(SocketAddr) -> io::Result<W>) -> Result<Self, Failure> {
         let address = child::unused_address()?;
         let server = Server::start(&["serve-udp", "echo", &format!("udp://{address}")])?;
@@ -55,7 +55,7 @@ impl Pipe for Echo {
 /// The server: engine and worker on one core.
 pub fn serve(endpoint: &str) -> Result<(), Failure> {
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
-    // On a machine with other work, a core may be gone for milliseconds: nothing is to be refused for that.
+    // On a machine with other load, a core may be unavailable for milliseconds, and no RPC should be refused for that.
     let config = config.slo(Span::from_ms(10));
     let server = nebula::Server::bind(endpoint).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;

@@ -1,7 +1,7 @@
-//! Goodput on a network that loses one datagram in a hundred each way, beside the same network without loss.
+//! Goodput on a network that loses one datagram in a hundred each way, compared with the same network without loss.
 //!
-//! The loss is the client's wire: of what it sends and of what comes, each datagram is dropped with that chance, by a seeded
-//! generator, so every run loses at the same places in the sequence.
+//! The client's wire causes the loss: it drops each datagram sent or received with that probability, by a seeded
+//! generator, so every run loses the same positions in the sequence.
 
 use super::echo::Echo;
 use crate::Failure;
@@ -17,10 +17,10 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Datagrams lost, of all, in each direction.
+/// The share of datagrams lost in each direction.
 const LOSS: f64 = 0.01;
 const ROUNDS: u64 = 5;
-/// The longest that one measurement may take; it takes a fifth of a second.
+/// The time limit for one measurement; it takes a fifth of a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Measures and prints.
@@ -33,9 +33,9 @@ pub fn run() -> Result<(), Failure> {
     }
     let (whole, lossy) = (median(whole), median(lossy));
     plain("64 B echo over UDP, 64 outstanding, nothing lost", whole, "M RPC/s");
-    let yardstick = ("nothing lost", whole);
+    let baseline = ("nothing lost", whole);
     let what = "64 B echo over UDP, 64 outstanding, 1 % of datagrams lost each way";
-    against(what, lossy, "M RPC/s", yardstick, Some(Bound::AtLeast(0.9)));
+    against(what, lossy, "M RPC/s", baseline, Some(Bound::AtLeast(0.9)));
     Ok(())
 }
 

@@ -1,8 +1,8 @@
-//! A server that is offered three times what it can serve: what it serves, and how late.
+//! A server that is offered three times its capacity: how much it serves, and how late.
 //!
-//! The peak is a closed loop's, with enough RPCs outstanding to keep the server busy. Then they come at fixed times, whatever
-//! becomes of them: what a client has no room for, and what is answered with a NACK, is refused; the others keep the SLO, or
-//! the promise is broken.
+//! The peak is that of a closed loop, with enough RPCs outstanding to keep the server busy. Then RPCs arrive at fixed
+//! times, whatever their outcome: those for which a client has no room, and those answered with a NACK, are refused;
+//! the others must meet the SLO.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -12,22 +12,23 @@ use nebula::{CallError, Client, ClientConfig, IdlePolicy, Reply, ServerConfig, S
 use nebula_sys::clock::Clock;
 use std::time::Duration;
 
-/// How long the service computes an RPC, in picoseconds.
+/// How long the service computes per RPC, in picoseconds.
 const SERVICE_PS: u64 = 10_000_000;
-/// What 99 % of the accepted RPCs are to keep: ten services, the kernel's share included, which is as much again.
+/// The SLO for 99 % of the accepted RPCs: ten service times, including the kernel's share, which is about as long
+/// again.
 const SLO: Span = Span::from_us(200);
 const CLIENTS: usize = 4;
-/// RPCs outstanding a client where the peak is measured: together less than the SLO leaves room for.
+/// RPCs outstanding per client when the peak is measured: together fewer than the SLO leaves room for.
 const CLOSED: u64 = 1;
-/// RPCs that a client has outstanding at most in the open loop: together twice as many as the SLO leaves room for. What finds no room
-/// is refused on the spot, as a program does that cannot queue without end.
+/// The most RPCs that a client has outstanding in the open loop: together twice as many as the SLO leaves room for. An
+/// RPC without room is refused at once, as in a program with a bounded queue.
 const SLOTS: u32 = 8;
-/// The open loop offers this many times the peak.
+/// The open loop offers this multiple of the peak.
 const OVERLOAD: f64 = 3.0;
 /// Length of a round in picoseconds, and of its beginning that is not counted.
 const ROUND_PS: u64 = 500_000_000_000;
 const WARM_UP_PS: u64 = 50_000_000_000;
-/// The longest that it all may take; it takes two seconds.
+/// The time limit for everything; it takes two seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Measures and prints.
@@ -61,7 +62,7 @@ fn print(peak: &Trial, over: &Trial) {
     against(late, over.p99_ns, "ns", slo, Some(Bound::AtMost(1.0)));
 }
 
-/// What one trial gave.
+/// The result of one trial.
 struct Trial {
     offered_rps: f64,
     served_rps: f64,
@@ -69,8 +70,8 @@ struct Trial {
     p99_ns: f64,
 }
 
-/// One server and its clients for one round. `arrivals` says how many RPCs come, at a time since the start, and to a client with so many
-/// outstanding.
+/// One server and its clients for one round. `arrivals` gives how many RPCs arrive, at a time since the start, at a
+/// client with a number of outstanding RPCs.
 fn trial(mut arrivals: impl FnMut(u64, u64) -> u64) -> Result<Trial, Failure> {
     let endpoint = format!("udp://{}", child::unused_address()?);
     let _server = Server::start(&["serve-udp", "spin", &endpoint])?;
@@ -132,7 +133,7 @@ impl Caller {
         u64::from(self.client.outstanding())
     }
 
-    /// Submits an RPC; one that there is no room for is refused here.
+    /// Submits an RPC; if there is no room for it, it counts as refused.
     fn submit(&mut self, now_ps: u64) -> Result<(), Failure> {
         match self.client.submit(&[7; 64]) {
             Ok(ticket) => {

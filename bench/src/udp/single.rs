@@ -1,5 +1,5 @@
-//! The yardstick of one datagram a call: the standard library's sockets, both sides polling. With one RPC at a time it is the
-//! barest ping-pong over UDP.
+//! The baseline of one datagram per call: the standard library's sockets, both sides polling. With one RPC at a time,
+//! it is the simplest ping-pong over UDP.
 
 use crate::Failure;
 use crate::child::{self, Server};
@@ -39,7 +39,7 @@ impl Pipe for Single {
     }
 }
 
-/// What was done; `None` when nothing can be at the moment.
+/// The number of bytes; `None` when the operation would block.
 fn some<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
@@ -47,7 +47,7 @@ fn some<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The server's end: never returns, its parent kills it.
+/// The server's end: never returns; its parent kills it.
 pub fn serve(address: &str) -> Result<(), Failure> {
     let socket = UdpSocket::bind(address)?;
     socket.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! What the fuzzer makes up: a tiny configuration and what happens to it, from few values, so that they meet often.
+//! What the fuzzer generates: a tiny configuration and events, from few values, so that they collide often.
 
 use arbitrary::Arbitrary;
 use nebula_nic::{BackendConfig, Header, Kind, Mtu, NodeId, Policy, ScrubMode, Slot, SlotRange, Span, TransferId};
@@ -24,7 +24,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Mostly buildable; a configuration that is not shows the builder bad ones.
+    /// Usually valid; an invalid configuration tests the builder's checks.
     pub fn build(&self) -> BackendConfig {
         let cores = [1, 2, 3, 64, 65, 130][usize::from(self.cores % 6)];
         let policy = [
@@ -47,7 +47,7 @@ impl Config {
             .scrub(if self.scrubs_after_nack { ScrubMode::AfterNack } else { ScrubMode::OnFull })
             .reassembly_timeout(Span::from_ns(100))
             .seed(u64::from(self.seed));
-        // As many places as slots, or no more than can be needed, or a few more than that.
+        // As many places as slots, the exact number needed, or a few more.
         match self.queue_capacity % 8 {
             0 => config,
             more => config.queue_capacity(config.rpcs_waiting_max() + u32::from(more - 1)),
@@ -62,7 +62,7 @@ pub enum Op {
     FreeHeld {
         which: u8,
     },
-    /// A core frees whatever it likes.
+    /// A core frees an arbitrary range.
     Free {
         core: u8,
         start: u8,
@@ -111,7 +111,7 @@ pub fn node(number: u8) -> NodeId {
     NodeId(u32::from(number % 4))
 }
 
-/// Any range, those that no buffer has included.
+/// Any range, including ranges outside every buffer.
 pub fn range(start: u32, slots: u32) -> SlotRange {
     match (start, slots) {
         (255, _) => SlotRange { start: Slot(u32::MAX), slots },

@@ -1,4 +1,4 @@
-//! The back end once more, slow and obvious: lists of what is live, searched from end to end.
+//! A second back end, slow and simple: lists of what is live, searched linearly.
 
 use nebula_nic::{
     Abandoned, Arrival, Backend, BackendConfig, CoreId, Dispatch, DropReason, Freed, Header, Kind, NackReason, NodeId,
@@ -10,13 +10,13 @@ struct Incomplete {
     rpc: RpcKey,
     slots: SlotRange,
     bytes: u32,
-    /// As the first packet says; the others are not asked.
+    /// According to the first packet; the others are not consulted.
     key_hash: u32,
     has: Vec<bool>,
     since: Timestamp,
 }
 
-/// A back end and what is known of it from outside.
+/// A back end and its state as known from outside.
 pub struct Model {
     real: Backend,
     config: BackendConfig,
@@ -24,9 +24,9 @@ pub struct Model {
     queue_bound: u32,
     /// In the order of their first packets.
     incomplete: Vec<Incomplete>,
-    /// In the order in which they became whole.
+    /// In the order in which they became complete.
     waiting: Vec<Arrival>,
-    /// What cores hold, and which.
+    /// What cores hold, and which core.
     held: Vec<(CoreId, SlotRange)>,
     outstanding: Vec<u32>,
     nacked: Vec<RpcKey>,
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Where the RPC of a packet is among those that lack packets; one of a single packet is never there.
+    /// The index of a packet's RPC among the incomplete ones; an RPC of a single packet is never there.
     fn place_of(&self, header: &Header) -> Option<usize> {
         let is_one_packet = header.rpc_bytes <= self.config.mtu.bytes().min(self.config.rpc_bytes_max);
         if is_one_packet { None } else { self.incomplete.iter().position(|rpc| rpc.rpc == header.rpc()) }
@@ -106,7 +106,7 @@ impl Model {
     }
 
     fn nack(&mut self, header: &Header, reason: NackReason) {
-        assert_eq!(self.place_of(header), None, "an RPC that was let in is not refused");
+        assert_eq!(self.place_of(header), None, "an admitted RPC is not refused");
         let incomplete = self.incomplete.len() as u32;
         let waiting = self.waiting.len() as u32;
         match reason {
@@ -178,18 +178,19 @@ impl Model {
 
     pub fn set_queue_bound(&mut self, waiting: u32) {
         self.real.set_queue_bound(waiting);
-        // A bound for which the queue has no places is cut: RPCs that lack packets, and a core's share rounded up, come on top.
+        // A bound beyond the capacity of the queue is reduced: incomplete RPCs, and the rounding up of a core's share,
+        // need places too.
         let Self { config, queue_bound, .. } = self;
         let more = config.reassembler_entries + u32::from(config.cores);
         let has_all_places = config.queue_capacity >= config.slots;
         *queue_bound = if has_all_places { waiting } else { waiting.min(config.queue_capacity.saturating_sub(more)) };
     }
 
-    /// Takes every dispatch there is.
+    /// Takes every pending dispatch.
     pub fn drain(&mut self) {
         while let Some(Dispatch { core, arrival }) = self.real.poll_dispatch() {
             let place =
-                self.waiting.iter().position(|waiting| *waiting == arrival).expect("it became whole, and waits");
+                self.waiting.iter().position(|waiting| *waiting == arrival).expect("it became complete, and waits");
             assert!(place == 0 || !self.is_shared(), "the head of the queue goes first");
             self.waiting.remove(place);
             self.held.push((core, arrival.slots));
@@ -200,7 +201,7 @@ impl Model {
         assert!(self.waiting.is_empty() || !self.is_shared() || !has_credit, "a core with credit has no work");
     }
 
-    /// What the back end says of itself is so.
+    /// What the back end reports of itself agrees.
     pub fn check(&self) {
         assert_eq!(self.real.slots_used(), self.live().map(|slots| slots.slots).sum::<u32>());
         assert_eq!(self.real.slots_used() + self.real.slots_free(), self.config.slots);

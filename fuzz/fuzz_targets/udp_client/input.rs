@@ -1,4 +1,4 @@
-//! What the fuzzer draws: what a client is asked for, and what a server may say to it.
+//! What the fuzzer draws: the client's calls, and what a server may send to it.
 
 use arbitrary::Arbitrary;
 use nebula::{RetryPolicy, Span};

@@ -1,22 +1,22 @@
-//! How often each RPC was executed. An RPC is known by its message, as the server reads it: the payload alone may say anything, since a
-//! message that is cut short takes the bytes of the next one for its own.
+//! How often each RPC was executed. An RPC is identified by its message, as the server reads it: the payload alone may
+//! contain anything, since a truncated message takes the bytes of the next one as its own.
 
 use crate::udp_raw::request_payloads;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What of an RPC's bytes tells it from others: the first four, or all of them.
+/// The part of an RPC's bytes that identifies it: the first four, or all of them.
 type Name = Vec<u8>;
 
 /// Requests sent, and RPCs executed.
 #[derive(Debug, Default)]
 pub(crate) struct Executions {
-    /// The transfer ids of the requests whose payload begins so.
+    /// The transfer ids of the requests whose payload begins with these bytes.
     sent: BTreeMap<Name, BTreeSet<u32>>,
     executed: BTreeMap<Name, usize>,
 }
 
 impl Executions {
-    /// Fills the payload of each request of a datagram's body with the request's own transfer id, and notes it as sent.
+    /// Fills the payload of each request in a datagram with the request's transfer id, and records it as sent.
     pub(crate) fn mark(&mut self, body: &mut [u8]) {
         for (tid, payload) in request_payloads(body) {
             let payload = &mut body[payload];
@@ -30,7 +30,7 @@ impl Executions {
         *self.executed.entry(name(request)).or_default() += 1;
     }
 
-    /// Each RPC was executed once at most, and none that nobody sent.
+    /// Checks that each RPC was executed at most once, and none that was never sent.
     pub(crate) fn check(&self) {
         for (name, &times) in &self.executed {
             let tids = self.sent.get(name).map_or(0, BTreeSet::len);

@@ -1,4 +1,4 @@
-//! What the fuzzer draws: a small server, and what is said to it.
+//! What the fuzzer draws: a small server, and the datagrams it receives.
 
 use crate::udp_raw::{MTU, NO_BUDGET, Packet, cancel, pull};
 use arbitrary::Arbitrary;
@@ -51,7 +51,7 @@ pub(crate) enum Message {
     Cancel {
         tid: u8,
     },
-    /// The end is cut off, by as many bytes.
+    /// The end is removed, by this many bytes.
     Cut {
         tid: u8,
         by: u8,

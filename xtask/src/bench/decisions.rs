@@ -1,7 +1,8 @@
-//! What deciding about one RPC costs under every policy: nanoseconds in a tight loop, and instructions by callgrind.
+//! The cost of deciding about one RPC under every policy: nanoseconds in a tight loop, and instructions counted by
+//! callgrind.
 //!
-//! Both come from the example `decisions` of `nebula-nic`, which lists what it can run. Nanoseconds are held to the goal; they are the
-//! machine's, so instructions stand beside them: those are the same everywhere.
+//! Both come from the example `decisions` of `nebula-nic`, which lists what it can run. Nanoseconds are compared with
+//! the goal but depend on the machine; instructions are the same everywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,9 @@ use super::{Against, Bound, Row, Section};
 use crate::callgrind;
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 
-/// What a decision may take.
+/// The goal for one decision.
 const GOAL_NS: f64 = 50.0;
-/// Cores of the server that is decided for.
+/// Cores of the server.
 const CORES: &str = "64";
 /// RPCs that instructions are counted over.
 const COUNTED: u32 = 20_000;
@@ -39,7 +40,7 @@ impl Section for Decisions {
     }
 }
 
-/// The two rows of a listed line: its time, and its instructions where there is a callgrind.
+/// The two rows of a listed line: its time, and its instructions if callgrind is installed.
 fn of_line(shell: &Shell, program: &Path, line: &str) -> Result<Vec<Row>, Failure> {
     let Subject { index, what, each } =
         subject(line).ok_or_else(|| Failure::new(format!("cannot read the listed line `{line}`")))?;
@@ -64,7 +65,7 @@ fn of_line(shell: &Shell, program: &Path, line: &str) -> Result<Vec<Row>, Failur
 struct Subject<'a> {
     index: &'a str,
     what: String,
-    /// What a figure is of: an RPC, or a decision that is made now and then.
+    /// The unit of a figure: an RPC, or a decision that is made now and then.
     each: &'a str,
 }
 
@@ -74,7 +75,7 @@ fn subject(line: &str) -> Option<Subject<'_>> {
     Some(Subject { index, what: format!("{policy}: {what}"), each })
 }
 
-/// The goal is for what every RPC takes.
+/// The goal applies to decisions made for every RPC.
 fn timed(what: &str, ns: f64, each: &str) -> Row {
     let against =
         Against { what: format!("the goal of {GOAL_NS} ns"), ratio: ns / GOAL_NS, bound: Some(Bound::AtMost(1.0)) };

@@ -1,7 +1,7 @@
-//! Instructions an operation of the NIC's state machines takes, and that they do not grow with scale.
+//! Instructions per operation of the NIC's state machines, and the check that they do not grow with scale.
 //!
 //! Counted by callgrind on the example `instructions` of `nebula-nic`, which does an operation N times after a set-up:
-//! (Ir(2N) − Ir(N)) / N is free of the set-up and the program's start. Each operation is counted for few and many
+//! (Ir(2N) − Ir(N)) / N excludes the set-up and the start of the program. Each operation is counted for few and many
 //! clients and cores; the gate is that the four counts agree.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::{Against, Bound, Row, Section};
 use crate::callgrind;
 use crate::shell::{Failure, Shell, run};
 
-/// What is counted: the example's word for it, and ours.
+/// What is counted: the example's name for it, and ours.
 const OPERATIONS: &[(&str, &str)] = &[
     ("recv-buffer", "receive buffer: alloc and free"),
     ("reassembler", "reassembler: a 4-packet RPC"),
@@ -21,7 +21,7 @@ const OPERATIONS: &[(&str, &str)] = &[
 /// Clients and cores that an operation is counted for.
 const SCALES: [(u32, u32); 4] = [(16, 16), (16, 64), (10_000, 16), (10_000, 64)];
 
-/// How far the counts may be apart: the greatest over the least.
+/// The greatest ratio allowed between the highest and the lowest count.
 const RATIO_MAX: f64 = 1.02;
 
 /// The benchmark: enough operations that rare branches (a wrap, a table's long probe) are in the mean.
@@ -41,7 +41,7 @@ impl Section for Instructions {
     }
 }
 
-/// Fails when an operation's counts are further apart than they may be.
+/// Fails when an operation's counts differ too much.
 pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
     let rows = rows(shell, 20_000)?;
     for row in &rows {

@@ -1,4 +1,4 @@
-//! The key-value service beside its own store called directly.
+//! The key-value service compared with its own store called directly.
 
 use super::{Row, Section};
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};

@@ -1,4 +1,4 @@
-//! The laboratory beside a bare recursion and beside SimPy.
+//! The simulator compared with a bare recursion and with SimPy.
 
 use super::{Row, Section, program};
 use crate::shell::{Failure, Shell, run, stdout_of};

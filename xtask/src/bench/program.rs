@@ -19,7 +19,7 @@ impl Section for SideBySide {
         self.what
     }
 
-    /// What the program has to say beside its rows goes to stderr, and so to the terminal.
+    /// The program prints other messages to stderr, which is the terminal.
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
         let run = ["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml", "--", self.name];
         parse(&stdout_of(&mut shell.cargo(&run))?)

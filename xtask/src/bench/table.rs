@@ -35,7 +35,7 @@ fn compared(against: &Against) -> [String; 3] {
     [format!("{:.3}", against.ratio), against.what.clone(), promised.unwrap_or_default()]
 }
 
-/// Four significant digits or so: enough to compare, not more than was measured.
+/// About four significant digits: enough to compare, and no more than was measured.
 fn significant(value: f64) -> String {
     match value.abs() {
         1000.0.. => format!("{value:.0}"),
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_yardstick_leaves_its_cells_empty() {
+    fn a_row_without_a_baseline_leaves_its_cells_empty() {
         let row = Row { what: "memory".into(), value: 81920.0, unit: "B".into(), against: None };
         assert_eq!(cells("", &row), ["", "memory", "81920", "B", "", "", ""]);
     }

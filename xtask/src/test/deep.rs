@@ -1,4 +1,4 @@
-//! The steps that look deeper than a test run can: loom, fuzzing, Miri, instruction counts.
+//! The steps that look deeper than a test run: loom, fuzzing, Miri, instruction counts.
 
 use std::path::Path;
 use std::process::Command;
@@ -45,8 +45,8 @@ pub(super) fn fuzz(shell: &Shell) -> Result<Ending, Failure> {
     Ok(Ending::Passed)
 }
 
-/// What Miri can run and has something to find in: packages with the unit tests, by module, that make no system call it
-/// does not know and are not too slow in it. `nebula-nic` forbids unsafe code and has one thread.
+/// What Miri can run and may find something in: packages with the unit tests, by module, that make no unsupported
+/// system call and are not too slow in it. `nebula-nic` forbids unsafe code and is single-threaded.
 const MIRI_TESTS: &[(&str, &[&str])] = &[("nebula-sys", &["spsc::", "mcs::", "copy::", "prefetch::", "region::"])];
 
 pub(super) fn miri(shell: &Shell) -> Result<Ending, Failure> {
@@ -57,7 +57,7 @@ pub(super) fn miri(shell: &Shell) -> Result<Ending, Failure> {
     for (package, modules) in MIRI_TESTS {
         let mut command = shell.command(cargo[0]);
         command.args(&cargo[1..]).args(["miri", "test", "--package", package, "--lib", "--"]).args(*modules);
-        // A region whose leases have not come back leaks its memory on purpose, so that no lease dangles.
+        // A region whose leases were not returned leaks its memory on purpose, so that no lease dangles.
         command.env("MIRIFLAGS", "-Zmiri-ignore-leaks").env("CARGO_TARGET_DIR", shell.target().join("miri"));
         run(&mut command)?;
     }

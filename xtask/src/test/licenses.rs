@@ -1,7 +1,7 @@
-//! Holds every dependency's license against the list in `deny.toml`.
+//! Checks every dependency's license against the list in `deny.toml`.
 //!
-//! `cargo deny` does this and more, and is used where it is installed; building it takes minutes, so that elsewhere
-//! (in CI too) the list alone is checked here, from `cargo metadata`.
+//! `cargo deny` does this and more, and is used where it is installed. Building it takes minutes, so elsewhere (in CI
+//! too) only the list is checked here, from `cargo metadata`.
 
 mod expression;
 
@@ -54,7 +54,7 @@ fn packages(shell: &Shell, manifest: &str) -> Result<Vec<Package>, Failure> {
     Ok(metadata.packages.into_iter().filter(|package| package.source.is_some()).collect())
 }
 
-/// Why a package's license will not do; nothing when it will.
+/// Why a package's license is not acceptable; `None` if it is.
 fn refusal(package: &Package, allowed: &[String]) -> Option<String> {
     let Package { name, version, license, .. } = package;
     let Some(license) = license else { return Some(format!("{name} {version} names no license")) };

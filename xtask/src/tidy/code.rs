@@ -102,7 +102,7 @@ fn is_char_literal(rest: &str) -> bool {
     chars.next().is_some() && chars.next() == Some('\'')
 }
 
-/// Whether `code` has `word` with no letter, digit or underscore on either side.
+/// Whether `code` has `word` as a whole word: with no alphanumeric character or underscore on either side.
 pub(super) fn has_word(code: &str, word: &str) -> bool {
     let is_inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     code.match_indices(word).any(|(at, _)| {

@@ -29,7 +29,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     unlisted.chain(gone).collect()
 }
 
-/// Writes the list anew.
+/// Writes the list again.
 pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
     let model = tree.text(MODEL).and_then(parts);
     let (before, _, after) =
@@ -38,7 +38,7 @@ pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
     std::fs::write(shell.root().join(MODEL), text).attempt(format!("write {MODEL}"))
 }
 
-/// What stands before, between and behind the two lines.
+/// The text before, between and after the two lines.
 fn parts(model: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = model.split_once(BEGIN)?;
     let (listed, after) = rest.split_once(END)?;
@@ -73,7 +73,7 @@ fn without_links(mark: &str) -> String {
     text
 }
 
-/// What each mark says: from behind it to the end of its paragraph of the comment, as one line.
+/// The text of each mark: from the mark to the end of its paragraph of the comment, as one line.
 fn marks(text: &str) -> Vec<String> {
     let lines: Vec<Option<&str>> = text.lines().map(comment).collect();
     let marked = (0..lines.len()).filter_map(|at| Some((at, lines[at]?.split_once(MARK)?.1)));
@@ -86,7 +86,7 @@ fn marks(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a line of comment says; nothing for a line of code.
+/// The text of a comment line; `None` for a line of code.
 fn comment(line: &str) -> Option<&str> {
     let said = line.trim().strip_prefix("//")?;
     Some(said.trim_start_matches(['/', '!']).trim())

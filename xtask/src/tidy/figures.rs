@@ -41,7 +41,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     }
 }
 
-/// Writes the table anew.
+/// Writes the table again.
 pub(super) fn bless(shell: &Shell, tree: &Tree) -> Result<(), Failure> {
     let readme = tree.text(README).and_then(parts);
     let (before, _, after) =

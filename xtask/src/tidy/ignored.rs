@@ -1,6 +1,6 @@
-//! A test that is switched off tells nothing: assert what is true today, or delete it.
+//! A test that is switched off checks nothing: assert what is true today, or delete it.
 //!
-//! What Miri alone cannot run may be left out of Miri alone: `cfg_attr(miri, ignore = "…")`.
+//! A test that Miri cannot run may be excluded from Miri only: `cfg_attr(miri, ignore = "…")`.
 
 use super::Violation;
 use super::code::code_of;

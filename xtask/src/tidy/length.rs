@@ -1,4 +1,4 @@
-//! No Rust file grows past a limit: a file that long is several rooms in one.
+//! No Rust file grows past a limit: a file that long holds several things.
 
 use super::Violation;
 use super::tree::Tree;

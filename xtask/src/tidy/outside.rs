@@ -1,9 +1,9 @@
-//! Nothing points outside the repository: no path that only one machine has, no relative path to what is not there.
+//! Nothing points outside the repository: no path of a particular machine, no relative path to a missing file.
 
 use super::Violation;
 use super::tree::Tree;
 
-/// Folders at the root of a file system that hold somebody's own files.
+/// Folders at the root of a file system that hold users' files.
 const MACHINE_FOLDERS: &[&str] = &["home", "mnt", "root", "Users", "work"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -27,12 +27,12 @@ fn is_of_one_machine(word: &str) -> bool {
     folder.is_some_and(|(folder, _)| MACHINE_FOLDERS.contains(&folder))
 }
 
-/// Whether a relative path leads from the file's folder to nothing that is in the tree.
+/// Whether a relative path leads from the file's folder to a file or folder that is not in the tree.
 fn is_dangling(tree: &Tree, path: &str, word: &str) -> bool {
     word.starts_with("../") && !resolved(path, word).is_some_and(|to| tree.has(&to) || tree.has_folder(&to))
 }
 
-/// Where `word` leads from the folder of the file `path`; nothing when that is above the root.
+/// Where `word` leads from the folder of the file `path`; `None` if that is above the root.
 pub(super) fn resolved(path: &str, word: &str) -> Option<String> {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();

@@ -94,28 +94,22 @@ struct Exception {
     reason: &'static str,
 }
 
+const fn exception(path: &'static str, phrase: &'static str, reason: &'static str) -> Exception {
+    Exception { path, phrase, reason }
+}
+
 const EXCEPTIONS: &[Exception] = &[
-    Exception { path: "crates/nebula-workload/src/column.rs", phrase: "letter", reason: "a letter of the alphabet" },
-    Exception { path: "crates/nebula/src/endpoint.rs", phrase: "letters", reason: "letters of the alphabet" },
-    Exception { path: "crates/nebula/tests/parity.rs", phrase: "seat", reason: "a field of the decision log" },
+    exception("crates/nebula-workload/src/column.rs", "letter", "a letter of the alphabet"),
+    exception("crates/nebula/src/endpoint.rs", "letters", "letters of the alphabet"),
+    exception("docs/MODEL.md", "crew", "CREW: concurrent read, exclusive write"),
+    exception("docs/PROTOCOL.md", "letters", "letters of the alphabet"),
 ];
 
 /// Where the prose is not edited yet: files and folders, by the beginning of their paths. This list only shrinks.
-const NOT_YET: &[&str] = &[
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "Cargo.toml",
-    "README.md",
-    "bench/",
-    "crates/nebula-cli/",
-    "crates/nebula-sim/",
-    "docs/",
-    "fuzz/",
-    "xtask/",
-];
+const NOT_YET: &[&str] = &["crates/nebula-cli/", "crates/nebula-sim/"];
 
 /// Written by commands from texts that are checked themselves.
-const GENERATED: &[&str] = &["docs/REPRODUCTION.md"];
+const GENERATED: &[&str] = &["docs/REPRODUCTION.md", "docs/SENSITIVITY.md"];
 
 /// This file names the phrases.
 const OWN: &str = "xtask/src/tidy/plain_english.rs";
@@ -177,7 +171,7 @@ fn joins(c: char) -> bool {
 fn words(prose: &str) -> Vec<(String, usize)> {
     let mut words: Vec<(String, usize)> = Vec::new();
     for (line, number) in prose.lines().zip(1..) {
-        for (at, piece) in line.split('`').enumerate() {
+        for (at, piece) in without_targets(line).split('`').enumerate() {
             if at > 0 {
                 words.push((String::new(), number));
             }
@@ -188,6 +182,17 @@ fn words(prose: &str) -> Vec<(String, usize)> {
         }
     }
     words
+}
+
+/// `line` with the target of each Markdown link, which is a path, made a break.
+fn without_targets(line: &str) -> String {
+    let mut parts = line.split("](");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("](");
+        text.push_str(part.find(')').map_or("", |end| &part[end..]));
+    }
+    text
 }
 
 fn words_of(piece: &str, number: usize, words: &mut Vec<(String, usize)>) {
@@ -249,6 +254,8 @@ mod tests {
         assert!(said("a.rs", "fn wind_up(seat: Seat) { bell.he() } // the indoor lettering\n").is_empty());
         assert!(said("a.rs", "/// Call `seat` or `wind up`; it'll be. Had it been?\n").is_empty());
         assert!(said("a.md", "in the wind, up there\n").is_empty());
+        assert!(said("a.md", "see [it](src/door.rs) and [that](bell.md)\n").is_empty());
+        assert_eq!(said("a.md", "[the door](a.rs) of [the bell](b.rs)\n").len(), 2);
         assert!(said("a.rs", "// not\nlet x = 1;\n// whole\n").is_empty());
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::shell::{Attempt, Failure};
 
-/// The folders that hold what we write; anything else beside them is a build's output or somebody's own.
+/// The folders that hold our sources; other folders hold build output or users' own files.
 const FOLDERS: &[&str] =
     &[".cargo", ".ci", "bench", "bindings", "crates", "docs", "fuzz", "rtl", "scenarios", "spec", "xtask"];
 
@@ -45,7 +45,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Reads one file; a file that is not UTF-8 is not text and not looked at.
+    /// Reads one file; a file that is not UTF-8 is not text and is ignored.
     fn add(&mut self, file: &Path, path: String) -> Result<(), Failure> {
         let bytes = std::fs::read(file).attempt(format!("read {path}"))?;
         if let Ok(text) = String::from_utf8(bytes) {
