@@ -14,7 +14,7 @@
 //!
 //! **To add a policy**: one file in `dispatch/` with the trait (or with [`Choose`], if it gives each core a queue), its `mod` line, and its
 //! line in the table at `policies!` below. The simulator, the runtime, the program, its help and errors, and the tests follow from the
-//! table. `docs/EXTENDING.md` has the recipe, which a test follows to the letter.
+//! table. `docs/EXTENDING.md` has the recipe, which a test applies verbatim.
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
@@ -172,7 +172,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Hands `with` the policy's state for the cores below `cores`, of its own type and not as a [`Dispatcher`].
+            /// Hands `with` the policy's state for the cores below `cores`, as its concrete type and not as a [`Dispatcher`].
             pub fn with_state<W: WithState>(self, cores: u16, seed: u64, with: W) -> W::Output {
                 match self {
                     $(policies!(@pattern $variant $(($argument))? argument) => {

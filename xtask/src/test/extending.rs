@@ -1,4 +1,4 @@
-//! The step that follows docs/EXTENDING.md to the letter: its recipe for a dispatch policy, applied to a copy of the tree.
+//! The step that applies docs/EXTENDING.md verbatim: its recipe for a dispatch policy, applied to a copy of the tree.
 //!
 //! The recipe's code blocks say in their first line where they go: `file=PATH` is a new file, `in=PATH before="LINE"` and
 //! `in=PATH after="LINE"` are lines beside one that stands in PATH just once. The copy stays in `target/extending`, and only what

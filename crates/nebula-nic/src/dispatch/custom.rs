@@ -1,7 +1,7 @@
 //! A policy of another crate: a name, and a factory that makes its state for so many cores and a seed.
 //!
-//! It is called `custom:NAME` where policies are spelled, in decision logs above all. No text can be parsed into one: whoever reads such a
-//! log hands in the factory too.
+//! Its spelling is `custom:NAME`, mainly in decision logs. Text cannot be parsed into one: code that reads such a log
+//! supplies the factory too.
 
 use super::{CentralDispatch, Dispatcher, Placement, Queues};
 use crate::arrival_queue::ArrivalQueue;

@@ -1,5 +1,5 @@
-//! `static`: each sender has a core of its own for good, the cores being dealt out to senders in turn. Dagger's static load balancing, by
-//! which a connection's flow leads to one core (Dagger's load balancer 0).
+//! `static`: each sender has a fixed core; cores are assigned to new senders in turn. This is Dagger's static load
+//! balancing, by which the flow of a connection goes to one core (Dagger's load balancer 0).
 //!
 //! The connection is the sender here. `rss` keeps a sender at one core too, but by a hash: with few senders some cores get several and
 //! others none, where `static` differs by one at most as long as senders are numbered one after the other, as the runtime numbers them.
