@@ -105,5 +105,5 @@ pub(crate) fn check(shell: &Shell) -> Result<(), Failure> {
         violations += found.len();
     }
     println!("tidy: {}", cycle::counted(&tree));
-    if violations == 0 { Ok(()) } else { Err(Failure::new(format!("tidy found {violations} places to mend"))) }
+    if violations == 0 { Ok(()) } else { Err(Failure::new(format!("tidy found {violations} places to fix"))) }
 }
