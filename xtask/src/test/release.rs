@@ -20,7 +20,7 @@ pub(super) fn package(shell: &Shell) -> Result<Ending, Failure> {
     let mut missing = Vec::new();
     for name in published(shell)? {
         let files = files_of(shell, &name)?;
-        let found = missing_of(&shell.root().join("crates").join(&name), &files)?;
+        let found = missing_of(shell, &shell.root().join("crates").join(&name), &files)?;
         println!("{name}: {} files, {} missing", files.len(), found.len());
         missing.extend(found.into_iter().map(|what| format!("{name}: {what}")));
     }
@@ -53,13 +53,15 @@ fn files_of(shell: &Shell, name: &str) -> Result<BTreeSet<String>, Failure> {
     Ok(list.lines().map(str::to_owned).collect())
 }
 
-/// What a package of these files lacks.
-fn missing_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>, Failure> {
+/// What a package of these files lacks that its folder or its code says it has.
+fn missing_of(shell: &Shell, folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>, Failure> {
     let absent = ALWAYS.iter().filter(|&&file| !files.contains(file));
     let mut missing: Vec<_> = absent.map(|file| format!("{file} is not in the package")).collect();
+    let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
+    let all = stdout_of(shell.command("git").args(list).current_dir(folder))?.lines().map(str::to_owned).collect();
     for file in files.iter().filter(|file| file.ends_with(".rs")) {
         let code = std::fs::read_to_string(folder.join(file)).attempt(format!("read {file}"))?;
-        missing.extend(included::missing(file, &code, files));
+        missing.extend(included::missing(file, &code, files, &all));
     }
     Ok(missing)
 }
@@ -85,16 +87,21 @@ mod tests {
 
     #[test]
     fn a_package_without_its_licenses_is_found() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let shell = Shell::at_root().expect("the repository");
+        let folder = shell.root().join("xtask");
         let files = ["README.md", "LICENSE-MIT"].map(str::to_owned).into();
-        assert_eq!(missing_of(folder, &files).expect("no code to read"), ["LICENSE-APACHE is not in the package"]);
+        assert_eq!(
+            missing_of(&shell, &folder, &files).expect("no code to read"),
+            ["LICENSE-APACHE is not in the package"]
+        );
     }
 
     #[test]
     fn what_the_code_of_a_package_includes_is_looked_for() {
-        let folder = Shell::at_root().expect("the repository").root().join("crates/nebula-sim");
+        let shell = Shell::at_root().expect("the repository");
+        let folder = shell.root().join("crates/nebula-sim");
         let files = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "src/reproduce/paper.rs"].map(str::to_owned).into();
-        let missing = missing_of(&folder, &files).expect("its code can be read");
+        let missing = missing_of(&shell, &folder, &files).expect("its code can be read");
         assert!(missing.iter().any(|what| what.contains("data/papers/nebula.toml")), "{missing:?}");
     }
 

@@ -6,15 +6,37 @@ const MACROS: &[&str] = &["include_str!(", "include_bytes!("];
 /// An inclusion that begins with this names its file from the package's folder, and not from the source file's.
 const FROM_PACKAGE: &str = "CARGO_MANIFEST_DIR";
 
-/// What `file` with this `code` includes that is not among the `files` of its package.
-pub(super) fn missing(file: &str, code: &str, files: &BTreeSet<String>) -> Vec<String> {
-    let named = arguments(code).map(|argument| path_of(file, argument));
-    let absent = named.filter_map(|path| match path {
-        Some(path) if files.contains(&path) => None,
-        Some(path) => Some(format!("{file} includes {path}, which is not in the package")),
-        None => Some(format!("{file} includes a file outside its package")),
+/// What `file` with this `code` includes that is not among the `packed` files, of those that the package's folder has.
+///
+/// Where a macro puts the name together, every file below the part that is known counts as included.
+pub(super) fn missing(file: &str, code: &str, packed: &BTreeSet<String>, folder: &BTreeSet<String>) -> Vec<String> {
+    let code = without_doc_test_pages(code);
+    let mut absent = Vec::new();
+    for argument in arguments(&code) {
+        let (known, is_whole) = argument.split_once('$').map_or((argument, true), |(known, _)| (known, false));
+        let Some(path) = path_of(file, known) else {
+            absent.push(format!("{file} includes a file outside its package"));
+            continue;
+        };
+        let below = format!("{path}/");
+        let files: Vec<_> = folder.iter().filter(|one| !is_whole && one.starts_with(&below)).collect();
+        let lacks = files.iter().any(|one| !packed.contains(*one)) || files.is_empty() && !packed.contains(&path);
+        if lacks {
+            absent.push(format!("{file} includes {path}, which is not in the package"));
+        }
+    }
+    absent
+}
+
+/// Drops the pages that only doc tests read, and that a package therefore needs not: attributes after `#[cfg(doctest)]`.
+fn without_doc_test_pages(code: &str) -> String {
+    let mut is_for_doc_tests = false;
+    let kept = code.lines().filter(|line| {
+        let line = line.trim_start();
+        is_for_doc_tests = line.starts_with("#[cfg(doctest)]") || is_for_doc_tests && line.starts_with("#[");
+        !is_for_doc_tests
     });
-    absent.collect()
+    kept.collect::<Vec<_>>().join("\n")
 }
 
 /// The texts between the parentheses of the macros.
@@ -61,7 +83,10 @@ mod tests {
     use super::*;
 
     fn found(code: &str) -> Vec<String> {
-        missing("src/a/b.rs", code, &["src/a/b.rs", "data/x.toml", "assets/y.bin"].map(str::to_owned).into())
+        let packed = ["src/a/b.rs", "data/x.toml", "assets/y.bin"].map(str::to_owned);
+        let forgotten = ["assets/z.bin"].map(str::to_owned);
+        let folder = packed.iter().chain(&forgotten).cloned().collect();
+        missing("src/a/b.rs", code, &packed.into(), &folder)
     }
 
     /// The macro `name` around `argument`, put together here so that no source file of ours seems to include it.
@@ -83,6 +108,24 @@ mod tests {
     fn a_file_of_the_package_is_found_from_its_folder() {
         let argument = "concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/assets/y.bin\")";
         assert!(found(&including("include_bytes", argument)).is_empty());
+    }
+
+    #[test]
+    fn a_name_that_a_macro_makes_stands_for_all_files_below_what_is_known() {
+        let below = |folder: &str| {
+            let argument = format!("concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{folder}/\", $name, \".toml\")");
+            found(&including("include_str", &argument))
+        };
+        assert!(below("data").is_empty());
+        assert_eq!(below("assets"), ["src/a/b.rs includes assets, which is not in the package"]);
+        assert_eq!(below("nowhere").len(), 1);
+    }
+
+    #[test]
+    fn pages_for_doc_tests_alone_are_not_looked_for() {
+        let page = format!("#[doc = {}]", including("include_str", &up(3, "README.md")));
+        assert!(found(&format!("#[cfg(doctest)]\n{page}\n{page}\nstruct Pages;")).is_empty());
+        assert_eq!(found(&format!("#[cfg(doctest)]\nstruct Pages;\n{page}\nstruct Other;")).len(), 1);
     }
 
     #[test]
