@@ -22,12 +22,12 @@ const COMMANDS: &[&str] =
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let imports = Imports::of(tree, PROGRAM);
     let mut violations: Vec<Violation> =
-        imports.cycles().iter().filter(|cycle| cycle.len() > CYCLE_MAX).map(told).collect();
+        imports.cycles().iter().filter(|cycle| cycle.len() > CYCLE_MAX).map(|cycle| told(cycle)).collect();
     violations.extend(imports.of_commands());
     violations
 }
 
-fn told(cycle: &Vec<String>) -> Violation {
+fn told(cycle: &[String]) -> Violation {
     let what = format!("{} files import each other, {CYCLE_MAX} at most may: {}", cycle.len(), cycle.join(", "));
     Violation::new(&cycle[0], 0, what)
 }
