@@ -1,10 +1,10 @@
 //! One run: the stations of an RPC in simulated time.
 //!
-//! `world/egress.rs`, `world/ingress.rs` and the files of a kind of scheduling carry out what `nebula-nic` decides. This file holds
+//! `world/client.rs`, `world/ingress.rs` and the files of a kind of scheduling carry out what `nebula-nic` decides. This file holds
 //! what they share and the order of events.
 //!
 //! ```text
-//!            egress                 ingress               servers
+//!            client                 ingress               servers
 //! clients ──▶ number, send ───────▶ admit, queue ───────▶ dispatch ─▶ begin … finish ─┐
 //!    ▲            ▲                    │ NACK                 ▲                        │
 //!    │ think      │ back off           ▼                      └── slots, credit ◀──────┤
@@ -14,12 +14,14 @@
 //! What stands behind the wire is one of several [`Servers`], compiled in each. Events are those of the servers, arrivals (one time), and
 //! what clients wait for; at the same time they come in that order.
 //!
-//! Next: [`egress`].
+//! Next: [`client`].
 
-mod egress;
+mod client;
 mod ingress;
 mod servers;
+mod dispatch;
 mod cpu;
+mod reply;
 mod queues;
 mod routed;
 mod altocumulus;
@@ -31,8 +33,8 @@ use crate::load::Load;
 use crate::system::{Router, SLOTS_LAST, System};
 use crate::tally::Tally;
 use altocumulus::Grouped;
+use client::Clients;
 use cpu::Central;
-use egress::Clients;
 use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Span, Timestamp};
 use nebula_workload::Seed;
 use queues::Queues;

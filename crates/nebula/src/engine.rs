@@ -12,8 +12,9 @@
 
 pub(crate) mod bell;
 pub(crate) mod ingress;
+pub(crate) mod dispatch;
 pub(crate) mod cpu;
-pub(crate) mod egress;
+pub(crate) mod reply;
 pub(crate) mod groups;
 mod pace;
 pub(crate) mod port;
@@ -29,7 +30,7 @@ use bell::Bell;
 use cpu::{Held, Served, WorkerLink};
 use groups::Neighbors;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
-use nebula_nic::{Arrival, Backend, Dispatch, Freed, NodeId, Span, Timestamp};
+use nebula_nic::{Backend, Freed, NodeId, Span, Timestamp};
 use nebula_sys::mem::Pages;
 use nebula_sys::region::RecvRegion;
 use pace::Pace;
@@ -346,29 +347,12 @@ impl Engine {
         }
     }
 
-    /// The next RPC that a core has credit for.
-    #[inline(always)]
-    pub(crate) fn next_dispatch(&mut self) -> Option<Dispatch> {
-        let dispatch = self.backend.poll_dispatch()?;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.dispatch(dispatch);
-        }
-        Some(dispatch)
-    }
-
     /// Writes down what workers' own machines have decided since the last turn.
     #[inline(always)]
     fn collect_choices(&mut self, now: Timestamp) {
         if let (Some(recorder), Some(choices)) = (&mut self.recorder, &self.choices) {
             choices.try_iter().for_each(|choice| recorder.choice(now, choice));
         }
-    }
-
-    /// The payload of an RPC that was dispatched: from now on its core's.
-    #[inline(always)]
-    pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
-        let held = self.held[arrival.slots.start.0 as usize].take();
-        held.expect("a dispatched RPC was written into its slots when it arrived")
     }
 
     /// Takes back what a worker has done with.

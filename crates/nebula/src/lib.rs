@@ -73,7 +73,7 @@
 //! | 2–6 read, admitted, copied, complete | `engine/ingress` |
 //! | 7 dispatched to a core | `engine/cpu` |
 //! | 8–10 steered, begun, freed; suspended at [safe points](yield_if_due) | [`worker`](Worker) |
-//! | 11 reply or NACK | `engine/egress`, then [`client`](Client) |
+//! | 11 reply or NACK | `engine/reply`, then [`client`](Client) |
 //!
 //! **Invariant:** every decision about an RPC is made by `nebula-nic`, none by this crate. *Enforced by* replaying the decision log of a
 //! run through a fresh back end (`tests/parity.rs`).
@@ -94,7 +94,7 @@ mod status;
 
 pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, Hint, Options, SubmitError, Ticket, Wait};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
-pub use engine::egress::{Fault, Reply};
+pub use engine::reply::{Fault, Reply};
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
 // What a custom policy is written with.
 pub use nebula_nic::{

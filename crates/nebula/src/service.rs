@@ -1,6 +1,6 @@
 //! The trait of handlers: what a server does with an RPC.
 
-use crate::engine::egress::Reply;
+use crate::engine::reply::Reply;
 
 /// How far ahead of its execution an RPC is when [`Service::prefetch`] is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

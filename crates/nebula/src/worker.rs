@@ -13,7 +13,7 @@ pub(crate) use stealing::{Queues, Stealing};
 
 use crate::engine::bell::Bell;
 use crate::engine::cpu::{Held, Job, Served};
-use crate::engine::egress::{Fault, Reply};
+use crate::engine::reply::{Fault, Reply};
 use crate::engine::{Engine, POLLED_FOR, rest_after};
 use crate::net::{Time, Watch};
 use crate::server::{IdlePolicy, ServerConfig};

@@ -1,50 +1,87 @@
-//! The two worlds have the same files with the same functions in the same order.
+//! The two worlds can be read side by side: each station has a file of the same name in both, with the functions that both must have.
 //!
-//! `nebula/src/engine/X.rs` carries a station out in real time and `nebula-sim/src/world/X.rs` in simulated time; read
-//! side by side they show what "simulated" and "real" mean. That works only while they mirror each other.
+//! `nebula` carries a station out in real time and `nebula-sim` in simulated time; side by side they show what "simulated" and "real"
+//! mean. A station is a file, or a file and the folder of its name.
 
 use super::Violation;
 use super::code::code_of;
 use super::tree::Tree;
 
-const ENGINE: &str = "crates/nebula/src/engine";
-const WORLD: &str = "crates/nebula-sim/src/world";
+/// A station in both worlds.
+struct Station {
+    /// What stands for it in the runtime and in the simulator, without `.rs`.
+    real: &'static str,
+    simulated: &'static str,
+    /// What both must have, in this order.
+    functions: &'static [&'static str],
+}
 
-/// The files that each world has, by the station table.
-const MIRRORED: &[&str] = &["egress", "ingress", "cpu"];
+const STATIONS: &[Station] = &[
+    Station { real: "crates/nebula/src/client", simulated: "crates/nebula-sim/src/world/client", functions: &["send"] },
+    Station {
+        real: "crates/nebula/src/engine/ingress",
+        simulated: "crates/nebula-sim/src/world/ingress",
+        functions: &["receive"],
+    },
+    Station {
+        real: "crates/nebula/src/engine/dispatch",
+        simulated: "crates/nebula-sim/src/world/dispatch",
+        functions: &["hand_out", "deliver"],
+    },
+    Station {
+        real: "crates/nebula/src/engine/cpu",
+        simulated: "crates/nebula-sim/src/world/cpu",
+        functions: &["turn", "collect_freed"],
+    },
+    Station {
+        real: "crates/nebula/src/engine/reply",
+        simulated: "crates/nebula-sim/src/world/reply",
+        functions: &["publish"],
+    },
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let worlds: Vec<&str> = [ENGINE, WORLD].into_iter().filter(|world| is_begun(tree, world)).collect();
-    let lacking = worlds.iter().flat_map(|world| MIRRORED.iter().map(move |name| format!("{world}/{name}.rs")));
-    let mut violations: Vec<Violation> = lacking
-        .filter(|path| !tree.has(path))
-        .map(|path| Violation::new(&path, 0, "is missing: each world has this file"))
-        .collect();
-    violations.extend(MIRRORED.iter().filter_map(|name| order(tree, name)));
-    violations
+    STATIONS.iter().flat_map(|station| station.check(tree)).collect()
 }
 
-/// A world is begun when there is a file in its folder.
-fn is_begun(tree: &Tree, world: &str) -> bool {
-    tree.rust().any(|(path, _)| path.strip_prefix(world).is_some_and(|rest| rest.starts_with('/')))
+impl Station {
+    fn check(&self, tree: &Tree) -> Vec<Violation> {
+        [self.real, self.simulated].into_iter().filter_map(|world| self.lacks(tree, world)).collect()
+    }
+
+    /// What one world lacks of the station.
+    fn lacks(&self, tree: &Tree, world: &str) -> Option<Violation> {
+        let file = format!("{world}.rs");
+        if !tree.has(&file) {
+            return Some(Violation::new(&file, 0, "is missing: each world has a file for this station"));
+        }
+        let functions = functions(tree, world);
+        let mut rest = functions.iter();
+        let absent = self.functions.iter().find(|wanted| !rest.any(|function| function == *wanted))?;
+        let what = match functions.iter().any(|function| function == absent) {
+            true => format!("has `{absent}` before another function that the other world has before it"),
+            false => format!("has no function `{absent}`, which the other world has"),
+        };
+        Some(Violation::new(&file, 0, what))
+    }
 }
 
-/// The first function that both worlds have in another order.
-fn order(tree: &Tree, name: &str) -> Option<Violation> {
-    let path = format!("{WORLD}/{name}.rs");
-    let engine = functions(tree.text(&format!("{ENGINE}/{name}.rs"))?);
-    let world = functions(tree.text(&path)?);
-    let in_engine: Vec<_> = engine.iter().filter(|function| world.contains(function)).collect();
-    let in_world: Vec<_> = world.iter().filter(|function| engine.contains(function)).collect();
-    let (real, simulated) = in_engine.iter().zip(&in_world).find(|(real, simulated)| real != simulated)?;
-    Some(Violation::new(&path, 0, format!("has `{simulated}` where {ENGINE}/{name}.rs has `{real}`")))
+/// The functions of a station's file, then those of its folder's.
+fn functions(tree: &Tree, world: &str) -> Vec<String> {
+    let file = format!("{world}.rs");
+    let folder = format!("{world}/");
+    let texts = tree.text(&file).into_iter();
+    let beside = tree.rust().filter(|(path, _)| path.starts_with(&folder)).map(|(_, text)| text);
+    texts.chain(beside).flat_map(declared).collect()
 }
 
-fn functions(text: &str) -> Vec<String> {
+fn declared(text: &str) -> Vec<String> {
     let code = code_of(text);
     let names = code.lines().filter_map(|line| {
         let (head, rest) = line.split_once("fn ")?;
-        let is_declaration = head.split_whitespace().all(|word| word.starts_with("pub") || word == "const");
+        // A visibility such as `pub(in crate::world)` is two words.
+        let is_qualifier = |word: &str| word.starts_with("pub") || word.ends_with(')') || word == "const";
+        let is_declaration = head.split_whitespace().all(is_qualifier);
         is_declaration.then(|| rest.split(['(', '<']).next().unwrap_or(rest).to_owned())
     });
     names.collect()
@@ -54,36 +91,59 @@ fn functions(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn found(files: &[(String, &str)]) -> usize {
-        check(&Tree::of(&files.iter().map(|(path, text)| (path.as_str(), *text)).collect::<Vec<_>>())).len()
+    /// Both worlds with all that they must have.
+    fn whole() -> Vec<(String, String)> {
+        let declared = |station: &Station| station.functions.iter().map(|name| format!("fn {name}();\n")).collect();
+        let files = |station: &Station| {
+            [station.real, station.simulated].map(|world| (format!("{world}.rs"), declared(station)))
+        };
+        STATIONS.iter().flat_map(files).collect()
     }
 
-    fn world(folder: &str, cpu: &'static str) -> Vec<(String, &'static str)> {
-        vec![
-            (format!("{folder}/cpu.rs"), cpu),
-            (format!("{folder}/egress.rs"), ""),
-            (format!("{folder}/ingress.rs"), ""),
-        ]
-    }
-
-    #[test]
-    fn a_world_that_is_not_begun_lacks_nothing() {
-        assert_eq!(found(&[]), 0);
-        assert_eq!(found(&world(ENGINE, "")), 0);
+    fn found(files: &[(String, String)]) -> Vec<String> {
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        check(&Tree::of(&files)).iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn a_file_that_one_world_lacks_is_found() {
-        assert_eq!(found(&world(ENGINE, "")[1..]), 1);
-        assert_eq!(found(&[world(ENGINE, ""), world(WORLD, "")[..1].to_vec()].concat()), 2);
+    fn worlds_with_all_stations_mirror_each_other() {
+        assert_eq!(found(&whole()), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn any_file_that_is_missing_is_found() {
+        for at in 0..whole().len() {
+            let mut files = whole();
+            let (path, _) = files.remove(at);
+            let said = found(&files);
+            assert!(said.len() == 1 && said[0].starts_with(&path), "without {path}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn any_function_that_is_missing_is_found() {
+        for at in 0..whole().len() {
+            let mut files = whole();
+            files[at].1 = files[at].1.replace("fn ", "fn another_");
+            let said = found(&files);
+            assert!(said.len() == 1 && said[0].contains("has no function"), "{}: {said:?}", files[at].0);
+        }
     }
 
     #[test]
     fn functions_in_another_order_are_found() {
-        let real = world(ENGINE, "pub(super) fn begin() {}\nfn only_real() {}\nfn release<T>() {}");
-        let same = world(WORLD, "fn begin() {}\nfn release() {}\nfn only_simulated() {}");
-        let other = world(WORLD, "fn release() {}\n// fn begin\nfn begin() {}");
-        assert_eq!(found(&[real.clone(), same].concat()), 0);
-        assert_eq!(found(&[real, other].concat()), 1);
+        let mut files = whole();
+        let at = files.iter().position(|(path, _)| path.ends_with("world/dispatch.rs")).expect("a station");
+        files[at].1 = "fn deliver() {}\n// fn deliver\npub(super) fn hand_out<T>() {}\n".to_owned();
+        assert!(found(&files)[0].contains("`deliver` before"), "{:?}", found(&files));
+    }
+
+    #[test]
+    fn a_station_may_have_its_functions_in_its_folder() {
+        let mut files = whole();
+        let at = files.iter().position(|(path, _)| path.ends_with("world/cpu.rs")).expect("a station");
+        let text = std::mem::replace(&mut files[at].1, "fn turn();\n".to_owned());
+        files.push(("crates/nebula-sim/src/world/cpu/cores.rs".to_owned(), text.replace("fn turn();\n", "")));
+        assert_eq!(found(&files), [] as [&str; 0]);
     }
 }

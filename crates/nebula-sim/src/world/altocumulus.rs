@@ -17,7 +17,7 @@ mod cores;
 mod managers;
 mod published;
 
-use super::egress::Request;
+use super::client::Request;
 use super::servers::{Ended, InFlight, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;

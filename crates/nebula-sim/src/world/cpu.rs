@@ -6,17 +6,18 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`central_server`] | one server: the NIC's back end, a front end for each core |
-//! | [`cores`] | stations 7 to 10: dispatch, begin, finish, free |
+//! | [`cores`] | stations 8 to 10: begin, finish, free; station 7 is [`dispatch`](super::dispatch) |
 
 mod central_server;
 mod cores;
 
-use super::egress::Request;
+use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::system::{Costs, System};
 pub(super) use central_server::{Core, Serving};
+pub(super) use cores::Cores;
 
 use central_server::CentralServer;
 use cores::Wires;

@@ -1,11 +1,11 @@
-//! Stations 2 to 6 and 11, in simulated time: a server decides about an RPC; its client hears of a NACK or of the reply.
+//! Stations 2 to 6, in simulated time: a server decides about an RPC.
 //!
-//! Next: [`cpu`](super::cpu), or another of the [`servers`](super::servers).
+//! Next: [`dispatch`](super::dispatch), or another of the [`servers`](super::servers).
 
-use super::egress::Request;
+use super::client::Request;
 use super::servers::{Received, Servers};
 use super::{Stop, World};
-use nebula_nic::{Header, NackReason, Outcome, RpcKey, Timestamp, Verdict};
+use nebula_nic::{Header, NackReason, Timestamp, Verdict};
 
 impl<S: Servers> World<'_, S> {
     /// The packet of an RPC reaches a server.
@@ -42,37 +42,6 @@ impl<S: Servers> World<'_, S> {
             self.tally.note_type(served.kind, latency_ps, served.service_ps);
             self.is_over = self.tally.ended() == self.length.rpcs;
         }
-        self.take_reply(now, ended.rpc);
-    }
-
-    /// A NACK reaches the client: the requester's policy says what follows.
-    #[cold]
-    fn take_nack(&mut self, now: Timestamp, nack: Header) {
-        let Some(listening) = &mut self.clients.listening else { return };
-        let nack = Header { snid: Self::key(nack.rpc()).snid, ..nack };
-        match listening.requester.handle_packet(now, nack) {
-            Outcome::Redirect { token, server, outbound } => {
-                let request = listening.request(token);
-                self.send(now, server, outbound, &request);
-            }
-            Outcome::GaveUp { token, .. } => {
-                let number = listening.request(token).number;
-                self.tally.given_up += u64::from(self.length.is_measured(number));
-                self.is_over = self.tally.ended() == self.length.rpcs;
-                self.end(now, token);
-            }
-            _ => {}
-        }
-    }
-
-    /// The reply reaches the client.
-    #[inline(always)]
-    pub(super) fn take_reply(&mut self, now: Timestamp, rpc: RpcKey) {
-        let Some(listening) = &mut self.clients.listening else { return };
-        if let Outcome::Reply { token, .. } =
-            listening.requester.handle_packet(now, Header::reply(Self::key(rpc), 0, 0))
-        {
-            self.end(now, token);
-        }
+        self.publish(now, ended.rpc);
     }
 }

@@ -15,7 +15,7 @@
 mod core;
 mod queued_server;
 
-use super::egress::Request;
+use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;

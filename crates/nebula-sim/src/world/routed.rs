@@ -4,7 +4,7 @@
 //! loaded server that has fewer than n of them. What a server does with an RPC is its own scheduling: any other kind of [`Servers`]. Both
 //! ways between router and servers take a constant time, so each is a FIFO.
 
-use super::egress::Request;
+use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::error::SimError;
 use crate::system::{Router, System};

@@ -30,7 +30,7 @@ mod core;
 mod dispatcher;
 mod scheduled_server;
 
-use super::egress::Request;
+use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;

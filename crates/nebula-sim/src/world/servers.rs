@@ -1,6 +1,6 @@
 //! What stands behind the wire: servers whose NICs and cores work under one kind of scheduling.
 //!
-//! Clients ([`egress`](super::egress)) and the answers that they get ([`ingress`](super::ingress)) are the same for all. A kind of
+//! Clients ([`client`](super::client)) and the answers that they get ([`ingress`](super::ingress)) are the same for all. A kind of
 //! scheduling is one implementation of [`Servers`]: it lets RPCs in, has events of its own, and says of each RPC when it has ended and
 //! what the cores' time went to.
 //!
@@ -14,7 +14,7 @@
 //!
 //! Next: [`ingress`](super::ingress).
 
-use super::egress::Request;
+use super::client::Request;
 use crate::tally::{Overheads, Tally};
 use nebula_nic::{Header, RpcKey, Timestamp, Verdict};
 use nebula_workload::TypeId;

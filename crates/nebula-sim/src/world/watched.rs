@@ -1,7 +1,7 @@
 //! Servers that are watched from outside: how long was the queue that each RPC found, and did the RPC keep its SLO?
 
 use super::Length;
-use super::egress::Request;
+use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use nebula_nic::{Header, Span, Timestamp};
 use std::cell::RefCell;

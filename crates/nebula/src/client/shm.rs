@@ -3,7 +3,7 @@
 use super::retained::Retained;
 use super::ring::{self, Pending, Ring};
 use super::{CallError, ClientConfig, Completion, ConnectError, Options, SubmitError, Ticket};
-use crate::engine::egress::Fault;
+use crate::engine::reply::Fault;
 use crate::status::StatusReader;
 use crate::transport::shm::slot::{Mark, SPAN_MAX, SlotHeader};
 use nebula_nic::{

@@ -1,9 +1,9 @@
-//! Stations 7 to 10, in real time: dispatched RPCs go to workers over rings, and their slots come back.
+//! Stations 8 to 10, in real time: what joins the engine and its workers, and the engine's turn. Slots come back over rings.
 //!
 //! With workers on separate threads, a completion queue is a ring from the engine to the worker, and the way back is a ring of
 //! freed slots. With `inline` there is no ring: the worker asks the engine itself.
 //!
-//! Next: [`egress`](super::egress).
+//! Next: [`reply`](super::reply).
 
 use super::Engine;
 use super::bell::Bell;
@@ -55,7 +55,7 @@ pub(crate) enum Jobs {
 
 impl Jobs {
     #[inline(always)]
-    fn try_push(&mut self, job: Job) -> Result<(), Job> {
+    pub(super) fn try_push(&mut self, job: Job) -> Result<(), Job> {
         match self {
             Self::Own(ring) => ring.try_push(job),
             Self::Stealable(queues, core) => queues[core.index()].push(job),
@@ -116,18 +116,5 @@ impl Engine {
             }
         }
         count
-    }
-
-    #[inline]
-    fn hand_out(&mut self) {
-        while let Some(dispatch) = self.next_dispatch() {
-            let held = self.take_payload(&dispatch.arrival);
-            let link = &mut self.links[dispatch.core.index()];
-            let pushed = link.jobs.try_push(Job { dispatch, held });
-            assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");
-            if let Some(bell) = &link.bell {
-                bell.ring_if_armed();
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A packet's header is read once, and its payload is copied once: what its sender changes after that changes nothing here.
 //!
-//! Next: [`cpu`](super::cpu).
+//! Next: [`dispatch`](super::dispatch).
 
 use super::Engine;
 use super::cpu::Held;
@@ -30,7 +30,7 @@ pub(crate) struct Intake<'e> {
 impl Intake<'_> {
     /// Has a packet decided about.
     #[inline(always)]
-    pub(crate) fn decide(&mut self, now: Timestamp, header: Header) -> Verdict {
+    pub(crate) fn receive(&mut self, now: Timestamp, header: Header) -> Verdict {
         let verdict = self.backend.handle_packet(now, header);
         if let (Some(neighbors), Verdict::Write { complete: true, .. }) = (&mut *self.neighbors, verdict) {
             neighbors.handle_arrival(now);

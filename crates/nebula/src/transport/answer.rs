@@ -1,7 +1,7 @@
 //! The answer to one RPC where the transport has no room of the client's to write it into: a buffer that goes with the RPC to its worker
 //! and comes back with the slots.
 
-use crate::engine::egress::Fault;
+use crate::engine::reply::Fault;
 use crate::net::Route;
 use nebula_nic::{EntryId, NackReason, Timestamp, TransferId};
 

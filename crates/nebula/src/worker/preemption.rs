@@ -13,7 +13,7 @@
 //! whatever becomes of the client meanwhile.
 
 use super::{Begun, Inner, LoggedTurns, RPCS_PER_TURN};
-use crate::engine::egress::{Fault, Reply};
+use crate::engine::reply::{Fault, Reply};
 use crate::server::ServeError;
 use crate::service::Service;
 use crate::transport::shm::channel::Channel;

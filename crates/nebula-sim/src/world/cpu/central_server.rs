@@ -32,15 +32,15 @@ impl Core {
     }
 }
 
-pub(super) struct CentralServer<D: CentralDispatch> {
-    pub(super) backend: Backend<D>,
-    pub(super) cores: Box<[Core]>,
+pub(in crate::world) struct CentralServer<D: CentralDispatch> {
+    pub(in crate::world) backend: Backend<D>,
+    pub(in crate::world) cores: Box<[Core]>,
     /// What is known of each RPC, in the place of its first slot.
     pub(super) in_flight: Box<[InFlight]>,
     /// When the lock of the software queue is free again.
     pub(super) lock_free: Timestamp,
     /// When the dispatcher is free again.
-    pub(super) dispatcher_free: Timestamp,
+    pub(in crate::world) dispatcher_free: Timestamp,
 }
 
 impl<D: CentralDispatch> CentralServer<D> {

@@ -1,4 +1,4 @@
-//! Stations 7 to 10, in simulated time: cores are given RPCs, serve them, and give slots and credit back.
+//! Stations 8 to 10, in simulated time: cores serve what they have been given, and give slots and credit back.
 //!
 //! What is on the way between the NIC and a core takes the same time each way for every core, so it arrives in the order in which it
 //! left: two FIFOs. With costs of zero nothing is ever on the way.
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 /// What is on the way between NICs and cores.
 #[derive(Debug)]
-pub(super) struct Wires {
+pub(in crate::world) struct Wires {
     dispatches: VecDeque<(Timestamp, usize, Dispatch)>,
     frees: VecDeque<(Timestamp, usize, CoreId, SlotRange)>,
     /// When the next of it arrives.
@@ -29,7 +29,7 @@ impl Default for Wires {
 
 impl Wires {
     #[cold]
-    fn send_dispatch(&mut self, at: Timestamp, index: usize, dispatch: Dispatch) {
+    pub(in crate::world) fn send_dispatch(&mut self, at: Timestamp, index: usize, dispatch: Dispatch) {
         // Behind a dispatcher of its own each server's are in order, and not those of all servers.
         let place = match self.dispatches.back() {
             Some(&(last, ..)) if last > at => self.dispatches.partition_point(|&(before, ..)| before <= at),
@@ -58,14 +58,14 @@ impl Wires {
 }
 
 /// The cores of one server, and what they share with those of others.
-pub(super) struct Cores<'a, D: CentralDispatch> {
-    index: usize,
+pub(in crate::world) struct Cores<'a, D: CentralDispatch> {
+    pub(in crate::world) index: usize,
     /// The source of its core 0 in the calendar.
     first: usize,
-    pub(super) server: &'a mut CentralServer<D>,
+    pub(in crate::world) server: &'a mut CentralServer<D>,
     calendar: &'a mut Calendar,
-    wires: &'a mut Wires,
-    costs: &'a Costs,
+    pub(in crate::world) wires: &'a mut Wires,
+    pub(in crate::world) costs: &'a Costs,
 }
 
 impl<D: CentralDispatch> Central<'_, D> {
@@ -115,41 +115,9 @@ impl<D: CentralDispatch> Cores<'_, D> {
         self.hand_out(now);
     }
 
-    /// Gives out what cores have credit for.
-    #[inline(always)]
-    pub(super) fn hand_out(&mut self, now: Timestamp) {
-        while let Some(dispatch) = self.server.backend.poll_dispatch() {
-            if self.costs.dispatch == Span::ZERO && self.costs.decision == Span::ZERO {
-                self.deliver(now, dispatch);
-            } else {
-                let decided = self.wait_for_dispatcher(now);
-                self.wires.send_dispatch(decided + self.costs.dispatch, self.index, dispatch);
-            }
-        }
-    }
-
-    /// One dispatcher decides about one RPC after the other.
-    #[cold]
-    fn wait_for_dispatcher(&mut self, now: Timestamp) -> Timestamp {
-        let free = &mut self.server.dispatcher_free;
-        *free = (*free).max(now) + self.costs.decision;
-        *free
-    }
-
-    /// The core's completion queue has one RPC more.
-    #[inline(always)]
-    fn deliver(&mut self, now: Timestamp, dispatch: Dispatch) {
-        let core = dispatch.core.index();
-        let frontend = &mut self.server.cores[core].frontend;
-        frontend.handle_dispatch(dispatch);
-        if frontend.in_service() == 0 {
-            self.begin(now, core);
-        }
-    }
-
     /// The core begins what is next in its completion queue, if anything.
     #[inline(always)]
-    fn begin(&mut self, now: Timestamp, core: usize) {
+    pub(in crate::world) fn begin(&mut self, now: Timestamp, core: usize) {
         let overheads = if self.costs.is_at_core() { self.overheads(now) } else { Overheads::ZERO };
         let at_core = &mut self.server.cores[core];
         let Some(begin) = at_core.frontend.poll_completion() else { return };

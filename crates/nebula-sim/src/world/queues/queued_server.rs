@@ -4,7 +4,7 @@ use super::core::{Core, Serving};
 use crate::error::SimError;
 use crate::system::System;
 use crate::tally::Overheads;
-use crate::world::egress::Request;
+use crate::world::client::Request;
 use crate::world::servers::{Ended, InFlight, Received};
 use nebula_nic::schedule::Thief;
 use nebula_nic::{

@@ -8,7 +8,7 @@ use super::rpcs::{Rpc, Rpcs};
 use super::terms::Terms;
 use crate::system::System;
 use crate::tally::Overheads;
-use crate::world::egress::Request;
+use crate::world::client::Request;
 use crate::world::servers::{Ended, Received};
 use nebula_nic::schedule::{RpcType, Turn, TypedQueues};
 use nebula_nic::{Admission, CoreId, CoreSet, Header, NackReason, SlotRange, Span, Timestamp, Verdict};

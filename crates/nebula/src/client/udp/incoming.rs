@@ -3,7 +3,7 @@
 use super::super::{CallError, Hint};
 use super::rpc::Phase;
 use super::session::Session;
-use crate::engine::egress::Fault;
+use crate::engine::reply::Fault;
 use crate::transport::udp::door::{Refused, Welcome};
 use crate::transport::udp::frame::{Frame, FrameError, FrameKind};
 use crate::transport::udp::message::{Message, Messages};

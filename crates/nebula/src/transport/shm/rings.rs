@@ -134,7 +134,7 @@ impl Rings {
             let Current { base, rpc_bytes, span, .. } = current;
             let (tid, pkt_idx, key_hash) = (TransferId(base), slot.pkt_idx, slot.extra);
             let header = Header { kind: Kind::Request, snid, tid, rpc_bytes, pkt_idx, key_hash };
-            match intake.decide(now, header) {
+            match intake.receive(now, header) {
                 Verdict::Write { slots: range, offset_bytes, bytes, complete } => {
                     if slot.pkt_idx == 0 {
                         ring.in_flight += 1;

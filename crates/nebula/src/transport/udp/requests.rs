@@ -10,8 +10,8 @@
 use super::incomplete::Incomplete;
 use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
 use super::outbox::{Body, Outbox, Parcel};
-use crate::engine::egress::Fault;
 use crate::engine::ingress::Intake;
+use crate::engine::reply::Fault;
 use crate::net::Route;
 use crate::server::ServerConfig;
 use crate::status::NetworkCounters;
@@ -183,7 +183,7 @@ impl Memory {
             }
         }
         let deadline = Timestamp::from_ps(deadline_ns.saturating_mul(1000));
-        match intake.decide(now, header(key, request)) {
+        match intake.receive(now, header(key, request)) {
             Verdict::Write { slots, offset_bytes, complete, .. } => {
                 let whole = if complete { WHOLE } else { 0 };
                 let entry = self.retention.begin(key, request.stamp_ns, slots.start.0 | whole);
@@ -230,7 +230,7 @@ impl Memory {
             return;
         }
         let mut is_whole = false;
-        if let Verdict::Write { slots, offset_bytes, complete, .. } = intake.decide(now, header(key, request)) {
+        if let Verdict::Write { slots, offset_bytes, complete, .. } = intake.receive(now, header(key, request)) {
             let held = intake.hold(slots, || unreachable!("held since its first packet came"));
             held.lease.write_bytes(offset_bytes as usize, request.payload);
             is_whole = complete;

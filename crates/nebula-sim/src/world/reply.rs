@@ -1,0 +1,40 @@
+//! Station 11, in simulated time: a NACK or a reply reaches its client, at once.
+//!
+//! What follows a NACK is the requester's to say: another server, another try, or the end.
+
+use super::World;
+use super::servers::Servers;
+use nebula_nic::{Header, Outcome, RpcKey, Timestamp};
+
+impl<S: Servers> World<'_, S> {
+    /// A NACK reaches the client: the requester's policy says what follows.
+    #[cold]
+    pub(super) fn take_nack(&mut self, now: Timestamp, nack: Header) {
+        let Some(listening) = &mut self.clients.listening else { return };
+        let nack = Header { snid: Self::key(nack.rpc()).snid, ..nack };
+        match listening.requester.handle_packet(now, nack) {
+            Outcome::Redirect { token, server, outbound } => {
+                let request = listening.request(token);
+                self.send(now, server, outbound, &request);
+            }
+            Outcome::GaveUp { token, .. } => {
+                let number = listening.request(token).number;
+                self.tally.given_up += u64::from(self.length.is_measured(number));
+                self.is_over = self.tally.ended() == self.length.rpcs;
+                self.end(now, token);
+            }
+            _ => {}
+        }
+    }
+
+    /// The reply reaches the client.
+    #[inline(always)]
+    pub(super) fn publish(&mut self, now: Timestamp, rpc: RpcKey) {
+        let Some(listening) = &mut self.clients.listening else { return };
+        if let Outcome::Reply { token, .. } =
+            listening.requester.handle_packet(now, Header::reply(Self::key(rpc), 0, 0))
+        {
+            self.end(now, token);
+        }
+    }
+}

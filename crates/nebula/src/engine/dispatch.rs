@@ -1,0 +1,46 @@
+//! Station 7, in real time: RPCs go to workers that have credit, and their payloads with them.
+//!
+//! Next: [`cpu`](super::cpu).
+
+use super::Engine;
+use super::cpu::{Held, Job};
+use nebula_nic::{Arrival, Dispatch};
+
+impl Engine {
+    /// Gives out what workers with threads of their own have credit for.
+    #[inline]
+    pub(super) fn hand_out(&mut self) {
+        while let Some(dispatch) = self.next_dispatch() {
+            self.deliver(dispatch);
+        }
+    }
+
+    /// The worker's completion queue has one RPC more.
+    #[inline]
+    fn deliver(&mut self, dispatch: Dispatch) {
+        let held = self.take_payload(&dispatch.arrival);
+        let link = &mut self.links[dispatch.core.index()];
+        let pushed = link.jobs.try_push(Job { dispatch, held });
+        assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");
+        if let Some(bell) = &link.bell {
+            bell.ring_if_armed();
+        }
+    }
+
+    /// The next RPC that a core has credit for.
+    #[inline(always)]
+    pub(crate) fn next_dispatch(&mut self) -> Option<Dispatch> {
+        let dispatch = self.backend.poll_dispatch()?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.dispatch(dispatch);
+        }
+        Some(dispatch)
+    }
+
+    /// The payload of an RPC that was dispatched: from now on its core's.
+    #[inline(always)]
+    pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
+        let held = self.held[arrival.slots.start.0 as usize].take();
+        held.expect("a dispatched RPC was written into its slots when it arrived")
+    }
+}
