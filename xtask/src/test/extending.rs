@@ -39,14 +39,15 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     }
 }
 
-/// Cargo in the copy: its own results, but the dependencies that the repository has built already (where cargo knows a build folder).
+/// Cargo in the copy, with a target folder of its own: cargo knows a workspace's crates by their path from its root, so in the
+/// repository's folder it would take what was built from the copy for the repository's.
 fn cargo_in(shell: &Shell, tree: &Path, args: &[&str]) -> Command {
     // What is big and run for a second is built without optimizing, in a fifth of the time.
     let plain =
         PLAIN.iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=0")]);
     let mut command = shell.command("cargo");
     command.args(plain).args(args).current_dir(tree);
-    command.env("CARGO_TARGET_DIR", shell.target().join("extending/target"));
-    command.env("CARGO_BUILD_BUILD_DIR", shell.target());
+    let target = shell.target().join("extending/target");
+    command.env("CARGO_TARGET_DIR", &target).env("CARGO_BUILD_BUILD_DIR", &target);
     command
 }
