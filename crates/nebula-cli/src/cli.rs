@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! The command line: commands, help and errors.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -7,20 +7,20 @@ use crate::output::{self, Failure};
 use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size};
 
 const EXAMPLES: &str = "Examples:
-  nebula demo                                            a service keeps its SLO past saturation: half a minute
-  nebula doctor                                          what this machine can promise
+  nebula demo                                            overload a service with and without NACKs (half a minute)
+  nebula doctor                                          check this machine: cores, pauses, clock, memory
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
-  nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     any policy, with error bars
-  nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            designs of NIC, block by block
-  nebula compare --workload bimodal-1                    every published scheduler, side by side
+  nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     policies, with confidence intervals
+  nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            NIC designs, with caches and DRAM
+  nebula compare --workload bimodal-1                    published schedulers side by side
   nebula serve kv --endpoint shm://kv --inline           in one terminal
-  nebula load kv --endpoint shm://kv --preload --rate 200k        in another
+  nebula load kv --endpoint shm://kv --preload --rate 200k        in another terminal
   nebula load kv --endpoint shm://kv --find-slo 100us
   nebula keygen kv.key                                   a key for udp:// between machines
 
-Exit codes: 0 done, 1 a fault while running, 2 bad input, 130 ended by Ctrl-C.";
+Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C.";
 
-/// Microsecond-scale RPC that keeps its tail-latency promise
+/// Microsecond-scale RPC with bounded tail latency
 #[derive(Debug, Parser)]
 #[command(name = "nebula", version, after_help = EXAMPLES)]
 struct Cli {
@@ -39,10 +39,10 @@ enum Command {
     Keygen(keygen::Args),
     Completions(completions::Args),
     Man(man::Args),
-    /// Serve something until Ctrl-C
+    /// Run a service until Ctrl-C
     #[command(subcommand)]
     Serve(Serve),
-    /// Load a service, and measure it
+    /// Generate load for a service and measure its latency
     #[command(subcommand)]
     Load(Load),
 }
@@ -57,7 +57,7 @@ enum Load {
     Kv(Box<load::Args>),
 }
 
-/// Reads the command line and does what it says.
+/// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<(), Failure> {
     let (cli, given) = match parsed() {
         Ok(parsed) => parsed,
@@ -78,32 +78,32 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
 }
 
-/// The command, and the arguments as they were written: a default does not tell whether it was.
+/// The command, and the raw arguments. The raw arguments tell a given value from a default.
 fn parsed() -> Result<(Cli, ArgMatches), clap::Error> {
     let given = Cli::command().try_get_matches()?;
     let cli = Cli::from_arg_matches(&given).map_err(|error| error.format(&mut Cli::command()))?;
     Ok((cli, given))
 }
 
-/// Help and version are results; anything else is bad input, said in one line.
+/// Help and version are results. Everything else is invalid input, reported in one line.
 fn answer_to(answer: &clap::Error) -> Result<(), Failure> {
     match answer.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::print_line(answer.render().to_string().trim_end())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Failure::bad_input("a command is missing: nebula --help lists them"))
+            Err(Failure::bad_input("missing command: run nebula --help to list the commands"))
         }
         _ => Err(Failure::BadInput(in_one_line(&answer.render().to_string()))),
     }
 }
 
-/// What clap says in several paragraphs, less the usage, in one line.
+/// Clap's error of several paragraphs as one line, without the usage.
 fn in_one_line(text: &str) -> String {
     let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let said = said.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
     let line = said.collect::<Vec<_>>().join("; ");
-    // A colon before a list of arguments, and a bracket of possible values, go on as they are.
+    // No semicolon after a colon or before a bracket of possible values.
     let line = line.replace(":; ", ": ").replace("; [", " [");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `plan` | the points: each system at each load, checked before the first one runs |
+//! | `plan` | the points: each system at each load, validated before the first run |
 
 mod plan;
 
@@ -22,55 +22,56 @@ const EXAMPLES: &str = "Examples:
   nebula compare --workload exponential:1us --cores 64 --system zygos,shinjuku,nebula,altocumulus
   nebula compare --workload tpcc --policy single-queue,jbsq:2,work-stealing,preemptive:5us,darc --system none
   nebula compare --service trace:get.csv --load 0.3,0.5,0.7 --format json
-  nebula compare --system zygos,mine.toml            a system of one's own beside a published one
-  nebula compare --list                              the systems and workloads there are
+  nebula compare --system zygos,mine.toml            a custom system beside a published one
+  nebula compare --list                              list the systems and workloads
 
-A system is a policy and what its mechanisms cost, from its paper where that says so; files of one's own
-are TOML like those in crates/nebula-sim/data/systems. A policy named with --policy costs nothing: an ideal.
-Unless loads are given, each system's highest load under the SLO is searched for and shown, with 5
-replications of 100k RPCs. Load is the share of all cores' time, cores that only schedule included, so
-equal loads are equal rates. Shares are of all cores' time: service, what receiving, stealing, locks,
-preemption and migration take, cores that only schedule, and idling.";
+A system is a scheduling policy and the cost of its mechanisms, taken from its paper where the paper states
+it. Custom systems are TOML files like those in crates/nebula-sim/data/systems. A policy given with --policy
+has no cost: it is an ideal.
+Without --load, compare searches for the highest load at which each system meets the SLO, with 5 replications
+of 100k RPCs. Load is the share of the time of all cores, scheduling cores included, so equal loads are equal
+rates. The shares of core time are: service; receiving, stealing, locks, preemption and migration; cores that
+only schedule; and idle time.";
 
-/// Compare systems: the load each bears under the SLO on one workload, its tail, and what scheduling costs it
+/// Compare published systems on one workload: highest load under the SLO, tail latency, scheduling overhead
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A workload of the papers, with a mean where one can be chosen: bimodal-1, bimodal-1:10us; see --list
+    /// Workload, with an optional mean where it has one: bimodal-1, bimodal-1:10us; see --list
     #[arg(long, default_value = "bimodal-1", conflicts_with = "service")]
     workload: String,
-    /// How long an RPC keeps its core, in the spelling of simulate
+    /// Service time of an RPC, in the syntax of nebula simulate
     #[arg(long, value_parser = flags::service)]
     service: Option<ServiceTime>,
-    /// Systems to compare, names or files; all unless given, `none` for no system
+    /// Systems to compare, by name or file; `none` for policies only [default: all]
     #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
     system: Vec<String>,
-    /// Policies to put beside them, at no cost
+    /// Policies to compare as well, without scheduling cost
     #[arg(long, value_delimiter = ',')]
     policy: Vec<Policy>,
-    /// Cores of the server, those that only schedule included
+    /// Cores of the server, scheduling cores included
     #[arg(long, default_value_t = 16)]
     cores: u16,
-    /// Show each at these loads and do not search: 0.5,0.9 or 0.5..0.99:20
+    /// Loads to simulate instead of searching, as shares of core time: 0.5,0.9 or 0.5..0.99:20
     #[arg(long)]
     load: Option<Loads>,
-    /// Bound that 99 % of RPCs are to keep: 10us, or 10x the mean service time
+    /// SLO on the p99 latency: 10us, or 10x the mean service time
     #[arg(long, default_value = "10x")]
     slo: Slo,
     #[command(flatten)]
     effort: EffortArgs,
-    /// List the systems and workloads there are
+    /// List the available systems and workloads
     #[arg(long)]
     list: bool,
-    /// Draw the comparison into this HTML page
+    /// Write an HTML report with charts to this file
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Form of the results
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-/// Runs all systems, prints a row for each and draws what is to be drawn.
+/// Runs all systems, prints a row for each and writes the report.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.list {
         return output::print(args.format, &listed());
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     measured.failure.map_or(Ok(()), Err)
 }
 
-/// Below every page.
+/// The footer of every report.
 const FOOTER: &str = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " compare.");
 
 fn listed() -> Vec<Row> {

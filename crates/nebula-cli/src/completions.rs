@@ -1,4 +1,4 @@
-//! `nebula completions`: the script with which a shell completes the program's commands and flags.
+//! `nebula completions`: prints the completion script of a shell.
 
 use clap_complete::Shell;
 
@@ -6,14 +6,14 @@ use crate::output::{self, Failure};
 
 const EXAMPLES: &str = "Examples:
   nebula completions bash > ~/.local/share/bash-completion/completions/nebula
-  nebula completions zsh > ~/.zfunc/_nebula                     a folder of $fpath
+  nebula completions zsh > ~/.zfunc/_nebula                     a folder in $fpath
   nebula completions fish > ~/.config/fish/completions/nebula.fish";
 
-/// Print the completion script of a shell
+/// Print a shell completion script
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell that reads the script
+    /// Shell to generate the script for
     shell: Shell,
 }
 

@@ -1,7 +1,7 @@
-//! `nebula demo`: a key-value service in a process of its own, driven past saturation by clients in this one.
+//! `nebula demo`: a key-value service in a child process, driven past saturation by clients in this process.
 //!
-//! The same loads are offered to two designs: NEBULA's, with one buffer sized from the SLO and NACKs, and the same server with
-//! connection-sized queueing and none. What is left of the tail when the machine's own pauses are taken out is shown beside the raw.
+//! The same loads are offered to two designs: NEBULA's, with NACKs and one buffer sized from the SLO, and the same server with
+//! connection-sized queues and no NACKs. The tail is shown raw, and without the RPCs that met a pause of the machine.
 
 mod laboratory;
 mod machine;
@@ -23,60 +23,60 @@ use machine::Machine;
 use service::{Kind, Service};
 
 const EXAMPLES: &str = "Examples:
-  nebula demo                              about half a minute, the first row within 5 s; writes nebula-report.html
-  nebula demo --slo 50us --work 500ns      a tighter promise for a lighter handler
-  nebula demo --quick --no-report          a few seconds, a small store
-  nebula demo --format json                one object a line, for scripts
-  nebula demo --plot demo.svg              the p99 of both designs over the load, as a picture
+  nebula demo                              half a minute, first row within 5 s; writes nebula-report.html
+  nebula demo --slo 50us --work 500ns      a tighter SLO for a shorter handler
+  nebula demo --quick --no-report          a few seconds, with a small store
+  nebula demo --format json                JSON lines, for scripts
+  nebula demo --plot demo.svg              draw the p99 of both designs over the load
 
-Each RPC does a GET or a SET and then computes for --work, 1 µs unless set: a store alone is faster than one client core can ask.";
+Each RPC is a GET or a SET followed by --work of computation. Without that work, one client core could not saturate the store.";
 
-/// Watch a service keep its SLO past saturation, and one without NACKs lose it
+/// Overload a service with and without NACKs, and compare their tail latency
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Bound that 99 % of RPCs are to keep
+    /// SLO on the p99 latency
     #[arg(long, default_value = "100us")]
     slo: Span,
-    /// Time that each RPC takes on top of the store's
+    /// Computation time of each RPC, in addition to the store access
     #[arg(long, default_value = "1us")]
     work: Span,
-    /// Pairs to store; 200 k, or fewer where memory is short, unless given
+    /// Key-value pairs to store [default: 200k, or as many as fit into free memory]
     #[arg(long, value_parser = flags::count)]
     items: Option<u64>,
-    /// Bytes of each value
+    /// Size of each value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=65_536))]
     value_bytes: u32,
-    /// Time that each load is offered for
+    /// Duration of each load, in seconds
     #[arg(long, value_name = "SECONDS")]
     seconds_per_point: Option<f64>,
-    /// A small store and short loads
+    /// Use a small store and short loads
     #[arg(long)]
     quick: bool,
-    /// Where to write the page with the curves
+    /// Write an HTML report with charts to this file
     #[arg(long, value_name = "FILE", default_value = "nebula-report.html")]
     report: PathBuf,
-    /// Write no page
+    /// Do not write a report
     #[arg(long, conflicts_with = "report")]
     no_report: bool,
-    /// Draw the p99 of both designs over the offered load into this SVG picture
+    /// Draw the p99 of both designs over the offered load to this SVG file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-    /// Form of the table
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-/// Loads offered, as shares of the saturation rate.
+/// Offered loads, as shares of the saturation rate.
 const LOADS: [f64; 8] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.05, 1.25, 1.5];
 const LOADS_QUICK: [f64; 3] = [0.3, 0.8, 1.5];
-/// Where the search for the most that the service serves begins, and where it gives up: no client core sends faster.
+/// Where the search for the saturation rate begins, and where it stops: no client core sends faster.
 const FIRST_RPS: f64 = 200_000.0;
 const LAST_RPS: f64 = 5e7;
-/// What an RPC carries beside its value.
+/// Bytes of an RPC in addition to its value.
 #[expect(clippy::cast_possible_truncation, reason = "two dozen bytes")]
 const HEADER_AND_KEY_BYTES: u32 = (nebula_kvs::protocol::HEADER_BYTES + nebula_workload::KEY_BYTES) as u32;
-/// Pairs of 512 B values that are far more than a cache holds, and stored in a moment. NEBULA's evaluation has 1.6 million (§VI).
+/// Pairs of 512 B values: far more than a cache holds, yet stored within a second. NEBULA's evaluation has 1.6 million (§VI).
 const ITEMS: u64 = 200_000;
 const ITEMS_QUICK: u64 = 20_000;
 
@@ -84,7 +84,7 @@ const ITEMS_QUICK: u64 = 20_000;
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let stage = Stage::set(args)?;
-    note(format!("1/4 how long does this machine pause its cores? {}", stage.machine));
+    note(format!("1/4 measuring the pauses of the machine; {}", stage.machine));
     let quiet = stage.watch_hiccups()?;
     note(format!("    {}", hiccups(&quiet)));
     let mut sweep = Sweep {
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     conclude(&sweep);
     let simulated = stage.simulate(bounded.times, &mut sweep)?;
     match args.format {
-        // Columns of their own.
+        // The simulated rows have other columns.
         Format::Table => output::print_line("").and_then(|()| output::print(args.format, &simulated))?,
         _ => simulated.into_iter().try_for_each(|row| rows.print(row))?,
     }
@@ -114,14 +114,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     draw(args, &sweep)
 }
 
-/// What one design has shown.
+/// The results of one design.
 struct Shown {
     design: Design,
     saturation: f64,
     times: Vec<Span>,
 }
 
-/// What both designs have in common.
+/// What both designs share.
 struct Stage<'a> {
     args: &'a Args,
     machine: Machine,
@@ -134,11 +134,11 @@ impl<'a> Stage<'a> {
         let wanted = args.items.unwrap_or(if args.quick { ITEMS_QUICK } else { ITEMS });
         let items = machine::items_that_fit(wanted, args.value_bytes);
         if items == 0 {
-            return Err(Failure::fault("there is not enough free memory for even a small store"));
+            return Err(Failure::fault("not enough free memory for even a small store"));
         }
         if items < wanted {
             let of = |pairs: u64| units::rate(pairs as f64);
-            note(format!("memory is short: {} pairs instead of {}", of(items), of(wanted)));
+            note(format!("free memory is low: storing {} pairs instead of {}", of(items), of(wanted)));
         }
         if !args.no_report {
             report::check_directory("--report", &args.report)?;
@@ -149,7 +149,7 @@ impl<'a> Stage<'a> {
         }
         let seconds = args.seconds_per_point.unwrap_or(if args.quick { 0.25 } else { 1.0 });
         if !(0.05..=600.0).contains(&seconds) {
-            return Err(Failure::bad_input("--seconds-per-point: give a time from 0.05 to 600"));
+            return Err(Failure::bad_input("--seconds-per-point: give 0.05 to 600 seconds"));
         }
         Ok(Self { args, machine: Machine::look(), items, point: Span::from_us(micros(seconds)) })
     }
@@ -161,7 +161,7 @@ impl<'a> Stage<'a> {
     fn workload(&self) -> String {
         let (value, work) = (self.args.value_bytes, units::span(self.args.work));
         format!(
-            "{} pairs of 16 B/{value} B, half GETs, half SETs, uniform keys, Poisson arrivals, {work} of computing an RPC",
+            "{} pairs of 16 B/{value} B, half GETs, half SETs, uniform keys, Poisson arrivals, {work} of computation for each RPC",
             units::rate(self.items as f64)
         )
     }
@@ -171,16 +171,16 @@ impl<'a> Stage<'a> {
         let cores = hiccup::watch(time)?;
         signal::check()?;
         let worst = cores.into_iter().map(|core| core.summary).max_by(|a, b| a.share_lost.total_cmp(&b.share_lost));
-        worst.ok_or_else(|| Failure::fault("there is no core to watch"))
+        worst.ok_or_else(|| Failure::fault("no core is available to measure"))
     }
 
-    /// Starts a service, fills it, finds where it saturates unless that is known, and offers it every load.
+    /// Starts a service, fills its store, finds its saturation rate unless it is known, and offers every load.
     fn show(&self, kind: Kind, step: &str, saturation: Option<f64>, rows: &mut RowStream) -> Result<Shown, Failure> {
-        note(format!("{step} {} in a process of its own: {}", kind.name(), kind.what()));
+        note(format!("{step} starting the service, {}: {}", kind.name(), kind.what()));
         let service = Service::start(kind, self.args, &self.machine, self.items)?;
         match self.fill(&service).and_then(|()| self.offer(&service, kind, saturation, rows)) {
             Ok((design, saturation)) => Ok(Shown { design, saturation, times: service.end()? }),
-            // A service that ended says why better than the client that it left.
+            // If the service has ended, its own error says why; the client's error does not.
             Err(failure) => Err(service.blame(failure)),
         }
     }
@@ -188,7 +188,7 @@ impl<'a> Stage<'a> {
     /// The same service on more cores.
     fn simulate(&self, times: Vec<Span>, sweep: &mut Sweep) -> Result<Vec<Row>, Failure> {
         let measured = laboratory::Measured::of(times)?;
-        note(format!("\n4/4 the same service on more cores: {}:", measured.describe()));
+        note(format!("\n4/4 simulating the same service on more cores: {}:", measured.describe()));
         let rpc_bytes = HEADER_AND_KEY_BYTES + self.args.value_bytes;
         let servers = laboratory::simulate(&measured, rpc_bytes, self.args.quick)?;
         let rows: Vec<Row> = servers.iter().map(laboratory::SimulatedServer::row).collect();
@@ -231,11 +231,11 @@ impl<'a> Stage<'a> {
         Ok((Design { name, what, buffer_bytes, points }, saturation))
     }
 
-    /// The most that the service serves, asked for more and more until twice in a row it serves no more than before. That a load falls
-    /// short is no sign by itself: on a busy machine every one does, as what arrives during a pause is NACKed.
+    /// The saturation rate: the offered load grows until the service twice in a row serves no more than before. One load that is not
+    /// served in full is not enough: on a busy machine that is true of every load, because RPCs that arrive during a pause are NACKed.
     fn saturation(&self, service: &Service) -> Result<f64, Failure> {
         const MORE: f64 = 1.1;
-        let bar = output::bar("    looking for the most that it serves: {msg} RPC/s", Some(0));
+        let bar = output::bar("    finding the saturation rate: {msg} RPC/s", Some(0));
         let (mut offered, mut served_most, mut in_vain) = (FIRST_RPS, 0.0_f64, 0);
         while in_vain < 2 && offered < LAST_RPS {
             bar.set_message(units::rate(offered));
@@ -245,7 +245,7 @@ impl<'a> Stage<'a> {
             offered *= 1.5;
         }
         bar.finish_and_clear();
-        note(format!("    it serves {} RPC/s at most", units::rate(served_most)));
+        note(format!("    saturates at {} RPC/s", units::rate(served_most)));
         Ok(served_most)
     }
 
@@ -301,7 +301,7 @@ fn row(kind: Kind, point: &Point, slo: Span) -> Row {
 fn conclude(found: &Sweep) {
     note(format!("\n{}", found.designs.iter().map(|design| design.verdict(found.slo)).collect::<Vec<_>>().join("\n")));
     note(
-        "A NACK counts as infinitely late (∞). Raw: all RPCs. Gaps excluded: without those that met a pause of the machine.",
+        "A NACK counts as infinite latency (∞). Raw: all RPCs. Gaps excluded: without the RPCs that met a pause of the machine.",
     );
     found.disturbance().into_iter().for_each(note);
     sweep::late_senders(found).into_iter().for_each(note);
@@ -316,6 +316,6 @@ fn draw(args: &Args, found: &Sweep) -> Result<(), Failure> {
     }
     let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " demo.");
     report::write(&args.report, &sweep::render(found, footer))?;
-    note(format!("The curves: {}", args.report.display()));
+    note(format!("report: {}", args.report.display()));
     Ok(())
 }

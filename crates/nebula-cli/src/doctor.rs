@@ -1,4 +1,4 @@
-//! `nebula doctor`: what this machine can promise, and how to mend it.
+//! `nebula doctor`: checks this machine and says how to fix what it finds.
 
 mod echo;
 mod finding;
@@ -19,33 +19,33 @@ const EXAMPLES: &str = "Examples:
   nebula doctor
   nebula doctor --seconds 10 --format json
 
-A p99 cannot be better than the pauses of the cores that client and server run on: the floor is computed from them, and whoever
-measures less than it has left something out.";
+The pauses of the cores set a lower bound on the p99 latency of any software that runs on them: the p99 floor. A measured p99
+below that floor is missing some RPCs.";
 
-/// Say what this machine can promise: cores, pauses, clock, huge pages, memory, and how to mend it
+/// Check this machine (cores, pauses, clock, huge pages, memory) and say how to fix problems
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How long pauses are watched, and then RPCs timed
+    /// Duration of each of the two measurements, pauses and round trips, in seconds
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Form of the results
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.01..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| format!("write seconds from 0.01 to 3600, not {text:?}"))
+    seconds.ok_or_else(|| format!("expected seconds from 0.01 to 3600, such as 2.5, not {text:?}"))
 }
 
-/// Prints a line for each thing looked at.
+/// Prints a line for each check.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
     let time = Duration::from_secs_f64(args.seconds);
     let bar = ProgressBar::new_spinner();
     let mut findings = machine::findings();
-    bar.set_message(format!("watching two cores for {time:.0?}"));
+    bar.set_message(format!("watching two cores for pauses for {time:.0?}"));
     bar.tick();
     findings.extend(pauses::findings(&hiccup::watch(time)?));
     signal::check()?;

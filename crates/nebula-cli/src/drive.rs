@@ -1,16 +1,16 @@
-//! The load driver: clients of the key-value service that send on an open-loop schedule, and what they measure.
+//! The load driver: clients of the key-value service that send on an open-loop schedule, and their measurements.
 //!
-//! `nebula load kv` and `nebula demo` are made of it.
+//! `nebula load kv` and `nebula demo` use it.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `plan` | what is to be asked for, and how |
-//! | `run` | one load: clients on threads of their own, their measurements joined |
+//! | `plan` | the parameters of a load |
+//! | `run` | one load: a thread for each client, measurements merged |
 //! | `client` | one client's loop |
-//! | `connect` | getting to a server that may just be starting |
-//! | `exchange` | an operation as bytes, and the look at its answer |
-//! | `preload`, `search` | all keys stored first; the highest load that meets the SLO |
-//! | `live` | how a load stands |
+//! | `connect` | connecting to a server that may still be starting |
+//! | `exchange` | encoding operations and checking replies |
+//! | `preload`, `search` | storing all keys first; searching for the highest load that meets the SLO |
+//! | `live` | the progress of a running load |
 
 mod client;
 mod connect;

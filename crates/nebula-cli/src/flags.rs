@@ -1,11 +1,11 @@
-//! Flags, and spellings of their values, that several commands have.
+//! Flags and value syntax shared by several commands.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `effort` | how much is simulated, and on how many threads |
+//! | `effort` | the amount of simulation, and the number of threads |
 //! | `words` | service times, arrivals, shares, loads and the SLO |
 //! | `count` | whole numbers and bytes |
-//! | `key` | the key of a file |
+//! | `key` | reading a key file |
 
 mod count;
 mod effort;

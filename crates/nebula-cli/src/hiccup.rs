@@ -1,4 +1,4 @@
-//! How often and how long cores stand still: loops that spin, and the gaps in their clock.
+//! Measures pauses of cores: loops that only read the clock, and the gaps between readings.
 
 use std::time::Duration;
 
@@ -12,25 +12,26 @@ use crate::signal;
 
 /// Cores watched at once: the client's and the server's.
 const CORES: usize = 2;
-/// Gaps remembered a core.
+/// The most gaps remembered for each core.
 const GAPS_MAX: usize = 1 << 18;
 
-/// What one core did.
+/// The pauses of one core.
 #[derive(Clone, Debug)]
 pub(crate) struct CoreHiccups {
     pub(crate) core: usize,
     pub(crate) summary: GapSummary,
-    /// Lengths of the gaps of a microsecond and longer.
+    /// Lengths of the gaps of at least a microsecond.
     lengths: Vec<Span>,
 }
 
-/// Spins on the first two cores for `time` each, at once; less after a signal.
+/// Watches the first two cores in parallel for `time`; shorter after a signal.
 pub(crate) fn watch(time: Duration) -> Result<Vec<CoreHiccups>, Failure> {
     let cores = allowed_cores().into_iter().take(CORES);
     let spawn = |core| std::thread::Builder::new().name(format!("nebula-watch-{core}")).spawn(move || spin(core, time));
     let threads = cores.map(spawn).collect::<Result<Vec<_>, _>>().map_err(Failure::fault)?;
-    let join =
-        |thread: std::thread::JoinHandle<_>| thread.join().map_err(|_| Failure::fault("a watching thread ended"))?;
+    let join = |thread: std::thread::JoinHandle<_>| {
+        thread.join().map_err(|_| Failure::fault("a measuring thread panicked"))?
+    };
     threads.into_iter().map(join).collect()
 }
 
@@ -48,7 +49,7 @@ fn spin(core: usize, time: Duration) -> Result<CoreHiccups, Failure> {
     Ok(CoreHiccups { core, summary: detector.summary(), lengths })
 }
 
-/// The least p99 that an RPC of no length at all can have when it needs every one of these cores at a random moment.
+/// The lowest possible p99 of an RPC that takes no time itself but needs all of these cores at a random moment.
 ///
 /// An RPC that meets a gap of length L waits for the rest of it; it waits longer than x with the probability (L − x) / observed, summed
 /// over all gaps longer than x and all cores. The floor is the x at which that is 1 %.

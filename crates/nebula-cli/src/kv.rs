@@ -1,4 +1,4 @@
-//! `nebula serve kv`: a key-value store behind an endpoint, until Ctrl-C.
+//! `nebula serve kv`: serves a key-value store at an endpoint until Ctrl-C.
 
 mod service;
 mod times;
@@ -20,26 +20,26 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --inline                                      one core, 1.6 M items of 16 B/512 B at shm://kv
   nebula serve kv --endpoint shm://cache --workers 4 --policy jbsq:2 --slo 50us --pin 0,1,2,3,4
   nebula serve kv --items 10M --value-bytes 64 --memory-bytes 4GiB --mode store
-  nebula serve kv --inline --service-times get.csv              for nebula simulate --service trace:get.csv
-  nebula serve kv --workers 2 --policy work-stealing            idle workers take from the queues of busy ones
-  nebula serve kv --inline --unbounded                          nothing is NACKed before 64 MiB of requests wait
-  nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      over the network of this machine
-  nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      for other machines, idle for nothing
+  nebula serve kv --inline --service-times get.csv              input for nebula simulate --service trace:get.csv
+  nebula serve kv --workers 2 --policy work-stealing            idle workers steal from busy ones
+  nebula serve kv --inline --unbounded                          no NACKs until 64 MiB of requests wait
+  nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      UDP on the loopback interface
+  nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
 
-When it serves it prints a line `ready ENDPOINT` on standard output; when it has ended, its counters.";
+When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
 
 fn policy_help() -> String {
     let served = Policy::served().join(", ");
     format!(
-        "How RPCs are given to workers: {served}. preemptive:Q has safe points in --work, altocumulus:G has G engines"
+        "Dispatch policy: {served}. preemptive:Q preempts at safe points within --work; altocumulus:G runs G engines"
     )
 }
 
-/// Serve a MICA-style key-value store
+/// Serve a key-value store (MICA-style) until Ctrl-C
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where to serve
+    /// Endpoint to serve: shm://NAME or udp://ADDRESS:PORT
     #[arg(long, default_value = "shm://kv")]
     endpoint: Endpoint,
     /// Worker threads
@@ -47,64 +47,64 @@ pub(crate) struct Args {
     workers: u16,
     #[arg(long, default_value = "jbsq:2", help = policy_help())]
     policy: Policy,
-    /// Bound that 99 % of RPCs are to keep; sizes receive buffer and queue
+    /// SLO on the p99 latency; it determines the size of receive buffer and queue
     #[arg(long, default_value = "100us")]
     slo: Span,
-    /// Run NIC engine and worker on one thread; under mcs-lock the workers are the engine anyway
+    /// Run NIC engine and worker on one thread; mcs-lock never has an engine thread
     #[arg(long)]
     inline: bool,
-    /// Fetch payloads and items ahead of their RPC's turn
+    /// Prefetch payload and item before the RPC's handler runs
     #[arg(long, value_enum, default_value_t = OnOff::On)]
     steering: OnOff,
-    /// Time that each RPC takes on top of the store's, as a heavier handler would
+    /// Computation time of each RPC, in addition to the store access
     #[arg(long, default_value = "0ns", value_name = "TIME")]
     work: Span,
-    /// Items that the store is sized for
+    /// Number of items that the store has room for
     #[arg(long, default_value = "1.6M", value_parser = flags::count)]
     items: u64,
-    /// Bytes of the longest value
+    /// Size of the longest value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: u32,
-    /// Most memory that the store may take, such as 2GiB; unless given, 7/8 of what is free
+    /// Limit on the memory of the store, such as 2GiB [default: 7/8 of the free memory]
     #[arg(long, value_parser = flags::bytes)]
     memory_bytes: Option<u64>,
-    /// What a full store does
+    /// Behavior of a full store
     #[arg(long, value_enum, default_value_t = FullStore::Cache)]
     mode: FullStore,
-    /// Payload of one slot of a client's ring, a multiple of 64; unless given, a value with its key fits one slot
+    /// Payload bytes of one slot of a client's ring, a multiple of 64 [default: one value with its key]
     #[arg(long)]
     mtu_bytes: Option<u32>,
-    /// Size the receive buffer without regard to the SLO and NACK nothing before it is full, for comparison
+    /// For comparison: ignore the SLO, and NACK only when the receive buffer is full
     #[arg(long)]
     unbounded: bool,
-    /// Bytes of the receive buffer of --unbounded
+    /// Size of the receive buffer with --unbounded
     #[arg(long, default_value = "64MiB", value_parser = flags::bytes, requires = "unbounded")]
     recv_buffer_bytes: u64,
-    /// Write every decision of the NIC to this file; costs far more than the decisions
+    /// Write a log of every decision of the NIC to this file; slow
     #[arg(long, value_name = "FILE")]
     decision_log: Option<PathBuf>,
-    /// Time one RPC in 32, and write the latest 65,536 times to this file at the end, for simulate --service trace:FILE
+    /// Sample the service time of one RPC in 32, and write the latest 65,536 samples to this file at the end
     #[arg(long, value_name = "FILE.csv")]
     service_times: Option<PathBuf>,
-    /// Cores to pin to: the engine's (of several all), then the workers'
+    /// Cores to pin threads to: first the engines, then the workers
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
-    /// Poll without end when idle, instead of resting: a whole core, and no late first RPC
+    /// When idle, poll without pause: uses whole cores, but the first RPC is never late
     #[arg(long)]
     spin: bool,
-    /// Sleep when idle until something comes: no processor time at all, and a later first RPC; over udp://
+    /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later; udp:// only
     #[arg(long, conflicts_with = "spin")]
     block: bool,
-    /// Over udp://: the key that clients have too (nebula keygen); everything is authenticated and encrypted
+    /// Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen)
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Over udp://: serve on addresses beyond this machine without a key
+    /// Serve udp:// to other machines without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
-    /// End when the process that started this one ends, however it ends
+    /// Exit when the parent process exits
     #[arg(long)]
     end_with_parent: bool,
-    /// Form of the counters
+    /// Output format of the counters
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -117,13 +117,13 @@ enum OnOff {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FullStore {
-    /// Forgets its oldest items
+    /// Evict the oldest items
     Cache,
-    /// Refuses
+    /// Refuse new items
     Store,
 }
 
-/// Serves until a signal comes, then prints the server's counters.
+/// Serves until a signal, then prints the server's counters.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if args.end_with_parent {
         nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
@@ -145,7 +145,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     output::print(args.format, &[counters(&status)])
 }
 
-/// Asks for a file before a gigabyte of store is made.
+/// Creates the file before the store allocates a gigabyte.
 fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let created = std::fs::File::create(path).map(drop);
@@ -176,7 +176,7 @@ fn config(args: &Args) -> ServerConfig {
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
         .insecure(args.insecure)
         .pin(args.pin.clone());
-    // Told and not only measured, as the receive buffer is made before the first RPC.
+    // Stated, because the receive buffer is sized before the first RPC can be measured.
     config.service_mean += args.work;
     if args.unbounded {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: args.recv_buffer_bytes };
@@ -191,16 +191,16 @@ fn config(args: &Args) -> ServerConfig {
     config
 }
 
-/// The largest slot that is chosen without being asked for: one page. Longer values take several.
+/// The largest default slot: one page. Longer values take several slots.
 const MTU_BYTES_AUTO: u32 = 4096;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// Tells people on standard error and scripts on standard output. A script that does not listen does not end the server.
+/// Reports readiness to users on standard error and to scripts on standard output. A closed standard output does not end the server.
 fn announce(endpoint: &Endpoint) {
-    output::note(format!("serving {endpoint}; stop with Ctrl-C"));
+    output::note(format!("serving {endpoint}; press Ctrl-C to stop"));
     let _ = output::print_line(&format!("ready {endpoint}"));
 }
 

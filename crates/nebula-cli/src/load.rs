@@ -2,8 +2,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `args` | words of the command line, and what they set going |
-//! | `rows` | the results |
+//! | `args` | the command line |
+//! | `rows` | the results as rows |
 
 mod args;
 mod rows;

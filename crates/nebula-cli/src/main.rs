@@ -1,25 +1,25 @@
-//! The program `nebula`: every command of it, and nothing that a library could do.
+//! The program `nebula`: its commands. Everything reusable is in the libraries.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `cli` | the words of the command line, and how a wrong one is answered |
-//! | `size`, `doctor` | what a server needs, and what this machine can promise |
-//! | `simulate` | the laboratory: what a server would do, with error bars |
+//! | `cli` | the command line, its help and its errors |
+//! | `size`, `doctor` | sizing a server; checking this machine |
+//! | `simulate` | the laboratory: simulated servers, with confidence intervals |
 //! | `compare` | the same for the published systems, side by side |
-//! | `reproduce` | published figures beside ours |
-//! | `kv` | `serve kv`: the store behind an endpoint |
+//! | `reproduce` | published results beside reproduced ones |
+//! | `kv` | `serve kv`: the key-value service |
 //! | `load` | `load kv`: the open-loop client of that service |
-//! | `demo` | both in one |
+//! | `demo` | service and load in one command |
 //! | `keygen` | a key for `udp://` |
-//! | `completions`, `man` | what a shell and `man` read, made from the words of `cli` |
-//! | `studies` | points of the laboratory: threads, bar, what is refused |
-//! | `flags` | flags and spellings that several commands share |
-//! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; room for the store |
-//! | `report` | pages with curves and tables |
-//! | `output`, `signal` | results and errors on their streams; Ctrl-C |
+//! | `completions`, `man` | shell completions and manual pages, generated from `cli` |
+//! | `studies` | running points of the laboratory: threads, progress bar, validation |
+//! | `flags` | flags and value syntax shared by several commands |
+//! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; memory for the store |
+//! | `report` | HTML reports and SVG charts |
+//! | `output`, `signal` | standard output and standard error; Ctrl-C |
 //!
-//! **Invariant:** results go to standard output, all else to standard error; bad input ends with 2, a fault with 1, a closed pipe
-//! with 0, and nothing panics. *Enforced by* [`Failure`](output::Failure), which every command returns, and `tests/words.rs`.
+//! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for invalid input, 1 for a fault, 0 for
+//! a closed pipe, and nothing panics. *Enforced by* [`Failure`](output::Failure), which every command returns, and `tests/words.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Does the store fit into this machine? Asked before a page is touched: later the kernel ends the process instead.
+//! Checks that the store fits into memory before it is allocated; otherwise the kernel may kill the process later.
 
 use nebula_kvs::{Mode, StoreConfig};
 use nebula_workload::KEY_BYTES;
 
 use crate::output::{Failure, units};
 
-/// The share of the free memory that a store may take: what is left runs the machine.
+/// The share of the free memory that a store may use; the rest is left to the machine.
 const SHARE: (u64, u64) = (7, 8);
 
 /// The sizes of a store of `items` values of `value_bytes` bytes.
@@ -20,16 +20,16 @@ pub(crate) fn store_bytes(config: &StoreConfig) -> u64 {
     (config.buckets as u64 + extra) * BUCKET_BYTES + config.log_bytes as u64
 }
 
-/// The memory that a store may take here, in bytes.
+/// The memory that a store may use here, in bytes.
 pub(crate) fn budget_bytes() -> u64 {
     let free = [meminfo_available(), cgroup_available()].into_iter().flatten().min();
     free.map_or(u64::MAX, |free| free / SHARE.1 * SHARE.0)
 }
 
-/// The most items whose store takes no more than `budget` bytes.
+/// The most items whose store needs at most `budget` bytes.
 pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
     let fits = |items: u64| store_bytes(&config_for(items, value_bytes, mode)) <= budget;
-    // An item takes its value at least, and never less than a granule of the log.
+    // An item needs at least its value, and at least one granule of the log.
     let (mut fitting, mut beyond) = (0, budget / u64::from(value_bytes.max(32)) + 1);
     while beyond - fitting > 1 {
         let middle = fitting + (beyond - fitting) / 2;
@@ -42,10 +42,10 @@ pub(crate) fn items_that_fit(value_bytes: u32, mode: Mode, budget: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// Bad input: no items at all, or too many, saying how many would fit.
+/// Invalid input: no items, or too many; the message says how many would fit.
 pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u64) -> Result<StoreConfig, Failure> {
     if items == 0 {
-        return Err(Failure::bad_input("a store of 0 items holds nothing: give --items of 1 or more"));
+        return Err(Failure::bad_input("a store needs room for items: give --items of 1 or more"));
     }
     let most = items_that_fit(value_bytes, mode, budget);
     if items <= most {
@@ -53,18 +53,18 @@ pub(crate) fn checked_config(items: u64, value_bytes: u32, mode: Mode, budget: u
     }
     let least_bytes = items.saturating_mul(u64::from(value_bytes) + KEY_BYTES as u64);
     Err(Failure::bad_input(format!(
-        "{items} items of {value_bytes} B take more than {} and the store may take {}: --items {most} would fit",
+        "{items} items of {value_bytes} B need more than {}, but the store may use {}: --items {most} would fit",
         units::bytes(least_bytes),
         units::bytes(budget),
     )))
 }
 
-/// What the kernel thinks could be had without swapping.
+/// The memory that can be allocated without swapping, by the kernel's estimate.
 pub(crate) fn meminfo_available() -> Option<u64> {
     meminfo("MemAvailable:")
 }
 
-/// A line of `/proc/meminfo`, in bytes or, where it has no unit, as it is.
+/// A line of `/proc/meminfo`, in bytes; a number without a unit is returned as it is.
 pub(crate) fn meminfo(name: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -73,7 +73,7 @@ pub(crate) fn meminfo(name: &str) -> Option<u64> {
     Some(if words.next() == Some("kB") { number * 1024 } else { number })
 }
 
-/// What a container's limit leaves.
+/// The memory left within the container's limit.
 fn cgroup_available() -> Option<u64> {
     let read = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
     let (limit, used) =

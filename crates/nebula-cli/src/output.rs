@@ -1,4 +1,4 @@
-//! What commands print: results on standard output, all else on standard error.
+//! Output of commands: results on standard output, all else on standard error.
 
 mod failure;
 mod format;
@@ -28,12 +28,12 @@ pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Tells the user something beside the results. Where standard error is closed there is nobody to tell.
+/// Prints a note to standard error. Nothing happens if standard error is closed.
 pub(crate) fn note(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// A bar on a terminal, of `length` steps if they are known; nothing in a pipe.
+/// A progress bar of `length` steps, if their number is known. It shows on terminals only.
 pub(crate) fn bar(template: &str, length: Option<u64>) -> ProgressBar {
     let target =
         if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

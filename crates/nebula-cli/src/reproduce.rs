@@ -1,14 +1,14 @@
-//! `nebula reproduce`: published beside reproduced.
+//! `nebula reproduce`: published results beside reproduced ones.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `args` | the words of the command line |
-//! | `pick` | which entries the ids on the command line mean |
+//! | `args` | the command line |
+//! | `pick` | selecting entries by the ids on the command line |
 //! | `measure` | their runs, with a progress bar |
-//! | `comparison` | one value, published and reproduced, as a run found it or an earlier run wrote it down |
+//! | `comparison` | one value, published and reproduced, from a run or from the JSON of an earlier run |
 //! | `rows` | comparisons as tables, JSON and CSV |
 //! | `markdown` | comparisons as the tables of docs/REPRODUCTION.md |
-//! | `golden` | what was reproduced when the golden rows were made, and is so no longer |
+//! | `golden` | values that the golden rows have as reproduced and a run no longer has |
 //! | `page` | the report |
 
 mod args;
@@ -29,7 +29,7 @@ pub(crate) use args::Args;
 use args::Form;
 use comparison::Comparison;
 
-/// Runs the entries asked for, one after the other, and prints their rows.
+/// Runs the selected entries, one after the other, and prints their rows.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let entries = pick::entries(&args.ids)?;
     if args.list {
@@ -65,7 +65,7 @@ fn print(form: Form, comparisons: &[Comparison]) -> Result<(), Failure> {
     }
 }
 
-/// The form that other commands have too.
+/// The output format of other commands that corresponds to this one.
 fn plain(form: Form) -> Format {
     match form {
         Form::Table | Form::Markdown => Format::Table,

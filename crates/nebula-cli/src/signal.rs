@@ -1,4 +1,4 @@
-//! Ctrl-C and its like: a flag that loops look at, and a wait for it.
+//! Ctrl-C and other termination signals: a flag for loops to poll, and a blocking wait.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, Once, PoisonError};
@@ -9,7 +9,7 @@ static IS_SET: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static HAS_COME: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-/// From here on SIGINT, SIGTERM and SIGHUP end the command at its next chance; a second one ends it at once.
+/// After this call the first SIGINT, SIGTERM or SIGHUP sets the flag, and a second one ends the process at once.
 pub(crate) fn catch() -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut caught = Ok(());
@@ -17,7 +17,7 @@ pub(crate) fn catch() -> Result<(), Failure> {
     caught.map_err(|error| Failure::fault(format!("cannot catch Ctrl-C: {error}")))
 }
 
-/// Runs on a thread of its own, so it may lock.
+/// Runs on a separate thread, not in the signal handler, so it may lock.
 fn on_signal() {
     IS_SET.store(true, Ordering::Relaxed);
     if COUNT.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -27,22 +27,22 @@ fn on_signal() {
     HAS_COME.1.notify_all();
 }
 
-/// Whether a signal has come. Cheap enough for every turn of a loop that spins.
+/// Whether a signal has arrived. Cheap enough for every iteration of a polling loop.
 #[inline(always)]
 pub(crate) fn has_come() -> bool {
     IS_SET.load(Ordering::Relaxed)
 }
 
-/// An error once a signal has come, for `?` between two steps.
+/// An error if a signal has arrived, for `?` between two steps.
 pub(crate) fn check() -> Result<(), Failure> {
     if has_come() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Sleeps until a signal comes, without waking up in between: nothing disturbs those who measure.
+/// Blocks until a signal arrives. The thread does not wake up in between, so it does not disturb measurements.
 pub(crate) fn wait() {
-    let (come, bell) = &HAS_COME;
+    let (come, condvar) = &HAS_COME;
     let mut has_come = come.lock().unwrap_or_else(PoisonError::into_inner);
     while !*has_come {
-        has_come = bell.wait(has_come).unwrap_or_else(PoisonError::into_inner);
+        has_come = condvar.wait(has_come).unwrap_or_else(PoisonError::into_inner);
     }
 }

@@ -1,15 +1,15 @@
-//! `nebula simulate`: what a server would do, under each policy or design and load, with error bars.
+//! `nebula simulate`: simulates a server under each policy or design and load, with confidence intervals.
 //!
-//! Two levels: queueing, where an RPC takes a given time, and the server, where each block that an RPC touches goes through the
-//! memory of a `--machine` and the time is a result.
+//! There are two levels. At the queueing level, service times are given. At the block level, each block that an RPC touches goes through
+//! the simulated memory of a `--machine`, and service times are a result.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `args` | the words of the command line |
+//! | `args` | the command line |
 //! | `level` | which flags belong to which level |
-//! | `words` | spellings that only this command has: reactions to a NACK |
+//! | `words` | value syntax of this command only: reactions to a NACK |
 //! | `queueing` | the flags of the queueing level |
-//! | `plan` | its operating points, checked before the first one runs |
+//! | `plan` | its operating points, validated before the first run |
 //! | `blocks` | the block level, with files of the same names |
 
 mod level;
@@ -27,7 +27,7 @@ use crate::{report, studies};
 pub(crate) use args::Args;
 use args::FOOTER;
 
-/// Runs all points, prints a row for each and draws what is to be drawn; `given` are the arguments as they were written.
+/// Runs all points, prints a row for each and writes report and plot; `given` are the raw arguments.
 pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     level::check(args.machine.is_some(), given)?;
     check_files(args)?;

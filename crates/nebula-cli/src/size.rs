@@ -1,7 +1,7 @@
-//! `nebula size`: how large receive buffer and tables have to be.
+//! `nebula size`: sizes receive buffer and tables.
 //!
-//! Plain, by the papers' rule for exponential service times. For a service and an SLO, by formula where one is exact and simulated where
-//! none is.
+//! Without `--service`, it applies the papers' rule for exponential service times. With a service and an SLO, it uses a formula if one is
+//! exact, and simulates otherwise.
 
 mod service;
 
@@ -15,46 +15,47 @@ const EXAMPLES: &str = "Examples:
   nebula size                                              the papers' server: 64 cores at E[Nq] = 54
   nebula size --cores 16 --load 0.9,0.95,0.98 --rpc-bytes 576
   nebula size --cores 2 --load 0.9 --format json
-  nebula size --service exp:630ns --cores 16 --policy single-queue           at the highest load that keeps p99 within 10x
+  nebula size --service exp:630ns --cores 16 --policy single-queue           at the highest load with p99 within 10x
   nebula size --service trace:get.csv --slo 50us --cores 4,16,64 --rpc-bytes 528
   nebula size --service lognormal:mean=1us,scv=4 --load 0.8 --precision 5%
 
-The buffer holds ten times the RPCs that wait on average (E[Nq]), whatever the number of clients. Plain, they are those of
-exponential service times (Erlang C). With --service they are those of that service under --policy, at --load or at the highest
-load that keeps the SLO: by formula where one is exact (exp under single-queue or jbsq:1), simulated with intervals elsewhere; and
-the buffer holds what the cores do at least. The queue bound is the longest queue that an RPC may find and still keep the SLO, 99
-times of 100, if service times vary like an exponential: give it to simulate --queue-bound.";
+The buffer has room for ten times the mean number of waiting RPCs, E[Nq], independent of the number of clients. Without --service,
+E[Nq] is that of exponential service times (Erlang C). With --service, it is that of the service under --policy, at --load or at
+the highest load that meets the SLO: from a formula if one is exact (exp under single-queue or jbsq:1), otherwise simulated, with
+confidence intervals. The buffer then also has room for at least the RPCs that the cores hold. The queue bound is the longest queue
+at which an arriving RPC meets the SLO with a probability of 99 %, if service times are exponential. Pass it to nebula simulate
+--queue-bound.";
 
-/// Size receive buffer, bitvector and reassembler for a number of cores and a load, or for a service and its SLO
+/// Size receive buffer, bitvector and reassembler, for a load or for a service and its SLO
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Cores that serve
+    /// Cores of the server
     #[arg(long, value_delimiter = ',', default_value = "64")]
     cores: Vec<u32>,
-    /// Share of the cores' time that RPCs take, above 0 and below 1; 0.984375, or the highest that keeps the SLO, unless given
+    /// Load, as a share of core time between 0 and 1 [default: 0.984375, or with --service the highest that meets the SLO]
     #[arg(long, value_delimiter = ',')]
     load: Vec<f64>,
-    /// Bytes of a mean request
+    /// Mean size of a request, in bytes
     #[arg(long, default_value_t = 1024)]
     rpc_bytes: u32,
-    /// How long an RPC keeps its core, as simulate spells it
+    /// Service time of an RPC, in the syntax of nebula simulate
     #[arg(long, value_parser = flags::service)]
     service: Option<ServiceTime>,
-    /// Bound that 99 % of RPCs are to keep: 50us, or 10x the mean service time, which it is unless given
+    /// SLO on the p99 latency: 50us, or 10x the mean service time [default: 10x]
     #[arg(long, requires = "service")]
     slo: Option<Slo>,
-    /// How RPCs are given to cores; jbsq:2 unless given
+    /// Dispatch policies [default: jbsq:2]
     #[arg(long, requires = "service")]
     policy: Option<Policy>,
     #[command(flatten)]
     effort: EffortArgs,
-    /// Form of the results
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-/// The load of the papers' 64 cores at which 54 RPCs wait on average.
+/// The load at which on average 54 RPCs wait for the papers' 64 cores.
 const LOAD: f64 = 0.984_375;
 
 /// Prints a row for each number of cores and each load.

@@ -1,4 +1,4 @@
-//! Studies from the command line: the threads they run on, the bar that tells how far they are, and what is refused before they run.
+//! Runs studies from the command line: threads, progress bar, and validation before the first run.
 
 use indicatif::ProgressBar;
 use nebula_nic::{Policy, Span};
@@ -8,18 +8,18 @@ use nebula_workload::Seed;
 
 use crate::output::{self, Failure};
 
-/// What all points have shown; of those that failed, the first failure.
+/// The results of all points, and the first failure if any failed.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) found: Vec<Found>,
     pub(crate) failure: Option<Failure>,
 }
 
-/// Runs all points; results stand in the order of the points.
+/// Runs all points; results are in the order of the points.
 ///
 /// # Errors
 ///
-/// Bad input. A point whose queue outgrows all room ends no other: its failure comes with what the others have shown.
+/// Invalid input. If the queue of one point grows without limit, the other points still run: the failure comes with their results.
 pub(crate) fn measure(threads: &Threads, points: &[Point], seed: Seed) -> Result<Measured, Failure> {
     let bar = bar(study::replications(points));
     let results = study::run(points, seed, threads, &|| advance(&bar));
@@ -35,12 +35,12 @@ pub(crate) fn measure(threads: &Threads, points: &[Point], seed: Seed) -> Result
     Ok(measured)
 }
 
-/// A bar on a terminal; nothing in a pipe.
+/// A progress bar; it shows on terminals only.
 pub(crate) fn bar(replications: u64) -> ProgressBar {
     output::bar("simulating {bar:40} {pos} of {len} replications, {eta} to go", Some(replications))
 }
 
-/// One replication more has ended; a precision may have asked for more of them than were counted at first.
+/// Counts a finished replication; `--precision` may add more of them than were planned.
 pub(crate) fn advance(bar: &ProgressBar) {
     if bar.length().is_some_and(|length| bar.position() >= length) {
         bar.inc_length(1);
@@ -48,17 +48,17 @@ pub(crate) fn advance(bar: &ProgressBar) {
     bar.inc(1);
 }
 
-/// Past saturation a run would show how far the queue had grown when it ended, and nothing else.
+/// Rejects an unbounded queue past saturation: the result would only depend on the length of the run.
 ///
 /// # Errors
 ///
-/// Bad input, with the load that would be possible.
+/// Invalid input; the message names a possible load.
 pub(crate) fn check_saturation(system: &System, load: &Load) -> Result<(), Failure> {
     let saturation = system.saturation(&load.service);
     match load.source {
         Source::Open { utilization, .. } if utilization >= saturation && system.queue_bound.is_none() => {
             Err(Failure::bad_input(format!(
-                "a load of {utilization} with an unbounded queue has no steady state: what {} costs here leaves less than {}; lower it, or give a --queue-bound",
+                "a load of {utilization} with an unbounded queue has no steady state: the costs of {} leave room for less than {}; lower the load, or give a --queue-bound",
                 system.policy,
                 text::load(saturation),
             )))
@@ -67,10 +67,10 @@ pub(crate) fn check_saturation(system: &System, load: &Load) -> Result<(), Failu
     }
 }
 
-/// How long a core holds the lock of `mcs-lock` unless told: a cache line that two other cores touch between its own turns.
+/// The default time for which a core holds the lock of `mcs-lock`: the transfer of a cache line that two other cores touch in between.
 const LOCK_HANDOFF: Span = Span::from_ns(150);
 
-/// What the lock costs where there is one.
+/// The cost of the lock, for policies that have one.
 pub(crate) fn lock_handoff(policy: Policy, given: Option<Span>) -> Span {
     if policy == Policy::McsLock { given.unwrap_or(LOCK_HANDOFF) } else { Span::ZERO }
 }

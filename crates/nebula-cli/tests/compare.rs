@@ -1,4 +1,4 @@
-//! `nebula compare`, as people and scripts see it.
+//! `nebula compare`: its tables, pages and errors.
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 

@@ -6,17 +6,17 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest that a demo of a second or two may take on a busy machine.
+/// The time limit of a demo of one or two seconds on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn demo(args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nebula"));
     command.arg("demo").args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own, as a shell makes for a command: what is sent to it does not reach the test.
+    // A separate process group, as a shell creates for a command: its signals do not reach the test.
     command.process_group(0).spawn().unwrap()
 }
 
-/// Waits for the end, but not for ever.
+/// Waits for the end, with a time limit.
 fn finish(mut child: Child) -> Output {
     let until = Instant::now() + LIMIT;
     while child.try_wait().unwrap().is_none() {
@@ -90,12 +90,12 @@ fn both_designs_are_shown_and_nothing_is_left_behind() {
     assert!(!times_file(id).exists(), "the service times outlived the demo");
 }
 
-/// Where the service of the demo with this process id leaves its times.
+/// The file of service times of the demo with this process id.
 fn times_file(id: u32) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("nebula-demo-{id}-service.csv"))
 }
 
-/// A demo that would take hours, once its service runs; with the service's process id.
+/// A demo that would take hours, after its service has started, with the service's process id.
 fn long_demo() -> (Child, u32) {
     let mut child = demo(&["--items", "200000", "--no-report", "--seconds-per-point", "600"]);
     let service = format!("shm://nebula-demo-{}", child.id());

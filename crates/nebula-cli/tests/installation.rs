@@ -1,4 +1,4 @@
-//! What an installation takes from the program itself: shell completions and manual pages.
+//! Shell completions and manual pages.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 

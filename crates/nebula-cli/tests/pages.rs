@@ -1,4 +1,4 @@
-//! The commands of README and of docs/: the program takes each of them, and those that show their output print just that.
+//! The commands in README and docs/: the program accepts each of them, and commands shown with output print exactly that output.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -41,7 +41,7 @@ fn shown_in(text: &str) -> Vec<Shown> {
     shown
 }
 
-/// The arguments as a shell parts them: at blanks outside single quotes, up to a comment.
+/// Splits arguments like a shell: at spaces outside single quotes, up to a comment.
 fn words(command: &str) -> Vec<String> {
     let quoted = command.split('\'').enumerate();
     let mut words = Vec::new();

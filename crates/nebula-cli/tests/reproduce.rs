@@ -105,7 +105,7 @@ fn bad_input_is_one_line_that_says_what_would_be_right() {
         (&["--effort", "some"], "[possible values: quick, normal, full]"),
         (&["--format", "xml"], "[possible values: table, json, csv, markdown]"),
         (&["--from", "no/such/rows.json"], "cannot read no/such/rows.json"),
-        (&["--from", "Cargo.toml"], "line 1 is no row of nebula reproduce"),
+        (&["--from", "Cargo.toml"], "line 1 is not a row of nebula reproduce"),
         (&["--from", "a.json", "--effort", "full"], "cannot be used with"),
         (&["nebula/sizing", "--report", "no/such/folder/page.html"], "there is no directory no/such/folder"),
         (&["--threads", "0"], "1..=1024"),

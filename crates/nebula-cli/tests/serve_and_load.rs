@@ -1,4 +1,4 @@
-//! A real server process under a real load: what is counted, and how each of them ends.
+//! A real server process under a real load: their counters and their exits.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -55,7 +55,7 @@ fn count(row: &Value, field: &str) -> u64 {
     row[field].as_u64().unwrap_or_else(|| panic!("{field} is no count in {row}"))
 }
 
-/// Whether every RPC offered is accounted for.
+/// Whether the counters account for every RPC offered.
 fn assert_adds_up(row: &Value) {
     let ends = ["replied", "nacked", "lost", "never_sent"].map(|field| count(row, field));
     assert_eq!(count(row, "offered"), ends.iter().sum::<u64>(), "{row}");
@@ -92,7 +92,7 @@ fn under_key_hash_a_preload_goes_to_all_workers() {
     let log = folder.path().join("decisions");
     let more = ["--workers", "4", "--policy", "key-hash", "--decision-log", log.to_str().unwrap()];
     let server = serve_by(&endpoint, &more);
-    // Of an open load so short nearly nothing is sent: what the log has is the preload.
+    // The load is so short that nearly everything in the log is the preload.
     let few = ["--preload", "--rate", "100", "--duration", "50ms", "--warm-up", "0ns"];
     nebula(&load(&endpoint, &few)).assert_ok();
     signal(&server, Signal::TERM);
@@ -196,7 +196,7 @@ fn a_server_ends_with_the_process_that_started_it_however_that_one_ends() {
 fn ctrl_c_ends_a_load_with_what_it_has_measured() {
     let endpoint = endpoint("ctrl-c-load");
     let server = serve(&endpoint, &["--format", "json"]);
-    // Long: only the signal ends it. It is sent once the server has seen the client.
+    // Long: only the signal ends it. The signal is sent once the server has served an RPC.
     let load = command(&load(&endpoint, &["--rate", "2k", "--duration", "600s", "--warm-up", "0ms"])).spawn().unwrap();
     wait_until_served(&endpoint);
     signal(&load, Signal::INT);
@@ -219,7 +219,7 @@ fn a_server_that_is_killed_is_a_fault_of_the_load_within_seconds() {
     wait(server);
 }
 
-/// Polls the server's status page until an RPC of somebody has been served.
+/// Polls the server's status page until an RPC has been served.
 fn wait_until_served(endpoint: &str) {
     let client = Client::connect(endpoint).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
@@ -232,7 +232,7 @@ fn wait_until_served(endpoint: &str) {
 #[test]
 fn a_trace_is_replayed_operation_by_operation() {
     let endpoint = endpoint("trace");
-    // Unbounded: where the machine stands still, much is due at once, and a SET that is refused would be missed later.
+    // Unbounded: after a pause of the machine many RPCs are due at once, and a NACKed SET would make later GETs miss.
     let server = serve(&endpoint, &["--unbounded"]);
     let trace = tempfile::NamedTempFile::new().unwrap();
     let lines: String =
@@ -257,7 +257,7 @@ fn a_bad_line_of_a_trace_is_named_by_its_number() {
         ),
         ("0,get,1,0\n7,get,1,0\n6,get,1,0\n", "trace line 3: \"6,get,1,0\": time goes back"),
         ("0,get,1\n", "trace line 1: \"0,get,1\": has 3 fields"),
-        ("time_us,op,key,value_bytes\n", "holds no operation"),
+        ("time_us,op,key,value_bytes\n", "the trace is empty"),
         ("0,set,1,1048576\n", "is over 1048575"),
     ] {
         std::fs::write(path, text).unwrap();

@@ -1,4 +1,4 @@
-//! The laboratory from the command line: the fields of its results, what they must be where theory knows, and what it refuses.
+//! `nebula simulate` at the queueing level: the fields of its results, results that theory predicts, and invalid input.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 

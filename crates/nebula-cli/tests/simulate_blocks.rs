@@ -1,4 +1,4 @@
-//! The block level from the command line: the fields of its results, what they add up to, its tables and pages, and what it refuses.
+//! `nebula simulate` at the block level: the fields of its results and their sums, tables and pages, and invalid input.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// A run of a tenth of a second.
 const SHORT: &str = "simulate --machine isca20 --rpcs 2000 --warmup 2000 --replications 2";
 
-/// An SLO of 6 µs, which needs no run of its own, unless another is given.
+/// An SLO of 6 µs, which needs no extra run, unless another is given.
 fn run(words: &str, more: &[&str]) -> Ended {
     let slo = if words.contains("--slo") { "" } else { " --slo 6us" };
     let words = format!("{SHORT} {words}{slo}");
@@ -101,7 +101,7 @@ fn the_mix_the_values_and_the_buffer_are_those_asked_for() {
     assert_eq!(fields, [1.0, 64.0, 40_960.0]);
     let full = &rows("--design nebula --rate 5MRPS --mix get=1")[0];
     assert!(number(bare, "service_ns_mean") < number(full, "service_ns_mean") - 50.0, "{bare} {full}");
-    // 20 RPCs of 9 slots are all that it holds: a burst at 22 million a second is refused.
+    // 20 RPCs of 9 slots are all that it holds: a burst at 22 million a second is NACKed.
     let refused = &rows("--design nebula --rate 22MRPS --receive-buffer 2KiB")[0];
     assert!(number(refused, "accepted") < 0.99 && number(refused, "nacks") > 0.0, "{refused}");
     assert_eq!(refused["meets_slo"], false);
@@ -173,20 +173,20 @@ fn what_does_not_belong_or_cannot_be_is_refused_in_one_line() {
     let cases: &[(&str, &str)] = &[
         ("--machine isca20 --policy rss", "--policy belongs to the queueing level"),
         ("--machine isca20 --clients 3", "--clients belongs to the queueing level"),
-        ("--design nebula", "--design belongs to the block level: give a --machine"),
+        ("--design nebula", "--design belongs to the block level: add --machine"),
         ("--breakdown", "--breakdown belongs to the block level"),
         ("--machine isca21", "give a file, or isca20, isca20-unfitted, server64"),
-        ("--machine no/such.toml", "no file is at \"no/such.toml\""),
+        ("--machine no/such.toml", "\"no/such.toml\" is neither a file nor a name"),
         ("--machine isca20 --design nebulous", "nebula-swpref, nebula"),
         ("--machine isca20 --application mail", "kvs, network-function, replication"),
         ("--machine isca20 --rate 0", "such as 22MRPS"),
         ("--machine isca20 --rate NaN", "such as 22MRPS"),
-        ("--machine isca20 --rate 22", "at 1k to 1G RPC/s, not at 22 RPC/s"),
+        ("--machine isca20 --rate 22", "from 1k to 1G RPC/s, not 22 RPC/s"),
         ("--machine isca20 --rate 5..25M:1", "5..25MRPS:9"),
         ("--machine isca20 --find-slo --rate 5M", "cannot be used with"),
-        ("--machine isca20 --mix get=1,delete=1", "no deletes"),
-        ("--machine isca20 --application network-function --mix get=1", "only a key-value store"),
-        ("--machine isca20 --application replication --value-bytes 64", "only a key-value store"),
+        ("--machine isca20 --mix get=1,delete=1", "does not support delete"),
+        ("--machine isca20 --application network-function --mix get=1", "applies to a key-value store only"),
+        ("--machine isca20 --application replication --value-bytes 64", "applies to a key-value store only"),
         ("--machine isca20 --value-bytes 0", "give 1 to 16384"),
         ("--machine isca20 --hog 5", "such as 5GB/s"),
         ("--machine isca20 --hog 40GB/s", "moves 31 GB/s at its peak"),

@@ -1,4 +1,4 @@
-//! The words of the program: what it takes, what it refuses and how, and the exact form of its results.
+//! The command line: valid and invalid arguments, error messages, and the exact output formats.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
@@ -53,7 +53,7 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["simulate", "--lock-handoff", "1us"], "add it to --policy"),
         (&["simulate", "--on-nack", "retry:1us"], "give a --queue-bound"),
         (&["simulate", "--on-nack", "another", "--queue-bound", "9"], "--servers 2 or more"),
-        (&["simulate", "--on-nack", "hope"], "write drop, retry:10us"),
+        (&["simulate", "--on-nack", "hope"], "expected drop, retry:10us"),
         (&["simulate", "--plot", "plot.png"], "ends in .svg, not plot.png"),
         (&["simulate", "--plot", "no/such/plot.svg"], "no directory no/such"),
         (&["simulate", "--report", "no/such/page.html"], "no directory no/such"),

@@ -1,4 +1,4 @@
-//! The points of a comparison: each system at each load, checked before the first one runs.
+//! The points of a comparison: each system at each load, validated before the first run.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use nebula_workload::{Preset, ServiceTime};
 use super::Args;
 use crate::output::{Failure, units};
 
-/// Stands for a load where one is searched for.
+/// Placeholder for the load while the search determines it.
 const LOWEST: f64 = 0.01;
 
-/// What is to be run, and what it is called.
+/// The points to simulate, and their names.
 pub(super) struct Plan {
     pub(super) points: Vec<Point>,
-    /// What each system is, for the page.
+    /// A description of each system, for the report.
     pub(super) sources: Vec<String>,
     service: ServiceTime,
     workload: String,
@@ -24,7 +24,7 @@ pub(super) struct Plan {
 impl Plan {
     /// # Errors
     ///
-    /// Bad input: the first system or load that cannot be simulated.
+    /// Invalid input: the first system or load that cannot be simulated.
     pub(super) fn of(args: &Args) -> Result<Self, Failure> {
         let (service, workload) = workload(args)?;
         args.effort.of_comparison().validate()?;
@@ -36,7 +36,7 @@ impl Plan {
         }
         match plan.points.is_empty() {
             true => Err(Failure::bad_input(
-                "--system none leaves nothing to compare: name systems, or policies with --policy",
+                "--system none leaves nothing to compare: name a system, or add policies with --policy",
             )),
             false => Ok(plan),
         }
@@ -58,10 +58,10 @@ impl Plan {
         Ok(())
     }
 
-    /// What was compared under which conditions, in one line.
+    /// The conditions of the comparison, in one line.
     pub(super) fn setting(&self, args: &Args, effort: &Effort) -> String {
         format!(
-            "{} cores, workload {}: service {}, mean {}; poisson arrivals; {} replications of {} RPCs, seed {}. Simulated: nothing of this machine is in the figures.",
+            "{} cores, workload {}: service {}, mean {}; poisson arrivals; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
             args.cores,
             self.workload,
             self.service,
@@ -75,7 +75,7 @@ impl Plan {
 
 fn workload(args: &Args) -> Result<(ServiceTime, String), Failure> {
     match &args.service {
-        Some(service) => Ok((service.clone(), "of one's own".to_owned())),
+        Some(service) => Ok((service.clone(), "custom".to_owned())),
         None => {
             let (preset, service) = Preset::parse(&args.workload)?;
             Ok((service, format!("{}, {}", args.workload, preset.what)))
@@ -83,12 +83,12 @@ fn workload(args: &Args) -> Result<(ServiceTime, String), Failure> {
     }
 }
 
-/// All systems that ship.
+/// All systems that ship with Nebula.
 pub(super) fn shipped() -> impl Iterator<Item = SystemModel> {
     SystemModel::names().filter_map(SystemModel::named)
 }
 
-/// Name, title and system of each that is asked for.
+/// Name, title and system of each requested system.
 fn systems(args: &Args) -> Result<Vec<(String, String, System)>, Failure> {
     let models = match &args.system[..] {
         [] => shipped().collect(),
@@ -99,14 +99,13 @@ fn systems(args: &Args) -> Result<Vec<(String, String, System)>, Failure> {
         let of_cores = |error: SimError| Failure::bad_input(format!("--system {}: {error}", model.name));
         Ok((model.name.clone(), model.title.clone(), model.system(args.cores).map_err(of_cores)?))
     };
-    let ideals = args
-        .policy
-        .iter()
-        .map(|&policy| Ok((policy.to_string(), "the policy alone".to_owned(), System::new(policy, args.cores))));
+    let ideals = args.policy.iter().map(|&policy| {
+        Ok((policy.to_string(), "the policy without costs".to_owned(), System::new(policy, args.cores)))
+    });
     models.into_iter().map(built).chain(ideals).collect()
 }
 
-/// One that ships, or a file.
+/// A system by name, or from a file.
 fn model(text: &str) -> Result<SystemModel, Failure> {
     if let Some(shipped) = SystemModel::named(text) {
         return Ok(shipped);
@@ -114,7 +113,7 @@ fn model(text: &str) -> Result<SystemModel, Failure> {
     if !Path::new(text).is_file() {
         let names = SystemModel::names().collect::<Vec<_>>().join(", ");
         return Err(Failure::bad_input(format!(
-            "--system: no file is at {text:?}, and no system of this name ships with Nebula: give a file, or {names}"
+            "--system: {text:?} is neither a file nor a system that ships with Nebula: give a file, or one of {names}"
         )));
     }
     let read = std::fs::read_to_string(text);
@@ -122,17 +121,17 @@ fn model(text: &str) -> Result<SystemModel, Failure> {
     SystemModel::parse(&toml).map_err(|error| Failure::bad_input(format!("--system {text}: {error}")))
 }
 
-/// What its mechanisms cost, in words.
+/// The costs of its mechanisms, as text.
 fn costs(system: &System) -> String {
     let costs = system.costs;
     let each = [
-        ("receiving", costs.receive),
-        ("a decision of the dispatcher", costs.decision),
+        ("receive", costs.receive),
+        ("dispatcher decision", costs.decision),
         ("dispatch", costs.dispatch),
-        ("notice", costs.notify),
-        ("a lock", costs.lock_handoff),
-        ("a steal", costs.steal),
-        ("an interrupt", costs.interrupt),
+        ("completion notice", costs.notify),
+        ("lock handoff", costs.lock_handoff),
+        ("steal", costs.steal),
+        ("interrupt", costs.interrupt),
     ];
     let said =
         each.iter().filter(|(_, cost)| cost.as_ps() > 0).map(|(what, cost)| format!("{what} {}", units::span(*cost)));
@@ -142,7 +141,7 @@ fn costs(system: &System) -> String {
     let bound = system.queue_bound.map(|bound| format!("at most {bound} waiting"));
     let servers = (system.servers > 1).then(|| format!("{} servers", system.servers));
     let router = system.router.map(|router| {
-        format!("a router that gives each at most {}, {} away", router.bound, units::span(router.dispatch))
+        format!("a router with at most {} outstanding at each, {} away", router.bound, units::span(router.dispatch))
     });
     let said: Vec<String> = said.chain([batch, dedicated, bound, servers, router].into_iter().flatten()).collect();
     let said = if said.is_empty() { "no costs".to_owned() } else { said.join(", ") };

@@ -1,8 +1,8 @@
-//! The demo's last step: what the service that was just measured would do on more cores, under each policy.
+//! The demo's last step: simulates the measured service on more cores, under each policy.
 //!
-//! Its handler times go into the laboratory as they were measured. Nothing pauses there, so the SLO is the papers' ten mean service times,
-//! and not the demo's, which leaves room for the machine. The receive buffer has room for the longest queue that keeps it and for what the
-//! cores hold, as a server of the runtime has it.
+//! The simulation draws from the measured handler times. A simulated core never pauses, so the SLO is the papers' ten mean service times;
+//! the demo's own SLO allows for pauses. As in the runtime, the receive buffer has room for the longest queue that meets the SLO, and for
+//! the RPCs that the cores hold.
 
 use nebula_nic::{Policy, SLOT_BYTES, Span, queue_bound_for_slo};
 use nebula_sim::study::{Ask, Figures, Found, Point, Threads};
@@ -17,28 +17,28 @@ const CORES: [u16; 2] = [16, 64];
 const POLICIES: [Policy; 4] = [Policy::Rss, Policy::McsLock, Policy::SingleQueue, Policy::Jbsq(2)];
 /// The SLO in mean service times.
 const SLO: f64 = 10.0;
-/// The load at which tails are compared.
+/// The common load at which tails are compared.
 const COMMON: f64 = 0.7;
 
-/// What the demo measured.
+/// What the demo measured: the input of the simulation.
 pub(super) struct Measured {
     service: ServiceTime,
     mean: Span,
     slo: Span,
-    /// Handler times in the sample, and those of them that are the machine's pauses.
+    /// Handler times in the sample, and how many of them are pauses of the machine.
     taken: usize,
     paused: usize,
 }
 
-/// A time so many times the p99 is a pause of the machine: a handler's times lie close together here.
+/// A time longer than this multiple of the p99 is a pause of the machine: the handler times of the demo vary little.
 const PAUSE: u64 = 10;
 
 impl Measured {
-    /// The distribution of the times that are the service's own.
+    /// The distribution of the handler times without pauses of the machine.
     ///
     /// # Errors
     ///
-    /// A fault where nothing was timed.
+    /// A fault if no RPC was timed.
     pub(super) fn of(mut times: Vec<Span>) -> Result<Self, Failure> {
         times.sort_unstable();
         let taken = times.len();
@@ -51,16 +51,16 @@ impl Measured {
         Ok(Self { service, mean, slo, taken, paused })
     }
 
-    /// What goes into the laboratory, in one sentence.
+    /// The input of the simulation, in one sentence.
     pub(super) fn describe(&self) -> String {
         let scv = self.service.scv().unwrap_or(f64::INFINITY);
         let paused = match self.paused {
             0 => String::new(),
-            paused => format!("; {paused} that met a pause of the machine are left out"),
+            paused => format!("; {paused} that met a pause of the machine are excluded"),
         };
         format!(
-            "{} handler times of mean {} and squared CV {scv:.3}{paused}. This is simulated: nothing pauses, the NIC costs nothing, the \
-             SLO is {SLO} mean service times, {}, and what does not keep it is NACKed",
+            "{} handler times of mean {} and squared CV {scv:.3}{paused}. These figures are simulated: cores never pause, the NIC has no cost, the \
+             SLO is {SLO} mean service times, {}, and an RPC that cannot meet it is NACKed",
             self.taken,
             units::span(self.mean),
             units::span(self.slo),
@@ -68,7 +68,7 @@ impl Measured {
     }
 }
 
-/// A server of the laboratory: the highest load that keeps the SLO, and the tail at the common load.
+/// A simulated server: the highest load that meets the SLO, and the tail at the common load.
 pub(super) struct SimulatedServer {
     at_slo: Found,
     common: Found,
@@ -79,7 +79,7 @@ pub(super) struct SimulatedServer {
 ///
 /// # Errors
 ///
-/// A fault, where the simulation has one.
+/// A fault of the simulation.
 pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Result<Vec<SimulatedServer>, Failure> {
     let effort = Effort::default().rpcs(if quick { 20_000 } else { 100_000 }).replications(4);
     let mut points = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
     }
 }
 
-/// The search, and the common load.
+/// Searches for the highest load, and simulates the common load.
 fn points_of(measured: &Measured, system: System, effort: Effort) -> [Point; 2] {
     let costs = Costs { lock_handoff: lock_handoff(system.policy, None), ..Costs::default() };
     let system = system.costs(costs);

@@ -1,17 +1,17 @@
-//! How the demo shares out the machine: cores for the service, cores for its clients, memory for the store.
+//! How the demo divides the machine: cores for the service, cores for the clients, memory for the store.
 
 use nebula_kvs::Mode;
 use nebula_sys::affinity::allowed_cores;
 
 use crate::memory;
 
-/// The cores there are.
+/// The available cores.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     cores: Vec<usize>,
 }
 
-/// Most workers that the demo starts: more need more client cores than they have.
+/// The most workers that the demo starts: more would need more client cores than a machine has left.
 const WORKERS_MAX: usize = 8;
 
 impl Machine {
@@ -19,17 +19,17 @@ impl Machine {
         Self { cores: allowed_cores() }
     }
 
-    /// Workers with a core each, beside the engine's: none on a small machine, where one thread is both.
+    /// Workers, each on a core other than the engine's; 0 on a small machine, where one thread is engine and worker.
     pub(super) fn workers(&self) -> usize {
         if self.cores.len() < 4 { 0 } else { (self.cores.len() / 2 - 1).min(WORKERS_MAX) }
     }
 
-    /// Cores of the service: the last ones, the engine's first.
+    /// The cores of the service: the last of the machine, beginning with the engine's.
     pub(super) fn service_cores(&self) -> &[usize] {
         &self.cores[self.cores.len() - (self.workers() + 1).min(self.cores.len())..]
     }
 
-    /// Cores of the clients: the others, or the only one.
+    /// The cores of the clients: the others, or the only one.
     pub(super) fn client_cores(&self) -> Vec<usize> {
         let others = self.cores.len() - self.service_cores().len();
         self.cores[..others.max(1)].to_vec()
@@ -51,7 +51,7 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// How many of `wanted` pairs the free memory holds.
+/// How many of `wanted` pairs fit into free memory.
 pub(super) fn items_that_fit(wanted: u64, value_bytes: u32) -> u64 {
     wanted.min(memory::items_that_fit(value_bytes, Mode::Cache, memory::budget_bytes()))
 }

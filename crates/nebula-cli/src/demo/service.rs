@@ -1,4 +1,4 @@
-//! The service under demonstration: this program again, as a child that ends with its guard.
+//! The service of the demo: this program as a child process, killed when its guard is dropped.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -31,13 +31,13 @@ impl Kind {
 
     pub(super) const fn what(self) -> &'static str {
         match self {
-            Kind::SloBounded => "buffer and queue sized from the SLO, what does not fit NACKed at once",
-            Kind::Unbounded => "connection-sized buffer, nothing NACKed",
+            Kind::SloBounded => "buffer and queue sized from the SLO; an RPC that does not fit is NACKed at once",
+            Kind::Unbounded => "connection-sized buffer, no NACKs",
         }
     }
 }
 
-/// A child that serves; killed and waited for when it goes out of scope.
+/// The child process; killed and waited for on drop.
 #[derive(Debug)]
 pub(super) struct Service {
     endpoint: Endpoint,
@@ -45,14 +45,14 @@ pub(super) struct Service {
     times: TimesFile,
 }
 
-/// A file for a sample of service times, gone when it goes out of scope.
+/// A temporary file for the sample of service times; removed on drop.
 #[derive(Debug)]
 struct TimesFile(PathBuf);
 
 impl TimesFile {
     fn create() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("nebula-demo-{}-service.csv", std::process::id()));
-        // Nobody else's file, and none that a link leads to; one that an earlier demo of the same number left behind may go.
+        // `create_new` follows no link and overwrites no file. A file of an earlier demo with the same process id is removed first.
         let _ = std::fs::remove_file(&path);
         let created = std::fs::File::create_new(&path).map(drop);
         created.map_err(|error| Failure::fault(format!("cannot create {}: {error}", path.display())))?;
@@ -70,8 +70,8 @@ impl Service {
     /// Starts the service and waits until it is ready.
     pub(super) fn start(kind: Kind, args: &Args, machine: &Machine, items: u64) -> Result<Self, Failure> {
         let endpoint = Endpoint::Shm(format!("nebula-demo-{}", std::process::id()));
-        let program =
-            std::env::current_exe().map_err(|error| Failure::fault(format!("cannot find this program: {error}")))?;
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::fault(format!("cannot find the path of this program: {error}")))?;
         let times = TimesFile::create()?;
         let mut command = Command::new(program);
         command.args(["serve", "kv", "--endpoint", &endpoint.to_string(), "--end-with-parent", "--policy", "jbsq:2"]);
@@ -87,8 +87,8 @@ impl Service {
         if kind == Kind::Unbounded {
             command.arg("--unbounded");
         }
-        // A terminal sends Ctrl-C to the whole group. In a group of its own the service goes when the demo lets it go, and not before:
-        // the demo would take it for a fault.
+        // A terminal sends Ctrl-C to the whole process group. In a separate group the service ends only when the demo ends it;
+        // otherwise the demo would report a fault.
         command.process_group(0);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.map_err(|error| Failure::fault(format!("cannot start the service: {error}")))?;
@@ -109,11 +109,11 @@ impl Service {
         &self.endpoint
     }
 
-    /// Ends the service as Ctrl-C would, and reads how long its RPCs took.
+    /// Ends the service as Ctrl-C would, and reads its sample of service times.
     ///
     /// # Errors
     ///
-    /// A fault, with the service's last words if it did not end well.
+    /// A fault with the last line of the service's standard error, if it failed.
     pub(super) fn end(mut self) -> Result<Vec<Span>, Failure> {
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), Signal::TERM);
         if !self.has_ended_within(PATIENCE_AT_END) || !self.child.wait().is_ok_and(|status| status.success()) {
@@ -124,7 +124,7 @@ impl Service {
         spans.map(|ns: Result<f64, Failure>| ns.map(span_of_ns)).collect()
     }
 
-    /// What went wrong: the service's own last words, if it has ended by itself.
+    /// The cause of a failure: the last error of the service if it has ended by itself.
     pub(super) fn blame(mut self, failure: Failure) -> Failure {
         match failure {
             Failure::Fault(_) if self.has_ended() => self.last_words(),
@@ -132,7 +132,7 @@ impl Service {
         }
     }
 
-    /// A client notices that the other end is gone a little before the kernel has the child's status.
+    /// A client may notice that the service is gone before the kernel reports the child's exit status.
     fn has_ended(&mut self) -> bool {
         self.has_ended_within(Duration::from_millis(200))
     }
@@ -149,13 +149,13 @@ impl Service {
 
     fn last_words(&mut self) -> Failure {
         let _ = self.child.kill();
-        let status = self.child.wait().map_or("of unknown cause".to_owned(), |status| status.to_string());
+        let status = self.child.wait().map_or("unknown status".to_owned(), |status| status.to_string());
         let mut said = String::new();
         if let Some(mut err) = self.child.stderr.take() {
             let _ = err.read_to_string(&mut said);
         }
-        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-        Failure::fault(format!("the service ended ({status}); it last said: {}", last.trim_start_matches("error: ")))
+        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
+        Failure::fault(format!("the service ended ({status}): {}", last.trim_start_matches("error: ")))
     }
 }
 
@@ -166,7 +166,7 @@ impl Drop for Service {
     }
 }
 
-/// Giving a gigabyte of store back takes a while.
+/// Releasing a store of a gigabyte takes some time.
 const PATIENCE_AT_END: Duration = Duration::from_secs(30);
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that was measured; `as` saturates")]
@@ -174,7 +174,7 @@ fn span_of_ns(ns: f64) -> Span {
     Span::from_ps((ns * 1e3) as u64)
 }
 
-/// A time as flags have it.
+/// A time in the syntax of flags.
 fn flag(span: Span) -> String {
     format!("{}ns", span.as_ns())
 }

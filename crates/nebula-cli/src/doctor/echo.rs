@@ -1,7 +1,7 @@
 //! A real round trip: 64 bytes to a server on another core and back.
 //!
-//! RPCs are due at a steady pace, whatever becomes of those before, and their time counts from when they were due: asked one after the
-//! other, they would wait out every pause of the machine unseen.
+//! The load is open-loop: RPCs are due at a fixed rate, and latency counts from the moment an RPC was due. A closed loop would hide the
+//! pauses of the machine (coordinated omission).
 
 use nebula::{Client, Reply, Server, ServerConfig, Span, StatusReader};
 use nebula_nic::Timestamp;
@@ -13,23 +13,23 @@ use super::finding::Finding;
 use crate::output::{Failure, units};
 use crate::signal;
 
-/// Between two RPCs: long enough for either side to be idle in between, as it is without load.
+/// Time between two RPCs: long enough for client and server to be idle between them.
 const PACE: Span = Span::from_us(20);
 
 /// Times RPCs for `time`.
 pub(super) fn finding(time: Span) -> Result<Finding, Failure> {
     let &[server_core, client_core, ..] = allowed_cores().as_slice() else {
-        return Ok(Finding::new("round trip", "not measured: client and server would share the only core")
-            .advise_unless(false, "give this process two cores"));
+        return Ok(Finding::new("round trip", "not measured: client and server would share one core")
+            .advise_unless(false, "give this process at least two cores"));
     };
     let name = format!("shm://nebula-doctor-{}", std::process::id());
     let config = ServerConfig::default().inline(true).pin([server_core]);
     let echo = |request: &[u8], reply: &mut Reply| reply.write(request);
     let running = Server::bind(&name).config(config).serve(echo)?;
-    // On a thread of its own: the pin ends with it.
+    // On a separate thread: pinning ends with it.
     let client =
         std::thread::spawn(move || pin_to(client_core).map_err(Failure::fault).and_then(|()| measure(&name, time)));
-    let tails = client.join().map_err(|_| Failure::fault("the measuring thread ended"))??;
+    let tails = client.join().map_err(|_| Failure::fault("the measuring thread panicked"))??;
     running.stop();
     Ok(describe(&tails))
 }
@@ -69,7 +69,7 @@ fn measure(name: &str, time: Span) -> Result<Tails, Failure> {
     Ok(tails)
 }
 
-/// Takes over the gaps that the server lists since number `seen`; the number of the next.
+/// Copies the server's gaps since number `seen`; returns the number of the next.
 fn note_gaps(client: &Client, clock: Clock, seen: u64, log: &mut GapLog) -> u64 {
     let Some(status) = client.status() else { return seen };
     let next = status.gaps_seen();
@@ -85,7 +85,7 @@ fn describe(tails: &Tails) -> Finding {
     let (raw, excluded) = (tails.raw(), tails.gaps_excluded());
     let kept = tails.share_kept().map_or("–".to_owned(), units::percent);
     let measured = format!(
-        "64 B over shm, 50k a second: p50 {}, p99 {}; without the machine's gaps p99 {} ({kept} kept)",
+        "64 B over shm, 50k RPC/s: p50 {}, p99 {}; with gaps excluded p99 {} ({kept} kept)",
         shown(raw, 0.5),
         shown(raw, 0.99),
         shown(excluded, 0.99),
@@ -99,6 +99,6 @@ fn describe(tails: &Tails) -> Finding {
         .value("share_kept", tails.share_kept())
         .advise_unless(
             quantile(raw, 0.5).is_some_and(|p50| p50 < Span::from_us(2)),
-            "client and server do not run at the same time: quiet the cores, or give this process cores of its own",
+            "client and server do not run at the same time: stop other programs, or give this process dedicated cores",
         )
 }

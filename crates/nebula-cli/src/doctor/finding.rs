@@ -1,15 +1,15 @@
-//! One thing that was looked at.
+//! The result of one check.
 
 use crate::output::{Row, Value};
 
-/// What was measured, whether it will do, and what to do where it will not.
+/// What was measured, whether it is good enough, and what to do if not.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     check: String,
     measured: String,
-    /// The figures in `measured`, for programs.
+    /// The figures of `measured`, for scripts.
     values: Vec<(&'static str, Value)>,
-    /// What would mend it; empty where all is well.
+    /// How to fix it; empty if all is well.
     advice: &'static str,
 }
 
@@ -18,14 +18,14 @@ impl Finding {
         Self { check: check.into(), measured: measured.into(), values: Vec::new(), advice: "" }
     }
 
-    /// A figure, for programs.
+    /// Adds a figure, for scripts.
     #[must_use]
     pub(super) fn value(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.values.push((name, value.into()));
         self
     }
 
-    /// A warning with its remedy, unless `is_well`.
+    /// Warns with `advice`, unless `is_well`.
     #[must_use]
     pub(super) fn advise_unless(mut self, is_well: bool, advice: &'static str) -> Self {
         if !is_well && self.advice.is_empty() {
@@ -48,7 +48,7 @@ impl Finding {
     }
 }
 
-/// The text in lines that a terminal holds, the advice beginning a line of its own.
+/// The text wrapped for a terminal. The advice begins on a separate line.
 fn wrapped(text: &str, advice: &str) -> String {
     let advice = if advice.is_empty() { String::new() } else { format!("→ {advice}") };
     let lines = lines_of(text).into_iter().chain(lines_of(&advice));

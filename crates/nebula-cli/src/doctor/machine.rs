@@ -1,4 +1,4 @@
-//! What stands still while it is looked at: cores, clock, pages, memory.
+//! Static properties of the machine: cores, clock, pages, memory.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use super::finding::Finding;
 use crate::memory;
 use crate::output::units;
 
-/// In the order in which a server needs them.
+/// All checks, in the order in which a server depends on them.
 pub(super) fn findings() -> Vec<Finding> {
     vec![cores(), clock(), huge_pages(), store_memory(), shared_memory(), udp()]
 }
@@ -23,61 +23,64 @@ fn cores() -> Finding {
     let cores = allowed_cores();
     let list = cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let use_of = match cores.len() {
-        1 => "client and server take turns on it",
-        2 => "one for a client, one for `serve --inline`",
-        _ => "a client, an engine, and workers on the others",
+        1 => "client and server share it",
+        2 => "one for a client, one for `serve kv --inline`",
+        _ => "one for a client, one for the engine, the others for workers",
     };
     Finding::new("cores", format!("{} ({list}): {use_of}", cores.len())).value("cores", cores.len()).advise_unless(
         cores.len() >= 2,
-        "give this process two cores or more (taskset, cpuset): on one, every RPC waits for a switch of threads",
+        "give this process two cores or more (taskset, cpuset): on one core, every RPC waits for a context switch",
     )
 }
 
-/// Bytes that UDP sockets ask for, so that bursts find room.
+/// The socket buffer that UDP endpoints request, so that it holds a burst.
 const SOCKET_BYTES: u64 = 4 << 20;
 
 fn udp() -> Finding {
     let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0)));
     let Ok(socket) = socket else {
-        return Finding::new("udp", "no socket to be had".to_owned())
-            .advise_unless(false, "allow this process sockets: udp:// needs one");
+        return Finding::new("udp", "no socket could be opened".to_owned())
+            .advise_unless(false, "allow this process to open sockets: udp:// needs one");
     };
     let Offload { gso, gro } = socket.offload();
     let room = std::fs::read_to_string("/proc/sys/net/core/rmem_max").ok().and_then(|text| text.trim().parse().ok());
     let room: u64 = room.unwrap_or(0);
     let many = match (gso, gro) {
-        (true, true) => "many datagrams a system call, both ways",
-        (true, false) | (false, true) => "many datagrams a system call, one way",
-        (false, false) => "each datagram by itself",
+        (true, true) => "several datagrams per system call, both directions",
+        (true, false) | (false, true) => "several datagrams per system call, one direction",
+        (false, false) => "one datagram per system call",
     };
-    Finding::new("udp", format!("{many}; receive buffers of up to {}", units::bytes(room)))
+    Finding::new("udp", format!("{many}; socket receive buffers up to {}", units::bytes(room)))
         .value("gso", gso)
         .value("gro", gro)
         .value("rmem_max_bytes", room)
         .advise_unless(
             gso && gro,
-            "take a kernel with UDP GSO (4.18) and GRO (5.0): RPCs that come together then cost far less",
+            "use a kernel with UDP GSO (4.18) and GRO (5.0): RPCs that arrive together then cost far less",
         )
-        .advise_unless(room >= SOCKET_BYTES, "let sockets hold a burst: sysctl -w net.core.rmem_max=4194304")
+        .advise_unless(room >= SOCKET_BYTES, "raise the limit of socket buffers: sysctl -w net.core.rmem_max=4194304")
 }
 
 fn clock() -> Finding {
     let clock = Clock::new();
     let read_ns = ns_per_read(clock);
     let kind = if clock.is_counter() { "invariant time-stamp counter" } else { "the kernel's clock" };
-    let measured = format!("{kind}, {:.0} MHz, {read_ns:.0} ns a reading", clock.hz() / 1e6);
+    let measured = format!("{kind}, {:.0} MHz, {read_ns:.0} ns per read", clock.hz() / 1e6);
     Finding::new("clock", measured)
         .value("is_counter", clock.is_counter())
         .value("hz", clock.hz().round())
         .value("read_ns", (read_ns * 10.0).round() / 10.0)
         .advise_unless(
             clock.is_counter(),
-            "let the virtual machine see an invariant TSC: readings then cost half, and processes agree on the time",
+            "expose an invariant TSC to the virtual machine: reads then cost half, and processes agree on the time",
         )
-        .advise_unless(read_ns < 100.0, "a reading this slow is trapped: let the virtual machine read the TSC itself")
+        .advise_unless(
+            read_ns < 100.0,
+            "a read this slow is trapped by the hypervisor: allow the virtual machine to read the TSC directly",
+        )
 }
 
-/// The least of several rounds: what a reading costs when nothing comes in between.
+/// The minimum of several rounds: the cost of a read without interruptions.
 fn ns_per_read(clock: Clock) -> f64 {
     const READS: u32 = 10_000;
     let round = |_| {
@@ -97,8 +100,9 @@ fn huge_pages() -> Finding {
     let free = memory::meminfo("HugePages_Free:").unwrap_or(0);
     let granted = WordRegion::new(2 * HUGE_PAGE_BYTES / 8, Pages::Huge2M).map(|region| region.pages());
     let got = granted.as_ref().map_or_else(ToString::to_string, ToString::to_string);
-    let measured =
-        format!("a store gets {got}; transparent: {thp}, in shared memory: {shmem}, free in the pool: {free}");
+    let measured = format!(
+        "a store gets {got}; transparent huge pages: {thp}, in shared memory: {shmem}, free in the pool: {free}"
+    );
     Finding::new("huge pages", measured)
         .value("granted", got)
         .value("transparent", thp)
@@ -110,14 +114,14 @@ fn huge_pages() -> Finding {
         )
 }
 
-/// The word in brackets of a kernel setting.
+/// The selected word of a kernel setting: the one in brackets.
 fn selected(file: &str) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let word = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     word.unwrap_or("unknown").to_owned()
 }
 
-/// NEBULA's data set: 1.6 M pairs of 16 B and 512 B.
+/// NEBULA's data set: 1.6 M pairs of 16 B keys and 512 B values.
 const ITEMS: u64 = 1_600_000;
 const VALUE_BYTES: u32 = 512;
 
@@ -126,7 +130,7 @@ fn store_memory() -> Finding {
     let needed = memory::store_bytes(&memory::config_for(ITEMS, VALUE_BYTES, Mode::Cache));
     let fitting = memory::items_that_fit(VALUE_BYTES, Mode::Cache, budget.min(1 << 50));
     let measured = format!(
-        "a store may take {}; 1.6 M items of 512 B take {}, {} items would fit",
+        "a store may use {}; 1.6 M items of 512 B need {}, {} items fit",
         units::bytes(budget),
         units::bytes(needed),
         units::rate(fitting as f64),

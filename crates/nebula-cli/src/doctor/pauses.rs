@@ -1,4 +1,4 @@
-//! What the pauses of the cores come to.
+//! Checks of the pauses of the cores.
 
 use nebula_nic::Span;
 
@@ -6,12 +6,12 @@ use super::finding::Finding;
 use crate::hiccup::{CoreHiccups, p99_floor};
 use crate::output::{Value, units};
 
-/// A line a core, and what they come to.
+/// One finding for each core, and the p99 floor that follows.
 pub(super) fn findings(cores: &[CoreHiccups]) -> Vec<Finding> {
     cores.iter().map(of_core).chain(std::iter::once(of_floor(p99_floor(cores)))).collect()
 }
 
-/// Shares above which a core is not fit for microseconds: a quiet machine loses some tenths of a percent to its timer.
+/// A core that loses a larger share is unfit for microsecond latency. An idle machine loses some tenths of a percent to its timer.
 const SHARE_LOST_MAX: f64 = 0.03;
 const LONG_GAPS_PER_S_MAX: f64 = 50.0;
 
@@ -20,7 +20,7 @@ fn of_core(hiccups: &CoreHiccups) -> Finding {
     let classes = summary.per_second_above;
     let counts = classes.map(|(bound, per_s)| format!("{per_s:.0} > {}", units::span(bound))).join(", ");
     let measured = format!(
-        "gaps a second: {counts}; {} of the time lost, longest {}",
+        "gaps per second: {counts}; {} of the time lost, longest {}",
         units::percent(summary.share_lost),
         units::span(summary.longest),
     );
@@ -33,20 +33,20 @@ fn of_core(hiccups: &CoreHiccups) -> Finding {
         .value("longest_ns", summary.longest.as_ns())
         .advise_unless(
             summary.share_lost <= SHARE_LOST_MAX && long_per_s <= LONG_GAPS_PER_S_MAX,
-            "something else runs on this core: end it, or keep it off (isolcpus, nohz_full, cpusets; on a virtual machine, dedicated cores)",
+            "other work runs on this core: stop it, or isolate the core (isolcpus, nohz_full, cpusets; for a virtual machine, dedicated cores)",
         )
 }
 
-/// An SLO is tenfold the floor at least, or the machine decides whether it is met.
+/// An SLO should be at least ten times the floor; below that, the machine decides whether it is met.
 const FLOOR_MAX: Span = Span::from_us(10);
 
 fn of_floor(floor: Span) -> Finding {
     let measured = match floor {
-        Span::ZERO => "none: RPCs that meet a gap are fewer than 1 %".to_owned(),
+        Span::ZERO => "none: fewer than 1 % of RPCs meet a gap".to_owned(),
         floor => format!("{} for any software on these cores", units::span(floor)),
     };
     Finding::new("p99 floor", measured).value("p99_floor_ns", floor.as_ns()).advise_unless(
         floor <= FLOOR_MAX,
-        "an SLO should be ten times this or more: choose a longer one, or quiet the cores first",
+        "choose an SLO of at least ten times this, or stop other work on these cores",
     )
 }

@@ -1,8 +1,8 @@
-//! One client of the load: a loop that spins between clock, schedule and ring.
+//! One client of the load: a loop that polls clock, schedule and ring.
 //!
-//! Each turn reads the clock, sends what is due, takes in what has come, and reads the clock again. The second reading is the
-//! completion time of what came: a latency may be too long by the few hundred nanoseconds of a turn, and is never too short. Turns
-//! are kept short, as the same readings tell when the core stood still.
+//! Each iteration reads the clock, sends the RPCs that are due, receives the replies that have arrived, and reads the clock again. The
+//! second reading is the completion time of those replies: a latency may be too long by the few hundred nanoseconds of an iteration, and
+//! is never too short. Iterations are short, because the same readings detect pauses of the core.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ use super::live::Live;
 use crate::output::Failure;
 use crate::signal;
 
-/// RPCs sent, and taken in, in one turn: with 512 B values some hundred nanoseconds each.
+/// The most RPCs sent, and received, in one iteration. With 512 B values each takes some hundred nanoseconds.
 const PER_TURN: usize = 4;
-/// A reading of the clock this much after the one before is a gap: more than a turn of [`PER_TURN`], less than a timer tick.
+/// Two readings of the clock this far apart are a gap: more than an iteration of [`PER_TURN`] RPCs, less than a timer tick.
 const GAP: Span = Span::from_us(3);
-/// Without an answer for so long, the server is not running: several timer ticks.
+/// After this long without a reply, the server is probably not running: several timer ticks.
 const QUIET: Span = Span::from_us(50);
-/// Gaps remembered: those of a quarter of an hour at a thousand timer ticks a second.
+/// The most gaps remembered: 15 minutes at a thousand timer ticks per second.
 const GAPS_MAX: usize = 1 << 20;
-/// Between two looks at the server's gaps: it lists thousands, and one look then takes in only a few.
+/// Time between two reads of the server's gaps. The server lists thousands, so that none is missed.
 const LOOK_EVERY: Span = Span::from_ms(1);
 
-/// What a client brings home.
+/// What a client measured.
 #[derive(Debug)]
 pub(super) struct Driven {
-    /// Not settled yet.
+    /// Latencies, before gaps are taken into account.
     pub(super) report: LoadReport,
     pub(super) own_gaps: GapDetector,
     pub(super) server_gaps: GapLog,
     pub(super) server: nebula::Status,
 }
 
-/// An RPC on its way.
+/// An outstanding RPC.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     token: Token,
@@ -51,17 +51,17 @@ enum Ending {
         is_found: bool,
     },
     Nacked,
-    /// Nobody knows.
+    /// Unknown: no reply came.
     Lost,
 }
 
-/// A client under way.
+/// The state of a client while it runs.
 #[derive(Debug)]
 pub(super) struct Driver {
     client: Client,
     generator: Generator,
     requests: Requests,
-    /// By ticket, modulo their number: no two tickets that are alive are the same modulo the slots.
+    /// Indexed by ticket modulo the number of slots. Outstanding tickets never collide.
     flights: Box<[Option<Flight>]>,
     live: Arc<Live>,
     clock: Clock,
@@ -69,14 +69,14 @@ pub(super) struct Driver {
     server_gaps: GapLog,
     server_gaps_seen: u64,
     look_at: Timestamp,
-    /// The last moment at which an answer came, or none was waited for.
+    /// The last time at which a reply came, or no RPC was outstanding.
     quiet_since: Timestamp,
-    /// Waiting for answers ends here.
+    /// The client stops waiting for replies at this time.
     give_up_at: Timestamp,
 }
 
 impl Driver {
-    /// A client that sends what `generator` says over a ring of `slots` slots.
+    /// A client that sends the operations of `generator` over a ring of `slots` slots.
     pub(super) fn new(client: Client, slots: u32, generator: Generator, requests: Requests, live: Arc<Live>) -> Self {
         let clock = Clock::new();
         Self {
@@ -95,7 +95,7 @@ impl Driver {
         }
     }
 
-    /// Spins until the schedule is over and answered, or `give_up_at`, or a signal.
+    /// Polls until all scheduled RPCs are answered, or until `give_up_at`, or a signal.
     pub(super) fn run(mut self, give_up_at: Timestamp) -> Result<Driven, Failure> {
         self.give_up_at = give_up_at;
         loop {
@@ -118,7 +118,7 @@ impl Driver {
         Timestamp::from_ps(self.clock.now_ps())
     }
 
-    /// Sends what is due.
+    /// Sends the RPCs that are due.
     #[inline]
     fn send(&mut self, now: Timestamp) -> Result<(), Failure> {
         for _ in 0..PER_TURN {
@@ -140,7 +140,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes in what has come.
+    /// Receives the replies that have arrived.
     #[inline]
     fn take_in(&mut self) -> Result<(), Failure> {
         let mut endings = [None; PER_TURN];
@@ -160,8 +160,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Where the server answers nothing for long, it may be waiting for this very core: without this, two threads that spin on one core
-    /// would take turns of milliseconds. On a core of its own it costs half a microsecond of a time in which nothing happens.
+    /// Yields the core after a long time without a reply, because the server may be waiting for this core. Without the yield, two threads
+    /// that poll on one core would alternate every few milliseconds. On a dedicated core it costs half a microsecond of idle time.
     #[inline]
     fn let_others_run(&mut self, now: Timestamp) {
         if self.client.outstanding() == 0 {
@@ -171,13 +171,13 @@ impl Driver {
         }
     }
 
-    /// The next RPC that is over, its answer looked at.
+    /// The next completed RPC, with its reply checked.
     #[inline]
     fn poll(&mut self) -> Result<Option<(Flight, Ending)>, Failure> {
         let Some(done) = self.client.poll() else { return Ok(None) };
         let at = index(done.ticket.0, self.flights.len());
         let Some(flight) = self.flights[at].take() else {
-            return Err(Failure::fault(format!("the answer to RPC {} came twice", done.ticket.0)));
+            return Err(Failure::fault(format!("received two replies to RPC {}", done.ticket.0)));
         };
         let ending = match done.result {
             Ok(reply) => {
@@ -232,7 +232,7 @@ impl Driver {
     }
 }
 
-/// The place of a ticket among `places`, a power of two.
+/// The index of a ticket among `places`, a power of two.
 #[expect(clippy::cast_possible_truncation, reason = "masked to below the number of places")]
 #[inline(always)]
 fn index(ticket: u64, places: usize) -> usize {

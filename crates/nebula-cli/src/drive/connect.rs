@@ -1,4 +1,4 @@
-//! Getting to a server that may just be starting.
+//! Connecting to a server that may still be starting.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use nebula::{Client, ClientConfig, ConnectError, Endpoint};
 use crate::output::Failure;
 use crate::signal;
 
-/// How long a server may take to appear.
+/// How long to retry while no server listens.
 const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// Connects; where nobody serves, tries again for two seconds.
+/// Connects; retries for two seconds while no server listens.
 pub(super) fn connect(endpoint: &Endpoint, config: &ClientConfig) -> Result<Client, Failure> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -1,29 +1,29 @@
-//! One operation as bytes, and the look at its answer: a service that answers fast and wrong has no throughput.
+//! Encodes operations and checks replies: wrong answers do not count as throughput.
 //!
-//! A value is one word over and over, made of its key and its length. So whoever reads it can tell, without knowing who wrote
-//! it, whether it is the key's, whole, and of the length it says.
+//! A value is one word repeated, computed from its key and its length. So any reader can check that a value belongs to its key, is
+//! complete, and has the stated length, without knowing which client wrote it.
 
 use nebula_kvs::protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status};
 use nebula_workload::{KEY_BYTES, Key, Op, Operation};
 
-/// An answer that the service must not give.
+/// A reply that a correct service never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WrongAnswer {
-    #[error("the store is full: serve it with more --items, or with --mode cache")]
+    #[error("the store is full: start the server with more --items, or with --mode cache")]
     Full,
-    #[error("the service could not understand a request: is it `nebula serve kv`, of this version?")]
+    #[error("the service could not decode a request: is the server `nebula serve kv` of the same version?")]
     Malformed,
-    #[error("a {op} was answered with {status:?} and {value_bytes} bytes")]
+    #[error("unexpected reply to {op}: {status:?} with a value of {value_bytes} bytes")]
     Status { op: Op, status: Status, value_bytes: usize },
     #[error(
-        "GET of key {key} returned {value_bytes} bytes that this load generator never wrote there; is the store shared?"
+        "GET of key {key} returned {value_bytes} bytes that this load generator did not write; do other clients use the store?"
     )]
     Value { key: u64, value_bytes: usize },
-    #[error("an answer is none of the service's: {0}")]
+    #[error("invalid reply: {0}")]
     Protocol(#[from] ProtocolError),
 }
 
-/// Requests of one client, made in memory of its own.
+/// The request buffers of one client.
 #[derive(Debug)]
 pub(super) struct Requests {
     value: Vec<u8>,
@@ -31,13 +31,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Room for values of up to `value_bytes_max` bytes.
+    /// Buffers for values of up to `value_bytes_max` bytes.
     pub(super) fn new(value_bytes_max: u32) -> Self {
         let value_bytes = value_bytes_max as usize;
         Self { value: vec![0; value_bytes], message: vec![0; HEADER_BYTES + KEY_BYTES + value_bytes] }
     }
 
-    /// The bytes of an operation; no allocation.
+    /// Encodes an operation, without allocation.
     #[inline]
     pub(super) fn encode(&mut self, operation: &Operation) -> Result<&[u8], ProtocolError> {
         let key = &operation.key.to_bytes();
@@ -55,25 +55,25 @@ impl Requests {
     }
 }
 
-/// What the policy `key-hash` chooses a worker by.
+/// The hash by which the policy `key-hash` chooses a worker.
 #[inline]
 pub(super) fn key_hash(key: Key) -> u32 {
     // The upper half of the product depends on every bit of the key.
     (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }
 
-/// Bytes of the longest reply when values have up to `value_bytes` bytes.
+/// Bytes of the longest reply, if values have up to `value_bytes` bytes.
 pub(super) fn reply_bytes(value_bytes: u32) -> u32 {
     value_bytes.saturating_add(8)
 }
 
-const _: () = assert!(HEADER_BYTES == 8, "as `reply_bytes` has it");
+const _: () = assert!(HEADER_BYTES == 8, "`reply_bytes` assumes this header");
 
-/// Looks at the reply to `operation`: whether the key was found.
+/// Checks the reply to `operation`; returns whether the key was found.
 ///
 /// # Errors
 ///
-/// [`WrongAnswer`], of a service that is broken, full, or used by others too.
+/// [`WrongAnswer`] if the service is faulty or full, or if other clients write to its store.
 #[inline]
 pub(super) fn check(operation: &Operation, reply: &[u8]) -> Result<bool, WrongAnswer> {
     let Reply { status, value } = Reply::decode(reply)?;
@@ -88,10 +88,10 @@ pub(super) fn check(operation: &Operation, reply: &[u8]) -> Result<bool, WrongAn
     }
 }
 
-/// The word that a value of `bytes` bytes under `key` consists of.
+/// The word that the value of `key`, of `bytes` bytes, repeats.
 #[inline]
 fn word(key: Key, bytes: usize) -> [u8; 8] {
-    // Two odd multipliers, so that neighbours in key and length differ in most bits.
+    // Two odd multipliers, so that neighboring keys and lengths give words that differ in most bits.
     let mixed = (key.0 ^ (bytes as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (mixed ^ mixed >> 32).to_le_bytes()
 }
@@ -104,7 +104,8 @@ fn fill(key: Key, value: &mut [u8]) {
     rest.copy_from_slice(&word[..rest.len()]);
 }
 
-/// Whether the first and the last word are the key's: a mixture of two values differs in one of them, unless both ends are of one.
+/// Whether the first and the last word belong to the key. A mixture of two values differs in one of them, unless both ends come from
+/// the same value.
 #[inline]
 fn is_of(key: Key, value: &[u8]) -> bool {
     let word = word(key, value.len());

@@ -1,18 +1,18 @@
-//! What a load is doing at this moment, for whoever watches: counters that the client writes and never waits for.
+//! The progress of a running load: counters that each client writes without waiting.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use nebula_nic::Span;
 
-/// Latencies that are remembered.
+/// How many of the latest latencies are kept.
 const LATEST: usize = 1024;
 
-/// One client's counters. Only that client writes them.
+/// The counters of one client. Only that client writes them.
 #[derive(Debug)]
 pub(super) struct Live {
     replied: AtomicU64,
     nacked: AtomicU64,
-    /// The latest latencies in nanoseconds; 0 where there is none yet.
+    /// The latest latencies in nanoseconds; 0 for an unused entry.
     latest_ns: Box<[AtomicU32]>,
 }
 
@@ -42,18 +42,18 @@ fn index(replied: u64) -> usize {
     (replied % LATEST as u64) as usize
 }
 
-/// How a load stands, warm-up included.
+/// The progress of a load, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
-    /// Since the load began.
+    /// Time since the load began.
     pub(crate) elapsed: Span,
-    /// What the load takes altogether.
+    /// Duration of the whole load.
     pub(crate) total: Span,
     /// RPCs answered.
     pub(crate) replied: u64,
-    /// RPCs refused.
+    /// RPCs NACKed.
     pub(crate) nacked: u64,
-    /// Answers a second since the last look.
+    /// Replies per second since the last snapshot.
     pub(crate) replied_rps: f64,
     /// Of the latest latencies.
     pub(crate) p50: Option<Span>,
@@ -62,7 +62,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Looks at the counters of all clients; `before` is what the last look saw.
+    /// Reads the counters of all clients; `before` is the last snapshot.
     pub(super) fn look(clients: &[std::sync::Arc<Live>], before: &Self, elapsed: Span, total: Span) -> Self {
         let sum = |of: fn(&Live) -> &AtomicU64| clients.iter().map(|live| of(live).load(Ordering::Relaxed)).sum();
         let replied: u64 = sum(|live| &live.replied);

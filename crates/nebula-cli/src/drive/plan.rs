@@ -1,4 +1,4 @@
-//! What is to be asked for, and how.
+//! The parameters of a load.
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Se
 use super::exchange;
 use crate::output::Failure;
 
-/// One load: fields as on the command line.
+/// One load, with the fields of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
-    /// Whom to ask.
+    /// The server to connect to.
     pub(crate) endpoint: Endpoint,
-    /// RPCs a second, of all clients together.
+    /// RPCs per second, summed over all clients.
     pub(crate) rate: Rate,
-    /// What is measured, after the warm-up.
+    /// Duration of the measurement, after the warm-up.
     pub(crate) duration: Span,
-    /// Sent first and not measured.
+    /// Duration of the warm-up, which is not measured.
     pub(crate) warm_up: Span,
     pub(crate) arrivals: Arrivals,
-    /// Keys from 0 to this.
+    /// Keys are below this number.
     pub(crate) key_count: u64,
     pub(crate) keys: Keys,
     pub(crate) mix: Mix,
     pub(crate) value_bytes: u32,
-    /// Threads, each with a connection and a share of the rate.
+    /// Client threads, each with a connection and a share of the rate.
     pub(crate) clients: u16,
     pub(crate) seed: Seed,
-    /// Slots of each client's ring, a power of two.
+    /// Slots in the ring of each client, a power of two.
     pub(crate) slots: u32,
-    /// Cores that clients are pinned to, in turn; none where empty.
+    /// Cores to pin clients to, round-robin; no pinning if empty.
     pub(crate) pin: Vec<usize>,
-    /// Replayed instead of what is drawn from the fields above.
+    /// A trace to replay instead of random operations.
     pub(crate) trace: Option<Arc<[Operation]>>,
-    /// The key that a server over UDP has too.
+    /// The key shared with a server over UDP.
     pub(crate) key: Option<Key>,
-    /// Go without a key beyond this machine.
+    /// Allow a server on another machine without a key.
     pub(crate) insecure: bool,
 }
 
@@ -64,12 +64,12 @@ impl Default for LoadPlan {
     }
 }
 
-/// Completed RPCs, of all clients, that wait for the gaps to be known: 192 MB at 24 B each. In a longer load the oldest are in the
-/// raw tail alone.
+/// The most completed RPCs, of all clients, that are kept until the gaps are known: 192 MB at 24 B each. In a longer load the oldest
+/// count for the raw tail only.
 const PENDING_MAX: u64 = 8_000_000;
 
 impl LoadPlan {
-    /// This load at another rate.
+    /// The same load at another rate.
     #[must_use]
     pub(crate) fn at(&self, rate: Rate) -> Self {
         Self { rate, ..self.clone() }
@@ -83,7 +83,7 @@ impl LoadPlan {
         }
     }
 
-    /// The longest value that may come or go.
+    /// The longest value that may be sent or received.
     pub(super) fn value_bytes_max(&self) -> u32 {
         let of_trace = self.trace.iter().flat_map(|trace| trace.iter()).map(|operation| operation.value_bytes).max();
         self.value_bytes.max(of_trace.unwrap_or(0))
@@ -94,13 +94,13 @@ impl LoadPlan {
         self.connected(ClientConfig::default().slots(self.slots).reply_bytes_max(reply_bytes))
     }
 
-    /// `config` for the server that is loaded.
+    /// Completes `config` with the key settings of this load.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
         (config.key, config.insecure) = (self.key.clone(), self.insecure);
         config
     }
 
-    /// What client number `index` sends.
+    /// The operations of client number `index`.
     pub(super) fn schedule(&self, index: u16, start: Timestamp) -> Result<Schedule, Failure> {
         let clients = self.clients.max(1);
         if let Some(trace) = &self.trace {
@@ -119,14 +119,14 @@ impl LoadPlan {
         Ok(workload.schedule(self.seed.replica(index.into()), start)?)
     }
 
-    /// How many completed RPCs one client remembers.
+    /// How many completed RPCs one client keeps.
     pub(super) fn pending_max(&self) -> usize {
         let clients = u64::from(self.clients.max(1));
         let expected = match &self.trace {
             Some(trace) => trace.len() as u64,
             None => whole(self.rate.as_rps() * self.duration.as_secs_f64()),
         };
-        // An eighth more, as clients and arrivals are uneven.
+        // One eighth more, because clients and arrivals are uneven.
         let room = (expected + expected / 8).min(PENDING_MAX) / clients + 1024;
         usize::try_from(room).unwrap_or(usize::MAX)
     }

@@ -1,4 +1,4 @@
-//! All keys stored before the load: a closed loop, as fast as the server takes them.
+//! Stores all keys before the load: a closed loop at the highest rate that the server accepts.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,24 +13,24 @@ use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
 
-/// RPCs outstanding at most: enough to keep a server busy, few enough for the queue that an SLO allows.
+/// The most outstanding RPCs: enough to keep a server busy, few enough for a queue bounded by an SLO.
 const WINDOW_MAX: usize = 64;
-/// Replies after which the window grows by one again.
+/// The window grows by one after this many replies.
 const GROW_EVERY: u64 = 256;
-/// A server that answers nothing for so long will not answer.
+/// After this long without a reply, the preload fails.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Polls in vain before others are let run: the server may be waiting for this very core.
+/// Empty polls before the thread yields: the server may be waiting for this core.
 const SPINS: u32 = 1024;
-/// Keys between two reports of progress.
+/// Keys between two progress reports.
 const REPORT_EVERY: u64 = 4096;
 
-/// Stores a value under each key of `plan`; `progress` is told how many are stored, now and then.
+/// Stores a value under each key of `plan`. Calls `progress` from time to time with the number of stored keys.
 ///
-/// A NACK halves the window, and the key is stored later.
+/// A NACK halves the window; the key is sent again later.
 ///
 /// # Errors
 ///
-/// A fault when the server cannot be reached, ends, answers wrongly or not at all; `Interrupted` after a signal.
+/// A fault if the server cannot be reached, ends, sends a wrong reply or none; `Interrupted` after a signal.
 pub(crate) fn preload(plan: &LoadPlan, progress: &mut dyn FnMut(u64)) -> Result<(), Failure> {
     let client = connect(&plan.endpoint, &plan.connected(ClientConfig::default().slots(1024)))?;
     let keys = plan.key_count;
@@ -52,9 +52,9 @@ struct Loader {
     value_bytes: u32,
     keys: u64,
     next: u64,
-    /// Keys that were refused.
+    /// Keys that were NACKed.
     again: Vec<u64>,
-    /// Tickets and keys on their way, in order of tickets.
+    /// Outstanding tickets and their keys, in ticket order.
     under_way: VecDeque<(u64, u64)>,
     window: usize,
     stored: u64,
@@ -106,14 +106,14 @@ impl Loader {
         Operation { at: Timestamp::ZERO, op: Op::Set, key: Key(key), value_bytes: self.value_bytes }
     }
 
-    /// Takes in an answer, if one has come; true when it stored a key.
+    /// Receives a reply, if one has arrived; true if it confirms a stored key.
     fn take_one(&mut self) -> Result<bool, Failure> {
         let Some(Completion { ticket, result }) = self.client.poll() else {
             return self.idle().map(|()| false);
         };
         let at = self.under_way.iter().position(|&(under_way, _)| under_way == ticket.0);
         let Some((_, key)) = at.and_then(|at| self.under_way.remove(at)) else {
-            return Err(Failure::fault(format!("the answer to RPC {} came twice", ticket.0)));
+            return Err(Failure::fault(format!("received two replies to RPC {}", ticket.0)));
         };
         self.idle_polls = 0;
         match result {
@@ -124,7 +124,7 @@ impl Loader {
                 self.window += usize::from(self.stored.is_multiple_of(GROW_EVERY) && self.window < WINDOW_MAX);
                 Ok(true)
             }
-            // Storing a value twice is no harm, so what nobody knows of is stored again.
+            // SET is idempotent, so an RPC of unknown outcome is sent again.
             Err(CallError::TimedOut | CallError::Stale) => {
                 self.again.push(key);
                 Ok(false)
@@ -138,7 +138,7 @@ impl Loader {
         }
     }
 
-    /// Nothing has come: looks at the time and for a signal, but seldom.
+    /// No reply has arrived: occasionally checks the time and signals.
     fn idle(&mut self) -> Result<(), Failure> {
         self.idle_polls += 1;
         if self.idle_polls == 1 {

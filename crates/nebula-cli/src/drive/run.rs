@@ -1,4 +1,4 @@
-//! One load: clients on threads of their own, their measurements joined.
+//! One load: a thread for each client, measurements merged.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -17,29 +17,29 @@ use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
 
-/// What a load came to.
+/// The results of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadOutcome {
-    /// All clients' measurements, gaps settled.
+    /// The merged measurements of all clients, with gaps taken into account.
     pub(crate) report: LoadReport,
-    /// How often the clients' cores stood still.
+    /// The pauses of the clients' cores.
     pub(crate) gaps: GapSummary,
-    /// The server's counters at the end.
+    /// The server's counters after the load.
     pub(crate) server: Status,
-    /// A signal ended the load early; what is reported is what was measured until then.
+    /// A signal ended the load early; the results cover the time until then.
     pub(crate) was_interrupted: bool,
 }
 
-/// How long answers are waited for after the last operation was due: ten thousand times a usual SLO.
+/// How long to wait for replies after the last operation was due: ten thousand times a typical SLO.
 const DRAIN: Span = Span::from_secs(1);
-/// Between two looks at the progress.
+/// Time between two progress snapshots.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Runs a load to its end, or to a signal. `watch` is called some times a second.
+/// Runs a load to its end, or to a signal. Calls `watch` several times per second.
 ///
 /// # Errors
 ///
-/// A fault when the server cannot be reached, ends, or answers wrongly; bad input when it cannot take such a load.
+/// A fault if the server cannot be reached, ends, or sends a wrong reply; invalid input if it does not support such a load.
 pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<LoadOutcome, Failure> {
     let clock = Clock::new();
     let config = plan.client_config();
@@ -51,7 +51,7 @@ pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<L
     for ((index, client), live) in (0..).zip(clients).zip(&lives) {
         let (plan, live, tell) = (plan.clone(), live.clone(), tell.clone());
         let drive = move || {
-            // A closed channel means that the load has failed already.
+            // A closed channel means that the load has already failed.
             let _ = tell.send(drive(&plan, index, client, live, start));
         };
         let name = format!("nebula-client-{index}");
@@ -64,14 +64,14 @@ pub(crate) fn run(plan: &LoadPlan, watch: &mut dyn FnMut(&Progress)) -> Result<L
     join(driven)
 }
 
-/// The time in which every client allocates its tables: at half a gigabyte a second, and some for its thread to start.
+/// The time for every client to start its thread and to allocate its tables, at half a gigabyte per second.
 fn time_to_prepare(plan: &LoadPlan) -> Span {
     const BYTES_PER_PENDING: u64 = 24;
     let bytes = plan.pending_max() as u64 * u64::from(plan.clients.max(1)) * BYTES_PER_PENDING;
     Span::from_ms(50) + Span::from_ns(bytes * 2)
 }
 
-/// What a client's thread does.
+/// The body of a client thread.
 fn drive(
     plan: &LoadPlan,
     index: u16,
@@ -90,7 +90,7 @@ fn drive(
     Driver::new(client, plan.slots, generator, requests, live).run(start + plan.span() + DRAIN)
 }
 
-/// Who looks on while the clients work.
+/// Observes the clients while they run.
 struct Watcher<'a> {
     clock: Clock,
     start: Timestamp,
@@ -99,7 +99,7 @@ struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    /// Waits for all clients; the first failure ends the wait.
+    /// Waits for all clients, or for the first failure.
     fn collect(
         &self,
         told: &mpsc::Receiver<Result<Driven, Failure>>,
@@ -115,7 +115,7 @@ impl Watcher<'_> {
                     watch(&progress);
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) if driven.len() < self.lives.len() => {
-                    return Err(Failure::fault("a client of the load ended without a result"));
+                    return Err(Failure::fault("a client thread ended without a result"));
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(driven),
             }
@@ -128,7 +128,7 @@ impl Watcher<'_> {
     }
 }
 
-/// Settles each client's tails with its own gaps and the server's, then adds the clients up.
+/// Applies each client's own gaps and the server's to its latencies, then merges the clients.
 fn join(driven: Vec<Driven>) -> Result<LoadOutcome, Failure> {
     let mut tally = GapTally::new();
     let mut joined: Option<LoadReport> = None;
@@ -142,6 +142,6 @@ fn join(driven: Vec<Driven>) -> Result<LoadOutcome, Failure> {
             None => joined = Some(report),
         }
     }
-    let report = joined.ok_or_else(|| Failure::fault("a load without clients measures nothing"))?;
+    let report = joined.ok_or_else(|| Failure::fault("a load needs at least one client"))?;
     Ok(LoadOutcome { report, gaps: tally.summary(), server, was_interrupted: signal::has_come() })
 }

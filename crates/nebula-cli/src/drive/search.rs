@@ -1,4 +1,4 @@
-//! The highest load that meets the SLO: one load after the other, each as the search asks for it.
+//! Searches for the highest load that meets the SLO, one load after the other.
 
 use nebula_nic::Span;
 use nebula_workload::{Rate, SearchResult, SloSearch};
@@ -8,14 +8,14 @@ use super::plan::LoadPlan;
 use super::run::{LoadOutcome, run};
 use crate::output::Failure;
 
-/// What was found, and every load on the way.
+/// The result of the search, and every load that it ran.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundSlo {
-    /// The bound that was to be kept.
+    /// The SLO on the p99 latency.
     pub(crate) slo: Span,
-    /// The highest rate met, the lowest missed.
+    /// The highest rate that met the SLO, and the lowest that missed it.
     pub(crate) result: SearchResult,
-    /// In the order in which they ran.
+    /// The loads, in the order in which they ran.
     pub(crate) probes: Vec<Probe>,
 }
 
@@ -24,12 +24,12 @@ pub(crate) struct FoundSlo {
 pub(crate) struct Probe {
     pub(crate) rate: Rate,
     pub(crate) outcome: LoadOutcome,
-    /// Whether the raw p99, NACKs counted as infinite, was within the SLO.
+    /// Whether the raw p99, with NACKs as infinite latency, was within the SLO.
     pub(crate) is_met: bool,
 }
 
 impl FoundSlo {
-    /// The last load at the highest rate that met the SLO; where none did, the last load of all.
+    /// The last load at the highest rate that met the SLO; if none did, the last load of all.
     pub(crate) fn best(&self) -> Option<&Probe> {
         let is_best =
             |probe: &&Probe| probe.is_met && Some(probe.rate.as_rps()) == self.result.throughput_under_slo_rps;
@@ -37,13 +37,14 @@ impl FoundSlo {
     }
 }
 
-/// The bracket is narrowed to this share of its lower end: what two loads of a second can tell apart on a shared machine.
+/// The search ends when the bracket is this share of its lower end: the smallest difference that loads of a second show on a shared
+/// machine.
 const PRECISION: f64 = 0.05;
 const LOWEST_RPS: f64 = 1e3;
 const HIGHEST_RPS: f64 = 1e8;
 
-/// Searches for the highest rate whose p99 is within `slo`, beginning at the plan's. `watch` sees each load's progress, `judged` each
-/// probe with its verdict.
+/// Searches for the highest rate whose p99 is within `slo`, beginning at the plan's rate. Calls `watch` with the progress of each load and
+/// `judged` with each finished probe.
 ///
 /// # Errors
 ///

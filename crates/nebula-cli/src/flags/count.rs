@@ -1,8 +1,8 @@
-//! Whole numbers and bytes as people write them.
+//! Whole numbers and byte counts with suffixes.
 
 /// A whole number such as `1600000`, `1_600_000`, `1600k` or `1.6M`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let wrong = || format!("write a whole number such as 1600000 or 1.6M, not {text:?}");
+    let wrong = || format!("expected a whole number such as 1600000 or 1.6M, not {text:?}");
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'k') => (&text[..text.len() - 1], 1e3),
         Some(b'M') => (&text[..text.len() - 1], 1e6),
@@ -16,7 +16,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     is_whole.then_some(whole as u64).ok_or_else(wrong)
 }
 
-/// Bytes such as `4096`, `64KiB`, `512MiB` or `2GiB`.
+/// A size in bytes such as `4096`, `64KiB`, `512MiB` or `2GiB`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("", 1_u64)];
     let number =
@@ -24,7 +24,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     units
         .iter()
         .find_map(number)
-        .ok_or_else(|| format!("write bytes such as 4096, 64KiB, 512MiB or 2GiB, not {text:?}"))
+        .ok_or_else(|| format!("expected a size such as 4096, 64KiB, 512MiB or 2GiB, not {text:?}"))
 }
 
 #[cfg(test)]

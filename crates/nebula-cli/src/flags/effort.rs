@@ -1,4 +1,4 @@
-//! How much is simulated, and on how many threads.
+//! The amount of simulation, and the number of threads.
 
 use nebula_sim::Effort;
 use nebula_sim::study::Threads;
@@ -8,30 +8,30 @@ use super::count;
 use super::words;
 use crate::output::Failure;
 
-/// How much is simulated.
+/// The amount of simulation.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EffortArgs {
-    /// RPCs measured in each replication: 200k, or 1M where the load at the SLO is searched for, unless given
+    /// RPCs measured in each replication [default: 200k, 1M in a search, 100k in compare and with --machine]
     #[arg(long, value_parser = count)]
     rpcs: Option<u64>,
-    /// RPCs before those, which fill the empty system: a tenth of them, or more near saturation, unless given
+    /// Warm-up RPCs before the measured ones [default: a tenth of --rpcs, more near saturation]
     #[arg(long, value_name = "RPCS", value_parser = count)]
     warmup: Option<u64>,
-    /// Independent replications, which the intervals are made of; 10 unless given
+    /// Independent replications for the confidence intervals [default: 10, or 5 in compare and with --machine]
     #[arg(long)]
     replications: Option<u32>,
-    /// Replicate until half the interval is within this share: 1%, 0.005
+    /// Add replications until half the interval is within this share of the figure: 1%, 0.005
     #[arg(long, value_name = "SHARE", value_parser = words::share)]
     precision: Option<f64>,
-    /// Same seed, same bytes
+    /// Seed of all random numbers; the same seed gives the same output
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads to run replications on; as many as there are cores unless given
+    /// Threads to run replications on [default: number of cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 
-/// RPCs and replications unless told, at one level.
+/// The default RPCs and replications of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unless {
     rpcs: u64,
@@ -39,32 +39,32 @@ struct Unless {
     replications: u32,
 }
 
-/// Near saturation, where a search looks, short runs keep the SLO by luck.
+/// Near saturation, where a search ends, short runs may meet the SLO by chance.
 const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_of_search: 1_000_000, replications: 10 };
 
-/// An RPC costs a hundred times as much, and its tail varies less: service times are nearly fixed.
+/// An RPC takes a hundred times as long to simulate, and the tail varies less because service times are nearly constant.
 const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
 
-/// Many systems, each searched for: enough to tell them apart.
+/// Many systems, each with a search: enough to tell them apart.
 const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
 
 impl EffortArgs {
-    /// What every random draw follows from.
+    /// The seed of all random streams.
     pub(crate) fn seed(&self) -> Seed {
         Seed(self.seed)
     }
 
-    /// Of systems side by side.
+    /// The study of systems side by side.
     pub(crate) fn of_comparison(&self) -> Effort {
         self.or(COMPARISON, true)
     }
 
-    /// At the queueing level.
+    /// The study at the queueing level.
     pub(crate) fn effort(&self, searches: bool) -> Effort {
         self.or(QUEUEING, searches)
     }
 
-    /// At the block level.
+    /// The study at the block level.
     pub(crate) fn of_blocks(&self, searches: bool) -> Effort {
         self.or(BLOCKS, searches)
     }

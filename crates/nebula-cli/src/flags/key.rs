@@ -1,4 +1,4 @@
-//! The key of a file that `--key-file` names.
+//! Reads the key file of `--key-file`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use nebula::Key;
 
 use crate::output::Failure;
 
-/// The key in `file`.
+/// Reads the key in `file`.
 pub(crate) fn read(file: &Path) -> Result<Key, Failure> {
     let name = file.display();
     let text =

@@ -1,4 +1,4 @@
-//! Spellings that several commands share: service times, arrivals, shares, loads and the SLO.
+//! Value syntax shared by several commands: service times, arrivals, shares, loads and the SLO.
 
 use std::fs::File;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use nebula_nic::Span;
 use nebula_sim::Load;
 use nebula_workload::{Arrivals, ServiceTime, WorkloadError};
 
-/// Reads a service time; its files are opened here.
+/// Parses a service time; opens the trace file that it names.
 pub(crate) fn service(text: &str) -> Result<ServiceTime, WorkloadError> {
     ServiceTime::parse_with(text, |name| File::open(name))
 }
 
-/// Reads a kind of arrivals; its file is opened here.
+/// Parses an arrival process; opens the trace file that it names.
 pub(crate) fn arrivals(text: &str) -> Result<Arrivals, WorkloadError> {
     Arrivals::parse_with(text, |name| File::open(name))
 }
@@ -23,15 +23,15 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     digits
         .parse()
         .map(|number: f64| number / unit)
-        .map_err(|_| format!("write a share such as 1% or 0.005, not {text:?}"))
+        .map_err(|_| format!("expected a share such as 1% or 0.005, not {text:?}"))
 }
 
-/// Loads to offer one after the other: `0.5,0.9` or `0.5..0.99:20`.
+/// Loads to simulate: `0.5,0.9` or `0.5..0.99:20`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loads(pub(crate) Vec<f64>);
 
 impl Loads {
-    /// The most loads of one command: a slip such as `0.1..0.9:1000000` is refused, not run for years.
+    /// The most loads of one command: a typing error such as `0.1..0.9:1000000` is an error, not a run of years.
     const COUNT_MAX: usize = 10_000;
 
     fn list(text: &str) -> Option<Vec<f64>> {
@@ -48,7 +48,7 @@ impl Loads {
     }
 }
 
-/// Steps as people would write them: without the digits that binary fractions leave behind.
+/// Rounds the steps, so that no digits of binary fractions show.
 fn rounded(load: f64) -> f64 {
     (load * 1e9).round() / 1e9
 }
@@ -58,14 +58,14 @@ impl FromStr for Loads {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let loads = Self::range(text).or_else(|| Self::list(text)).filter(|loads| loads.len() <= Self::COUNT_MAX);
-        loads.map(Self).ok_or_else(|| format!("write loads such as 0.5,0.9 or 0.5..0.99:20, not {text:?}"))
+        loads.map(Self).ok_or_else(|| format!("expected loads such as 0.5,0.9 or 0.5..0.99:20, not {text:?}"))
     }
 }
 
-/// The bound that 99 of 100 RPCs are to keep.
+/// The bound on the p99 latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Slo {
-    /// So many mean service times.
+    /// A multiple of the mean service time.
     Times(f64),
     /// A latency.
     Within(Span),
@@ -88,7 +88,7 @@ impl FromStr for Slo {
             Some(times) => times.parse().ok().filter(|times| (1e-3..=1e6).contains(times)).map(Self::Times),
             None => text.parse().ok().filter(|&span| span > Span::ZERO).map(Self::Within),
         };
-        read.ok_or_else(|| format!("write a bound such as 10us, or 10x for ten mean service times, not {text:?}"))
+        read.ok_or_else(|| format!("expected a bound such as 10us, or 10x for ten mean service times, not {text:?}"))
     }
 }
 

@@ -1,7 +1,7 @@
-//! The handler: one request against the store, its reply written where the client reads it.
+//! The handler: executes one request on the store and writes the reply into the client's ring.
 //!
-//! A GET copies the value once, from the log straight into the client's ring. Another core may change the value meanwhile; the store
-//! then has the copy made again, or reports a miss, and nobody has seen the first try, as a reply's header is published last.
+//! A GET copies the value once, from the log directly into the client's ring. If another core changes the value meanwhile, the store
+//! repeats the copy or reports a miss. The client never sees the first copy, because a reply's header is published last.
 
 use nebula::{Reply, Service, Span, Stage};
 use nebula_kvs::protocol::{self, HEADER_BYTES, Request, Status};
@@ -12,38 +12,38 @@ use std::sync::Arc;
 
 use super::times::ServiceTimes;
 
-/// From one safe point of a heavier handler's work to the next.
+/// Time between two safe points of `--work`.
 const PIECE: Span = Span::from_us(1);
 
-/// A store behind an endpoint.
+/// A store as a service.
 pub(crate) struct KvService {
     store: Store,
-    /// Bytes of key and value that are fetched ahead.
+    /// Bytes of key and value to prefetch.
     item_bytes: usize,
-    /// Ticks that each RPC takes on top.
+    /// Additional ticks of computation for each RPC.
     work_ticks: u64,
-    /// Ticks from one safe point to the next.
+    /// Ticks between two safe points.
     piece_ticks: u64,
     clock: Clock,
-    /// Where a sample of handler times goes, if anyone wants one.
+    /// Takes a sample of service times, if requested.
     times: Option<Arc<ServiceTimes>>,
 }
 
 impl KvService {
-    /// Serves `store`, most of whose items have `item_bytes` bytes of key and value.
+    /// A service of `store`, whose typical items have `item_bytes` bytes of key and value.
     pub(crate) fn new(store: Store, item_bytes: usize) -> Self {
         let clock = Clock::new();
         let piece_ticks = clock.ticks_of(PIECE.as_ps()).max(1);
         Self { store, item_bytes, work_ticks: 0, piece_ticks, clock, times: None }
     }
 
-    /// As before, and each RPC takes `work` longer.
+    /// Adds `work` of computation to each RPC.
     pub(crate) fn working(mut self, work: Span) -> Self {
         self.work_ticks = self.clock.ticks_of(work.as_ps());
         self
     }
 
-    /// As before, and a sample of how long RPCs take goes to `times`.
+    /// Records a sample of service times in `times`.
     pub(crate) fn timed(mut self, times: Option<Arc<ServiceTimes>>) -> Self {
         self.times = times;
         self
@@ -60,7 +60,7 @@ impl KvService {
         self.work();
     }
 
-    /// Spins as long as a heavier handler would compute, with a safe point each microsecond.
+    /// Computes for `work`, with a safe point every microsecond.
     #[inline]
     fn work(&self) {
         let mut left = self.work_ticks;
@@ -128,21 +128,21 @@ impl Service for KvService {
     }
 }
 
-/// The hash of the key in a request, without a look at the rest of it: for a hint it need not be a request.
+/// The hash of the key in a request, without validating the request: it is only a prefetch hint.
 #[inline]
 fn hash_of(request: &[u8]) -> Option<KeyHash> {
     let key_bytes = usize::from(*request.get(1)?);
     request.get(HEADER_BYTES..HEADER_BYTES + key_bytes).map(Store::hash)
 }
 
-/// Replies without a value; a value tried before is forgotten.
+/// Replies without a value, and discards a value that was written before.
 #[inline]
 fn answer(reply: &mut Reply<'_>, status: Status) {
     reply.clear();
     reply.write_at(0, &protocol::Reply::header(status, 0));
 }
 
-/// Puts a value behind the place of the reply's header.
+/// Writes a value behind the reply's header.
 struct ReplySink<'r, 'a> {
     reply: &'r mut Reply<'a>,
     bytes: u32,

@@ -1,7 +1,7 @@
-//! How long do RPCs keep their core? A sample of handler times, taken while serving.
+//! A sample of service times, taken while serving.
 //!
-//! One RPC in [`EVERY`] is timed, chosen by a hash of the clock; the latest [`KEPT`] times are kept. Nothing is allocated or locked while
-//! serving.
+//! One RPC in [`EVERY`] is timed, chosen by a hash of the clock; the latest [`KEPT`] times are kept. Recording takes no lock and allocates
+//! nothing.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,15 +12,15 @@ use nebula_sys::sync::{AtomicU64, Ordering};
 
 use crate::output::Failure;
 
-/// One RPC in so many is timed: two looks at the clock are not to slow all of them down.
+/// One RPC in this many is timed, so that two clock reads do not slow down all of them.
 const EVERY: u64 = 32;
-/// Times kept.
+/// The number of times kept.
 const KEPT: usize = 1 << 16;
 
 /// The sample.
 pub(super) struct ServiceTimes {
     clock: Clock,
-    /// Ticks; the place of the next one is `taken` modulo their number.
+    /// In ticks; the next index is `taken` modulo the length.
     times: Box<[AtomicU64]>,
     taken: AtomicU64,
 }
@@ -31,15 +31,15 @@ impl ServiceTimes {
         Self { clock: Clock::new(), times, taken: AtomicU64::new(0) }
     }
 
-    /// When this RPC began, if it is one of those to be timed.
+    /// The start time of this RPC, if it is to be timed.
     #[inline]
     pub(super) fn begin(&self) -> Option<u64> {
         let ticks = self.clock.ticks();
-        // Fibonacci hashing: the counter's low bits alone may always be the same.
+        // Fibonacci hashing: the low bits of the counter may be constant.
         (ticks.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).is_multiple_of(EVERY).then_some(ticks)
     }
 
-    /// The RPC that began then is done.
+    /// Records the RPC that began at `began`.
     #[inline]
     pub(super) fn end(&self, began: u64) {
         let took = self.clock.ticks().wrapping_sub(began);
@@ -50,7 +50,7 @@ impl ServiceTimes {
         self.times[place].store(took, Ordering::Relaxed);
     }
 
-    /// Writes the times to `path` in nanoseconds, one a line, as `simulate --service trace:FILE` reads them.
+    /// Writes the times to `path` in nanoseconds, one per line, as `simulate --service trace:FILE` reads them.
     ///
     /// # Errors
     ///

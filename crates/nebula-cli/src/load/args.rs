@@ -1,4 +1,4 @@
-//! The words of `nebula load kv`, and what they set going.
+//! The command line of `nebula load kv`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,88 +15,88 @@ use crate::output::{self, Failure, units};
 use crate::{flags, report, signal};
 
 const EXAMPLES: &str = "Examples:
-  nebula load kv --preload --rate 200k                          store all keys, then 5 s of half GET, half SET
+  nebula load kv --preload --rate 200k                          store all keys, then send 50 % GET, 50 % SET for 5 s
   nebula load kv --rate 1.5M --mix get=95,set=5 --key-dist zipf:0.99 --clients 2
   nebula load kv --find-slo 100us --format json                 the highest rate whose p99 is within 100 µs
   nebula load kv --trace day.csv --preload --keys 100k
-  nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       over the network
-  nebula load kv --rate 500k --report load.html                 the curve of latency by percentile, too
+  nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
+  nebula load kv --rate 500k --report load.html                 also write a report with charts
 
-Latency counts from the moment the schedule meant to send; a NACK is infinitely late. Each tail is shown raw, and with the RPCs
-excluded that met a pause of the machine itself, beside the share that was kept. An infinite latency is null in JSON.";
+Latency is measured from the scheduled send time. A NACK counts as infinite latency, which is null in JSON. Each tail is shown
+twice: raw, and without the RPCs that met a pause of the machine (gaps excluded), with the share of RPCs kept.";
 
-/// Load the key-value service in an open loop, and measure it
+/// Generate open-loop load for the key-value service and measure its latency
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Whom to ask
+    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT
     #[arg(long, default_value = "shm://kv")]
     endpoint: Endpoint,
-    /// RPCs a second, of all clients together; where --find-slo begins
+    /// RPCs per second, summed over all clients; the first rate of --find-slo
     #[arg(long, default_value = "200k", conflicts_with = "trace")]
     rate: Rate,
-    /// What is measured; 5s unless given, 1s for each load of --find-slo
+    /// Duration of the measurement [default: 5s, or 1s for each load of --find-slo]
     #[arg(long, conflicts_with = "trace")]
     duration: Option<Span>,
-    /// Sent before that, and not measured; 1s unless given, 200ms for --find-slo, nothing for --trace
+    /// Duration of the warm-up, which is not measured [default: 1s, 200ms with --find-slo, 0s with --trace]
     #[arg(long)]
     warm_up: Option<Span>,
-    /// When RPCs arrive: poisson, paced
+    /// Arrival process: poisson, paced
     #[arg(long, default_value = "poisson", conflicts_with = "trace")]
     arrivals: Arrivals,
     /// Number of keys
     #[arg(long, default_value = "1.6M", value_parser = flags::count)]
     keys: u64,
-    /// Which keys are popular: uniform, zipf:THETA
+    /// Key distribution: uniform, zipf:THETA
     #[arg(long, default_value = "uniform", conflicts_with = "trace")]
     key_dist: Keys,
-    /// Weights of get, set and delete
+    /// Weights of GET, SET and DELETE
     #[arg(long, default_value = "get=50,set=50", conflicts_with = "trace")]
     mix: Mix,
-    /// Bytes of a value
+    /// Size of a value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
     value_bytes: u32,
     /// Client threads, each with a connection and a share of the rate
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     clients: u16,
-    /// Same seed, same operations at the same times
+    /// Seed of all random numbers; the same seed gives the same operations at the same times
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Slots of each client's ring, a power of two: the most RPCs outstanding
+    /// Slots in the ring of each client, a power of two: the limit on outstanding RPCs
     #[arg(long, default_value_t = 256, value_parser = slots)]
     slots: u32,
-    /// Over udp://: the key that the server has too (nebula keygen)
+    /// Key file shared with the server, for udp:// (see nebula keygen)
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Over udp://: go without a key to a server on another machine
+    /// Use udp:// to another machine without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
-    /// Cores to pin clients to, in turn
+    /// Cores to pin client threads to, round-robin
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
-    /// Replay this CSV of time_us,op,key,value_bytes
+    /// Replay this CSV file with columns time_us,op,key,value_bytes
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Search for the highest rate whose p99 is within this bound
     #[arg(long, value_name = "SLO", conflicts_with = "trace")]
     find_slo: Option<Span>,
-    /// Store every key first
+    /// Store every key before the load
     #[arg(long)]
     preload: bool,
-    /// Draw what was measured into this HTML page
+    /// Write an HTML report with charts to this file
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Form of the results
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 fn slots(text: &str) -> Result<u32, String> {
     let slots = text.parse().ok().filter(|slots: &u32| slots.is_power_of_two() && (2..=1 << 16).contains(slots));
-    slots.ok_or_else(|| format!("write a power of two from 2 to 65536, not {text:?}"))
+    slots.ok_or_else(|| format!("expected a power of two from 2 to 65536, not {text:?}"))
 }
 
-/// Does what the words say, and prints what came of it.
+/// Runs the load or the search, and prints the results.
 pub(crate) fn run_command(args: Args) -> Result<(), Failure> {
     signal::catch()?;
     let plan = plan(&args)?;
@@ -133,7 +133,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         key: args.key_file.as_deref().map(flags::read_key).transpose()?,
         insecure: args.insecure,
     };
-    // What cannot be drawn is said before a server is looked for.
+    // Errors of the report's path come before any connection.
     plan.keys.over(plan.key_count)?;
     Ok(plan)
 }
@@ -145,11 +145,11 @@ fn read_trace(path: &Path) -> Result<Arc<[Operation]>, Failure> {
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     if operations.is_empty() {
-        return Err(Failure::bad_input(format!("{name}: the trace holds no operation")));
+        return Err(Failure::bad_input(format!("{name}: the trace is empty")));
     }
     let longest = operations.iter().map(|operation| operation.value_bytes as usize).max().unwrap_or(0);
     if longest > VALUE_BYTES_MAX {
-        return Err(Failure::bad_input(format!("{name}: a value of {longest} bytes is over {VALUE_BYTES_MAX}")));
+        return Err(Failure::bad_input(format!("{name}: a value has {longest} bytes; the limit is {VALUE_BYTES_MAX}")));
     }
     Ok(operations)
 }
@@ -184,7 +184,7 @@ fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the page that was asked for, if one was.
+/// Writes the report, if requested.
 fn draw(args: &Args, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
     let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " load kv.");
@@ -213,40 +213,42 @@ fn verdict(probe: &Probe) -> String {
     )
 }
 
-/// Says what makes the figures doubtful.
+/// Warns of everything that makes the results doubtful.
 fn warn(plan: &LoadPlan, outcome: &LoadOutcome) {
     let report = &outcome.report;
     if report.generator_was_late() {
         let share = units::percent(report.share_later_than(report.late_after));
         let bound = units::span(report.late_after);
         output::note(format!(
-            "note: {share} of the RPCs left more than {bound} late although there was room: the tail is the load generator's too; \
+            "note: {share} of the RPCs were sent more than {bound} late although the ring had room: the load generator is part of the tail; \
              use a lower --rate, more --clients, or --pin"
         ));
     }
     if report.counts.not_found > 0 && plan.mix.share(Op::Delete) == 0.0 && plan.trace.is_none() {
         let missed = report.counts.not_found;
         output::note(format!(
-            "note: {missed} GETs found no value, which is less work: store all keys first with --preload"
+            "note: {missed} GETs found no value, which takes less work than a hit: store all keys first with --preload"
         ));
     }
     if report.latency.unjudged() > 0 {
         output::note(format!(
-            "note: {} RPCs are in the raw tail alone: this load is too long to remember them all",
+            "note: {} RPCs count for the raw tail only: the load is too long to keep them all",
             report.latency.unjudged()
         ));
     }
     if outcome.was_interrupted {
-        output::note("note: interrupted; the figures are of what was sent until then");
+        output::note("note: interrupted; the results cover the RPCs sent until then");
     }
 }
 
-/// Says whether the limit found may be the client's and not the server's.
+/// Warns if the result may be limited by the clients instead of the server.
 fn warn_of_search(found: &FoundSlo) {
     let is_late = |probe: &&Probe| !probe.is_met && probe.outcome.report.generator_was_late();
     let missed = found.probes.iter().filter(is_late).map(|probe| probe.rate.as_rps()).reduce(f64::min);
     if let Some(rate) = missed.filter(|&rate| found.result.lowest_missed_rps == Some(rate)) {
         let rate = units::rate(rate);
-        output::note(format!("note: at {rate} RPC/s the load generator itself was late; more --clients may find more"));
+        output::note(format!(
+            "note: at {rate} RPC/s the load generator was late; the result may be higher with more --clients"
+        ));
     }
 }

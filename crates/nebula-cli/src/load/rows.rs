@@ -1,4 +1,4 @@
-//! The results of a load, described once for tables, JSON and CSV.
+//! The results of a load, defined once for tables, JSON and CSV.
 
 use nebula_nic::Span;
 use nebula_workload::{Counts, Latency, LatencyRecorder, LatencySummary};
@@ -6,12 +6,12 @@ use nebula_workload::{Counts, Latency, LatencyRecorder, LatencySummary};
 use crate::drive::{FoundSlo, LoadOutcome};
 use crate::output::{Row, Value, units};
 
-/// One load.
+/// The row of one load.
 pub(super) fn load_row(outcome: &LoadOutcome) -> Row {
     with_table(with_fields(Row::new(), outcome), outcome)
 }
 
-/// A search: the load that met the SLO, and the bracket around it.
+/// The row of a search: the load that met the SLO, and the bracket around it.
 pub(super) fn search_row(found: &FoundSlo) -> Row {
     let under_slo = found.result.throughput_under_slo_rps;
     let row = Row::new()
@@ -53,7 +53,7 @@ fn with_fields(row: Row, outcome: &LoadOutcome) -> Row {
         .field("server_queue_depth_max", outcome.server.queue_depth_max)
 }
 
-/// Two lines: the raw tail, and the one with the machine's own gaps excluded.
+/// Two lines: the raw tail, and the tail with gaps excluded.
 fn with_table(row: Row, outcome: &LoadOutcome) -> Row {
     let report = &outcome.report;
     let counts = &report.counts;
@@ -78,7 +78,7 @@ fn with_table(row: Row, outcome: &LoadOutcome) -> Row {
         .shown("max", lines(|tail| tail.max))
 }
 
-/// What most of the infinite latencies are of.
+/// The most frequent cause of infinite latencies.
 fn infinite(counts: &Counts) -> &'static str {
     match counts.nacked.max(counts.lost).max(counts.never_sent) {
         most if most == counts.nacked => "∞ (NACK)",
@@ -87,7 +87,7 @@ fn infinite(counts: &Counts) -> &'static str {
     }
 }
 
-/// The fields of a recorder's latencies, in nanoseconds; infinite ones are `null`.
+/// The latencies of a recorder in nanoseconds; infinite ones are `null`.
 fn latency_value(recorder: &LatencyRecorder) -> Value {
     let summary = recorder.summary();
     let finite = |of: fn(&LatencySummary) -> Latency| {
@@ -105,7 +105,7 @@ fn latency_value(recorder: &LatencyRecorder) -> Value {
     ])
 }
 
-/// A measured figure without digits that nothing has measured.
+/// A measured figure, rounded to a tenth.
 fn rounded(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }

@@ -1,21 +1,21 @@
-//! How a command ends when it does not end well.
+//! Errors of commands, and their exit codes.
 
 use std::process::ExitCode;
 
-/// Why a command ended early.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// What was asked for cannot be; the line says what would be right.
+    /// Invalid input; the message says what is valid.
     #[error("{0}")]
     BadInput(String),
-    /// Something went wrong on the way.
+    /// An error at run time.
     #[error("{0}")]
     Fault(String),
-    /// The user, or who started the command, ended it.
+    /// Ended by a signal.
     #[error("interrupted")]
     Interrupted,
-    /// Nobody reads the output any more.
-    #[error("nobody reads the output")]
+    /// Standard output is closed.
+    #[error("standard output is closed")]
     OutputClosed,
 }
 
@@ -28,7 +28,7 @@ impl Failure {
         Self::Fault(one_line(&what.to_string()))
     }
 
-    /// The line for standard error; none where there is nothing to say.
+    /// The line for standard error, if there is one.
     pub(crate) fn line(&self) -> Option<String> {
         match self {
             Self::BadInput(line) | Self::Fault(line) => Some(format!("error: {line}")),
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// 2 for bad input, 1 for a fault, 130 as shells have it for Ctrl-C. A reader that has seen enough is no failure.
+    /// 2 for invalid input, 1 for a fault, 130 for Ctrl-C as in shells. A closed pipe is not an error: 0.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::BadInput(_) => 2,
@@ -52,7 +52,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Writing the results failed.
+/// An error while writing the results.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {

@@ -1,13 +1,13 @@
-//! `--format`: the form of the results.
+//! `--format`: the output format.
 
-/// The form of the results.
+/// The output format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Aligned table for people.
     #[default]
     Table,
-    /// One object a line.
+    /// JSON lines: one object per result.
     Json,
-    /// A line of names, then a line a result.
+    /// CSV with a header line.
     Csv,
 }

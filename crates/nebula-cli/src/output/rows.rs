@@ -1,4 +1,4 @@
-//! Results printed as a table, as JSON lines or as CSV.
+//! Prints results as a table, as JSON lines or as CSV.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use nebula_sim::study::{Align, Row};
 use super::failure::Failure;
 use super::format::Format;
 
-/// Writes `rows` to `out`. The first row's headings are the table's; the names of CSV are those of all rows.
+/// Writes `rows` to `out`. The table has the headings of the first row; CSV has the columns of all rows.
 pub(crate) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> Result<(), Failure> {
     match format {
         Format::Table => Ok(writeln!(out, "{}", table(rows))?),
@@ -21,7 +21,7 @@ pub(crate) fn write_rows(out: &mut impl Write, format: Format, rows: &[Row]) -> 
 fn write_json(out: &mut impl Write, rows: &[Row]) -> Result<(), Failure> {
     for row in rows {
         let line = serde_json::to_string(row)
-            .map_err(|error| Failure::fault(format!("a result has no JSON form: {error}")))?;
+            .map_err(|error| Failure::fault(format!("cannot write a result as JSON: {error}")))?;
         writeln!(out, "{line}")?;
     }
     Ok(())
@@ -47,11 +47,11 @@ fn write_csv(out: &mut impl Write, rows: &[Row]) -> Result<(), Failure> {
 fn from_csv(error: csv::Error) -> Failure {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error.into(),
-        kind => Failure::fault(format!("a result has no CSV form: {kind:?}")),
+        kind => Failure::fault(format!("cannot write a result as CSV: {kind:?}")),
     }
 }
 
-/// The table, without lines at its sides: it reads well, and can be cut and sorted, as plain text too.
+/// The table without borders, so that text tools can cut and sort it.
 fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

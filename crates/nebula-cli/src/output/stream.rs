@@ -1,4 +1,4 @@
-//! Results printed one by one, as they are found: whoever waits sees the first long before the last.
+//! Prints results one by one, as soon as each is known.
 
 use std::io::Write;
 
@@ -9,17 +9,18 @@ use super::format::Format;
 use super::print;
 use super::rows::write_rows;
 
-/// Prints rows of one kind as they come. A table has the columns of its first row; CSV, whose names are those of all rows, comes at the end.
+/// Prints rows of one kind as they come. A table has the columns of the first row. CSV has the columns of all rows, so it is printed at
+/// the end.
 #[derive(Debug)]
 pub(crate) struct RowStream {
     format: Format,
-    /// Characters of each column of the table; empty before the first row.
+    /// Width of each column of the table in characters; empty before the first row.
     widths: Vec<usize>,
-    /// Rows of CSV.
+    /// Buffered rows for CSV.
     kept: Vec<Row>,
 }
 
-/// Width of the narrowest column, in characters: later values may be longer than the first.
+/// Minimum width of a column in characters: later values may be longer than the first.
 const WIDTH_MIN: usize = 7;
 
 impl RowStream {
@@ -34,7 +35,7 @@ impl RowStream {
         Ok(out.flush()?)
     }
 
-    /// Prints what had to wait for the last row.
+    /// Prints the buffered rows after the last row.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         if self.kept.is_empty() { Ok(()) } else { print(self.format, &self.kept) }
     }
@@ -57,7 +58,7 @@ impl RowStream {
     }
 }
 
-/// Characters that each column needs for this row and its heading, and [`WIDTH_MIN`] at least.
+/// The width that each column needs for this row and its heading, at least [`WIDTH_MIN`].
 fn widths(cells: &[Cell]) -> Vec<usize> {
     let width = |cell: &Cell| {
         let lines = cell.heading.lines().chain([cell.text.as_str()]);
@@ -66,13 +67,13 @@ fn widths(cells: &[Cell]) -> Vec<usize> {
     cells.iter().map(width).collect()
 }
 
-/// The headings, in columns of these widths.
+/// The lines of the headings, in columns of these widths.
 fn heading_lines(cells: &[Cell], widths: &[usize]) -> Vec<String> {
     let lines = cells.iter().map(|cell| cell.heading.lines().count()).max().unwrap_or(0);
     (0..lines).map(|line| columns(cells, widths, |cell| cell.heading.lines().nth(line).unwrap_or(""))).collect()
 }
 
-/// What `text` takes of each cell, in columns of these widths.
+/// The text that `text` selects from each cell, in columns of these widths.
 fn columns<'a>(cells: &'a [Cell], widths: &[usize], text: impl Fn(&'a Cell) -> &'a str) -> String {
     let padded = |(cell, &width): (&'a Cell, &usize)| match cell.align {
         Align::Left => format!("{:width$}", text(cell)),

@@ -1,8 +1,8 @@
-//! The page of the block level: tail and DRAM bandwidth over the rate, and what became of time and bytes, design beside design.
+//! The page of the block level: tail latency and DRAM bandwidth over the rate, and breakdowns of time and traffic, for each design.
 //!
 //! | module | what it draws |
 //! |---|---|
-//! | `curve` | lines over the rate, or the highest rates under the SLO |
+//! | `curve` | curves over the rate, or the highest rates under the SLO |
 //! | `series` | the points of each design |
 //! | `stack` | stacked bars: time by stage, traffic by cause and by part |
 
@@ -19,14 +19,14 @@ use nebula_sim::study::blocks::{Findings, Found, breakdown};
 
 /// The page; `rows` are those of the table on the terminal.
 pub(crate) fn render(findings: &Findings, rows: &[Row], footer: &str) -> String {
-    let caption = "± is half the interval that holds the true value in 95 of 100 experiments, as a share of the figure. NACKed: of all RPCs. \
-        Service: from the moment that a core begins until the buffer is free. Queued at core: given to a core that served another RPC.";
+    let caption = "± is half the 95 % confidence interval, relative to the figure. NACKed: share of all RPCs. \
+        Service: from the start on a core until the buffer is free. Queued at core: dispatched to a core that was serving another RPC.";
     let page = Page::new("Nebula's laboratory: the whole server", &verdict(findings), &setting(findings))
         .charts(&figures(findings))
         .table(&table(caption, rows));
     let parts = [
-        ("Where the time went", breakdown::TIME, breakdown::time_rows(findings)),
-        ("Where the bytes went", breakdown::TRAFFIC, breakdown::traffic_rows(findings)),
+        ("Time breakdown", breakdown::TIME, breakdown::time_rows(findings)),
+        ("Traffic breakdown", breakdown::TRAFFIC, breakdown::traffic_rows(findings)),
     ];
     let with_part = |page: Page, (heading, caption, rows): (&str, &str, Vec<Row>)| {
         if rows.is_empty() { page } else { page.heading(heading).table(&table(caption, &rows)) }
@@ -34,7 +34,7 @@ pub(crate) fn render(findings: &Findings, rows: &[Row], footer: &str) -> String 
     parts.into_iter().fold(page, with_part).remarks("How to read this", &remarks()).finish(footer)
 }
 
-/// The one chart of a plot: the time by stage if a breakdown is asked for, and else the tail.
+/// The chart of `--plot`: the time by stage with `--breakdown`, otherwise the tail.
 pub(crate) fn plot(findings: &Findings, is_breakdown: bool) -> Figure {
     match (is_breakdown, findings.setting.searches) {
         (true, _) => stack::time_figure(findings),
@@ -64,7 +64,7 @@ fn table(caption: &str, rows: &[Row]) -> Table {
     }
 }
 
-// -- words --
+// -- text --
 
 fn verdict(findings: &Findings) -> String {
     let slo = units::span(findings.setting.slo);
@@ -95,11 +95,11 @@ fn setting(findings: &Findings) -> String {
         .map_or(String::new(), |(share, bytes)| format!(" ({} GET, values of {bytes} bytes)", units::percent(share)));
     let hog = match setting.hog_gb_per_s {
         0.0 => String::new(),
-        hog => format!(", beside a program that moves {hog} GB/s"),
+        hog => format!(", with another program that moves {hog} GB/s"),
     };
     format!(
         "{} on {}: {} cores, {} of LLC, {:.0} GB/s of DRAM, {:.0} Gbps{hog}; {} arrivals; {} replications of {} RPCs, seed {}. \
-         Simulated: nothing of this machine is in the figures.",
+         All figures are simulated and do not depend on this machine.",
         setting.application.clone() + &store,
         setting.machine.name,
         setting.machine.memory.cores,
@@ -115,13 +115,13 @@ fn setting(findings: &Findings) -> String {
 
 fn remarks() -> Vec<String> {
     [
-        "Latency runs from the receipt of an RPC's first packet until its buffer is free. A rate meets the SLO when the p99 of all RPCs is \
-         within it, one that was NACKed counting as infinitely late.",
-        "Each block of 64 bytes that an RPC touches goes through caches, mesh and DRAM. Nothing says that buffers stay in the cache: whether \
-         they do follows from their size.",
-        "An interval comes from independent replications; designs are compared on the same arrivals and keys.",
-        "A fetch brings a block onto the chip, for the NIC or for a core; a write-back is a block that the NIC or a core wrote last and that \
-         had to leave. Past saturation a queue grows as long as the run lasts, and so do its latencies.",
+        "Latency is measured from the receipt of an RPC's first packet until its buffer is free. A rate meets the SLO if the p99 of all RPCs is \
+         within it. A NACK counts as infinite latency.",
+        "Each 64-byte block that an RPC touches goes through simulated caches, mesh and DRAM. Whether buffers stay in the cache is a result \
+         of the simulation, not an assumption.",
+        "Confidence intervals come from independent replications. All designs get the same arrivals and keys.",
+        "A fetch reads a block from DRAM for the NIC or for a core. A write-back is the eviction of a block that the NIC or a core wrote \
+         last. Past saturation the queue and the latencies grow with the length of the run.",
     ]
     .map(str::to_owned)
     .into()

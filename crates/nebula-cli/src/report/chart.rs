@@ -1,7 +1,7 @@
 //! One chart: lines with markers and intervals over two axes, as SVG whose colors a style sheet can change.
 //!
-//! Plotters writes colors into attributes. Each color of the palette is written exactly as in [`PALETTE`], and the style sheet
-//! replaces it by attribute when the reader prefers dark; without a style sheet the light ones remain.
+//! Plotters writes colors into attributes, exactly as in [`PALETTE`]. In dark mode the style sheet replaces them by attribute selectors;
+//! without a style sheet the light colors remain.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -21,26 +21,26 @@ use line::{Area, DrawError};
 use palette::GRID;
 use plotters::prelude::*;
 
-/// The size in the units of the picture: narrow, so that its letters stay legible on a phone.
+/// The size in the units of the picture: narrow, so that text stays legible on a phone.
 pub(super) const SIZE: (u32, u32) = (560, 400);
-/// The size of letters. Plotters divides it by 1.24.
-const LETTERS: i32 = 19;
-/// Room for the ticks of the vertical axis.
+/// The font size. Plotters divides it by 1.24.
+const FONT_SIZE: i32 = 19;
+/// Width of the tick labels of the vertical axis.
 const LEFT: u32 = 64;
 
-/// A bound: a line from edge to edge with its name on it.
+/// A bound: a labeled line from edge to edge.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) y: f64,
     pub(crate) label: String,
 }
 
-/// Everything that a chart shows.
+/// The content of a chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
-    /// What screen readers announce.
+    /// The title, which screen readers announce.
     pub(crate) title: String,
-    /// What it shows, in words, for those who do not see it.
+    /// The content as text, for screen readers.
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
@@ -51,14 +51,14 @@ pub(crate) struct Chart {
 impl Chart {
     /// The chart as an `svg` element; `id` is unique in its page.
     pub(crate) fn to_svg(&self, id: &str) -> String {
-        // Drawing into a string cannot fail; were it to, the page would say so in the chart's place.
+        // Drawing into a string cannot fail. If it did, the page would show the reason instead of the chart.
         match self.drawn() {
             Ok(drawn) => in_page(&drawn, id, &self.title, &self.description),
-            Err(reason) => format!("<p>This chart could not be drawn: {}.</p>", super::markup::escape(&reason)),
+            Err(reason) => format!("<p>Cannot draw this chart: {}.</p>", super::markup::escape(&reason)),
         }
     }
 
-    /// What plotters draws, between the opening tag and the end.
+    /// The elements that plotters draws, without the opening tag.
     pub(super) fn drawn(&self) -> Result<String, String> {
         let mut svg = String::new();
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -68,7 +68,7 @@ impl Chart {
     }
 
     fn draw_on<'a>(&self, area: &Area<'a>) -> Result<(), DrawError<'a>> {
-        let letters = ("sans-serif", LETTERS).into_font().color(&INK);
+        let font = ("sans-serif", FONT_SIZE).into_font().color(&INK);
         let mut chart = ChartBuilder::on(area)
             .margin(8)
             .margin_right(34)
@@ -81,29 +81,29 @@ impl Chart {
             .light_line_style(TRANSPARENT)
             .bold_line_style(GRID)
             .axis_style(MUTED)
-            .label_style(letters.clone())
+            .label_style(font.clone())
             .x_desc(&self.x.label)
             .x_label_formatter(&|at| self.x.label_of(*at))
             .y_label_formatter(&|at| self.y.label_of(*at))
             .draw()?;
-        // The name of the vertical axis stands level above it: turned letters are hard to read.
-        area.draw(&Text::new(self.y.label.clone(), (8, 8), letters.clone()))?;
+        // The label of the vertical axis is horizontal, above the axis: rotated text is hard to read.
+        area.draw(&Text::new(self.y.label.clone(), (8, 8), font.clone()))?;
         self.lines.iter().try_for_each(|line| line.draw(&mut chart, (&self.x, &self.y)))?;
-        // Last, so that no line strikes out its name.
+        // Drawn last, so that no line crosses its label.
         if let Some(bound) = &self.bound {
             let ends = [(self.x.from, bound.y), (self.x.to, bound.y)];
             chart.draw_series(DashedLineSeries::new(ends, 2, 4, INK.stroke_width(2)))?;
             let (end, offset) = self.free_place(bound);
-            let label = EmptyElement::at(ends[end]) + Text::new(bound.label.clone(), offset, letters);
+            let label = EmptyElement::at(ends[end]) + Text::new(bound.label.clone(), offset, font);
             chart.draw_series([label])?;
         }
         Ok(())
     }
 
-    /// Where the name of a bound stands on no point: at its left end or its right, above it or below.
+    /// A place for the label of a bound that covers no point: at the left or right end, above or below the line.
     fn free_place(&self, bound: &Bound) -> (usize, (i32, i32)) {
-        const LETTER: i32 = 9;
-        let length = LETTER * i32::try_from(bound.label.chars().count()).unwrap_or(0);
+        const CHAR_WIDTH: i32 = 9;
+        let length = CHAR_WIDTH * i32::try_from(bound.label.chars().count()).unwrap_or(0);
         let share = |at: f64, axis: &Axis| (at - axis.from) / (axis.to - axis.from);
         let (long, high) = (f64::from(length + 24) / f64::from(SIZE.0 - 100), 0.09);
         let is_free = |&(end, is_above, _): &(usize, bool, (i32, i32))| {
@@ -120,15 +120,15 @@ impl Chart {
         places.iter().find(|place| is_free(place)).map_or((0, (8, -20)), |&(end, _, offset)| (end, offset))
     }
 
-    /// Ticks with words beside the vertical axis take more room than numbers.
+    /// The width of the tick labels of the vertical axis: text needs more room than numbers.
     fn left(&self) -> u32 {
-        const LETTER: u32 = 9;
+        const CHAR_WIDTH: u32 = 9;
         let longest = self.y.ticks.iter().map(|tick| tick.1.chars().count()).max().unwrap_or(0);
-        u32::try_from(longest).map_or(LEFT, |letters| (16 + LETTER * letters).clamp(LEFT, SIZE.0 / 3))
+        u32::try_from(longest).map_or(LEFT, |chars| (16 + CHAR_WIDTH * chars).clamp(LEFT, SIZE.0 / 3))
     }
 }
 
-/// What plotters drew, with an opening tag that scales with the page and that screen readers understand.
+/// The drawing in an `svg` element that scales with the page and has a title and a description for screen readers.
 fn in_page(drawn: &str, id: &str, title: &str, description: &str) -> String {
     let (width, height) = SIZE;
     format!(

@@ -1,4 +1,4 @@
-//! The page of systems side by side: the load that each bears under the SLO, and what its cores spend their time on there.
+//! The page of `nebula compare`: the load that each system sustains under the SLO, and how its cores spend their time there.
 
 use nebula_sim::CoreTime;
 
@@ -11,10 +11,10 @@ use nebula_sim::study::{Ask, Figures, Found};
 
 const _: () = assert!(CoreTime::NAMES.len() <= NUMERALS.len());
 
-/// The page; `rows` are those of the table on the terminal, `sources` says what each system is.
+/// The page; `rows` are those of the table on the terminal, `sources` describes each system.
 pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[String], footer: &str) -> String {
     let table = Table {
-        caption: "± is half the interval that holds the true value in 95 of 100 experiments, as a share of the figure. Shares are of the \
+        caption: "± is half the 95 % confidence interval, relative to the figure. Shares are of the \
             time of all cores, at the load of the row."
             .to_owned(),
         headings: rows.first().map(Row::headings).unwrap_or_default(),
@@ -28,7 +28,7 @@ pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[St
         .finish(footer)
 }
 
-/// Who bears most and who least; of loads that were given, what each point shows.
+/// The systems that sustain the most and the least; for given loads, the result of each point.
 fn verdict(found: &[Found]) -> String {
     let load = |one: &Found| one.at_slo.map_or(0.0, |at| at.load.value);
     let by_load = |one: &&Found, other: &&Found| load(one).total_cmp(&load(other));
@@ -39,7 +39,7 @@ fn verdict(found: &[Found]) -> String {
     let slo = units::span(most.point.slo);
     let share = |one: &Found| one.at_slo.map_or("at no load".to_owned(), |at| load_text(at.load.value));
     let said = |one: &Found| format!("{} {}", one.point.name, share(one));
-    format!("Of all cores' time, with p99 within {slo}, {} bears the most and {} the least.", said(most), said(least))
+    format!("Share of core time with p99 within {slo}: highest {}, lowest {}.", said(most), said(least))
 }
 
 fn figures(found: &[Found]) -> Vec<Figure> {
@@ -48,7 +48,7 @@ fn figures(found: &[Found]) -> Vec<Figure> {
     figures
 }
 
-/// What core time went to: at the load of the search, or at the highest load that all systems were run at.
+/// Core time by use: at the load that the search found, or at the highest load common to all systems.
 fn time_figure(found: &[Found]) -> Figure {
     let searched = found.iter().any(|one| one.point.ask == Ask::FindLoad);
     let common = found.iter().filter_map(|one| one.figures).map(|figures| figures.load).fold(0.0, f64::max);
@@ -71,22 +71,22 @@ fn time_figure(found: &[Found]) -> Figure {
     };
     let stack = Stack {
         title: format!("Core time {at}"),
-        axis: "share of all cores' time, %",
+        axis: "share of core time, %",
         of: "system",
         tick: |percent| format!("{percent:.0}"),
         show: |percent| units::percent(percent / 100.0),
         pieces: (0..CoreTime::NAMES.len()).filter(|&index| is_anywhere(index)).map(piece).collect(),
     };
-    stack.figure(&bars(shown.into_iter()), "Serving, what scheduling takes, and idling.")
+    stack.figure(&bars(shown.into_iter()), "Service, scheduling overhead and idle time.")
 }
 
 fn remarks() -> Vec<String> {
     [
-        "A load meets the SLO when the p99 of all RPCs offered is within it, one that was NACKed counting as infinitely late.",
-        "Load is arrivals times the mean service time over all cores, those that only schedule included: equal loads are equal rates.",
-        "All systems meet the same arrivals and the same service times. What their mechanisms cost is from their papers where these say so, \
-         and assumed where not: the files of the systems tell.",
-        "Dispatch is what cores spend on receiving RPCs, a protocol in software included; scheduling is cores that serve no RPC.",
+        "A load meets the SLO if the p99 of all RPCs offered is within it. A NACK counts as infinite latency.",
+        "Load is the arrival rate times the mean service time, divided by the number of cores, scheduling cores included. Equal loads are equal rates.",
+        "All systems get the same arrivals and service times. The costs of their mechanisms come from their papers; a cost that a paper does \
+         not state is assumed. The file of each system says which.",
+        "Dispatch is the time that cores spend on receiving RPCs, including a protocol in software. Scheduling is the time of cores that serve no RPCs.",
     ]
     .map(str::to_owned)
     .into()
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_page_says_what_was_compared() {
-        assert!(verdict(&found(Ask::FindLoad)).contains("0.9 bears the most and jbsq:2 0.5 the least"));
+        assert!(verdict(&found(Ask::FindLoad)).contains("0.9, lowest jbsq:2 0.5."));
         let page = render(&found(Ask::FindLoad), &[], "16 cores", &["rss: RSS".to_owned()], "made by a test");
         assert!(page.contains("rss: RSS") && page.contains("Core time at each system"));
     }

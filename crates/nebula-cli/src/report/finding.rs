@@ -1,7 +1,7 @@
-//! What a sweep found: designs, the loads offered to each, and whether they met the SLO.
+//! The results of a sweep: designs, the loads offered to each, and whether they met the SLO.
 //!
-//! Two readings of every tail stand side by side. *Raw* is all RPCs. *Gaps excluded* leaves out those that met a pause of the
-//! machine itself. In both, an RPC that got no answer is infinitely late, so that refusing RPCs cannot make a load look met.
+//! Every tail has two readings. *Raw* counts all RPCs. *Gaps excluded* leaves out the RPCs that met a pause of the machine. In both, an
+//! RPC without a reply has infinite latency, so that NACKs cannot make a load meet the SLO.
 
 use nebula_nic::Span;
 use nebula_workload::{GapSummary, Latency, LatencyRecorder};
@@ -9,37 +9,37 @@ use nebula_workload::{GapSummary, Latency, LatencyRecorder};
 use crate::drive::LoadOutcome;
 use crate::output::{Row, units};
 
-/// Designs measured one after the other on the same machine, under the same loads.
+/// Designs measured one after the other, on the same machine and under the same loads.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     pub(crate) slo: Span,
-    /// The machine, and how its cores were shared out.
+    /// The machine, and how its cores were assigned.
     pub(crate) machine: String,
-    /// What was stored and asked for.
+    /// The stored data and the requests.
     pub(crate) workload: String,
-    /// The machine's own pauses, seen by a loop that does nothing else.
+    /// The pauses of the machine without load, measured by a loop that only reads the clock.
     pub(crate) hiccups: GapSummary,
     pub(crate) designs: Vec<Design>,
-    /// What the same service would do on more cores.
+    /// The same service simulated on more cores.
     pub(crate) laboratory: Option<Laboratory>,
 }
 
 /// Simulated servers of the service that was measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Laboratory {
-    /// What went into it, in one sentence.
+    /// The input of the simulation, in one sentence.
     pub(crate) caption: String,
     pub(crate) rows: Vec<Row>,
 }
 
-/// One way to queue RPCs.
+/// One queueing design.
 #[derive(Clone, Debug)]
 pub(crate) struct Design {
-    /// As the table names it.
+    /// The name in the table.
     pub(crate) name: String,
-    /// What sets it apart.
+    /// How it differs from the others.
     pub(crate) what: String,
-    /// Its receive buffer.
+    /// The size of its receive buffer.
     pub(crate) buffer_bytes: u64,
     /// In the order in which they were offered.
     pub(crate) points: Vec<Point>,
@@ -48,28 +48,28 @@ pub(crate) struct Design {
 /// One load offered to one design.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// RPCs a second that the schedule meant to send.
+    /// Scheduled RPCs per second.
     pub(crate) offered_rps: f64,
-    /// Answers a second.
+    /// Replies per second.
     pub(crate) served_rps: f64,
-    /// The share of RPCs refused, in 0 to 1.
+    /// The share of RPCs that were NACKed, in 0 to 1.
     pub(crate) nack_share: f64,
-    /// The share of RPCs that got no answer at all, in 0 to 1.
+    /// The share of RPCs without any reply, in 0 to 1.
     pub(crate) unanswered_share: f64,
     /// All RPCs.
     pub(crate) raw: Tail,
-    /// Those that met no gap; `None` where fewer than [`KEPT_MIN`] are left.
+    /// RPCs that met no gap; `None` if the share left is below [`KEPT_MIN`].
     pub(crate) gaps_excluded: Option<Tail>,
     /// The share of RPCs that met no gap, in 0 to 1.
     pub(crate) share_kept: Option<f64>,
-    /// The share of the clients' time in which their cores stood still, in 0 to 1.
+    /// The share of the clients' time that pauses of their cores took, in 0 to 1.
     pub(crate) share_lost: f64,
-    /// The load generator, and not the server, may have made the tail.
+    /// The load generator was late, so the tail may be its own.
     pub(crate) sender_was_late: bool,
 }
 
-/// The least share of RPCs from which a tail without gaps is made. A slow RPC is the likelier to meet a gap, so what is left of a long
-/// queue are the lucky ones.
+/// The smallest share of kept RPCs for which a tail with gaps excluded is reported. A slow RPC is more likely to meet a gap, so a smaller
+/// share would be biased toward fast RPCs.
 pub(crate) const KEPT_MIN: f64 = 0.5;
 
 /// The figures of one reading.
@@ -77,9 +77,9 @@ pub(crate) const KEPT_MIN: f64 = 0.5;
 pub(crate) struct Tail {
     /// Of all RPCs.
     pub(crate) p50: Latency,
-    /// Of all RPCs: what the SLO bounds.
+    /// Of all RPCs: the figure that the SLO bounds.
     pub(crate) p99: Latency,
-    /// Of the RPCs that were answered: how long who got in had to wait.
+    /// Of the RPCs that were answered.
     pub(crate) p99_answered: Option<Span>,
 }
 
@@ -103,7 +103,7 @@ impl Tail {
 }
 
 impl Point {
-    /// The figures of a load that has been measured.
+    /// The figures of a measured load.
     pub(crate) fn of(outcome: &LoadOutcome) -> Self {
         const NOTHING: Tail = Tail { p50: Latency::Infinite, p99: Latency::Infinite, p99_answered: None };
         let report = &outcome.report;
@@ -123,7 +123,7 @@ impl Point {
         }
     }
 
-    /// RPCs refused a second.
+    /// NACKed RPCs per second.
     pub(crate) fn nacked_rps(&self) -> f64 {
         self.offered_rps * self.nack_share
     }
@@ -136,12 +136,12 @@ impl Point {
         }
     }
 
-    /// Whether the p99 of all RPCs offered is within `slo`; `None` where the reading has too few.
+    /// Whether the p99 of all RPCs offered is within `slo`; `None` if the reading has too few RPCs.
     pub(crate) fn meets(&self, reading: Reading, slo: Span) -> Option<bool> {
         Some(self.tail(reading)?.p99 <= Latency::Finite(slo))
     }
 
-    /// The row that tables show, heading and text of each column but the design's.
+    /// Heading and text of each column of the table, except the design's.
     pub(crate) fn shown(&self, slo: Span) -> Vec<(&'static str, String)> {
         let all =
             |tail: Option<Tail>, of: fn(&Tail) -> Latency| tail.as_ref().map_or("–".to_owned(), |t| latency(of(t)));
@@ -173,22 +173,22 @@ impl Design {
         self.points.iter().max_by(|one, other| one.offered_rps.total_cmp(&other.offered_rps))
     }
 
-    /// The highest load that met `slo`, in words.
+    /// The highest load that met `slo`, as text.
     fn load_met(&self, reading: Reading, slo: Span) -> String {
         let highest = self.highest_met(reading, slo);
         highest.map_or("at no load".to_owned(), |rps| format!("up to {} RPC/s", units::rate(rps)))
     }
 
-    /// The share of the clients' time in which their cores stood still, over all loads, in 0 to 1.
+    /// The share of the clients' time that pauses of their cores took, over all loads, in 0 to 1.
     fn share_lost(&self) -> f64 {
         self.points.iter().map(|point| point.share_lost).sum::<f64>() / self.points.len().max(1) as f64
     }
 
-    /// What it came to, in one sentence.
+    /// The result in one sentence.
     pub(crate) fn verdict(&self, slo: Span) -> String {
         let overload = self.hardest().map_or(String::new(), |point| format!("; {}", in_overload(point)));
         format!(
-            "{} ({}, receive buffer {}) kept p99 within {} {} with the machine's gaps excluded and {} raw{overload}.",
+            "{} ({}, receive buffer {}) kept p99 within {} {} with gaps excluded and {} raw{overload}.",
             self.name,
             self.what,
             units::bytes(self.buffer_bytes),
@@ -199,7 +199,7 @@ impl Design {
     }
 }
 
-/// What became of those who were answered under the hardest load.
+/// The outcome of the highest load.
 fn in_overload(point: &Point) -> String {
     let answered =
         point.raw.p99_answered.map_or("no answer".to_owned(), |p99| format!("a raw p99 of {}", units::span(p99)));
@@ -208,12 +208,11 @@ fn in_overload(point: &Point) -> String {
     } else {
         "none NACKed".to_owned()
     };
-    format!("at {} offered, {refused}, those answered had {answered}", units::rate(point.offered_rps))
+    format!("at {} offered, {refused}, and the RPCs answered had {answered}", units::rate(point.offered_rps))
 }
 
 impl Sweep {
-    /// What is to be known of figures that were measured beside other programs. Two designs that were not disturbed alike cannot be
-    /// compared.
+    /// A warning if other programs disturbed the measurement. Designs that were disturbed differently cannot be compared.
     pub(crate) fn disturbance(&self) -> Option<String> {
         let during = |design: &Design| (design.share_lost(), format!("while {} was measured", design.name));
         let before = (self.hiccups.share_lost, "before the service ran".to_owned());
@@ -221,13 +220,13 @@ impl Sweep {
         phases.iter().any(|phase| phase.0 > BUSY).then(|| {
             let told = phases.iter().map(|(share, when)| format!("{} of the time {when}", units::percent(*share)));
             format!(
-                "Other programs used these cores: {}. The figures show them as much as the designs; run it again on an idle machine.",
+                "Other programs used these cores: {}. They affect the figures as much as the designs do; run this again on an idle machine.",
                 told.collect::<Vec<_>>().join(", ")
             )
         })
     }
 
-    /// What all designs came to, in one sentence.
+    /// The results of all designs in one sentence.
     pub(crate) fn headline(&self) -> String {
         let each = |of: &dyn Fn(&Design) -> String| self.designs.iter().map(of).collect::<Vec<_>>().join(" and ");
         let Some(hardest) = self.designs.first().and_then(Design::hardest) else {
@@ -239,7 +238,7 @@ impl Sweep {
         };
         let answered = |design: &Design| design.hardest().and_then(|point| point.raw.p99_answered);
         format!(
-            "The SLO of {} held {} (all RPCs, raw), and {} (the machine's gaps excluded); at {} RPC/s offered, the RPCs answered had a \
+            "The SLO of {} was met {} (raw: all RPCs), and {} (gaps excluded); at {} RPC/s offered, the RPCs answered had a \
              raw p99 of {}.",
             units::span(self.slo),
             held(Reading::Raw),
@@ -250,21 +249,21 @@ impl Sweep {
     }
 }
 
-/// The share of a core's time that a quiet virtual machine does not lose.
+/// The share of lost core time above which a machine counts as disturbed: an idle virtual machine loses less.
 const BUSY: f64 = 0.05;
 
-/// The machine's own pauses in one sentence.
+/// The pauses of the machine in one sentence.
 pub(crate) fn hiccups(gaps: &GapSummary) -> String {
     let per_second = gaps.per_second_above.first().map_or(0.0, |class| class.1);
     let typical = gaps.length_p50.map_or("none".to_owned(), units::span);
     format!(
-        "a core stood still {per_second:.0} times a second for 1 µs or more, {} of the time (median {typical}, longest {})",
+        "a core paused {per_second:.0} times per second for 1 µs or more, {} of the time (median {typical}, longest {})",
         units::percent(gaps.share_lost),
         units::span(gaps.longest)
     )
 }
 
-/// A latency; ∞ for RPCs that were NACKed or got no answer.
+/// A latency; ∞ for RPCs that were NACKed or got no reply.
 fn latency(latency: Latency) -> String {
     latency.finite().map_or("∞".to_owned(), units::span)
 }
@@ -366,12 +365,12 @@ pub(super) mod tests {
         found.designs[1].points[1].raw.p99 = Latency::Finite(Span::from_ms(2));
         assert_eq!(
             found.headline(),
-            "The SLO of 100 µs held up to 1.8M RPC/s for jbsq:2 and up to 400k RPC/s for unbounded (all RPCs, raw), and up to 1.8M RPC/s for \
-             jbsq:2 and up to 1M RPC/s for unbounded (the machine's gaps excluded); at 3M RPC/s offered, the RPCs answered had a raw p99 of 88 µs and 210 ms."
+            "The SLO of 100 µs was met up to 1.8M RPC/s for jbsq:2 and up to 400k RPC/s for unbounded (raw: all RPCs), and up to 1.8M RPC/s for \
+             jbsq:2 and up to 1M RPC/s for unbounded (gaps excluded); at 3M RPC/s offered, the RPCs answered had a raw p99 of 88 µs and 210 ms."
         );
         found.designs.iter_mut().for_each(|design| design.points.drain(..4).for_each(drop));
         assert!(
-            found.headline().contains("held at no load (all RPCs, raw), and at no load (the"),
+            found.headline().contains("was met at no load (raw: all RPCs), and at no load (gaps"),
             "{}",
             found.headline()
         );
@@ -400,12 +399,12 @@ pub(super) mod tests {
         let (bounded, unbounded) = (found.designs[0].verdict(found.slo), found.designs[1].verdict(found.slo));
         assert!(
             bounded.contains(
-                "up to 1.8M RPC/s raw; at 3M offered, 35 % NACKed at once, those answered had a raw p99 of 88 µs."
+                "up to 1.8M RPC/s raw; at 3M offered, 35 % NACKed at once, and the RPCs answered had a raw p99 of 88 µs."
             ),
             "{bounded}"
         );
         assert!(unbounded.contains("receive buffer 64 MiB") && unbounded.contains("none NACKed"), "{unbounded}");
         let never = Design { points: Vec::new(), ..found.designs[0].clone() };
-        assert!(never.verdict(found.slo).ends_with("at no load with the machine's gaps excluded and at no load raw."));
+        assert!(never.verdict(found.slo).ends_with("at no load with gaps excluded and at no load raw."));
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {
     let point = Point::of(outcome);
     let p99 = outcome.report.latency.raw().quantile(0.99).and_then(Latency::finite);
     let p99 = p99
-        .map_or("an infinite p99, as over 1 % got no reply".to_owned(), |p99| format!("a p99 of {}", units::span(p99)));
+        .map_or("an infinite p99 (over 1 % got no reply)".to_owned(), |p99| format!("a p99 of {}", units::span(p99)));
     let verdict = format!(
         "At {} RPC/s offered, {} RPC/s were served with {p99} (raw) and {} were NACKed.",
         units::rate(point.offered_rps),
@@ -34,11 +34,11 @@ pub(crate) fn render_search(found: &FoundSlo, footer: &str) -> String {
     let slo = units::span(found.slo);
     let verdict = match found.result.throughput_under_slo_rps {
         Some(rps) => format!(
-            "Up to {} RPC/s the raw p99 stayed within {slo}, NACKs counted as infinitely late.",
+            "Up to {} RPC/s the raw p99 stayed within {slo}, with NACKs counted as infinite latency.",
             units::rate(rps)
         ),
         None => {
-            format!("At no load that was tried did the raw p99 stay within {slo}, NACKs counted as infinitely late.")
+            format!("No load that was tried kept the raw p99 within {slo}, with NACKs counted as infinite latency.")
         }
     };
     let best = found.best().map(|probe| &probe.outcome);
@@ -90,13 +90,13 @@ fn curve_figure(outcome: &LoadOutcome) -> Figure {
     };
     let legend =
         READINGS.iter().map(|&(_, color, stroke, words)| (sample(color, None, stroke, false), words.to_owned()));
-    let caption = "Both scales are logarithmic: each step to the right leaves a tenth of the RPCs. A curve ends where the rest got no reply.";
+    let caption = "Both scales are logarithmic. A curve ends where the remaining RPCs got no reply.";
     Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
 }
 
-/// Shares of the axis, by how many nines they have.
+/// The labeled shares of the axis, by their number of nines.
 const PERCENTILES: [(f64, &str); 5] = [(0.0, "0"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %")];
-/// The axis ends at 99.99 %: a load of a second has a hundred RPCs beyond it at a million a second.
+/// The axis ends at 99.99 %: a second at a million RPC/s has a hundred RPCs beyond it.
 const LAST_NINES: f64 = 4.0;
 
 fn nines(share: f64) -> f64 {
@@ -107,14 +107,14 @@ fn nines_axis() -> Axis {
     let ticks = PERCENTILES.iter().map(|&(share, label)| (nines(share), label.to_owned()));
     let last = (LAST_NINES, "99.99 %".to_owned());
     Axis {
-        label: "share of RPCs, no slower than this".to_owned(),
+        label: "share of RPCs at or below this latency".to_owned(),
         from: 0.0,
         to: LAST_NINES,
         ticks: ticks.chain([last]).collect(),
     }
 }
 
-/// Twenty points for each nine, as far as there are RPCs to tell them apart.
+/// Twenty points for each nine, as far as the number of RPCs resolves them.
 fn curve(recorder: &LatencyRecorder) -> Vec<Dot> {
     let resolved = (recorder.count().max(1) as f64).log10().min(LAST_NINES);
     let at = (0..=80).map(|step| f64::from(step) / 20.0).take_while(|&x| x <= resolved);
@@ -149,7 +149,7 @@ fn tails_table(outcome: &LoadOutcome) -> Table {
         [words.to_owned(), kept].into_iter().chain([0.5, 0.9, 0.99, 0.999, 1.0].map(at)).collect()
     };
     Table {
-        caption: "Latency from the moment the schedule meant to send. Kept: RPCs that met no gap of the machine."
+        caption: "Latency from the scheduled send time. Kept: share of RPCs that met no pause of the machine."
             .to_owned(),
         headings: ["tail", "kept", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned).into(),
         rows: READINGS.iter().map(row).collect(),
@@ -158,14 +158,14 @@ fn tails_table(outcome: &LoadOutcome) -> Table {
 
 fn remarks(point: &Point) -> Vec<String> {
     let mut remarks = vec![
-        "An RPC that was NACKed or got no answer is infinitely late.".to_owned(),
-        "Gaps excluded: without the RPCs during which, or within 20 µs after which, the client's or the server's loop saw its core \
-         stand still. It is fair only beside the raw tail and the share kept."
+        "An RPC that was NACKed or got no reply counts as infinite latency.".to_owned(),
+        "Gaps excluded: without the RPCs during which, or within 20 µs after which, the core of the client or of the server paused. Read it \
+         only together with the raw tail and the share kept."
             .to_owned(),
     ];
     if point.sender_was_late {
         remarks.push(
-            "The load generator itself was late, so that the tail is partly its own, not the server's.".to_owned(),
+            "The load generator itself was late, so part of the tail is its own and not the server's.".to_owned(),
         );
     }
     remarks
@@ -192,7 +192,8 @@ fn probes_figure(found: &FoundSlo) -> Figure {
     };
     let of = |color, marker, words: &str| (sample(color, Some(marker), Stroke::None, false), words.to_owned());
     let legend = vec![of(BLUE, Marker::Circle, "met the SLO"), of(ORANGE, Marker::Square, "missed it")];
-    let caption = "Raw p99 of the RPCs that were answered. A hollow marker under the SLO is missed all the same: over 1 % were NACKed.";
+    let caption =
+        "Raw p99 of the RPCs that were answered. A hollow marker misses the SLO because over 1 % were NACKed.";
     Figure { chart, legend, caption: caption.to_owned() }
 }
 

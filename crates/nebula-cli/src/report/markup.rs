@@ -1,16 +1,16 @@
-//! Text within markup.
+//! Escaping of text for markup.
 
-/// Text as HTML shows it, in elements and in quoted attributes.
+/// Escapes text for elements and quoted attributes of HTML.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for char in text.chars() {
+        match char {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            letter => escaped.push(letter),
+            char => escaped.push(char),
         }
     }
     escaped

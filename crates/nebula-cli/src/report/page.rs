@@ -3,7 +3,7 @@
 use super::chart::{Chart, PALETTE, hex};
 use super::markup::escape;
 
-/// A page under construction, from top to bottom.
+/// Builds a page from top to bottom.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     title: String,
@@ -11,7 +11,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Begins a page with its one sentence and the line about the machine.
+    /// Begins a page with its verdict and a line about the machine.
     pub(crate) fn new(title: &str, verdict: &str, machine: &str) -> Self {
         let body = format!(
             "<h1>{}</h1>\n<p class=\"verdict\">{}</p>\n<p class=\"quiet\">{}</p>\n",
@@ -22,7 +22,7 @@ impl Page {
         Self { title: title.to_owned(), body }
     }
 
-    /// Adds what makes the figures doubtful, where there is such a thing.
+    /// Adds a warning, if there is one.
     #[must_use]
     pub(crate) fn warning(mut self, warning: Option<String>) -> Self {
         if let Some(warning) = warning {
@@ -31,7 +31,7 @@ impl Page {
         self
     }
 
-    /// Adds charts side by side, or one below the other where the window is narrow.
+    /// Adds charts side by side, or stacked in a narrow window.
     #[must_use]
     pub(crate) fn charts(mut self, figures: &[Figure]) -> Self {
         self.body.push_str("<div class=\"figures\">\n");
@@ -49,14 +49,14 @@ impl Page {
         self
     }
 
-    /// Adds a table, which scrolls by itself where the window is narrow.
+    /// Adds a table, which scrolls horizontally in a narrow window.
     #[must_use]
     pub(crate) fn table(mut self, table: &Table) -> Self {
         self.body.push_str(&table.to_html());
         self
     }
 
-    /// Adds a heading with a list of remarks below it.
+    /// Adds a heading and a list of remarks.
     #[must_use]
     pub(crate) fn remarks(mut self, heading: &str, remarks: &[String]) -> Self {
         let items: String = remarks.iter().map(|remark| format!("<li>{}</li>\n", escape(remark))).collect();
@@ -64,7 +64,7 @@ impl Page {
         self
     }
 
-    /// The whole document. Its policy forbids the browser to load anything.
+    /// The complete document. Its content security policy forbids loading any resource.
     pub(crate) fn finish(self, footer: &str) -> String {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -80,11 +80,11 @@ impl Page {
     }
 }
 
-/// A chart with a heading, its legend, and a sentence below.
+/// A chart with a heading, a legend and a caption.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) chart: Chart,
-    /// Samples, as `svg` elements, with what they mean.
+    /// Samples, as `svg` elements, with their meaning.
     pub(crate) legend: Vec<(String, String)>,
     pub(crate) caption: String,
 }
@@ -102,7 +102,7 @@ impl Figure {
     }
 }
 
-/// A table: the first column names its row.
+/// A table whose first column names the row.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) caption: String,
@@ -131,7 +131,7 @@ fn row_html(row: &[String]) -> String {
     format!("<tr>{}</tr>\n", cells.collect::<String>())
 }
 
-/// The palette as variables of the style sheet, and what replaces the colors of the charts in the dark.
+/// The palette as variables of the style sheet, and the rules that replace the colors of charts in dark mode.
 fn colors() -> String {
     let (mut on_light, mut on_dark, mut replaced) = (String::new(), String::new(), String::new());
     for (name, light, dark) in PALETTE {

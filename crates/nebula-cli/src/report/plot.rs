@@ -1,4 +1,4 @@
-//! A chart by itself, with its title and its legend, as an SVG file.
+//! A single chart with title and legend, as an SVG file.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::output::Failure;
 ///
 /// # Errors
 ///
-/// Bad input: another ending, or none.
+/// Invalid input: another file extension, or none.
 pub(crate) fn check_plot(path: &Path) -> Result<(), Failure> {
     if path.extension().is_some_and(|ending| ending == "svg") {
         return Ok(());
     }
     let name = path.display();
     Err(Failure::bad_input(format!(
-        "--plot: give a file that ends in .svg, not {name}; rsvg-convert makes a PNG of it"
+        "--plot: give a file that ends in .svg, not {name}; convert it to PNG with rsvg-convert"
     )))
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn check_plot(path: &Path) -> Result<(), Failure> {
 const TITLE: u32 = 40;
 const ROW: u32 = 24;
 
-/// The figure as a document of its own. Where it is shown in the dark, its colors change.
+/// The figure as a standalone document, with colors for light and dark mode.
 pub(crate) fn to_svg(figure: &Figure) -> Result<String, String> {
     let dark: String = PALETTE
         .iter()
@@ -39,7 +39,7 @@ pub(crate) fn to_svg(figure: &Figure) -> Result<String, String> {
     document(figure, &format!("{}@media (prefers-color-scheme:dark){{{dark}text{{stroke:{paper}}}}}", style()))
 }
 
-/// A rim of paper round the letters, so that no line strikes them out.
+/// A rim in the background color around text, so that lines do not cross it.
 fn style() -> String {
     format!("text{{font-family:sans-serif;paint-order:stroke;stroke:{};stroke-width:4px}}", hex(PAPER))
 }

@@ -1,4 +1,4 @@
-//! The page of simulated operating points: tail and queue over the load, policy beside policy, or the highest load under the SLO.
+//! The page of simulated operating points: tail latency and queue depth over the load for each policy, or the highest load under the SLO.
 
 use nebula_sim::{Interval, Source};
 use plotters::style::RGBColor;
@@ -14,7 +14,7 @@ use nebula_sim::study::{Ask, Figures, Found};
 
 /// The page; `rows` are those of the table on the terminal.
 pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
-    let caption = "± is half the interval that holds the true value in 95 of 100 experiments, as a share of the figure. NACKed: of all RPCs.";
+    let caption = "± is half the 95 % confidence interval, relative to the figure. NACKed: share of all RPCs.";
     let table = Table {
         caption: caption.to_owned(),
         headings: rows.first().map(Row::headings).unwrap_or_default(),
@@ -27,7 +27,7 @@ pub(crate) fn render(found: &[Found], rows: &[Row], footer: &str) -> String {
         .finish(footer)
 }
 
-/// The one chart of a plot.
+/// The chart of `--plot`.
 pub(crate) fn plot(found: &[Found]) -> Figure {
     if is_search(found) { at_slo_figure(found) } else { tail_figure(found) }
 }
@@ -87,8 +87,7 @@ fn load_axis(found: &[Found]) -> Axis {
         false => (0.0, if high > 0.95 { high * 1.05 } else { 1.0 }),
     };
     let achieved = found.iter().any(|found| matches!(found.point.load.source, Source::Closed { .. }));
-    let label =
-        if achieved { "load achieved, share of the cores' time" } else { "load offered, share of the cores' time" };
+    let label = if achieved { "load achieved, share of core time" } else { "load offered, share of core time" };
     Axis { label: label.to_owned(), from, to, ticks: ticks_between(from, to, load_text) }
 }
 
@@ -98,7 +97,7 @@ fn tail_figure(found: &[Found]) -> Figure {
     let all = series(found);
     let dot = |figures: &Figures| {
         let Interval { value, lo, hi } = figures.outcome.p99;
-        // Over the SLO a point shows so by where it stands.
+        // A point above the SLO line needs no hollow marker.
         Dot::at(figures.load, log_ns(value)).between(log_ns(lo), log_ns(hi)).hollow(figures.outcome.accepted < 0.99)
     };
     let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, dot)).collect();
@@ -118,14 +117,14 @@ fn tail_figure(found: &[Found]) -> Figure {
         lines,
         bound,
     };
-    let over = (sample(INK, Some(Marker::Circle), Stroke::None, true), "over 1 % NACKed: misses any SLO".to_owned());
+    let over = (sample(INK, Some(Marker::Circle), Stroke::None, true), "over 1 % NACKed: misses every SLO".to_owned());
     let legend = all.iter().map(|series| series.sample(Stroke::Solid, "")).chain(hollow.then_some(over)).collect();
-    let caption = "Of the RPCs served, from arrival to the end of service, on a logarithmic scale. A bar is the interval of 95 %; where none is \
-        seen it is smaller than the marker.";
+    let caption = "p99 of the RPCs served, from arrival to the end of service, on a logarithmic scale. Bars are 95 % confidence intervals; some are \
+        smaller than the marker.";
     Figure { chart, legend, caption: caption.to_owned() }
 }
 
-/// The logarithm of a latency in µs; less than a nanosecond counts as one.
+/// The logarithm of a latency in µs, at least a nanosecond.
 fn log_ns(ns: f64) -> f64 {
     (ns.max(1.0) / 1e3).log10()
 }
@@ -163,7 +162,7 @@ fn depth_figure(found: &[Found]) -> Figure {
     let legend =
         all.iter().flat_map(|series| [series.sample(Stroke::Solid, ", p99"), series.sample(Stroke::Dashed, ", mean")]);
     let caption =
-        "As an arrival finds the queue; RPCs given to a core are not counted. The scale is logarithmic above 1.";
+        "Queue depth found by an arrival, without the RPCs dispatched to cores. The scale is logarithmic above 1.";
     Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
 }
 
@@ -184,14 +183,14 @@ fn nack_figure(found: &[Found]) -> Figure {
         bound: None,
     };
     let legend = all.iter().map(|series| series.sample(Stroke::Solid, "")).collect();
-    let caption = "RPCs that their client gave up on, after all its tries.";
+    let caption = "RPCs that their client gave up after its last retry.";
     Figure { chart, legend, caption: caption.to_owned() }
 }
 
 // -- the highest load under the SLO --
 
 fn at_slo_figure(found: &[Found]) -> Figure {
-    // From top to bottom, as the table has them.
+    // From top to bottom, in the order of the table.
     let height = |index: usize| (found.len() - index) as f64;
     let dot = |(index, one): (usize, &Found)| {
         let (color, marker) = look(index);
@@ -207,9 +206,9 @@ fn at_slo_figure(found: &[Found]) -> Figure {
     };
     let y =
         Axis { label: "policy or system".to_owned(), from: 0.4, to: found.len() as f64 + 0.6, ticks: names.collect() };
-    let label = "highest load, share of the cores' time".to_owned();
+    let label = "highest load, share of core time".to_owned();
     let chart = Chart {
-        title: format!("Highest load that keeps p99 within {slo}"),
+        title: format!("Highest load with p99 within {slo}"),
         description: found.iter().map(words).collect::<Vec<_>>().join("; "),
         x: Axis { label, from: 0.0, to: 1.05, ticks: ticks_between(0.0, 1.05, load_text) },
         y,
@@ -220,13 +219,14 @@ fn at_slo_figure(found: &[Found]) -> Figure {
         let (color, marker) = look(index);
         (sample(color, Some(marker), Stroke::None, false), words(one))
     });
-    let caption = "A bar is the interval of 95 %; where none is seen it is smaller than the marker. An RPC that is NACKed counts as infinitely late.";
+    let caption =
+        "Bars are 95 % confidence intervals; some are smaller than the marker. A NACK counts as infinite latency.";
     Figure { chart, legend: legend.collect(), caption: caption.to_owned() }
 }
 
-// -- words --
+// -- text --
 
-/// What a chart shows, point by point, for those who hear the page.
+/// The points of a chart as text, for screen readers.
 fn describe(all: &[Series<'_>], in_words: impl Fn(&Figures) -> String) -> String {
     let of_series = |series: &Series<'_>| {
         let points: Vec<String> = series.points.iter().map(|(_, figures)| in_words(figures)).collect();
@@ -273,7 +273,7 @@ fn setting(found: &[Found]) -> String {
     let bound =
         point.system.queue_bound.map_or("no bound on the queue".to_owned(), |bound| format!("at most {bound} waiting"));
     format!(
-        "{servers}, service {}, {source}, {bound}; {} replications of {} RPCs, seed {}. Simulated: nothing of this machine is in the figures.",
+        "{servers}, service {}, {source}, {bound}; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
         point.load.service,
         effort.replications,
         units::rate(effort.rpcs as f64),
@@ -283,10 +283,9 @@ fn setting(found: &[Found]) -> String {
 
 fn remarks() -> Vec<String> {
     [
-        "A load meets the SLO when the p99 of all RPCs offered is within it, one that was NACKed counting as infinitely late.",
-        "An interval comes from independent replications, each with arrivals and service times of its own; policies are compared on the \
-         same ones.",
-        "Load is arrivals times the mean service time over the cores. What dispatch, notice and locks cost comes on top of it.",
+        "A load meets the SLO if the p99 of all RPCs offered is within it. A NACK counts as infinite latency.",
+        "Confidence intervals come from independent replications. All policies get the same arrivals and service times.",
+        "Load is the arrival rate times the mean service time, divided by the number of cores. It does not include the costs of dispatch, completion notice and locks.",
     ]
     .map(str::to_owned)
     .into()

@@ -1,39 +1,39 @@
-//! Stacked bars, one below the other, of the same kinds of pieces: what a whole is made of, side by side.
+//! Horizontal stacked bars of the same kinds of pieces: breakdowns side by side.
 
 use super::chart::{Axis, Chart, Dot, Line, Stroke, block_look, block_sample, round_ticks};
 use super::page::Figure;
 
-/// One kind of piece, in all bars.
+/// One kind of piece, in every bar.
 pub(super) struct Piece<T> {
-    /// Which look it has, so that it has the same in several charts.
+    /// The index of its look, the same in all charts.
     pub(super) look: usize,
     pub(super) name: &'static str,
     pub(super) size: Box<dyn Fn(&T) -> f64>,
 }
 
-/// Bars that are made of the same kinds of pieces.
+/// Bars with the same kinds of pieces.
 pub(super) struct Stack<T> {
     pub(super) title: String,
     pub(super) axis: &'static str,
-    /// What a bar stands for.
+    /// What a bar represents.
     pub(super) of: &'static str,
     pub(super) tick: fn(f64) -> String,
-    /// In words, for those who hear the page.
+    /// A size as text, for screen readers.
     pub(super) show: fn(f64) -> String,
     pub(super) pieces: Vec<Piece<T>>,
 }
 
-/// What is written on pieces and in the legend.
+/// The labels of pieces and legend.
 pub(super) const NUMERALS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
 
-/// One bar, and how high it stands.
+/// One bar and its vertical position.
 pub(super) struct Bar<'a, T> {
     pub(super) name: String,
     height: f64,
     figures: &'a T,
 }
 
-/// Bars from top to bottom, as they were asked for.
+/// Bars from top to bottom, in the order of the command line.
 pub(super) fn bars<'a, T>(shown: impl ExactSizeIterator<Item = (String, &'a T)>) -> Vec<Bar<'a, T>> {
     let count = shown.len();
     let bar = |(index, (name, figures))| Bar { name, height: (count - index) as f64, figures };
@@ -60,7 +60,7 @@ impl<T> Stack<T> {
         Figure { chart, legend: self.pieces.iter().enumerate().map(sample).collect(), caption: caption.to_owned() }
     }
 
-    /// The pieces of one kind, each behind those before it in its bar.
+    /// The pieces of one kind, each after the preceding pieces of its bar.
     fn line(&self, index: usize, bars: &[Bar<'_, T>]) -> Line {
         let piece = &self.pieces[index];
         let (color, is_hollow) = block_look(piece.look);

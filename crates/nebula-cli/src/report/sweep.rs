@@ -1,4 +1,4 @@
-//! The page of a sweep: tail and throughput over the offered load, design beside design.
+//! The page of a sweep: tail latency and throughput over the offered load, for each design.
 
 use nebula_nic::Span;
 use nebula_workload::Latency;
@@ -11,12 +11,12 @@ use super::finding::{Design, KEPT_MIN, Laboratory, Point, Reading, Sweep, hiccup
 use super::page::{Figure, Page, Table};
 use crate::output::{Row, units};
 
-/// How the first and the second design look, and any after them.
+/// The looks of the first design, the second, and all others.
 const LOOKS: [(RGBColor, Marker); 2] = [(BLUE, Marker::Circle), (ORANGE, Marker::Square)];
 
-/// The page, a whole HTML document.
+/// The page, a complete HTML document.
 pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
-    let machine = format!("{}. {}. Left alone, {}.", sweep.machine, sweep.workload, hiccups(&sweep.hiccups));
+    let machine = format!("{}. {}. Without load, {}.", sweep.machine, sweep.workload, hiccups(&sweep.hiccups));
     let page = Page::new("Nebula under load", &sweep.headline(), &machine)
         .warning(sweep.disturbance())
         .charts(&[tail_figure(sweep, &[Reading::Raw, Reading::GapsExcluded]), throughput_figure(sweep)])
@@ -26,7 +26,7 @@ pub(crate) fn render(sweep: &Sweep, footer: &str) -> String {
     page.remarks("How to read this", &remarks(sweep)).finish(footer)
 }
 
-/// The one chart of a plot: the raw p99 of each design over the offered load.
+/// The chart of `--plot`: the raw p99 of each design over the offered load.
 pub(crate) fn plot(sweep: &Sweep) -> Figure {
     tail_figure(sweep, &[Reading::Raw])
 }
@@ -54,10 +54,10 @@ fn tail_figure(sweep: &Sweep, readings: &[Reading]) -> Figure {
     Figure { chart, legend: tail_legend(sweep, readings), caption: TAIL_CAPTION.to_owned() }
 }
 
-const TAIL_CAPTION: &str = "From the moment the schedule meant to send to the answer, on a logarithmic scale. Over the SLO is too late. A \
-    hollow marker under the SLO is not met either: so many were NACKed or unanswered there that the p99 of all RPCs offered is infinite.";
+const TAIL_CAPTION: &str = "Latency from the scheduled send time, on a logarithmic scale. A hollow marker misses the SLO even below the line: so \
+    many RPCs were NACKed or unanswered that the p99 of all RPCs offered is infinite.";
 
-/// The axis of a latency whose logarithms reach from `low` to `high`, whole decades.
+/// The axis of a latency: the whole decades around the logarithms `low` and `high`.
 pub(super) fn latency_axis(low: f64, high: f64) -> Axis {
     #[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
     let (from, to) = (low.floor() as i32, high.ceil() as i32);
@@ -78,7 +78,7 @@ fn span_of_us(us: f64) -> Span {
     Span::from_ns((us * 1e3).round() as u64)
 }
 
-/// The logarithm of a latency in µs; one of nothing counts as one of a nanosecond.
+/// The logarithm of a latency in µs, at least a nanosecond.
 pub(super) fn log_us(span: Span) -> f64 {
     (span.as_ns_f64().max(1.0) / 1e3).log10()
 }
@@ -126,7 +126,7 @@ fn words(reading: Reading) -> &'static str {
 
 fn throughput_figure(sweep: &Sweep) -> Figure {
     let mut lines = vec![all_served(sweep)];
-    let mut legend = vec![(sample(MUTED, None, Stroke::Dashed, false), "all that was offered".to_owned())];
+    let mut legend = vec![(sample(MUTED, None, Stroke::Dashed, false), "offered".to_owned())];
     for (design, (color, marker)) in looks(sweep) {
         let mut add = |of: fn(&Point) -> f64, stroke, words: &str| {
             lines.push(rate_line(design, color, marker, stroke, of));
@@ -146,8 +146,7 @@ fn throughput_figure(sweep: &Sweep) -> Figure {
         lines,
         bound: None,
     };
-    let caption =
-        "Who is NACKed knows it at once, and can go elsewhere or try later. Without NACKs the same RPCs wait.";
+    let caption = "A client that receives a NACK learns of the overload at once, and can try another server or try later. Without NACKs the same RPCs wait in the queue.";
     Figure { chart, legend, caption: caption.to_owned() }
 }
 
@@ -162,9 +161,9 @@ fn rate_line(design: &Design, color: RGBColor, marker: Marker, stroke: Stroke, o
     Line { color, marker: Some(marker), stroke, dots: design.points.iter().map(dot).collect() }
 }
 
-// -- words --
+// -- text --
 
-/// What a chart shows, point by point, for those who hear the page.
+/// The points of a chart as text, for screen readers.
 fn describe(sweep: &Sweep, in_words: fn(&Point) -> String) -> String {
     let of_design = |design: &Design| {
         let points = design.points.iter().map(in_words).collect::<Vec<_>>();
@@ -191,7 +190,8 @@ fn table(sweep: &Sweep) -> Table {
     let headings = sweep.designs.iter().flat_map(|design| design.points.first()).take(1);
     let headings = headings.flat_map(|point| point.shown(sweep.slo)).map(|(heading, _)| heading.replace('\n', " "));
     Table {
-        caption: "Rates are RPC/s. ∞: NACKed or unanswered. Kept: RPCs that met no gap of the machine.".to_owned(),
+        caption: "Rates are RPC/s. ∞: NACKed or unanswered. Kept: share of RPCs that met no pause of the machine."
+            .to_owned(),
         headings: std::iter::once("design".to_owned()).chain(headings).collect(),
         rows: sweep.designs.iter().flat_map(|design| design.points.iter().map(|point| row(design, point))).collect(),
     }
@@ -209,22 +209,22 @@ fn remarks(sweep: &Sweep) -> Vec<String> {
     let slo = units::span(sweep.slo);
     let mut remarks = vec![
         format!(
-            "Meets SLO: the p99 of all RPCs offered is within {slo}, an RPC that was NACKed or got no answer counting as infinitely late. \
-             Up to one in a hundred may be NACKed; refusing more can never make a load look met."
+            "Meets SLO: the p99 of all RPCs offered is within {slo}. An RPC that was NACKed or got no reply counts as infinite latency, so at \
+             most 1 % of RPCs may be NACKed."
         ),
-        "Each verdict is given twice. \"Raw\" counts every RPC. \"Gaps excluded\" leaves out those during which, or within 20 µs after \
-         which, the server's or the client's loop saw its core stand still: timer ticks and the host, which no server on this machine \
-         can avoid. It is fair only beside the raw one and the share kept."
+        "Each verdict is given twice. \"Raw\" counts every RPC. \"Gaps excluded\" leaves out the RPCs during which, or within 20 µs \
+         after which, the core of the server or of the client paused because of timer ticks or the host, which no server on this \
+         machine can avoid. Read it only together with the raw verdict and the share kept."
             .to_owned(),
         format!(
-            "Where fewer than {} of the RPCs met no gap, no tail without gaps is given: a slow RPC is the likelier to meet one, and the \
-             lucky rest would say little.",
+            "If fewer than {} of the RPCs met no gap, no tail with gaps excluded is given: slow RPCs are more likely to meet a gap, so the \
+             rest would be biased.",
             units::percent(KEPT_MIN)
         ),
-        "A few NACKs at a low load are the machine's: what arrives during a pause of the server is more than it could serve within the SLO."
+        "A few NACKs at a low load come from the machine: more RPCs arrive during a pause than the server can serve within the SLO."
             .to_owned(),
-        "Requests leave on an open-loop Poisson schedule that knows nothing of the answers; latency counts from the moment the schedule \
-         meant to send, so a queue in front of the server, or a client that is late, hides nothing."
+        "Requests follow an open-loop Poisson schedule that does not wait for replies. Latency is measured from the scheduled send time, so it \
+         includes queueing in front of the server and delays of the client."
             .to_owned(),
     ];
     remarks.extend(sweep.designs.iter().map(|design| design.verdict(sweep.slo)));
@@ -232,7 +232,7 @@ fn remarks(sweep: &Sweep) -> Vec<String> {
     remarks
 }
 
-/// The loads at which the client itself was late, if any.
+/// The loads at which the load generator was late, if any.
 pub(crate) fn late_senders(sweep: &Sweep) -> Option<String> {
     let late = |design: &Design| {
         let rates =
@@ -246,7 +246,7 @@ pub(crate) fn late_senders(sweep: &Sweep) -> Option<String> {
     };
     let late = sweep.designs.iter().filter_map(late).collect::<Vec<_>>().join("; ");
     (!late.is_empty()).then(|| {
-        format!("The load generator itself was late, so that the tail is partly its own, not the server's: {late}.")
+        format!("The load generator itself was late, so part of the tail is its own and not the server's: {late}.")
     })
 }
 

@@ -1,62 +1,65 @@
-//! The words of `nebula reproduce`.
+//! The command line of `nebula reproduce`.
 
 use std::path::PathBuf;
 
 use nebula_sim::reproduce;
 
 const EXAMPLES: &str = "Examples:
-  nebula reproduce --list                                  what there is, and what it costs
-  nebula reproduce nebula/eq1 nebula/sizing                published beside reproduced, with a verdict
+  nebula reproduce --list                                  list the entries and their run times
+  nebula reproduce nebula/eq1 nebula/sizing                published and reproduced values, with a verdict
   nebula reproduce nebula --effort full --report nebula.html
-  nebula reproduce rpcvalet --format json > rows.json      later: nebula reproduce --from rows.json --format markdown
-  nebula reproduce --effort quick --check                  exit code 1 if what was reproduced no longer is
+  nebula reproduce rpcvalet --format json > rows.json      then: nebula reproduce --from rows.json --format markdown
+  nebula reproduce --effort quick --check                  exit with code 1 on a regression
 
-Verdicts: reproduced, where ours lies within the figure's tolerance or our interval, if narrow, holds the published value; differs;
-not-reproducible-as-published, where the set-up as the paper tells it cannot give the value or is not told in full; note, where
-nothing is published and a variant of the set-up is shown. The same seed and effort give the same bytes, on any number of threads.";
+Verdicts:
+  reproduced                     within the figure's tolerance, or a narrow interval contains the published value
+  differs                        not reproduced
+  not-reproducible-as-published  the published setup is incomplete, or cannot give the published value
+  note                           a variant of the setup, for which nothing is published
+The same seed and effort give the same output, on any number of threads.";
 
-/// Make the papers' figures again: published beside reproduced, with intervals, a verdict and why
+/// Reproduce results of the papers, with confidence intervals, a verdict and the reason for each difference
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to reproduce, or the beginning of it: nebula/table1, rpcvalet; everything unless given
+    /// Entries to reproduce, or prefixes of their ids: nebula/table1, rpcvalet [default: all]
     #[arg(value_name = "ID")]
     pub(super) ids: Vec<String>,
-    /// List what there is, with the seconds that it takes on two cores
+    /// List the entries and their run times on two cores, in seconds
     #[arg(long)]
     pub(super) list: bool,
-    /// How much to simulate
+    /// Amount of simulation
     #[arg(long, value_enum, default_value_t)]
     pub(super) effort: Effort,
-    /// Same seed, same bytes
+    /// Seed of all random numbers; the same seed gives the same output
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
-    /// Threads to run replications on; as many as there are cores unless given
+    /// Threads to run replications on [default: number of cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) threads: Option<u16>,
-    /// Show what an earlier run printed as JSON, instead of running
+    /// Read the JSON output of an earlier run instead of simulating
     #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "report", "effort", "seed", "threads"])]
     pub(super) from: Option<PathBuf>,
-    /// End with exit code 1 if a value that the golden rows have as reproduced no longer is
+    /// Exit with code 1 if a value that the golden rows list as reproduced no longer is
     #[arg(long, conflicts_with = "list")]
     pub(super) check: bool,
-    /// Form of the results
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Form,
-    /// Write charts and tables to this HTML file
+    /// Write an HTML report with charts to this file
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub(super) report: Option<PathBuf>,
 }
 
-/// How much is simulated.
+/// The amount of simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Effort {
-    /// Seconds, to see that nothing broke
+    /// Seconds in all, as a regression test
     Quick,
-    /// About half a minute an entry
+    /// About half a minute per entry
     #[default]
     Normal,
-    /// Minutes an entry, for intervals worth quoting
+    /// Minutes per entry, for narrow intervals
     Full,
 }
 
@@ -70,16 +73,16 @@ impl From<Effort> for reproduce::Effort {
     }
 }
 
-/// The form of the results.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Form {
-    /// For people
+    /// Aligned table for people
     #[default]
     Table,
-    /// One object a line
+    /// JSON lines: one object per result
     Json,
-    /// A line of names, then a line a result
+    /// CSV with a header line
     Csv,
-    /// What is published, as tables of Markdown
+    /// Markdown tables of the published values
     Markdown,
 }

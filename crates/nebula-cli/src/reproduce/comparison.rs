@@ -1,4 +1,4 @@
-//! One value, published and reproduced: as a run found it, or as an earlier run wrote it down in JSON.
+//! One value, published and reproduced: from a run, or from the JSON of an earlier run.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::output::Failure;
 use crate::output::text::digits;
 
-/// A comparison; what is infinite is `None`.
+/// A comparison; infinite values are `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Comparison {
@@ -54,7 +54,7 @@ impl Comparison {
         self.id.strip_prefix(entry.id).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// The published value as it is meant: `≤ 1000`.
+    /// The published value with its relation: `≤ 1000`.
     pub(super) fn claim(&self) -> Option<String> {
         let sign = match self.relation.as_deref() {
             Some("at-most") => "≤ ",
@@ -68,7 +68,7 @@ impl Comparison {
         number(self.reproduced)
     }
 
-    /// The interval; `exact` where a formula gives the value.
+    /// The interval; `exact` if a formula gives the value.
     pub(super) fn ends(&self) -> String {
         let [lo, hi] = self.interval;
         if lo.is_some() && lo == hi { "exact".to_owned() } else { format!("[{}, {}]", number(lo), number(hi)) }
@@ -87,7 +87,7 @@ fn paper_of(id: &str) -> &'static str {
     paper::figures().find(|(_, figure)| figure.id == id).map_or("", |(paper, _)| paper)
 }
 
-/// Four digits that count.
+/// Four significant digits.
 fn number(value: Option<f64>) -> String {
     let Some(value) = value else { return "∞".to_owned() };
     let decimals = match value.abs() {
@@ -107,10 +107,10 @@ pub(super) fn read(path: &Path, entries: &[Entry]) -> Result<Vec<Comparison>, Fa
     Ok(comparisons.into_iter().filter(|comparison| entries.iter().any(|entry| comparison.is_of(entry))).collect())
 }
 
-/// Reads one object a line.
+/// Reads one JSON object per line.
 pub(super) fn parse(text: &str) -> Result<Vec<Comparison>, String> {
     let one = |(line, number): (&str, u64)| {
-        serde_json::from_str(line).map_err(|error| format!("line {number} is no row of nebula reproduce: {error}"))
+        serde_json::from_str(line).map_err(|error| format!("line {number} is not a row of nebula reproduce: {error}"))
     };
     text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()).map(one).collect()
 }
@@ -128,6 +128,6 @@ mod tests {
     #[test]
     fn a_line_that_is_no_row_is_named() {
         let error = parse("\n{\"id\": 3}\n").unwrap_err();
-        assert!(error.starts_with("line 2 is no row of nebula reproduce"), "{error}");
+        assert!(error.starts_with("line 2 is not a row of nebula reproduce"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What was reproduced when the golden rows were made, and is so no longer.
+//! Compares a run with the golden rows: which values are no longer reproduced?
 
 use nebula_sim::reproduce::{Entry, GOLDEN_FULL, GOLDEN_QUICK};
 
@@ -6,11 +6,11 @@ use super::args::Effort;
 use super::comparison::{self, Comparison};
 use crate::output::Failure;
 
-/// Compares verdicts of `entries` with those of the golden rows.
+/// Compares the verdicts of `entries` with those of the golden rows.
 ///
 /// # Errors
 ///
-/// A fault that names what is no longer reproduced.
+/// A fault that names the values that are no longer reproduced.
 pub(super) fn check(effort: Effort, entries: &[Entry], found: &[Comparison]) -> Result<(), Failure> {
     let text = if effort == Effort::Quick { GOLDEN_QUICK } else { GOLDEN_FULL };
     let golden = comparison::parse(text).map_err(|error| Failure::fault(format!("the golden rows: {error}")))?;
@@ -19,10 +19,10 @@ pub(super) fn check(effort: Effort, entries: &[Entry], found: &[Comparison]) -> 
     if lost.is_empty() {
         return Ok(());
     }
-    Err(Failure::fault(format!("reproduced in the golden rows and not any more: {}", lost.join(", "))))
+    Err(Failure::fault(format!("no longer reproduced, but reproduced in the golden rows: {}", lost.join(", "))))
 }
 
-/// What `golden` has as reproduced and `found` has not.
+/// The ids that `golden` has as reproduced and `found` does not.
 fn lost<'a>(golden: impl Iterator<Item = &'a Comparison>, found: &[Comparison]) -> Vec<&'a str> {
     let is_kept = |id: &str| found.iter().any(|one| one.id == id && one.verdict == REPRODUCED);
     golden.filter(|one| one.verdict == REPRODUCED && !is_kept(&one.id)).map(|one| one.id.as_str()).collect()

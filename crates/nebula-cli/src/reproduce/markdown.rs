@@ -1,8 +1,8 @@
-//! Comparisons as the tables of docs/REPRODUCTION.md: what is published beside ours, and below it why they differ.
+//! Comparisons as the tables of docs/REPRODUCTION.md: published values and ours, and below them the reasons for differences.
 
 use super::comparison::Comparison;
 
-/// A table of what is published, the reasons of what is not reproduced, and a table of the variants.
+/// A table of the published values, the reasons for differences, and a table of the variants.
 pub(super) fn tables(comparisons: &[Comparison]) -> String {
     let (published, notes): (Vec<&Comparison>, Vec<&Comparison>) =
         comparisons.iter().partition(|comparison| comparison.published.is_some());

@@ -1,4 +1,4 @@
-//! The runs of the entries asked for, with a progress bar.
+//! Runs the selected entries, with a progress bar.
 
 use indicatif::ProgressBar;
 use nebula_sim::reproduce::{Entry, Lab, Memo, Progress, Reproduction};
@@ -8,7 +8,7 @@ use nebula_workload::Seed;
 use super::args::Args;
 use crate::output::{self, Failure};
 
-/// What the entries give, in their order.
+/// The results of the entries, in their order.
 pub(super) fn reproduced(args: &Args, entries: &[Entry]) -> Result<Vec<(Entry, Reproduction)>, Failure> {
     let threads = Threads::try_new(args.threads)?;
     let (bar, memo) =
@@ -24,7 +24,7 @@ pub(super) fn reproduced(args: &Args, entries: &[Entry]) -> Result<Vec<(Entry, R
     found
 }
 
-/// A bar on a terminal; nothing in a pipe.
+/// A progress bar; it shows on terminals only.
 struct Bar(ProgressBar);
 
 impl Progress for Bar {

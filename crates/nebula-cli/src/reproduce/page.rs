@@ -1,4 +1,4 @@
-//! The report: charts with the published points among ours, and a table of every comparison.
+//! The report: charts of published and reproduced points, and a table of every comparison.
 
 use nebula_sim::Interval;
 use nebula_sim::reproduce::{Curve, Entry, Judgment, Measure, Picture, Point, Reproduction};
@@ -10,13 +10,13 @@ use crate::report::chart::{
 };
 use crate::report::page::{Figure, Page, Table};
 
-/// The page, a whole HTML document.
+/// The page, a complete HTML document.
 pub(super) fn render(found: &[(Entry, Reproduction)], footer: &str) -> String {
     let figures: Vec<Figure> = found.iter().flat_map(|(_, found)| &found.pictures).map(figure).collect();
     let mut page = Page::new("Published and reproduced", &verdict(found), SETTING).charts(&figures);
     for (entry, found) in found {
         let (published, notes) = (published(entry, found), notes(entry, found));
-        page = page.table(&published).remarks(&format!("What is compared in {}", entry.id), &explained(entry, found));
+        page = page.table(&published).remarks(&format!("Comparisons in {}", entry.id), &explained(entry, found));
         if !notes.rows.is_empty() {
             page = page.table(&notes);
         }
@@ -25,7 +25,7 @@ pub(super) fn render(found: &[(Entry, Reproduction)], footer: &str) -> String {
 }
 
 const SETTING: &str =
-    "Simulated: nothing of this machine is in the figures. Intervals hold the true value in 95 of 100 experiments.";
+    "All figures are simulated and do not depend on this machine. Intervals are 95 % confidence intervals.";
 
 fn verdict(found: &[(Entry, Reproduction)]) -> String {
     let rows = || found.iter().flat_map(|(_, found)| &found.rows);
@@ -54,7 +54,7 @@ fn published(entry: &Entry, found: &Reproduction) -> Table {
 fn notes(entry: &Entry, found: &Reproduction) -> Table {
     let row = |one: Comparison| vec![short(entry, &one.id).to_owned(), one.value(), one.ends(), one.unit];
     Table {
-        caption: format!("{}: variants of the set-up, beside which nothing is published", entry.id),
+        caption: format!("{}: variants of the setup, for which nothing is published", entry.id),
         headings: ["value", "ours", "interval", "unit"].map(str::to_owned).into(),
         rows: comparisons(found).filter(|one| one.published.is_none()).map(row).collect(),
     }
@@ -64,12 +64,12 @@ fn comparisons(found: &Reproduction) -> impl Iterator<Item = Comparison> {
     found.rows.iter().map(Comparison::of)
 }
 
-/// What an id says beyond its entry's.
+/// The part of an id after its entry's.
 fn short<'a>(entry: &Entry, id: &'a str) -> &'a str {
     id.strip_prefix(entry.id).map_or(id, |rest| rest.trim_start_matches('/'))
 }
 
-/// Every published value in words, and what the runs say of it.
+/// Every published value as text, and the reason for a difference.
 fn explained(entry: &Entry, found: &Reproduction) -> Vec<String> {
     let published = comparisons(found).filter(|one| one.published.is_some());
     let words = |one: Comparison| {
@@ -94,7 +94,7 @@ fn figure(picture: &Picture) -> Figure {
     Figure { chart, legend: legend(picture), caption: caption(picture).to_owned() }
 }
 
-/// Our points with their intervals, and the published ones.
+/// Our points with their intervals, and the published points.
 fn lines(picture: &Picture, index: usize, curve: &Curve) -> [Line; 2] {
     let ((color, marker), marker_of) = (look(index), Some);
     let dot = |point: &Point| {
@@ -125,16 +125,16 @@ fn legend(picture: &Picture) -> Vec<(String, String)> {
 fn caption(picture: &Picture) -> &'static str {
     match (picture.x, picture.y) {
         (_, Measure::TailNs) => {
-            "On a logarithmic scale. A bar is the interval of 95 %; where none is seen it is smaller than the marker."
+            "On a logarithmic scale. Bars are 95 % confidence intervals; some are smaller than the marker."
         }
         (Measure::Load | Measure::Mrps, Measure::GbPerS) => {
-            "Designs whose buffers are alike move the same bytes: their lines lie on each other."
+            "Designs with equal buffers move the same bytes, so their lines coincide."
         }
-        _ => "A bar is the interval of 95 %; where none is seen it is smaller than the marker.",
+        _ => "Bars are 95 % confidence intervals; some are smaller than the marker.",
     }
 }
 
-/// What the chart shows, for those who hear the page.
+/// The content of the chart as text, for screen readers.
 fn description(picture: &Picture) -> String {
     let point = |point: &Point| format!("{} at {}", words(picture.y, point.value.value), words(picture.x, point.at));
     let curve =
@@ -144,7 +144,7 @@ fn description(picture: &Picture) -> String {
 
 // -- axes --
 
-/// Where a value stands on an axis.
+/// The position of a value on an axis.
 fn place(measure: Measure, value: f64) -> f64 {
     match measure {
         Measure::Load | Measure::GbPerS | Measure::Mrps | Measure::GetsPercent => value,
@@ -173,12 +173,12 @@ fn axis(measure: Measure, values: &[f64]) -> Axis {
     let places = || values.iter().map(|&value| place(measure, value)).filter(|place| place.is_finite());
     let (low, high) = (places().fold(f64::INFINITY, f64::min), places().fold(f64::NEG_INFINITY, f64::max));
     match measure {
-        Measure::Load => linear("load, share of the cores' time", high.max(1.0), load),
+        Measure::Load => linear("load, share of core time", high.max(1.0), load),
         Measure::GbPerS => linear("DRAM bandwidth, GB/s", high * 1.05, |at| format!("{at:.0}")),
         Measure::Mrps => linear("load, MRPS", high * 1.05, |at| format!("{at:.0}")),
-        Measure::GetsPercent => named("GETs in a hundred RPCs", 4.0, measure, values, |at| format!("{at:.0}")),
-        Measure::ValueBytes => named("bytes of a value", 0.15, measure, values, |at| format!("{at:.0}")),
-        Measure::Queues(cores) => named("queues × cores of each", 0.15, measure, values, |at| queues(at, cores)),
+        Measure::GetsPercent => named("GETs, % of RPCs", 4.0, measure, values, |at| format!("{at:.0}")),
+        Measure::ValueBytes => named("value size, bytes", 0.15, measure, values, |at| format!("{at:.0}")),
+        Measure::Queues(cores) => named("queues × cores per queue", 0.15, measure, values, |at| queues(at, cores)),
         Measure::TailNs => latency(low, high),
     }
 }
@@ -197,7 +197,7 @@ fn linear(label: &str, to: f64, tick: impl Fn(f64) -> String) -> Axis {
     Axis { label: label.to_owned(), from: 0.0, to, ticks: ticks_between(0.0, to, tick) }
 }
 
-/// Whole decades that hold the logarithms of µs from `low` to `high`.
+/// The whole decades around the logarithms `low` and `high`, in µs.
 #[expect(clippy::cast_possible_truncation, reason = "logarithms of latencies in µs, -3 to 8")]
 fn latency(low: f64, high: f64) -> Axis {
     let (from, to) = (low.floor() as i32, high.ceil() as i32);
@@ -214,7 +214,7 @@ fn ends_along(picture: &Picture) -> Vec<f64> {
     ends
 }
 
-/// Values, not ends of intervals: a bar that is longer than the chart is cut off.
+/// The values without the ends of intervals: a bar that is longer than the chart is clipped.
 fn ends_upright(picture: &Picture) -> Vec<f64> {
     let ours = picture.curves.iter().flat_map(|curve| &curve.points).map(|point| point.value.value);
     let published = picture.curves.iter().flat_map(|curve| &curve.published).map(|&(_, value)| value);

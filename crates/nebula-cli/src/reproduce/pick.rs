@@ -1,24 +1,24 @@
-//! Which entries the ids on the command line mean.
+//! Selects entries by the ids on the command line.
 
 use nebula_sim::reproduce::{ENTRIES, Entry};
 
 use crate::output::Failure;
 
-/// The entries whose ids begin with one of `ids`, in the order of the list; without any, all that are meant then.
+/// The entries whose ids begin with one of `ids`, in the order of the list; the default entries if `ids` is empty.
 pub(super) fn entries(ids: &[String]) -> Result<Vec<Entry>, Failure> {
     if let Some(unknown) = ids.iter().find(|id| !ENTRIES.iter().any(|entry| is_meant(entry, id))) {
         let there_is = ENTRIES.iter().map(|entry| entry.id).collect::<Vec<_>>().join(", ");
-        return Err(Failure::bad_input(format!("there is no {unknown:?} to reproduce: there is {there_is}")));
+        return Err(Failure::bad_input(format!("unknown entry {unknown:?}: the entries are {there_is}")));
     }
     let is_picked =
         |entry: &&Entry| if ids.is_empty() { entry.is_by_default } else { ids.iter().any(|id| is_meant(entry, id)) };
     Ok(ENTRIES.iter().filter(is_picked).copied().collect())
 }
 
-/// Whether `id` is the entry's, or whole words from its beginning.
+/// Whether `id` is the entry's id, or a prefix of whole words.
 fn is_meant(entry: &Entry, id: &str) -> bool {
     let id = id.trim_end_matches('/');
-    // What is not meant by default is meant by its whole name only.
+    // An entry that is not run by default is selected by its full id only.
     entry.id.strip_prefix(id).is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && entry.is_by_default))
 }
 
@@ -40,7 +40,7 @@ mod tests {
         assert_eq!(picked(&["nebula/sensitivity"]).unwrap(), ["nebula/sensitivity"]);
         assert!(
             !picked(&["nebula"]).unwrap().contains(&"nebula/sensitivity"),
-            "that takes minutes and compares with no paper"
+            "it takes minutes and compares with no paper"
         );
         assert!(picked(&["nebula"]).unwrap().len() >= 2);
     }

@@ -1,11 +1,11 @@
-//! Comparisons, described once for tables, JSON and CSV.
+//! Comparisons, defined once for tables, JSON and CSV.
 
 use nebula_sim::reproduce::Entry;
 
 use super::comparison::Comparison;
 use crate::output::{Row, Value};
 
-/// One line of `--list`.
+/// One row of `--list`.
 pub(super) fn entry(entry: &Entry) -> Row {
     let [quick, normal, full] = entry.seconds;
     let seconds = Value::Object(vec![("quick", quick.into()), ("normal", normal.into()), ("full", full.into())]);
@@ -21,10 +21,10 @@ pub(super) fn entry(entry: &Entry) -> Row {
 }
 
 fn about(seconds: u32) -> String {
-    if seconds == 0 { "at once".to_owned() } else { format!("{seconds} s") }
+    if seconds == 0 { "< 1 s".to_owned() } else { format!("{seconds} s") }
 }
 
-/// One comparison.
+/// The row of one comparison.
 pub(super) fn row(one: &Comparison) -> Row {
     let Comparison { id, what, unit, verdict, .. } = one;
     Row::new()
@@ -50,7 +50,7 @@ pub(super) fn row(one: &Comparison) -> Row {
         .word("why", wrapped(one.why.as_deref().unwrap_or_default()))
 }
 
-/// A sentence in lines that a terminal holds beside the other columns.
+/// A sentence, wrapped to fit a terminal beside the other columns.
 fn wrapped(sentence: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in sentence.split(' ') {

@@ -1,11 +1,11 @@
-//! `nebula simulate --machine …`: designs of NIC at rates, on a machine whose memory is simulated block by block.
+//! `nebula simulate --machine …`: NIC designs at given rates, on a machine whose memory is simulated block by block.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `args` | its flags |
-//! | `words` | rates, and the hog's bandwidth |
+//! | `words` | syntax of rates and of the hog's bandwidth |
 //! | `files` | machines, designs and applications, by name or from files |
-//! | `plan` | what is simulated, checked before the first run |
+//! | `plan` | the scenarios, validated before the first run |
 
 pub(super) mod args;
 mod files;
@@ -20,7 +20,7 @@ use crate::flags::Format;
 use crate::output::{self, Failure, Row};
 use crate::report;
 
-/// Runs every design at every rate, prints a row for each and draws what is to be drawn.
+/// Runs every design at every rate, prints a row for each and writes report and plot.
 pub(super) fn run(args: &Args, machine: &str) -> Result<(), Failure> {
     let threads = args.effort.threads()?;
     let plan = threads.install(|| plan::plan(args, machine))?;

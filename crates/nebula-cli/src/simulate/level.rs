@@ -1,4 +1,4 @@
-//! Which flags belong to which level: one that says nothing at the level asked for is refused, not ignored.
+//! Rejects flags that have no effect at the selected level, instead of ignoring them.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
@@ -7,23 +7,23 @@ use super::blocks::args::BlocksArgs;
 use super::queueing::QueueingArgs;
 use crate::output::Failure;
 
-/// Whether all flags that were given belong to the level asked for.
+/// Checks that all given flags belong to the selected level.
 ///
 /// # Errors
 ///
-/// Bad input: the first that does not.
+/// Invalid input: the first flag that does not.
 pub(super) fn check(has_machine: bool, given: &ArgMatches) -> Result<(), Failure> {
     let wrong = match has_machine {
         true => first_of::<QueueingArgs>(given).map(|flag| {
-            format!("{flag} belongs to the queueing level and --machine to the block level: leave one of them out")
+            format!("{flag} belongs to the queueing level and --machine to the block level: remove one of them")
         }),
         false => first_of::<BlocksArgs>(given)
-            .map(|flag| format!("{flag} belongs to the block level: give a --machine with it, such as isca20")),
+            .map(|flag| format!("{flag} belongs to the block level: add --machine, such as --machine isca20")),
     };
     wrong.map_or(Ok(()), |line| Err(Failure::bad_input(line)))
 }
 
-/// The first flag of `A` that was written.
+/// The first flag of `A` that was given.
 fn first_of<A: clap::Args>(given: &ArgMatches) -> Option<String> {
     let flags = A::augment_args(Command::new(""));
     let is_given = |flag: &&clap::Arg| given.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);

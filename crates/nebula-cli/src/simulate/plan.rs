@@ -1,4 +1,4 @@
-//! The operating points that the arguments ask for: each policy at each load, checked before the first one runs.
+//! The operating points to simulate: each policy at each load, validated before the first run.
 
 use nebula_nic::Policy;
 use nebula_sim::study::{Ask, Point};
@@ -9,17 +9,17 @@ use super::words::Reaction;
 use crate::output::Failure;
 use crate::studies::{check_saturation, lock_handoff};
 
-/// Loads unless given.
+/// The default loads.
 const LOADS: [f64; 2] = [0.5, 0.9];
 
-/// Stands for a load where one is searched for.
+/// Placeholder for the load while the search determines it.
 const LOWEST: f64 = 0.01;
 
 /// Every policy at every load.
 ///
 /// # Errors
 ///
-/// Bad input: the first point that cannot be simulated.
+/// Invalid input: the first point that cannot be simulated.
 pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     check_reaction(args)?;
     check_lock(args)?;
@@ -68,7 +68,7 @@ fn system(args: &Args, policy: Policy) -> System {
 
 fn check_lock(args: &Args) -> Result<(), Failure> {
     if args.queueing.lock_handoff.is_some() && !args.queueing.policy.contains(&Policy::McsLock) {
-        return Err(Failure::bad_input("--lock-handoff: only the policy mcs-lock has a lock; add it to --policy"));
+        return Err(Failure::bad_input("--lock-handoff applies to the policy mcs-lock only: add it to --policy"));
     }
     Ok(())
 }
@@ -76,10 +76,10 @@ fn check_lock(args: &Args) -> Result<(), Failure> {
 fn check_reaction(args: &Args) -> Result<(), Failure> {
     let wrong = match args.queueing.on_nack {
         Reaction::Another if args.queueing.servers < 2 => {
-            "--on-nack another: there is no other server; give --servers 2 or more"
+            "--on-nack another needs another server: give --servers 2 or more"
         }
         Reaction::Retry { .. } | Reaction::Another if args.queueing.queue_bound.is_none() => {
-            "--on-nack: without a bound nothing is NACKed; give a --queue-bound"
+            "--on-nack has no effect on an unbounded queue: give a --queue-bound"
         }
         _ => return Ok(()),
     };

@@ -1,10 +1,10 @@
-//! Spellings of `simulate` alone: reactions to a NACK.
+//! Value syntax of `simulate` only: reactions to a NACK.
 
 use std::str::FromStr;
 
 use nebula_nic::{RetryPolicy, Span};
 
-/// What a client does after a NACK.
+/// The reaction of a client to a NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
     Drop,
@@ -13,10 +13,10 @@ pub(super) enum Reaction {
 }
 
 impl Reaction {
-    /// Tries of `retry` unless given, the first included.
+    /// The default number of tries of `retry`, including the first.
     const TRIES: u32 = 8;
 
-    /// Each further NACK doubles the back-off; another server is tried once each.
+    /// Each NACK doubles the backoff; `another` tries each server once.
     pub(super) const fn policy(self, servers: u16, seed: u64) -> RetryPolicy {
         match self {
             Self::Drop => RetryPolicy::GiveUp,
@@ -43,7 +43,7 @@ impl FromStr for Reaction {
             Some(("retry", rest)) => Self::retry(rest),
             _ => None,
         };
-        read.ok_or_else(|| format!("write drop, retry:10us, retry:10us,8 (tries in all) or another, not {text:?}"))
+        read.ok_or_else(|| format!("expected drop, retry:10us, retry:10us,8 (8 tries in all) or another, not {text:?}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sizes for a service and its SLO: the queue at the highest load that keeps it, or at a load that is given.
+//! Sizes for a service and its SLO, from the queue at a given load or at the highest load that meets the SLO.
 
 use nebula_nic::{Policy, Sizing, Span, queue_bound_for_slo};
 use nebula_sim::sizing::{QueueAt, queue_at_load, queue_at_slo, room};
@@ -11,7 +11,7 @@ use crate::output::text::{depth, digits, load as load_text, with_half};
 use crate::output::{Failure, Row, Value, note, units};
 use crate::studies::{advance, bar, check_saturation, lock_handoff};
 
-/// What is asked, once for each number of cores and each load.
+/// One case: a number of cores and a load.
 struct Case {
     system: System,
     load: Load,
@@ -19,7 +19,7 @@ struct Case {
     searches: bool,
 }
 
-/// A row for each number of cores and each load; one a number of cores where the load is searched for.
+/// A row for each number of cores and each load; a single row for each number of cores with a search.
 pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failure> {
     if args.rpc_bytes == 0 {
         return Err(Failure::bad_input(nebula_nic::SizingError::RpcBytes));
@@ -60,7 +60,7 @@ fn cases(args: &Args, service: &ServiceTime) -> Result<Vec<Case>, Failure> {
 }
 
 fn system(policy: Policy, cores: u32) -> Result<System, Failure> {
-    // What does not fit is refused with the number that was given, as 0 cores are.
+    // An overflow is reported with the number that was given, as 0 cores are.
     let count =
         u16::try_from(cores).map_err(|_| Failure::bad_input(format!("{cores} cores are too many: give 1 to 4096")))?;
     let costs = Costs { lock_handoff: lock_handoff(policy, None), ..Costs::default() };
@@ -95,7 +95,7 @@ fn row(case: &Case, queue: &QueueAt, args: &Args) -> Result<Row, Failure> {
     Ok(shown(row, case, queue, &sizing, bound))
 }
 
-/// A formula's figure is exact; a simulation's has no more digits than were measured.
+/// A figure of a formula is exact; a simulated figure is rounded to its measured digits.
 fn measured(queue: &QueueAt, figure: f64) -> f64 {
     if queue.is_simulated { digits(figure) } else { figure }
 }
@@ -119,6 +119,6 @@ fn shown(row: Row, case: &Case, queue: &QueueAt, sizing: &Sizing, bound: u32) ->
 fn warn(case: &Case, queue: &QueueAt) {
     if queue.is_precise == Some(false) {
         let cores = case.system.cores;
-        note(format!("note: {cores} cores: the precision asked for was not reached; give more --rpcs"));
+        note(format!("note: {cores} cores: --precision was not reached; give more --rpcs"));
     }
 }

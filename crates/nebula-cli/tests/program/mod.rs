@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Far more than any run here takes on a busy machine; a hang is then a failure and not a stuck test.
+/// Far longer than any run here takes on a busy machine, so that a hang fails the test.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a run of the program left behind.
+/// The outcome of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -54,7 +54,7 @@ pub(crate) fn nebula(args: &[&str]) -> Ended {
     wait(command(args).spawn().unwrap())
 }
 
-/// Waits for a child; one that does not end is killed, which shows as an exit without a code.
+/// Waits for a child. A child that exceeds the time limit is killed and has no exit code.
 pub(crate) fn wait(child: Child) -> Ended {
     let pid = pid_of(&child);
     let (ended, has_ended) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! Tail and DRAM bandwidth over the rate; or the highest rate under the SLO, and the bandwidth there.
+//! Tail latency and DRAM bandwidth over the rate; or the highest rate under the SLO, and the bandwidth at that rate.
 
 use nebula_sim::Interval;
 
@@ -31,16 +31,16 @@ pub(super) fn tail_figure(findings: &Findings) -> Figure {
         lines,
         bound: Some(Bound { y: log_us(slo), label: format!("SLO {}", units::span(findings.setting.slo)) }),
     };
-    let over = (sample(INK, Some(Marker::Circle), Stroke::None, true), "over 1 % NACKed: misses any SLO".to_owned());
+    let over = (sample(INK, Some(Marker::Circle), Stroke::None, true), "over 1 % NACKed: misses every SLO".to_owned());
     let legend = legend(findings).chain(is_hollow.then_some(over)).collect();
-    let beyond = if is_beyond { " A marker at the upper edge stands beyond it." } else { "" };
-    let caption = format!("Of the RPCs served, on a logarithmic scale. {BAR}{beyond}");
+    let beyond = if is_beyond { " A marker at the upper edge is outside the chart." } else { "" };
+    let caption = format!("p99 of the RPCs served, on a logarithmic scale. {BAR}{beyond}");
     Figure { chart, legend, caption }
 }
 
-const BAR: &str = "A bar is the interval of 95 %; where none is seen it is smaller than the marker.";
+const BAR: &str = "Bars are 95 % confidence intervals; some are smaller than the marker.";
 
-/// DRAM bandwidth over the rate, under what the channels could move at most.
+/// DRAM bandwidth over the rate, with the peak of the channels.
 pub(super) fn bandwidth_figure(findings: &Findings) -> Figure {
     let dot = |rate: f64, figures: &Figures| {
         let Interval { value, lo, hi } = figures.dram_gb_per_s;
@@ -54,11 +54,10 @@ pub(super) fn bandwidth_figure(findings: &Findings) -> Figure {
         x: rate_axis(findings),
         y: bandwidth_axis(high),
         lines: lines(findings, dot),
-        bound: bound.then(|| Bound { y: peak, label: format!("all channels: {peak:.0} GB/s") }),
+        bound: bound.then(|| Bound { y: peak, label: format!("peak of all channels: {peak:.0} GB/s") }),
     };
     let caption = format!(
-        "To and from DRAM, of everything on the machine. Designs whose buffers are alike move the same bytes: their lines lie on each \
-         other. {BAR}"
+        "Reads and writes of the whole machine. Designs with equal buffers move the same bytes, so their lines coincide. {BAR}"
     );
     Figure { chart, legend: legend(findings).collect(), caption }
 }
@@ -100,7 +99,7 @@ fn rate_axis(findings: &Findings) -> Axis {
     Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) }
 }
 
-/// The logarithm of a latency in µs; less than a nanosecond counts as one.
+/// The logarithm of a latency in µs, at least a nanosecond.
 fn log_us(ns: f64) -> f64 {
     (ns.max(1.0) / 1e3).log10()
 }
@@ -117,7 +116,7 @@ fn tail_axis(findings: &Findings, slo: f64) -> Axis {
     Axis { label: "p99 latency".to_owned(), from: log_us(from), to: log_us(to), ticks: ticks.collect() }
 }
 
-/// Up to where the axis goes, and whether the channels' peak is near enough to be shown.
+/// The end of the axis, and whether the peak of the channels is near enough to be shown.
 fn bandwidth_range(findings: &Findings, peak: f64) -> (f64, bool) {
     let high = points(findings).map(|(_, figures)| figures.dram_gb_per_s.value).fold(0.1, f64::max);
     let is_near = high > peak / 3.0;
@@ -132,7 +131,7 @@ fn bandwidth_axis(high: f64) -> Axis {
 
 // -- the highest rate under the SLO --
 
-/// The highest rate that each design keeps the SLO at.
+/// The highest rate at which each design meets the SLO.
 pub(super) fn rate_at_slo_figure(findings: &Findings) -> Figure {
     let at = |found: &Found| found.at_slo.map(|at| at.rate_rps);
     let to = findings.found.iter().filter_map(at).map(|rate| rate.value.max(rate.hi)).filter(|rate| rate.is_finite());
@@ -140,14 +139,14 @@ pub(super) fn rate_at_slo_figure(findings: &Findings) -> Figure {
     let slo = units::span(findings.setting.slo);
     level(
         findings,
-        &format!("Highest rate that keeps p99 within {slo}"),
+        &format!("Highest rate with p99 within {slo}"),
         Axis { label: "RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) },
         at,
         units::rate,
     )
 }
 
-/// DRAM bandwidth there.
+/// DRAM bandwidth at that rate.
 pub(super) fn bandwidth_at_slo_figure(findings: &Findings) -> Figure {
     let at = |found: &Found| Some(found.figures.as_ref()?.dram_gb_per_s);
     let (high, _) = bandwidth_range(findings, findings.setting.machine.memory.peak_gb_per_s());
@@ -155,7 +154,7 @@ pub(super) fn bandwidth_at_slo_figure(findings: &Findings) -> Figure {
     level(findings, "DRAM bandwidth at that rate", bandwidth_axis(high), at, show)
 }
 
-/// A row each design, from top to bottom, with its figure and the interval.
+/// One row for each design, from top to bottom, with its figure and interval.
 fn level(
     findings: &Findings,
     title: &str,

@@ -1,4 +1,4 @@
-//! What was found, design by design.
+//! The results, grouped by design.
 
 use nebula_sim::study::blocks::{Findings, Found};
 
@@ -8,7 +8,7 @@ pub(super) struct Series<'a> {
     pub(super) points: Vec<&'a Found>,
 }
 
-/// Design by design, in the order in which they were asked for; a design asked for twice is two.
+/// Grouped by design, in the order of the command line. A design given twice is two series.
 pub(super) fn series(findings: &Findings) -> Vec<Series<'_>> {
     let mut all: Vec<Series<'_>> = Vec::new();
     for found in &findings.found {

@@ -1,4 +1,4 @@
-//! Stacked bars, a bar each design: time by stage, traffic by cause and by part of memory.
+//! Stacked bars, one for each design: time by stage, traffic by cause and by region of memory.
 
 use nebula_memsys::Cause;
 use nebula_sim::blocks::{Part, Stage};
@@ -10,17 +10,17 @@ use crate::output::text::time;
 use crate::output::units;
 use nebula_sim::study::blocks::{Figures, Findings, Found, breakdown};
 
-/// Which rates bars stand at.
+/// The rates of the bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
-    /// All at the highest rate at which every design keeps the SLO; at the lowest of all where there is none.
+    /// All at the highest rate at which every design meets the SLO, or else at the lowest rate.
     Common,
-    /// Each at the highest rate at which it keeps the SLO.
+    /// Each at the highest rate at which it meets the SLO.
     Own,
 }
 
 impl At {
-    /// Where designs are compared: at one rate, or where that was searched for at the rates found.
+    /// Where designs are compared: at one rate, or at the rates that the search found.
     fn of(findings: &Findings) -> Self {
         if findings.setting.searches { Self::Own } else { Self::Common }
     }
@@ -31,7 +31,7 @@ pub(super) fn time_figure(findings: &Findings) -> Figure {
     time_figure_at(findings, At::of(findings))
 }
 
-/// The same where each design is at its own highest rate, if one bears more than all do.
+/// The same with each design at its own highest rate, if those rates differ.
 pub(super) fn own_time_figure(findings: &Findings) -> Option<Figure> {
     let common = common_rate(findings);
     let bears_more = findings.shown().any(|(found, figures)| figures.outcome.meets_slo && found.rate_rps > common);
@@ -45,24 +45,24 @@ fn time_figure_at(findings: &Findings, at: At) -> Figure {
         name: stage.name(),
         size: Box::new(move |figures: &Figures| figures.stages[index]),
     });
-    let caption = "From its first packet until its buffer is free, in the order of its path.";
+    let caption = "From the first packet until the buffer is free, stage by stage.";
     let title = format!("Time of an RPC at {}", at.words(findings));
     Stack { title, axis: "mean time, ns", of: OF, tick: whole, show: time, pieces: pieces.collect() }
         .figure(&bars_at(findings, at), caption)
 }
 
-/// Blocks by what moved them.
+/// Blocks by the cause of their transfer.
 pub(super) fn cause_figure(findings: &Findings) -> Figure {
     let pieces = breakdown::causes(findings).into_iter().map(|cause| Piece {
         look: cause,
         name: breakdown::CAUSES[cause],
         size: Box::new(move |figures: &Figures| figures.blocks.iter().map(|part| part[cause]).sum()),
     });
-    let caption = "What was fetched, and what was written back, for the NIC and for cores.";
+    let caption = "Fetches and write-backs, by the NIC and by cores.";
     traffic_figure(findings, "DRAM traffic by cause", pieces.collect(), caption)
 }
 
-/// Blocks by the part of memory that they are of.
+/// Blocks by region of memory.
 pub(super) fn part_figure(findings: &Findings) -> Figure {
     let shown = breakdown::parts(findings);
     let pieces = shown.iter().map(|&(index, part)| Piece {
@@ -70,8 +70,8 @@ pub(super) fn part_figure(findings: &Findings) -> Figure {
         name: part.name(),
         size: Box::new(move |figures: &Figures| figures.blocks[index].iter().sum()),
     });
-    let caption = "The same blocks, by what lies in them: requests, replies, the store, bookkeeping.";
-    traffic_figure(findings, "DRAM traffic by part of memory", pieces.collect(), caption)
+    let caption = "The same blocks by content: requests, replies, store, metadata.";
+    traffic_figure(findings, "DRAM traffic by region of memory", pieces.collect(), caption)
 }
 
 fn traffic_figure(findings: &Findings, title: &str, pieces: Vec<Piece<Figures>>, caption: &str) -> Figure {
@@ -80,10 +80,10 @@ fn traffic_figure(findings: &Findings, title: &str, pieces: Vec<Piece<Figures>>,
     Stack { title, axis: BLOCKS, of: OF, tick: blocks, show: blocks, pieces }.figure(&bars_at(findings, at), caption)
 }
 
-/// What a bar stands for.
+/// What a bar represents.
 const OF: &str = "design";
 
-const BLOCKS: &str = "blocks of 64 bytes for each RPC";
+const BLOCKS: &str = "64-byte blocks per RPC";
 
 fn whole(ns: f64) -> String {
     format!("{ns:.0}")
@@ -98,7 +98,7 @@ const _: () = assert!(Cause::ALL.len() <= NUMERALS.len());
 
 // -- which bars --
 
-/// From top to bottom, as the designs were asked for.
+/// From top to bottom, in the order of the command line.
 fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
     let shown: Vec<(&Found, &Figures)> = match at {
         At::Common => {
@@ -114,7 +114,7 @@ fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
     bars(shown.into_iter().map(|(found, figures)| (name(found), figures)))
 }
 
-/// The highest rate at which a design keeps the SLO, and what it shows there.
+/// The highest rate at which a design meets the SLO, and its figures there.
 fn highest_met<'a>(series: &Series<'a>) -> Option<(&'a Found, &'a Figures)> {
     let mut shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
     shown.rfind(|(_, figures)| figures.outcome.meets_slo)
@@ -129,7 +129,7 @@ impl At {
     }
 }
 
-/// The highest rate at which all designs keep the SLO; the lowest of all where there is none.
+/// The highest rate at which all designs meet the SLO, or else the lowest rate.
 fn common_rate(findings: &Findings) -> Option<f64> {
     let rates = || findings.shown().filter_map(|(found, _)| found.rate_rps);
     let all_meet = |rate: &f64| {

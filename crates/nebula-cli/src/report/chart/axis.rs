@@ -1,10 +1,10 @@
-//! An axis: what it shows, from where to where, and the labeled ticks.
+//! An axis: its label, its range and its labeled ticks.
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-/// An axis. A logarithmic one is linear over logarithms: the caller hands in `log10` of its values and the ticks to label.
+/// An axis. A logarithmic axis is a linear one over logarithms: the caller passes `log10` of its values and the labeled ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) label: String,
@@ -14,7 +14,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// The text at a tick.
+    /// The label of a tick.
     pub(super) fn label_of(&self, at: f64) -> String {
         let nearest = self.ticks.iter().find(|tick| (tick.0 - at).abs() < 1e-9 * (1.0 + at.abs()));
         nearest.map(|tick| tick.1.clone()).unwrap_or_default()
@@ -24,13 +24,13 @@ impl Axis {
         Ticked { scale: (self.from..self.to).into(), ticks: self.ticks.iter().map(|tick| tick.0).collect() }
     }
 
-    /// The nearest place on the axis.
+    /// The value, clamped to the axis.
     pub(crate) fn clip(&self, at: f64) -> f64 {
         at.max(self.from).min(self.to)
     }
 }
 
-/// A linear scale whose ticks are given: plotters would choose its own.
+/// A linear scale with given ticks; plotters would choose its own.
 pub(super) struct Ticked {
     scale: RangedCoordf64,
     ticks: Vec<f64>,
@@ -67,7 +67,7 @@ pub(crate) fn log_ticks(from: i32, to: i32, label: impl Fn(f64) -> String) -> Ve
     between.chain([10f64.powi(to)]).map(|at| (at.log10(), label(at))).collect()
 }
 
-/// Where a number of RPCs stands on an axis that is logarithmic above 1 and begins at 0.
+/// The position of a number of RPCs on an axis that is logarithmic above 1 and begins at 0.
 pub(crate) fn symlog(value: f64) -> f64 {
     if value > 1.0 { 1.0 + value.log10() } else { value.max(0.0) }
 }

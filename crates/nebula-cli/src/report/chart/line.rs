@@ -1,4 +1,4 @@
-//! What stands in a chart: lines, their points, the points' intervals, and the shapes that tell them apart.
+//! The marks of a chart: lines, points, intervals, and marker shapes.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -16,11 +16,11 @@ const CAP: i32 = 5;
 
 /// Half the height of a block; rows are one apart.
 const HALF_BLOCK: f64 = 0.34;
-/// The size of the letters on a block, and how wide one is at most.
-const LETTERS: i32 = 17;
-const LETTER: i32 = 10;
+/// The font size of the text on a block, and the greatest width of a character.
+const FONT_SIZE: i32 = 17;
+const CHAR_WIDTH: i32 = 10;
 
-/// The shape that tells a line apart without its color.
+/// The marker shape, which identifies a line without color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marker {
     Circle,
@@ -29,14 +29,14 @@ pub(crate) enum Marker {
     Diamond,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stroke {
     Solid,
     Dashed,
-    /// Markers alone: with hollow ones, what others have published.
+    /// Markers only; hollow ones are published values.
     None,
-    /// A level block from one end of each dot's interval to the other: a piece of a stacked bar.
+    /// A horizontal block over the interval of each dot: a piece of a stacked bar.
     Blocks,
 }
 
@@ -45,13 +45,13 @@ pub(crate) enum Stroke {
 pub(crate) struct Dot {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// There is more to it: published elsewhere, or missing its SLO all the same.
+    /// Hollow: a published value, or one that misses its SLO for another reason.
     pub(crate) is_hollow: bool,
     /// Its interval along the horizontal axis.
     pub(crate) x_ends: Option<(f64, f64)>,
     /// Its interval along the vertical axis.
     pub(crate) y_ends: Option<(f64, f64)>,
-    /// What is written on its block, if there is room.
+    /// The text on its block, shown if there is room.
     pub(crate) label: &'static str,
 }
 
@@ -66,21 +66,21 @@ impl Dot {
         self
     }
 
-    /// Draws a thin bar from `lo` to `hi` through it, upright.
+    /// Adds a vertical interval from `lo` to `hi`.
     #[must_use]
     pub(crate) const fn between(mut self, lo: f64, hi: f64) -> Self {
         self.y_ends = Some((lo, hi));
         self
     }
 
-    /// Names its block.
+    /// Labels its block.
     #[must_use]
     pub(crate) const fn labeled(mut self, label: &'static str) -> Self {
         self.label = label;
         self
     }
 
-    /// Draws a thin bar from `lo` to `hi` through it, level.
+    /// Adds a horizontal interval from `lo` to `hi`.
     #[must_use]
     pub(crate) const fn level_between(mut self, lo: f64, hi: f64) -> Self {
         self.x_ends = Some((lo, hi));
@@ -88,7 +88,7 @@ impl Dot {
     }
 }
 
-/// A line with its markers; none for a curve of very many points.
+/// A line with markers; without markers for a curve of very many points.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) color: RGBColor,
@@ -127,7 +127,7 @@ impl Line {
         Ok(())
     }
 
-    /// A rectangle each dot, round which a rim keeps it apart from the next.
+    /// A rectangle for each dot, with a rim that separates it from the next.
     fn draw_blocks<'b, X, Y>(&self, chart: &mut Plane<'_, 'b, X, Y>) -> Result<(), DrawError<'b>>
     where
         X: Ranged<ValueType = f64>,
@@ -140,16 +140,16 @@ impl Line {
             chart.draw_series([Rectangle::new(corners, inside.filled())])?;
             chart.draw_series([Rectangle::new(corners, rim.stroke_width(1))])?;
             let wide = chart.backend_coord(&corners[1]).0 - chart.backend_coord(&corners[0]).0;
-            if wide >= LETTER * i32::try_from(dot.label.len()).unwrap_or(0) + LETTER / 2 {
+            if wide >= CHAR_WIDTH * i32::try_from(dot.label.len()).unwrap_or(0) + CHAR_WIDTH / 2 {
                 let middle = Pos::new(HPos::Center, VPos::Center);
-                let style = ("sans-serif", LETTERS).into_font().color(&INK).pos(middle);
+                let style = ("sans-serif", FONT_SIZE).into_font().color(&INK).pos(middle);
                 chart.draw_series([Text::new(dot.label, ((from + to) / 2.0, dot.y), style)])?;
             }
         }
         Ok(())
     }
 
-    /// The bars of a dot's intervals, cut off where the axes end.
+    /// The bars of a dot's intervals, clipped to the axes.
     fn draw_ends<'b, X, Y>(
         &self,
         chart: &mut Plane<'_, 'b, X, Y>,
@@ -199,7 +199,7 @@ impl Marker {
         Ok(())
     }
 
-    /// About the middle of the marker; none of a circle.
+    /// Relative to the center of the marker; empty for a circle.
     fn corners(self) -> Vec<(i32, i32)> {
         const WIDE: i32 = MARKER + 1;
         match self {
@@ -211,10 +211,10 @@ impl Marker {
     }
 }
 
-/// The area of a chart.
+/// The drawing area of a chart.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A sample of a line for a legend.
+/// A sample of a line, for a legend.
 pub(crate) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is_hollow: bool) -> String {
     let ink = hex(color);
     let dashes = match stroke {
@@ -239,7 +239,7 @@ pub(crate) fn sample(color: RGBColor, marker: Option<Marker>, stroke: Stroke, is
     )
 }
 
-/// A sample of a block for a legend.
+/// A sample of a block, for a legend.
 pub(crate) fn block_sample(color: RGBColor, is_hollow: bool) -> String {
     let ink = hex(color);
     let inside = if is_hollow { hex(PAPER) } else { ink.clone() };

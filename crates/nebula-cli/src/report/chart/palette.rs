@@ -1,10 +1,10 @@
-//! Colors and shapes, so that lines can be told apart in light, in dark, in gray and by those who see no color.
+//! Colors and shapes that are distinguishable in light mode, in dark mode and without color.
 
 use plotters::style::RGBColor;
 
 use super::line::Marker;
 
-/// The colors, light and dark, each at least 4.5 to 1 against its paper; the lines of the grid are fainter on purpose.
+/// The colors for light and dark mode, with a contrast of at least 4.5 to 1 against the background; grid lines are fainter on purpose.
 pub(crate) const PALETTE: [(&str, RGBColor, RGBColor); 11] = [
     ("paper", PAPER, RGBColor(0x12, 0x16, 0x1C)),
     ("ink", INK, RGBColor(0xE6, 0xEA, 0xF0)),
@@ -30,16 +30,16 @@ const RED: RGBColor = RGBColor(0xA8, 0x12, 0x3A);
 const TEAL: RGBColor = RGBColor(0x00, 0x6E, 0x78);
 const OLIVE: RGBColor = RGBColor(0x74, 0x5E, 0x00);
 
-/// Those of lines and blocks, in turn. As many as have no divisor in common with the markers: each meets each.
+/// The colors of lines and blocks, in turn. Their number is coprime to that of the markers, so every combination occurs.
 const COLORS: [RGBColor; 7] = [BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, OLIVE];
 
-/// How a design looks in every chart of a page: the first, the second, and so on; after 28 they come again.
+/// The color and marker of the n-th design, in every chart of a page; they repeat after 28.
 pub(crate) fn look(index: usize) -> (RGBColor, Marker) {
     const MARKERS: [Marker; 4] = [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond];
     (COLORS[index % COLORS.len()], MARKERS[index % MARKERS.len()])
 }
 
-/// How a piece of a stacked bar looks: its color, and whether it is hollow; after 14 they come again.
+/// The color of a piece of a stacked bar, and whether it is hollow; they repeat after 14.
 pub(crate) fn block_look(index: usize) -> (RGBColor, bool) {
     (COLORS[index % COLORS.len()], index / COLORS.len() % 2 == 1)
 }

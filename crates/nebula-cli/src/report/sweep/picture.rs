@@ -1,7 +1,6 @@
-//! README's picture: the plot of the demo, from the rows of the demo in docs/BENCHMARKS.md.
+//! The picture in README: the demo's plot, drawn from the demo's table in docs/BENCHMARKS.md.
 //!
-//! A run of the demo gives other figures on each machine. So the picture is drawn from the run whose rows the page has, and a test holds both
-//! to each other.
+//! Each run of the demo gives other figures. So the picture is drawn from the table in the page, and a test checks that both agree.
 
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ use crate::report::finding::{Design, Point, Sweep, Tail, tests};
 use crate::report::plot::to_svg;
 
 const PICTURE: &str = "docs/images/demo.svg";
-/// Where a new picture goes: `cp target/tmp/demo.svg docs/images/demo.svg` accepts it.
+/// Where the test writes a new picture: `cp target/tmp/demo.svg docs/images/demo.svg` accepts it.
 const DRAWN: &str = "target/tmp/demo.svg";
 
 fn in_repository(path: &str) -> PathBuf {
@@ -24,7 +23,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(in_repository(path)).unwrap_or_default()
 }
 
-/// The run that a page of benchmarks has the table of.
+/// The run whose table is in a page of benchmarks.
 fn sweep_of(page: &str) -> Sweep {
     let table = page.split("<!-- demo-table:begin -->").nth(1).and_then(|rest| rest.split("```").nth(1)).unwrap();
     let design = |name: &str| Design {
@@ -37,7 +36,7 @@ fn sweep_of(page: &str) -> Sweep {
     Sweep { slo: Span::from_us(100), designs, ..tests::sweep() }
 }
 
-/// One row behind the name of its design: cells are two blanks or more apart.
+/// One row without the name of its design. Cells are separated by two or more spaces.
 fn point(row: &str) -> Point {
     let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     let [offered, served, nacked, p50, p99, _, _, answered, ..] = cells[..] else {
@@ -73,7 +72,7 @@ fn the_picture_is_of_the_rows_in_the_benchmarks() {
         let new = in_repository(DRAWN);
         std::fs::create_dir_all(new.parent().unwrap()).unwrap();
         std::fs::write(new, drawn).unwrap();
-        panic!("{PICTURE} is not of the rows in docs/BENCHMARKS.md: cp {DRAWN} {PICTURE}");
+        panic!("{PICTURE} does not show the table in docs/BENCHMARKS.md: cp {DRAWN} {PICTURE}");
     }
 }
 

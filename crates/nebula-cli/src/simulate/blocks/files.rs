@@ -1,4 +1,4 @@
-//! Machines, designs and applications: those that ship with Nebula by their names, others from files.
+//! Loads machines, designs and applications: by name if they ship with Nebula, or from files.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(super) fn design(text: &str) -> Result<Design, Failure> {
     Kind { flag: "--design", names: Design::names().collect(), named: Design::named, parse: Design::parse }.find(text)
 }
 
-/// All designs that ship.
+/// All designs that ship with Nebula.
 pub(super) fn designs() -> Vec<Design> {
     Design::names().filter_map(Design::named).collect()
 }
@@ -28,7 +28,7 @@ pub(super) fn application(text: &str) -> Result<Application, Failure> {
     Kind { flag: "--application", names, named: Application::named, parse: Application::parse }.find(text)
 }
 
-/// What an application is called: the file's name says nothing of where the file is.
+/// The name of an application: the file name without its folder.
 pub(super) fn name(text: &str) -> String {
     Path::new(text).file_stem().map_or(text.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
@@ -42,7 +42,7 @@ struct Kind<T> {
 }
 
 impl<T> Kind<T> {
-    /// A bare name is that of one that ships; one that ends in `.toml` is a file where there is one.
+    /// A bare name is one that ships. A name that ends in `.toml` is a file if that file exists.
     fn find(&self, text: &str) -> Result<T, Failure> {
         if let Some(shipped) = (self.named)(text) {
             return Ok(shipped);
@@ -54,7 +54,7 @@ impl<T> Kind<T> {
         let shipped = text.strip_suffix(".toml").and_then(self.named);
         shipped.ok_or_else(|| {
             Failure::bad_input(format!(
-                "{}: no file is at {text:?}, and none of this name ships with Nebula: give a file, or {}",
+                "{}: {text:?} is neither a file nor a name that ships with Nebula: give a file, or one of {}",
                 self.flag,
                 self.names.join(", ")
             ))
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn what_does_not_ship_is_answered_with_what_does() {
         let said = machine("isca21").unwrap_err().to_string();
-        assert!(said.starts_with("--machine: no file is at \"isca21\"") && said.ends_with("server64"), "{said}");
+        assert!(said.starts_with("--machine: \"isca21\" is neither a file") && said.ends_with("server64"), "{said}");
         assert!(design("nebulous.toml").unwrap_err().to_string().contains("nebula-swpref, nebula"));
     }
 

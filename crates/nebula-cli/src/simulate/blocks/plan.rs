@@ -1,4 +1,4 @@
-//! What is simulated: scenarios and rates, checked before the first one runs.
+//! The scenarios and rates to simulate, validated before the first run.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::flags::Slo;
 use crate::output::Failure;
 use crate::studies;
 
-/// Everything that is to be simulated.
+/// All points to simulate.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     setting: Arc<Setting>,
@@ -22,11 +22,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Runs all points; findings stand in the order of the points.
+    /// Runs all points; findings are in the order of the points.
     ///
     /// # Errors
     ///
-    /// Of the first point that cannot be simulated.
+    /// The error of the first point that cannot be simulated.
     pub(super) fn run(&self, seed: Seed, threads: &Threads) -> Result<Findings, Failure> {
         let Self { setting, points } = self;
         let runs = if setting.searches { 2 } else { 1 };
@@ -41,7 +41,7 @@ impl Plan {
 ///
 /// # Errors
 ///
-/// Bad input: the first thing that cannot be simulated.
+/// Invalid input: the first scenario or rate that cannot be simulated.
 pub(super) fn plan(args: &Args, machine: &str) -> Result<Plan, Failure> {
     let effort = args.effort.of_blocks(args.find_slo);
     effort.validate()?;
@@ -82,15 +82,15 @@ fn scenarios(args: &Args, machine: &str) -> Result<Vec<Scenario>, Failure> {
     Ok(scenarios)
 }
 
-/// The hog moves what it is told to, however slow DRAM is: past what DRAM can move a run would have no end.
+/// Limits the hog's bandwidth. The hog does not slow down with DRAM, so above DRAM's bandwidth a run would never end.
 fn hog(args: &Args, machine: &Machine) -> Result<f64, Failure> {
-    /// Turnarounds, refresh and rows that are not open take the rest.
+    /// The rest is lost to bus turnarounds, refresh and row misses.
     const SHARE_MAX: f64 = 0.8;
     let (hog, most) = (args.blocks.hog.map_or(0.0, |hog| hog.0), SHARE_MAX * machine.memory.peak_gb_per_s());
     match hog <= most {
         true => Ok(hog),
         false => Err(Failure::bad_input(format!(
-            "--hog: the DRAM of {} moves {} GB/s at its peak: give at most {most:.1}GB/s, not {hog}GB/s",
+            "--hog: the DRAM of {} has a peak of {} GB/s: give at most {most:.1}GB/s, not {hog}GB/s",
             machine.name,
             machine.memory.peak_gb_per_s()
         ))),
@@ -107,13 +107,15 @@ fn with_buffer(mut machine: Machine, bytes: Option<u64>) -> Result<Machine, Fail
     Ok(machine)
 }
 
-/// The application, a store with the mix and the values asked for.
+/// The application; for a store, with the given mix and value size.
 fn application(args: &Args) -> Result<Application, Failure> {
     let mut application = files::application(args.blocks.application.as_deref().unwrap_or("kvs"))?;
     let Application::KeyValue(store) = &mut application else {
         let flag = args.blocks.mix.map(|_| "--mix").or(args.blocks.value_bytes.map(|_| "--value-bytes"));
         return flag.map_or(Ok(application), |flag| {
-            Err(Failure::bad_input(format!("{flag}: only a key-value store has that: leave it out, or --application")))
+            Err(Failure::bad_input(format!(
+                "{flag} applies to a key-value store only: remove it, or remove --application"
+            )))
         });
     };
     if let Some(mix) = args.blocks.mix {
@@ -126,7 +128,7 @@ fn application(args: &Args) -> Result<Application, Failure> {
 fn get_share(mix: Mix) -> Result<f64, Failure> {
     match mix.share(Op::Delete) > 0.0 {
         true => Err(Failure::bad_input(
-            "--mix: the simulated store has no deletes: give get and set, such as get=50,set=50",
+            "--mix: the simulated store does not support delete: give get and set, such as get=50,set=50",
         )),
         false => Ok(mix.share(Op::Get)),
     }
@@ -146,7 +148,7 @@ fn slo(args: &Args, scenario: &Scenario) -> Result<Span, Failure> {
     })
 }
 
-/// The rates asked for; one that is none where it is searched for.
+/// The given rates; a single placeholder with `--find-slo`.
 fn rates(args: &Args, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Failure> {
     if args.find_slo {
         return Ok(vec![None]);
@@ -159,10 +161,10 @@ fn rates(args: &Args, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Failure>
     SHARES.iter().map(|share| Ok(Some(Rate::try_new(round(share * capacity_rps))?))).collect()
 }
 
-/// Of what the cores could serve if each RPC took as long as one alone: rates unless given.
+/// The default rates, as shares of the rate that the cores could serve at the unloaded service time.
 const SHARES: [f64; 6] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.0];
 
-/// To two digits.
+/// Rounds to two digits.
 fn round(rps: f64) -> f64 {
     let unit = 10f64.powf(rps.log10().floor() - 1.0);
     (rps / unit).round() * unit

@@ -1,19 +1,19 @@
-//! Spellings of the block level: rates, and a bandwidth.
+//! Value syntax of the block level: rates, and a bandwidth.
 
 use std::str::FromStr;
 
 use nebula_workload::Rate;
 
-/// Rates to offer one after the other: `22MRPS`, `5,10,22MRPS` or `5..25MRPS:9`.
+/// Rates to simulate: `22MRPS`, `5,10,22MRPS` or `5..25MRPS:9`.
 ///
-/// A number without a unit has that of the last.
+/// A number without a unit has the unit of the last.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rates(pub(super) Vec<Rate>);
 
 impl Rates {
-    /// The most rates of one command, as of loads.
+    /// The most rates of one command, as for loads.
     const COUNT_MAX: usize = 10_000;
-    /// Below, an RPC a millisecond would meet an idle server; above, no link carries them.
+    /// At less than an RPC per millisecond the server is idle; above the upper bound, no link has the bandwidth.
     const BOUNDS_RPS: std::ops::RangeInclusive<f64> = 1e3..=1e9;
 
     fn list(text: &str) -> Option<Vec<Rate>> {
@@ -32,14 +32,14 @@ impl Rates {
     }
 }
 
-/// What follows the last digit.
+/// The text after the last digit.
 fn unit_of(text: &str) -> &str {
-    text.rfind(|letter: char| letter.is_ascii_digit() || letter == '.').map_or("", |last| &text[last + 1..])
+    text.rfind(|char: char| char.is_ascii_digit() || char == '.').map_or("", |last| &text[last + 1..])
 }
 
 fn read(text: &str, unit: &str) -> Option<Rate> {
     let text = text.trim();
-    let is_bare = text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let is_bare = text.ends_with(|char: char| char.is_ascii_digit() || char == '.');
     if is_bare { format!("{text}{unit}").parse().ok() } else { text.parse().ok() }
 }
 
@@ -49,16 +49,16 @@ impl FromStr for Rates {
     fn from_str(text: &str) -> Result<Self, String> {
         let rates = Self::range(text).or_else(|| Self::list(text)).filter(|rates| rates.len() <= Self::COUNT_MAX);
         let Some(rates) = rates else {
-            return Err(format!("write rates such as 22MRPS, 5,10,22MRPS or 5..25MRPS:9, not {text:?}"));
+            return Err(format!("expected rates such as 22MRPS, 5,10,22MRPS or 5..25MRPS:9, not {text:?}"));
         };
         match rates.iter().find(|rate| !Self::BOUNDS_RPS.contains(&rate.as_rps())) {
-            Some(rate) => Err(format!("a server is simulated at 1k to 1G RPC/s, not at {rate} RPC/s")),
+            Some(rate) => Err(format!("give rates from 1k to 1G RPC/s, not {rate} RPC/s")),
             None => Ok(Self(rates)),
         }
     }
 }
 
-/// What another program moves to and from DRAM, in 10⁹ bytes a second.
+/// The DRAM bandwidth of another program, in 10⁹ bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Hog(pub(super) f64);
 
@@ -68,7 +68,7 @@ impl FromStr for Hog {
     fn from_str(text: &str) -> Result<Self, String> {
         let units = [("GB/s", 1.0), ("MB/s", 1e-3)];
         let read = |&(unit, gb): &(&str, f64)| Some(text.strip_suffix(unit)?.trim_end().parse::<f64>().ok()? * gb);
-        let wrong = || format!("write a bandwidth such as 5GB/s or 500MB/s, up to 10000GB/s, not {text:?}");
+        let wrong = || format!("expected a bandwidth such as 5GB/s or 500MB/s, up to 10000GB/s, not {text:?}");
         units.iter().find_map(read).filter(|hog| (0.0..=10_000.0).contains(hog)).map(Self).ok_or_else(wrong)
     }
 }
