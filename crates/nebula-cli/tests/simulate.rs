@@ -121,7 +121,7 @@ fn a_bound_refuses_and_clients_react() {
     let dropped = &simulate(base)[0];
     let accepted = number(dropped, "accepted");
     assert!((0.7..0.8).contains(&accepted), "one of 1.3 is served at most, and a little less: {dropped}");
-    assert_eq!(dropped["meets_slo"], false, "a NACK is infinitely late");
+    assert_eq!(dropped["meets_slo"], false, "a NACK counts as infinite latency");
     assert!(number(dropped, "latency_ns.p99") < 10_000.0 && number(dropped, "nacks") > 0.0, "{dropped}");
     for reaction in ["retry:2us,4", "another"] {
         let row = &simulate(&format!("{base} --on-nack {reaction}"))[0];
