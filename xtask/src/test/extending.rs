@@ -39,7 +39,7 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     }
 }
 
-/// Cargo in the copy, with a target folder of its own: cargo knows a workspace's crates by their path from its root, so in the
+/// Cargo in the copy, with a separate target folder: cargo knows a workspace's crates by their path from its root, so in the
 /// repository's folder it would take what was built from the copy for the repository's.
 fn cargo_in(shell: &Shell, tree: &Path, args: &[&str]) -> Command {
     // What is big and run for a second is built without optimizing, in a fifth of the time.

@@ -7,7 +7,7 @@ use super::cpu::{Held, Job};
 use nebula_nic::{Arrival, Dispatch};
 
 impl Engine {
-    /// Gives out what workers with threads of their own have credit for.
+    /// Hands RPCs to the workers, which have their own threads, until no worker has credit.
     #[inline]
     pub(super) fn hand_out(&mut self) {
         while let Some(dispatch) = self.next_dispatch() {
