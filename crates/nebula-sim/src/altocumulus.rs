@@ -1,18 +1,18 @@
-//! From which queue length on is an RPC lost? Thresholds for the managers of `altocumulus:G`, trained ahead of time.
+//! Thresholds for the managers of `altocumulus:G`, trained offline: the queue length from which an RPC misses its SLO.
 //!
-//! A group alone is simulated at each load of a grid: each RPC notes how many waited when it came, and whether it was late in the end. A
-//! threshold then predicts that all are late who find as many waiting or more, and is judged by two shares:
+//! One group is simulated at each load of a grid. For each RPC the simulation records how many RPCs waited when it arrived, and whether it
+//! was late. A threshold predicts that every RPC that finds as many waiting or more is late. Two shares measure its quality:
 //!
-//! - **accuracy**: of those predicted late, how many were;
-//! - **effectiveness**: of those that were late, how many were predicted.
+//! - **accuracy**: the share of the RPCs predicted late that were late;
+//! - **effectiveness**: the share of the late RPCs that were predicted late.
 //!
 //! | threshold | is | accurate | effective |
 //! |---|---|---|---|
-//! | naive | so many service times as the SLO has, of each worker | very | little: too late |
-//! | aggressive | the shortest queue that any late RPC found | hardly | wholly |
+//! | naive | the RPCs that the workers can serve within the SLO | very | little: it predicts too late |
+//! | aggressive | the shortest queue that any late RPC found | hardly | completely |
 //! | trained | the one with the best harmonic mean of the two | in between | in between |
 //!
-//! Beside them stands a line through the trained thresholds over Erlang's mean queue, T = a · E\[Nq\] + b.
+//! In addition, a line is fitted to the trained thresholds over Erlang's mean queue, T = a · E\[Nq\] + b.
 
 mod judged;
 mod table;
@@ -29,7 +29,7 @@ use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Policy, Span, queue_depth_mean};
 use nebula_workload::{Seed, ServiceTime};
 
-/// A state to train for, and how long.
+/// What to train for, and how long.
 ///
 /// # Examples
 ///
@@ -45,13 +45,13 @@ use nebula_workload::{Seed, ServiceTime};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
-    /// Cores of the group that serve.
+    /// Cores of the group that serve RPCs.
     pub workers: u16,
-    /// RPCs that a worker is given at most.
+    /// Most RPCs dispatched to a worker.
     pub bound: u32,
-    /// How long RPCs take.
+    /// Service times.
     pub service: ServiceTime,
-    /// After which an RPC is late.
+    /// The latency above which an RPC is late.
     pub slo: Span,
     /// Loads to train at, in thousandths of the workers' capacity.
     pub loads_permille: Vec<u32>,
@@ -59,12 +59,12 @@ pub struct Training {
     pub rpcs: u64,
     /// Replications of each load.
     pub replications: u32,
-    /// What every random draw follows from.
+    /// Seed of all random draws.
     pub seed: Seed,
 }
 
 impl Training {
-    /// A group whose NIC gives its workers two RPCs each at most, at loads from 0.5 to 0.98; four replications of 250,000 RPCs.
+    /// A group whose NIC dispatches at most two RPCs to each worker, at loads from 0.5 to 0.98; four replications of 250,000 RPCs.
     #[must_use]
     pub fn new(workers: u16, service: ServiceTime, slo: Span) -> Self {
         let loads_permille = vec![500, 600, 700, 750, 800, 850, 900, 925, 950, 970, 980];
@@ -99,7 +99,7 @@ impl Training {
         self
     }
 
-    /// The threshold that needs no training: what the workers can serve within the SLO on average, and one more.
+    /// The threshold that needs no training: the RPCs that the workers can serve within the SLO on average, plus one.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
     pub fn naive(&self) -> u32 {
@@ -107,33 +107,33 @@ impl Training {
         Thresholds::naive(self.workers, services).at(0)
     }
 
-    /// A row for each load; the same arguments give the same rows, and a row does not depend on which others there are.
+    /// One row for each load. The same arguments give the same rows, and a row does not depend on the other loads.
     ///
-    /// `progress` is told of each replication that has ended.
+    /// `progress` is called after each replication.
     ///
     /// # Errors
     ///
-    /// [`SimError`] of the first replication that has one.
+    /// [`SimError`] of the first replication that fails.
     pub fn train(&self, progress: &(dyn Fn() + Sync)) -> Result<Vec<TrainedRow>, SimError> {
         try_each(&self.loads_permille, |&load_permille| {
             Ok(self.row(load_permille, &self.watch(load_permille, progress)?))
         })
     }
 
-    /// What RPCs found at one load and how many of them were late, all replications together.
+    /// Queue lengths that RPCs found at one load and how many of the RPCs were late, over all replications.
     ///
     /// # Errors
     ///
-    /// As [`train`](Self::train).
+    /// Those of [`train`](Self::train).
     pub fn watch(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<LateByQueue, SimError> {
         Ok(LateByQueue::all(&self.watch_each(load_permille, progress)?))
     }
 
-    /// The same, each replication by itself.
+    /// The same for each replication separately.
     ///
     /// # Errors
     ///
-    /// As [`train`](Self::train).
+    /// Those of [`train`](Self::train).
     pub fn watch_each(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<Vec<LateByQueue>, SimError> {
         let load = Load::open(self.service.clone(), f64::from(load_permille) / 1000.0);
         let system =
@@ -148,7 +148,7 @@ impl Training {
         try_each(&replications(0..self.replications), one)
     }
 
-    /// What a group that was watched teaches.
+    /// The row that follows from the RPCs of an observed group.
     pub(crate) fn row(&self, load_permille: u32, late: &LateByQueue) -> TrainedRow {
         let is_enough = late.late() >= LATE_MIN;
         let aggressive = late.aggressive().unwrap_or(self.naive());
@@ -165,12 +165,12 @@ impl Training {
     }
 }
 
-/// Late RPCs from which something can be learnt; with fewer the trained threshold is the naive one.
+/// Fewest late RPCs to train with; with fewer the trained threshold is the naive one.
 const LATE_MIN: u64 = 100;
 
 /// The line through trained thresholds over Erlang's mean queue: a and b of T = a · E\[Nq\] + b, by least squares.
 ///
-/// Nothing where there are no two loads at which something was learnt.
+/// `None` unless at least two loads had enough late RPCs.
 #[must_use]
 pub fn fit(rows: &[TrainedRow]) -> Option<(f64, f64)> {
     let points: Vec<(f64, f64)> =

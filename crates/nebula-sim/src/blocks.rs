@@ -1,21 +1,21 @@
-//! The block level: each 64-byte block that an RPC touches goes through caches, mesh and DRAM.
+//! The block level: every 64-byte block that an RPC touches goes through caches, mesh and DRAM.
 //!
-//! The queueing level asks how long RPCs wait when each takes a given time. Here the time is a result: a core computes, waits for
-//! blocks from L1, LLC or DRAM, and DRAM is slow because NICs and cores of a whole server ask it for blocks. Whether network buffers
-//! stay in the LLC follows from their size.
+//! At the queueing level, service times are given. Here they are a result: a core computes and waits for blocks from L1, LLC or
+//! DRAM, and DRAM slows down when the NIC and all cores of a server use it. Whether network buffers stay in the LLC follows from their
+//! size.
 //!
 //! | question | file |
 //! |---|---|
-//! | what does every mechanism cost? | `machine`, with `nebula-memsys` |
+//! | what are the costs of every mechanism? | `machine`, with `nebula-memsys` |
 //! | which mechanisms are used? | `design` |
-//! | which RPCs come, and what do they touch? | `application`, `program` |
-//! | where in memory? | `map` |
+//! | which RPCs arrive, and which memory do they touch? | `application`, `program` |
+//! | where is everything in memory? | `map` |
 //! | the stations of one RPC | `world`: `world/egress`, `world/ingress`, `world/cpu` |
-//! | where did time and bytes go? | `tally` |
-//! | how sure is it, and which rate keeps the SLO? | `experiment` |
+//! | what is measured? | `tally` |
+//! | how precise is a result, and which rate meets the SLO? | `experiment` |
 //!
-//! Every decision about an RPC is made by `nebula-nic`: the back end's slots, reassembly, NACKs and dispatch, the front ends'
-//! completion queues and steering.
+//! `nebula-nic` makes every decision about an RPC: slots, reassembly, NACKs and dispatch in the back end, completion queues and steering
+//! in the front ends.
 //!
 //! # Examples
 //!
@@ -60,36 +60,36 @@ use serde::{Deserialize, Deserializer, de};
 /// What is simulated: an application under a design on a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What every mechanism costs.
+    /// The machine: the costs of every mechanism.
     pub machine: Machine,
-    /// Which mechanisms are used.
+    /// The design: which mechanisms are used.
     pub design: Design,
-    /// What runs on it.
+    /// The application.
     pub application: Application,
-    /// When RPCs come.
+    /// When RPCs arrive.
     pub arrivals: Arrivals,
-    /// What another program on the same machine moves to and from DRAM, in 10⁹ bytes a second; half of it reads.
+    /// DRAM traffic of another program on the same machine, in 10⁹ bytes per second; half of it reads.
     pub hog_gb_per_s: f64,
 }
 
 impl Scenario {
-    /// An application under a design on a machine, Poisson arrivals, nothing beside it.
+    /// An application under a design on a machine, with Poisson arrivals and no other program.
     #[must_use]
     pub const fn new(machine: Machine, design: Design, application: Application) -> Self {
         Self { machine, design, application, arrivals: Arrivals::Poisson, hog_gb_per_s: 0.0 }
     }
 
-    /// Of those that ship with Nebula; `None` if one of the names is of none.
+    /// A scenario from the shipped files of these names; `None` if one of them does not exist.
     #[must_use]
     pub fn named(machine: &str, design: &str, application: &str) -> Option<Self> {
         Some(Self::new(Machine::named(machine)?, Design::named(design)?, Application::named(application)?))
     }
 
-    /// Whether it can be simulated.
+    /// Checks that it can be simulated.
     ///
     /// # Errors
     ///
-    /// [`BlocksError`] with what is wrong with it.
+    /// [`BlocksError`] that says what is wrong.
     pub fn validate(&self) -> Result<(), BlocksError> {
         self.machine.validate()?;
         let most = HOG_SHARE_MAX * self.machine.memory.peak_gb_per_s();
@@ -100,10 +100,10 @@ impl Scenario {
     }
 }
 
-/// The share of DRAM's bandwidth that another program may take: beyond, nothing that is simulated comes to an end.
+/// The largest share of DRAM bandwidth that another program may take. Above it, the simulated server makes no progress.
 const HOG_SHARE_MAX: f64 = 0.8;
 
-/// Reads what has a spelling.
+/// Deserializes a value from its text.
 pub(crate) fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
     text: D,
 ) -> Result<T, D::Error> {

@@ -1,6 +1,6 @@
-//! What happens next? A tournament of integer keys.
+//! The event calendar: a tournament tree of integer keys.
 //!
-//! A simulated core, a DRAM bank or a generator has at most one event to come: the end of what it does. So the events need no
+//! A simulated core, a DRAM bank or a generator has at most one pending event: the end of its current action. So the events need no
 //! general heap: each *source* has a leaf of a tree, and each inner node holds the smallest key of its four children.
 //!
 //! ```text
@@ -9,14 +9,14 @@
 //!    [9·0 never 7·2 8·3] [never 8·5 9·6 9·7] …        without a branch and without a comparison of two fields
 //! ```
 //!
-//! Of two events at one time the one of the lower source comes first, on every machine.
+//! If two events have the same time, the one with the lower source number is first, on every machine.
 
 use nebula_nic::Timestamp;
 
-/// The key of a source that has nothing to come.
+/// The key of a source without a pending event.
 const NEVER: u64 = u64::MAX;
 
-/// The next event of each source, and the earliest of them.
+/// The pending event of each source, and the earliest of them.
 ///
 /// # Cost
 ///
@@ -38,7 +38,7 @@ const NEVER: u64 = u64::MAX;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Four siblings each: the groups of the leaves first, then those of the level above, and so on to one group.
+    /// Groups of four siblings: the leaves first, then the level above, and so on up to one group.
     groups: Box<[[u64; 4]]>,
     root: u64,
     leaf_groups: usize,
@@ -47,7 +47,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// A calendar for the sources below `sources`, none of which has an event to come.
+    /// A calendar for the sources `0..sources`, without any pending event.
     #[must_use]
     pub fn new(sources: usize) -> Self {
         let mut leaves = 4;
@@ -61,14 +61,14 @@ impl Calendar {
         Self { groups, root: NEVER, leaf_groups: leaves / 4, source_bits, latest }
     }
 
-    /// The latest time that a key has room for; with 1,024 sources about five hours.
+    /// The latest time that a key can hold; with 1,024 sources about five hours.
     #[must_use]
     #[inline]
     pub fn latest(&self) -> Timestamp {
         self.latest
     }
 
-    /// Sets when the event of `source` comes, at [`latest`](Self::latest) at the latest.
+    /// Sets the time of the event of `source`, capped at [`latest`](Self::latest).
     ///
     /// # Panics
     ///
@@ -78,7 +78,7 @@ impl Calendar {
         self.put(source, (at.min(self.latest).as_ps() << self.source_bits) | source as u64);
     }
 
-    /// Takes the event of `source` away.
+    /// Removes the event of `source`.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ impl Calendar {
         self.put(source, NEVER);
     }
 
-    /// The earliest event: when, and whose.
+    /// The earliest event: its time and its source.
     #[must_use]
     #[inline]
     pub fn next(&self) -> Option<(Timestamp, usize)> {
@@ -96,7 +96,7 @@ impl Calendar {
         (key != NEVER).then(|| (Timestamp::from_ps(key >> self.source_bits), self.source_of(key)))
     }
 
-    /// When the earliest event comes, or a time that never does.
+    /// The time of the earliest event in picoseconds, or a time that is never reached if there is none.
     #[must_use]
     #[inline]
     pub fn next_ps(&self) -> u64 {

@@ -1,229 +1,229 @@
-//! What a simulation can be asked for in vain.
+//! Errors of a simulation.
 
 use nebula_nic::schedule::{ManagerConfigError, ThresholdsError};
 use nebula_nic::{ConfigError, GroupConfigError, Policy, RequesterConfigError};
 use nebula_workload::WorkloadError;
 
-/// Why there is no result. Each is one line that says what would be right.
+/// Why a simulation has no result. Each message is one line and says what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// A TOML file that is no system, or lacks something.
+    /// The TOML file is not a valid system.
     #[error("this is not a system: {reason}")]
     Toml {
-        /// Line and reason.
+        /// The line and the reason.
         reason: String,
     },
-    /// A load that is no share of the cores' capacity.
+    /// The load is not a possible share of the cores' capacity.
     #[error(
         "a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}"
     )]
     Load {
-        /// Load asked for.
+        /// Requested load.
         got: f64,
     },
-    /// Without a bound the queue grows without end.
+    /// The load is at or above capacity and the queue is unbounded.
     #[error("a load of {got} with an unbounded queue has no steady state: give a load less than 1, or a --queue-bound")]
     Unstable {
-        /// Load asked for.
+        /// Requested load.
         got: f64,
     },
-    /// The queue outgrew what a run can hold.
+    /// The queue grew beyond what a run can hold.
     #[error(
-        "the queue grew past {rpcs} RPCs: the load is more than {policy} with these costs can carry; lower it, or give a --queue-bound"
+        "the queue grew past {rpcs} RPCs: the load is more than {policy} can sustain with these costs; lower it, or give a --queue-bound"
     )]
     Outgrown {
-        /// RPCs that were waiting.
+        /// Waiting RPCs.
         rpcs: u32,
         /// The policy.
         policy: String,
     },
-    /// No servers, or too many cores.
+    /// There are no servers, or too many cores.
     #[error(
         "{servers} servers of {cores} cores cannot be simulated: give at least 1 server and at most {} cores in all",
         crate::system::CORES_TOTAL_MAX
     )]
     Servers {
-        /// Servers asked for.
+        /// Requested servers.
         servers: u16,
-        /// Cores of each.
+        /// Cores of each server.
         cores: u16,
     },
-    /// Nobody is left to serve.
+    /// No core is left to serve RPCs.
     #[error("{dedicated} of {cores} cores only schedule, which leaves none to serve: give more cores")]
     NoWorkers {
-        /// Cores asked for.
+        /// Requested cores.
         cores: u16,
-        /// Those that only schedule.
+        /// Cores that only schedule.
         dedicated: u16,
     },
-    /// Cores that cannot be parted evenly.
-    #[error("{cores} cores are not servers of {each} cores each: give a multiple of {each}")]
+    /// The cores cannot be divided evenly among the servers.
+    #[error("{cores} cores cannot be divided into servers of {each} cores each: give a multiple of {each}")]
     Parts {
-        /// Cores asked for.
+        /// Requested cores.
         cores: u16,
         /// Cores of each server.
         each: u16,
     },
-    /// A lock where there is none.
+    /// The policy has no lock, so a lock hand-off cannot have a cost.
     #[error("a lock hand-off costs nothing under {policy}: it belongs to the policies mcs-lock and work-stealing")]
     LockWithout {
-        /// Policy asked for.
+        /// Requested policy.
         policy: Policy,
     },
-    /// A cost of something that the policy has not.
+    /// The policy does not have the mechanism that the cost is for.
     #[error("{policy} has no {cost}: leave its cost out, or give another policy")]
     CostWithout {
-        /// What costs.
+        /// The mechanism.
         cost: &'static str,
-        /// Policy asked for.
+        /// Requested policy.
         policy: Policy,
     },
-    /// A way to take RPCs from cores that does not hold together.
+    /// The settings of preemption contradict each other.
     #[error("preemption: {reason}")]
     Preemption {
-        /// What is wrong, and what would be right.
+        /// What is wrong, and what to change.
         reason: &'static str,
     },
-    /// More types than queues.
+    /// There are more types of RPCs than queues.
     #[error("{types} types of RPCs cannot be told apart: give 1 to {}", nebula_nic::schedule::TYPES_MAX)]
     Types {
-        /// Types of the mix.
+        /// Types in the mix.
         types: usize,
     },
-    /// A router that gives nothing, or has too many servers.
+    /// The router's bound is not possible, or it has too many servers.
     #[error(
         "a router with a bound of {bound} before {servers} servers is not possible: give a bound from 1 to {}, and at most {} servers",
         nebula_nic::JBSQ_BOUND_MAX,
         nebula_nic::CORES_MAX
     )]
     Router {
-        /// RPCs at a server at most.
+        /// Most RPCs at a server.
         bound: u16,
-        /// Servers behind it.
+        /// Servers behind the router.
         servers: u16,
     },
-    /// A batch of none, or of more than a queue holds.
+    /// The batch is empty, or larger than a queue.
     #[error("a batch of {max} RPCs is not possible: give 1 to {}", nebula_nic::STEALABLE_BOUND)]
     Batch {
-        /// RPCs asked for.
+        /// Requested RPCs.
         max: u16,
     },
-    /// More groups than cores to serve in them.
-    #[error("{groups} groups of {workers} workers in all cannot be simulated: give each group one at least")]
+    /// There are more groups than workers.
+    #[error("{groups} groups with {workers} workers in total cannot be simulated: give each group at least one worker")]
     Groups {
-        /// Groups asked for.
+        /// Requested groups.
         groups: u16,
-        /// Cores that serve.
+        /// Cores that serve RPCs.
         workers: u16,
     },
-    /// Messages that managers would wait for too long.
+    /// Messages between managers take too many periods.
     #[error(
         "messages of {message_ns} ns between managers are too slow for a period of {period_ns} ns: give at most 1024 periods"
     )]
     SlowMessages {
-        /// From one manager to another.
+        /// Latency from one manager to another.
         message_ns: f64,
-        /// From one decision to the next.
+        /// Time from one decision to the next.
         period_ns: f64,
     },
-    /// A service that takes no time, or longer than a run can last.
+    /// The mean service time is zero, or too long for a run.
     #[error("a mean service time of {mean_ns} ns cannot be simulated: give 1 ns to 1 s")]
     Service {
         /// Mean of the distribution.
         mean_ns: f64,
     },
-    /// Nothing to measure.
-    #[error("{got} RPCs cannot be measured: give 1000 to 1e12 a replication")]
+    /// There are too few RPCs to measure, or too many.
+    #[error("{got} RPCs cannot be measured: give 1000 to 1e12 per replication")]
     Rpcs {
-        /// RPCs asked for.
+        /// Requested RPCs.
         got: u64,
     },
-    /// No interval without replications.
+    /// The number of replications gives no interval.
     #[error("{got} replications give no interval: give 2 to 10000")]
     Replications {
-        /// Replications asked for.
+        /// Requested replications.
         got: u32,
     },
-    /// No clients, or too many.
+    /// There are no clients, or too many.
     #[error("{got} clients cannot be simulated: give 1 to {}", crate::load::CLIENTS_MAX)]
     Clients {
-        /// Clients asked for.
+        /// Requested clients.
         got: u32,
     },
-    /// Simulated time came to its end.
+    /// The run does not fit the range of simulated time.
     #[error(
-        "the run would last longer than {seconds} simulated seconds, which is as far as its clock goes: measure fewer RPCs or shorter ones"
+        "the run would last longer than {seconds} simulated seconds, the range of its clock: measure fewer or shorter RPCs"
     )]
     Endless {
-        /// Length of the clock.
+        /// Range of the clock.
         seconds: u64,
     },
-    /// Threads that the system does not give.
+    /// The operating system refused to start threads.
     #[error("cannot start threads: {reason}")]
     Threads {
-        /// The system's reason.
+        /// The operating system's reason.
         reason: String,
     },
-    /// A precision that no run reaches.
+    /// The precision is not a possible share.
     #[error("a precision of {got} is not possible: give a share such as 1% or 0.005")]
     Precision {
-        /// Precision asked for.
+        /// Requested precision.
         got: f64,
     },
-    /// An SLO that the service alone misses, or none.
-    #[error("an SLO of {slo_ns} ns cannot be searched for: at the lowest load the p99 is {p99_ns} ns already")]
+    /// The lowest load misses the SLO.
+    #[error("an SLO of {slo_ns} ns cannot be met: at the lowest load the p99 is already {p99_ns} ns")]
     Slo {
-        /// SLO asked for.
+        /// Requested SLO.
         slo_ns: f64,
-        /// The p99 that was found.
+        /// The p99 at the lowest load.
         p99_ns: f64,
     },
-    /// A slowdown that the lowest load has already.
+    /// The lowest load exceeds the slowdown.
     #[error(
-        "a slowdown of {times} cannot be searched for: at the lowest load the p99.9 is more already, or the service times are no mix"
+        "a slowdown of {times} cannot be met: the p99.9 exceeds it at the lowest load, or the service times are not a mix"
     )]
     Slowdown {
-        /// Slowdown asked for.
+        /// Requested slowdown.
         times: f64,
     },
-    /// The NIC cannot be built so.
+    /// The NIC cannot be built with these settings.
     #[error(transparent)]
     Nic(#[from] ConfigError),
-    /// A group cannot be built so.
+    /// A group cannot be built with these settings.
     #[error(transparent)]
     Group(#[from] GroupConfigError),
-    /// A table of thresholds that does not ship.
-    #[error("there are no thresholds {name:?}: there are {}", crate::altocumulus::ThresholdTable::names().collect::<Vec<_>>().join(", "))]
+    /// There is no shipped table of thresholds of this name.
+    #[error("unknown thresholds {name:?}: give one of {}", crate::altocumulus::ThresholdTable::names().collect::<Vec<_>>().join(", "))]
     NoThresholds {
-        /// What was asked for.
+        /// Requested name.
         name: String,
     },
-    /// Rows that make no table of thresholds.
+    /// The rows are not a valid table of thresholds.
     #[error(transparent)]
     Thresholds(#[from] ThresholdsError),
-    /// A manager cannot be built so.
+    /// A manager cannot be built with these settings.
     #[error(transparent)]
     Manager(#[from] ManagerConfigError),
-    /// The clients cannot be built so.
+    /// The clients cannot be built with these settings.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),
-    /// The workload is none.
+    /// The workload is invalid.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
 }
 
-/// The highest load that may be offered, in capacities of the cores.
+/// The highest load that may be offered, as a multiple of the cores' capacity.
 pub const LOAD_MAX: f64 = 100.0;
 
 impl SimError {
-    /// A file that cannot be read, on one line.
+    /// The error of a file that cannot be parsed, on one line.
     pub(crate) fn toml(text: &str, error: &toml::de::Error) -> Self {
         Self::Toml { reason: toml_reason(text, error) }
     }
 }
 
-/// What is wrong with a TOML file, and in which line.
+/// What is wrong with a TOML file, and on which line.
 pub(crate) fn toml_reason(text: &str, error: &toml::de::Error) -> String {
     let words = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);

@@ -1,7 +1,7 @@
-//! Where points and replications run: side by side on threads, or one after the other.
+//! Where points and replications run: in parallel on threads, or sequentially.
 //!
-//! An [`Executor`] maps points. What a point consists of, replications and the steps of a search, runs where the executor has put it: on
-//! the threads of the pool, or on the one thread. Results stand in the order of what was asked, so that they depend on nothing of this.
+//! An [`Executor`] maps points to results. The replications and search steps of a point run on the same executor: on its thread
+//! pool, or on its one thread. Results are in the order of the items, so they do not depend on the executor.
 
 use std::cell::Cell;
 #[cfg(feature = "rayon")]
@@ -17,7 +17,7 @@ use crate::error::SimError;
 ///
 /// # Examples
 ///
-/// An executor for a place without threads, which counts what it was given:
+/// An executor for a target without threads that counts its items:
 ///
 /// ```
 /// use nebula_sim::study::{Executor, OneThread};
@@ -37,20 +37,20 @@ use crate::error::SimError;
 /// assert_eq!(counted.0.into_inner(), 3);
 /// ```
 pub trait Executor: Sync {
-    /// What `work` gives for each item, in the order of the items.
+    /// The results of `work` for each item, in the order of the items.
     fn map<'a, T: Sync, R: Send>(&self, items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R>;
 }
 
-/// Everything on the thread that asks: for targets without threads, and for tests.
+/// Runs everything on the calling thread: for targets without threads, and for tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OneThread;
 
 thread_local! {
-    /// Whether this thread is within [`OneThread`], and what it runs is not to be spread over others.
+    /// Whether this thread is inside [`OneThread`], so that its work must not move to other threads.
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Restores what [`IS_ALONE`] was, also when the work panics.
+/// Restores the previous value of [`IS_ALONE`], also when the work panics.
 struct Alone(bool);
 
 impl Drop for Alone {
@@ -66,24 +66,24 @@ impl Executor for OneThread {
     }
 }
 
-/// A pool of threads, by rayon.
+/// A rayon thread pool.
 #[cfg(feature = "rayon")]
 #[derive(Debug)]
 pub struct Threads(rayon::ThreadPool);
 
 #[cfg(feature = "rayon")]
 impl Threads {
-    /// `count` threads, or one a core.
+    /// A pool of `count` threads, or one per core.
     ///
     /// # Errors
     ///
-    /// [`SimError::Threads`] where the system gives none.
+    /// [`SimError::Threads`] if the operating system refuses to start threads.
     pub fn try_new(count: Option<u16>) -> Result<Self, SimError> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0).into()).build();
         pool.map(Self).map_err(|error| SimError::Threads { reason: error.to_string() })
     }
 
-    /// Runs `work` on these threads, its replications side by side.
+    /// Runs `work` on these threads; its replications run in parallel.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.0.install(work)
     }
@@ -96,10 +96,10 @@ impl Executor for Threads {
     }
 }
 
-/// What `work` gives for each item, on the threads of the pool that this thread belongs to.
+/// The results of `work` for each item, on the threads of this thread's pool.
 ///
-/// Only taking an index to an item and keeping a result is compiled for each kind of work; what rayon does with indices is compiled once,
-/// which is an eighth of the crate's code.
+/// Only the mapping from an index to an item and the storing of a result are compiled for each kind of work. rayon's code for indices is
+/// compiled once, which is an eighth of the crate's code.
 #[cfg(feature = "rayon")]
 fn side_by_side<'a, T: Sync, R: Send>(items: &'a [T], work: &(impl Fn(&'a T) -> R + Sync)) -> Vec<R> {
     let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
@@ -119,7 +119,7 @@ fn for_each_index(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().for_each(work);
 }
 
-/// What `work` gives for each item, run where this thread's executor runs things; of several failures the first in the order of the items.
+/// The results of `work` for each item, run on this thread's executor. If several items fail, the error is that of the first one.
 pub(crate) fn try_each<'a, T: Sync, R: Send, E: Send>(
     items: &'a [T],
     work: impl Fn(&'a T) -> Result<R, E> + Sync,

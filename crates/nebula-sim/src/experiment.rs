@@ -1,7 +1,7 @@
-//! One operating point with error bars: replications side by side, and a rule when to stop.
+//! One operating point with error bars: parallel replications, and a stopping rule.
 //!
-//! Replication `i` has the seed's replica `i`, so that a result depends on the seed and on how many replications there were, never on how many
-//! threads ran them. Two systems under one seed meet the same arrivals and the same service times.
+//! Replication `i` uses the seed's replica `i`, so a result depends on the seed and the number of replications, never on the number of
+//! threads. Two systems with the same seed receive the same arrivals and the same service times.
 
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
@@ -27,15 +27,15 @@ use nebula_workload::Seed;
 pub struct Effort {
     /// RPCs measured in each replication.
     pub rpcs: u64,
-    /// RPCs before those, which fill the empty system; by [`length`](Self::length) if not set.
+    /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length) chooses if not set.
     pub warmup: Option<u64>,
-    /// Replications; with a precision, as many at a time until it is reached.
+    /// Replications; with a precision, rounds of this many run until it is reached.
     pub replications: u32,
     /// Half-width of the p99's interval, as a share of the p99, at which to stop.
     pub precision: Option<f64>,
-    /// Replications at most, where a precision asks for more and more.
+    /// Most replications if a precision is set.
     pub replications_max: u32,
-    /// What every random draw follows from.
+    /// Seed of all random draws.
     pub seed: Seed,
 }
 
@@ -77,19 +77,19 @@ impl Effort {
 
     /// The length of one replication of `load`.
     ///
-    /// Unless set, the warm-up is a tenth of the RPCs measured, or as long as the load takes to settle if that is longer; at most
-    /// twice the RPCs measured.
+    /// Unless set, the warm-up is a tenth of the measured RPCs, or as long as the load takes to settle if that is longer, and at
+    /// most twice the measured RPCs.
     #[must_use]
     pub fn length(&self, load: &Load) -> Length {
         let settling = || load.settling_rpcs().clamp(self.rpcs / 10, 2 * self.rpcs);
         Length { warmup: self.warmup.unwrap_or_else(settling), rpcs: self.rpcs }
     }
 
-    /// Whether so much can be simulated.
+    /// Checks that this much can be simulated.
     ///
     /// # Errors
     ///
-    /// [`SimError`] with what is wrong with it.
+    /// [`SimError`] that says what is wrong.
     pub fn validate(&self) -> Result<(), SimError> {
         if !(1_000..=1_000_000_000_000).contains(&self.rpcs) {
             return Err(SimError::Rpcs { got: self.rpcs });
@@ -104,14 +104,14 @@ impl Effort {
     }
 }
 
-/// What an operating point has shown.
+/// The results of an operating point.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-    /// All replications together.
+/// The sum of all replications.
     pub tally: Tally,
     /// The p99 of each replication in picoseconds, of the RPCs served.
     pub p99_ps: Vec<f64>,
-    /// The same of all RPCs, with a NACK counted as infinite.
+    /// The p99 of each replication over all RPCs; a NACK counts as infinite.
     pub p99_ps_with_nacks: Vec<f64>,
     /// Mean latencies of each replication in picoseconds.
     pub mean_ps: Vec<f64>,
@@ -119,9 +119,9 @@ pub struct Estimate {
     pub depth_mean: Vec<f64>,
     /// p99 of the queue depth of each replication.
     pub depth_p99: Vec<f64>,
-    /// Whether some RPCs waited for as long as the load lasted, which no p99 shows where they are fewer than 1 %.
+    /// Whether some RPCs starved: they waited as long as the load lasted. If they are fewer than 1 %, no p99 shows it.
     pub is_starving: bool,
-    /// Whether the precision asked for was reached; `None` if none was asked for.
+    /// Whether the requested precision was reached; `None` if none was requested.
     pub is_precise: Option<bool>,
 }
 
@@ -142,7 +142,7 @@ impl Estimate {
         self.depth_p99.push(tally.queue_depth.quantile(0.99));
     }
 
-    /// Replications that ran.
+    /// Number of replications that ran.
     #[must_use]
     pub fn replications(&self) -> usize {
         self.p99_ps.len()
@@ -154,25 +154,25 @@ impl Estimate {
         Interval::of(&self.p99_ps)
     }
 
-    /// Whether the p99 of all RPCs keeps an SLO, a NACK counted as infinite, and none of them starves.
+    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and no RPC starves.
     #[must_use]
     pub fn meets(&self, slo: nebula_nic::Span) -> bool {
         !self.is_starving && Interval::of(&self.p99_ps_with_nacks).value <= slo.as_ps() as f64
     }
 }
 
-/// Runs replications of one operating point until the effort is spent or its precision reached.
+/// Runs replications of one operating point until the effort is spent or the precision is reached.
 ///
-/// `progress` is told of each replication that has ended, from whichever thread ran it.
+/// `progress` is called after each replication, on the thread that ran it.
 ///
 /// # Errors
 ///
-/// [`SimError`] of the first replication that has one.
+/// [`SimError`] of the first replication that fails.
 ///
 /// # Cost
 ///
-/// Replications run side by side where an [`Executor`](crate::study::Executor) has put this, or else on rayon's own threads; memory for
-/// one tally a replication.
+/// Replications run in parallel on the threads of the current [`Executor`](crate::study::Executor), or else on rayon's global pool.
+/// Memory for one tally per replication.
 pub fn estimate(
     system: &System,
     load: &Load,

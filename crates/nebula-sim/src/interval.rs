@@ -1,10 +1,10 @@
-//! How sure is a figure? Confidence intervals over independent replications.
+//! Confidence intervals over independent replications.
 //!
-//! One run's latencies depend on each other, so an interval from within a run would be too short. Replications with seeds of their own
-//! are independent: a figure is the mean of theirs, and Student's t over them gives the interval. Each replication must be long enough
-//! for its own figure to be nearly without bias; docs/MODEL.md says what that takes near saturation.
+//! The latencies of one run are correlated, so an interval computed within a run would be too short. Replications with different seeds
+//! are independent: a figure is the mean over replications, with Student's t interval. Each replication must be long enough for its
+//! figure to have little bias; docs/MODEL.md says how long that is near saturation.
 
-/// A figure and the interval that holds its true value in 95 of 100 experiments.
+/// A figure with its 95 % confidence interval.
 ///
 /// # Examples
 ///
@@ -27,7 +27,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The 95 % interval of the mean of independent figures; infinite where one of them is or there is only one.
+    /// The 95 % interval of the mean of independent figures; infinite if one of them is infinite or there is only one.
     #[must_use]
     pub fn of(figures: &[f64]) -> Self {
         let count = figures.len() as f64;
@@ -44,20 +44,20 @@ impl Interval {
         Self { value, lo: value - half, hi: value + half }
     }
 
-    /// A figure that a formula gives: there is no doubt about it.
+    /// An exact figure, from a formula: its interval has width zero.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self { value, lo: value, hi: value }
     }
 
-    /// Half the interval's width as a share of the figure; infinite where there is no interval.
+    /// Half the interval's width as a share of the figure; infinite if there is no interval.
     #[must_use]
     pub fn relative(&self) -> f64 {
         let half = (self.hi - self.lo) / 2.0;
         if half == 0.0 { 0.0 } else { (half / self.value).abs() }
     }
 
-    /// Whether `value` lies within.
+    /// Whether `value` is within the interval.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi

@@ -1,36 +1,36 @@
 //! The laboratory: Nebula's NIC in simulated time, with error bars.
 //!
-//! Every decision about an RPC is `nebula-nic`'s, the same code that the runtime runs; this crate carries the decisions out in
-//! simulated time and measures what comes of them. A run is one thread, and the same seed gives the same bytes on every machine;
-//! replications run side by side, and a figure without an interval is not a result.
+//! `nebula-nic` makes every decision about an RPC, with the same code that the runtime runs. This crate carries out the decisions in
+//! simulated time and measures the result. A run uses one thread, and the same seed gives the same bytes on every machine.
+//! Replications run in parallel, and every figure has a confidence interval.
 //!
 //! | question | module |
 //! |---|---|
-//! | what is simulated: servers, policy, costs, clients' reactions? | `system` |
-//! | what is a published system of that? | `model`, `data/systems/*.toml` |
-//! | what is asked of it, and when? | `load`, with `nebula-workload` |
-//! | what happens next? | `calendar` |
-//! | the stations of one RPC in simulated time | `world` |
-//! | what was seen? | `tally` |
-//! | how sure is it? | `interval`, `experiment` |
-//! | which load still keeps the SLO, and how long is the queue there? | `search`, [`sizing`] |
-//! | from which queue length on is an RPC late? | [`altocumulus`] |
-//! | when is memory the limit, and not the cores? | [`memory`] |
-//! | what does a whole server do, block by block? | [`blocks`] |
-//! | where do points and replications run, and what are their figures called? | [`study`] |
-//! | what did the papers publish, and does it come out here? | [`reproduce`] |
+//! | what is simulated (servers, policy, costs, reactions of clients)? | `system` |
+//! | how are published systems described? | `model`, `data/systems/*.toml` |
+//! | what load is offered? | `load`, with `nebula-workload` |
+//! | which event is next? | `calendar` |
+//! | how does one RPC pass its stations in simulated time? | `world` |
+//! | what was measured? | `tally` |
+//! | how precise is a result? | `interval`, `experiment` |
+//! | what is the highest load that meets the SLO, and how long is the queue there? | `search`, [`sizing`] |
+//! | at which queue length does an RPC miss its SLO? | [`altocumulus`] |
+//! | when is memory bandwidth the bottleneck rather than the cores? | [`memory`] |
+//! | how does a whole server behave, simulated at the level of cache blocks? | [`blocks`] |
+//! | how are experiments run, and what are the names of their results? | [`study`] |
+//! | what did the papers publish, and is it reproduced here? | [`reproduce`] |
 //!
 //! # Invariants
 //!
-//! - **No decision is made here that `nebula-nic` makes.** *Enforced by* `tests/properties.rs` and `tests/golden.rs`, and by the crate
-//!   having no policy of its own.
-//! - **Results depend on the seed alone**, never on threads, time or the order of a hash. *Enforced by* `tests/properties.rs`, `tests/golden.rs`.
-//! - **Theory holds.** *Enforced by* `tests/closed_forms.rs`.
-//! - **Memory does not grow with the RPCs.** *Enforced by* `tests/memory_bound.rs`.
+//! - **Decisions of `nebula-nic` are not made a second time here.** *Enforced by* `tests/properties.rs` and `tests/golden.rs`; this
+//!   crate contains no dispatch policy.
+//! - **Results depend on the seed alone**, never on threads, wall-clock time or hash order. *Enforced by* `tests/properties.rs`, `tests/golden.rs`.
+//! - **Results agree with queueing theory** where a closed form exists. *Enforced by* `tests/closed_forms.rs`.
+//! - **Memory does not grow with the number of RPCs.** *Enforced by* `tests/memory_bound.rs`.
 //!
 //! # Examples
 //!
-//! The p99 of 16 cores at 80 % load, one queue against a queue a core:
+//! The p99 of 16 cores at 80 % load, one queue against one queue per core:
 //!
 //! ```
 //! use nebula_sim::{Effort, Load, System, estimate};

@@ -1,14 +1,14 @@
-//! What is asked of the system: service times, and when RPCs come.
+//! The load of a system: service times and arrivals.
 
 use crate::error::{LOAD_MAX, SimError};
 use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Rate, ServiceTime};
 
-/// Clients of a closed loop at most.
+/// Most clients of a closed loop.
 pub const CLIENTS_MAX: u32 = 1 << 20;
 
-/// The RPCs that a system is to serve.
+/// The RPCs that are offered to a system.
 ///
 /// # Examples
 ///
@@ -23,27 +23,27 @@ pub const CLIENTS_MAX: u32 = 1 << 20;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// How long an RPC keeps its core.
+    /// Service time: how long an RPC occupies its core.
     pub service: ServiceTime,
-    /// When RPCs come.
+    /// When RPCs arrive.
     pub source: Source,
 }
 
-/// When RPCs come.
+/// When RPCs arrive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Whether or not those before are answered.
+    /// Open loop: RPCs arrive whether or not earlier ones are answered.
     Open {
-        /// The kind of arrivals.
+        /// The arrival process.
         arrivals: Arrivals,
         /// Offered load as a share of the capacity of all cores.
         utilization: f64,
     },
-    /// Each client sends its next RPC after the answer to its last one.
+    /// Closed loop: each client sends its next RPC after the reply to its last one.
     Closed {
-        /// Clients, each with one RPC outstanding at most.
+        /// Clients, each with at most one outstanding RPC.
         clients: u32,
-        /// From an answer to the next RPC; none for at once.
+        /// Think time from a reply to the next RPC; `None` for zero.
         think: Option<ServiceTime>,
     },
 }
@@ -55,13 +55,13 @@ impl Load {
         Self { service, source: Source::Open { arrivals: Arrivals::Poisson, utilization } }
     }
 
-    /// `clients` that each wait for an answer and think before they send again.
+    /// `clients` that each wait for a reply, then think before they send again.
     #[must_use]
     pub const fn closed(service: ServiceTime, clients: u32, think: Option<ServiceTime>) -> Self {
         Self { service, source: Source::Closed { clients, think } }
     }
 
-    /// Sets the kind of arrivals of an open loop; a closed one has none.
+    /// Sets the arrival process of an open loop; no effect on a closed loop.
     #[must_use]
     pub fn arrivals(mut self, kind: Arrivals) -> Self {
         if let Source::Open { arrivals, .. } = &mut self.source {
@@ -79,11 +79,11 @@ impl Load {
         self
     }
 
-    /// RPCs offered a second; `None` for a closed loop.
+    /// RPCs offered per second; `None` for a closed loop.
     ///
     /// # Errors
     ///
-    /// [`SimError::Load`] for a share that cannot be offered.
+    /// [`SimError::Load`] for an impossible load.
     pub fn rate(&self, system: &System) -> Result<Option<Rate>, SimError> {
         let Source::Open { utilization, .. } = self.source else { return Ok(None) };
         if !(utilization > 0.0 && utilization <= LOAD_MAX) {
@@ -93,11 +93,11 @@ impl Load {
         Ok(Some(Rate::try_new(utilization * capacity_rps)?))
     }
 
-    /// Whether it can be simulated on this system.
+    /// Checks that it can be simulated on this system.
     ///
     /// # Errors
     ///
-    /// [`SimError`] with what is wrong with it.
+    /// [`SimError`] that says what is wrong.
     pub fn validate(&self, system: &System) -> Result<(), SimError> {
         let mean_ps = self.service.mean_ps();
         if !(1e3..=1e12).contains(&mean_ps) {
@@ -115,9 +115,9 @@ impl Load {
         }
     }
 
-    /// How many RPCs it takes until a system that was empty is as if it had always run, roughly; 0 where it cannot be said.
+    /// Roughly how many RPCs an empty system needs to reach its steady state; 0 if unknown.
     ///
-    /// Three times the RPCs that come in the relaxation time of M/M/k, which are ρ / (1 − √ρ)² for any k, times the mean of the squared
+    /// Three times the RPCs that arrive in the relaxation time of M/M/k, which is ρ / (1 − √ρ)² for any k, times the mean of the squared
     /// coefficients of variation of gaps (taken as 1) and of service (at most 10).
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]

@@ -35,7 +35,7 @@
 //!   are the textbook's.
 //!
 //! Departs: the published simulator lets each queue's cores pull; here `nebula-nic` dispatches, at no cost. With a
-//! queue a core, the RPC behind the one in service waits at its core and not at the NIC, which changes no latency.
+//! queue per core, the RPC behind the one in service waits at its core and not at the NIC, which changes no latency.
 //!
 //! Departs: the paper's text has six channels; the default is the published simulator's four of 24 banks, which are as
 //! many banks.

@@ -1,7 +1,7 @@
-//! The published systems at the queueing level: each a small file with a policy, what its mechanisms cost, and where that is from.
+//! Published systems at the queueing level: each is a small file with a policy, the costs of its mechanisms, and their sources.
 //!
-//! A system is data over the same mechanisms: no line of code knows one by name. To add one, write its file in `data/systems/` and its line in
-//! [`SHIPPED`].
+//! All systems are data for the same mechanisms; no code depends on the name of a system. To add one, write a file in `data/systems/` and
+//! add its name to [`SHIPPED`].
 
 mod groups;
 
@@ -13,7 +13,7 @@ use groups::Groups;
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;
 
-/// A published system: how RPCs meet cores there, and what that costs.
+/// A published system: how it gives RPCs to cores, and what that costs.
 ///
 /// # Examples
 ///
@@ -29,19 +29,19 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemModel {
-    /// Its name.
+/// Name.
     pub name: String,
-    /// What it is, with venue and year.
+/// Title, with venue and year.
     pub title: String,
-    /// Which core serves which RPC.
+    /// The dispatch policy: which core serves which RPC.
     #[serde(deserialize_with = "spelled")]
     policy: Policy,
-    /// Whether the NIC does in hardware what costs core time elsewhere.
+    /// Whether the NIC does in hardware what other systems do in core time.
     pub hardware: bool,
-    /// What its mechanisms cost.
+    /// Costs of its mechanisms.
     #[serde(default)]
     costs: Costs,
-    /// Cores of each server, where they are parted into several; else all are one server's.
+    /// Cores of each server, if the cores are split over several servers; otherwise one server has them all.
     #[serde(default)]
     server_cores: Option<u16>,
     /// The router before the servers.
@@ -50,13 +50,13 @@ pub struct SystemModel {
     /// Batches of each core's queue.
     #[serde(default)]
     batch: Option<Batch>,
-    /// How RPCs are taken from cores.
+    /// How RPCs are preempted.
     #[serde(default)]
     preemption: Preemption,
-    /// Cores that only schedule, of each server.
+    /// Cores of each server that only schedule.
     #[serde(default)]
     dedicated: u16,
-    /// RPCs that may wait, for each core; without a bound unless given.
+    /// RPCs that may wait, per core; unbounded unless given.
     #[serde(default)]
     queue_bound_per_core: Option<u32>,
     /// Groups of cores and their managers.
@@ -64,23 +64,23 @@ pub struct SystemModel {
     groups: Option<Groups>,
 }
 
-/// Those that ship with Nebula, by the names of their files.
+/// The shipped systems, by file name.
 const SHIPPED: Shipped = shipped!("systems":
     "rss", "ix", "zygos", "shinjuku", "persephone", "persephone-cfcfs", "concord", "nanopu", "rpcvalet-software", "r2p2",
     "rpcvalet", "altocumulus-int", "altocumulus-rss", "nebula", "single-queue",
 );
 
 impl SystemModel {
-    /// The names of those that ship with Nebula.
+    /// The names of the shipped systems.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.names()
     }
 
-    /// The one of this name that ships with Nebula.
+    /// The shipped system of this name; `None` if there is none.
     ///
     /// # Panics
     ///
-    /// If its file is none, which a test rules out.
+    /// If the shipped file is invalid; a test checks every shipped file.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.parsed(name, Self::parse)
@@ -90,16 +90,16 @@ impl SystemModel {
     ///
     /// # Errors
     ///
-    /// [`SimError::Toml`] with line and reason.
+    /// [`SimError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         toml::from_str(text).map_err(|error| SimError::toml(text, &error))
     }
 
-    /// The system of `cores` cores in all, those that only schedule included.
+    /// The system with `cores` cores in total, including those that only schedule.
     ///
     /// # Errors
     ///
-    /// [`SimError`] if it cannot be built of so many.
+    /// [`SimError`] if it cannot be built with that many cores.
     pub fn system(&self, cores: u16) -> Result<System, SimError> {
         let each = self.server_cores.unwrap_or(cores);
         if each == 0 || !cores.is_multiple_of(each) {
@@ -123,7 +123,7 @@ impl SystemModel {
     }
 }
 
-/// A time that stands in a file as people write it.
+/// A duration as people write it, such as `200ns`.
 pub(crate) fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Span, D::Error> {
     spelled(text)
 }

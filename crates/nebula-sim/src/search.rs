@@ -1,7 +1,7 @@
-//! Which load still meets the SLO, and how sure is that?
+//! Search for the highest load that meets an SLO, with a confidence interval.
 //!
-//! Each replication bisects for itself, under its own seed: within one seed all loads meet the same service times and the same arrivals,
-//! only closer together, so the p99 grows nearly steadily with the load. The answers of the replications are independent and
+//! Each replication bisects independently with its own seed. With one seed, all loads have the same service times and the same
+//! arrivals, only closer together, so the p99 is nearly monotonic in the load. The results of the replications are independent and
 //! give the interval.
 
 use crate::error::SimError;
@@ -15,22 +15,22 @@ use crate::world::run;
 use nebula_nic::{Policy, Span};
 use nebula_workload::{Seed, TypeId};
 
-/// The highest load that keeps an SLO.
+/// The highest load that meets an SLO.
 #[derive(Clone, Debug)]
 pub struct LoadAtSlo {
     /// Load as a share of the cores' capacity, with its interval.
     pub load: Interval,
-    /// What each replication found.
+    /// The load that each replication found.
     pub loads: Vec<f64>,
     /// The p99 of the queue depth at that load, with its interval.
     pub depth_p99: Interval,
     /// The mean queue depth at that load, with its interval.
     pub depth_mean: Interval,
-    /// RPCs served a second at that load.
+    /// RPCs served per second at that load, with its interval.
     pub served_rps: Interval,
 }
 
-/// Where a search looks, and how closely.
+/// The range and the resolution of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bracket {
     /// Lowest load.
@@ -42,20 +42,20 @@ pub struct Bracket {
 }
 
 impl Default for Bracket {
-    /// From 0.01 to 0.9995, to 0.0005.
+    /// From 0.01 to 0.9995, with a resolution of 0.0005.
     fn default() -> Self {
         Self { lowest: 0.01, highest: 0.9995, width: 0.0005 }
     }
 }
 
-/// What a load has to keep.
+/// The condition that a load must meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
-    /// 99 % of all RPCs end within so long, a NACK counted as infinite.
+    /// 99 % of all RPCs end within this time; a NACK counts as infinite.
     P99(Span),
-    /// 99 % of the RPCs of one type that are served end within so long, and at most 1 % of all are NACKed.
+    /// 99 % of the served RPCs of one type end within this time, and at most 1 % of all RPCs are NACKed.
     P99OfType(TypeId, Span),
-    /// 99.9 % of the RPCs of a mix that are served take no longer than so many times their service, and at most 0.1 % of all are NACKed.
+    /// 99.9 % of the served RPCs of a mix have at most this slowdown (latency over service time), and at most 0.1 % of all are NACKed.
     Slowdown(f64),
 }
 
@@ -72,7 +72,7 @@ impl Objective {
         }
     }
 
-    /// That the lowest load misses it, with what it shows there.
+    /// The error that the lowest load misses it, with its result there.
     fn missed(self, tally: Option<&Tally>) -> SimError {
         match self {
             Self::P99(slo) | Self::P99OfType(_, slo) => {
@@ -84,15 +84,15 @@ impl Objective {
     }
 }
 
-/// Searches for the highest load at which 99 % of all RPCs end within `slo`, a NACK counted as infinite.
+/// Searches for the highest load at which 99 % of all RPCs end within `slo`; a NACK counts as infinite.
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] if the lowest load misses it already; else as a run.
+/// [`SimError::Slo`] if the lowest load already misses it; otherwise the errors of a run.
 ///
 /// # Cost
 ///
-/// About log2((highest − lowest) / width) runs a replication: 11 by default.
+/// About log2((highest − lowest) / width) runs per replication: 11 by default.
 pub fn load_at_slo(
     system: &System,
     load: &Load,
@@ -104,11 +104,11 @@ pub fn load_at_slo(
     load_at_objective(system, load, Objective::P99(slo), bracket, effort, progress)
 }
 
-/// Searches for the highest load that keeps an [`Objective`].
+/// Searches for the highest load that meets an [`Objective`].
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] or [`SimError::Slowdown`] if the lowest load misses it already; else as a run.
+/// [`SimError::Slo`] or [`SimError::Slowdown`] if the lowest load already misses it; otherwise the errors of a run.
 ///
 /// # Cost
 ///
@@ -141,8 +141,8 @@ pub fn load_at_objective(
     })
 }
 
-/// A scheduler that does not serve in order lets some RPCs wait for ever past saturation, so that a run would end only when its queue has
-/// outgrown all room. With a bound that no load which keeps an SLO comes near, it ends.
+/// Past saturation, a scheduler that does not serve in order starves some RPCs, and a run would end only when its queue exceeds its
+/// limit. This bound ends such a run. No load that meets an SLO comes near it.
 fn bounded(system: &System) -> System {
     match (system.policy, system.queue_bound) {
         (Policy::Preemptive(_) | Policy::Darc, None) => {
@@ -154,15 +154,15 @@ fn bounded(system: &System) -> System {
 
 const WAITING_PER_CORE: u32 = 64;
 
-/// Whether a scheduler that does not serve in order keeps its SLO by letting a few RPCs wait for as long as the load lasts.
+/// Whether a scheduler that does not serve in order meets its SLO by starving a few RPCs for as long as the load lasts.
 ///
-/// Where fewer than 1 % are long, no p99 tells. Told by an RPC that took longer than half of the measured window: in a system that keeps up,
-/// windows are many times longer than any RPC takes.
+/// If fewer than 1 % are long, no p99 shows it. The sign is an RPC that took longer than half of the measured window: in a stable system,
+/// the window is many times longer than any RPC.
 pub(crate) fn is_starving(system: &System, tally: &Tally) -> bool {
     matches!(system.policy, Policy::Preemptive(_) | Policy::Darc) && tally.latency.max() > tally.window.as_ps() / 2
 }
 
-/// The highest load that one seed meets the SLO at, and what it showed there.
+/// The highest load at which one seed meets the SLO, and its results there.
 fn bisect(
     system: &System,
     load: &Load,
@@ -175,7 +175,7 @@ fn bisect(
     let probe = |at: f64| {
         let load = load.clone().at(at);
         match run(system, &load, effort.length(&load), seed) {
-            // A queue that outgrows all room has missed every SLO.
+            // A queue that exceeds its limit has missed every SLO.
             Err(SimError::Outgrown { .. }) => Ok(None),
             tally => tally.map(Some),
         }

@@ -1,15 +1,15 @@
-//! Files that ship with Nebula: their names, and their texts as they were when this was compiled.
+//! Data files that are compiled into the library: their names and texts.
 
 /// A folder of TOML files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shipped {
     /// Below `crates/nebula-sim/data`.
     pub(crate) folder: &'static str,
-    /// Names without their ending, and texts.
+    /// File names without extension, and texts.
     pub(crate) files: &'static [(&'static str, &'static str)],
 }
 
-/// The files of a folder below `data/`, by their names.
+/// The files of a folder below `data/`, by name.
 macro_rules! shipped {
     ($folder:literal: $($name:literal),+ $(,)?) => {
         $crate::shipped::Shipped {
@@ -24,7 +24,7 @@ macro_rules! shipped {
 pub(crate) use shipped;
 
 impl Shipped {
-    /// The names, in the order in which they are listed.
+    /// The names, in the order of the list.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         self.files.iter().map(|&(name, _)| name)
     }
@@ -34,11 +34,11 @@ impl Shipped {
         self.files.iter().find(|&&(shipped, _)| shipped == name).map(|&(_, text)| text)
     }
 
-    /// What `parse` makes of the file of this name.
+    /// The parsed file of this name.
     ///
     /// # Panics
     ///
-    /// If it makes nothing of it: a test of each folder rules that out.
+    /// If `parse` fails; a test parses every file of each folder.
     pub(crate) fn parsed<T, E: std::fmt::Display>(self, name: &str, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
         let Self { folder, .. } = self;
         Some(parse(self.text(name)?).unwrap_or_else(|error| panic!("data/{folder}/{name}.toml: {error}")))

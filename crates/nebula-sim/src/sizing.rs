@@ -1,7 +1,7 @@
-//! How large must a server's queue and buffer be? By formula where one is exact, simulated where none is.
+//! The sizes of a server's queue and buffer: by formula where an exact one exists, otherwise simulated.
 //!
-//! With Poisson arrivals, exponential service times and one queue without costs (M/M/k) all is known: an RPC waits with Erlang C's
-//! probability, and then for an exponential time, from which the tail of the latency and the depth of the queue follow. Everything else is
+//! With Poisson arrivals, exponential service times and one queue without costs (M/M/k) the result is exact: an RPC waits with Erlang C's
+//! probability, and then for an exponential time. The tail of the latency and the depth of the queue follow. Everything else is
 //! simulated, with intervals.
 
 use crate::error::SimError;
@@ -14,7 +14,7 @@ use nebula_nic::sizing::QUEUE_ROOM;
 use nebula_nic::{Policy, SLOT_BYTES, Sizing, Span, erlang_c, queue_depth_mean};
 use nebula_workload::{Arrivals, ServiceTime};
 
-/// What waits at a server, and under which load.
+/// The queue of a server at a load.
 ///
 /// # Examples
 ///
@@ -33,25 +33,25 @@ use nebula_workload::{Arrivals, ServiceTime};
 pub struct QueueAt {
     /// Load as a share of the cores' capacity.
     pub load: Interval,
-    /// RPCs waiting as an arrival finds them, on average.
+    /// Mean number of waiting RPCs that an arrival finds.
     pub depth_mean: Interval,
-    /// The depth that 99 of 100 arrivals find at most.
+    /// The p99 of the queue depth that arrivals find.
     pub depth_p99: Interval,
-    /// Whether this comes from a simulation: an exact figure has an interval of no width.
+    /// Whether this was simulated; an exact figure has an interval of width zero.
     pub is_simulated: bool,
-    /// Whether a simulation has reached the precision asked for: of the load where that was searched for, else of the p99.
+    /// Whether the simulation reached the requested precision: that of the load if it was searched for, otherwise that of the p99.
     pub is_precise: Option<bool>,
 }
 
-/// The queue at the highest load that keeps `slo`.
+/// The queue at the highest load that meets `slo`.
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] if no load keeps it; else as a run.
+/// [`SimError::Slo`] if no load meets it; otherwise the errors of a run.
 ///
 /// # Cost
 ///
-/// That of [`load_at_slo`], or nothing where a formula is exact.
+/// That of [`load_at_slo`]; none if a formula is exact.
 pub fn queue_at_slo(
     system: &System,
     load: &Load,
@@ -70,15 +70,15 @@ pub fn queue_at_slo(
     Ok(QueueAt { load, depth_mean, depth_p99, is_simulated: true, is_precise })
 }
 
-/// The queue at the load that is offered.
+/// The queue at the offered load.
 ///
 /// # Errors
 ///
-/// As a run.
+/// Those of a run.
 ///
 /// # Cost
 ///
-/// That of [`estimate`], or nothing where a formula is exact.
+/// That of [`estimate`]; none if a formula is exact.
 pub fn queue_at_load(
     system: &System,
     load: &Load,
@@ -116,7 +116,7 @@ impl QueueAt {
 ///
 /// # Errors
 ///
-/// As [`load_at_slo`].
+/// Those of [`load_at_slo`].
 pub fn load_at_slo_to_precision(
     system: &System,
     load: &Load,
@@ -136,10 +136,10 @@ pub fn load_at_slo_to_precision(
 }
 
 impl System {
-    /// The load past which a queue without a bound is sure to grow without end: 1 less what its mechanisms cost.
+    /// The load above which an unbounded queue is certain to grow without limit: 1 minus the costs of the mechanisms.
     ///
-    /// A core with credit for `n` RPCs has at most `n` in each round of dispatch, service and notice; under `mcs-lock` the lock goes round
-    /// once an RPC, and so does a dispatcher that is one core. Cores that only schedule are lost to service.
+    /// A core with credit for `n` RPCs serves at most `n` per round of dispatch, service and notice. Under `mcs-lock` the lock is handed
+    /// over once per RPC, and a dispatcher on one core is busy once per RPC. Cores that only schedule do not serve.
     ///
     /// # Examples
     ///
@@ -159,7 +159,7 @@ impl System {
         let busy_ps = mean_ps + (receive + lock_handoff).as_ps() as f64;
         let round_ps = busy_ps + (dispatch + notify).as_ps() as f64;
         let core = f64::from(self.per_core()) * mean_ps / round_ps;
-        // A queue in software has a lock of its own.
+        // Each queue in software has its own lock.
         let lock_handoff = if self.has_queues() { Span::ZERO } else { lock_handoff };
         let workers = f64::from(self.workers()) / f64::from(self.cores);
         let in_turn = |span: Span| mean_ps / (span.as_ps() as f64 * f64::from(self.cores));
@@ -167,9 +167,9 @@ impl System {
         at_cores.min(in_turn(lock_handoff)).min(in_turn(decision))
     }
 
-    /// The loads between which the highest one that keeps an SLO lies.
+    /// The range that contains the highest load that meets an SLO.
     ///
-    /// With a bound on the queue it may be past saturation, though not by much: at 1 % of NACKs every SLO is missed.
+    /// With a bound on the queue it may be slightly above saturation: at 1 % of NACKs every SLO is missed.
     #[must_use]
     pub fn bracket(&self, service: &ServiceTime) -> Bracket {
         let Bracket { lowest, highest, width } = Bracket::default();
@@ -178,11 +178,12 @@ impl System {
     }
 }
 
-/// Room for [`QUEUE_ROOM`] times the RPCs that wait on average, and never less than what the cores hold.
+/// Room for [`QUEUE_ROOM`] times the mean number of waiting RPCs, and never less than the cores hold.
 ///
 /// # Source
 ///
-/// NEBULA's sizing rule; the floor is ours: slots are held until the end of service, so a buffer below it would NACK while cores are idle.
+/// NEBULA's sizing rule. The lower limit is an addition: slots are held until the end of service, so a smaller buffer would NACK
+/// while cores are idle.
 ///
 /// # Examples
 ///
@@ -218,11 +219,11 @@ struct Mmk {
     utilization: f64,
 }
 
-/// 99 of 100 RPCs.
+/// The share of RPCs of a p99.
 const LATE: f64 = 0.01;
 
 impl Mmk {
-    /// If `system` under `load` is one, or a number of them that share the load by chance.
+    /// The model if `system` under `load` is an M/M/k, or several of them that share the load randomly.
     fn of(system: &System, load: &Load) -> Option<Self> {
         let Source::Open { arrivals: Arrivals::Poisson, utilization } = load.source else { return None };
         let has_one_queue = matches!(system.policy, Policy::SingleQueue | Policy::Jbsq(1));
@@ -234,7 +235,7 @@ impl Mmk {
         })
     }
 
-    /// At the highest load that keeps `slo`: the tail grows with the load.
+    /// At the highest load that meets `slo`: the tail grows with the load.
     fn at_slo(self, slo: Span) -> Result<Self, SimError> {
         let slo_services = slo.as_ps() as f64 / self.service_ps;
         let at = |utilization| Self { utilization, ..self };
@@ -256,9 +257,9 @@ impl Mmk {
         self.utilization * f64::from(self.cores)
     }
 
-    /// The share of RPCs whose latency is above `services` mean service times.
+    /// The share of RPCs whose latency exceeds `services` mean service times.
     ///
-    /// One that waits does so for an exponential time of rate `k − A`, the other part of its latency being the service of rate 1.
+    /// An RPC that waits does so for an exponential time of rate `k − A`; the rest of its latency is its service, of rate 1.
     fn latency_above(self, services: f64) -> f64 {
         let waits = erlang_c(self.cores, self.offered_erlangs());
         let drain = f64::from(self.cores) - self.offered_erlangs();

@@ -1,22 +1,22 @@
-//! Experiments: points, what they show, and what their figures are called.
+//! Experiments: points, their results, and the names of their fields.
 //!
-//! A [`Point`] is data: a system, a load, an SLO, how much is simulated. [`Point::run`] is a pure function of it and a seed; an
-//! [`Executor`] runs many. What they show has its names, units and texts in one place, [`fields`], which tables, JSON, CSV and
-//! `docs/FIELDS.md` are made from. [`blocks`] has the same for the level that simulates each block of memory.
+//! A [`Point`] is data: a system, a load, an SLO, and how much to simulate. [`Point::run`] is a pure function of the point and a seed;
+//! an [`Executor`] runs many points. The names, units and descriptions of results are declared once, in [`fields`]; tables, JSON, CSV and
+//! `docs/FIELDS.md` are generated from them. [`blocks`] has the same for the level that simulates each block of memory.
 //!
 //! | question | module |
 //! |---|---|
-//! | what is asked? | `point` |
-//! | what has it shown, and what makes that doubtful? | `found`, `outcome` |
+//! | what is simulated? | `point` |
+//! | what is the result, and which warnings apply? | `found`, `outcome` |
 //! | the same, block by block | [`blocks`] |
 //! | how are many points run? | `run` |
-//! | what is a figure called, in which unit? | [`fields`] |
+//! | what are the names and units of fields? | [`fields`] |
 //! | what is a result made of? | `row`, `value` |
-//! | how is a figure written? | [`text`], [`units`] |
+//! | how are figures formatted? | [`text`], [`units`] |
 //!
 //! # Examples
 //!
-//! Two points, their p99 with its interval, and the row that the program `nebula` would print of the first:
+//! Two points, the p99 of each with its interval, and the headings of the rows that the program `nebula` prints:
 //!
 //! ```
 //! use nebula_nic::Span;

@@ -12,7 +12,7 @@ use nebula_nic::schedule::{ManagerConfig, Thresholds};
 use nebula_nic::{BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, RetryPolicy, Span};
 use serde::Deserialize;
 
-/// Servers that share one load, and how their RPCs meet their cores.
+/// Servers that share one load, and how they give RPCs to cores.
 ///
 /// # Examples
 ///
@@ -25,53 +25,53 @@ use serde::Deserialize;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
-    /// Which core serves which RPC.
+    /// The dispatch policy: which core serves which RPC.
     pub policy: Policy,
-    /// A policy of the caller's own; while there is one, `policy` is the default one and decides nothing.
+    /// A custom policy of the caller; if set, `policy` is the default one and is not used.
     pub custom: Option<CustomPolicy>,
-    /// Cores of one server, those that only schedule included.
+    /// Cores of one server, including those that only schedule.
     pub cores: u16,
-    /// Of them, cores that only schedule: dispatchers, managers.
+    /// Cores of one server that only schedule: dispatchers, managers.
     pub dedicated: u16,
-    /// Servers; a client's RPC goes to one of them by chance.
+    /// Servers; each RPC goes to a random one.
     pub servers: u16,
-    /// An RPC that finds so many waiting at its server is NACKed; without a bound every RPC is let in.
+    /// An RPC that finds this many RPCs waiting at its server is NACKed; without a bound every RPC is admitted.
     ///
-    /// Under a policy with a queue a core the bound is shared out over the cores, as admission does in the runtime.
+    /// Under a policy with one queue per core the bound is divided among the cores, as in the runtime's admission control.
     pub queue_bound: Option<u32>,
     /// What a client does after a NACK.
     pub reaction: RetryPolicy,
     /// What each mechanism costs.
     pub costs: Costs,
-    /// Whether a router holds the queue of all servers, in place of clients that choose one by chance; under central policies.
+    /// A router that holds one queue for all servers, instead of clients that choose a random server; under central policies.
     pub router: Option<Router>,
-    /// Whether a core takes several RPCs at once, under `rss` and `random`.
+    /// Batching: a core takes several RPCs at once, under `rss` and `random`.
     pub batch: Option<Batch>,
-    /// What managers are set to under `altocumulus:G`; by default the published parameters and the naive threshold for ten service times.
+    /// Settings of the managers under `altocumulus:G`; by default the published parameters and the naive threshold for ten service times.
     pub altocumulus: Option<Altocumulus>,
-    /// How RPCs are taken from cores, under `preemptive:Q`.
+    /// How RPCs are preempted, under `preemptive:Q`.
     pub preemption: Preemption,
 }
 
-/// A switch between clients and servers with one queue: it gives the head to the least loaded server that has fewer than a bound.
+/// A switch between clients and servers with one queue. It gives the head to the least loaded server that has fewer RPCs than a bound.
 ///
 /// # Source
 ///
-/// R2P2: JBSQ(n) in a programmable switch; servers send feedback when they are done with an RPC.
+/// R2P2: JBSQ(n) in a programmable switch; servers send feedback when they finish an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Router {
-    /// RPCs at a server at most, 1 to [`JBSQ_BOUND_MAX`](nebula_nic::JBSQ_BOUND_MAX).
+    /// Most RPCs at a server, 1 to [`JBSQ_BOUND_MAX`](nebula_nic::JBSQ_BOUND_MAX).
     pub bound: u16,
-    /// From the router to a server.
+    /// Latency from the router to a server.
     #[serde(deserialize_with = "span")]
     pub dispatch: Span,
-    /// From a server's end of an RPC until the router knows.
+    /// Latency from the end of an RPC at a server until the router knows it.
     #[serde(deserialize_with = "span")]
     pub feedback: Span,
 }
 
-/// A core takes what waits in its queue, serves all of it, and lets no reply leave before the last is served.
+/// Batching: a core takes the RPCs that wait in its queue, serves them all, and then sends their replies together.
 ///
 /// # Source
 ///
@@ -79,48 +79,48 @@ pub struct Router {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
-    /// RPCs taken at once at most, up to [`STEALABLE_BOUND`](nebula_nic::STEALABLE_BOUND).
+    /// Most RPCs in a batch, up to [`STEALABLE_BOUND`](nebula_nic::STEALABLE_BOUND).
     pub max: u16,
-    /// What each batch takes its core, whatever its size.
+    /// Core time per batch, independent of its size.
     #[serde(deserialize_with = "span")]
     pub cost: Span,
 }
 
-/// What the mechanisms between NIC and core cost, over and above the service time.
+/// The costs of the mechanisms between NIC and core, in addition to the service time.
 ///
-/// All are zero by default: the theory's ideal.
+/// All are zero by default: the ideal system of queueing theory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
-    /// From the dispatch of an RPC until its core can begin it. With credit for more than one RPC a core hides it.
+    /// Latency from the dispatch of an RPC until its core can begin it. With credit for more than one RPC a core hides it.
     #[serde(deserialize_with = "span")]
     pub dispatch: Span,
-    /// From the end of an RPC until the NIC knows of it.
+    /// Latency from the end of an RPC until the NIC knows it.
     #[serde(deserialize_with = "span")]
     pub notify: Span,
-    /// What a core spends on each RPC beside its service: polling, protocol, the fetch of what the dispatcher has written.
+    /// Core time per RPC in addition to its service: polling, protocol, and fetching what the dispatcher has written.
     #[serde(deserialize_with = "span")]
     pub receive: Span,
-    /// How long the one dispatcher of a server is busy with each RPC: the NIC decides in no time, software does not.
+    /// How long the one dispatcher of a server is busy with each RPC; zero for a NIC, more for software.
     #[serde(deserialize_with = "span")]
     pub decision: Span,
-    /// How long one core holds the lock of `mcs-lock`, or that of a queue of `work-stealing`, the hand-off included: a core spends it on
-    /// each RPC, and one core after the other.
+    /// How long one core holds the lock of `mcs-lock`, or that of a queue of `work-stealing`, including the hand-off. Each RPC needs
+    /// the lock once, and only one core holds it at a time.
     #[serde(deserialize_with = "span")]
     pub lock_handoff: Span,
-    /// What a thief spends on a steal under `work-stealing`: finding the queue, and the RPC's way from its home core's cache.
+    /// Core time that a thief spends on a steal under `work-stealing`: finding the queue, and fetching the RPC from its home core's cache.
     #[serde(deserialize_with = "span")]
     pub steal: Span,
-    /// What a steal from a core that is serving costs that core.
+    /// Core time that a steal costs the core it steals from, if that core is serving.
     #[serde(deserialize_with = "span")]
     pub interrupt: Span,
-    /// From the arrival of an RPC at a busy core's queue until an idle core notices.
+    /// Latency from the arrival of an RPC at a busy core's queue until an idle core notices it.
     #[serde(deserialize_with = "span")]
     pub discover: Span,
 }
 
 impl Costs {
-    /// Mechanisms that cost nothing.
+    /// Every cost is zero.
     pub const ZERO: Self = Self {
         dispatch: Span::ZERO,
         notify: Span::ZERO,
@@ -132,7 +132,7 @@ impl Costs {
         discover: Span::ZERO,
     };
 
-    /// Whether an RPC takes its core for more than its service.
+    /// Whether an RPC occupies its core for longer than its service.
     #[inline]
     pub(crate) fn is_at_core(&self) -> bool {
         self.receive != Span::ZERO || self.lock_handoff != Span::ZERO
@@ -140,7 +140,7 @@ impl Costs {
 }
 
 impl System {
-    /// One server of `cores` cores without a bound on its queue, whose mechanisms cost nothing.
+    /// One server of `cores` cores with an unbounded queue and mechanisms without cost.
     #[must_use]
     pub const fn new(policy: Policy, cores: u16) -> Self {
         Self {
@@ -159,9 +159,9 @@ impl System {
         }
     }
 
-    /// Dispatches by a policy of the caller's own: whatever runs a system takes it as a built-in one.
+    /// Sets a custom dispatch policy. Everything that runs a system accepts it like a built-in policy.
     ///
-    /// What belongs to one of the built-in policies (batches, managers, preemption, a lock) it cannot have.
+    /// It cannot be combined with mechanisms of particular built-in policies: batches, managers, preemption, a lock.
     #[must_use]
     pub fn policy_with(mut self, policy: CustomPolicy) -> Self {
         (self.policy, self.custom) = (Policy::default(), Some(policy));
@@ -210,21 +210,21 @@ impl System {
         self
     }
 
-    /// Sets what managers are set to.
+    /// Sets the settings of the managers.
     #[must_use]
     pub fn altocumulus(mut self, options: Altocumulus) -> Self {
         self.altocumulus = Some(options);
         self
     }
 
-    /// Sets how RPCs are taken from cores.
+    /// Sets how RPCs are preempted.
     #[must_use]
     pub const fn preemption(mut self, preemption: Preemption) -> Self {
         self.preemption = preemption;
         self
     }
 
-    /// Sets what the mechanisms cost.
+    /// Sets the costs of the mechanisms.
     #[must_use]
     pub const fn costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
@@ -243,11 +243,11 @@ impl System {
         self.cores.saturating_sub(self.dedicated)
     }
 
-    /// Whether it can be simulated.
+    /// Checks that it can be simulated.
     ///
     /// # Errors
     ///
-    /// [`SimError`] with what is wrong with it.
+    /// [`SimError`] that says what is wrong.
     pub fn validate(&self) -> Result<(), SimError> {
         if self.servers == 0 || self.cores_total() > CORES_TOTAL_MAX {
             return Err(SimError::Servers { servers: self.servers, cores: self.cores });
@@ -260,7 +260,7 @@ impl System {
         self.backend(SLOTS_FIRST, 0).map(|_| ())
     }
 
-    /// A cost that nothing has, or a batch, would be left out without a word.
+    /// A cost of a mechanism that the policy lacks, or a batch, would be ignored silently.
     fn validate_costs(&self) -> Result<(), SimError> {
         let Costs { dispatch, notify, decision, lock_handoff, steal, interrupt, discover, .. } = self.costs;
         let policy = self.policy;
@@ -320,7 +320,7 @@ impl System {
         Ok(manager.period(options.period).bulk(options.bulk, options.concurrency).validate()?)
     }
 
-    /// What managers are set to, asked for or by default.
+    /// The settings of the managers, given or by default.
     pub(crate) fn managers(&self) -> Altocumulus {
         let workers = self.workers().div_ceil(self.groups());
         self.altocumulus.clone().unwrap_or_else(|| Altocumulus::naive(workers, 10))
@@ -331,17 +331,17 @@ impl System {
         if let Policy::Altocumulus(groups) = self.policy { groups.get() } else { 1 }
     }
 
-    /// Workers of one group: as many as of every other, or one more.
+    /// Workers of one group; groups differ by at most one worker.
     pub(crate) fn workers_of_group(&self, group: u16) -> u16 {
         self.workers() / self.groups() + u16::from(group < self.workers() % self.groups())
     }
 
-    /// Slots of one group of a server that has room for so many RPCs.
+    /// Slots of one group of a server that has room for this many RPCs.
     pub(crate) fn slots_of_group(&self, slots: u32) -> u32 {
         (slots / u32::from(self.groups())).max(SLOTS_FIRST / 8)
     }
 
-    /// What decides which core of one server serves which RPC.
+    /// The policy state that decides which core of one server serves which RPC.
     pub(crate) fn dispatcher(&self, cores: u16, seed: u64) -> Dispatcher {
         match &self.custom {
             Some(custom) => custom.dispatcher(cores, seed),
@@ -349,7 +349,7 @@ impl System {
         }
     }
 
-    /// What its policy is called.
+    /// The name of its policy.
     pub(crate) fn policy_name(&self) -> String {
         self.custom.as_ref().map_or_else(|| self.policy.to_string(), ToString::to_string)
     }
@@ -361,7 +361,7 @@ impl System {
 
     /// The NIC of one server with room for at least `slots` RPCs, waiting or being served.
     pub(crate) fn backend(&self, slots: u32, seed: u64) -> Result<BackendConfig, SimError> {
-        // An RPC is one packet of one slot here: only how many there are matters at this level.
+        // An RPC is one packet in one slot here: only the number of RPCs matters at this level.
         let config = BackendConfig::new(self.workers(), self.policy)
             .slots(slots)
             .rpc_bytes_max(64)
@@ -372,13 +372,13 @@ impl System {
         Ok(config)
     }
 
-    /// RPCs that the cores of one server hold at most: those that are given to a core and do not wait at the NIC.
+    /// Most RPCs that the cores of one server hold: those dispatched to a core and no longer waiting at the NIC.
     #[must_use]
     pub fn held_at_cores(&self) -> u32 {
         u32::from(self.workers()) * self.per_core()
     }
 
-    /// RPCs that one core is given at most.
+    /// Most RPCs dispatched to one core.
     pub(crate) fn per_core(&self) -> u32 {
         if self.has_queues() {
             return nebula_nic::STEALABLE_BOUND;
@@ -392,20 +392,20 @@ impl System {
         self.dispatcher(1, 0).bound()
     }
 
-    /// Slots to begin with: what the bound lets in, with room for what its cores hold and for holes behind slow RPCs.
+    /// Initial slots: what the bound admits, plus what the cores hold, plus holes behind slow RPCs.
     pub(crate) fn slots_first(&self) -> u32 {
         let waiting = self.queue_bound.unwrap_or(0).min(SLOTS_LAST / 4);
         (2 * (self.held_at_cores() + waiting)).next_power_of_two().clamp(SLOTS_FIRST, SLOTS_LAST)
     }
 }
 
-/// Periods that a message between managers may take.
+/// Most periods that a message between managers may take.
 const PERIODS_UNDER_WAY_MAX: u64 = 1024;
 
-/// Cores that one run can have in all.
+/// Most cores of one run.
 pub const CORES_TOTAL_MAX: u32 = 1 << 16;
 
-/// Slots of a server whose queue has no bound, at first: they stay in a core's cache. A run that needs more begins again with more.
+/// Initial slots of a server with an unbounded queue: they fit a core's cache. A run that needs more restarts with more.
 const SLOTS_FIRST: u32 = 1 << 11;
-/// Slots beyond which a queue is said to grow without end.
+/// Slots above which a queue is considered to grow without limit.
 pub(crate) const SLOTS_LAST: u32 = 1 << 22;

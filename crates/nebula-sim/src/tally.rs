@@ -1,7 +1,6 @@
-//! What one run has measured: RPCs after the warm-up, their latencies and the queues that they found.
+//! The measurements of one run: RPCs after the warm-up, their latencies and the queues that they found.
 //!
-//! Nothing here grows with the number of RPCs. Sums are whole picoseconds, so that adding tallies up gives the same bytes in
-//! whichever order runs end.
+//! Memory does not grow with the number of RPCs. Sums are whole picoseconds, so adding tallies gives the same bytes in any order.
 
 mod core_time;
 mod ended;
@@ -27,7 +26,7 @@ pub struct Distribution {
     sum: u128,
 }
 
-/// Values up to here are counted as they are, beyond as this; 52 days in picoseconds.
+/// The largest value; larger ones are counted as this. 52 days in picoseconds.
 const VALUE_MAX: u64 = 1 << 62;
 const DIGITS: u8 = 3;
 
@@ -69,13 +68,13 @@ impl Distribution {
         self.counts.median_equivalent(self.counts.value_at_quantile(share)) as f64
     }
 
-    /// The value that a share `share` of *all* does not exceed, where only a share `accepted` of all was recorded and the others count as
+    /// The value that a share `share` of *all* does not exceed, if only a share `accepted` of all was recorded and the others count as
     /// infinite.
     pub(crate) fn quantile_of_all(&self, share: f64, accepted: f64) -> f64 {
         if share > accepted { f64::INFINITY } else { self.quantile(share / accepted) }
     }
 
-    /// The share of values above `value`, to its three digits.
+    /// The share of values above `value`, to three significant digits.
     #[must_use]
     pub fn share_above(&self, value: u64) -> f64 {
         if self.count() == 0 {
@@ -91,7 +90,7 @@ impl Distribution {
     }
 }
 
-/// Its figures and not its counts, of which there are tens of thousands.
+/// Prints figures instead of counts, of which there are tens of thousands.
 impl fmt::Debug for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, mean, p99, max) = (self.count(), self.mean(), self.quantile(0.99), self.max());
@@ -99,9 +98,9 @@ impl fmt::Debug for Distribution {
     }
 }
 
-/// How often each depth of a queue was found: exact, as depths are small whole numbers.
+/// How often each queue depth was found. Exact, as depths are small whole numbers.
 ///
-/// Memory by the deepest queue, never by how often one was looked at.
+/// Memory depends on the deepest queue, not on the number of observations.
 #[derive(Clone, Debug, Default)]
 pub struct Depths {
     counts: Vec<u64>,
@@ -160,30 +159,30 @@ impl Depths {
     }
 }
 
-/// What the RPCs of a run's measured window saw.
+/// The measurements of the RPCs in a run's measured window.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// From the moment that a client meant to send until the buffer was freed, in picoseconds, of RPCs served. Back-offs are in it.
+    /// From the client's intended send time until the buffer was freed, in picoseconds, of RPCs served. Includes back-offs.
     pub latency: Distribution,
     /// From arrival until a core began, in picoseconds, of RPCs served.
     pub queued: Distribution,
-    /// RPCs waiting at the server, not given to a core, as an arrival found them.
+    /// RPCs that an arrival found waiting at the server, excluding those already dispatched to a core.
     pub queue_depth: Depths,
     /// RPCs that were served.
     pub served: u64,
-    /// RPCs that their client gave up on after a NACK.
+    /// RPCs that their client abandoned after a NACK.
     pub given_up: u64,
-    /// NACKs, of all tries.
+    /// NACKs, over all attempts.
     pub nacks: u64,
-    /// Of the whole window, from its first arrival to its last.
+    /// Length of the window, from its first arrival to its last.
     pub window: Span,
-    /// Time that cores spent on RPCs which ended in the window, in picoseconds.
+    /// Core time spent on RPCs that ended in the window, in picoseconds.
     pub busy_ps: u128,
-    /// Time that those RPCs took of cores beside their service.
+    /// Core time of those RPCs in addition to their service.
     pub overheads: Overheads,
-    /// What moved between groups of cores.
+    /// Migrations between groups of cores.
     pub migrations: Migrations,
-    /// What RPCs of each type saw, by [`TypeId`]; empty unless the service times are a mix.
+    /// Measurements of the RPCs of each type, by [`TypeId`]; empty unless the service times are a mix.
     pub by_type: Vec<OfType>,
     opened: Option<Timestamp>,
 }
@@ -209,14 +208,14 @@ impl Tally {
         }
     }
 
-    /// Nothing yet, with room for each type of a mix.
+    /// An empty tally for the types of a mix.
     pub(crate) fn of(service: &ServiceTime) -> Self {
         let types = service.types().len();
         let of_each = if types > 1 { types } else { 0 };
         Self { by_type: vec![OfType::default(); of_each], ..Self::new() }
     }
 
-    /// Latency over service time of all RPCs of a mix that were served, in thousandths; nothing unless the service times are a mix.
+    /// Latency over service time of all RPCs of a mix that were served, in thousandths; `None` unless the service times are a mix.
     #[must_use]
     pub fn slowdown(&self) -> Distribution {
         let mut all = Distribution::new();
@@ -224,7 +223,7 @@ impl Tally {
         all
     }
 
-    /// RPCs served a second.
+    /// RPCs served per second.
     #[must_use]
     pub fn served_rps(&self) -> f64 {
         self.served as f64 / self.window.as_secs_f64()

@@ -139,7 +139,7 @@ fn an_idle_server_takes_two_accesses_and_the_computation() {
     }
 }
 
-/// With memory to spare and one row time, a queue a core is M/D/1.
+/// With memory to spare and one row time, one queue per core is M/D/1.
 #[test]
 fn a_queue_a_core_waits_as_in_m_d_1() {
     let row_hits = Odds { numerator: 1, denominator: 1 };

@@ -192,7 +192,7 @@ fn a_dispatcher_with_too_much_to_do_still_ends_what_it_serves() {
     let system = preemptive(Span::from_us(5), 8).preemption(preemption).costs(costs).queue_bound(16);
     let found = tally(&system, "fixed:1us", 2.0);
     assert_eq!(found.served + found.given_up, LENGTH.rpcs);
-    // Half of its time is worth at most half a million RPCs a second, the other half dispatches half of what it could.
+    // Half of its time is worth at most half a million RPCs per second, the other half dispatches half of what it could.
     let served_mrps = found.served_rps() / 1e6;
     assert!(served_mrps > 1.5 && served_mrps < 4.0, "{served_mrps}");
 }

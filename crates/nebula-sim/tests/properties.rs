@@ -117,7 +117,7 @@ fn another_server_takes_what_one_refuses_and_back_off_tries_again() {
 
 #[test]
 fn several_servers_are_several_queues() {
-    // 16 cores as 16 × 1 under one policy equal one server with a queue a core.
+    // 16 cores as 16 × 1 under one policy equal one server with one queue per core.
     let system = System::new(Policy::SingleQueue, 1).servers(16);
     let apart = run(&system, &Load::open("exp:1us".parse().unwrap(), 0.8), LENGTH, Seed(3)).unwrap();
     let random = tally("random", 16, "exp:1us", 0.8);

@@ -142,7 +142,7 @@ fn each_server_has_a_dispatcher_of_its_own() {
     let one = System::new(Policy::SingleQueue, 16).costs(costs);
     let four = one.clone().servers(4);
     let (one, four) = (tally(&one, "exp:1us", 0.25), tally(&four, "exp:1us", 0.25));
-    // 4 million RPCs a second each, of 5 million that a dispatcher can decide about: M/D/1 waits 0.4 µs at it.
+    // 4 million RPCs per second each, of 5 million that a dispatcher can decide about: M/D/1 waits 0.4 µs at it.
     for found in [one, four] {
         let added = mean_ns(&found) - 1000.0;
         assert!((added / (200.0 + 50.0 + 400.0) - 1.0).abs() < 0.1, "{added} ns");

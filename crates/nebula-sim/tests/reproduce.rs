@@ -135,7 +135,7 @@ fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
 
 // -- what an independent program found --
 
-/// Highest loads with a p99 of 10 mean service times, Poisson arrivals, 16 cores: one queue, and a queue a core; and the p99 at load 0.7.
+/// Highest loads with a p99 of 10 mean service times, Poisson arrivals, 16 cores: one queue, and one queue per core; and the p99 at load 0.7.
 const THEORY: [(&str, f64, f64, f64, f64); 5] = [
     ("fixed", 0.987, 0.773, 1.32, 7.45),
     ("uniform", 0.977, 0.704, 2.01, 9.71),

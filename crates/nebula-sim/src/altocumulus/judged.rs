@@ -1,16 +1,16 @@
-//! How good is a threshold? Counts by queue length, and what any threshold makes of them.
+//! The quality of a threshold: late RPCs counted by queue length, and the prediction of any threshold.
 
-/// How a threshold predicts.
+/// The quality of a threshold's predictions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// Of the RPCs predicted late, the share that were; 1 where none is predicted.
+    /// Precision: the share of RPCs predicted late that were late; 1 if none is predicted.
     pub accuracy: f64,
-    /// Of the RPCs that were late, the share that was predicted; 1 where none was late.
+    /// Recall: the share of late RPCs that were predicted late; 1 if none was late.
     pub effectiveness: f64,
 }
 
 impl Judged {
-    /// The harmonic mean of both: 0 if either is.
+    /// The harmonic mean of both; 0 if either is 0.
     #[must_use]
     pub fn both(&self) -> f64 {
         let sum = self.accuracy + self.effectiveness;
@@ -18,7 +18,7 @@ impl Judged {
     }
 }
 
-/// RPCs by the length of the queue that they found: how many, and how many of them were late.
+/// RPCs by the queue length that they found on arrival: their number, and how many of them were late.
 ///
 /// # Examples
 ///
@@ -34,7 +34,7 @@ impl Judged {
 pub struct LateByQueue(Vec<[u64; 2]>);
 
 impl LateByQueue {
-    /// For each length from 0 on: RPCs, and late ones among them.
+    /// For each length from 0: RPCs, and late RPCs among them.
     #[must_use]
     pub const fn new(counts: Vec<[u64; 2]>) -> Self {
         Self(counts)
@@ -74,7 +74,7 @@ impl LateByQueue {
         self.0.iter().position(|&[_, late]| late > 0).and_then(|depth| u32::try_from(depth).ok())
     }
 
-    /// What predicting late from `threshold` on is worth.
+    /// The quality of predicting an RPC late from `threshold` on.
     #[must_use]
     pub fn judge(&self, threshold: u32) -> Judged {
         let beyond = self.0.get(threshold as usize..).unwrap_or_default();
@@ -83,7 +83,7 @@ impl LateByQueue {
         Judged { accuracy: share(late, all), effectiveness: share(late, self.late()) }
     }
 
-    /// The threshold whose accuracy and effectiveness have the highest harmonic mean, the lowest of several; nothing if none was late.
+    /// The threshold with the highest harmonic mean of accuracy and effectiveness; the lowest if several tie; `None` if no RPC was late.
     ///
     /// # Cost
     ///

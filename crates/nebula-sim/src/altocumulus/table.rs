@@ -1,4 +1,4 @@
-//! Trained thresholds as a file: what they were trained for, and a row a load.
+//! Trained thresholds as a file: the parameters of the training, and one row per load.
 
 use super::{Judged, Training};
 use crate::blocks::spelled;
@@ -10,24 +10,24 @@ use nebula_workload::{Seed, ServiceTime};
 use serde::Deserialize;
 use std::fmt::Write;
 
-/// What training has found at one load.
+/// The result of training at one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainedRow {
     /// The load, in thousandths.
     pub load_permille: u32,
-    /// RPCs that wait on average, by Erlang's formula.
+    /// Mean number of waiting RPCs, by Erlang's formula.
     pub queue_mean: f64,
-    /// The shortest queue that a late RPC found; the naive threshold if none was late.
+    /// The aggressive threshold: the shortest queue that a late RPC found, or the naive threshold if none was late.
     pub aggressive: u32,
-    /// The threshold with the best harmonic mean; the naive one if fewer than 100 were late, which teach nothing.
+    /// The trained threshold: the one with the best harmonic mean, or the naive one if fewer than 100 RPCs were late, too few to learn from.
     pub trained: u32,
     /// RPCs that were late.
     pub late: u64,
-    /// How the trained one predicts.
+    /// The quality of the trained threshold.
     pub trained_judged: Judged,
 }
 
-/// A table that was trained, with what for.
+/// A trained table, with the parameters of the training.
 ///
 /// # Examples
 ///
@@ -41,13 +41,13 @@ pub struct TrainedRow {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdTable {
-    /// What it was trained for; training again gives the same rows.
+    /// What it was trained for; training again with it gives the same rows.
     pub training: Training,
-    /// Load in thousandths and trained threshold.
+    /// Load in thousandths, and trained threshold.
     pub rows: Vec<ThresholdRow>,
 }
 
-/// As it stands in a file.
+/// The table as written in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -63,22 +63,22 @@ struct File {
     rows: Vec<(u32, u32)>,
 }
 
-/// Those that ship with Nebula, by the names of their files.
+/// The shipped tables, by file name.
 const SHIPPED: Shipped = shipped!("thresholds":
     "exponential-15", "bimodal-15", "fixed-15",
 );
 
 impl ThresholdTable {
-    /// The names of those that ship with Nebula.
+    /// The names of the shipped tables.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.names()
     }
 
-    /// The one of this name that ships with Nebula.
+    /// The shipped table of this name; `None` if there is none.
     ///
     /// # Panics
     ///
-    /// If its file is none, which a test rules out.
+    /// If the shipped file is invalid; a test checks every shipped file.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.parsed(name, Self::parse)
@@ -88,7 +88,7 @@ impl ThresholdTable {
     ///
     /// # Errors
     ///
-    /// [`SimError::Toml`] with line and reason.
+    /// [`SimError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         let File { workers, bound, service, slo, rpcs, replications, seed, rows } =
             toml::from_str(text).map_err(|error| SimError::toml(text, &error))?;
@@ -110,16 +110,16 @@ impl ThresholdTable {
         Ok(Self { training, rows })
     }
 
-    /// What a manager looks its state up in.
+    /// The thresholds that a manager uses, by load.
     ///
     /// # Errors
     ///
-    /// [`SimError::Thresholds`] if the rows make no table.
+    /// [`SimError::Thresholds`] if the rows are not a valid table.
     pub fn thresholds(&self) -> Result<Thresholds, SimError> {
         Ok(Thresholds::try_from_rows(self.rows.clone())?)
     }
 
-    /// As it stands in a file, which [`parse`](Self::parse) reads back.
+    /// The table as TOML, which [`parse`](Self::parse) reads.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let Training { workers, bound, service, slo, rpcs, replications, seed, .. } = &self.training;

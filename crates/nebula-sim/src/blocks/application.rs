@@ -1,7 +1,7 @@
-//! The application: which RPCs come, how large they are, and what memory a core touches for each.
+//! The application: which RPCs arrive, how large they are, and which memory a core touches for each.
 //!
-//! The key-value store's touches are `nebula-kvs`'s own description; the others are those that NEBULA's §VIII names as
-//! neighbors: state machine replication and network functions.
+//! `nebula-kvs` describes the memory accesses of the key-value store. The other applications are those that NEBULA's §VIII mentions:
+//! state machine replication and network functions.
 
 use super::BlocksError;
 use super::machine::Machine;
@@ -26,17 +26,17 @@ use serde::Deserialize;
 pub enum Application {
     /// A key-value store.
     KeyValue(KeyValue),
-    /// A function that packets pass through.
+    /// A network function, which processes packets.
     NetworkFunction(NetworkFunction),
     /// The leader of a replicated state machine.
     Replication(Replication),
 }
 
-/// MICA's key-value store, as `nebula-kvs` has it.
+/// MICA's key-value store, as in `nebula-kvs`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyValue {
-    /// Pairs in the store, asked for with equal chance.
+    /// Pairs in the store; all keys are equally likely.
     pub keys: u32,
     /// Buckets of the index.
     pub buckets: u32,
@@ -44,7 +44,7 @@ pub struct KeyValue {
     pub key_bytes: u32,
     /// Bytes of a value.
     pub value_bytes: u32,
-    /// Share of GETs; the others are SETs.
+    /// Share of GETs; the rest are SETs.
     pub get_share: f64,
 }
 
@@ -54,18 +54,18 @@ pub struct KeyValue {
 pub struct NetworkFunction {
     /// Bytes of a packet.
     pub packet_bytes: u32,
-    /// Bytes of state, all of which is as likely to be touched.
+    /// Bytes of state; all blocks are equally likely to be touched.
     pub state_bytes: u64,
     /// Blocks of state that a packet reads, each depending on the one before.
     pub state_reads: u32,
-    /// Blocks of state that a packet writes, of those it has read.
+    /// Blocks of state that a packet writes, among those it has read.
     pub state_writes: u32,
-    /// How long it computes.
+    /// Computing time per packet.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
 }
 
-/// The leader of a replicated state machine: an update goes to its log and to all followers; their answers come back as RPCs.
+/// The leader of a replicated state machine: an update is written to its log and sent to all followers; their replies arrive as RPCs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replication {
@@ -73,37 +73,37 @@ pub struct Replication {
     pub followers: u16,
     /// Bytes of an update.
     pub update_bytes: u32,
-    /// Bytes of a follower's answer.
+    /// Bytes of a follower's reply.
     pub answer_bytes: u32,
-    /// Bytes of the log, which is written from end to end and over again.
+    /// Bytes of the log, which is written circularly.
     pub log_bytes: u64,
-    /// From the sending of an update until a follower's answer comes.
+    /// Time from sending an update until a follower's reply arrives.
     #[serde(deserialize_with = "spelled")]
     pub answer_after: Span,
-    /// How long the leader computes for an update.
+    /// Computing time of the leader per update.
     #[serde(deserialize_with = "spelled")]
     pub update_service: ServiceTime,
-    /// How long the leader computes for an answer.
+    /// Computing time of the leader per reply.
     #[serde(deserialize_with = "spelled")]
     pub answer_service: ServiceTime,
 }
 
-/// The applications that ship with Nebula.
+/// The shipped applications.
 const SHIPPED: Shipped = shipped!("applications":
     "kvs", "network-function", "replication",
 );
 
 impl Application {
-    /// The names of those that ship with Nebula.
+    /// The names of the shipped applications.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.names()
     }
 
-    /// The one of this name that ships with Nebula.
+    /// The shipped application of this name; `None` if there is none.
     ///
     /// # Panics
     ///
-    /// If its file is no application, which a test rules out.
+    /// If the shipped file is invalid; a test checks every shipped file.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.parsed(name, Self::parse)
@@ -113,12 +113,12 @@ impl Application {
     ///
     /// # Errors
     ///
-    /// [`BlocksError::Toml`] with line and reason.
+    /// [`BlocksError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, BlocksError> {
         toml::from_str(text).map_err(|error| BlocksError::toml("an application", text, &error))
     }
 
-    /// The store that ships with Nebula, with another share of GETs and other values.
+    /// The shipped store with another share of GETs and another size of values.
     #[must_use]
     pub fn key_value(get_share: f64, value_bytes: u32) -> Self {
         match Self::named("kvs") {
@@ -127,11 +127,11 @@ impl Application {
         }
     }
 
-    /// Whether it can be simulated on this machine.
+    /// Checks that it can be simulated on this machine.
     ///
     /// # Errors
     ///
-    /// [`BlocksError`] with what is wrong with it.
+    /// [`BlocksError`] that says what is wrong.
     pub fn validate(&self, machine: &Machine) -> Result<(), BlocksError> {
         super::program::Compiled::of(self, machine).map(drop)
     }

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// One design of NIC and RPC stack.
 ///
-/// A design chooses among mechanisms; it has no parameter of its own. What a mechanism costs stands in the
+/// A design selects mechanisms and has no other parameters. The costs of the mechanisms are in the
 /// [`Machine`](super::Machine), for all designs.
 ///
 /// # Examples
@@ -26,28 +26,28 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Which core serves which RPC.
+    /// The dispatch policy: which core serves which RPC.
     #[serde(deserialize_with = "spelled")]
     pub policy: Policy,
-    /// Where messages lie.
+    /// Where messages are stored.
     pub buffers: Buffers,
-    /// Whether the NIC fetches the payload of an RPC into the L1 of the core it is given to.
+    /// Whether the NIC prefetches the payload of an RPC into the L1 of its core (NIC-to-core steering).
     #[serde(default)]
     pub steering: bool,
-    /// Whether software fetches the first block of the RPC behind the one it serves.
+    /// Whether software prefetches the first block of the next RPC in the completion queue.
     #[serde(default)]
     pub software_prefetch: bool,
 }
 
-/// Where messages lie in memory.
+/// Where messages are stored in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Buffers {
-    /// Receive and send slots for each node that may call: memory grows with the number of nodes.
+    /// Per connection: receive and send slots for each client node, so memory grows with the number of nodes.
     PerConnection,
-    /// One receive buffer and one pool of send buffers for all nodes.
+    /// Shared: one receive buffer and one pool of send buffers for all nodes.
     Shared,
 }
 
@@ -60,22 +60,22 @@ impl fmt::Display for Buffers {
     }
 }
 
-/// The designs that ship with Nebula, by the names of their files.
+/// The shipped designs, by file name.
 const SHIPPED: Shipped = shipped!("designs":
     "rss", "rpcvalet", "srq-emu", "nebula-base", "nebula-swpref", "nebula",
 );
 
 impl Design {
-    /// The names of those that ship with Nebula.
+    /// The names of the shipped designs.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.names()
     }
 
-    /// The one of this name that ships with Nebula.
+    /// The shipped design of this name; `None` if there is none.
     ///
     /// # Panics
     ///
-    /// If its file is no design, which a test rules out.
+    /// If the shipped file is invalid; a test checks every shipped file.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.parsed(name, Self::parse)
@@ -85,7 +85,7 @@ impl Design {
     ///
     /// # Errors
     ///
-    /// [`BlocksError::Toml`] with line and reason.
+    /// [`BlocksError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, BlocksError> {
         toml::from_str(text).map_err(|error| BlocksError::toml("a design", text, &error))
     }

@@ -1,63 +1,63 @@
-//! What the block level can be asked for in vain.
+//! Errors of the block level.
 
 use crate::error::{SimError, toml_reason};
 use nebula_memsys::MemoryConfigError;
 use nebula_nic::ConfigError;
 use nebula_workload::WorkloadError;
 
-/// Why there is no result. Each is one line that says what would be right.
+/// Why a simulation has no result. Each message is one line and says what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlocksError {
-    /// A TOML file that is none, or lacks something.
+    /// The TOML file is not valid.
     #[error("this is not {what}: {reason}")]
     Toml {
-        /// What was wanted.
+        /// What the file should be.
         what: &'static str,
-        /// Line and reason.
+        /// The line and the reason.
         reason: String,
     },
-    /// A key to change that is none.
+    /// The machine has no number with this key.
     #[error("the machine has no number {key:?}: give a key of its TOML with its sections, such as core.load_window")]
     Key {
-        /// The key.
+        /// The requested key.
         key: String,
     },
-    /// A value outside what is possible.
+    /// The value is outside its range.
     #[error("{name} = {got} is not possible: give {least} to {most}")]
     Parameter {
         /// The field, with its section.
         name: &'static str,
         /// Its value.
         got: f64,
-        /// The least that is possible.
+        /// The least possible value.
         least: f64,
-        /// The most that is possible.
+        /// The greatest possible value.
         most: f64,
     },
-    /// Another program that leaves no bandwidth.
-    #[error("a hog of {got} GB/s is not possible beside others: give 0 to {most}, eight tenths of what DRAM can move")]
+    /// The other program leaves too little DRAM bandwidth.
+    #[error("a hog of {got} GB/s leaves too little bandwidth: give 0 to {most}, eight tenths of what DRAM can move")]
     Hog {
-        /// 10⁹ bytes a second asked for.
+        /// Requested traffic in 10⁹ bytes per second.
         got: f64,
-        /// The most that is possible.
+        /// The greatest possible value.
         most: f64,
     },
-    /// Shares that do not make a whole.
+    /// The shares of the RPC types do not add up to 1.
     #[error("the shares of the RPC types add up to {got}: give shares that add up to 1")]
     Shares {
-        /// What they add up to.
+        /// Their sum.
         got: f64,
     },
-    /// The memory of machine and application is larger than a block number can say.
+    /// The memory of machine and application exceeds the range of block numbers.
     #[error("{what} take {blocks} blocks of 64 bytes with what is before them: give less than {most}", most = u32::MAX)]
     Room {
-        /// What has no room.
+        /// What does not fit.
         what: &'static str,
         /// Blocks up to its end.
         blocks: u64,
     },
-    /// An RPC that no receive buffer could hold.
+    /// The request is larger than the receive buffer.
     #[error(
         "a request of {bytes} bytes does not fit the receive buffer of {buffer_bytes} bytes: enlarge deployment.receive_buffer_bytes"
     )]
@@ -67,9 +67,9 @@ pub enum BlocksError {
         /// Bytes of the buffer.
         buffer_bytes: u32,
     },
-    /// Even the lowest rate misses the SLO.
+    /// The lowest rate misses the SLO.
     #[error(
-        "{design} misses the SLO of {slo_ns} ns at the lowest rate that was tried already: its p99 there is {p99_ns} ns"
+        "{design} misses the SLO of {slo_ns} ns already at the lowest rate: its p99 there is {p99_ns} ns"
     )]
     Slo {
         /// The design.
@@ -79,22 +79,22 @@ pub enum BlocksError {
         /// The p99 at the lowest rate.
         p99_ns: f64,
     },
-    /// Of how much is to be simulated.
+    /// The effort or the load is invalid.
     #[error(transparent)]
     Effort(#[from] SimError),
-    /// Of the memory system.
+    /// An error of the memory system.
     #[error(transparent)]
     Memory(#[from] MemoryConfigError),
-    /// Of the back end.
+    /// An error of the NIC's back end.
     #[error(transparent)]
     Backend(#[from] ConfigError),
-    /// Of rates, arrivals and service times.
+    /// An error of rates, arrivals or service times.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
 }
 
 impl BlocksError {
-    /// A file that cannot be read, on one line.
+    /// The error of a file that cannot be parsed, on one line.
     pub(super) fn toml(what: &'static str, text: &str, error: &toml::de::Error) -> Self {
         Self::Toml { what, reason: toml_reason(text, error) }
     }

@@ -1,7 +1,7 @@
-//! Operating points with error bars, and the rate that still keeps the SLO.
+//! Operating points with error bars, and the highest rate that meets the SLO.
 //!
-//! As at the queueing level: replication `i` has the seed's replica `i`, and two designs under one seed meet the same arrivals and
-//! the same keys.
+//! As at the queueing level, replication `i` uses the seed's replica `i`, and two designs with the same seed receive the same arrivals
+//! and the same keys.
 
 use super::machine::ps_of;
 use super::tally::BlocksTally;
@@ -14,33 +14,33 @@ use crate::world::Length;
 use nebula_nic::{SLOT_BYTES, Span};
 use nebula_workload::{Rate, Seed};
 
-/// What an operating point has shown.
+/// The results of an operating point.
 #[derive(Clone, Debug)]
 pub struct BlocksEstimate {
-    /// All replications together.
+    /// The sum of all replications.
     pub tally: BlocksTally,
-    /// What each replication has shown.
+    /// The results of each replication.
     pub replications: Vec<Figures>,
-    /// Whether the precision asked for was reached; `None` if none was asked for.
+    /// Whether the requested precision was reached; `None` if none was requested.
     pub is_precise: Option<bool>,
 }
 
-/// What one replication has shown.
+/// The results of one replication.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     /// p99 in picoseconds, of the RPCs served.
     pub p99_ps: f64,
-    /// p99 in picoseconds of all RPCs, a NACK counted as infinite.
+    /// p99 in picoseconds of all RPCs; a NACK counts as infinite.
     pub p99_ps_with_nacks: f64,
     /// Mean latency in picoseconds.
     pub mean_ps: f64,
     /// Mean service time in picoseconds.
     pub service_mean_ps: f64,
-    /// Bytes to and from DRAM a second, in 10⁹.
+    /// DRAM traffic in 10⁹ bytes per second.
     pub dram_gb_per_s: f64,
     /// Share of RPCs that were served.
     pub accepted: f64,
-    /// Share of RPCs that were given to a core which was serving another one.
+    /// Share of RPCs that were dispatched to a core which was serving another RPC.
     pub queued_at_core: f64,
 }
 
@@ -71,22 +71,22 @@ impl BlocksEstimate {
         self.over(|figures| figures.p99_ps)
     }
 
-    /// Bytes to and from DRAM a second, in 10⁹.
+    /// DRAM traffic in 10⁹ bytes per second.
     #[must_use]
     pub fn dram_gb_per_s(&self) -> Interval {
         self.over(|figures| figures.dram_gb_per_s)
     }
 
-    /// Whether the p99 of all RPCs keeps an SLO, a NACK counted as infinite.
+    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite.
     #[must_use]
     pub fn meets(&self, slo: Span) -> bool {
         self.over(|figures| figures.p99_ps_with_nacks).value <= slo.as_ps() as f64
     }
 }
 
-/// The length of one replication: unless told otherwise, the warm-up lasts until RPCs have filled the LLC.
+/// The length of one replication. Unless set, the warm-up lasts until RPCs have filled the LLC.
 fn length(scenario: &Scenario, effort: &Effort) -> Length {
-    /// Blocks that an RPC brings into the LLC, at the least.
+    /// Least number of blocks that an RPC brings into the LLC.
     const BLOCKS_PER_RPC: u64 = 6;
     let filled = scenario.machine.memory.llc.bytes / u64::from(SLOT_BYTES) / BLOCKS_PER_RPC;
     Length { warmup: effort.warmup.unwrap_or(filled.max(effort.rpcs / 10)), rpcs: effort.rpcs }
@@ -94,11 +94,11 @@ fn length(scenario: &Scenario, effort: &Effort) -> Length {
 
 /// Runs replications of one operating point until the effort is spent or its precision reached.
 ///
-/// `progress` is told of each replication that has ended, from whichever thread ran it.
+/// `progress` is called after each replication, on the thread that ran it.
 ///
 /// # Errors
 ///
-/// [`BlocksError`] of the first replication that has one.
+/// [`BlocksError`] of the first replication that fails.
 pub fn estimate(
     scenario: &Scenario,
     rate: Rate,
@@ -131,20 +131,20 @@ pub fn estimate(
     }
 }
 
-/// The mean service time of an RPC that is alone in the server, in picoseconds: from the moment that a core begins until the buffer is freed.
+/// The mean service time of an RPC that is alone in the server, in picoseconds: from the start of service until the buffer is freed.
 ///
 /// # Errors
 ///
-/// As [`estimate`].
+/// Those of [`estimate`].
 pub fn service_time(scenario: &Scenario, effort: &Effort) -> Result<Interval, BlocksError> {
-    /// RPCs a second for each core: one RPC in a hundred microseconds.
+    /// RPCs per second per core: one RPC in a hundred microseconds.
     const ALONE_RPS_PER_CORE: f64 = 1e4;
     let rate = Rate::try_new(ALONE_RPS_PER_CORE * f64::from(scenario.machine.memory.cores))?;
     Ok(estimate(scenario, rate, effort, &|| ())?.over(|figures| figures.service_mean_ps))
 }
 
 impl Scenario {
-    /// The SLO that all designs are held to: `multiple` times the mean service time of an RPC alone in the server under `nebula-base`.
+    /// The SLO for all designs: `multiple` times the mean service time of an RPC alone in the server under `nebula-base`.
     ///
     /// # Source
     ///
@@ -152,7 +152,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// As [`estimate`].
+    /// Those of [`estimate`].
     pub fn slo(&self, multiple: f64, seed: Seed) -> Result<Span, BlocksError> {
         let design = Design::named("nebula-base").unwrap_or_else(|| self.design.clone());
         let alone = Self { design, hog_gb_per_s: 0.0, ..self.clone() };
@@ -162,18 +162,18 @@ impl Scenario {
     }
 }
 
-/// The highest rate that keeps an SLO.
+/// The highest rate that meets an SLO.
 #[derive(Clone, Debug)]
 pub struct RateAtSlo {
-    /// RPCs a second offered, with its interval.
+    /// Offered RPCs per second, with the interval.
     pub rate_rps: Interval,
-    /// What each replication found.
+    /// The rate that each replication found.
     pub rates_rps: Vec<f64>,
     /// Bytes to and from DRAM a second at that rate, in 10⁹.
     pub dram_gb_per_s: Interval,
 }
 
-/// Where a search looks, and how closely.
+/// The range and the resolution of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateBracket {
     /// Lowest rate.
@@ -185,28 +185,28 @@ pub struct RateBracket {
 }
 
 impl RateBracket {
-    /// Up to what all cores could serve if they never waited, to a two-hundredth of that.
+    /// Up to the rate at which cores that never wait are saturated, with a resolution of 1/200 of it.
     ///
     /// # Errors
     ///
-    /// As [`estimate`].
+    /// Those of [`estimate`].
     pub fn of(scenario: &Scenario, seed: Seed) -> Result<Self, BlocksError> {
         let effort = Effort::default().rpcs(5_000).replications(2).seed(seed);
         let mean_ps = service_time(scenario, &effort)?.value;
         let capacity_rps = f64::from(scenario.machine.memory.cores) * 1e12 / mean_ps;
-        // Steering takes time out of the service that an RPC alone does not show.
+        // Steering shortens the service time under load; an RPC alone in the server does not show it.
         let highest_rps = 1.3 * capacity_rps;
         Ok(Self { lowest_rps: 0.02 * capacity_rps, highest_rps, width_rps: capacity_rps / 200.0 })
     }
 }
 
-/// Searches for the highest rate at which 99 % of all RPCs end within `slo`, a NACK counted as infinite.
+/// Searches for the highest rate at which 99 % of all RPCs end within `slo`; a NACK counts as infinite.
 ///
-/// Each replication bisects for itself.
+/// Each replication bisects independently.
 ///
 /// # Errors
 ///
-/// [`BlocksError::Slo`] if the lowest rate misses it already; else as a run.
+/// [`BlocksError::Slo`] if the lowest rate already misses it; otherwise the errors of a run.
 pub fn rate_at_slo(
     scenario: &Scenario,
     slo: Span,

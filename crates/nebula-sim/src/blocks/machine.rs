@@ -1,4 +1,4 @@
-//! The machine: memory, NIC and cores, from one TOML file; what every mechanism costs, for all designs.
+//! The machine: memory, NIC and cores, from one TOML file with the costs of every mechanism, for all designs.
 
 use super::BlocksError;
 use crate::shipped::{Shipped, shipped};
@@ -18,15 +18,15 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Cores, caches, mesh and DRAM.
     pub memory: MemoryConfig,
     /// The NIC.
     pub nic: Nic,
-    /// What each core does.
+    /// How each core executes.
     pub core: Core,
-    /// Who calls, and the memory set aside for them.
+    /// The clients, and the memory reserved for them.
     pub deployment: Deployment,
 }
 
@@ -34,13 +34,13 @@ pub struct Machine {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nic {
-    /// Rate of the link in 10⁹ bit a second.
+    /// Rate of the link in 10⁹ bit per second.
     pub link_gbps: f64,
-    /// From the write of an RPC's last block until the RPC is in the arrival queue, in nanoseconds.
+    /// Latency from the write of an RPC's last block until the RPC is in the arrival queue, in nanoseconds.
     pub notify_ns: f64,
-    /// From the dispatch of an RPC until it is in the core's completion queue, in nanoseconds.
+    /// Latency from the dispatch of an RPC until it is in the core's completion queue, in nanoseconds.
     pub dispatch_ns: f64,
-    /// From a core's free until the NIC knows of it, in nanoseconds.
+    /// Latency from a core's `free` until the NIC knows it, in nanoseconds.
     pub free_ns: f64,
 }
 
@@ -48,60 +48,60 @@ pub struct Nic {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
-    /// Computing for one RPC of the key-value store, beside its misses, in nanoseconds: the one calibrated constant.
+    /// Computing time of one RPC of the key-value store without cache misses, in nanoseconds: the only calibrated constant.
     pub compute_ns: f64,
-    /// Blocks that a copy loop has on the way at once.
+    /// Outstanding loads of a copy loop, in blocks.
     pub load_window: u32,
-    /// From one block of a copy loop to the next at the least, in nanoseconds.
+    /// Least time between two blocks of a copy loop, in nanoseconds.
     pub issue_ns: f64,
-    /// Blocks of stores that a core has on the way at once.
+    /// Outstanding stores of a core, in blocks.
     pub stores_max: u32,
-    /// Looking into the completion queue and prefetching from it, in nanoseconds.
+    /// Time to read the completion queue and prefetch from it, in nanoseconds.
     pub software_prefetch_ns: f64,
-    /// Whether a store to a block that will be overwritten whole still fetches it first, where software writes a reply.
+    /// Whether software that writes a reply fetches a block first even if it overwrites the complete block.
     pub reply_stores_fetch: bool,
-    /// The same where software writes into its log.
+    /// The same for software that writes to its log.
     pub log_stores_fetch: bool,
 }
 
-/// Who calls, and what is set aside for them.
+/// The clients, and the memory reserved for them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deployment {
-    /// Nodes that may call.
+    /// Client nodes.
     pub nodes: u32,
-    /// Messages that each may have outstanding, which per-connection buffers have slots for.
+    /// Most outstanding messages per node; per-connection buffers have this many slots per node.
     pub messages_per_node: u32,
     /// The shared receive buffer, in bytes.
     pub receive_buffer_bytes: u32,
     /// The shared pool of send buffers, in bytes.
     pub send_pool_bytes: u64,
-    /// Bookkeeping of per-connection slots: blocks that the NIC reads and writes for an RPC's receive slot, and for its send slot.
+    /// Metadata of per-connection slots: blocks that the NIC reads and writes for the receive slot and for the send slot of an RPC.
     pub slot_metadata_blocks: u32,
 }
 
-/// The machines that ship with Nebula.
+/// The shipped machines.
 const SHIPPED: Shipped = shipped!("machines":
     "isca20", "isca20-unfitted", "server64",
 );
 
 impl Machine {
-    /// The names of those that ship with Nebula.
+    /// The names of the shipped machines.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.names()
     }
 
-    /// The one of this name that ships with Nebula.
+    /// The shipped machine of this name; `None` if there is none.
     ///
     /// # Panics
     ///
-    /// If its file is no machine, which a test rules out.
+    /// If the shipped file is invalid; a test checks every shipped file.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.parsed(name, Self::parse)
     }
 
-    /// The text of the one of this name that ships with Nebula.
+    /// The TOML text of the shipped machine of this name; `None` if there is none.
     #[must_use]
     pub fn source(name: &str) -> Option<&'static str> {
         SHIPPED.text(name)
@@ -111,16 +111,16 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`BlocksError::Toml`] with line and reason, [`BlocksError::Parameter`] for a value that is not possible.
+    /// [`BlocksError::Toml`] with the line and the reason, [`BlocksError::Parameter`] for a value outside its range.
     pub fn parse(text: &str) -> Result<Self, BlocksError> {
         Self::parse_with(text, &[])
     }
 
-    /// Reads a machine from TOML with other values for some of its keys: `("memory.llc.bytes", 33554432.0)`.
+    /// Reads a machine from TOML and replaces the values of some keys: `("memory.llc.bytes", 33554432.0)`.
     ///
     /// # Errors
     ///
-    /// As [`parse`](Self::parse), and [`BlocksError::Key`] for a key that the text does not have or that is no number.
+    /// Those of [`parse`](Self::parse), and [`BlocksError::Key`] for a key that is missing or is not a number.
     ///
     /// # Examples
     ///
@@ -135,7 +135,7 @@ impl Machine {
     /// ```
     pub fn parse_with(text: &str, changes: &[(&str, f64)]) -> Result<Self, BlocksError> {
         let wrong = |error: toml::de::Error| BlocksError::toml("a machine", text, &error);
-        // From the text itself, an error has its line.
+        // Parsing the text itself first gives errors their line.
         let plain: Self = toml::from_str(text).map_err(wrong)?;
         let machine = if changes.is_empty() {
             plain
@@ -150,11 +150,11 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The number that a machine's text has under a key.
+    /// The number of a key in a machine's text.
     ///
     /// # Errors
     ///
-    /// As [`parse_with`](Self::parse_with).
+    /// Those of [`parse_with`](Self::parse_with).
     pub fn number(text: &str, key: &str) -> Result<f64, BlocksError> {
         let mut table: toml::Table =
             toml::from_str(text).map_err(|error| BlocksError::toml("a machine", text, &error))?;
@@ -165,11 +165,11 @@ impl Machine {
         }
     }
 
-    /// Whether it can be simulated.
+    /// Checks that it can be simulated.
     ///
     /// # Errors
     ///
-    /// [`BlocksError`] with what is wrong with it.
+    /// [`BlocksError`] that says what is wrong.
     pub fn validate(&self) -> Result<(), BlocksError> {
         self.memory.validate()?;
         let (nic, core, deployment) = (&self.nic, &self.core, &self.deployment);
@@ -200,7 +200,7 @@ pub(super) fn ps_of(ns: f64) -> u64 {
     libm::round(ns * 1e3) as u64
 }
 
-/// Replaces a number, and keeps it whole where it was.
+/// Replaces a number; an integer stays an integer.
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and no key takes such numbers")]
 fn change(table: &mut toml::Table, key: &str, value: f64) -> Result<(), BlocksError> {
     let number = number_at(table, key)?;
@@ -211,7 +211,7 @@ fn change(table: &mut toml::Table, key: &str, value: f64) -> Result<(), BlocksEr
     Ok(())
 }
 
-/// The number under a key with its sections.
+/// The number of a key with its sections.
 fn number_at<'a>(table: &'a mut toml::Table, key: &str) -> Result<&'a mut toml::Value, BlocksError> {
     let missing = || BlocksError::Key { key: key.to_owned() };
     let (sections, last) = key.rsplit_once('.').ok_or_else(missing)?;
@@ -222,7 +222,7 @@ fn number_at<'a>(table: &'a mut toml::Table, key: &str) -> Result<&'a mut toml::
     table.get_mut(last).filter(|value| value.is_integer() || value.is_float()).ok_or_else(missing)
 }
 
-/// Loads or stores that a core has on the way at most.
+/// Most outstanding loads or stores of a core.
 pub(super) const WINDOW_MAX: u32 = 64;
 
 fn within(name: &'static str, got: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), BlocksError> {

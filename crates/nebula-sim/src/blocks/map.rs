@@ -1,9 +1,9 @@
-//! Where everything lies in memory: regions of blocks, one behind the other.
+//! The memory map: consecutive regions of blocks.
 
 use super::BlocksError;
 use nebula_memsys::{Block, Label};
 
-/// What traffic and time are counted by.
+/// The parts of memory by which traffic and time are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Requests, as the NIC writes them and cores read them.
@@ -16,7 +16,7 @@ pub enum Part {
     Log,
     /// State of a network function.
     State,
-    /// Bookkeeping of per-connection slots.
+    /// Metadata of per-connection slots.
     Slots,
     /// Another program on the same machine.
     Hog,
@@ -27,13 +27,13 @@ impl Part {
     pub const ALL: [Self; 7] =
         [Self::Payload, Self::Reply, Self::Index, Self::Log, Self::State, Self::Slots, Self::Hog];
 
-    /// The number that the memory system counts it by.
+    /// The number of this part in the memory system's counters.
     #[must_use]
     pub const fn label(self) -> Label {
         Label(self as u8)
     }
 
-    /// Its name in results.
+    /// Name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Part {
     }
 }
 
-/// Blocks one behind the other.
+/// A range of consecutive blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Region {
     first: u32,
@@ -63,14 +63,14 @@ impl Region {
     }
 }
 
-/// Gives out regions.
+/// Allocates regions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
     next: u64,
 }
 
 impl Layout {
-    /// A region of `blocks` behind those before.
+    /// Allocates a region of `blocks` after the previous one.
     pub(super) fn region(&mut self, what: &'static str, blocks: u64) -> Result<Region, BlocksError> {
         let end = self.next + blocks;
         match (u32::try_from(self.next), u32::try_from(blocks), u32::try_from(end)) {

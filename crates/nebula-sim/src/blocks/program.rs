@@ -1,6 +1,6 @@
 //! What a core does for one RPC, step by step: compiled once from the application and the machine.
 //!
-//! Reads are waited for. Stores are posted: the RPC ends when the last one is done, the core goes on before.
+//! Loads block the core. Stores are posted: the core continues, and the RPC ends when its last store is done.
 //!
 //! Next: [`world`](super::world), which carries the steps out.
 
@@ -18,21 +18,21 @@ use nebula_workload::ServiceTime;
 /// One step of a core.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// The core computes for so many picoseconds.
+    /// The core computes for this many picoseconds.
     Compute(u64),
-    /// The core computes for a time that is drawn for each RPC.
+    /// The core computes for a random time, drawn for each RPC.
     Draw(Box<ServiceTime>),
-    /// Software looks into the completion queue, if the design does.
+    /// Software reads the completion queue ahead, if the design does.
     LookAhead,
     /// The core waits for a block.
     Read(Place),
-    /// The core stores to a block; `whole` where no old byte is needed.
+    /// The core stores to a block; `whole` if no old byte is needed.
     Write(Place, Fill),
-    /// Blocks of one thing are copied to another.
+    /// Blocks are copied in a loop.
     Copy(Box<Copying>),
 }
 
-/// A block of what an RPC works on.
+/// A block that an RPC accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) part: Part,
@@ -48,9 +48,9 @@ impl Place {
 /// Whether the old bytes of a block are needed when it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// They are: a part of the block is written, or the core does not know better.
+    /// Needed: only a part of the block is written, or the core cannot tell.
     Fetched,
-    /// All of it is written, and nothing fetched.
+    /// Not needed: the complete block is written without a fetch.
     Whole,
 }
 
@@ -68,18 +68,18 @@ pub(super) struct Copying {
 /// A type of RPC.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RpcType {
-    /// Of those that clients send, the share that is of this type; 0 for one that only follows from others.
+    /// The share of this type among the RPCs that clients send; 0 for a type that only follows from others.
     pub(super) share: f64,
     pub(super) request_bytes: u32,
     pub(super) reply_bytes: u32,
     pub(super) steps: Box<[Step]>,
-    /// Messages that go out when it is served: its reply, or its copies.
+    /// Messages that are sent when it has been served: its reply, or copies of it.
     pub(super) copies: u16,
-    /// What comes back for each copy.
+    /// What arrives in response to each copy.
     pub(super) answer: Option<Answer>,
 }
 
-/// What comes back after a message has gone out.
+/// What arrives in response to a sent message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) type_index: u16,
@@ -91,19 +91,19 @@ pub(super) struct Answer {
 pub(super) struct Compiled {
     pub(super) types: Vec<RpcType>,
     pub(super) regions: Regions,
-    /// What an RPC's [`Part::Log`] is.
+    /// The region of [`Part::Log`] that RPCs use.
     pub(super) item_blocks: u32,
-    /// Whether the log is written from end to end, and not at random.
+    /// Whether the log is written sequentially instead of at random places.
     pub(super) is_appended: bool,
 }
 
-/// Where everything lies.
+/// The memory map of a scenario.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Regions {
     pub(super) index: Region,
     pub(super) log: Region,
     pub(super) state: Region,
-    /// Shared: the receive buffer. Per connection: all receive slots.
+    /// The receive buffer if it is shared; all receive slots if they are per connection.
     pub(super) shared_receive: Region,
     pub(super) connection_receive: Region,
     pub(super) shared_send: Region,
@@ -111,11 +111,11 @@ pub(super) struct Regions {
     pub(super) receive_metadata: Region,
     pub(super) send_metadata: Region,
     pub(super) hog: Region,
-    /// Blocks of a slot of either kind.
+    /// Blocks of a receive or send slot.
     pub(super) slot_blocks: u32,
 }
 
-/// Memory that another program streams through.
+/// Blocks of memory that another program streams through.
 const HOG_BLOCKS: u64 = 16 << 20;
 
 impl Compiled {

@@ -1,4 +1,4 @@
-//! What one run has measured: latencies, where the time of RPCs went, and what moved between chip and DRAM.
+//! The measurements of one run: latencies, the time of RPCs by stage, and DRAM traffic.
 
 use super::map::Part;
 use super::world::message::Message;
@@ -6,10 +6,10 @@ use crate::tally::{Depths, Distribution, counted};
 use nebula_memsys::Traffic;
 use nebula_nic::{SLOT_BYTES, Span, Timestamp};
 
-/// Where the time of an RPC went; together they are its server latency.
+/// The stages of an RPC; their times add up to its server latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// From its first packet until its last block is written.
+    /// From the first packet until the last block is written.
     Receive,
     /// Latencies of the NIC: notification and dispatch.
     Dispatch,
@@ -19,15 +19,15 @@ pub enum Stage {
     Payload,
     /// The core waits for the index.
     Index,
-    /// The core waits for the log, or its stores there are not done.
+    /// The core waits for the log, or for its stores to the log.
     Log,
-    /// The core waits for state.
+    /// The core waits for the state.
     State,
-    /// The reply's stores are not done.
+    /// Waiting for the stores of the reply.
     Reply,
     /// The core computes.
     Compute,
-    /// The core looks into its completion queue and prefetches.
+    /// The core reads its completion queue ahead and prefetches.
     LookAhead,
 }
 
@@ -46,7 +46,7 @@ impl Stage {
         Self::LookAhead,
     ];
 
-    /// Its name in results.
+    /// Name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Stage {
         }
     }
 
-    /// Where a core's wait for a part counts.
+    /// The stage that a core's wait for this part counts for.
     pub(super) const fn of(part: Part) -> Self {
         match part {
             Part::Payload => Self::Payload,
@@ -102,30 +102,30 @@ impl Stages {
     }
 }
 
-/// What the RPCs of a run's measured window saw.
+/// The measurements of the RPCs in a run's measured window.
 #[derive(Clone, Debug)]
 pub struct BlocksTally {
-    /// From the receipt of the first packet until the buffer is freed, in picoseconds, of RPCs served.
+    /// Latency from the receipt of the first packet until the buffer is freed, in picoseconds, of RPCs served.
     pub latency: Distribution,
-    /// From the moment that a core begins until the buffer is freed, in picoseconds, of RPCs served.
+    /// From the start of service until the buffer is freed, in picoseconds, of RPCs served.
     pub service: Distribution,
-    /// RPCs waiting at the NIC, not given to a core, as one that is whole finds them.
+    /// RPCs that wait at the NIC when another RPC is complete, excluding those already dispatched to a core.
     pub queue_depth: Depths,
-    /// Where the time of RPCs served went, in all.
+    /// Total time of the served RPCs by stage.
     pub stages: Stages,
     /// RPCs that were served.
     pub served: u64,
     /// RPCs that were NACKed.
     pub nacked: u64,
-    /// RPCs that were given to a core which was serving another one.
+    /// RPCs that were dispatched to a core which was serving another one.
     pub queued_at_core: u64,
     /// RPCs of clients that arrived in the window.
     pub arrived: u64,
-    /// RPCs of clients that were served in the window, whenever they came.
+    /// RPCs of clients that were served in the window, whenever they arrived.
     pub done: u64,
-    /// From the first measured arrival to the last.
+    /// Time from the first measured arrival to the last.
     pub window: Span,
-    /// What moved between chip and DRAM in the window.
+    /// DRAM traffic in the window.
     pub traffic: Traffic,
 }
 
@@ -146,19 +146,19 @@ impl BlocksTally {
         }
     }
 
-    /// RPCs served a second.
+    /// RPCs served per second.
     #[must_use]
     pub fn served_rps(&self) -> f64 {
         self.done as f64 / self.window.as_secs_f64()
     }
 
-    /// Bytes to and from DRAM a second, in 10⁹.
+    /// DRAM traffic in 10⁹ bytes per second.
     #[must_use]
     pub fn dram_gb_per_s(&self) -> f64 {
         self.traffic.total() as f64 * f64::from(SLOT_BYTES) / self.window.as_secs_f64() / 1e9
     }
 
-    /// Blocks to and from DRAM for each RPC that arrived.
+    /// DRAM blocks per arrived RPC.
     #[must_use]
     pub fn blocks_per_rpc(&self) -> f64 {
         self.traffic.total() as f64 / self.arrived.max(1) as f64
@@ -170,7 +170,7 @@ impl BlocksTally {
         self.stages.of(stage) as f64 / self.served.max(1) as f64 / 1e3
     }
 
-    /// The share of RPCs served that were given to a core which was serving another one.
+    /// The share of RPCs served that were dispatched to a core which was serving another RPC.
     #[must_use]
     pub fn queued_at_core_share(&self) -> f64 {
         self.queued_at_core as f64 / self.served.max(1) as f64

@@ -11,9 +11,9 @@
 //!
 //! # Order
 //!
-//! An access that goes to DRAM is made in an event of its own time, give or take [`AHEAD_PS`], so that DRAM sees requests in order. One
-//! that stays on the chip may be made ahead of time by the core or packet that makes it: its own latency is known, and nothing
-//! that others do depends on it within those nanoseconds. That halves the events.
+//! An access that goes to DRAM is made in an event at the time of the access, within [`AHEAD_PS`], so DRAM receives requests in order. A
+//! core or packet may make an access that stays on the chip ahead of time: its latency is known, and nothing else depends on it
+//! within those nanoseconds. This halves the number of events.
 //!
 //! Next: [`egress`].
 
@@ -48,16 +48,16 @@ use std::collections::BinaryHeap;
 ///
 /// # Errors
 ///
-/// [`BlocksError`] for what cannot be simulated.
+/// [`BlocksError`] if the scenario cannot be simulated.
 ///
 /// # Cost
 ///
-/// O(blocks that RPCs touch); memory by the LLC.
+/// O(blocks that RPCs touch) time; memory depends on the size of the LLC.
 pub fn run(scenario: &Scenario, rate: Rate, length: Length, seed: Seed) -> Result<BlocksTally, BlocksError> {
     Runner::try_new(scenario)?.run(rate, length, seed)
 }
 
-/// A scenario made ready for many runs.
+/// A scenario prepared for many runs.
 pub(super) struct Runner<'a> {
     scenario: &'a Scenario,
     compiled: Compiled,
@@ -73,7 +73,7 @@ impl<'a> Runner<'a> {
         Ok(World::try_new(self.scenario, &self.compiled, rate, length, seed)?.run())
     }
 
-    /// As [`run`](Self::run), if 99 % of RPCs keep `slo`; `None` as soon as they cannot any more.
+    /// Like [`run`](Self::run), but `None` as soon as it is certain that fewer than 99 % of RPCs meet `slo`.
     pub(super) fn run_within(
         &self,
         slo: Span,
@@ -89,13 +89,13 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Accesses to DRAM are made so much ahead of their time at most: less than the time of a bank, and four packets of a fast link.
+/// How far ahead of its time an access to DRAM may be made: less than the time of a bank, and four packets of a fast link.
 const AHEAD_PS: u64 = 16_000;
 
 /// Slots of the back end where buffers are per connection: clients hold a slot for each RPC, so there is room for all.
 const CONNECTION_SLOTS: u32 = 1 << 17;
 
-/// What comes at a time that no core has.
+/// Events that do not belong to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A core has credit again.
@@ -106,7 +106,7 @@ enum Event {
     Deliver(CoreId, u32),
     /// All stores of an RPC are done.
     Freed(u32),
-    /// An answer comes that follows from a message sent.
+    /// A reply to a sent message arrives.
     Answer(u16),
 }
 
@@ -122,21 +122,21 @@ struct World<'a> {
     memory: MemorySystem,
     backend: Backend,
     cores: Box<[AtCore]>,
-    // -- what comes --
-    /// The next step of each core; then the link, the clients, the hog.
+    // -- pending events --
+    /// Sources: the next step of each core; then the link, the clients, the hog.
     calendar: Calendar,
     events: BinaryHeap<Reverse<(u64, u32, Event)>>,
-    /// Numbers events, so that those of one time come in the order in which they were made.
+    /// Numbers events, so that events of the same time happen in the order in which they were made.
     numbered: u32,
-    /// Draws where things lie: items, slots.
+    /// Draws random places: items, slots.
     places: Rng,
     services: Rng,
-    /// Blocks that the log's end and the hog have gone.
+    /// Blocks that the end of the log and the hog have advanced.
     appended: u32,
     streamed: u32,
-    // -- what has happened --
+    // -- measurements --
     tally: BlocksTally,
-    /// RPCs of clients that came, and that were served.
+    /// RPCs of clients that arrived, and that were served.
     arrived: u64,
     done: u64,
     opened: Mark,
@@ -248,7 +248,7 @@ impl<'a> World<'a> {
         self.tally
     }
 
-    /// Carries the next event out.
+    /// Carries out the next event.
     #[inline(always)]
     fn turn(&mut self) {
         let event_ps = self.events.peek().map_or(u64::MAX, |Reverse((at_ps, ..))| *at_ps);
@@ -309,7 +309,7 @@ impl<'a> World<'a> {
         self.calendar.set(self.hog_source(), now + Span::from_ps(self.delays.hog_ps));
     }
 
-    /// Gives out what cores have credit for.
+    /// Dispatches the RPCs that cores have credit for.
     #[inline(always)]
     fn hand_out(&mut self, now: Timestamp) {
         while let Some(Dispatch { core, arrival }) = self.backend.poll_dispatch() {
@@ -330,7 +330,7 @@ impl<'a> World<'a> {
         self.scenario.design.buffers == Buffers::PerConnection
     }
 
-    /// Whether an access at `at_ps` may go no farther than the LLC, as its time has not come.
+    /// Whether an access at `at_ps` must stay on the chip because its time has not come.
     #[inline]
     const fn is_early(now: Timestamp, at_ps: u64) -> bool {
         at_ps > now.as_ps() + AHEAD_PS
@@ -344,7 +344,7 @@ fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> Backe
         Buffers::PerConnection => CONNECTION_SLOTS,
     };
     let request_max = compiled.types.iter().map(|kind| kind.request_bytes).max().unwrap_or(SLOT_BYTES);
-    // As many RPCs can be reassembled as fit the buffer: no RPC is refused for the table.
+    // The reassembler has an entry for every RPC that fits the buffer: it refuses none.
     let mut config = BackendConfig::new(cores, scenario.design.policy).slots(slots).queue_bound(slots);
     config.rpc_bytes_max = request_max.next_multiple_of(SLOT_BYTES);
     config.reassembler_entries = slots;

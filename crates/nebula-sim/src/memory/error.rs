@@ -3,7 +3,7 @@
 use nebula_nic::{ConfigError, Policy};
 use nebula_workload::WorkloadError;
 
-/// Why there is no result. Each is one line that says what would be right.
+/// Why a simulation has no result. Each message is one line and says what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {

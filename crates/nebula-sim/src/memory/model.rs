@@ -116,7 +116,7 @@ impl MemoryModel {
         Self { packet_gaps: PacketGaps::Poisson, dice: Dice::Exact, row_hits, ..Self::default() }
     }
 
-    /// RPCs a second at a load of 1.
+    /// RPCs per second at a load of 1.
     #[must_use]
     pub fn rps_at_full_load(&self) -> f64 {
         f64::from(self.cores) / (self.service_ns as f64 * 1e-9)
@@ -129,7 +129,7 @@ impl MemoryModel {
         hits * self.row_hit_ns as f64 + (1.0 - hits) * self.row_miss_ns as f64
     }
 
-    /// The most that the banks can move, in 10⁹ bytes a second.
+    /// The most that the banks can move, in 10⁹ bytes per second.
     #[must_use]
     pub fn dram_gb_per_s_max(&self) -> f64 {
         let banks = f64::from(self.channels) * f64::from(self.banks_per_channel);
@@ -155,11 +155,11 @@ impl MemoryModel {
         index_and_result + blocks + miss * blocks + miss * miss * blocks + miss * blocks
     }
 
-    /// Whether it can be simulated.
+    /// Checks that it can be simulated.
     ///
     /// # Errors
     ///
-    /// [`MemoryError`] with what is wrong with it.
+    /// [`MemoryError`] that says what is wrong.
     pub fn validate(&self) -> Result<(), MemoryError> {
         let (channels, banks) = (self.channels, self.banks_per_channel);
         if !(1..=BANKS_MAX).contains(&channels) || !(1..=BANKS_MAX).contains(&banks) {
@@ -217,7 +217,7 @@ impl MemoryModel {
         }
     }
 
-    /// RPCs a second at `load`.
+    /// RPCs per second at `load`.
     pub(super) fn rate(&self, load: f64) -> Result<Rate, MemoryError> {
         if load > 0.0 && load <= LOAD_MAX {
             Ok(Rate::try_new(load * self.rps_at_full_load())?)

@@ -2,13 +2,13 @@
 
 use nebula_nic::{Span, Timestamp};
 
-/// DRAM bandwidth over time: the mean of one interval after the other, from the begin of the run to the end of its
+/// DRAM bandwidth over time: the mean of one interval after the other, from the start of the run to the end of its
 /// measured window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
     /// Length of an interval; at least 10 µs, as in the published simulator.
     pub interval: Span,
-    /// Mean of each interval in 10⁹ bytes a second, at most [`POINTS_MAX`](Self::POINTS_MAX) of them; none where the
+    /// Mean of each interval in 10⁹ bytes per second, at most [`POINTS_MAX`](Self::POINTS_MAX) of them; none where the
     /// run is shorter than one.
     pub gb_per_s: Vec<f64>,
 }

@@ -15,19 +15,19 @@ pub struct MemoryTally {
     pub queue_depth: Distribution,
     /// Measured RPCs that were not served when four windows' loads had come after them: the server is saturated.
     pub unserved: u64,
-    /// RPCs offered a second.
+    /// RPCs offered per second.
     pub offered_rps: f64,
-    /// RPCs served a second in the window.
+    /// RPCs served per second in the window.
     pub achieved_rps: f64,
     /// From the first arrival of a measured RPC to the last.
     pub window: Span,
-    /// DRAM bandwidth in the window, in 10⁹ bytes a second.
+    /// DRAM bandwidth in the window, in 10⁹ bytes per second.
     pub dram_gb_per_s: f64,
     /// DRAM bytes moved in the window, an RPC served in it; of a saturated server a number without a meaning.
     pub bytes_per_rpc: f64,
     /// DRAM bandwidth over time.
     pub bandwidth: Bandwidth,
-    /// By how many RPCs the backlog, which is those that have come and are not served, grew from the begin of the
+    /// By how many RPCs the backlog, which is those that have come and are not served, grew from the start of the
     /// window to its end.
     pub backlog_growth: u64,
     /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the backlog grew by more

@@ -1,4 +1,4 @@
-//! Groups of cores and their managers, as a system's file sets them.
+//! Groups of cores and their managers, as the file of a system describes them.
 
 use crate::altocumulus::ThresholdTable;
 use crate::blocks::spelled;
@@ -7,13 +7,13 @@ use crate::system::{Altocumulus, System};
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;
 
-/// How cores are parted, and what moves between the parts.
+/// How cores are divided into groups, and what moves between groups.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Groups {
-    /// Cores of a group: as many groups as there are so many cores, and one at least.
+    /// Cores of a group; the number of groups is the number of cores divided by this, and at least one.
     cores: u16,
-    /// Of them, cores that only manage.
+    /// Cores of a group that only manage.
     dedicated: u16,
     #[serde(deserialize_with = "spelled")]
     period: Span,
@@ -23,7 +23,7 @@ pub(super) struct Groups {
     message: Span,
     fifo: u32,
     bound: u32,
-    /// A table of thresholds that ships with Nebula.
+    /// The name of a shipped table of thresholds.
     thresholds: String,
 }
 

@@ -39,7 +39,7 @@ fn shipped(name: &str) -> Result<Thresholds, SimError> {
     table.thresholds()
 }
 
-/// One tally a replication.
+/// One tally per replication.
 fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) -> Result<Vec<Tally>, ReproduceError> {
     let one = |&index: &u32| {
         let tally = run(system, load, runs.length(load), runs.seed.replica(index.into()));
@@ -54,7 +54,7 @@ fn over<T>(each: &[T], figure: impl Fn(&T) -> f64) -> Interval {
     Interval::of(&each.iter().map(figure).collect::<Vec<_>>())
 }
 
-/// So many millions of RPCs a second on so many cores.
+/// So many millions of RPCs per second on so many cores.
 fn offered(service: &ServiceTime, cores: u16, rate_mrps: f64) -> Load {
     Load::open(service.clone(), rate_mrps * service.mean_ps() / 1e6 / f64::from(cores))
 }

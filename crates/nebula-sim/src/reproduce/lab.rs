@@ -52,7 +52,7 @@ impl Progress for () {
 pub struct Lab<'a> {
     /// How much is simulated.
     pub effort: Effort,
-    /// What every random draw follows from.
+    /// Seed of all random draws.
     pub seed: Seed,
     /// Who is told of the progress.
     pub progress: &'a dyn Progress,

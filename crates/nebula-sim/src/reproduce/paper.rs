@@ -124,7 +124,7 @@ impl<S> Paper<S> {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Law {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
     /// The service times.
     #[serde(deserialize_with = "spelled")]

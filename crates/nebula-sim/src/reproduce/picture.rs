@@ -26,9 +26,9 @@ pub enum Measure {
     Queues(u16),
     /// p99 latency in nanoseconds.
     TailNs,
-    /// DRAM bandwidth in 10⁹ bytes a second.
+    /// DRAM bandwidth in 10⁹ bytes per second.
     GbPerS,
-    /// 10⁶ RPCs a second.
+    /// 10⁶ RPCs per second.
     Mrps,
     /// GETs in a hundred RPCs.
     GetsPercent,

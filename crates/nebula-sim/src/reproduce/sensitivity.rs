@@ -119,7 +119,7 @@ fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -
 
 /// Service time and DRAM traffic of an RPC where no design is near its end.
 fn below_saturation(variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<[Row; 2], ReproduceError> {
-    /// RPCs a second: two thirds of what the design with the lowest saturation bears.
+    /// RPCs per second: two thirds of what the design with the lowest saturation bears.
     const RATE_RPS: f64 = 8e6;
     let shown = blocks::estimate(scenario, Rate::try_new(RATE_RPS)?, runs, &|| ())?;
     let service = shown.over(|figures| figures.service_mean_ps).scaled(1e-3);

@@ -42,7 +42,7 @@ pub(super) fn reproduce<'a>(
     Ok(rows.into())
 }
 
-/// What one case bears, one value a replication.
+/// What one case bears, one value per replication.
 struct Found<'a> {
     case: &'a Case,
     mrps: Vec<f64>,

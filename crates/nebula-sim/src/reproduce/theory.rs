@@ -61,7 +61,7 @@ fn replications(lab: &Lab<'_>) -> u32 {
 const BRACKET: Bracket = Bracket { lowest: 0.01, highest: 1.0 - WIDTH / 2.0, width: WIDTH };
 const WIDTH: f64 = 0.002;
 
-/// A law with one queue, and with a queue a core.
+/// A law with one queue, and with one queue per core.
 struct Pair<'a> {
     law: &'a Law,
     one: &'a Found<'a>,

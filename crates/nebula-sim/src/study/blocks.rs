@@ -1,10 +1,10 @@
-//! Points of the level that simulates each block: a design at a rate, and what it shows.
+//! Points of the level that simulates each block: a design at a rate, and its result.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `point` | what is asked |
-//! | `found` | what it has shown, and what makes that doubtful |
-//! | [`breakdown`] | where the time of an RPC and each block of DRAM traffic went |
+//! | `point` | what is simulated |
+//! | `found` | results, and warnings about them |
+//! | [`breakdown`] | the time of an RPC by stage, and DRAM traffic by part and cause |
 
 pub mod breakdown;
 mod found;

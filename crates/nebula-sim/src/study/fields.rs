@@ -1,6 +1,6 @@
-//! The fields of results: name, unit, a sentence, and where their value comes from, declared once.
+//! The fields of results, declared once: name, unit, description, and how to get the value.
 //!
-//! From a list of [`Fields`] come rows, which are JSON, CSV and tables, and the tables of `docs/FIELDS.md`.
+//! [`Fields`] produce rows for JSON, CSV and tables, and the tables of `docs/FIELDS.md`.
 
 mod blocks;
 mod queueing;
@@ -17,18 +17,18 @@ use crate::experiment::Effort;
 use nebula_nic::Span;
 use std::fmt::Write;
 
-/// Where the value of a field comes from; `None` where a row does not have the field.
+/// Gets the value of a field; `None` if a row does not have the field.
 type Get<T> = Box<dyn Fn(&T) -> Option<Value>>;
 
 /// A field of JSON and CSV.
 pub struct Field<T: ?Sized> {
-    /// What it is called. CSV appends the name of each of its parts.
+    /// Name. CSV appends the name of each of its parts.
     pub name: &'static str,
-    /// What an object holds; nothing for a plain value.
+    /// Names of the parts of an object; empty for a plain value.
     pub parts: &'static [&'static str],
-    /// The unit of its value, empty for what has none.
+    /// The unit of its value; empty if it has none.
     pub unit: &'static str,
-    /// What it says, in one sentence.
+    /// Description, in one sentence.
     pub what: &'static str,
     get: Get<T>,
 }
@@ -51,13 +51,13 @@ impl<T: ?Sized> Field<T> {
 
 /// A column of a table.
 pub struct Column<T: ?Sized> {
-    /// What stands above it.
+    /// The heading.
     pub heading: &'static str,
     /// The field that it shows, with its part: `latency_ns.p99`.
     pub of: &'static str,
-    /// Where its texts stand.
+    /// Alignment of its texts.
     pub align: Align,
-    /// Its text; `None` where a row does not have the column.
+    /// The text; `None` if a row does not have the column.
     show: Box<dyn Fn(&T) -> Option<String>>,
 }
 
@@ -112,18 +112,18 @@ impl<T: ?Sized> Fields<T> {
     }
 }
 
-/// What results of both levels have, and the fields of it are.
+/// What results of both levels have in common; the shared fields read it.
 pub(super) trait Shown: 'static {
     fn effort(&self) -> &Effort;
     fn slo(&self) -> Span;
     fn outcome(&self) -> Option<&Outcome>;
 
-    /// A figure without the digits that nothing has measured.
+    /// A figure rounded to its significant digits.
     fn figure(&self, get: fn(&Outcome) -> f64) -> Value {
         self.outcome().map(|outcome| digits(get(outcome))).into()
     }
 
-    /// A figure as a table shows it; `–` where there is none.
+    /// A figure as a table shows it; `–` if there is none.
     fn shown(&self, show: fn(&Outcome) -> String) -> String {
         self.outcome().map_or("–".to_owned(), show)
     }

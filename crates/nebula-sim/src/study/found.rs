@@ -1,4 +1,4 @@
-//! What a point of the queueing level has shown.
+//! The result of a point of the queueing level.
 
 use super::outcome::{Outcome, PS_PER_NS};
 use super::point::Point;
@@ -9,46 +9,46 @@ use crate::experiment::Estimate;
 use crate::interval::Interval;
 use crate::tally::CoreTime;
 
-/// A point and what it has shown.
+/// A point and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The point, at the load that was found where one was searched for.
+    /// The point; after a search, at the load that was found.
     pub point: Point,
-    /// The highest load that keeps the SLO, if that was searched for and there is one.
+    /// The highest load that meets the SLO, if it was searched for and exists.
     pub at_slo: Option<AtSlo>,
-    /// `None` where no load keeps the SLO.
+    /// `None` if no load meets the SLO.
     pub figures: Option<Figures>,
 }
 
-/// The highest load that keeps the SLO.
+/// The highest load that meets the SLO.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtSlo {
     /// Share of the cores' capacity.
     pub load: Interval,
-    /// RPCs served a second there.
+    /// RPCs served per second at that load.
     pub served_rps: f64,
     /// The search ended at its highest load: the true one may be higher.
     pub is_lower_bound: bool,
 }
 
-/// What an operating point has shown, times in nanoseconds.
+/// The results of an operating point; times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
-    /// Offered in an open loop, achieved in a closed one.
+    /// The load: offered in an open loop, achieved in a closed loop.
     pub load: f64,
-    /// RPCs that came a second.
+    /// RPCs that arrived per second.
     pub offered_rps: f64,
-    /// What became of them.
+    /// Served and NACKed RPCs, and their latencies.
     pub outcome: Outcome,
-    /// Mean time from arrival until a core began.
+    /// Mean queueing time, from arrival until a core began.
     pub queued_mean: f64,
-    /// The time that 99 of 100 were begun within.
+    /// p99 of the queueing time.
     pub queued_p99: f64,
-    /// Mean of the RPCs that an arrival finds waiting.
+    /// Mean number of waiting RPCs that an arrival finds.
     pub depth_mean: Interval,
-    /// RPCs that 99 of 100 arrivals find waiting at most.
+    /// p99 of the number of waiting RPCs that an arrival finds.
     pub depth_p99: Interval,
-    /// What the cores' time went to.
+    /// How the cores spent their time.
     pub core_time: CoreTime,
 }
 
@@ -71,7 +71,7 @@ impl Figures {
 }
 
 impl Found {
-    /// What makes it doubtful, in one line.
+    /// A warning about the result, in one line.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         let name = &self.point.name;

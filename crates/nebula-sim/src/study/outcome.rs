@@ -1,38 +1,38 @@
-//! What a point of either level shows of its RPCs.
+//! The results of the RPCs of a point, shared by both levels.
 
 use super::units;
 use crate::interval::Interval;
 use crate::tally::Ended;
 
-/// What became of the RPCs of a point, all replications together; times in nanoseconds, of the RPCs served.
+/// The results of the RPCs of a point over all replications; times are in nanoseconds, of the RPCs served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// RPCs served a second.
+    /// RPCs served per second.
     pub served_rps: f64,
     /// The share of RPCs that were served, in 0 to 1.
     pub accepted: f64,
-    /// NACKs.
+    /// Number of NACKs.
     pub nacks: u64,
-    /// Whether the p99 of all RPCs is within the SLO, a NACK counted as infinite.
+    /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite.
     pub meets_slo: bool,
     /// Mean latency.
     pub mean: f64,
     /// Median latency.
     pub p50: f64,
-    /// Latency that 90 of 100 keep.
+    /// p90 of the latency.
     pub p90: f64,
-    /// Latency that 99 of 100 keep.
+    /// p99 of the latency.
     pub p99: Interval,
-    /// Latency that 999 of 1000 keep.
+    /// p99.9 of the latency.
     pub p999: f64,
     /// Replications that ran.
     pub replications: usize,
-    /// Whether the precision asked for was reached; `None` if none was asked for.
+    /// Whether the requested precision was reached; `None` if none was requested.
     pub is_precise: Option<bool>,
 }
 
 impl Outcome {
-    /// What a tally of either level says; `p99_ps` has the interval over the replications.
+    /// The outcome of a tally of either level; `p99_ps` has the interval over the replications.
     pub(super) fn of(
         tally: &impl Ended,
         meets_slo: bool,
@@ -57,7 +57,7 @@ impl Outcome {
         }
     }
 
-    /// That the precision asked for was not reached, in one line; `at` names the point.
+    /// A warning that the requested precision was not reached, in one line; `at` names the point.
     pub(super) fn imprecision(&self, at: &str, precision: Option<f64>) -> Option<String> {
         (self.is_precise == Some(false)).then(|| {
             format!(

@@ -10,51 +10,51 @@ use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::Seed;
 
-/// What is simulated, under which load, and what is asked of it.
+/// A system, a load, and what to find out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// What it is called beside others: its policy, or its system.
+    /// Name in a table of several points: its policy, or its system.
     pub name: String,
     /// The servers.
     pub system: System,
-    /// What is asked of them; where a load is searched for, the shape of it.
+    /// The load; in a search, everything except its height.
     pub load: Load,
-    /// The bound that 99 of 100 RPCs are to keep.
+    /// The bound on the p99.
     pub slo: Span,
-    /// What is asked of the point.
+    /// What to find out.
     pub ask: Ask,
-    /// How much is simulated; its seed gives way to that of a run.
+    /// How much to simulate; the seed of a run replaces its seed.
     pub effort: Effort,
 }
 
-/// What is asked of a point.
+/// What to find out about a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// What it shows.
+    /// Its results at the given load.
     Measure,
-    /// The highest load that keeps the SLO, and what it shows there.
+    /// The highest load that meets the SLO, and its results there.
     FindLoad,
 }
 
 impl Point {
-    /// What the point shows under `seed`: the same arguments give the same result on every machine and any number of threads.
+    /// Runs the point with `seed`. The same arguments give the same result on every machine and any number of threads.
     ///
     /// # Errors
     ///
-    /// [`SimError`] for what cannot be simulated, and where a queue grows without end. That no load keeps the SLO is a result.
+    /// [`SimError`] if the point cannot be simulated, or a queue grows without limit. That no load meets the SLO is a result, not an error.
     ///
     /// # Cost
     ///
-    /// That of [`estimate`](crate::estimate); of a search about eleven times as much.
+    /// That of [`estimate`](crate::estimate); a search costs about eleven times as much.
     pub fn run(&self, seed: Seed) -> Result<Found, SimError> {
         self.run_with(seed, &|| ())
     }
 
-    /// [`run`](Self::run), with `progress` told of each replication that has ended.
+    /// [`run`](Self::run) that calls `progress` after each replication.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// Those of [`run`](Self::run).
     pub fn run_with(&self, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
         let seeded = Self { effort: self.effort.seed(seed), ..self.clone() };
         match self.ask {
@@ -63,7 +63,7 @@ impl Point {
         }
     }
 
-    /// The share of capacity that an open loop offers; a closed loop offers what it achieves.
+    /// The share of capacity that an open loop offers; `None` for a closed loop.
     #[must_use]
     pub const fn offered(&self) -> Option<f64> {
         match self.load.source {
@@ -77,7 +77,7 @@ impl Point {
         Ok(Found { point: self.clone(), at_slo: None, figures: Some(Figures::of(self, &shown)?) })
     }
 
-    /// Searches first, and then looks at what the load found shows.
+    /// Searches first, then measures at the load that was found.
     fn search(&self, progress: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
         let at_slo = match load_at_slo_to_precision(&self.system, &self.load, self.slo, &self.effort, progress) {
             Err(SimError::Slo { .. }) => None,
@@ -92,7 +92,7 @@ impl Point {
         let is_lower_bound = load.value >= bracket.highest - bracket.width;
         found.at_slo = Some(AtSlo { load, served_rps: served_rps.value, is_lower_bound });
         if let Some(figures) = &mut found.figures {
-            // By what the search has found; its p99 there lies on either side of the SLO, by chance.
+            // Taken from the search: the p99 measured at that load is randomly on either side of the SLO.
             figures.outcome.meets_slo = true;
         }
         Ok(found)

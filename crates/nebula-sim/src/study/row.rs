@@ -13,31 +13,31 @@ pub struct Row {
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// What stands above it; may have several lines.
+    /// The heading; may have several lines.
     pub heading: &'static str,
-    /// What it says; a text of several lines makes a row of several lines.
+    /// The text; several lines make a row of several lines.
     pub text: String,
-    /// Where its text stands.
+    /// Alignment of the text.
     pub align: Align,
 }
 
-/// Where the text of a cell stands.
+/// Alignment of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// As words do.
+    /// Left, for words.
     Left,
-    /// As numbers do.
+    /// Right, for numbers.
     Right,
 }
 
 impl Row {
-    /// A row of nothing.
+    /// An empty row.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a field of JSON and CSV that the table leaves out.
+    /// Adds a field of JSON and CSV that is not in the table.
     #[must_use]
     pub fn field(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.fields.push((name, value.into()));
@@ -81,7 +81,7 @@ impl Row {
         &self.cells
     }
 
-    /// Names and values as CSV has them: what an object holds stands behind its name.
+    /// Names and values for CSV; the fields of an object are prefixed with its name.
     #[must_use]
     pub fn flat(&self) -> Vec<(String, String)> {
         let mut flat = Vec::new();

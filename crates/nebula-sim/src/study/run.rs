@@ -1,4 +1,4 @@
-//! Many points, on the threads of an executor.
+//! Many points, run by an executor.
 
 use super::found::Found;
 use super::point::{Ask, Point};
@@ -6,13 +6,13 @@ use crate::error::SimError;
 use crate::executor::Executor;
 use nebula_workload::Seed;
 
-/// What each point shows under `seed`, in the order of the points; one that fails ends no other.
+/// Runs each point with `seed`; results are in the order of the points, and a point that fails does not stop the others.
 ///
-/// `progress` is told of each replication that has ended, from whichever thread ran it.
+/// `progress` is called after each replication, on the thread that ran it.
 ///
 /// # Cost
 ///
-/// Each point's result takes some hundred bytes, however many RPCs were simulated.
+/// The result of a point takes a few hundred bytes, independent of the number of simulated RPCs.
 pub fn run(
     points: &[Point],
     seed: Seed,
@@ -22,8 +22,8 @@ pub fn run(
     executor.map(points, |point| point.run_with(seed, progress))
 }
 
-/// How many replications `progress` of [`run`] will be told of, unless a precision asks for more: a search counts twice, as it looks at
-/// what it has found.
+/// How often [`run`] will call `progress`, unless a precision needs more replications. A search counts twice, as it measures at the load
+/// that it found.
 #[must_use]
 pub fn replications(points: &[Point]) -> u64 {
     let of = |point: &Point| if point.ask == Ask::FindLoad { 2 } else { 1 } * u64::from(point.effort.replications);

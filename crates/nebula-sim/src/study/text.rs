@@ -1,10 +1,10 @@
-//! Figures with error bars, as people and as scripts read them.
+//! Figures with error bars, formatted for people and for scripts.
 
 use crate::interval::Interval;
 
 use super::{units, value::Value};
 
-/// A figure without digits that nothing has measured: nine that count.
+/// A figure rounded to nine significant digits.
 #[must_use]
 pub fn digits(figure: f64) -> f64 {
     if figure == 0.0 || !figure.is_finite() {
@@ -16,13 +16,13 @@ pub fn digits(figure: f64) -> f64 {
     (figure * scale).round() / scale
 }
 
-/// Both ends; one that is not known is `null`.
+/// Both ends of an interval; an unknown end is `null`.
 #[must_use]
 pub fn ends(interval: Interval) -> Value {
     Value::List(vec![digits(interval.lo).into(), digits(interval.hi).into()])
 }
 
-/// A figure with half the width of its interval, as a share of it: `4.61 µs ±0.3 %`. Without an interval that says anything, the figure.
+/// A figure with half the width of its interval in percent: `4.61 µs ±0.3 %`. The figure alone if the interval is exact or infinite.
 #[must_use]
 pub fn with_half(interval: Interval, show: impl Fn(f64) -> String) -> String {
     let half = interval.relative();
@@ -32,7 +32,7 @@ pub fn with_half(interval: Interval, show: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// A load, to four digits.
+/// A load, to four decimals.
 #[must_use]
 pub fn load(load: f64) -> String {
     trimmed(&format!("{load:.4}"))
@@ -45,7 +45,7 @@ pub fn time(ns: f64) -> String {
     if ns.is_finite() { units::span(nebula_nic::Span::from_ps((ns * 1e3).round() as u64)) } else { "∞".to_owned() }
 }
 
-/// RPCs that wait, on average.
+/// A mean number of waiting RPCs.
 #[must_use]
 pub fn depth(rpcs: f64) -> String {
     match rpcs {
@@ -56,7 +56,7 @@ pub fn depth(rpcs: f64) -> String {
     }
 }
 
-/// Without zeros after the point that say nothing.
+/// Removes trailing zeros after the decimal point.
 fn trimmed(digits: &str) -> String {
     digits.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -1,4 +1,4 @@
-//! Numbers as people read them: three digits that count, and a unit.
+//! Numbers for people: three significant digits, and a unit.
 
 use nebula_nic::Span;
 use nebula_workload::{Latency, Rate};
@@ -15,7 +15,7 @@ pub fn span(span: Span) -> String {
     }
 }
 
-/// A latency; that of a NACK, and of an RPC that was lost, is infinite.
+/// A latency; infinite for a NACK and for a lost RPC.
 #[must_use]
 pub fn latency(latency: Option<Latency>) -> String {
     match latency {
@@ -48,7 +48,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A share of 0 to 1 in percent. What is not all, or not nothing, is not shown as such.
+/// A share of 0 to 1 in percent. A share just below 1 or just above 0 is not rounded to 100 % or 0 %.
 #[must_use]
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
@@ -59,7 +59,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Three significant digits of a number from 1 to 1000, without zeros that say nothing.
+/// Three significant digits of a number from 1 to 1000, without trailing zeros.
 fn three_digits(number: f64) -> String {
     let decimals = match number {
         _ if number >= 99.95 => 0,

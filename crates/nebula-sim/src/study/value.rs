@@ -1,28 +1,28 @@
-//! One value of a result, as JSON and CSV carry it.
+//! One value of a result, for JSON and CSV.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// A value. Unlike a JSON map of a library, an object keeps the order in which its fields were described.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Not there, or infinite.
+    /// Absent, or infinite.
     Null,
     /// True or false.
     Bool(bool),
     /// A whole number.
     Count(u64),
-    /// What is no finite number becomes `null`.
+    /// A number; `null` if it is not finite.
     Number(f64),
-    /// Words.
+    /// Text.
     Text(String),
-    /// Several values.
+    /// A list.
     List(Vec<Value>),
-    /// Values with names of their own.
+    /// Named values, in order.
     Object(Vec<(&'static str, Value)>),
 }
 
 impl Value {
-    /// The value under one name, or what an object holds under names of its own: `latency_ns` with `p99` becomes `latency_ns_p99`.
+    /// Flattens the value into named CSV fields: an object `latency_ns` with `p99` becomes `latency_ns_p99`.
     pub(super) fn flatten(&self, name: &str, into: &mut Vec<(String, String)>) {
         match self {
             Self::Object(fields) => {
@@ -32,7 +32,7 @@ impl Value {
         }
     }
 
-    /// The value as a field of CSV: nothing for `null`, semicolons between the values of a list.
+    /// The value as a CSV field: empty for `null`, semicolons between the values of a list.
     fn plain(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),

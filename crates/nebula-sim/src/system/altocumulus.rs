@@ -1,9 +1,9 @@
-//! What groups of cores that hand each other RPCs are set to, under `altocumulus:G`.
+//! Settings of groups of cores that migrate RPCs to each other, under `altocumulus:G`.
 
 use nebula_nic::Span;
 use nebula_nic::schedule::Thresholds;
 
-/// Managers, and what moves between them.
+/// Managers, and the messages between them.
 ///
 /// # Examples
 ///
@@ -17,23 +17,23 @@ use nebula_nic::schedule::Thresholds;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Altocumulus {
-    /// From one decision of a manager to its next. All decide at the same times.
+    /// Time from one decision of a manager to its next. All managers decide at the same times.
     pub period: Span,
-    /// RPCs that a group hands over in one period at most.
+    /// Most RPCs that a group migrates in one period.
     pub bulk: u32,
-    /// Groups that it sends to in one period at most.
+    /// Most groups that it sends to in one period.
     pub concurrency: u32,
-    /// From one manager to another, the decision included: a length that is published, a descriptor, a refusal.
+    /// Latency of a message from one manager to another, including the decision: a queue length, a descriptor, a refusal.
     pub message: Span,
-    /// RPCs of other groups that can wait at a group; it refuses those beyond.
+    /// Most RPCs of other groups that can wait at a group; it refuses more.
     pub fifo: u32,
-    /// What an RPC of another group takes its core beside what an own one takes.
+    /// Extra core time of an RPC that came from another group.
     pub fetch: Span,
-    /// RPCs that a worker is given at most, as under `jbsq:N`: 2 where a NIC gives them, 1 where software does.
+    /// Most RPCs dispatched to a worker, as under `jbsq:N`: 2 if a NIC dispatches, 1 if software does.
     pub bound: u32,
-    /// Flows that RPCs come on, all as busy, each of them hashed to one group; without a number each RPC is a flow of its own.
+    /// Number of equally busy flows, each hashed to one group; without a number each RPC is a separate flow.
     pub flows: Option<u16>,
-    /// From which queue length on RPCs are predicted to miss the SLO, by load.
+    /// The queue length from which RPCs are predicted to miss the SLO, by load.
     pub thresholds: Thresholds,
 }
 
@@ -42,8 +42,8 @@ impl Altocumulus {
     ///
     /// # Source
     ///
-    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, known at second hand. Assumed: a message of 15 ns, which is ten hops
-    /// of a mesh at 3 cycles of 2 GHz, and room for two bulks.
+    /// Altocumulus: a period of 200 ns, a bulk of 16, a concurrency of 8, all from secondary sources. Assumed: a message takes 15 ns, which
+    /// is ten hops of a mesh at 3 cycles of 2 GHz, and there is room for two bulks.
     #[must_use]
     pub const fn new(thresholds: Thresholds) -> Self {
         Self {
@@ -59,13 +59,13 @@ impl Altocumulus {
         }
     }
 
-    /// The same with the naive threshold of groups of `workers` cores, for an SLO of so many mean service times.
+    /// The published parameters with the naive threshold of groups of `workers` cores, for an SLO in mean service times.
     #[must_use]
     pub fn naive(workers: u16, slo_services: u32) -> Self {
         Self::new(Thresholds::naive(workers, slo_services))
     }
 
-    /// Groups that keep to themselves.
+    /// Groups without migration.
     #[must_use]
     pub fn without_migration() -> Self {
         Self::new(Thresholds::fixed(u32::MAX))

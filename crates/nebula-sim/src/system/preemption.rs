@@ -1,14 +1,14 @@
-//! How `preemptive:Q` takes RPCs from cores, and what that costs.
+//! How `preemptive:Q` preempts RPCs, and what that costs.
 
 use crate::error::SimError;
 use crate::model::span;
 use nebula_nic::{JBSQ_BOUND_MAX, Span};
 use serde::Deserialize;
 
-/// Who interrupts an RPC, where it goes, and what that takes.
+/// When an RPC is preempted, where it goes, and what that costs.
 ///
-/// By default a dispatcher takes it back into the one queue while others wait, at no cost: the theory's round robin, which is
-/// processor sharing where the quantum is short.
+/// By default a dispatcher returns it to the central queue while others wait, at no cost: ideal round robin, which approaches
+/// processor sharing as the quantum gets shorter.
 ///
 /// # Examples
 ///
@@ -24,36 +24,36 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Preemption {
-    /// RPCs given to a core at most, the one in service included: 1, or 2 so that the next one is there when one ends.
+    /// Most RPCs dispatched to a core, including the one in service: 1, or 2 so that the next one is present when one ends.
     pub depth: u32,
-    /// Whether what has had its turn falls behind the other RPCs of its own core, and not into the queue of all.
+    /// Whether a preempted RPC goes behind the other RPCs of the same core instead of into the central queue.
     pub stays_at_core: bool,
-    /// Whether an RPC is interrupted even where no other one waits.
+    /// Whether an RPC is interrupted even if no other RPC waits.
     pub interrupts_always: bool,
-    /// Whether the dispatcher serves RPCs itself, fresh ones only, while no core has credit.
+    /// Whether the dispatcher itself serves new RPCs while no core has credit.
     pub dispatcher_serves: bool,
-    /// With a queue a type: the SLO of each in its mean service times; whose head has waited longest by that measure comes first.
+    /// With one queue per type: the SLO of each type in its mean service times; the head that has waited longest by that measure is first.
     /// Without: one queue.
     pub slo_services: Option<u32>,
-    /// How long the dispatcher is busy with an interrupt that it sends.
+    /// How long the dispatcher is busy with sending an interrupt.
     #[serde(deserialize_with = "span")]
     pub send: Span,
-    /// What an interrupt takes its core.
+    /// Core time of an interrupt.
     #[serde(deserialize_with = "span")]
     pub receive: Span,
-    /// What it takes to suspend an RPC and to begin another one in its place.
+    /// Core time to suspend an RPC and begin another one.
     #[serde(deserialize_with = "span")]
     pub switch: Span,
-    /// Service time between two points at which an RPC can be taken; none where it can be taken anywhere.
+    /// Service time between two safe points, where an RPC can be preempted; `None` if it can be preempted anywhere.
     #[serde(deserialize_with = "span")]
     pub safe_point_every: Span,
-    /// What each of these points takes.
+    /// Core time of the check at a safe point.
     #[serde(deserialize_with = "span")]
     pub safe_point_check: Span,
 }
 
 impl Preemption {
-    /// A dispatcher that costs nothing.
+    /// A dispatcher without costs.
     pub const IDEAL: Self = Self {
         depth: 1,
         stays_at_core: false,
@@ -67,23 +67,23 @@ impl Preemption {
         safe_point_check: Span::ZERO,
     };
 
-    /// Whether its numbers go together.
+    /// Checks that the settings are consistent.
     pub(super) fn validate(&self) -> Result<(), SimError> {
         let wrong = |reason| Err(SimError::Preemption { reason });
         match *self {
-            Self { depth: 0, .. } => wrong("a core that is given no RPC serves none: give a depth of 1 or more"),
+            Self { depth: 0, .. } => wrong("a core of depth 0 serves no RPC: give a depth of 1 or more"),
             Self { depth, .. } if depth > JBSQ_BOUND_MAX => wrong("a depth of more than 64 is not possible"),
             Self { safe_point_every: Span::ZERO, safe_point_check, .. } if safe_point_check != Span::ZERO => {
                 wrong("checks cost nothing without safe points: give safe_point_every")
             }
             Self { slo_services: Some(0), .. } => {
-                wrong("an SLO of no time orders nothing: give slo_services of 1 or more")
+                wrong("an SLO of zero gives no order: give slo_services of 1 or more")
             }
             Self { stays_at_core: true, depth: 1, .. } => {
                 wrong("an RPC that stays at a core of depth 1 is alone there: give a depth of 2 or more")
             }
             Self { stays_at_core: true, dispatcher_serves: true, .. } => {
-                wrong("where RPCs stay at their cores no dispatcher serves: leave out one of the two")
+                wrong("a dispatcher cannot serve RPCs that stay at their cores: leave out one of the two")
             }
             _ => Ok(()),
         }

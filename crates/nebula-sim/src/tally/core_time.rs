@@ -1,4 +1,4 @@
-//! Where all core time went: the accounts of a run, closed.
+//! Where all core time of a run went.
 
 use super::Tally;
 use crate::system::System;
@@ -21,11 +21,11 @@ use crate::system::System;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CoreTime {
-    /// Serving RPCs.
+    /// Service.
     pub service: f64,
-    /// Receiving them.
+    /// Receiving RPCs.
     pub dispatch: f64,
-    /// Stealing, and being stolen from.
+    /// Stealing, on both cores.
     pub stealing: f64,
     /// Locks, held or waited for.
     pub lock: f64,
@@ -35,12 +35,12 @@ pub struct CoreTime {
     pub migration: f64,
     /// Cores that only schedule.
     pub scheduling: f64,
-    /// Nothing: what is left.
+    /// Idle: the rest.
     pub idle: f64,
 }
 
 impl CoreTime {
-    /// What each share is called in results, in the order of the accounts.
+    /// The name of each share in results, in the order of the fields.
     pub const NAMES: [&'static str; 8] =
         ["service", "dispatch", "stealing", "lock", "preemption", "migration", "scheduling", "idle"];
 
@@ -53,7 +53,7 @@ impl CoreTime {
 }
 
 impl Tally {
-    /// Where the core time of `system` went in the measured window: what was spent on RPCs that ended in it, over all there was.
+    /// Where the core time of `system` went in the measured window: the time spent on RPCs that ended in it, over all core time.
     #[must_use]
     pub fn core_time(&self, system: &System) -> CoreTime {
         let all_ps = self.window.as_ps() as f64 * f64::from(system.cores_total());

@@ -1,4 +1,4 @@
-//! What follows from the RPCs that ended, whichever level counted them.
+//! Figures that follow from the RPCs that ended, shared by both levels.
 
 use super::Distribution;
 
@@ -14,7 +14,7 @@ pub(crate) trait Ended {
 macro_rules! counted {
     ($tally:ty, not_served: $not_served:ident, nacks: $nacks:ident) => {
         impl $tally {
-            /// RPCs whose end is known.
+            /// RPCs that ended, served or not.
             #[must_use]
             #[inline]
             pub const fn ended(&self) -> u64 {
@@ -27,13 +27,13 @@ macro_rules! counted {
                 if self.ended() == 0 { 0.0 } else { self.served as f64 / self.ended() as f64 }
             }
 
-            /// The latency in picoseconds that a share `share` of *all* RPCs keeps, a NACKed one counted as infinite.
+            /// The latency in picoseconds that a share `share` of *all* RPCs does not exceed; a NACKed RPC counts as infinite.
             #[must_use]
             pub fn latency_with_nacks(&self, share: f64) -> f64 {
                 self.latency.quantile_of_all(share, self.accepted())
             }
 
-            /// RPCs that came a second.
+            /// RPCs that arrived per second.
             #[must_use]
             pub fn offered_rps(&self) -> f64 {
                 self.ended() as f64 / self.window.as_secs_f64()

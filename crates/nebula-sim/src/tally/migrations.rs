@@ -1,30 +1,30 @@
-//! What moved between groups of cores.
+//! Migrations between groups of cores.
 
 use std::ops::AddAssign;
 
-/// Counts over a whole run, the RPCs before the measured window included.
+/// Counts over a whole run, including the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Migrations {
-    /// RPCs that groups let in.
+    /// RPCs that groups admitted.
     pub let_in: u64,
-    /// Descriptors sent to another group, those that it refused included.
+    /// Descriptors sent to another group, including those that it refused.
     pub descriptors: u64,
-    /// Of them, descriptors that came back for want of room.
+    /// Descriptors that came back because the other group had no room.
     pub refused: u64,
-    /// Messages that carried them.
+    /// Messages that carried descriptors.
     pub messages: u64,
-    /// Messages that said how long a queue is.
+    /// Messages that published a queue length.
     pub updates: u64,
 }
 
 impl Migrations {
-    /// RPCs that another group served than the one that they came to.
+    /// RPCs that were served by a group other than the one they arrived at.
     #[must_use]
     pub const fn migrated(&self) -> u64 {
         self.descriptors - self.refused
     }
 
-    /// The same as a share of those let in.
+    /// The migrated RPCs as a share of the admitted ones.
     #[must_use]
     pub fn share(&self) -> f64 {
         if self.let_in == 0 { 0.0 } else { self.migrated() as f64 / self.let_in as f64 }

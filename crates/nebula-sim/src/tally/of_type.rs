@@ -1,4 +1,4 @@
-//! What the RPCs of one type of a mix saw.
+//! Latencies of the RPCs of one type of a mix.
 
 use super::Distribution;
 
@@ -21,7 +21,7 @@ impl OfType {
     #[inline]
     pub(crate) fn record(&mut self, latency_ps: u64, service_ps: u64) {
         self.latency.record(latency_ps);
-        // After five hours of latency it says no more than that.
+        // Saturates at about five hours of latency.
         self.slowdown.record(latency_ps.saturating_mul(1000) / service_ps.max(1));
     }
 

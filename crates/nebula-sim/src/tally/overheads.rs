@@ -1,29 +1,29 @@
-//! What cores spend their time on beside serving.
+//! Core time that is not service, by cause.
 
 use std::ops::AddAssign;
 
-/// Core time that RPCs took beside their service, by cause, in picoseconds.
+/// Core time that RPCs took in addition to their service, by cause, in picoseconds.
 ///
-/// With the time of service, and that of cores which do nothing but schedule, what is left of all core time is idle.
+/// The rest of all core time is service, cores that only schedule, and idle time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overheads {
-    /// Receiving: polling, protocol, and the fetch of what another core or the NIC has written.
+    /// Receiving: polling, protocol, and fetching what another core or the NIC has written.
     pub dispatch_ps: u64,
-    /// Looking for work in others' queues and taking it, and the interrupts that this costs those others.
+    /// Stealing: searching the queues of other cores, taking RPCs, and the interrupts of the other cores.
     pub stealing_ps: u64,
-    /// Holding a lock or waiting for it.
+    /// Locks: holding one or waiting for it.
     pub lock_ps: u64,
-    /// Interrupts, checks and context switches of preemption.
+    /// Preemption: interrupts, checks and context switches.
     pub preemption_ps: u64,
-    /// Sending and receiving descriptors of RPCs that move between groups.
+    /// Migration: sending and receiving descriptors of RPCs between groups.
     pub migration_ps: u64,
 }
 
 impl Overheads {
-    /// No time at all.
+    /// No overhead.
     pub const ZERO: Self = Self { dispatch_ps: 0, stealing_ps: 0, lock_ps: 0, preemption_ps: 0, migration_ps: 0 };
 
-    /// The causes, as they are called in results, and their times.
+    /// The causes, as named in results, and their times.
     #[must_use]
     pub const fn by_cause(&self) -> [(&'static str, u64); 5] {
         [
@@ -35,7 +35,7 @@ impl Overheads {
         ]
     }
 
-    /// All of it.
+    /// The sum of all causes.
     #[must_use]
     #[inline]
     pub const fn total_ps(&self) -> u64 {

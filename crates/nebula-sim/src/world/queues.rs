@@ -25,7 +25,7 @@ use nebula_workload::Seed;
 use queued_server::{QueuedServer, Terms};
 use std::collections::VecDeque;
 
-/// Servers with a queue a core.
+/// Servers with one queue per core.
 pub(super) struct Queues<C: Choose> {
     terms: Terms,
     servers: Box<[QueuedServer<C>]>,

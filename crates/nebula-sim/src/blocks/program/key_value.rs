@@ -1,11 +1,11 @@
-//! The key-value store: what `nebula-kvs` says that an operation touches, and the computing between.
+//! The key-value store: the memory accesses that `nebula-kvs` describes for an operation, and the computing between them.
 //!
 //! ```text
 //! GET   payload ─▶ 40 % of the computing ─▶ bucket ─▶ 10 % ─▶ item ⇒ reply, block by block ─▶ 50 %
 //! SET   payload ─▶ 40 % of the computing ─▶ bucket ─▶ 10 % ─▶ item's key ─▶ payload ⇒ item ─▶ bucket, reply ─▶ 50 %
 //! ```
 //!
-//! `─▶` waits for the step before; `⇒` is a copy loop with several blocks on the way.
+//! `─▶` waits for the step before; `⇒` is a copy loop with several outstanding blocks.
 
 use super::super::BlocksError;
 use super::super::application::KeyValue;
@@ -17,7 +17,7 @@ use nebula_kvs::protocol::HEADER_BYTES;
 use nebula_kvs::touch::{Access, Op, Structure, Touch, touches};
 use nebula_nic::SLOT_BYTES;
 
-/// Of the computing, what comes before the index, before the item, and after both.
+/// The shares of computing before the index, before the item, and after both.
 ///
 /// # Source
 ///
@@ -73,7 +73,7 @@ fn item_blocks(touches: impl Iterator<Item = Touch>) -> u32 {
     touches.filter(|touch| touch.what == Structure::LogItem).count() as u32
 }
 
-/// What the store touches of memory that is not resident in the core's L1; what is resident is part of the computing.
+/// The store's accesses to memory that is not resident in the core's L1. Accesses to resident memory are part of the computing.
 fn touched(op: Op, store: &KeyValue) -> impl Iterator<Item = Touch> {
     let (key, value) = (store.key_bytes as usize, store.value_bytes as usize);
     let is_shared = |touch: &Touch| matches!(touch.what, Structure::Bucket | Structure::LogItem);

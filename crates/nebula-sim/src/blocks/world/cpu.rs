@@ -1,4 +1,4 @@
-//! Stations 7 to 10, in simulated time: an RPC is given to a core, its payload goes ahead of it, the core works step by step.
+//! Stations 7 to 10, in simulated time: an RPC is dispatched to a core, its payload is prefetched, the core runs its program step by step.
 
 use super::super::machine::WINDOW_MAX;
 use super::super::map::Part;
@@ -11,15 +11,15 @@ use nebula_nic::{CoreId, Dispatch, Frontend, SLOT_BYTES, Span, Steer, Steering, 
 /// The ring of completion times of loads and stores.
 const RING: usize = WINDOW_MAX as usize;
 
-/// A core: its front end, and where it is in its program.
+/// A core: its front end, and its position in its program.
 pub(super) struct AtCore {
     frontend: Frontend,
     /// The RPC that it serves.
     serving: Option<u32>,
     step: usize,
-    /// The core's own time: it may be ahead of the run's.
+    /// The core's local time: it may be ahead of the run's.
     clock_ps: u64,
-    /// In a copy loop: blocks loaded and stored, and when the last load went out.
+    /// In a copy loop: blocks loaded and stored, and when the last load was issued.
     loaded: u32,
     stored: u32,
     issued_ps: u64,
@@ -29,7 +29,7 @@ pub(super) struct AtCore {
     /// When each of the last stores is done, over all RPCs.
     stores_ps: [u64; RING],
     stores: usize,
-    /// Of this RPC: when its last store is done, and what that was.
+    /// For this RPC: when its last store is done, and what it stores to.
     last_store_ps: u64,
     last_store: Part,
 }
@@ -72,7 +72,7 @@ impl AtCore {
     }
 }
 
-/// Whether a core may go on at once, or has to wait for an event.
+/// Whether a core continues at once, or waits for an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Step,
@@ -96,7 +96,7 @@ impl World<'_> {
         }
     }
 
-    /// The NIC fetches the whole payload into the core's L1.
+    /// The NIC prefetches the complete payload into the core's L1.
     fn steer(&mut self, now: Timestamp, core: CoreId, place: u32) {
         let message = self.messages.at_mut(place);
         for block in 0..message.arrival.bytes.div_ceil(SLOT_BYTES) {
@@ -106,7 +106,7 @@ impl World<'_> {
         }
     }
 
-    /// The core begins what is next in its completion queue, if anything.
+    /// The core begins the next RPC in its completion queue, if there is one.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, core: usize) {
         let at_core = &mut self.cores[core];
@@ -121,7 +121,7 @@ impl World<'_> {
         self.advance(now, core);
     }
 
-    /// The core's steps, until one has to wait for its time.
+    /// Runs the core's steps, until one has to wait for its time.
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Timestamp, core: usize) {
         let Some(place) = self.cores[core].serving else { return self.calendar.clear(core) };
@@ -152,7 +152,7 @@ impl World<'_> {
         self.spend(core, place, Stage::Compute, ps)
     }
 
-    /// The core's time goes on, and its program with it.
+    /// Advances the core's time and its program.
     #[inline]
     fn spend(&mut self, core: usize, place: u32, stage: Stage, ps: u64) -> Next {
         let at_core = &mut self.cores[core];
@@ -162,7 +162,7 @@ impl World<'_> {
         Next::Step
     }
 
-    /// Software looks for the RPC behind this one and fetches the first block of its payload.
+    /// Software looks for the next RPC and prefetches the first block of its payload.
     ///
     /// # Source
     ///
@@ -173,7 +173,7 @@ impl World<'_> {
         if !self.scenario.design.software_prefetch {
             return self.spend(core, place, Stage::LookAhead, 0);
         }
-        // It sees what is there at its own time.
+        // It sees the completion queue as of its local time.
         if at_core.clock_ps > now.as_ps() {
             return Next::At(at_core.clock_ps);
         }
@@ -194,14 +194,14 @@ impl World<'_> {
         let message = self.messages.at(place);
         let block = message.block(what.part, what.block);
         let clock_ps = self.cores[core].clock_ps;
-        // What is still on its way into the L1 is waited for.
+        // A prefetch that has not finished is waited for.
         let is_fetched_ahead = what == Place { part: Part::Payload, block: 0 };
         let at_ps = if is_fetched_ahead { clock_ps.max(message.fetched.as_ps()) } else { clock_ps };
         let Some(done) = self.load(now, at_ps, core, block, what.part) else { return Next::At(at_ps) };
         self.spend(core, place, Stage::of(what.part), done.at_ps - clock_ps)
     }
 
-    /// The core stores to a block, and goes on when there is room for the store.
+    /// The core stores to a block, and continues when there is room for the store.
     #[inline]
     fn write(&mut self, now: Timestamp, core: usize, place: u32, what: Place, fill: Fill) -> Next {
         let at_core = &self.cores[core];
@@ -239,7 +239,7 @@ impl World<'_> {
         true
     }
 
-    /// A copy loop: loads go out in order, so many at once; each block's store waits for its load.
+    /// A copy loop: loads are issued in order, a limited number at once; the store of each block waits for its load.
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
         if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
             let at_core = &mut self.cores[core];
@@ -284,12 +284,12 @@ impl World<'_> {
         is_made
     }
 
-    /// When the next load of a copy loop goes out.
+    /// When the next load of a copy loop is issued.
     #[inline]
     fn next_load_ps(&self, core: usize, copying: &Copying) -> u64 {
         let at_core = &self.cores[core];
         let loaded = at_core.loaded;
-        // The stores behind may need every time in the ring.
+        // The following stores may need every time in the ring.
         let is_ring_full =
             (at_core.stored as usize) < copying.stores.len() && loaded - at_core.stored.min(loaded) == WINDOW_MAX;
         if loaded == copying.loads || is_ring_full {
@@ -303,7 +303,7 @@ impl World<'_> {
         if loaded < window { in_order_ps } else { in_order_ps.max(at_core.loads_ps[(loaded - window) as usize % RING]) }
     }
 
-    /// When the next store of a copy loop goes out.
+    /// When the next store of a copy loop is issued.
     #[inline]
     fn next_store_ps(&self, core: usize, copying: &Copying) -> u64 {
         let at_core = &self.cores[core];
@@ -317,7 +317,7 @@ impl World<'_> {
         loaded_ps.max(at_core.store_room_ps(self.scenario.machine.core.stores_max))
     }
 
-    /// The core goes on when all loads are done.
+    /// The core continues when all loads are done.
     #[inline]
     fn end_copy(&mut self, core: usize, place: u32, copying: &Copying) -> Next {
         let at_core = &mut self.cores[core];
@@ -326,14 +326,14 @@ impl World<'_> {
         self.spend(core, place, Stage::of(copying.from), waited_ps)
     }
 
-    /// The core is done with an RPC and begins the next; the RPC is over when its last store is.
+    /// The core finishes an RPC and begins the next; the RPC ends when its last store is done.
     #[inline(always)]
     fn finish(&mut self, now: Timestamp, core: usize, place: u32) {
         let at_core = &mut self.cores[core];
         let message = self.messages.at_mut(place);
         at_core.frontend.handle_release(message.arrival.slots);
         let freed = now.max(Timestamp::from_ps(at_core.last_store_ps));
-        // A core whose stores have no room on the way is done when they have.
+        // A core without room for its stores finishes when there is room.
         message.stages.add(Stage::of(at_core.last_store), freed.as_ps() - at_core.clock_ps);
         self.push(freed, Event::Freed(place));
         self.begin(now, core);
@@ -347,7 +347,7 @@ impl World<'_> {
 }
 
 impl super::message::Message {
-    /// A core begins: what was not receipt and not the NIC's latency was waiting.
+    /// A core begins an RPC: the time since its arrival that was neither receipt nor NIC latency was waiting.
     #[inline]
     fn note_begun(&mut self, now: Timestamp, latency: Span) {
         self.begun = now;

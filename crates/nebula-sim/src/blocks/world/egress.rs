@@ -1,6 +1,6 @@
 //! Station 1, in simulated time: clients draw RPCs; replies go out.
 //!
-//! Clients do not listen at this level: an RPC that is NACKed is over, and counts as infinitely late.
+//! Clients do not react to NACKs at this level: a NACKed RPC has ended, and its latency counts as infinite.
 //!
 //! Next: [`ingress`](super::ingress).
 
@@ -17,7 +17,7 @@ pub(super) struct Clients {
     gaps: Rng,
     kinds: Rng,
     at: Timestamp,
-    /// For each type, the share of RPCs that are of it or of one before.
+    /// For each type, the cumulative share of RPCs up to and including it.
     shares: Box<[f64]>,
     /// RPCs drawn so far.
     pub(super) drawn: u64,
@@ -48,13 +48,13 @@ impl Clients {
 }
 
 impl World<'_> {
-    /// The next RPC of the clients comes at its own time.
+    /// Schedules the next RPC of the clients.
     #[inline]
     pub(super) fn schedule_arrival(&mut self) {
         self.calendar.set(self.arrival_source(), self.clients.at);
     }
 
-    /// An RPC comes from a client.
+    /// A client sends an RPC.
     #[inline(always)]
     pub(super) fn arrive_next(&mut self, now: Timestamp) {
         let number = self.clients.drawn;
@@ -71,7 +71,7 @@ impl World<'_> {
         self.arrive(now, type_index, is_measured);
     }
 
-    /// All stores of an RPC are done: its reply goes out, or its copies, and its buffer is free.
+    /// All stores of an RPC are done: its reply or its copies are sent, and its buffer is free.
     #[inline(always)]
     pub(super) fn send_reply(&mut self, now: Timestamp, place: u32) {
         let message = self.messages.remove(place);
@@ -97,7 +97,7 @@ impl World<'_> {
         self.push(now + self.delays.free, Event::Credit(core, slots.start.0, slots.slots));
     }
 
-    /// The send slot's bookkeeping: each slot has one of its own, and each RPC's is one by chance.
+    /// The metadata of the send slot: each slot has its own, and each RPC uses a random slot.
     fn touch_send_metadata(&mut self, now: Timestamp) {
         let region = self.compiled.regions.send_metadata;
         for _ in 0..self.scenario.machine.deployment.slot_metadata_blocks {
@@ -113,7 +113,7 @@ impl World<'_> {
         self.places.below(u64::from(bound)) as u32
     }
 
-    /// How long so many bytes take on the link.
+    /// The transmission time of this many bytes.
     #[inline]
     pub(super) const fn on_link(&self, bytes: u32) -> Span {
         Span::from_ps(self.delays.byte_fs * bytes as u64 / 1000)

@@ -1,4 +1,4 @@
-//! Stations 2 to 6, in simulated time: packets come over the link, their blocks are written, the back end decides.
+//! Stations 2 to 6, in simulated time: packets arrive over the link, their blocks are written, the back end decides.
 //!
 //! Next: [`cpu`](super::cpu).
 
@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 /// The link into the server: one message after another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Link {
-    /// Messages that wait for it: their type, and whether they are measured.
+    /// Messages that wait for the link: their type, and whether they are measured.
     waiting: VecDeque<(u16, bool)>,
     receiving: Option<Receiving>,
     /// Messages so far.
     numbered: u32,
 }
 
-/// The message that comes in.
+/// The message being received.
 #[derive(Clone, Copy, Debug)]
 struct Receiving {
     type_index: u16,
@@ -27,12 +27,12 @@ struct Receiving {
     begun: Timestamp,
     /// The next packet.
     packet: u32,
-    /// Its RPC; none before the first packet, and none after a NACK.
+    /// Its RPC; `None` before the first packet and after a NACK.
     message: Option<u32>,
 }
 
 impl World<'_> {
-    /// A message comes to the link.
+    /// A message arrives at the link.
     #[inline(always)]
     pub(super) fn arrive(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
         if self.link.receiving.is_some() {
@@ -49,13 +49,13 @@ impl World<'_> {
         self.calendar.set(self.link_source(), now + self.on_link(self.bytes_until(type_index, 1)));
     }
 
-    /// Bytes of the first so many packets of a message: the last one may be short.
+    /// Bytes of the first packets of a message; the last packet may be short.
     #[inline]
     fn bytes_until(&self, type_index: u16, packets: u32) -> u32 {
         (packets * SLOT_BYTES).min(self.compiled.types[usize::from(type_index)].request_bytes)
     }
 
-    /// Packets of the message on the link, until one has to wait for its time.
+    /// Receives packets of the message on the link, until one has to wait for its time.
     #[inline(always)]
     pub(super) fn receive(&mut self, now: Timestamp) {
         let Some(mut receiving) = self.link.receiving else { return };
@@ -92,7 +92,7 @@ impl World<'_> {
         }
     }
 
-    /// The first packet of a message: its place in the slab, and in memory where that does not depend on the back end.
+    /// Receives the first packet of a message: chooses its place in the slab, and in memory if that does not depend on the back end.
     ///
     /// `None` after a NACK.
     #[inline(always)]
@@ -157,7 +157,7 @@ impl World<'_> {
         }
     }
 
-    /// Lets the machine that simulates fetch the cache sets that the RPC will go to: they are spread over megabytes.
+    /// Prefetches, on the simulating machine, the simulated cache sets that the RPC will use: they are spread over megabytes.
     #[inline]
     fn expect(&self, type_index: u16, bucket: Block, item: Block, reply: Block) {
         self.memory.expect(bucket);
@@ -172,7 +172,7 @@ impl World<'_> {
     /// Writes the block of a packet, unless it has to wait for its time.
     #[inline(always)]
     fn write_packet(&mut self, now: Timestamp, at: Timestamp, place: u32, packet: u32, packets: u32) -> bool {
-        // A message of one packet gets its slots when it is whole.
+        // A message of one packet gets its slots when it is complete.
         if packets == 1 && !self.is_per_connection() {
             return true;
         }
@@ -192,7 +192,7 @@ impl World<'_> {
         true
     }
 
-    /// All blocks of a message are written: the last packet is told to the back end.
+    /// All blocks of a message are written: the back end receives the last packet.
     #[inline(always)]
     pub(super) fn complete(&mut self, now: Timestamp, place: u32) {
         let packets =
@@ -201,7 +201,7 @@ impl World<'_> {
         if self.messages.at(place).is_measured {
             self.tally.queue_depth.record(depth);
         }
-        // Where slots are per connection, no packet has been told yet.
+        // With slots per connection, the back end has received no packet yet.
         let first = if self.is_per_connection() { 0 } else { packets - 1 };
         for packet in first..packets {
             if !self.handle_packet(now, place, packet) {
@@ -216,7 +216,7 @@ impl World<'_> {
         self.hand_out(now);
     }
 
-    /// Hands a packet to the back end; false after a NACK.
+    /// Passes a packet to the back end; false after a NACK.
     #[inline(always)]
     fn handle_packet(&mut self, now: Timestamp, place: u32, packet: u32) -> bool {
         let message = self.messages.at(place);
@@ -239,7 +239,7 @@ impl World<'_> {
         }
     }
 
-    /// The RPC is over: NACKed.
+    /// The RPC has ended with a NACK.
     #[cold]
     fn refuse(&mut self, place: u32) {
         let message = self.messages.remove(place);
@@ -253,7 +253,7 @@ impl World<'_> {
     }
 }
 
-/// A bucket for an item, the same each time.
+/// The bucket of an item, deterministic.
 #[inline]
 const fn scattered(item: u32, buckets: u32) -> u32 {
     let hash = item.wrapping_add(1).wrapping_mul(0x9e37_79b1);

@@ -1,36 +1,36 @@
-//! RPCs on their way, in a slab.
+//! RPCs in flight, in a slab.
 
 use super::super::map::{Part, Region};
 use super::super::tally::Stages;
 use nebula_memsys::Block;
 use nebula_nic::{Arrival, CoreId, Timestamp};
 
-/// One RPC, from its first packet to the free of its buffer.
+/// One RPC, from its first packet until its buffer is freed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::blocks) struct Message {
     pub(in crate::blocks) type_index: u16,
     pub(in crate::blocks) is_measured: bool,
-    /// Whether its core served another RPC when it was given to it.
+    /// Whether its core was serving another RPC when this one was dispatched.
     pub(in crate::blocks) was_queued_at_core: bool,
     pub(in crate::blocks) core: CoreId,
-    /// The number that it has of its sender: with its place in the slab, the back end's key.
+    /// The sender's number of the RPC: with its place in the slab, the back end's key.
     pub(in crate::blocks) snid: u32,
-    /// As the back end knows it, from its dispatch on.
+    /// The back end's handle, from its dispatch on.
     pub(in crate::blocks) arrival: Arrival,
     pub(in crate::blocks) payload: Block,
     pub(in crate::blocks) reply: Block,
     pub(in crate::blocks) index: Block,
     pub(in crate::blocks) item: Block,
-    /// The first block of state, in a region that the others are scattered over.
+    /// The first block of state; the others are scattered over the region.
     pub(in crate::blocks) state: u32,
     pub(in crate::blocks) state_region: Region,
-    /// The receipt of its first packet.
+    /// When its first packet was received.
     pub(in crate::blocks) first: Timestamp,
     /// When its last block was written.
     pub(in crate::blocks) written: Timestamp,
     /// When a core began.
     pub(in crate::blocks) begun: Timestamp,
-    /// When what was fetched ahead is in the core's L1.
+    /// When the prefetched blocks are in the core's L1.
     pub(in crate::blocks) fetched: Timestamp,
     pub(in crate::blocks) stages: Stages,
 }
@@ -59,7 +59,7 @@ impl Message {
         }
     }
 
-    /// A block of what it works on.
+    /// A block that it accesses.
     #[inline]
     pub(super) const fn block(&self, part: Part, block: u32) -> Block {
         match part {
@@ -75,7 +75,7 @@ impl Message {
     }
 }
 
-/// All RPCs on their way.
+/// All RPCs in flight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Messages {
     all: Vec<Message>,

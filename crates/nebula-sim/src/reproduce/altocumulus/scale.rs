@@ -43,7 +43,7 @@ enum Scheduling {
 use Scheduling::{Alone, Eager, Naive, OneQueue, Trained};
 
 impl Scheduling {
-    /// Its name in ids, and in words.
+    /// Name in row ids, and in texts.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Trained => ("trained", "thresholds that were trained"),

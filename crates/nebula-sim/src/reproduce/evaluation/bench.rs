@@ -54,7 +54,7 @@ impl<'a> Bench<'a> {
         Case::new(self.setup, design)
     }
 
-    /// What the DRAM's buses can move, in 10⁹ bytes a second.
+    /// What the DRAM's buses can move, in 10⁹ bytes per second.
     pub(in super::super) fn dram_gb_per_s_max(&self) -> f64 {
         let dram = self.case(Design::Base).scenario(self.setup).machine.memory.dram;
         f64::from(dram.channels) * dram.gb_per_s

@@ -4,7 +4,7 @@ use crate::blocks::{BlocksEstimate, RateAtSlo, RateBracket, Stage};
 use crate::interval::Interval;
 use nebula_nic::Span;
 
-/// 10⁶ RPCs a second, from the mean time between two.
+/// 10⁶ RPCs per second, from the mean time between two.
 pub(in super::super) fn mrps(gap_ns: f64) -> f64 {
     1e3 / gap_ns
 }
@@ -14,13 +14,13 @@ pub(in super::super) fn mrps(gap_ns: f64) -> f64 {
 pub(in super::super) struct Shot {
     /// p99 of all RPCs, a NACK counted as infinite.
     pub(in super::super) p99_ns: f64,
-    /// Mean time from the moment that a core begins until the buffer is freed.
+    /// Mean time from the start of service until the buffer is freed.
     pub(in super::super) service_ns: f64,
     /// Bytes to and from DRAM.
     pub(in super::super) gb_per_s: f64,
     /// Share of RPCs that were served.
     pub(in super::super) accepted: f64,
-    /// Share of RPCs that were given to a core which was serving another one.
+    /// Share of RPCs that were dispatched to a core which was serving another RPC.
     pub(in super::super) queued_at_core: f64,
 }
 

@@ -56,7 +56,7 @@ impl Name {
         }
     }
 
-    /// How much longer its runs are: a queue a core is slow to fill, and without write-backs runs are short.
+    /// How much longer its runs are: one queue per core is slow to fill, and without write-backs runs are short.
     const fn length(self) -> u64 {
         match self {
             Self::Srq => 3,
@@ -85,7 +85,7 @@ pub(super) enum Limit {
     NearOptimal,
 }
 
-/// What one design shows at one load, one value a replication.
+/// What one design shows at one load, one value per replication.
 pub(super) struct At {
     pub(super) name: Name,
     pub(super) load: f64,

@@ -47,7 +47,7 @@ pub struct Scale {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainedLaw {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
     /// The service times.
     #[serde(deserialize_with = "spelled")]
@@ -88,7 +88,7 @@ pub struct Traffic {
     pub cores: u16,
     /// Cores of a group, of which one manages.
     pub group_cores: u16,
-    /// Millions of RPCs a second.
+    /// Millions of RPCs per second.
     pub rate_mrps: f64,
     /// The service times.
     #[serde(deserialize_with = "spelled")]

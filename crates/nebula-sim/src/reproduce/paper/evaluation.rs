@@ -23,7 +23,7 @@ pub enum Design {
 }
 
 impl Design {
-    /// Its name in ids.
+    /// Name in row ids.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Design {
         }
     }
 
-    /// Its name in sentences.
+    /// Name in texts.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ pub struct Table3 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
     /// GETs in a hundred RPCs.
     pub gets_percent: u32,
@@ -173,7 +173,7 @@ pub struct Fig8 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steered {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
     /// Time between arrivals.
     pub gap_ns: f64,

@@ -85,11 +85,11 @@ pub struct Table1 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
-    /// Its name in sentences.
+    /// Name in texts.
     pub title: String,
-    /// How RPCs come.
+    /// When RPCs arrive.
     #[serde(deserialize_with = "spelled")]
     pub arrivals: Arrivals,
     /// How service times are drawn.
@@ -100,7 +100,7 @@ pub struct Setting {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
     /// The load at which the depth was printed.
     pub load: f64,

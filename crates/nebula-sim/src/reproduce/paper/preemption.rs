@@ -51,7 +51,7 @@ pub struct Reservation {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReservedFor {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
     /// The mix.
     #[serde(deserialize_with = "spelled")]

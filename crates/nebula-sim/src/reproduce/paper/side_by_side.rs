@@ -34,7 +34,7 @@ pub struct SideBySide {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Its name in ids.
+    /// Name in row ids.
     pub id: String,
     /// What it is, in words.
     pub what: String,
@@ -129,7 +129,7 @@ pub struct Comparison {
     pub figure: String,
     /// Whose throughput at the SLO.
     pub of: String,
-    /// Over whose; alone, it is in millions of RPCs a second.
+    /// Over whose; alone, it is in millions of RPCs per second.
     #[serde(default)]
     pub over: Option<String>,
     /// Instead of throughputs: their p99 at this load, as a share of all cores; of the type that the SLO is for.

@@ -1,4 +1,4 @@
-//! Where the time of an RPC and each byte of DRAM traffic went, as tables.
+//! Tables of the time of an RPC by stage and of DRAM traffic by part and cause.
 
 use super::super::row::Row;
 use super::super::text::time;
@@ -7,21 +7,21 @@ use super::found::{Figures, Findings, Found};
 use crate::blocks::{Part, Stage};
 use nebula_memsys::Cause;
 
-/// Above the table of the time.
+/// Title of the table of times.
 pub const TIME: &str =
     "Where the time of an RPC went, from its first packet until its buffer is free: mean, and share of it";
 
-/// Above the table of the traffic.
+/// Title of the table of traffic.
 pub const TRAFFIC: &str = "Where each byte to and from DRAM went: blocks of 64 bytes for each RPC that came, and GB/s";
 
 /// Names of the causes, in the order of [`Cause::ALL`].
 pub const CAUSES: [&str; Cause::ALL.len()] = ["NIC fetch", "NIC write-back", "core fetch", "core write-back", "stream"];
 
-/// Names of the causes as those of fields, in the order of [`Cause::ALL`].
+/// Names of the causes in fields, in the order of [`Cause::ALL`].
 pub(in super::super) const CAUSE_FIELDS: [&str; Cause::ALL.len()] =
     ["nic_fetch", "nic_write_back", "core_fetch", "core_write_back", "stream"];
 
-/// A stage's name as that of a field.
+/// The name of a stage in fields.
 pub(in super::super) const fn stage_field(stage: Stage) -> &'static str {
     match stage {
         Stage::LookAhead => "look_ahead",
@@ -29,7 +29,7 @@ pub(in super::super) const fn stage_field(stage: Stage) -> &'static str {
     }
 }
 
-/// A row each design and rate; stages in which no RPC spent any time are left out.
+/// One row per design and rate; stages in which no RPC spent any time are left out.
 #[must_use]
 pub fn time_rows(findings: &Findings) -> Vec<Row> {
     let stages = stages(findings);
@@ -40,28 +40,28 @@ pub fn time_rows(findings: &Findings) -> Vec<Row> {
     findings.shown().map(row).collect()
 }
 
-/// Stages in which some RPC spent time, with their place in [`Stage::ALL`].
+/// Stages in which some RPC spent time, with their index in [`Stage::ALL`].
 #[must_use]
 pub fn stages(findings: &Findings) -> Vec<(usize, Stage)> {
     let took = |index: usize| findings.shown().any(|(_, figures)| figures.stages[index] > 0.0);
     Stage::ALL.into_iter().enumerate().filter(|&(index, _)| took(index)).collect()
 }
 
-/// Parts of memory that some RPC moved blocks of, with their place in [`Part::ALL`].
+/// Parts of memory with DRAM traffic, with their index in [`Part::ALL`].
 #[must_use]
 pub fn parts(findings: &Findings) -> Vec<(usize, Part)> {
     let moved = |index: usize| findings.shown().any(|(_, f)| f.blocks[index].iter().any(|&blocks| blocks > 0.0));
     Part::ALL.into_iter().enumerate().filter(|&(index, _)| moved(index)).collect()
 }
 
-/// Causes that some block moved for, as places in [`Cause::ALL`].
+/// Causes with DRAM traffic, as indices in [`Cause::ALL`].
 #[must_use]
 pub fn causes(findings: &Findings) -> Vec<usize> {
     let moved = |cause: usize| findings.shown().any(|(_, f)| f.blocks.iter().any(|part| part[cause] > 0.0));
     (0..Cause::ALL.len()).filter(|&cause| moved(cause)).collect()
 }
 
-/// For each design and rate a row each part of memory that it moved blocks of, and one of all.
+/// For each design and rate one row per part of memory with DRAM traffic, and one row for the sum.
 #[must_use]
 pub fn traffic_rows(findings: &Findings) -> Vec<Row> {
     let (parts, causes) = (parts(findings), causes(findings));

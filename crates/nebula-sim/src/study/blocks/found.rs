@@ -1,4 +1,4 @@
-//! What designs have shown at rates, and what makes that doubtful.
+//! The results of designs at rates, and warnings about them.
 
 use super::super::outcome::{Outcome, PS_PER_NS};
 use super::super::units;
@@ -9,59 +9,59 @@ use nebula_memsys::Cause;
 use nebula_nic::Span;
 use std::sync::Arc;
 
-/// All that was found.
+/// The results of a study.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// What all have in common.
+    /// The setting that all results share.
     pub setting: Arc<Setting>,
-    /// Design by design, each in the order of the rates asked for.
+    /// By design, each in the order of the given rates.
     pub found: Vec<Found>,
 }
 
-/// One design at one rate, and what it has shown.
+/// One design at one rate, and its result.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What it has in common with the others.
+    /// The setting that it shares with the other results.
     pub setting: Arc<Setting>,
     /// The design's name.
     pub design: String,
-    /// RPCs a second, offered or found.
+    /// RPCs per second, offered or found by a search.
     pub rate_rps: Option<f64>,
-    /// The highest rate that keeps the SLO, if that was searched for and there is one.
+    /// The highest rate that meets the SLO, if it was searched for and exists.
     pub at_slo: Option<AtSlo>,
-    /// `None` where no rate keeps the SLO.
+    /// `None` if no rate meets the SLO.
     pub figures: Option<Figures>,
 }
 
-/// The highest rate that keeps the SLO.
+/// The highest rate that meets the SLO.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtSlo {
-    /// RPCs a second.
+    /// RPCs per second.
     pub rate_rps: Interval,
     /// The search ended at its highest rate: the true one may be higher.
     pub is_lower_bound: bool,
 }
 
-/// What was shown, times in nanoseconds.
+/// The results at one rate; times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
-    /// What became of the RPCs.
+    /// Served and NACKed RPCs, and their latencies.
     pub outcome: Outcome,
-    /// Mean time from the moment that a core begins until the buffer is free.
+    /// Mean time from the start of service until the buffer is free.
     pub service_mean: f64,
-    /// Mean of the RPCs that one finds waiting when it is whole.
+    /// Mean number of waiting RPCs that an RPC finds when its last block has arrived.
     pub depth_mean: f64,
-    /// RPCs that 99 of 100 find waiting at most.
+    /// p99 of the number of waiting RPCs.
     pub depth_p99: f64,
-    /// Share of the RPCs served that were given to a core which served another one, in 0 to 1.
+    /// Share of the served RPCs that were dispatched to a core which was serving another one, in 0 to 1.
     pub queued_at_core: f64,
     /// Mean time in each stage, in the order of [`Stage::ALL`].
     pub stages: [f64; Stage::ALL.len()],
-    /// To and from DRAM, in 10⁹ bytes a second.
+    /// DRAM traffic in 10⁹ bytes per second.
     pub dram_gb_per_s: Interval,
-    /// Blocks for each RPC that came, by [`Part::ALL`] and [`Cause::ALL`].
+    /// DRAM blocks per arrived RPC, by [`Part::ALL`] and [`Cause::ALL`].
     pub blocks: [[f64; Cause::ALL.len()]; Part::ALL.len()],
-    /// All blocks for each RPC that came.
+    /// All DRAM blocks per arrived RPC.
     pub blocks_per_rpc: f64,
 }
 
@@ -82,7 +82,7 @@ impl Figures {
         }
     }
 
-    /// The bandwidth of one block for each RPC, in 10⁹ bytes a second.
+    /// The bandwidth of one block per RPC, in 10⁹ bytes per second.
     #[must_use]
     pub fn gb_per_s_of_block(&self) -> f64 {
         if self.blocks_per_rpc == 0.0 { 0.0 } else { self.dram_gb_per_s.value / self.blocks_per_rpc }
@@ -90,12 +90,12 @@ impl Figures {
 }
 
 impl Findings {
-    /// What has shown figures.
+    /// The results that have figures.
     pub fn shown(&self) -> impl Iterator<Item = (&Found, &Figures)> {
         self.found.iter().filter_map(|found| Some((found, found.figures.as_ref()?)))
     }
 
-    /// What makes them doubtful, a line each, but one for all that are past saturation.
+    /// Warnings, one line each; all points past saturation share one line.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let (past, others): (Vec<&Found>, Vec<&Found>) =
@@ -109,7 +109,7 @@ impl Findings {
 }
 
 impl Found {
-    /// A p99 of ten times the SLO, a hundred times the service, is that of a queue that grows as long as the run lasts.
+    /// A p99 of ten times the SLO, which is a hundred times the service, means that the queue grows throughout the run.
     fn is_past_saturation(&self) -> bool {
         let is_late = |figures: &Figures| figures.outcome.p99.value > 10.0 * self.setting.slo.as_ns_f64();
         self.at_slo.is_none() && self.figures.as_ref().is_some_and(is_late)

@@ -1,4 +1,4 @@
-//! A design at a rate, or at the highest rate that keeps the SLO.
+//! A design at a rate, or at the highest rate that meets the SLO.
 
 use super::found::{AtSlo, Figures, Findings, Found};
 use crate::blocks::{BlocksError, Machine, RateAtSlo, RateBracket, Scenario, estimate, rate_at_slo};
@@ -8,41 +8,41 @@ use nebula_nic::Span;
 use nebula_workload::{Rate, Seed};
 use std::sync::Arc;
 
-/// What all points of a study have in common.
+/// The setting that all points of a study share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// What every mechanism costs.
+    /// The machine: the costs of every mechanism.
     pub machine: Machine,
     /// The application's name.
     pub application: String,
-    /// Share of GETs and bytes of a value, of a key-value store.
+    /// For a key-value store: share of GETs, and bytes of a value.
     pub store: Option<(f64, u32)>,
-    /// When RPCs come, as it is spelled.
+    /// The arrival process, as text.
     pub arrivals: String,
-    /// What another program moves to and from DRAM, in 10⁹ bytes a second.
+    /// DRAM traffic of another program, in 10⁹ bytes per second.
     pub hog_gb_per_s: f64,
-    /// The bound that 99 of 100 RPCs are to keep.
+    /// The bound on the p99.
     pub slo: Span,
-    /// How much is simulated; its seed gives way to that of a run.
+    /// How much to simulate; the seed of a run replaces its seed.
     pub effort: Effort,
-    /// Whether the highest rate that keeps the SLO is searched for.
+    /// Whether to search for the highest rate that meets the SLO.
     pub searches: bool,
 }
 
 /// One design at one rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// What it has in common with the other points.
+    /// The setting that it shares with the other points.
     pub setting: Arc<Setting>,
     /// What is simulated.
     pub scenario: Scenario,
-    /// RPCs a second offered; `None` where the highest that keeps the SLO is searched for.
+    /// Offered RPCs per second; `None` to search for the highest rate that meets the SLO.
     pub rate: Option<Rate>,
 }
 
-/// What each point shows under `seed`; the findings stand in the order of the points.
+/// Runs each point with `seed`; results are in the order of the points.
 ///
-/// `progress` is told of each replication that has ended, from whichever thread ran it.
+/// `progress` is called after each replication, on the thread that ran it.
 ///
 /// # Errors
 ///
@@ -59,24 +59,24 @@ pub fn run(
 }
 
 impl Point {
-    /// What the point shows under `seed`: the same arguments give the same result on every machine and any number of threads.
+    /// Runs the point with `seed`. The same arguments give the same result on every machine and any number of threads.
     ///
     /// # Errors
     ///
-    /// [`BlocksError`] for what cannot be simulated. That no rate keeps the SLO is a result.
+    /// [`BlocksError`] if the point cannot be simulated. That no rate meets the SLO is a result, not an error.
     ///
     /// # Cost
     ///
-    /// That of [`estimate`]; of a search about nine times as much.
+    /// That of [`estimate`]; a search costs about nine times as much.
     pub fn run(&self, seed: Seed) -> Result<Found, BlocksError> {
         self.run_with(seed, &|| ())
     }
 
-    /// [`run`](Self::run), with `progress` told of each replication that has ended.
+    /// [`run`](Self::run) that calls `progress` after each replication.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// Those of [`run`](Self::run).
     pub fn run_with(&self, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, BlocksError> {
         match self.rate {
             Some(rate) => self.show(rate, seed, progress),
@@ -95,7 +95,7 @@ impl Point {
         })
     }
 
-    /// Searches first, and then looks at what the rate found shows.
+    /// Searches first, then measures at the rate that was found.
     fn search(&self, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, BlocksError> {
         let (scenario, slo) = (&self.scenario, self.setting.slo);
         let bracket = RateBracket::of(scenario, seed)?;
@@ -111,7 +111,7 @@ impl Point {
         let is_lower_bound = rate_rps.value >= bracket.highest_rps - bracket.width_rps;
         found.at_slo = Some(AtSlo { rate_rps, is_lower_bound });
         if let Some(figures) = &mut found.figures {
-            // By what the search has found; its p99 there lies on either side of the SLO, by chance.
+            // Taken from the search: the p99 measured at that rate is randomly on either side of the SLO.
             figures.outcome.meets_slo = true;
         }
         Ok(found)

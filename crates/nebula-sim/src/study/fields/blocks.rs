@@ -26,7 +26,7 @@ impl Shown for Found {
     }
 }
 
-/// What `nebula simulate --machine` prints of a design at a rate.
+/// The fields that `nebula simulate --machine` prints for a design at a rate.
 #[must_use]
 pub fn blocks() -> Fields<Found> {
     let groups = [
@@ -90,7 +90,7 @@ fn cores() -> Vec<Field<Found>> {
     ]
 }
 
-/// Where time and bytes went. A design that no rate suits has the same fields, without figures.
+/// The fields of times and DRAM traffic. A design that meets the SLO at no rate has the same fields without figures.
 fn memory() -> Vec<Field<Found>> {
     const STAGES: &[&str] = &{
         let mut names = [""; Stage::ALL.len()];

@@ -1,4 +1,4 @@
-//! The fields of the queueing level, and those of systems side by side.
+//! The fields of the queueing level, and those of a comparison of systems.
 
 use super::super::found::{Figures, Found};
 use super::super::outcome::Outcome;
@@ -27,7 +27,7 @@ impl Shown for Found {
     }
 }
 
-/// What `nebula simulate` prints of a point: the fields of its question, its figures and its setting.
+/// The fields that `nebula simulate` prints for a point: its question, its figures and its setting.
 #[must_use]
 pub fn queueing() -> Fields<Found> {
     let mut columns: Vec<Column<Found>> =
@@ -54,7 +54,7 @@ pub fn queueing() -> Fields<Found> {
     Fields { fields: fields(), columns }
 }
 
-/// What `nebula compare` prints of a system: the fields of [`queueing`], its name before and its cores' time behind.
+/// The fields that `nebula compare` prints for a system: its name, the fields of [`queueing`], and the core time.
 #[must_use]
 pub fn comparison() -> Fields<Found> {
     let name = Field::new("system", "", "the system's name, or its policy", |found: &Found| {
@@ -217,7 +217,7 @@ fn load_at_slo() -> Column<Found> {
     })
 }
 
-/// A column each kind of core time.
+/// One column per kind of core time.
 fn core_time() -> impl Iterator<Item = Column<Found>> {
     let column = |(index, name)| Column::new(name, "core_time", move |found: &Found| Some(share(found, index)));
     CoreTime::NAMES.into_iter().enumerate().map(column)
