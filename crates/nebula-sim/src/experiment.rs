@@ -107,7 +107,7 @@ impl Effort {
 /// The results of an operating point.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-/// The sum of all replications.
+    /// The sum of all replications.
     pub tally: Tally,
     /// The p99 of each replication in picoseconds, of the RPCs served.
     pub p99_ps: Vec<f64>,

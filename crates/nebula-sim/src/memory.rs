@@ -1,8 +1,8 @@
-//! When do network buffers, and not cores, limit a server? The memory-bandwidth model of NEBULA §III.
+//! The memory-bandwidth model of NEBULA §III: when network buffers, not cores, limit a server.
 //!
-//! A NIC that gives each connection buffers of its own soon has more of them than the LLC holds. Every RPC then fetches
-//! blocks from DRAM and writes dirty victims back, and the DRAM's bandwidth ends before the cores do. This model has
-//! just enough in it to see that: banks with queues, blocks, and cores that wait for some of them.
+//! If a NIC has separate buffers for each connection, they soon exceed the LLC. Every RPC then fetches blocks from DRAM
+//! and writes dirty victims back, and DRAM bandwidth saturates before the cores do. This model contains just enough to
+//! show that: banks with queues, blocks, and cores that wait for some of them.
 //!
 //! ```text
 //!  network ─▶ NI ──────────── hit ─────────────▶ ready ─▶ Backend ─▶ core: index ▸ compute ▸ result ─▶ done
@@ -16,25 +16,25 @@
 //!
 //! # Assumptions
 //!
-//! What is not said to be otherwise is as in the simulator that the paper's first author published, whose loads of
-//! saturation agree with the paper's figure.
+//! Unless stated otherwise, the model follows the simulator that the paper's first author published. Its saturation
+//! loads agree with the paper's figure.
 //!
-//! - An access takes 64 B from a channel drawn evenly. It waits in the channel's one FIFO for any of its banks, which
-//!   then takes the time of a row hit or of a row miss, by chance. There is no bus, and a read costs what a write
-//!   costs.
-//! - A buffer is in the LLC with the probability `LLC / buffer space`, at most 1: one draw an RPC, and others for the
-//!   victims.
-//! - The NI is open loop. The fetches of an RPC begin a packet time apart and hold nothing up; their write-backs, if
+//! - An access moves 64 B on a random channel. It waits in the channel's one FIFO for any of its banks, which then
+//!   takes the time of a row hit or of a row miss, drawn at random. There is no bus, and reads and writes cost the
+//!   same.
+//! - A buffer is in the LLC with the probability `LLC / buffer space`, at most 1: one draw per RPC, and separate
+//!   draws for the victims.
+//! - The NI is open loop. The fetches of an RPC begin a packet time apart and block nothing; their write-backs, if
 //!   the victims are dirty, begin with the last fetch. The RPC is ready for a core when all its fetches have ended:
 //!   **latency** counts from there until the core is done.
-//! - A core waits for two accesses of an RPC, the index before and the result after it computes. The copy of the value,
+//! - A core waits for two accesses per RPC: the index before it computes, and the result afterwards. The copy of the value,
 //!   and the write-backs that it causes, begin between the two and run beside the core.
-//! - The load is offered RPCs over cores over the service time. Waiting for DRAM is not in the load.
-//! - By default RPCs come as packets of one link: all gaps between packets are fixed but that before an RPC's first,
-//!   which is exponential of the same mean. These arrivals are much steadier than Poisson's; [`PacketGaps::Poisson`]
+//! - The load is the rate of offered RPCs times the service time, divided by the cores. It excludes waiting for DRAM.
+//! - By default RPCs arrive as packets of one link: all gaps between packets are fixed, except the gap before an RPC's
+//!   first packet, which is exponential with the same mean. These arrivals are much steadier than Poisson's; [`PacketGaps::Poisson`]
 //!   are the textbook's.
 //!
-//! Departs: the published simulator lets each queue's cores pull; here `nebula-nic` dispatches, at no cost. With a
+//! Departs: in the published simulator the cores of each queue pull; here `nebula-nic` dispatches, at no cost. With a
 //! queue per core, the RPC behind the one in service waits at its core and not at the NIC, which changes no latency.
 //!
 //! Departs: the paper's text has six channels; the default is the published simulator's four of 24 banks, which are as

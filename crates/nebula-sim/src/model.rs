@@ -29,9 +29,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemModel {
-/// Name.
+    /// Name.
     pub name: String,
-/// Title, with venue and year.
+    /// Title, with venue and year.
     pub title: String,
     /// The dispatch policy: which core serves which RPC.
     #[serde(deserialize_with = "spelled")]

@@ -1,12 +1,12 @@
-//! What do the papers' figures become when they are made again? Published beside reproduced, with intervals and judgments.
+//! Reproduction of the papers' figures: published beside reproduced values, with intervals and judgments.
 //!
-//! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the published value, ours with its interval, a
-//! [`Judgment`], and where they differ a sentence made from the numbers of that very run. Published values and set-ups are data, in
-//! `data/papers/*.toml`; no line of code here holds one. *Enforced by* `tests/reproduce.rs`.
+//! An [`Entry`] is one figure or table of a paper. Run in a [`Lab`] it gives [`Row`]s: the published value, the reproduced value with its
+//! interval, a [`Judgment`], and, if they differ, a sentence generated from the numbers of that run. Published values and set-ups are data
+//! in `data/papers/*.toml`; the code contains none. *Enforced by* `tests/reproduce.rs`.
 //!
 //! # How to add an entry
 //!
-//! Its figures in `data/papers/*.toml`, its set-up's type beside the others under [`paper`], a file here with a function from [`Lab`] to
+//! Add its figures to `data/papers/*.toml`, the type of its set-up under [`paper`], a file here with a function from [`Lab`] to
 //! [`Reproduction`], and a line in [`ENTRIES`].
 
 pub mod paper;
@@ -45,26 +45,26 @@ use crate::error::SimError;
 use crate::memory::MemoryError;
 use nebula_workload::WorkloadError;
 
-/// Every row as it was when the golden rows were made: `nebula reproduce --effort quick --format json`.
+/// The golden rows: `nebula reproduce --effort quick --format json`.
 pub const GOLDEN_QUICK: &str = include_str!("../data/golden/reproduce-quick.json");
-/// Every row as it was when the golden rows were made: `nebula reproduce --effort full --format json`.
+/// The golden rows: `nebula reproduce --effort full --format json`.
 pub const GOLDEN_FULL: &str = include_str!("../data/golden/reproduce-full.json");
 
 /// One figure or table of a paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What it is called, `paper/what`.
+    /// Name, `paper/what`.
     pub id: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
-    /// What it costs, roughly, in seconds on two cores: quick, normal, full.
+    /// Approximate cost in seconds on two cores: quick, normal, full.
     pub seconds: [u32; 3],
-    /// Whether it is meant where nobody names it: all that compares with a paper.
+    /// Whether it runs by default, when no entry is named: every entry that compares with a paper.
     pub is_by_default: bool,
     reproduce: fn(&Lab<'_>) -> Result<Reproduction, ReproduceError>,
 }
 
-/// All there is.
+/// All entries.
 pub const ENTRIES: &[Entry] = &[
     Entry {
         id: "nebula/eq1",
@@ -251,11 +251,11 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 impl Entry {
-    /// Makes the figure again.
+    /// Reproduces the figure.
     ///
     /// # Errors
     ///
-    /// [`ReproduceError`] where a run has no result.
+    /// [`ReproduceError`] if a run has no result.
     ///
     /// # Examples
     ///
@@ -273,12 +273,12 @@ impl Entry {
     }
 }
 
-/// What an entry has given.
+/// The result of an entry.
 #[derive(Clone, Debug, Default)]
 pub struct Reproduction {
-    /// One comparison each.
+    /// The comparisons.
     pub rows: Vec<Row>,
-    /// What a report draws of them.
+    /// The charts of a report.
     pub pictures: Vec<Picture>,
 }
 
@@ -288,20 +288,20 @@ impl From<Vec<Row>> for Reproduction {
     }
 }
 
-/// Why there is no reproduction.
+/// Why a reproduction has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReproduceError {
-    /// At the queueing level.
+    /// An error of the queueing level.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// In the memory model.
+    /// An error of the memory model.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// At the block level.
+    /// An error of the block level.
     #[error(transparent)]
     Blocks(#[from] BlocksError),
-    /// A load that is none.
+    /// A load is invalid.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
 }

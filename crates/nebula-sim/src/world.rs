@@ -1,7 +1,7 @@
 //! One run: the stations of an RPC in simulated time.
 //!
-//! `world/client.rs`, `world/ingress.rs` and the files of a kind of scheduling carry out what `nebula-nic` decides. This file holds
-//! what they share and the order of events.
+//! `world/client.rs`, `world/ingress.rs` and the files of each kind of scheduling carry out the decisions of `nebula-nic`. This file
+//! holds what they share and the order of events.
 //!
 //! ```text
 //!            client                 ingress               servers
@@ -11,8 +11,8 @@
 //!    └────────────┴──────────────── reaction ◀─────────────────────────────── reply ───┘
 //! ```
 //!
-//! What stands behind the wire is one of several [`Servers`], compiled in each. Events are those of the servers, arrivals (one time), and
-//! what clients wait for; at the same time they come in that order.
+//! The server side is one of several [`Servers`], a type parameter. Events are those of the servers, arrivals (one pending), and those that
+//! clients wait for. Events of the same time happen in that order.
 //!
 //! Next: [`client`].
 
@@ -44,7 +44,7 @@ use servers::Servers;
 use std::cell::RefCell;
 use watched::{ByDepth, Watched};
 
-/// How long a run is.
+/// The length of a run, in RPCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
     /// RPCs before the measured window, which fill the empty system.
@@ -54,13 +54,13 @@ pub struct Length {
 }
 
 impl Length {
-    /// `rpcs` measured RPCs, after a tenth as many to fill the system.
+    /// `rpcs` measured RPCs, after a warm-up of a tenth as many.
     #[must_use]
     pub const fn of(rpcs: u64) -> Self {
         Self { warmup: rpcs / 10, rpcs }
     }
 
-    /// The same RPCs measured, after `warmup` others at least.
+    /// The same measured RPCs, after a warm-up of at least `warmup` RPCs.
     fn after(self, warmup: u64) -> Self {
         Self { warmup: self.warmup.max(warmup), ..self }
     }
@@ -77,11 +77,11 @@ impl Length {
 ///
 /// # Errors
 ///
-/// [`SimError`] for what cannot be simulated, and where the queue grows without end.
+/// [`SimError`] if this cannot be simulated, or the queue grows without limit.
 ///
 /// # Cost
 ///
-/// O(RPCs · log cores), memory by the longest queue.
+/// O(RPCs · log cores) time; memory depends on the longest queue.
 ///
 /// # Examples
 ///
@@ -100,7 +100,7 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
     if let Some(router) = system.router {
         return run_routed(system, router, load, length, seed);
     }
-    // The policies that are asked most are compiled in; what the others decide comes by way of one `match`.
+    // The policies with the most decisions are monomorphized; the others go through one `match`.
     let by_match = |cores, seed| system.dispatcher(cores, seed);
     match system.policy {
         _ if system.custom.is_some() => run_with(system, load, length, seed, by_match),
@@ -128,13 +128,13 @@ pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<T
     }
 }
 
-/// Runs `load` as [`run`] does, under a dispatch policy of the caller's: `dispatch` makes its state for the cores of one server, from a seed.
+/// Runs `load` as [`run`] does, under a custom dispatch policy: `dispatch` creates its state for the cores of one server, from a seed.
 ///
-/// The policy in `system` says only what it costs.
+/// The policy in `system` only determines which costs are valid.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Those of [`run`].
 pub fn run_with<D: CentralDispatch>(
     system: &System,
     load: &Load,
@@ -158,7 +158,7 @@ fn run_queues<C: Choose>(
 
 /// Runs `load` on servers behind a router.
 fn run_routed(system: &System, router: Router, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
-    // What the router has given out waits at a server, where nothing is refused any more.
+    // What the router has dispatched waits at a server, which refuses nothing.
     let behind = System { queue_bound: None, router: None, ..system.clone() };
     run_behind(system, load, length, seed, |slots| {
         let servers = Central::try_new(&behind, slots, seed, &|cores, seed| system.dispatcher(cores, seed))?;
@@ -166,7 +166,7 @@ fn run_routed(system: &System, router: Router, load: &Load, length: Length, seed
     })
 }
 
-/// Runs `load` on groups of cores that hand each other RPCs.
+/// Runs `load` on groups of cores that migrate RPCs to each other.
 fn run_grouped<D: CentralDispatch>(
     system: &System,
     load: &Load,
@@ -178,7 +178,7 @@ fn run_grouped<D: CentralDispatch>(
     run_behind(system, load, length, seed, |slots| Grouped::try_new(system, &options, load, slots, seed, &dispatch))
 }
 
-/// Runs an open load on one server under a central policy, and says how many RPCs of those that found so many waiting were later than `slo`.
+/// Runs an open load on one server under a central policy; for each queue length, counts the RPCs that found it and those later than `slo`.
 pub(crate) fn late_by_queue(
     system: &System,
     load: &Load,
@@ -194,7 +194,7 @@ pub(crate) fn late_by_queue(
     Ok(by_depth.into_inner())
 }
 
-/// Runs `load` on what `servers` makes with room for so many RPCs a server, and again with more room where that is not enough.
+/// Runs `load` on the servers that `servers` creates with room for a number of RPCs each; restarts with more room if that is not enough.
 fn run_behind<S: Servers>(
     system: &System,
     load: &Load,
@@ -220,9 +220,9 @@ fn run_behind<S: Servers>(
 /// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// The slots, or the table of outstanding RPCs, are too few: the run begins again with more, from the same seed.
+    /// There are too few slots, or the table of outstanding RPCs is too small: the run restarts with more, from the same seed.
     NoRoom,
-    /// The calendar ends after so many seconds.
+    /// The end of the calendar was reached, after this many seconds.
     NoTime(u64),
 }
 
@@ -232,9 +232,9 @@ struct World<'a, S> {
     // -- stations --
     clients: Clients<'a>,
     servers: S,
-    // -- what has happened --
+    // -- measurements --
     tally: Tally,
-    /// Whether every RPC of the measured window has ended, or the run cannot go on.
+    /// Whether every RPC of the measured window has ended, or the run cannot continue.
     is_over: bool,
     stop: Option<Stop>,
 }
@@ -277,7 +277,7 @@ impl<'a, S: Servers> World<'a, S> {
         self.stop(Stop::NoTime(self.servers.latest().as_ps() / 1_000_000_000_000));
     }
 
-    /// Carries the next event out.
+    /// Carries out the next event.
     #[inline(always)]
     fn turn(&mut self) {
         let (within, send) = (self.servers.next_ps(), self.clients.next_ps());

@@ -63,7 +63,7 @@ fn short_rpcs_keep_their_tail_where_one_queue_loses_it() {
 
 #[test]
 fn it_leaves_cores_idle_and_so_carries_less_of_the_long_ones() {
-    // Past saturation one queue works all the time; DARC keeps a core for the short ones, which have no use for all of it.
+    // Past saturation one queue works all the time; DARC reserves a core for the short ones, which cannot fill it.
     let served = |policy| {
         let found = tally(&System::new(policy, 4).queue_bound(64), "mix:short=0.5*fixed:1us;long=0.5*fixed:50us", 1.5);
         found.busy_ps as f64 / found.window.as_ps() as f64

@@ -15,7 +15,7 @@ thread_local! {
     static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came; counting touches no memory of its own.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.with(|held| {

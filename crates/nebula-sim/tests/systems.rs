@@ -7,7 +7,7 @@ use nebula_sim::{Bracket, Effort, Load, SimError, SystemModel, estimate, load_at
 use nebula_workload::Preset;
 use rayon::prelude::*;
 
-/// The load that each system bears on 16 cores, as a share of the time of all; 0 where it keeps the SLO at none.
+/// The highest load that each system sustains on 16 cores, as a share of their capacity; 0 if it meets the SLO at no load.
 fn loads<const N: usize>(workload: &str, slo: Span, systems: [&str; N]) -> [f64; N] {
     let (_, service) = Preset::parse(workload).unwrap();
     let effort = Effort::default().rpcs(40_000).replications(3);

@@ -68,9 +68,7 @@ pub enum BlocksError {
         buffer_bytes: u32,
     },
     /// The lowest rate misses the SLO.
-    #[error(
-        "{design} misses the SLO of {slo_ns} ns already at the lowest rate: its p99 there is {p99_ns} ns"
-    )]
+    #[error("{design} misses the SLO of {slo_ns} ns already at the lowest rate: its p99 there is {p99_ns} ns")]
     Slo {
         /// The design.
         design: String,

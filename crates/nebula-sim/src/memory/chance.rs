@@ -1,4 +1,4 @@
-//! Whether something happens, by chance: a comparison of 32 random bits.
+//! Random events: a probability compared with 32 random bits.
 
 use serde::Deserialize;
 
@@ -16,12 +16,12 @@ use serde::Deserialize;
 pub struct Odds {
     /// How often it happens,
     pub numerator: u32,
-    /// of so many times.
+    /// out of this many times.
     pub denominator: u32,
 }
 
 impl Odds {
-    /// The probability, 0 to 1; not a number where the denominator is 0.
+    /// The probability, 0 to 1; NaN if the denominator is 0.
     #[must_use]
     pub fn share(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
@@ -32,15 +32,15 @@ impl Odds {
     }
 }
 
-/// A probability as a threshold for 32 random bits: right to 2⁻³³.
+/// A probability as a threshold for 32 random bits, accurate to 2⁻³³.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chance(u64);
 
-/// How many values 32 bits have.
+/// The number of values of 32 bits.
 const VALUES: f64 = (1_u64 << 32) as f64;
 
 impl Chance {
-    /// The chance of a probability from 0, which never happens, to 1, which always does.
+    /// The threshold of a probability from 0 (never) to 1 (always).
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2^32, and rounding is meant")]
     pub(super) fn of(share: f64) -> Self {
         Self(libm::round(share.clamp(0.0, 1.0) * VALUES) as u64)

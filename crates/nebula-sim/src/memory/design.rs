@@ -1,9 +1,9 @@
-//! The designs that differ in two things only: who gets an RPC, and how much memory the buffers take.
+//! The designs. They differ in two ways only: which core serves an RPC, and how much memory the buffers take.
 
 use nebula_nic::Policy;
 use serde::{Deserialize, Deserializer, de};
 
-/// A design of NIC and RPC stack, as far as this model sees it.
+/// A design of NIC and RPC stack, reduced to what this model needs.
 ///
 /// # Examples
 ///
@@ -20,19 +20,19 @@ pub struct Design {
     /// Which core serves which RPC; as text its spelling.
     #[serde(deserialize_with = "policy")]
     pub policy: Policy,
-    /// Memory that network buffers take, of which the LLC holds what it can.
+    /// Memory of the network buffers; the LLC holds as much of it as fits.
     pub buffer_bytes: u64,
-    /// The probability that a buffer is in the LLC, if it is not to follow from the sizes.
+    /// The probability that a buffer is in the LLC, if it should not follow from the sizes.
     #[serde(default)]
     pub llc_hit: Option<f64>,
 }
 
 impl Design {
-    /// Buffers for each connection, and a core drawn for each RPC.
+    /// Buffers for each connection, and a random core for each RPC.
     ///
     /// # Source
     ///
-    /// NEBULA §III: RSS is modeled as a draw of the core.
+    /// NEBULA §III: RSS is modeled as a random choice of the core.
     #[must_use]
     pub const fn rss() -> Self {
         Self::of(Policy::Random, CONNECTED_BYTES)
@@ -48,7 +48,7 @@ impl Design {
         Self::of(Policy::SingleQueue, CONNECTED_BYTES)
     }
 
-    /// One shared receive buffer, and a core drawn for each RPC.
+    /// One shared receive buffer, and a random core for each RPC.
     ///
     /// # Source
     ///
@@ -74,7 +74,7 @@ impl Design {
         Self { policy, buffer_bytes, llc_hit: None }
     }
 
-    /// Sets the probability that a buffer is in the LLC, whatever its size.
+    /// Sets the probability that a buffer is in the LLC, independent of its size.
     #[must_use]
     pub const fn llc_hit(mut self, share: f64) -> Self {
         self.llc_hit = Some(share);

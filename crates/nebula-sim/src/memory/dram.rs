@@ -1,10 +1,10 @@
-//! DRAM: channels of banks, and when an access ends.
+//! DRAM: channels of banks, and the end time of each access.
 //!
-//! A channel is one FIFO with many equal servers, so an access begins when it comes or when the first bank is free,
-//! whichever is later, and its end is known at once: no event is needed. Only *when banks become free* has to be kept
+//! A channel is one FIFO with many equal servers, so an access begins when it arrives or when the first bank is free,
+//! whichever is later, and its end is known at once: no event is needed. The only state is *when banks become free*
 //! (Kiefer and Wolfowitz). An access takes one of two times and accesses begin in order, so the ends of row hits are
-//! sorted as they come, and those of row misses too: two FIFOs hold all banks, and the first free one is at one of two
-//! heads.
+//! sorted as they are added, and so are those of row misses: two FIFOs hold all banks, and the first free bank is at
+//! one of the two heads.
 //!
 //! ```text
 //!   hits    41 43 58 60 75 ← now + 39     first free: the smaller head, 41
@@ -17,12 +17,12 @@ use super::series::Series;
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Rng, Seed};
 
-/// When an access was carried out.
+/// The times of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
-    /// A bank began.
+    /// When a bank began.
     pub(super) began: Timestamp,
-    /// The bank ended.
+    /// When the bank ended.
     pub(super) done: Timestamp,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Dram {
     channels: Box<[Channel]>,
     row_hit: Chance,
     row_ps: [u64; 2],
-    /// Which channel, in the high half of a number, and which row, in the low half.
+    /// Random numbers: the high half chooses the channel, the low half row hit or row miss.
     rng: Rng,
     moved: Series,
 }
@@ -45,7 +45,7 @@ impl Dram {
         Self { channels, row_hit: Chance::of(model.row_hits.share()), row_ps, rng: seed.stream("dram"), moved }
     }
 
-    /// Carries out an access that comes at `now`; calls are in the order of time.
+    /// Makes an access that arrives at `now`; calls are in the order of time.
     #[inline]
     pub(super) fn access(&mut self, now: Timestamp) -> Access {
         let bits = self.rng.next_u64();
@@ -56,12 +56,12 @@ impl Dram {
         access
     }
 
-    /// What has been moved, over time.
+    /// Traffic over time.
     pub(super) fn into_moved(self) -> Series {
         self.moved
     }
 
-    /// An even choice by 32 random bits, but for one part in 2³² / channels.
+    /// A choice by 32 random bits, uniform to one part in 2³² / channels.
     #[inline]
     fn pick(&self, bits: u64) -> usize {
         ((bits * self.channels.len() as u64) >> 32) as usize
@@ -75,13 +75,13 @@ enum Row {
     Closed,
 }
 
-/// What stands behind the last entry of a FIFO of free times.
+/// The mark after the last entry of a FIFO of free times.
 const NEVER_PS: u64 = u64::MAX;
 
 /// When the banks of one channel become free.
 #[derive(Clone, Debug)]
 struct Channel {
-    /// For each kind of row a ring of times, [`NEVER_PS`] behind its last one.
+    /// For each kind of row a ring of times, with [`NEVER_PS`] after its last one.
     free_ps: [Box<[u64]>; 2],
     heads: [usize; 2],
     tails: [usize; 2],
@@ -103,11 +103,11 @@ impl Channel {
         Access { began: Timestamp::from_ps(began_ps), done: Timestamp::from_ps(done_ps) }
     }
 
-    /// Takes the bank that is free first, and says when that is.
+    /// Takes the bank that is free first; returns when that is.
     #[inline]
     fn pop(&mut self) -> u64 {
         let [hit_ps, miss_ps] = [self.head(0), self.head(1)];
-        // Arithmetic and not a branch: which head is smaller cannot be predicted.
+        // Arithmetic instead of a branch: which head is smaller is unpredictable.
         self.heads[0] += usize::from(hit_ps <= miss_ps);
         self.heads[1] += usize::from(hit_ps > miss_ps);
         hit_ps.min(miss_ps)
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::memory::Odds;
 
-    /// The obvious model: a list of banks, searched.
+    /// The naive model: a linear search over a list of banks.
     struct Naive {
         free_ps: Vec<u64>,
     }

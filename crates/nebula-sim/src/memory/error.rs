@@ -1,4 +1,4 @@
-//! What the memory model can be asked for in vain.
+//! Errors of the memory model.
 
 use nebula_nic::{ConfigError, Policy};
 use nebula_workload::WorkloadError;
@@ -7,96 +7,94 @@ use nebula_workload::WorkloadError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// No channels or banks, or more than a run can hold.
+    /// There are no channels or banks, or too many.
     #[error(
         "{channels} channels of {banks} banks cannot be simulated: give 1 to {BANKS_MAX} of each",
         BANKS_MAX = super::model::BANKS_MAX
     )]
     Banks {
-        /// Channels asked for.
+        /// Requested channels.
         channels: u32,
-        /// Banks of each.
+        /// Banks of each channel.
         banks: u32,
     },
-    /// A bank that takes no time, or ages.
+    /// The time of an access is outside its range.
     #[error("an access of {got_ns} ns is not possible: give 1 to 1000000 ns for row hits and row misses")]
     Access {
-        /// Time asked for.
+        /// Requested time.
         got_ns: u64,
     },
-    /// More hits than accesses.
+    /// There are more row hits than accesses.
     #[error("row hits of {numerator} in {denominator} are not possible: give a share of 0 to 1")]
     RowHits {
-        /// Hits asked for.
+        /// Requested hits.
         numerator: u32,
-        /// Of so many.
+        /// Accesses.
         denominator: u32,
     },
-    /// An RPC without a block, or too long.
+    /// The RPC is empty or too long.
     #[error("an RPC of {got} bytes cannot be simulated: give 1 to {}", super::model::RPC_BYTES_MAX)]
     RpcBytes {
-        /// Bytes asked for.
+        /// Requested bytes.
         got: u32,
     },
-    /// No time left to compute.
+    /// The service time leaves no time to compute.
     #[error(
         "a service time of {service_ns} ns is not possible: give more than {waiting_ns} ns, which go to memory, up to 1 s"
     )]
     Service {
-        /// Service time asked for.
+        /// Requested service time.
         service_ns: u64,
-        /// What of it is assumed to be waiting for memory.
+        /// The part of it that is assumed to be waiting for memory.
         waiting_ns: u64,
     },
-    /// Accesses that are too far apart.
+    /// The accesses of a copy are too far apart.
     #[error("accesses {got_ns} ns apart cannot be simulated: give at most 1000000 ns")]
     StreamGap {
-        /// Time asked for.
+        /// Requested time.
         got_ns: u64,
     },
-    /// A probability that is none.
+    /// The probability is not in 0 to 1.
     #[error("an LLC hit probability of {got} is not possible: give 0 to 1")]
     LlcHit {
-        /// Probability asked for.
+        /// Requested probability.
         got: f64,
     },
-    /// A load that is no share of the cores' capacity, or too far beyond it.
+    /// The load is not a possible share of the cores' capacity.
     #[error(
         "a load of {got} is not possible: give a share of the cores' capacity, more than 0 and at most {}",
         super::model::LOAD_MAX
     )]
     Load {
-        /// Load asked for.
+        /// Requested load.
         got: f64,
     },
-    /// Nothing to measure.
+    /// There are too few RPCs to measure.
     #[error("{got} RPCs cannot be measured: give at least {RPCS_MIN}", RPCS_MIN = super::machine::RPCS_MIN)]
     Rpcs {
-        /// RPCs asked for.
+        /// Requested RPCs.
         got: u64,
     },
-    /// The backlog outgrew what a run can hold.
+    /// The backlog grew beyond what a run can hold.
     #[error(
-        "more than {rpcs} RPCs waited: the load is more than {policy} can carry here; lower it, or measure fewer RPCs"
+        "more than {rpcs} RPCs waited: the load is more than {policy} can sustain here; lower it, or measure fewer RPCs"
     )]
     Outgrown {
-        /// RPCs that were waiting.
+        /// Waiting RPCs.
         rpcs: u32,
         /// The policy.
         policy: Policy,
     },
-    /// Simulated time came to its end.
-    #[error(
-        "the run would last longer than {hours} simulated hours, which is as far as its clock goes: measure fewer RPCs"
-    )]
+    /// The run does not fit the range of simulated time.
+    #[error("the run would last longer than {hours} simulated hours, the range of its clock: measure fewer RPCs")]
     Endless {
-        /// Length of the clock.
+        /// Range of the clock.
         hours: u64,
     },
-    /// The NIC cannot be built so.
+    /// The NIC cannot be built with these settings.
     #[error(transparent)]
     Nic(#[from] ConfigError),
-    /// The arrivals cannot be had so.
+    /// The arrival process cannot be built with these settings.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
 }

@@ -1,7 +1,7 @@
 //! One run: NI, DRAM and cores in simulated time.
 //!
-//! Three things may come next: an access of a copy or a write-back, a fetch of the NI, or an event of the calendar. The
-//! earliest does, so the DRAM sees all accesses in the order of time; at the same time they come in that order.
+//! The next step is the earliest of three: an access of a copy or a write-back, a fetch of the NI, or an event of the
+//! calendar. So the DRAM receives all accesses in the order of time. Ties are broken in this order.
 //!
 //! Next: `ni`, then `cpu`.
 
@@ -22,7 +22,7 @@ use nebula_nic::{Backend, BackendConfig, Policy, Span, Timestamp};
 use nebula_workload::Seed;
 use ni::{Fetch, Ni};
 
-/// How much is offered, how much of it is measured, and by which chance.
+/// The offered load, the number of measured RPCs, and the seed.
 ///
 /// # Examples
 ///
@@ -39,36 +39,36 @@ pub struct MemoryRun {
     pub load: f64,
     /// RPCs of the measured window.
     pub rpcs: u64,
-    /// RPCs before it, which fill the empty server.
+    /// RPCs of the warm-up before it, which fill the empty server.
     pub warmup: u64,
-    /// The one number that all chance follows from. Designs under one seed meet the same arrivals.
+    /// Seed of all random draws. Designs with the same seed receive the same arrivals.
     pub seed: Seed,
 }
 
 impl MemoryRun {
-    /// `rpcs` measured RPCs at `load`, after a tenth as many to fill the server, by seed 1.
+    /// `rpcs` measured RPCs at `load`, after a warm-up of a tenth as many, with seed 1.
     #[must_use]
     pub const fn of(load: f64, rpcs: u64) -> Self {
         Self { load, rpcs, warmup: rpcs / 10, seed: Seed(1) }
     }
 }
 
-/// RPCs below which nothing can be said about a tail.
+/// Fewest RPCs that give a meaningful tail.
 pub(super) const RPCS_MIN: u64 = 1000;
-/// So many that no sum of theirs overflows.
+/// Most RPCs; no sum over them overflows.
 const RPCS_MAX: u64 = 1 << 50;
 
 /// Runs `design` on the machine `model` from empty until all RPCs of the measured window are served.
 ///
-/// A saturated server never serves all in time; the run ends when four more windows' loads have come.
+/// A saturated server never serves all of them in time; the run then ends after four more windows of load.
 ///
 /// # Errors
 ///
-/// [`MemoryError`] for what cannot be simulated.
+/// [`MemoryError`] if this cannot be simulated.
 ///
 /// # Cost
 ///
-/// O(RPCs · (blocks + log cores)) time; memory by the longest backlog and not by the number of RPCs.
+/// O(RPCs · (blocks + log cores)) time; memory depends on the longest backlog, not on the number of RPCs.
 ///
 /// # Examples
 ///
@@ -97,18 +97,18 @@ pub fn run(model: &MemoryModel, design: &Design, run: &MemoryRun) -> Result<Memo
     }
 }
 
-/// RPCs that can wait and be served at first: what is kept for them stays in the processor's cache.
+/// Initial room for RPCs that wait or are served: their state fits the processor's cache.
 const SLOTS_FIRST: u32 = 1 << 13;
-/// RPCs beyond which a run gives up.
+/// Most RPCs that wait or are served; a run ends with an error beyond.
 const SLOTS_LAST: u32 = 1 << 25;
 
 /// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// The NIC's buffer is full, which it never is in this model: the run begins again with a larger one, from the same
+    /// The NIC's buffer is full. The model assumes an unbounded one, so the run restarts with a larger buffer and the same
     /// seed.
     NoRoom,
-    /// The calendar ends after so many hours.
+    /// The end of the calendar was reached, after this many hours.
     NoTime(u64),
 }
 
@@ -122,13 +122,13 @@ struct Machine {
     backend: Backend,
     cores: Box<[Core]>,
     dram: Dram,
-    // -- what comes next --
+    // -- pending events --
     /// Copies and write-backs.
     streams: Streams<()>,
     fetches: Streams<Fetch>,
-    /// What each core ends next; behind the cores the next arrival and the next RPC that is ready.
+    /// The next end of each core; after the cores, the next arrival and the next RPC that is ready.
     calendar: Calendar,
-    // -- what has happened --
+    // -- measurements --
     meter: Meter,
     stop: Option<Stop>,
 }
@@ -198,7 +198,7 @@ impl Machine {
     /// The next event of the calendar.
     fn handle_event(&mut self) {
         let Some((now, source)) = self.calendar.next() else { return };
-        // An access may be due before: then it is not this event's turn.
+        // An access may be due earlier; it is handled first.
         if self.streams.next_ps().min(self.fetches.next_ps()) <= now.as_ps() {
             return;
         }
@@ -210,11 +210,11 @@ impl Machine {
     }
 }
 
-/// Places in the calendar behind the cores.
+/// Sources in the calendar after the cores.
 const ARRIVAL: usize = 0;
 const READY: usize = 1;
 
-/// A NIC that holds `slots` RPCs. How many there are is all that matters here: each is one packet and takes one slot.
+/// A NIC that holds `slots` RPCs. Only their number matters here: each is one packet in one slot.
 fn backend(cores: u16, policy: Policy, slots: u32, seed: Seed) -> BackendConfig {
     BackendConfig::new(cores, policy)
         .slots(slots)
@@ -224,7 +224,7 @@ fn backend(cores: u16, policy: Policy, slots: u32, seed: Seed) -> BackendConfig 
         .seed(seed.stream("dispatch").next_u64())
 }
 
-/// Whole picoseconds; a length beyond what a `u64` holds ends there.
+/// Whole picoseconds, saturating at the range of `u64`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What is measured of a run: the RPCs that arrive in a window, and what the window holds.
+//! The measurements of a run: the RPCs that arrive in a window, and the DRAM traffic in the window.
 
 use super::dram::Access;
 use super::machine::MemoryRun;
@@ -12,7 +12,7 @@ use nebula_nic::Timestamp;
 pub(super) struct Meter {
     warmup: u64,
     rpcs: u64,
-    /// RPCs whose first packet has come.
+    /// RPCs whose first packet has arrived.
     arrived: u64,
     /// RPCs that were served.
     done: u64,
@@ -25,7 +25,7 @@ pub(super) struct Meter {
     queue_depth: Distribution,
 }
 
-/// Where the counters stood.
+/// The values of the counters at one end of the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     at: Timestamp,
@@ -34,13 +34,13 @@ struct Mark {
 }
 
 impl Mark {
-    /// RPCs that have come and not been served.
+    /// The backlog: RPCs that have arrived and have not been served.
     const fn backlog(self) -> u64 {
         self.arrived - self.done
     }
 }
 
-/// Loads that come after the window, in windows, before a run gives up on the RPCs that it has not served.
+/// How much load arrives after the window, in windows, before a run abandons the RPCs that it has not served.
 const PATIENCE: u64 = 4;
 
 impl Meter {
@@ -51,7 +51,7 @@ impl Meter {
         Self { warmup, rpcs, arrived: 0, done: 0, measured: 0, opened, closed, latency, bank_wait, queue_depth }
     }
 
-    /// The first packet of the next RPC comes: the RPC's number.
+    /// The first packet of the next RPC arrives; returns the RPC's number.
     #[inline]
     pub(super) fn note_arrival(&mut self, now: Timestamp) -> u64 {
         let number = self.arrived;
@@ -65,7 +65,7 @@ impl Meter {
         number
     }
 
-    /// An RPC is ready and finds `waiting` others that no core has been given.
+    /// An RPC is ready and finds `waiting` others that have not been dispatched.
     #[inline]
     pub(super) fn note_ready(&mut self, number: u64, waiting: u32) {
         if self.is_measured(number) {
@@ -91,17 +91,17 @@ impl Meter {
         }
     }
 
-    /// Whether every measured RPC is served, or too many came after them.
+    /// Whether every measured RPC is served, or too many have arrived after them.
     #[inline]
     pub(super) const fn is_over(&self) -> bool {
         self.measured == self.rpcs || self.arrived >= self.warmup + (1 + PATIENCE) * self.rpcs
     }
 
-    /// What has been measured; `offered_rps` is what was meant to come, and `cores` what the server has.
+    /// The tally; `offered_rps` is the offered rate, and `cores` the number of cores of the server.
     pub(super) fn tally(self, moved: &Series, offered_rps: f64, cores: u16) -> MemoryTally {
         let (opened, closed) = (self.opened, self.closed);
         let window = closed.at - opened.at;
-        // A server that has served nobody in the window counts as having served one: no ratio is infinite.
+        // A server that served no RPC in the window counts as having served one, so no ratio is infinite.
         let done = (closed.done - opened.done).max(1) as f64;
         let unserved = self.rpcs - self.measured;
         let grown = closed.backlog().saturating_sub(opened.backlog());
@@ -133,5 +133,5 @@ impl Meter {
     }
 }
 
-/// A backlog that grows by more than one in so many measured RPCs, and two a core, means saturation.
+/// Saturation: the backlog grows by more than one in this many measured RPCs, plus two per core.
 const GROWTH_PARTS: u64 = 200;

@@ -8,7 +8,7 @@ use nebula_workload::{Arrivals, Rate};
 use serde::Deserialize;
 use std::num::NonZeroU32;
 
-/// How RPCs are spread over time.
+/// The arrival process of RPCs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketGaps {
@@ -17,7 +17,7 @@ pub enum PacketGaps {
     #[default]
     #[serde(alias = "artefact")]
     Link,
-    /// Independent exponential gaps between RPCs, as in the textbook. Packets of several RPCs may come at a time.
+    /// Independent exponential gaps between RPCs, as in textbooks. Packets of several RPCs may arrive at the same time.
     Poisson,
 }
 
@@ -36,7 +36,7 @@ pub enum Dice {
 
 /// A server: DRAM, LLC, cores and the RPCs that it serves.
 ///
-/// From text, what is not named has its default.
+/// A key that is missing in the text has its default.
 ///
 /// # Source
 ///
@@ -59,11 +59,11 @@ pub enum Dice {
 pub struct MemoryModel {
     /// DRAM channels.
     pub channels: u32,
-    /// Banks of a channel: so many of its accesses proceed at a time.
+    /// Banks of a channel: the number of its accesses that proceed in parallel.
     pub banks_per_channel: u32,
     /// Time of an access whose row is open: 25 ns to the chip and back, 14 ns of column access.
     pub row_hit_ns: u64,
-    /// Time of an access whose row is not: 14 ns of precharge and 24 ns of activation more.
+    /// Time of an access whose row is not open: 14 ns of precharge and 24 ns of activation in addition.
     pub row_miss_ns: u64,
     /// How often the row is open. Three quarters are meant; the published simulator's die of 101 faces gives 76 in 101.
     pub row_hits: Odds,
@@ -73,17 +73,17 @@ pub struct MemoryModel {
     pub dice: Dice,
     /// Payload of an RPC, moved in blocks of 64 B.
     pub rpc_bytes: u32,
-    /// Cores that serve.
+    /// Cores that serve RPCs.
     pub cores: u16,
-    /// Mean time of an RPC on its core, with what it is assumed to wait for memory.
+    /// Mean time of an RPC on its core, including an assumed wait for memory.
     pub service_ns: u64,
-    /// Accesses that the core waits for, as far as the service time has them in it. The model makes two.
+    /// Accesses that the core waits for and that the service time includes. The model makes two.
     pub service_accesses: u64,
-    /// Time of such an access that the service time has in it.
+    /// Time of each such access that the service time includes.
     pub service_access_ns: u64,
     /// Time between two accesses of a copy or of a write-back.
     pub stream_gap_ns: u64,
-    /// How RPCs are spread over time.
+    /// The arrival process of RPCs.
     pub packet_gaps: PacketGaps,
 }
 
@@ -109,7 +109,7 @@ impl Default for MemoryModel {
 }
 
 impl MemoryModel {
-    /// The textbook's model: Poisson arrivals, and chances that are what they are meant to be.
+    /// The textbook model: Poisson arrivals, and the intended probabilities.
     #[must_use]
     pub fn textbook() -> Self {
         let row_hits = Odds { numerator: 3, denominator: 4 };
@@ -129,14 +129,14 @@ impl MemoryModel {
         hits * self.row_hit_ns as f64 + (1.0 - hits) * self.row_miss_ns as f64
     }
 
-    /// The most that the banks can move, in 10⁹ bytes per second.
+    /// The maximum bandwidth of the banks, in 10⁹ bytes per second.
     #[must_use]
     pub fn dram_gb_per_s_max(&self) -> f64 {
         let banks = f64::from(self.channels) * f64::from(self.banks_per_channel);
         banks * BLOCK_BYTES as f64 / self.access_ns_mean()
     }
 
-    /// The probability that a buffer of `design` is in the LLC, as the dice have it.
+    /// The effective probability that a buffer of `design` is in the LLC, including the bias of the draw.
     #[must_use]
     pub fn llc_hit_share(&self, design: &Design) -> f64 {
         let by_size = (self.llc_bytes as f64 / design.buffer_bytes.max(1) as f64).min(1.0);
@@ -201,7 +201,7 @@ impl MemoryModel {
         self.rpc_bytes.div_ceil(64)
     }
 
-    /// What the core computes, without its accesses.
+    /// Computing time, without memory accesses.
     pub(super) const fn compute(&self) -> Span {
         Span::from_ns(self.service_ns - self.waiting_ns())
     }
@@ -238,9 +238,9 @@ impl MemoryModel {
     }
 }
 
-/// What one access moves.
+/// Bytes of one access.
 pub(super) const BLOCK_BYTES: u64 = 64;
-/// Channels, and banks of each, that a run has room for.
+/// Most channels of a run, and most banks of each.
 pub(super) const BANKS_MAX: u32 = 4096;
 /// The longest RPC: 1,024 blocks.
 pub(super) const RPC_BYTES_MAX: u32 = 64 * 1024;

@@ -2,26 +2,26 @@
 
 use nebula_nic::{Span, Timestamp};
 
-/// DRAM bandwidth over time: the mean of one interval after the other, from the start of the run to the end of its
+/// DRAM bandwidth over time: the means of consecutive intervals, from the start of the run to the end of its
 /// measured window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
     /// Length of an interval; at least 10 µs, as in the published simulator.
     pub interval: Span,
-    /// Mean of each interval in 10⁹ bytes per second, at most [`POINTS_MAX`](Self::POINTS_MAX) of them; none where the
-    /// run is shorter than one.
+    /// Mean of each interval in 10⁹ bytes per second, at most [`POINTS_MAX`](Self::POINTS_MAX) of them; empty if the
+    /// run is shorter than one interval.
     pub gb_per_s: Vec<f64>,
 }
 
 impl Bandwidth {
-    /// The most points.
+    /// Most points.
     pub const POINTS_MAX: usize = 200;
     const INTERVAL_MIN: Span = Span::from_us(10);
 }
 
 /// Counts in intervals of a power of two of picoseconds.
 ///
-/// A run that lasts longer than it has intervals makes them twice as long.
+/// If a run outlasts its intervals, they are made twice as long.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     bytes: Box<[u64]>,
@@ -31,7 +31,7 @@ pub(super) struct Series {
 const INTERVALS: usize = 4096;
 
 impl Series {
-    /// Intervals for a run that is expected to last `expected`: a thousand or two of them.
+    /// One to two thousand intervals for a run that is expected to last `expected`.
     pub(super) fn new(expected: Span) -> Self {
         let interval_ps = (expected.as_ps() / 1024).max(1);
         Self { bytes: vec![0; INTERVALS].into(), shift: interval_ps.ilog2() }
@@ -45,7 +45,7 @@ impl Series {
         }
     }
 
-    /// Mean rate from `from` to `to`; of intervals that lie in it in part, that part counts.
+    /// Mean rate from `from` to `to`; an interval that overlaps partly counts partly.
     pub(super) fn bytes_per_s(&self, from: Timestamp, to: Timestamp) -> f64 {
         (self.bytes_until(to) - self.bytes_until(from)) / (to - from).as_secs_f64()
     }

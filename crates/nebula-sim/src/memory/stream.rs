@@ -1,8 +1,8 @@
 //! Streams of accesses that are equally far apart, in the order of time.
 //!
-//! Many streams run at a time: copies and write-backs of many cores, fetches of several RPCs. As all have the same gap,
-//! a stream that has just made an access comes last: every other one is due within a gap from now. So the order of time
-//! is the order of a FIFO.
+//! Many streams run at the same time: copies and write-backs of many cores, fetches of several RPCs. All have the same
+//! gap, so a stream that has just made an access is the last: every other one is due within a gap from now. So a FIFO
+//! keeps them in the order of time.
 
 use nebula_nic::{Span, Timestamp};
 use std::collections::VecDeque;
@@ -15,12 +15,12 @@ pub(super) struct Streams<T> {
     due: VecDeque<Stream<T>>,
 }
 
-/// A stream under way.
+/// An active stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream<T> {
     /// When its next access is due.
     pub(super) at: Timestamp,
-    /// Accesses that it still makes, the next one included.
+    /// Remaining accesses, including the next one.
     left: u32,
     /// What it is for.
     pub(super) note: T,
@@ -34,7 +34,7 @@ impl<T> Stream<T> {
 }
 
 impl<T: Copy> Streams<T> {
-    /// No stream; accesses of those to come are `gap` apart.
+    /// No active stream; accesses of a stream are `gap` apart.
     pub(super) fn new(gap: Span) -> Self {
         Self { gap, due: VecDeque::with_capacity(256) }
     }
@@ -58,7 +58,7 @@ impl<T: Copy> Streams<T> {
         self.due.pop_front()
     }
 
-    /// Goes on with a stream whose access has been made.
+    /// Continues a stream whose access has been made.
     #[inline]
     pub(super) fn resume(&mut self, stream: Stream<T>) {
         let next = Stream { at: stream.at + self.gap, left: stream.left - 1, ..stream };

@@ -1,4 +1,4 @@
-//! What one run of the memory model found.
+//! The measurements of one run of the memory model.
 
 use super::series::Bandwidth;
 use crate::tally::Distribution;
@@ -9,11 +9,11 @@ use nebula_nic::Span;
 pub struct MemoryTally {
     /// From ready until done, in picoseconds, of measured RPCs that were served.
     pub latency: Distribution,
-    /// What cores waited for a bank, once an access that they wait for, in picoseconds.
+    /// How long each access that a core waits for waited for a bank, in picoseconds.
     pub bank_wait: Distribution,
-    /// RPCs waiting at the NIC, not given to a core, as an RPC found them when it was ready.
+    /// RPCs that a ready RPC found waiting at the NIC, excluding those already dispatched to a core.
     pub queue_depth: Distribution,
-    /// Measured RPCs that were not served when four windows' loads had come after them: the server is saturated.
+    /// Measured RPCs that were still not served after four more windows of load had arrived: the server is saturated.
     pub unserved: u64,
     /// RPCs offered per second.
     pub offered_rps: f64,
@@ -23,29 +23,29 @@ pub struct MemoryTally {
     pub window: Span,
     /// DRAM bandwidth in the window, in 10⁹ bytes per second.
     pub dram_gb_per_s: f64,
-    /// DRAM bytes moved in the window, an RPC served in it; of a saturated server a number without a meaning.
+    /// DRAM bytes moved in the window per RPC served in it; not meaningful for a saturated server.
     pub bytes_per_rpc: f64,
     /// DRAM bandwidth over time.
     pub bandwidth: Bandwidth,
-    /// By how many RPCs the backlog, which is those that have come and are not served, grew from the start of the
+    /// Growth of the backlog (RPCs that have arrived and are not served) from the start of the
     /// window to its end.
     pub backlog_growth: u64,
     /// Whether the server could not keep up: measured RPCs are [unserved](Self::unserved), or the backlog grew by more
-    /// than 1 in 200 of the measured RPCs and 2 a core.
+    /// than 1 in 200 of the measured RPCs and 2 per core.
     ///
-    /// A load within half a percent of saturation is not told from one below it, nor is a run too short to fill its
-    /// queues told from a saturated one.
+    /// This cannot detect saturation at loads within half a percent of it, nor in a run that is too short to fill its
+    /// queues.
     pub is_saturated: bool,
 }
 
 impl MemoryTally {
-    /// RPCs that were measured, the [unserved](Self::unserved) ones included.
+    /// RPCs that were measured, including the [unserved](Self::unserved) ones.
     #[must_use]
     pub fn rpcs(&self) -> u64 {
         self.latency.count() + self.unserved
     }
 
-    /// The latency in nanoseconds that a share `share` of all measured RPCs keeps, an unserved one counted as infinite.
+    /// The latency in nanoseconds that a share `share` of all measured RPCs does not exceed; an unserved one counts as infinite.
     ///
     /// # Examples
     ///

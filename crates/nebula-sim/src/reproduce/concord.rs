@@ -1,4 +1,4 @@
-//! Concord: preemption at safe points, with the next RPC at hand.
+//! Concord: preemption at safe points, with the next RPC already at its core.
 
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 

@@ -1,4 +1,4 @@
-//! Shinjuku: what preemption bears where queues that run to completion do not.
+//! Shinjuku: loads that preemption sustains and run-to-completion queues do not.
 
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 

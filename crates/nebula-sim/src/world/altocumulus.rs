@@ -1,16 +1,16 @@
-//! Servers whose cores are parted into groups: each group's NIC queue and workers are as under a central policy, and managers hand waiting
-//! RPCs from group to group.
+//! Servers whose cores are divided into groups: within a group, NIC queue and workers are as under a central policy, and managers migrate
+//! waiting RPCs between groups.
 //!
-//! Ends of RPCs and what is on the way between a group's NIC and its workers are events of one [`Calendar`]; messages between managers
-//! all take the same time, so they are one FIFO; and managers decide at the same times, which are events only while a queue is
-//! beyond its threshold. At the same time they come in that order.
+//! Ends of RPCs and messages between a group's NIC and its workers are events of one [`Calendar`]. Messages between managers all have
+//! the same latency, so they are one FIFO. Managers decide at the same times, which are events only while a queue exceeds its
+//! threshold. Events of the same time happen in that order.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | [`group`] | one group: its NIC, its manager, its workers |
 //! | [`cores`] | stations 7 to 10 of a group |
 //! | [`managers`] | decisions, and messages between managers |
-//! | [`published`] | what a group has said of its queue's length, and when |
+//! | [`published`] | the published queue lengths of a group, and their times |
 
 mod group;
 mod cores;
@@ -30,27 +30,27 @@ use nebula_nic::{CentralDispatch, Choose, Header, NodeId, Rss, Timestamp, Verdic
 use nebula_workload::Seed;
 use std::collections::VecDeque;
 
-/// Servers whose cores are parted into groups.
+/// Servers whose cores are divided into groups.
 pub(super) struct Grouped<'a, D: CentralDispatch> {
     costs: &'a Costs,
     options: &'a Altocumulus,
     groups_each: usize,
-    /// Those of server `s` from `s` times the groups of each.
+    /// Groups of all servers; those of server `s` start at `s` times the groups per server.
     groups: Box<[Group<D>]>,
-    /// Which group of a server an RPC comes to.
+    /// Which group of a server an RPC arrives at.
     rss: Rss,
-    /// Which flow it is of, where there are fewer than RPCs.
+    /// The flow of an RPC, if the number of flows is limited.
     flows: Option<Rss>,
-    /// What is known of each RPC, in the place of its first slot among those of all groups of all servers.
+    /// The state of each RPC, by its first slot among the slots of all groups of all servers.
     in_flight: Box<[InFlight]>,
     slots_each: usize,
-    /// Of each core: the end of what it serves; then of each group: what is next on the way between NIC and workers.
+    /// Sources: for each core the end of its service; then for each group the next message between NIC and workers.
     calendar: Calendar,
     places: Box<[Place]>,
     messages: VecDeque<(Timestamp, usize, Message)>,
-    /// When managers decide next; never while no queue is beyond its threshold.
+    /// When managers decide next; never, while no queue exceeds its threshold.
     tick_ps: u64,
-    /// Of each server: RPCs that no worker has been given, those on their way to another group included.
+    /// For each server: RPCs not yet dispatched to a worker, including those in flight to another group.
     waiting: Box<[u32]>,
     counts: Migrations,
     /// When the last RPC ended.
@@ -58,7 +58,7 @@ pub(super) struct Grouped<'a, D: CentralDispatch> {
 }
 
 impl<'a, D: CentralDispatch> Grouped<'a, D> {
-    /// Servers with room for `slots` RPCs each and more, whose local dispatch `dispatch` makes for so many workers.
+    /// Servers with room for at least `slots` RPCs each, whose local dispatch state `dispatch` creates for a number of workers.
     pub(super) fn try_new(
         system: &'a System,
         options: &'a Altocumulus,
@@ -92,7 +92,7 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
         })
     }
 
-    /// Which group of its server an RPC comes to.
+    /// Which group of its server an RPC arrives at.
     #[inline(always)]
     fn group_of(&mut self, header: &Header) -> usize {
         let Some(flows) = &mut self.flows else { return self.rss.choose(header).index() };
@@ -108,7 +108,7 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
     }
 }
 
-/// The head of a FIFO, if it is due at `now`; what is behind it comes later.
+/// The head of a FIFO, if it is due at `now`; the rest is due later.
 fn due<T>(fifo: &mut VecDeque<T>, now: Timestamp, at: impl Fn(&T) -> Timestamp) -> Option<T> {
     if fifo.front().is_some_and(|head| at(head) <= now) { fifo.pop_front() } else { None }
 }

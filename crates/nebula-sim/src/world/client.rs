@@ -1,7 +1,7 @@
-//! Station 1, in simulated time: clients number their RPCs and send them; what a NACK makes them do is the requester's to say.
+//! Station 1, in simulated time: clients number their RPCs and send them; the requester decides what follows a NACK.
 //!
-//! In an open loop without a bound on the queue nobody is refused and nobody waits for an answer: RPCs are drawn and forgotten.
-//! Else the clients' table of outstanding RPCs is kept, as in a real client.
+//! In an open loop with an unbounded queue no RPC is refused and no client waits for a reply, so RPCs are sent and forgotten.
+//! Otherwise the clients keep a table of outstanding RPCs, like a real client.
 //!
 //! Next: [`ingress`](super::ingress).
 
@@ -23,9 +23,9 @@ pub(super) struct Request {
     pub(super) kind: TypeId,
     /// When the client meant to send it.
     pub(super) sent: Timestamp,
-    /// What a router on its way knows it by.
+    /// The key that a router uses for it.
     pub(super) ticket: u32,
-    /// Which client of a closed loop.
+    /// The client, in a closed loop.
     client: u32,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Clients<'a> {
     /// RPCs numbered so far.
     numbered: u64,
     source: NextRpc<'a>,
-    /// Clients that hear of answers.
+    /// Clients that wait for replies.
     pub(super) listening: Option<Listening>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Clients<'a> {
         })
     }
 
-    /// When the next RPC or the next try is sent.
+    /// When the next RPC or the next retry is sent.
     #[inline(always)]
     pub(super) fn next_ps(&self) -> u64 {
         let next = self.source.at().as_ps();
@@ -104,7 +104,7 @@ impl<'a> Clients<'a> {
         if self.servers == 1 { 0 } else { self.choices.below(self.servers) as u16 }
     }
 
-    /// What stands on the wire for an RPC whose answer nobody waits for: each is a flow of its own, as RSS sees it.
+    /// The header of an RPC whose reply no client waits for: to RSS each RPC is a separate flow.
     #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
     #[inline]
     fn header(request: &Request) -> Header {
@@ -114,7 +114,7 @@ impl<'a> Clients<'a> {
     }
 }
 
-/// A hash of the RPC's number: keys that are drawn uniformly.
+/// A hash of the RPC's number, which gives uniformly distributed keys.
 const fn scattered(number: u32) -> u32 {
     let mixed = (number as u64 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32
@@ -136,7 +136,7 @@ impl<'a> NextRpc<'a> {
         }
     }
 
-    /// Goes on to the RPC after this one; which client this one is of.
+    /// Advances to the RPC after this one; returns the client of this one.
     #[inline]
     fn advance(&mut self) -> u32 {
         match self {
@@ -148,7 +148,7 @@ impl<'a> NextRpc<'a> {
         }
     }
 
-    /// The client has its answer and thinks of the next RPC.
+    /// The client has its reply and thinks before the next RPC.
     #[inline]
     fn think(&mut self, now: Timestamp, client: u32) {
         if let Self::Closed { think, thoughts, thinking } = self {
@@ -158,7 +158,7 @@ impl<'a> NextRpc<'a> {
     }
 }
 
-/// Clients do not all begin at once where they think between RPCs.
+/// Clients with a think time do not all start at the same time.
 fn first_thought(think: Option<&ServiceTime>, thoughts: &mut Rng) -> nebula_nic::Span {
     think.map_or(nebula_nic::Span::ZERO, |think| think.sample(thoughts))
 }
@@ -177,7 +177,7 @@ impl Listening {
         Ok(Self { requester: Requester::try_new(config)?, requests: Vec::new(), unused: Vec::new() })
     }
 
-    /// Numbers a request and keeps it until its answer; `None` if the table is full.
+    /// Numbers a request and keeps it until its reply; `None` if the table is full.
     fn begin(&mut self, now: Timestamp, request: Request, server: u16) -> Option<Outbound> {
         let place = self.unused.pop().unwrap_or(u32::try_from(self.requests.len()).ok()?);
         if place as usize == self.requests.len() {
@@ -194,7 +194,7 @@ impl Listening {
         self.requests[token as usize]
     }
 
-    /// Forgets a request that is over.
+    /// Removes a request that has ended.
     #[expect(clippy::cast_possible_truncation, reason = "a token is a place")]
     fn end(&mut self, token: u64) {
         self.unused.push(token as u32);
@@ -202,7 +202,7 @@ impl Listening {
 }
 
 impl<S: Servers> World<'_, S> {
-    /// Sends what is due: the next RPC, or another try of one that was refused.
+    /// Sends what is due: the next RPC, or a retry of one that was refused.
     #[inline(always)]
     pub(super) fn send_next(&mut self, now: Timestamp) {
         if now > self.servers.latest() {
@@ -243,12 +243,12 @@ impl<S: Servers> World<'_, S> {
     /// An RPC is one packet at this level, and the wire takes no time.
     pub(super) fn send(&mut self, now: Timestamp, server: u16, mut outbound: Outbound, request: &Request) {
         if let Some(header) = outbound.next() {
-            // To RSS each RPC is a flow of its own, though one table numbers them all.
+            // To RSS each RPC is a separate flow, although one table numbers them all.
             self.receive(now, server, Header { snid: NodeId(header.tid.0), ..header }, request);
         }
     }
 
-    /// The client of an RPC learns that it is over.
+    /// The client of an RPC learns that it has ended.
     pub(super) fn end(&mut self, now: Timestamp, token: u64) {
         if let Some(listening) = &mut self.clients.listening {
             let client = listening.request(token).client;

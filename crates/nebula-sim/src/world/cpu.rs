@@ -1,7 +1,7 @@
-//! Servers under a central policy: the NIC decides once which core serves an RPC, and that core serves it to its end.
+//! Servers under a central policy: the NIC decides once which core serves an RPC, and that core runs it to completion.
 //!
-//! Events are the ends of RPCs (the [`Calendar`]) and what is on the way between NIC and cores (constant delays, so two FIFOs); none is
-//! boxed and none is looked for. At the same time they come in that order.
+//! Events are the ends of RPCs (the [`Calendar`]) and messages between NIC and cores (constant latencies, so two FIFOs); none is
+//! boxed and none is searched for. Events of the same time happen in that order.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -24,18 +24,18 @@ use cores::Wires;
 use nebula_nic::{CentralDispatch, Header, Timestamp, Verdict};
 use nebula_workload::Seed;
 
-/// Servers whose cores serve what the NIC gives them.
+/// Servers whose NIC dispatches RPCs to cores.
 pub(super) struct Central<'a, D: CentralDispatch> {
     costs: &'a Costs,
     cores_each: usize,
     servers: Box<[CentralServer<D>]>,
-    /// The end of what each core serves; core `c` of server `s` is source `s · cores + c`.
+    /// The end of each core's service; core `c` of server `s` is source `s · cores + c`.
     calendar: Calendar,
     wires: Wires,
 }
 
 impl<'a, D: CentralDispatch> Central<'a, D> {
-    /// Servers with room for `slots` RPCs each, whose dispatch `dispatch` makes for so many cores and a seed.
+    /// Servers with room for `slots` RPCs each, whose dispatch state `dispatch` creates for a number of cores and a seed.
     pub(super) fn try_new(
         system: &'a System,
         slots: u32,

@@ -22,16 +22,16 @@ impl<S: Servers> World<'_, S> {
                 self.tally.nacks += u64::from(is_measured);
                 self.take_nack(now, Header::nack(header.rpc(), NackReason::QueueBound));
             }
-            // The buffer is no bound at this level: it is sized so that the queue's bound comes first.
+            // The buffer is not a limit at this level: it is sized so that the bound on the queue is reached first.
             Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop(Stop::NoRoom),
         }
     }
 
-    /// The next event behind the wire.
+    /// The next event of the servers.
     #[inline(always)]
     pub(super) fn turn_servers(&mut self, now: Timestamp) {
         if now >= self.servers.latest() {
-            // All is idle, and the next RPC comes after the end of the servers' clock.
+            // Everything is idle, and the next RPC arrives after the end of the servers' clock.
             return self.stop_at_end();
         }
         let Some(ended) = self.servers.turn(now) else { return };

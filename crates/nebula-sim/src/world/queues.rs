@@ -1,11 +1,11 @@
 //! Servers whose cores each have a queue in software: `work-stealing`, and any choice at arrival with batching.
 //!
 //! The NIC puts each RPC into the queue of the core that its flow belongs to. A core takes from its own queue, one RPC or a batch of them;
-//! under `work-stealing` an idle core takes from another's, as its [`Thief`] says. A batch runs to its end before any of its replies
-//! leaves, as in IX.
+//! under `work-stealing` an idle core takes from the queue of another core that its [`Thief`] selects. No reply of a batch leaves before the
+//! whole batch has been served, as in IX.
 //!
-//! Events are the ends of batches (one source a core in the [`Calendar`]) and what idle cores notice (a constant delay after an RPC came
-//! to a busy core's queue, so a FIFO). Slots and credit go back to the home core's account, whoever served.
+//! Events are the ends of batches (one source a core in the [`Calendar`]) and idle cores noticing an RPC (a constant delay after it
+//! arrived at a busy core's queue, so a FIFO). Slots and credit return to the home core's account, whichever core served the RPC.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -29,14 +29,14 @@ use std::collections::VecDeque;
 pub(super) struct Queues<C: Choose> {
     terms: Terms,
     servers: Box<[QueuedServer<C>]>,
-    /// The end of what each core serves; core `c` of server `s` is source `s · workers + c`.
+    /// The end of each core's service; core `c` of server `s` is source `s · workers + c`.
     calendar: Calendar,
-    /// When idle cores notice an RPC that came to a busy core of a server.
+    /// When idle cores notice an RPC that arrived at a busy core of a server.
     notices: VecDeque<(Timestamp, u16)>,
 }
 
 impl<C: Choose> Queues<C> {
-    /// Servers with room for `slots` RPCs each; `choose` makes the choice of core, for so many cores and a seed.
+    /// Servers with room for `slots` RPCs each; `choose` creates the choice of core, for a number of cores and a seed.
     pub(super) fn try_new(
         system: &System,
         slots: u32,
@@ -44,7 +44,7 @@ impl<C: Choose> Queues<C> {
         choose: &impl Fn(u16, u64) -> C,
     ) -> Result<Self, SimError> {
         let terms = Terms::of(system);
-        // What waits in software counts too, so the bound is kept here and not at the NIC.
+        // RPCs that wait in software count too, so the bound is enforced here and not at the NIC.
         let unbounded = System { queue_bound: None, ..system.clone() };
         let one = |index| {
             let config = unbounded.backend(slots, seed.replica(index).0)?;
@@ -59,7 +59,7 @@ impl<C: Choose> Queues<C> {
         self.notices.front().map_or(u64::MAX, |(at, _)| at.as_ps())
     }
 
-    /// Brings what a core has to do next into the calendar.
+    /// Puts the next event of a core into the calendar.
     fn schedule(&mut self, server: usize, core: CoreId) {
         let source = server * self.terms.workers + core.index();
         match self.servers[server].end_of(core) {
@@ -68,7 +68,7 @@ impl<C: Choose> Queues<C> {
         }
     }
 
-    /// Lets whichever core is idle look at the queues; if one found something, its home core may have been interrupted for it.
+    /// Lets idle cores look at the queues; if one finds an RPC, the home core of the RPC may be interrupted.
     fn rouse(&mut self, now: Timestamp, server: usize) {
         let Some((thief, home)) = self.servers[server].rouse(now, &self.terms) else { return };
         self.schedule(server, thief);
@@ -89,7 +89,7 @@ impl<C: Choose> Queues<C> {
         Some(ended)
     }
 
-    /// What the NIC has credit for goes into the cores' queues.
+    /// RPCs that the NIC has credit for go to the cores' queues.
     fn give_out(&mut self, now: Timestamp, server: usize) {
         while let Some(home) = self.servers[server].give_out(now, &self.terms) {
             self.schedule(server, home);

@@ -1,8 +1,8 @@
 //! Servers behind a router that holds the queue of all of them: JBSQ(n) across servers, as R2P2's switch does.
 //!
-//! The router is a [`Backend`] whose "cores" are servers: it lets RPCs in, keeps them in one queue, and gives the head to the least
-//! loaded server that has fewer than n of them. What a server does with an RPC is its own scheduling: any other kind of [`Servers`]. Both
-//! ways between router and servers take a constant time, so each is a FIFO.
+//! The router is a [`Backend`] whose "cores" are servers: it admits RPCs, keeps them in one queue, and gives the head to the least
+//! loaded server that has fewer than n of them. Each server then schedules the RPC itself, as any other kind of [`Servers`]. Both
+//! directions between router and servers have a constant latency, so each is a FIFO.
 
 use super::client::Request;
 use super::servers::{Ended, Received, Servers};
@@ -18,7 +18,7 @@ pub(super) struct Routed<S> {
     router: Backend<Jbsq>,
     there: Span,
     back: Span,
-    /// The RPCs that the router knows of, in the place of their slots.
+    /// The RPCs at the router and the servers, by slot.
     held: Box<[Held]>,
     requests: VecDeque<(Timestamp, u16, u32)>,
     feedback: VecDeque<(Timestamp, u16, u32)>,
@@ -31,7 +31,7 @@ struct Held {
     slots: SlotRange,
     server: u16,
     received: Timestamp,
-    /// From its arrival at the router until its arrival at a server.
+    /// Time from its arrival at the router until its arrival at a server.
     before_ps: u64,
 }
 
@@ -70,7 +70,7 @@ impl<S: Servers> Routed<S> {
         }
     }
 
-    /// An RPC reaches the server that it was given to.
+    /// An RPC reaches the server that it was dispatched to.
     fn deliver(&mut self, now: Timestamp, server: u16, ticket: u32) {
         let held = &mut self.held[ticket as usize];
         held.before_ps = (now - held.received).as_ps();
@@ -117,7 +117,7 @@ impl<S: Servers> Servers for Routed<S> {
             let ended = self.servers.turn(now)?;
             return Some(self.end(now, ended));
         }
-        // Feedback first: the router decides with all it can know.
+        // Feedback first, so the router decides with all available information.
         if head_ps(&self.feedback) == now.as_ps()
             && let Some((_, server, ticket)) = self.feedback.pop_front()
         {

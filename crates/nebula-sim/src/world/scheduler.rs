@@ -1,8 +1,8 @@
 //! Servers whose scheduler keeps the waiting RPCs itself: `preemptive:Q` and `darc`.
 //!
-//! RPCs wait in queues by type. Which one goes to which core is a [`Chooser`]'s to say: the head of one queue to the core with the fewest, or
-//! DARC's. A core may have to give an RPC back once its quantum is used, with its remaining service; then it waits again. The
-//! scheduler is one thread: where its actions take time, they take it one after the other.
+//! RPCs wait in queues by type. A [`Chooser`] decides which RPC goes to which core: the head of one queue to the core with the fewest RPCs,
+//! or DARC. A core may have to return an RPC with its remaining service when its quantum is used; the RPC then waits again. The scheduler
+//! is one thread: actions that take time are done one after the other.
 //!
 //! ```text
 //!                   choose                   deliver             begin … due … interrupt … leave
@@ -11,17 +11,17 @@
 //!               └─────────────────── notice ◀────────────────────────── back to the queue ─┴──────┘
 //! ```
 //!
-//! Events are what cores do next and, for each server, what is under way to and from its cores and the end of what its dispatcher
-//! serves: a source of the [`Calendar`] each. At the same time they come in this order.
+//! Events are the next events of cores and, for each server, messages in flight to and from its cores and the end of the RPC that its
+//! dispatcher serves. Each is a source of the [`Calendar`]. Events of the same time happen in this order.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`terms`] | what the mechanisms cost and allow |
+//! | [`terms`] | costs and limits of the mechanisms |
 //! | [`chooser`] | which RPC goes where |
-//! | [`rpcs`] | what is known of each RPC within |
+//! | [`rpcs`] | the state of each RPC within a server |
 //! | [`core`] | one core: its run queue, and when its RPC ends or is due |
 //! | [`dispatcher`] | the one thread that schedules |
-//! | [`scheduled_server`] | one server: these joined |
+//! | [`scheduled_server`] | one server, made of these parts |
 
 mod terms;
 mod chooser;
@@ -72,7 +72,7 @@ impl<C: Chooser> Scheduled<C> {
     }
 }
 
-/// What a server writes its next events into, and the terms that it keeps.
+/// The calendar that a server writes its next events to, and its terms.
 struct Agenda<'a> {
     /// Its first source.
     first: usize,

@@ -1,12 +1,12 @@
-//! What stands behind the wire: servers whose NICs and cores work under one kind of scheduling.
+//! The server side: servers whose NICs and cores use one kind of scheduling.
 //!
-//! Clients ([`client`](super::client)) and the answers that they get ([`ingress`](super::ingress)) are the same for all. A kind of
-//! scheduling is one implementation of [`Servers`]: it lets RPCs in, has events of its own, and says of each RPC when it has ended and
-//! what the cores' time went to.
+//! Clients ([`client`](super::client)) and their replies ([`ingress`](super::ingress)) are the same for all. Each kind of scheduling is
+//! one implementation of [`Servers`]: it admits RPCs, has its own events, and reports when each RPC has ended and how the cores spent
+//! their time.
 //!
 //! | policies | file |
 //! |---|---|
-//! | all that decide in one place, once: `rss` … `jbsq:N`, `mcs-lock` | [`cpu`](super::cpu) |
+//! | all policies that decide once, at the NIC: `rss` … `jbsq:N`, `mcs-lock` | [`cpu`](super::cpu) |
 //! | `work-stealing`; `rss` and `random` with batching | [`queues`](super::queues) |
 //! | `altocumulus:G` | [`altocumulus`](super::altocumulus) |
 //! | `preemptive:Q`, `darc` | [`scheduler`](super::scheduler) |
@@ -27,24 +27,24 @@ pub(super) trait Servers {
     /// The end of its clock: later events are never carried out.
     fn latest(&self) -> Timestamp;
 
-    /// Carries its next event out, which comes at `now`; the RPC that has ended with it, if one has.
+    /// Carries out the next event, at `now`; returns the RPC that ended with it, if any.
     ///
-    /// Where several end at the same time, each is an event of its own.
+    /// If several RPCs end at the same time, each is a separate event.
     fn turn(&mut self, now: Timestamp) -> Option<Ended>;
 
     /// The one packet of an RPC reaches a server.
     fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received;
 
-    /// The run is over: notes what it has counted of its own.
+    /// The run has ended: adds the servers' own counters to the tally.
     fn account(&self, _tally: &mut Tally) {}
 }
 
-/// What a server answers at once.
+/// The immediate result of an arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
-    /// RPCs that waited, not given to a core, when this one came.
+    /// RPCs that were waiting, not yet dispatched to a core, when this one arrived.
     pub(super) depth: u32,
-    /// What becomes of it.
+    /// Whether the RPC is admitted or refused.
     pub(super) verdict: Verdict,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Ended {
     pub(super) rpc: RpcKey,
     /// The RPC as its client knows it.
     pub(super) served: InFlight,
-    /// From its arrival until a core began it.
+    /// Time from its arrival until a core began it.
     pub(super) queued_ps: u64,
-    /// What else than its service it took of cores.
+    /// Core time that it took in addition to its service.
     pub(super) overheads: Overheads,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct Ended {
 pub(super) struct InFlight {
     /// Counted over all RPCs of the run, from 0.
     pub(super) number: u64,
-    /// How long it will keep its core.
+    /// Its service time.
     pub(super) service_ps: u64,
     /// Its type, of a mix.
     pub(super) kind: TypeId,
-    /// What a router knows it by.
+    /// The key that a router uses for it.
     pub(super) ticket: u32,
     /// When its client meant to send it.
     pub(super) sent: Timestamp,

@@ -1,4 +1,4 @@
-//! Servers that are watched from outside: how long was the queue that each RPC found, and did the RPC keep its SLO?
+//! A wrapper around servers that records the queue length that each RPC found, and whether the RPC met its SLO.
 
 use super::Length;
 use super::client::Request;
@@ -14,13 +14,13 @@ pub(super) struct Watched<'a, S> {
     servers: S,
     length: Length,
     slo: Span,
-    /// What RPCs found that have not ended, from the oldest on, and which number the oldest has.
+    /// The queue lengths found by RPCs that have not ended, from the oldest on, and the number of the oldest.
     found: VecDeque<u32>,
     oldest: u64,
     by_depth: &'a RefCell<ByDepth>,
 }
 
-/// Of one that has ended.
+/// The mark of an RPC that has ended.
 const ENDED: u32 = u32::MAX;
 
 impl<'a, S: Servers> Watched<'a, S> {
@@ -64,7 +64,7 @@ impl<S: Servers> Servers for Watched<'_, S> {
         Some(ended)
     }
 
-    /// RPCs come in the order of their numbers, each once: nobody is refused.
+    /// RPCs arrive in the order of their numbers, each once, as none is refused.
     fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
         let place = self.found.len();
         self.found.push_back(0);

@@ -1,4 +1,4 @@
-//! The cores: dispatch, the two accesses that a core waits for, and what it copies beside them.
+//! The cores: dispatch, the two accesses that a core waits for, and the copies that run in parallel.
 
 use super::Machine;
 use nebula_nic::{Arrival, CentralDispatch, CoreId, Frontend, Policy, RpcKey, Timestamp};
@@ -14,9 +14,9 @@ pub(super) struct Core {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Idle,
-    /// It waits for the index and computes.
+    /// Waiting for the index, and computing.
     Computing,
-    /// It waits for the write of the result.
+    /// Waiting for the write of the result.
     Returning,
 }
 
@@ -32,7 +32,7 @@ impl Core {
 }
 
 impl Machine {
-    /// Gives RPCs to cores as long as there is one for the other.
+    /// Dispatches RPCs while there are waiting RPCs and idle cores.
     pub(super) fn dispatch(&mut self, now: Timestamp) {
         while let Some(dispatch) = self.backend.poll_dispatch() {
             let core = dispatch.core.index();
@@ -43,7 +43,7 @@ impl Machine {
         }
     }
 
-    /// The core `core` ends what it does.
+    /// Core `core` ends its current action.
     pub(super) fn handle_core(&mut self, now: Timestamp, core: usize) {
         match self.cores[core].stage {
             Stage::Computing => self.copy_and_return(now, core),
@@ -52,7 +52,7 @@ impl Machine {
         }
     }
 
-    /// Begins the next RPC that the core was given, with its access to the index, or idles.
+    /// Begins the next RPC that was dispatched to the core, with its access to the index; idles if there is none.
     fn begin(&mut self, now: Timestamp, core: usize) {
         let Some(begin) = self.cores[core].frontend.poll_completion() else {
             self.cores[core].stage = Stage::Idle;
@@ -87,7 +87,7 @@ impl Machine {
         self.dispatch(now);
     }
 
-    /// An access that the core waits for: when it ends.
+    /// Makes an access that the core waits for; returns when it ends.
     #[inline]
     fn access(&mut self, now: Timestamp, core: usize) -> Timestamp {
         let access = self.dram.access(now);

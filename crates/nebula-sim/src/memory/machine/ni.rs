@@ -1,4 +1,4 @@
-//! The network interface: arrivals, the blocks that they move, and when an RPC is ready for a core.
+//! The network interface: arrivals, the blocks that they move, and the time when an RPC is ready for a core.
 //!
 //! Next: `cpu`.
 
@@ -18,14 +18,14 @@ pub(super) struct Fetch {
     ready: Timestamp,
 }
 
-/// What comes from the network, and the RPCs that are not ready.
+/// Arrivals from the network, and the RPCs that are not ready yet.
 pub(super) struct Ni {
     arrivals: ArrivalProcess,
     arrival_rng: Rng,
-    /// From an RPC's first packet to its last.
+    /// Time from an RPC's first packet to its last.
     packets: Span,
     pub(super) llc: Llc,
-    /// RPCs by the time at which they are ready, of those whose time is known.
+    /// RPCs whose ready time is known, ordered by it.
     coming: BinaryHeap<Reverse<(Timestamp, u64)>>,
 }
 
@@ -42,7 +42,7 @@ impl Llc {
         self.hit.happens(self.ni_rng.next_u64())
     }
 
-    /// Whether the block that a core's copy takes the place of is clean.
+    /// Whether the block that a core's copy evicts is clean.
     #[inline]
     pub(super) fn hits_core(&mut self) -> bool {
         self.hit.happens(self.core_rng.next_u64())
@@ -62,11 +62,11 @@ impl Ni {
 }
 
 impl Machine {
-    /// Notes when the RPC after one that comes at `now` does.
+    /// Schedules the RPC after one that arrives at `now`.
     pub(super) fn schedule_arrival(&mut self, now: Timestamp) {
         let at = now + self.ni.arrivals.next_gap(&mut self.ni.arrival_rng);
         let latest = self.calendar.latest();
-        // What follows from an arrival comes soon after it, so half of the clock is room enough.
+        // The events of an RPC follow soon after its arrival, so arrivals may use half of the clock's range.
         if at.as_ps() > latest.as_ps() / 2 {
             self.stop = Some(Stop::NoTime(latest.as_ps() / 2 / PS_PER_HOUR));
         } else {
@@ -74,7 +74,7 @@ impl Machine {
         }
     }
 
-    /// The first packet of an RPC comes.
+    /// The first packet of an RPC arrives.
     pub(super) fn handle_arrival(&mut self, now: Timestamp) {
         let number = self.meter.note_arrival(now);
         if self.ni.llc.hits_ni() {

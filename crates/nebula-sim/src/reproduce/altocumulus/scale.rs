@@ -74,7 +74,7 @@ struct Case<'a> {
     cores: u16,
     /// As published, for the cores that it is published for.
     rate_mrps: f64,
-    /// Without a number each RPC is a flow of its own.
+    /// Without a number each RPC is a separate flow.
     flows: Option<u16>,
     scheduling: Scheduling,
 }

@@ -191,7 +191,7 @@ impl Bench<'_> {
         Ok(At::of(name, load, &tallies))
     }
 
-    /// Each replication bisects for itself, as [`load_at_slo`](crate::load_at_slo) does, between two points of its own curve.
+    /// Each replication bisects independently, as [`load_at_slo`](crate::load_at_slo) does, between two points of the replication's curve.
     fn highest(&self, name: Name, points: &[&At]) -> Result<Highest, ReproduceError> {
         let one = |&replication: &u32| {
             let found = self.bisect(name, points, replication);

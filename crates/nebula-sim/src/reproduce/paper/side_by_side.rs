@@ -8,7 +8,7 @@ use nebula_nic::{Policy, Span};
 use nebula_workload::{ServiceTime, TypeId};
 use serde::Deserialize;
 
-/// Systems that are compared by the highest load each bears.
+/// Systems that are compared by the highest load that each sustains.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SideBySide {

@@ -1,4 +1,4 @@
-//! Stations 7 to 10 of a group, in simulated time: its workers are given RPCs, serve them, and give slots and credit back.
+//! Stations 7 to 10 of a group, in simulated time: its workers receive RPCs, serve them, and return slots and credit.
 
 use super::group::{Group, Place};
 use super::managers::Message;
@@ -17,7 +17,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         group
     }
 
-    /// What comes next in the calendar.
+    /// Handles the next event of the calendar.
     #[inline(always)]
     pub(super) fn turn_cores(&mut self, now: Timestamp) -> Option<Ended> {
         let (_, source) = self.calendar.next()?;
@@ -41,7 +41,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// Gives out what the group's workers have credit for.
+    /// Dispatches the RPCs that the group's workers have credit for.
     #[inline(always)]
     fn hand_out(&mut self, now: Timestamp, number: usize) {
         while let Some(dispatch) = self.groups[number].nic.poll_dispatch() {
@@ -71,7 +71,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// Takes in what has arrived at the group's NIC or at a worker; a free before a dispatch of the same time.
+    /// Handles the messages that have arrived at the group's NIC or at a worker; a free before a dispatch of the same time.
     #[cold]
     fn carry(&mut self, now: Timestamp, number: usize) {
         let group = self.at(now, number);
@@ -83,7 +83,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.set_wire(number);
     }
 
-    /// The core's completion queue has one RPC more.
+    /// An RPC is added to the core's completion queue.
     #[inline(always)]
     fn deliver(&mut self, now: Timestamp, number: usize, dispatch: Dispatch) {
         let core = dispatch.core.index();
@@ -94,7 +94,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// The core begins what is next in its completion queue, if anything.
+    /// The core begins the next RPC in its completion queue, if there is one.
     #[inline(always)]
     fn begin(&mut self, now: Timestamp, number: usize, core: usize) {
         let Some(begin) = self.groups[number].cores[core].frontend.poll_completion() else { return };
@@ -107,7 +107,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.calendar.set(group.first + core, now + Span::from_ps(overheads.total_ps() + service_ps));
     }
 
-    /// What the RPC takes of its core before its service.
+    /// Core time of the RPC before its service.
     #[inline]
     fn overheads(&self, number: usize, slots: SlotRange) -> Overheads {
         let dispatch_ps = self.costs.receive.as_ps();
@@ -119,7 +119,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         Overheads { dispatch_ps, migration_ps, ..Overheads::ZERO }
     }
 
-    /// A core is done with one RPC and goes on to the next.
+    /// A core finishes an RPC and continues with the next.
     #[inline(always)]
     fn finish(&mut self, now: Timestamp, number: usize, core: usize) -> Ended {
         self.last = now;
@@ -148,7 +148,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.set_wire(number);
     }
 
-    /// The NIC learns that a core is done; the slots of a foreign RPC go back to where it came from.
+    /// The NIC learns that a core is done; the slots of a migrated RPC return to its home group.
     #[inline(always)]
     fn collect_freed(&mut self, now: Timestamp, number: usize, core: CoreId, slots: SlotRange) {
         let group = self.at(now, number);

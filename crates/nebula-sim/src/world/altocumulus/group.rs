@@ -18,25 +18,25 @@ pub(super) struct Group<D: CentralDispatch> {
     // -- in the calendar --
     /// The source of its core 0.
     pub(super) first: usize,
-    /// The source of what is on the way.
+    /// The source of the messages in flight.
     pub(super) wire: usize,
-    // -- on the way between NIC and workers, each in the order in which it left --
+    // -- messages in flight between NIC and workers, each in the order of sending --
     pub(super) dispatches: VecDeque<(Timestamp, Dispatch)>,
     pub(super) frees: VecDeque<(Timestamp, CoreId, SlotRange)>,
     /// When the dispatcher is free again.
     pub(super) dispatcher_free: Timestamp,
 }
 
-/// What a source of the calendar is.
+/// The meaning of a source of the calendar.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) group: u32,
-    /// A core, or what is on the way.
+    /// A core, or the messages in flight.
     pub(super) core: Option<u16>,
 }
 
 impl<D: CentralDispatch> Group<D> {
-    /// Group `number` of all, with `slots` slots of its own.
+    /// Group `number` of all, with `slots` slots.
     pub(super) fn try_new(
         system: &System,
         options: &Altocumulus,
@@ -50,7 +50,7 @@ impl<D: CentralDispatch> Group<D> {
         let workers = system.workers_of_group(group);
         let mut backend = system.backend(slots, 0)?;
         backend.cores = workers;
-        // As admission shares a bound out over queues.
+        // Divided as admission control divides a bound over queues.
         backend.queue_bound = backend.queue_bound.div_ceil(u32::from(groups));
         let config = GroupConfig { backend, group: GroupId(group), groups, foreign_max: options.fifo };
         let dispatch = dispatch(workers);
@@ -69,7 +69,7 @@ impl<D: CentralDispatch> Group<D> {
         })
     }
 
-    /// When the next of what is on the way arrives.
+    /// When the next message in flight arrives.
     pub(super) fn next_on_wire(&self) -> Option<Timestamp> {
         let dispatch = self.dispatches.front().map(|&(at, _)| at);
         let free = self.frees.front().map(|&(at, ..)| at);
@@ -85,7 +85,7 @@ fn manager(options: &Altocumulus, load: &Load, group: GroupId, groups: u16, work
         .bulk(options.bulk, options.concurrency)
 }
 
-/// Numbers the sources of the calendar: all cores, then what is on the way at each group.
+/// Numbers the sources of the calendar: all cores, then the messages of each group.
 pub(super) fn places<D: CentralDispatch>(groups: &mut [Group<D>]) -> Box<[Place]> {
     let mut places = Vec::new();
     for (number, group) in (0..).zip(groups.iter_mut()) {

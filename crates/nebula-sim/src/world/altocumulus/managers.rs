@@ -1,23 +1,23 @@
-//! Managers in simulated time: each period those whose queue is beyond its threshold decide, and descriptors move.
+//! Managers in simulated time: in each period, managers whose queue exceeds its threshold decide, and descriptors are sent.
 
 use super::Grouped;
 use super::group::Group;
 use nebula_nic::schedule::Migration;
 use nebula_nic::{Adoption, Arrival, CentralDispatch, GroupId, SlotRange, Timestamp};
 
-/// What is on the way from one manager to another.
+/// A message from one manager to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Message {
     /// An RPC to serve.
     Migrate { from: GroupId, arrival: Arrival },
-    /// It has no room there.
+    /// The RPC is refused: the group has no room.
     Refuse { by: GroupId, arrival: Arrival },
-    /// It has been served there.
+    /// The RPC has been served there.
     Return { by: GroupId, slots: SlotRange },
 }
 
 impl<D: CentralDispatch> Grouped<'_, D> {
-    /// A queue is beyond its threshold: managers decide at the next multiple of the period.
+    /// A queue exceeds its threshold: managers decide at the next multiple of the period.
     #[inline]
     pub(super) fn wake_managers(&mut self, now: Timestamp) {
         if self.tick_ps == u64::MAX {
@@ -26,7 +26,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         }
     }
 
-    /// All managers decide, and sleep if no queue is beyond its threshold.
+    /// All managers decide, and sleep if no queue exceeds its threshold.
     #[inline(never)]
     pub(super) fn decide(&mut self, now: Timestamp) {
         let mut is_any_beyond = false;
@@ -40,7 +40,7 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         self.tick_ps = if is_any_beyond { (now + self.options.period).as_ps() } else { u64::MAX };
     }
 
-    /// One manager hands over what it decides to.
+    /// One manager migrates the RPCs that it selects.
     fn decide_at(&mut self, now: Timestamp, number: usize) {
         let first = number / self.groups_each * self.groups_each;
         let reached = Timestamp::from_ps(now.as_ps().saturating_sub(self.options.message.as_ps()));

@@ -1,7 +1,7 @@
-//! What a group has said of its queue's length, and when: each period one UPDATE to every other manager.
+//! The published queue lengths of a group: in each period one UPDATE to every other manager.
 //!
-//! Nothing is sent in the simulation: the lengths at the last few multiples of the period are kept, filled in when the length changes, and a
-//! manager looks up the one that has reached it by now.
+//! The simulation sends no UPDATE messages. It keeps the lengths at the last few multiples of the period, records them when the length
+//! changes, and a manager looks up the latest one that has reached it.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -9,18 +9,18 @@ use nebula_nic::{Span, Timestamp};
 ///
 /// # Cost
 ///
-/// O(1) a change, plus O(1) for each of the periods passed that is kept.
+/// O(1) per change, plus O(1) for each kept period that has passed.
 pub(super) struct Published {
     period_ps: u64,
-    /// As many as are on their way at most, and two.
+    /// As many as can be in flight, plus two.
     lengths: Box<[u32]>,
-    /// The first period that is not filled in, and when it comes.
+    /// The first period that has not been recorded, and its time.
     open: u64,
     open_ps: u64,
 }
 
 impl Published {
-    /// An empty queue, whose lengths are asked for until they are `delay` old.
+    /// An empty queue, whose lengths are looked up until they are `delay` old.
     pub(super) fn new(period: Span, delay: Span) -> Self {
         let kept = usize::try_from(delay.as_ps() / period.as_ps()).expect("a delay of few periods") + 2;
         Self { period_ps: period.as_ps(), lengths: vec![0; kept].into(), open: 0, open_ps: 0 }
@@ -34,7 +34,7 @@ impl Published {
         }
     }
 
-    /// At the multiples of the period before `now`: what changes at one of them is in it.
+    /// For the multiples of the period before `now`: a change exactly at one of them is included.
     #[inline(never)]
     fn fill(&mut self, now: Timestamp, length: u32) {
         let next = (now.as_ps() - 1) / self.period_ps + 1;
@@ -45,7 +45,7 @@ impl Published {
         (self.open, self.open_ps) = (next, next * self.period_ps);
     }
 
-    /// The length that was published last at `at` or before, of a queue that is `length` long.
+    /// The last length published at or before `at`, of a queue that is now `length` long.
     #[inline]
     pub(super) fn at(&self, at: Timestamp, length: u32) -> u32 {
         let period = at.as_ps() / self.period_ps;

@@ -1,32 +1,32 @@
-//! One server: its NIC's back end, a front end for each core, and what it holds for the RPCs within.
+//! One server: its NIC's back end, a front end for each core, and the state of its RPCs.
 
 use crate::error::SimError;
 use crate::tally::Overheads;
 use crate::world::servers::InFlight;
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcKey, SlotRange, Steering, Timestamp};
 
-/// What a core serves.
+/// The RPC in service at a core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::world) struct Serving {
     pub(in crate::world) rpc: RpcKey,
     pub(in crate::world) slots: SlotRange,
     /// How long it waited, from its arrival until the core began it.
     pub(in crate::world) queued_ps: u64,
-    /// From there on, beside the service.
+    /// Core time since then in addition to the service.
     pub(in crate::world) overheads: Overheads,
 }
 
-/// A core that a NIC gives RPCs to.
+/// A core that a NIC dispatches RPCs to.
 pub(in crate::world) struct Core {
     pub(in crate::world) frontend: Frontend,
     pub(in crate::world) serving: Serving,
 }
 
 impl Core {
-    /// Core `id`, which is given at most `bound` RPCs.
+    /// Core `id`, with credit for `bound` RPCs.
     pub(in crate::world) fn new(id: u16, bound: u32) -> Self {
         let mut frontend = Frontend::new(CoreId(id), bound);
-        // Which payload is fetched ahead of its use makes no difference where memory is not simulated.
+        // Steering has no effect here, since memory is not simulated.
         frontend.set_steering(Steering::Off);
         Self { frontend, serving: Serving::default() }
     }
@@ -35,7 +35,7 @@ impl Core {
 pub(in crate::world) struct CentralServer<D: CentralDispatch> {
     pub(in crate::world) backend: Backend<D>,
     pub(in crate::world) cores: Box<[Core]>,
-    /// What is known of each RPC, in the place of its first slot.
+    /// The state of each RPC, by its first slot.
     pub(super) in_flight: Box<[InFlight]>,
     /// When the lock of the software queue is free again.
     pub(super) lock_free: Timestamp,

@@ -1,7 +1,7 @@
-//! Stations 8 to 10, in simulated time: cores serve what they have been given, and give slots and credit back.
+//! Stations 8 to 10, in simulated time: cores serve the RPCs dispatched to them, and return slots and credit.
 //!
-//! What is on the way between the NIC and a core takes the same time each way for every core, so it arrives in the order in which it
-//! left: two FIFOs. With costs of zero nothing is ever on the way.
+//! Messages between the NIC and the cores have the same latency for every core, so they arrive in the order in which they were sent:
+//! one FIFO for each direction. With costs of zero, no message is ever in flight.
 
 use super::Central;
 use super::central_server::{CentralServer, Serving};
@@ -12,7 +12,7 @@ use crate::world::servers::Ended;
 use nebula_nic::{CentralDispatch, CoreId, Dispatch, SlotRange, Span, Timestamp};
 use std::collections::VecDeque;
 
-/// What is on the way between NICs and cores.
+/// Messages in flight between NICs and cores.
 #[derive(Debug)]
 pub(in crate::world) struct Wires {
     dispatches: VecDeque<(Timestamp, usize, Dispatch)>,
@@ -30,7 +30,7 @@ impl Default for Wires {
 impl Wires {
     #[cold]
     pub(in crate::world) fn send_dispatch(&mut self, at: Timestamp, index: usize, dispatch: Dispatch) {
-        // Behind a dispatcher of its own each server's are in order, and not those of all servers.
+        // With one dispatcher per server, messages are in order per server, not over all servers.
         let place = match self.dispatches.back() {
             Some(&(last, ..)) if last > at => self.dispatches.partition_point(|&(before, ..)| before <= at),
             _ => self.dispatches.len(),
@@ -45,7 +45,7 @@ impl Wires {
         self.next_ps = self.next_ps.min(at.as_ps());
     }
 
-    /// The head of a FIFO, if it arrives at `now`; what is behind it arrives later.
+    /// The head of a FIFO, if it arrives at `now`; the rest arrives later.
     fn due<T>(fifo: &mut VecDeque<T>, now: Timestamp, at: impl Fn(&T) -> Timestamp) -> Option<T> {
         if fifo.front().is_some_and(|head| at(head) <= now) { fifo.pop_front() } else { None }
     }
@@ -57,7 +57,7 @@ impl Wires {
     }
 }
 
-/// The cores of one server, and what they share with those of others.
+/// The cores of one server, and the state they share with other servers.
 pub(in crate::world) struct Cores<'a, D: CentralDispatch> {
     pub(in crate::world) index: usize,
     /// The source of its core 0 in the calendar.
@@ -76,10 +76,10 @@ impl<D: CentralDispatch> Central<'_, D> {
         Cores { index, first, server: &mut servers[index], calendar, wires, costs }
     }
 
-    /// Takes in what has arrived at a NIC or a core.
+    /// Handles the messages that have arrived at a NIC or a core.
     #[cold]
     pub(super) fn carry_next(&mut self, now: Timestamp) {
-        // A free comes before a dispatch of the same time: the NIC decides with all it can know.
+        // A free is handled before a dispatch of the same time, so the NIC decides with all available information.
         if let Some((_, index, core, slots)) = Wires::due(&mut self.wires.frees, now, |free| free.0) {
             self.cores(index).collect_freed(now, core, slots);
         } else if let Some((_, index, dispatch)) = Wires::due(&mut self.wires.dispatches, now, |dispatch| dispatch.0) {
@@ -88,7 +88,7 @@ impl<D: CentralDispatch> Central<'_, D> {
         self.wires.look_ahead();
     }
 
-    /// The core that is done first is done.
+    /// The core that is done first finishes its RPC.
     #[inline(always)]
     pub(super) fn finish_next(&mut self) -> Option<Ended> {
         let (now, source) = self.calendar.next()?;
@@ -115,7 +115,7 @@ impl<D: CentralDispatch> Cores<'_, D> {
         self.hand_out(now);
     }
 
-    /// The core begins what is next in its completion queue, if anything.
+    /// The core begins the next RPC in its completion queue, if there is one.
     #[inline(always)]
     pub(in crate::world) fn begin(&mut self, now: Timestamp, core: usize) {
         let overheads = if self.costs.is_at_core() { self.overheads(now) } else { Overheads::ZERO };
@@ -128,7 +128,7 @@ impl<D: CentralDispatch> Cores<'_, D> {
         self.calendar.set(self.first + core, end);
     }
 
-    /// What the RPC takes of its core before its service.
+    /// Core time of the RPC before its service.
     #[cold]
     fn overheads(&mut self, now: Timestamp) -> Overheads {
         let lock_ps = if self.costs.lock_handoff == Span::ZERO { 0 } else { self.wait_for_lock(now) };
@@ -143,7 +143,7 @@ impl<D: CentralDispatch> Cores<'_, D> {
         (server.lock_free - now).as_ps()
     }
 
-    /// The core is done with one RPC and goes on to the next.
+    /// The core finishes an RPC and continues with the next.
     #[inline(always)]
     fn finish(&mut self, now: Timestamp, core: usize, slots: SlotRange) {
         let release = self.server.cores[core].frontend.handle_release(slots);

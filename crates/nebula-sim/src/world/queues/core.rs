@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 pub(super) struct Serving {
     pub(super) rpc: RpcKey,
     pub(super) slots: SlotRange,
-    /// Whose queue it was in.
+    /// The core whose queue it was in.
     pub(super) home: CoreId,
     pub(super) queued_ps: u64,
     pub(super) overheads: Overheads,
@@ -17,9 +17,9 @@ pub(super) struct Serving {
 
 pub(super) struct Core {
     pub(super) queue: VecDeque<Arrival>,
-    /// What it serves, the first to end at the front.
+    /// The batch in service; the first RPC to end is at the front.
     pub(super) batch: VecDeque<Serving>,
-    /// When all of the batch has been served.
+    /// When the whole batch has been served.
     pub(super) end: Timestamp,
     /// When the lock of its queue is free again.
     pub(super) lock_free: Timestamp,
@@ -37,7 +37,7 @@ impl Core {
         !self.batch.is_empty()
     }
 
-    /// Whether all of the batch has been served but not yet ended: it has left the core.
+    /// Whether the whole batch has been served but its RPCs have not ended: it has left the core.
     #[inline]
     pub(super) fn is_past(&self, now: Timestamp) -> bool {
         self.end <= now

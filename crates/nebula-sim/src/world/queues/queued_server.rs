@@ -1,4 +1,4 @@
-//! One server: its NIC, its cores' queues, and who takes from which.
+//! One server: its NIC, its cores' queues, and work stealing between them.
 
 use super::core::{Core, Serving};
 use crate::error::SimError;
@@ -12,21 +12,21 @@ use nebula_nic::{
     Verdict,
 };
 
-/// What the mechanisms of all servers cost and allow.
+/// The costs and limits of the mechanisms of all servers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub(super) workers: usize,
     pub(super) is_stealing: bool,
-    /// RPCs that a core takes at once.
+    /// RPCs in a batch.
     pub(super) batch_max: usize,
-    /// RPCs that wait at a server, in all its queues, when it refuses the next.
+    /// The bound: RPCs waiting in all queues of a server when it refuses the next.
     queue_bound: u32,
     per_batch: Span,
     receive: Span,
     lock_handoff: Span,
     steal: Span,
     interrupt: Span,
-    /// Until an idle core notices what came to another's queue.
+    /// Latency until an idle core notices an RPC in the queue of another core.
     pub(super) discover: Span,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct QueuedServer<C: Choose> {
     idle: CoreSet,
     /// RPCs in the cores' queues.
     waiting: u32,
-    /// What is known of each RPC, in the place of its first slot.
+    /// The state of each RPC, by its first slot.
     in_flight: Box<[InFlight]>,
 }
 
@@ -92,7 +92,7 @@ impl<C: Choose> QueuedServer<C> {
         Received { depth, verdict }
     }
 
-    /// Puts the next RPC that the NIC has credit for into its core's queue, which begins it if it is idle; whose queue that was.
+    /// Puts the next RPC that the NIC has credit for into its core's queue; an idle core begins it. Returns that core.
     #[inline]
     pub(super) fn give_out(&mut self, now: Timestamp, terms: &Terms) -> Option<CoreId> {
         let dispatch = self.backend.poll_dispatch()?;
@@ -119,7 +119,7 @@ impl<C: Choose> QueuedServer<C> {
         core.is_serving().then_some(core.end)
     }
 
-    /// One of the core's batch ends at `now`; after the last one the core goes on. Whom it has stolen from then, if it has.
+    /// An RPC of the core's batch ends at `now`; after the last one the core continues. Returns the core that it then stole from, if any.
     pub(super) fn end_one(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<(Ended, Option<CoreId>)> {
         let Serving { rpc, slots, home, queued_ps, overheads } = self.cores[core.index()].batch.pop_front()?;
         let served = self.in_flight[slots.start.0 as usize];
@@ -128,7 +128,7 @@ impl<C: Choose> QueuedServer<C> {
         Some((Ended { rpc, served, queued_ps, overheads }, stolen_from))
     }
 
-    /// A core that has nothing to serve takes from its own queue, or else from another's; whose that was.
+    /// An idle core takes from its own queue, or else from another queue; returns the core of that queue.
     fn go_on(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<CoreId> {
         if self.filled.contains(core) {
             self.begin_own(now, core, terms);
@@ -138,13 +138,13 @@ impl<C: Choose> QueuedServer<C> {
         if terms.is_stealing { self.steal(now, core, terms) } else { None }
     }
 
-    /// The first idle core looks at the queues; who it was, and whom it has stolen from.
+    /// The first idle core looks at the queues; returns that core, and the core that it stole from.
     pub(super) fn rouse(&mut self, now: Timestamp, terms: &Terms) -> Option<(CoreId, CoreId)> {
         let thief = self.idle.first()?;
         self.steal(now, thief, terms).map(|home| (thief, home))
     }
 
-    /// Takes one RPC from the queue that the core's [`Thief`] chooses; whose that is.
+    /// Takes one RPC from the queue that the core's [`Thief`] chooses; returns the core of that queue.
     fn steal(&mut self, now: Timestamp, core: CoreId, terms: &Terms) -> Option<CoreId> {
         let home = self.thieves[core.index()].choose(&self.filled)?;
         let arrival = self.take(home)?;
@@ -199,7 +199,7 @@ impl<C: Choose> QueuedServer<C> {
         self.cores[core.index()].batch.push_back(serving);
     }
 
-    /// How long it takes to get and to hold the lock of a queue.
+    /// How long it takes to acquire and to hold the lock of a queue.
     #[inline]
     fn lock(&mut self, now: Timestamp, home: CoreId, terms: &Terms) -> u64 {
         if terms.lock_handoff == Span::ZERO {

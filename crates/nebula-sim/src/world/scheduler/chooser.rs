@@ -1,4 +1,4 @@
-//! Which of the waiting RPCs is given out next, and to which core.
+//! Which waiting RPC is dispatched next, and to which core.
 
 use crate::load::Load;
 use crate::system::System;
@@ -6,28 +6,28 @@ use nebula_nic::schedule::{Darc, DarcConfig, RpcType, Selection, TypedQueues};
 use nebula_nic::{CentralDispatch, CoreId, CoreSet, Jbsq, Span, Timestamp};
 use nebula_workload::TypeId;
 
-/// Decides, with machines of `nebula-nic`, and is told what comes of it.
+/// Decides, with state machines of `nebula-nic`, and is told the outcome.
 pub(in crate::world) trait Chooser {
-    /// The core that is given an RPC, and the type whose head it is.
+    /// The core that receives an RPC, and the type whose head it is.
     fn choose(&mut self, now: Timestamp, queues: &TypedQueues<u32>) -> Option<(CoreId, RpcType)>;
 
-    /// The type whose head is next, where no core has credit.
+    /// The type whose head is next, if no core has credit.
     fn choose_type(&self, now: Timestamp, queues: &TypedQueues<u32>) -> Option<RpcType>;
 
-    /// `core` has been given an RPC.
+    /// An RPC was dispatched to `core`.
     fn handle_dispatched(&mut self, core: CoreId);
 
-    /// `core` has one RPC less.
+    /// An RPC has left `core`.
     fn handle_freed(&mut self, core: CoreId);
 
-    /// An RPC has been begun for the first time, after it waited so long.
+    /// An RPC was begun for the first time, after this wait.
     fn handle_begun(&mut self, _kind: RpcType, _queued: Span) {}
 
-    /// An RPC has ended after so much service.
+    /// An RPC has ended after this service time.
     fn handle_done(&mut self, _kind: RpcType, _service: Span) {}
 }
 
-/// The core with the fewest RPCs takes the head of one queue, or of that which has waited longest for its SLO.
+/// The core with the fewest RPCs takes the head of the one queue, or the head that has waited longest relative to its SLO.
 pub(in crate::world) struct LeastLoaded {
     credit: Jbsq,
     selection: Selection,
@@ -73,14 +73,14 @@ impl Chooser for LeastLoaded {
     }
 }
 
-/// Cores are kept for types.
+/// DARC: cores are reserved for types.
 pub(in crate::world) struct Reserved {
     darc: Darc,
     idle: CoreSet,
 }
 
-/// RPCs until DARC has its first plan and the queues from before it are gone: they are no part of what is measured. None where there is
-/// nothing to plan.
+/// RPCs until DARC has its first plan and the queues from before it are empty; they are not measured. `None` if there is nothing to
+/// plan.
 pub(in crate::world) fn first_plan(load: &Load) -> u64 {
     let window = u64::from(DarcConfig::new(1, 1).window);
     if load.service.types().len() > 1 { window + window / 5 } else { 0 }

@@ -1,41 +1,41 @@
-//! One core: the RPCs that were given to it, and when the one in service ends, is due, or leaves.
+//! One core: the RPCs that were dispatched to it, and when the one in service ends, has used its quantum, or leaves.
 
 use super::terms::{NEVER, Terms};
 use nebula_nic::schedule::RunQueue;
 use nebula_nic::{Span, Timestamp};
 
-/// What a core does.
+/// The current action of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,
     Serving,
-    /// It puts an RPC away that it was made to leave.
+    /// It suspends a preempted RPC.
     Leaving,
 }
 
-/// What comes next at a core.
+/// The next event of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Its RPC ends.
     End,
-    /// Its RPC is taken from it.
+    /// Its RPC is preempted.
     Interrupt,
     /// Its RPC has used its quantum.
     Due,
-    /// It has put its RPC away.
+    /// It has suspended its RPC.
     Left,
 }
 
 pub(super) struct Core {
     pub(super) run: RunQueue<u32>,
     pub(super) phase: Phase,
-    /// Since when the RPC in service goes on.
+    /// Since when the RPC in service has been running.
     pub(super) since: Timestamp,
-    /// When it ends, or has been put away.
+    /// When it ends, or has been suspended.
     end: Timestamp,
-    /// When its quantum is used up; never once that is known.
+    /// When its quantum is used up; never, once this has been noticed.
     due: Timestamp,
-    /// When an interrupt under way takes it.
+    /// When an interrupt in flight preempts it.
     interrupt: Timestamp,
 }
 
@@ -45,7 +45,7 @@ impl Core {
         Self { run, phase: Phase::Idle, since: Timestamp::ZERO, end: NEVER, due: NEVER, interrupt: NEVER }
     }
 
-    /// The RPC in service goes on, with so much of it left.
+    /// The RPC in service runs, with this remaining service time.
     #[inline]
     pub(super) fn serve(&mut self, since: Timestamp, remaining_ps: u64, terms: &Terms) {
         self.phase = Phase::Serving;
@@ -66,7 +66,7 @@ impl Core {
         (self.end, self.due, self.interrupt) = (NEVER, NEVER, NEVER);
     }
 
-    /// That its RPC is due has been noticed.
+    /// Marks the end of the quantum as noticed.
     #[inline]
     pub(super) fn note_due(&mut self) {
         self.due = NEVER;
@@ -82,19 +82,19 @@ impl Core {
         self.interrupt != NEVER
     }
 
-    /// How long the RPC in service has kept it.
+    /// How long the RPC in service has been running.
     #[inline]
     pub(super) fn used(&self, now: Timestamp) -> Span {
         now - self.since
     }
 
-    /// When something comes next.
+    /// The time of the next event.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         (self.phase != Phase::Idle).then(|| self.end.min(self.due).min(self.interrupt))
     }
 
-    /// What it is, at that time: an RPC that ends just then is let go.
+    /// The next event at that time; the end of an RPC has priority.
     #[inline]
     pub(super) fn next(&self, now: Timestamp) -> Next {
         match self.phase {

@@ -1,4 +1,4 @@
-//! The one thread of a server that schedules: its actions take their time one after the other, and between them it may serve an RPC.
+//! The scheduling thread of a server: it does its actions one after the other, and between them it may serve an RPC.
 
 use nebula_nic::{Span, Timestamp};
 
@@ -11,9 +11,9 @@ pub(super) struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Does something that takes `span`; when it is done. What it serves has to wait for that.
+    /// Does an action that takes `span`; returns when it is done. An RPC that the dispatcher serves waits meanwhile.
     ///
-    /// With more to do than it can, it serves for as long as its action before has taken: else what it serves would never end.
+    /// Under overload it alternates: it serves for as long as its previous action took, otherwise the RPC would never end.
     #[inline]
     pub(super) fn act(&mut self, now: Timestamp, span: Span) -> Timestamp {
         if span == Span::ZERO {
@@ -34,20 +34,20 @@ impl Dispatcher {
         self.serving.is_some()
     }
 
-    /// Serves an RPC once its actions are done; since when.
+    /// Serves an RPC once its actions are done; returns when it begins.
     pub(super) fn serve(&mut self, now: Timestamp, rpc: u32, service: Span) -> Timestamp {
         let since = self.free.max(now);
         self.serving = Some((rpc, since + service));
         since
     }
 
-    /// When what it serves ends, if no action comes between.
+    /// When the RPC that it serves ends, if no action intervenes.
     #[inline]
     pub(super) fn end(&self) -> Option<Timestamp> {
         self.serving.map(|(_, end)| end)
     }
 
-    /// Ends what it serves.
+    /// Ends the RPC that it serves.
     pub(super) fn finish(&mut self) -> Option<u32> {
         self.serving.take().map(|(rpc, _)| rpc)
     }

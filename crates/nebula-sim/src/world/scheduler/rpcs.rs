@@ -1,4 +1,4 @@
-//! What is known of each RPC within a server: places that are used again, up to a bound.
+//! The state of each RPC within a server: reused places, up to a bound.
 
 use crate::tally::Overheads;
 use crate::world::servers::{Ended, InFlight};
@@ -12,9 +12,9 @@ pub(super) struct Rpc {
     pub(super) kind: RpcType,
     pub(super) known: InFlight,
     pub(super) arrived: Timestamp,
-    /// Service that is left.
+    /// Remaining service time.
     pub(super) remaining_ps: u64,
-    /// How long it waited until it was begun; unknown before.
+    /// How long it waited until it was begun; `None` before that.
     pub(super) queued_ps: Option<u64>,
     pub(super) overheads: Overheads,
 }
@@ -32,7 +32,7 @@ impl Rpcs {
         Self { places: Vec::new(), unused: Vec::new(), places_max }
     }
 
-    /// Keeps an RPC; `None` where there is no room.
+    /// Stores an RPC; `None` if there is no room.
     #[inline]
     pub(super) fn insert(&mut self, rpc: Rpc) -> Option<u32> {
         if let Some(place) = self.unused.pop() {
@@ -54,7 +54,7 @@ impl Rpcs {
         &mut self.places[place as usize]
     }
 
-    /// Forgets an RPC that has ended.
+    /// Removes an RPC that has ended.
     #[inline]
     pub(super) fn end(&mut self, place: u32) -> Ended {
         self.unused.push(place);

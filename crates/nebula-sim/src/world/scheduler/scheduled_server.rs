@@ -1,4 +1,4 @@
-//! One server: RPCs come, are given to cores, are taken from them, and end.
+//! One server: RPCs arrive, are dispatched to cores, are preempted, and end.
 
 use super::Agenda;
 use super::chooser::Chooser;
@@ -20,22 +20,22 @@ pub(super) struct ScheduledServer<C> {
     queues: TypedQueues<u32>,
     chooser: C,
     cores: Box<[Core]>,
-    /// Cores whose RPC has used its quantum while nobody waited.
+    /// Cores whose RPC has used its quantum while no other RPC waited.
     overdue: CoreSet,
-    /// Interrupts under way into the queue: each will free a core for one that waits.
+    /// Interrupts in flight whose RPC returns to the queue: each will free a core for a waiting RPC.
     interrupts: u32,
     dispatcher: Dispatcher,
-    /// On the way to cores.
+    /// In flight to cores.
     deliveries: VecDeque<(Timestamp, CoreId, u32)>,
-    /// On the way from cores.
+    /// In flight from cores.
     notices: VecDeque<(Timestamp, Notice)>,
 }
 
-/// What the scheduler hears of a core.
+/// A notice from a core to the scheduler.
 #[derive(Clone, Copy, Debug)]
 struct Notice {
     core: CoreId,
-    /// An RPC that comes back.
+    /// The RPC that returns, if any.
     back: Option<u32>,
 }
 
@@ -93,7 +93,7 @@ impl<C: Chooser> ScheduledServer<C> {
         }
     }
 
-    /// The event of one of its sources comes; the RPC that ends with it.
+    /// Handles the event of one of its sources; returns the RPC that ends with it.
     #[inline]
     pub(super) fn turn(&mut self, now: Timestamp, source: usize, agenda: &mut Agenda<'_>) -> Option<Ended> {
         let terms = agenda.terms;
@@ -110,7 +110,7 @@ impl<C: Chooser> ScheduledServer<C> {
         ended
     }
 
-    /// Brings everything to where nothing more can be given out, begun or interrupted.
+    /// Dispatches, begins and interrupts until no more of these is possible.
     #[inline]
     fn settle(&mut self, now: Timestamp, agenda: &mut Agenda<'_>) {
         loop {
@@ -164,7 +164,7 @@ impl<C: Chooser> ScheduledServer<C> {
     #[inline]
     fn deliver(&mut self, now: Timestamp, core: usize, rpc: u32, agenda: &mut Agenda<'_>) {
         let has_room = self.cores[core].run.admit(rpc);
-        debug_assert!(has_room, "a core is given no more than its depth");
+        debug_assert!(has_room, "a core receives at most its depth");
         if self.cores[core].phase == Phase::Idle {
             self.begin(now, core, agenda);
         } else if self.overdue.contains(core_id(core)) {
@@ -172,7 +172,7 @@ impl<C: Chooser> ScheduledServer<C> {
         }
     }
 
-    /// A core goes on with the next of its RPCs, if it has one.
+    /// A core continues with its next RPC, if it has one.
     #[inline]
     fn begin(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let terms = agenda.terms;
@@ -206,7 +206,7 @@ impl<C: Chooser> ScheduledServer<C> {
         None
     }
 
-    /// An RPC has used its quantum: is it to go?
+    /// An RPC has used its quantum: decides whether it is preempted.
     fn judge(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let Some(turns) = agenda.terms.turns else { return };
         let at_core = &mut self.cores[core];
@@ -241,7 +241,7 @@ impl<C: Chooser> ScheduledServer<C> {
         agenda.set(core, at_core.next_at());
     }
 
-    /// The RPC in service keeps what is left of it, and its core puts it away.
+    /// The RPC in service keeps its remaining service time, and its core suspends it.
     fn suspend(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let terms = agenda.terms;
         let at_core = &mut self.cores[core];
@@ -259,12 +259,12 @@ impl<C: Chooser> ScheduledServer<C> {
         agenda.set(core, at_core.next_at());
     }
 
-    /// The RPC is put away: behind those of its core, or on its way back to the queue.
+    /// The RPC is suspended: behind the others of its core, or on the way back to the queue.
     fn leave(&mut self, now: Timestamp, core: usize, agenda: &mut Agenda<'_>) {
         let run = &mut self.cores[core].run;
         if agenda.terms.stays_at_core {
             let is_suspended = run.suspend();
-            debug_assert!(is_suspended, "a run queue has room for all that its core is given");
+            debug_assert!(is_suspended, "a run queue has room for every RPC of its core");
             return self.begin(now, core, agenda);
         }
         let back = run.finish();
@@ -277,7 +277,7 @@ impl<C: Chooser> ScheduledServer<C> {
         let at_core = &mut self.cores[core];
         let place = at_core.run.finish()?;
         if at_core.is_being_interrupted() && !agenda.terms.stays_at_core {
-            // It reaches an RPC that is over, and is ignored.
+            // The interrupt reaches an RPC that has ended, and is ignored.
             self.interrupts -= 1;
         }
         let checks_ps = at_core.used(now).as_ps() - self.rpcs.get(place).remaining_ps;
@@ -313,7 +313,7 @@ impl<C: Chooser> ScheduledServer<C> {
         None
     }
 
-    /// The scheduler learns that a core has credit again, and which RPC has come back.
+    /// The scheduler learns that a core has credit again, and which RPC has returned.
     #[inline]
     fn take_notice(&mut self, Notice { core, back }: Notice) {
         self.chooser.handle_freed(core);
@@ -326,7 +326,7 @@ impl<C: Chooser> ScheduledServer<C> {
 
     // -- at the dispatcher --
 
-    /// The dispatcher begins the head of the queue itself, if nobody has begun it before.
+    /// The dispatcher begins the head of the queue itself, if it has not been begun before.
     fn serve_at_dispatcher(&mut self, now: Timestamp, agenda: &mut Agenda<'_>) {
         let Some(kind) = self.chooser.choose_type(now, &self.queues) else { return };
         let Some(head) = self.queues.peek(kind) else { return };

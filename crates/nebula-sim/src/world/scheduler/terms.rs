@@ -1,4 +1,4 @@
-//! What the mechanisms of all servers cost and allow.
+//! The costs and limits of the mechanisms of all servers.
 
 use crate::error::SimError;
 use crate::load::Load;
@@ -9,28 +9,28 @@ use nebula_nic::{Policy, Span, Timestamp};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub(super) workers: u16,
-    /// Types that are kept apart.
+    /// Number of types with separate queues.
     pub(super) types: u8,
-    /// When an RPC has had its turn; never where there is no quantum.
+    /// The quantum; never ends if there is none.
     pub(super) turns: Option<schedule::Preemption>,
     pub(super) stays_at_core: bool,
     pub(super) dispatcher_serves: bool,
-    /// RPCs that a core has at most.
+    /// Most RPCs at a core.
     pub(super) depth: u32,
-    // -- what the dispatcher is busy with --
+    // -- busy times of the dispatcher --
     pub(super) decision: Span,
     pub(super) send: Span,
-    // -- what is on the way --
+    // -- latencies --
     pub(super) dispatch: Span,
     pub(super) notify: Span,
-    // -- what a core is busy with --
+    // -- busy times of a core --
     pub(super) receive: Span,
-    /// An interrupt and what follows it.
+    /// An interrupt and the context switch after it.
     pub(super) suspend: Span,
     safe_points: SafePoints,
 }
 
-/// Where code can be interrupted, and what it takes to look.
+/// Safe points: where code can be interrupted, and the cost of a check.
 #[derive(Clone, Copy, Debug)]
 struct SafePoints {
     every_ps: u64,
@@ -69,7 +69,7 @@ impl Terms {
         })
     }
 
-    /// Sources of events that a server has: its cores, what goes to them and comes from them, and its dispatcher.
+    /// Event sources of a server: its cores, messages to and from them, and its dispatcher.
     #[inline]
     pub(super) fn sources(&self) -> usize {
         usize::from(self.workers) + 3
@@ -90,26 +90,26 @@ impl Terms {
         usize::from(self.workers) + 2
     }
 
-    /// When an RPC that goes on at `since` has used its quantum.
+    /// When an RPC that runs since `since` has used its quantum.
     #[inline]
     pub(super) fn due_at(&self, since: Timestamp) -> Timestamp {
         self.turns.map_or(NEVER, |turns| turns.due_at(since))
     }
 
-    /// How long a core takes for so much service, looking for interrupts on the way.
+    /// How long a core takes for this service time, including checks for interrupts.
     #[inline]
     pub(super) fn time_for(&self, service_ps: u64) -> Span {
         Span::from_ps(service_ps + scaled(service_ps, self.safe_points.check_ps, self.safe_points.every_ps))
     }
 
-    /// How much service a core has done in so much time.
+    /// How much service a core has done in this time.
     #[inline]
     pub(super) fn service_in(&self, time: Span) -> u64 {
         let SafePoints { every_ps, check_ps } = self.safe_points;
         if check_ps == 0 { time.as_ps() } else { scaled(time.as_ps(), every_ps, every_ps + check_ps) }
     }
 
-    /// The first point from `at` on at which an RPC that goes on since `since` can be taken.
+    /// The first safe point from `at` on of an RPC that runs since `since`.
     #[inline]
     pub(super) fn safe_point(&self, since: Timestamp, at: Timestamp) -> Timestamp {
         let SafePoints { every_ps, check_ps } = self.safe_points;
@@ -121,7 +121,7 @@ impl Terms {
     }
 }
 
-/// A time that does not come.
+/// A time that is never reached.
 pub(super) const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
 
 /// `value · numerator / denominator`, rounded down; 0 for a denominator of 0.
