@@ -243,7 +243,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "concord/micro",
-        title: "safe points and the next RPC at hand against interrupts",
+        title: "safe points and a next RPC already at its core against interrupts",
         seconds: [3, 20, 95],
         is_by_default: true,
         reproduce: concord::micro,

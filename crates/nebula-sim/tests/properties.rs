@@ -47,7 +47,7 @@ fn every_policy_meets_the_same_work() {
         .iter()
         .map(|policy| tally(policy, 16, "exp:1us", 0.8).busy_ps)
         .collect();
-    assert!(busy.windows(2).all(|pair| pair[0] == pair[1]), "service times come from a stream of their own: {busy:?}");
+    assert!(busy.windows(2).all(|pair| pair[0] == pair[1]), "service times come from a separate stream: {busy:?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn every_rpc_ends_once_on_several_servers_with_a_bound_and_clients_that_try_agai
         assert_eq!(tally.latency.count(), tally.served);
         let utilization = tally.busy_ps as f64 / (tally.window.as_ps() as f64 * 12.0);
         assert!((0.75..=1.02).contains(&utilization), "{utilization}");
-        assert!(tally.queue_depth.quantile(1.0) <= 8.0, "whoever finds eight waiting is refused");
+        assert!(tally.queue_depth.quantile(1.0) <= 8.0, "an RPC that finds eight waiting is refused");
     }
 }
 

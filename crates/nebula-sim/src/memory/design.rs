@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, de};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
-    /// Which core serves which RPC; as text its spelling.
+    /// The dispatch policy: which core serves which RPC.
     #[serde(deserialize_with = "policy")]
     pub policy: Policy,
     /// Memory of the network buffers; the LLC holds as much of it as fits.

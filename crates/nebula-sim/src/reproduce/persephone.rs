@@ -1,4 +1,4 @@
-//! Perséphone: which cores DARC keeps for the short RPCs, and what that bears.
+//! Perséphone: which cores DARC keeps for the short RPCs, and the loads that this sustains.
 
 use super::paper::{self, ReservedFor};
 use super::row::{Judgment, Row};

@@ -1,7 +1,7 @@
 //! What do the assumptions of the block level decide? Each number of the machine halved and doubled, and what moved.
 //!
 //! Beside the rates that keep the SLO stand service time and DRAM traffic: most assumptions move the rates by way of one of the two.
-//! The computing of an RPC is not calibrated anew, so that a row shows its own change alone; the SLO follows the service time.
+//! The computing time of an RPC is not recalibrated, so a row shows its own change alone; the SLO follows the service time.
 
 use super::{Lab, ReproduceError, Reproduction, Row};
 use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
@@ -119,7 +119,7 @@ fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -
 
 /// Service time and DRAM traffic of an RPC where no design is near its end.
 fn below_saturation(variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<[Row; 2], ReproduceError> {
-    /// RPCs per second: two thirds of what the design with the lowest saturation bears.
+    /// RPCs per second: two thirds of the lowest saturation of all designs.
     const RATE_RPS: f64 = 8e6;
     let shown = blocks::estimate(scenario, Rate::try_new(RATE_RPS)?, runs, &|| ())?;
     let service = shown.over(|figures| figures.service_mean_ps).scaled(1e-3);

@@ -1,4 +1,4 @@
-//! How much more does one system bear than another? The highest load at the SLO of each, replication by replication on the same arrivals.
+//! Systems side by side: the highest load at the SLO of each, replication by replication on the same arrivals.
 //!
 //! Or its tail at one load. Which systems, services and SLOs, and which figure compares which of them, is data: a [`SideBySide`] in a paper's file.
 
@@ -42,7 +42,7 @@ pub(super) fn reproduce<'a>(
     Ok(rows.into())
 }
 
-/// What one case bears, one value per replication.
+/// The loads that one case sustains, one value per replication.
 struct Found<'a> {
     case: &'a Case,
     mrps: Vec<f64>,
@@ -118,7 +118,7 @@ struct Sides<'a> {
 impl Comparison {
     fn throughputs<'a>(&'a self, found: &'a [Found<'_>]) -> Sides<'a> {
         let side = |id: &'a String| (id.as_str(), mrps(found, id).to_vec());
-        Sides { of: side(&self.of), over: self.over.as_ref().map(side), has: "bears", unit: "MRPS" }
+        Sides { of: side(&self.of), over: self.over.as_ref().map(side), has: "sustains", unit: "MRPS" }
     }
 
     fn over(&self, sides: &Sides<'_>) -> Interval {

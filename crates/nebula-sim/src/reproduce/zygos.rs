@@ -1,4 +1,4 @@
-//! ZygOS: what stealing costs of the load that an ideal queue bears.
+//! ZygOS: how much of an ideal queue's load work stealing sustains.
 
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 
