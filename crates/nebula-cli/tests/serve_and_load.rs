@@ -125,7 +125,8 @@ fn a_store_over_the_network_answers_who_has_its_key() {
 #[test]
 fn nobody_serves_the_network_without_a_key_by_accident() {
     let ended = nebula(&["serve", "kv", "--endpoint", "udp://0.0.0.0:0", "--items", "1k", "--value-bytes", "64"]);
-    ended.assert_error(2, "as with --key-file, or accept that with --insecure");
+    ended.assert_error(2, "give a key (ServerConfig::key, --key-file), or accept an open network");
+    assert!(ended.stderr.contains("--insecure"), "{ended:?}");
 }
 
 #[test]
