@@ -209,6 +209,8 @@ fn members(text: &str, head: &[String], found: &mut Vec<Vec<String>>) -> usize {
         match rest.chars().next() {
             None => return at,
             Some('}') => return at + 1,
+            // Another name is no path.
+            Some('a') if rest.starts_with("as ") => at += 3 + rest[3..].chars().take_while(|&c| is_word(c)).count(),
             Some(letter) if is_word(letter) => at += follow(rest, head, found),
             Some(letter) => at += letter.len_utf8(),
         }

@@ -49,6 +49,9 @@ impl<T: ?Sized> Field<T> {
     }
 }
 
+/// What a column says; `None` where a row does not have the column.
+type Show<T> = Box<dyn Fn(&T) -> Option<String>>;
+
 /// A column of a table.
 pub struct Column<T: ?Sized> {
     /// The heading.
@@ -58,7 +61,7 @@ pub struct Column<T: ?Sized> {
     /// Alignment of its texts.
     pub align: Align,
     /// The text; `None` if a row does not have the column.
-    show: Box<dyn Fn(&T) -> Option<String>>,
+    show: Show<T>,
 }
 
 impl<T: ?Sized> Column<T> {
