@@ -11,6 +11,7 @@ mod bench;
 mod book;
 mod callgrind;
 mod dist;
+mod explore;
 mod first_run;
 mod fuzz;
 mod markdown;
@@ -38,6 +39,8 @@ enum Chore {
     Test(test::Args),
     /// Check the rules of the tree that no compiler knows.
     Tidy(tidy::Args),
+    /// Run property tests with new random seeds, for longer.
+    Explore(explore::Args),
     /// Fuzz one target, or all, on stable Rust.
     Fuzz(fuzz::Args),
     /// Run servers and clients on a simulated bad network.
@@ -72,6 +75,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
     match chore {
         Chore::Test(args) => test::run(&shell, args),
         Chore::Tidy(args) => tidy::run(&shell, args),
+        Chore::Explore(args) => explore::run(&shell, args),
         Chore::Fuzz(args) => fuzz::run(&shell, args),
         Chore::Network(args) => network::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),

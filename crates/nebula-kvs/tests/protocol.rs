@@ -1,11 +1,11 @@
 //! The service's message formats: what is encoded is decoded, and nothing else is.
 #![cfg(not(loom))]
 
-use arbtest::arbtest;
 use nebula_kvs::{
     VALUE_BYTES_MAX,
     protocol::{HEADER_BYTES, ProtocolError, Reply, Request, Status},
 };
+use seeded::seeded;
 
 const STATUSES: [Status; 4] = [Status::Ok, Status::NotFound, Status::Full, Status::Malformed];
 
@@ -35,7 +35,7 @@ fn a_reply_has_the_bytes_that_the_module_documents() {
 
 #[test]
 fn bytes_that_decode_are_what_encoding_writes() {
-    arbtest(|u| {
+    seeded(|u| {
         let mut bytes: Vec<u8> = u.arbitrary()?;
         // Half of the time, start with a nearly valid header: few random bytes would pass the first check.
         if u.arbitrary()? && bytes.len() >= HEADER_BYTES {
@@ -57,12 +57,12 @@ fn bytes_that_decode_are_what_encoding_writes() {
         Ok(())
     })
     .size_max(2_000)
-    .budget_ms(500);
+    .runs(300);
 }
 
 #[test]
 fn requests_of_every_size_come_back() {
-    arbtest(|u| {
+    seeded(|u| {
         let key: Vec<u8> = u.arbitrary()?;
         let value: Vec<u8> = u.arbitrary()?;
         for request in
@@ -80,7 +80,7 @@ fn requests_of_every_size_come_back() {
         Ok(())
     })
     .size_max(2_000)
-    .budget_ms(500);
+    .runs(300);
 }
 
 #[test]

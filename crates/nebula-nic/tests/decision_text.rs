@@ -30,7 +30,7 @@ fn text(config: BackendConfig, lines: &[LogLine]) -> String {
 
 #[test]
 fn every_line_reads_back_as_written() {
-    arbtest::arbtest(|draw| {
+    seeded::seeded(|draw| {
         for line in log(draw, Policy::Jbsq(2))?.1 {
             assert_eq!(line.to_string().parse(), Ok(line.clone()));
             assert_eq!(line.input.to_string().parse(), Ok(line.input));
@@ -40,7 +40,7 @@ fn every_line_reads_back_as_written() {
         }
         Ok(())
     })
-    .budget_ms(300);
+    .runs(200);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn every_reason_reads_back() {
 
 #[test]
 fn a_log_replays_through_another_back_end() {
-    arbtest::arbtest(|draw| {
+    seeded::seeded(|draw| {
         for policy in [Policy::Jbsq(2), Policy::Random] {
             let (config, lines) = log(draw, policy)?;
             let count = lines.len();
@@ -69,7 +69,7 @@ fn a_log_replays_through_another_back_end() {
         }
         Ok(())
     })
-    .budget_ms(300);
+    .runs(200);
 }
 
 /// Two RPCs for one core with one credit, and the free between them.
@@ -207,7 +207,7 @@ fn what_is_no_log_says_why() {
 
 #[test]
 fn any_text_is_read_without_panic() {
-    arbtest::arbtest(|draw| {
+    seeded::seeded(|draw| {
         let text: String = draw.arbitrary()?;
         let words = [
             "packet ",
@@ -230,7 +230,7 @@ fn any_text_is_read_without_panic() {
         let _ = (mixed.parse::<GroupLine>(), mixed.parse::<GroupSetup>());
         Ok(())
     })
-    .budget_ms(300);
+    .runs(200);
 }
 
 #[test]

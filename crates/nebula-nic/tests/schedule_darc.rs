@@ -130,7 +130,7 @@ fn naive_plan(cores: u16, types: &[(u64, u32)]) -> Vec<(u16, u16)> {
 
 #[test]
 fn plans_of_random_workloads_are_the_naive_ones() {
-    arbtest::arbtest(|random| {
+    seeded::seeded(|random| {
         let (types, cores) = (random.int_in_range(1..=9_usize)?, random.int_in_range(1..=40_u16)?);
         let kinds: Vec<(u64, u32)> = (0..types)
             .map(|_| Ok((random.int_in_range(1..=300_u64)? * 10, 1 << random.int_in_range(0..=5_u32)?)))
@@ -142,12 +142,12 @@ fn plans_of_random_workloads_are_the_naive_ones() {
         assert_eq!(reserved(&darc, u8::try_from(kinds.len()).unwrap()), naive_plan(cores, &kinds), "{kinds:?}");
         Ok(())
     })
-    .budget_ms(500);
+    .runs(300);
 }
 
 #[test]
 fn choices_are_those_of_a_search_through_all_cores_and_types() {
-    arbtest::arbtest(|random| {
+    seeded::seeded(|random| {
         let cores = random.int_in_range(1..=130_u16)?;
         let kinds: Vec<(u64, u32)> = (0..random.int_in_range(1..=8)?)
             .map(|_| Ok((random.int_in_range(1..=3_000)?, random.int_in_range(1..=20)?)))
@@ -189,7 +189,7 @@ fn choices_are_those_of_a_search_through_all_cores_and_types() {
         }
         Ok(())
     })
-    .budget_ms(500);
+    .runs(300);
 }
 
 #[test]

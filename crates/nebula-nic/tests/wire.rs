@@ -16,17 +16,17 @@ fn header(draw: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Header> {
 
 #[test]
 fn every_header_reads_back_as_written() {
-    arbtest::arbtest(|draw| {
+    seeded::seeded(|draw| {
         let (header, domain) = (header(draw)?, DomainId(draw.arbitrary()?));
         assert_eq!(Header::decode_in(&header.encode_in(domain), domain), Ok(header));
         Ok(())
     })
-    .budget_ms(300);
+    .runs(200);
 }
 
 #[test]
 fn any_bytes_decode_without_panic_and_to_what_they_say() {
-    arbtest::arbtest(|draw| {
+    seeded::seeded(|draw| {
         let bytes: Vec<u8> = draw.arbitrary()?;
         if let Ok(header) = Header::decode(&bytes) {
             assert_eq!(header.encode(), bytes[..Header::BYTES]);
@@ -34,7 +34,7 @@ fn any_bytes_decode_without_panic_and_to_what_they_say() {
         }
         Ok(())
     })
-    .budget_ms(300);
+    .runs(200);
 }
 
 #[test]

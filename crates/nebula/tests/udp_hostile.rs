@@ -108,7 +108,7 @@ fn no_answer_to_who_has_proven_nothing_is_longer_than_what_came() {
 #[test]
 fn no_answer_to_any_bytes_is_longer_than_they_are() {
     let scene = std::cell::RefCell::new(ByHand::open(|_| ()));
-    arbtest::arbtest(|u| {
+    seeded::seeded(|u| {
         let mut bytes: Vec<u8> = u.arbitrary()?;
         if bytes.len() >= 32 && u.arbitrary()? {
             (bytes[0], bytes[1]) = (1, u.int_in_range(1..=5)?);

@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_read_without_a_panic() {
-        arbtest::arbtest(|u| {
+        seeded::seeded(|u| {
             let message: Message = u.arbitrary()?;
             let _ = (Hello::decode(&message), decode_answer(&message));
             Ok(())

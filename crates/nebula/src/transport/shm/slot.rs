@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_length_land_one_after_the_other() {
-        arbtest::arbtest(|u| {
+        seeded::seeded(|u| {
             let words = ring(GEOMETRY);
             let slots = Slots::new(&words, GEOMETRY);
             let mut expected: Vec<u8> = Vec::new();

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_read_without_a_panic() {
-        arbtest::arbtest(|u| {
+        seeded::seeded(|u| {
             let bytes: Vec<u8> = u.arbitrary()?;
             let _ = Frame::decode(&bytes);
             Ok(())

@@ -106,7 +106,7 @@ mod tests {
         for key in [None, Some(Key::new([3; 32]))] {
             let mut seal = Seal::new(key.as_ref(), [7; 16]);
             let mut train = Train::new(&seal);
-            arbtest::arbtest(|u| {
+            seeded::seeded(|u| {
                 train.begin(FRAME, u.int_in_range(300..=2000)?);
                 let lens: Vec<usize> =
                     u.arbitrary_iter::<u8>()?.map(|len| len.map(usize::from)).collect::<Result<_, _>>()?;
