@@ -18,19 +18,19 @@ pub struct Missing {
 #[derive(Clone, Debug)]
 pub(super) struct Arrived {
     bits: Box<[u64]>,
-    /// The number of the buffer's first slot.
-    first: u32,
     slots_per_packet: u32,
 }
 
 impl Arrived {
     pub(super) fn new(slots: u32, mtu: Mtu) -> Self {
         let bits = vec![0; slots.div_ceil(64) as usize].into();
-        Self { bits, first: 0, slots_per_packet: mtu.bytes() / SLOT_BYTES }
+        Self { bits, slots_per_packet: mtu.bytes() / SLOT_BYTES }
     }
 
+    /// For a buffer whose slots are numbered from `first`. The slots before it have unused bits here: that costs a bit per slot, and
+    /// no instruction per packet.
     pub(super) fn number_from(&mut self, first: u32) {
-        self.first = first;
+        self.bits = vec![0; self.bits.len() + first.div_ceil(64) as usize].into();
     }
 
     /// Marks a packet as arrived; `false` if it was marked already.
@@ -43,8 +43,7 @@ impl Arrived {
 
     /// Marks all packets of an RPC as not arrived.
     pub(super) fn clear(&mut self, range: SlotRange) {
-        let start = range.start.0 - self.first;
-        let end = start + range.slots;
+        let (start, end) = (range.start.0, range.start.0 + range.slots);
         for word in start / 64..end.div_ceil(64) {
             let below_end = u64::MAX >> (64 - (end - word * 64).min(64));
             self.bits[word as usize] &= !(below_end & (u64::MAX << start.saturating_sub(word * 64)));
@@ -65,7 +64,7 @@ impl Arrived {
     }
 
     const fn place(&self, slots: SlotRange, pkt_idx: u32) -> (usize, u64) {
-        let slot = slots.start.0 - self.first + pkt_idx * self.slots_per_packet;
+        let slot = slots.start.0 + pkt_idx * self.slots_per_packet;
         ((slot / 64) as usize, 1 << (slot % 64))
     }
 }
