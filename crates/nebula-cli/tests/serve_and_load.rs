@@ -169,7 +169,7 @@ fn ctrl_c_ends_a_server_and_frees_its_name() {
     nebula(&["serve", "kv", "--endpoint", &endpoint, "--items", "9"]).assert_error(1, "is being served already");
     signal(&server, Signal::INT);
     let ended = wait(server).assert_ok();
-    assert_eq!(ended.stderr, format!("serving {endpoint}; stop with Ctrl-C\n"));
+    assert_eq!(ended.stderr, format!("serving {endpoint}; press Ctrl-C to stop\n"));
     let again = serve(&endpoint, &[]);
     signal(&again, Signal::INT);
     wait(again).assert_ok();
@@ -259,7 +259,7 @@ fn a_bad_line_of_a_trace_is_named_by_its_number() {
         ("0,get,1,0\n7,get,1,0\n6,get,1,0\n", "trace line 3: \"6,get,1,0\": time goes back"),
         ("0,get,1\n", "trace line 1: \"0,get,1\": has 3 fields"),
         ("time_us,op,key,value_bytes\n", "the trace is empty"),
-        ("0,set,1,1048576\n", "is over 1048575"),
+        ("0,set,1,1048576\n", "the limit is 1048575"),
     ] {
         std::fs::write(path, text).unwrap();
         nebula(&load("shm://not-asked", &["--trace", path])).assert_error(2, said);
@@ -311,7 +311,7 @@ fn a_wrong_answer_is_a_fault_and_not_throughput() {
     run("shorter than its 8-byte header");
     server.stop();
     let server = serve_here(&endpoint, |_, reply| reply.write(&[0, 0, 0, 0, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]));
-    run("returned 8 bytes that this load generator never wrote there");
+    run("returned 8 bytes that this load generator did not write");
     server.stop();
     let server = serve_here(&endpoint, |_, reply| reply.write(&[2, 0, 0, 0, 0, 0, 0, 0]));
     run("the store is full");
