@@ -149,7 +149,7 @@ fn a_lock_carries_one_rpc_a_handoff() {
     assert!((0.25..0.3125).contains(&number(row, "load_at_slo")), "5 M RPC/s of 16: {row}");
     assert_eq!(number(row, "lock_handoff_ns"), 200.0);
     let words = ["simulate", "--policy", "mcs-lock", "--cores", "16", "--lock-handoff", "200ns", "--load", "0.35"];
-    nebula(&words).assert_error(2, "mcs-lock costs here leaves less than 0.3125");
+    nebula(&words).assert_error(2, "the costs of mcs-lock leave room for less than 0.3125");
 }
 
 #[test]
