@@ -7,11 +7,11 @@ use crate::output::{self, Failure};
 use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size};
 
 const EXAMPLES: &str = "Examples:
-  nebula demo                                            overload a service with and without NACKs (half a minute)
-  nebula doctor                                          check this machine: cores, pauses, clock, memory
+  nebula demo                                            a service under overload, for half a minute
+  nebula doctor                                          check cores, pauses, clock and memory
   nebula size --cores 64 --load 0.984375 --rpc-bytes 1024
-  nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     policies, with confidence intervals
-  nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            NIC designs, with caches and DRAM
+  nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     policies
+  nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            NIC designs
   nebula compare --workload bimodal-1                    published schedulers side by side
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another terminal

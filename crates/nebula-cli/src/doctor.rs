@@ -19,8 +19,7 @@ const EXAMPLES: &str = "Examples:
   nebula doctor
   nebula doctor --seconds 10 --format json
 
-The pauses of the cores set a lower bound on the p99 latency of any software that runs on them: the p99 floor. A measured p99
-below that floor is missing some RPCs.";
+The pauses of the cores set a lower bound on the p99 latency of any software that runs on them: the p99 floor. A measured p99 below that floor is missing some RPCs.";
 
 /// Check this machine (cores, pauses, clock, huge pages, memory) and say how to fix problems
 #[derive(Debug, clap::Args)]

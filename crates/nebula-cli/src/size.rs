@@ -19,12 +19,7 @@ const EXAMPLES: &str = "Examples:
   nebula size --service trace:get.csv --slo 50us --cores 4,16,64 --rpc-bytes 528
   nebula size --service lognormal:mean=1us,scv=4 --load 0.8 --precision 5%
 
-The buffer has room for ten times the mean number of waiting RPCs, E[Nq], independent of the number of clients. Without --service,
-E[Nq] is that of exponential service times (Erlang C). With --service, it is that of the service under --policy, at --load or at
-the highest load that meets the SLO: from a formula if one is exact (exp under single-queue or jbsq:1), otherwise simulated, with
-confidence intervals. The buffer then also has room for at least the RPCs that the cores hold. The queue bound is the longest queue
-at which an arriving RPC meets the SLO with a probability of 99 %, if service times are exponential. Pass it to nebula simulate
---queue-bound.";
+The buffer has room for ten times the mean number of waiting RPCs, E[Nq], independent of the number of clients. Without --service, E[Nq] is that of exponential service times (Erlang C). With --service, it is that of the service under --policy, at --load or at the highest load that meets the SLO: from a formula if one is exact (exp under single-queue or jbsq:1), otherwise simulated, with confidence intervals. The buffer then also has room for at least the RPCs that the cores hold. The queue bound is the longest queue at which an arriving RPC meets the SLO with a probability of 99 %, if service times are exponential. Pass it to nebula simulate --queue-bound.";
 
 /// Size receive buffer, bitvector and reassembler, for a load or for a service and its SLO
 #[derive(Debug, clap::Args)]

@@ -101,7 +101,7 @@ fn the_report_is_written_and_named() {
 #[test]
 fn bad_input_is_one_line_that_says_what_would_be_right() {
     let cases: &[(&[&str], &str)] = &[
-        (&["nebula/fig3"], "there is nebula/eq1, nebula/sizing"),
+        (&["nebula/fig3"], "the entries are nebula/eq1, nebula/sizing"),
         (&["--effort", "some"], "[possible values: quick, normal, full]"),
         (&["--format", "xml"], "[possible values: table, json, csv, markdown]"),
         (&["--from", "no/such/rows.json"], "cannot read no/such/rows.json"),

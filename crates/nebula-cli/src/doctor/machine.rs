@@ -100,9 +100,8 @@ fn huge_pages() -> Finding {
     let free = memory::meminfo("HugePages_Free:").unwrap_or(0);
     let granted = WordRegion::new(2 * HUGE_PAGE_BYTES / 8, Pages::Huge2M).map(|region| region.pages());
     let got = granted.as_ref().map_or_else(ToString::to_string, ToString::to_string);
-    let measured = format!(
-        "a store gets {got}; transparent huge pages: {thp}, in shared memory: {shmem}, free in the pool: {free}"
-    );
+    let measured =
+        format!("a store gets {got}; settings: transparent {thp}, shared memory {shmem}; free in the pool: {free}");
     Finding::new("huge pages", measured)
         .value("granted", got)
         .value("transparent", thp)

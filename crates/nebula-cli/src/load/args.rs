@@ -22,8 +22,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
   nebula load kv --rate 500k --report load.html                 also write a report with charts
 
-Latency is measured from the scheduled send time. A NACK counts as infinite latency, which is null in JSON. Each tail is shown
-twice: raw, and without the RPCs that met a pause of the machine (gaps excluded), with the share of RPCs kept.";
+Latency is measured from the scheduled send time. A NACK counts as infinite latency, which is null in JSON. Each tail is shown twice: raw, and without the RPCs that met a pause of the machine (gaps excluded), with the share of RPCs kept.";
 
 /// Generate open-loop load for the key-value service and measure its latency
 #[derive(Debug, clap::Args)]
