@@ -15,7 +15,7 @@ const EXPLORE: &str = "NEBULA_EXPLORE_MS";
 /// Runs of a property, unless it asks for others.
 const RUNS: u32 = 96;
 
-/// Runs `property` [`RUNS`] times when the value is dropped, with random bytes of lengths from `size_min` to `size_max`.
+/// Runs `property` 96 times, unless told otherwise, when the value is dropped, with random bytes of lengths from `size_min` to `size_max`.
 ///
 /// # Panics
 ///
