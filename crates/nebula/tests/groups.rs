@@ -226,7 +226,7 @@ fn a_stop_under_load_ends_every_rpc() {
 }
 
 #[test]
-fn groups_that_cannot_be_had_are_errors_that_say_so() {
+fn unsupported_groups_are_errors_that_say_so() {
     let open = |change: &dyn Fn(&mut ServerConfig)| {
         let config = server_config(|config| {
             (config.policy, config.workers) = ("altocumulus:2".parse().expect("a policy"), 2);
@@ -235,7 +235,7 @@ fn groups_that_cannot_be_had_are_errors_that_say_so() {
         Server::bind(&endpoint("groups-errors")).config(config).open().expect_err("no server").to_string()
     };
     let few = open(&|config| config.workers = 1);
-    assert!(few.contains("2 groups need as many workers"), "{few}");
+    assert!(few.contains("2 groups need at least 2 workers"), "{few}");
     let bulk = open(&|config| config.migration.bulk = 0);
     assert!(bulk.contains("bulk of 0"), "{bulk}");
 }
