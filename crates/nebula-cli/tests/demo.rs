@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The time limit of a demo of one or two seconds on a busy machine.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
 
 fn demo(args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nebula"));
