@@ -14,8 +14,13 @@ use arbitrary::Unstructured;
 const EXPLORE: &str = "NEBULA_EXPLORE_MS";
 /// Runs of a property, unless it asks for others.
 const RUNS: u32 = 96;
+/// Runs of a property in Miri, which takes minutes to draw what is drawn in a millisecond otherwise; and the random bytes of the longest.
+const MIRI_RUNS: u32 = 12;
+const MIRI_SIZE_MAX: u32 = 1024;
 
 /// Runs `property` 96 times, unless told otherwise, when the value is dropped, with random bytes of lengths from `size_min` to `size_max`.
+///
+/// In Miri it is run 12 times at most, with 1024 bytes at most: there it looks for undefined behavior, and not for wrong answers.
 ///
 /// # Panics
 ///
@@ -84,6 +89,10 @@ where
     }
 
     fn run_fixed(&mut self) {
+        if cfg!(miri) {
+            self.runs = self.runs.min(MIRI_RUNS);
+            self.size_max = self.size_max.min(MIRI_SIZE_MAX).max(self.size_min);
+        }
         let mut completed = 0;
         for seed in seeds(self.runs, self.size_min, self.size_max) {
             let run = |draw: &mut Unstructured<'_>| {
