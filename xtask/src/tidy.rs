@@ -18,6 +18,7 @@ mod plain_english;
 mod readme;
 mod station;
 mod steps;
+mod test_programs;
 mod tree;
 mod unsafe_code;
 
@@ -82,6 +83,7 @@ const RULES: &[Rule] = &[
     Rule { name: "CONTRIBUTING lists the steps of `cargo xtask test`", check: steps::check },
     Rule { name: "nothing points outside the repository", check: outside::check },
     Rule { name: "no test is switched off", check: ignored::check },
+    Rule { name: "every test file is in a test program", check: test_programs::check },
     Rule { name: "prose is plain English", check: plain_english::check },
 ];
 

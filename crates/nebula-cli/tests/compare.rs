@@ -2,10 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
-#[expect(dead_code, reason = "each test file uses its share")]
-mod program;
-
-use program::nebula;
+use crate::program::nebula;
 use serde_json::Value;
 
 /// Rows of JSON of a short comparison.

@@ -2,14 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
-#[expect(dead_code, reason = "each test file uses its share")]
-mod program;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use program::nebula;
+use crate::program::nebula;
 
 /// The commands that `nebula --help` lists, but for `help` itself.
 fn commands() -> Vec<String> {

@@ -5,10 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-#[expect(dead_code, reason = "each test file uses its share")]
-mod program;
-
-use program::nebula;
+use crate::program::nebula;
 
 const PAGES: [&str; 5] = ["README.md", "docs/GUIDE.md", "docs/LABORATORY.md", "docs/BENCHMARKS.md", "docs/LIMITS.md"];
 /// Searches under many systems: half a minute of a release build.

@@ -2,10 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
-#[expect(dead_code, reason = "each test file uses its share")]
-mod program;
-
-use program::{Ended, nebula};
+use crate::program::{Ended, nebula};
 use serde_json::Value;
 
 /// The results of a command that ends well, one object a line.

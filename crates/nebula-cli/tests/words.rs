@@ -1,11 +1,6 @@
 //! The command line: valid and invalid arguments, error messages, and the exact output formats.
 
-#![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
-
-#[expect(dead_code, reason = "each test file uses its share")]
-mod program;
-
-use program::{command, nebula, wait};
+use crate::program::{command, nebula, wait};
 
 #[test]
 fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {

@@ -1,5 +1,4 @@
 //! What a store accepts, what it refuses, and what it keeps.
-#![cfg(not(loom))]
 
 use nebula_kvs::{
     GROUP, KEY_BYTES_MAX, Mode, Pages, SetError, SetOutcome, SliceSink, Store, StoreConfig, StoreError, VALUE_BYTES_MAX,

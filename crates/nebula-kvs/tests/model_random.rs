@@ -1,9 +1,8 @@
 //! Long random histories on small stores, compared with the simple store after each step.
-#![cfg(not(loom))]
 
-mod model;
+use crate::model;
 
-use model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
+use crate::model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
 use nebula_kvs::{Mode, Store};
 use seeded::{arbitrary::Unstructured, seeded};
 use std::cell::Cell;

@@ -1,5 +1,4 @@
 //! The service's message formats: what is encoded is decoded, and nothing else is.
-#![cfg(not(loom))]
 
 use nebula_kvs::{
     VALUE_BYTES_MAX,

@@ -1,9 +1,6 @@
 //! Every history of up to five steps on the smallest stores, with three keys of one bucket, two of which share a tag.
-#![cfg(not(loom))]
 
-mod model;
-
-use model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
+use crate::model::{Model, Op, Tiny, check_all, check_exact, check_lossy};
 use nebula_kvs::{Mode, Store};
 
 const STEPS: u32 = 5;

@@ -3,7 +3,6 @@
 //! Every value identifies itself: its words are all equal, made of key, sequence number and length. So a value mixed
 //! from two writes, or one of another key, is detected. Each key has one writer, so no thread may see its sequence
 //! number decrease.
-#![cfg(not(loom))]
 
 use nebula_kvs::{Mode, Pages, Store, StoreConfig};
 use std::thread;

@@ -1,5 +1,4 @@
 //! The store touches exactly the blocks that `touch` describes.
-#![cfg(not(loom))]
 
 use nebula_kvs::{
     KeyHash, Mode, Pages, Probe, Store, StoreConfig,

@@ -1,9 +1,7 @@
 //! An invalid description is refused with one line that states the valid range.
 
-use machines::{ideal, large, paper, tiny};
+use crate::machines::{ideal, large, paper, tiny};
 use nebula_memsys::{MemoryConfig, MemorySystem};
-
-mod machines;
 
 type Change = fn(&mut MemoryConfig);
 

@@ -1,10 +1,8 @@
 //! The bandwidth of memory and links: what their numbers give, and never more.
 
-use machines::{ddr4, load, paper};
+use crate::machines::{ddr4, load, paper};
 use nebula_memsys::{Block, DramConfig, Label, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
-
-mod machines;
 
 const LABEL: Label = Label(0);
 

@@ -1,10 +1,8 @@
 //! Access patterns whose hit ratios are known without a model.
 
-use machines::paper;
+use crate::machines::paper;
 use nebula_memsys::{Block, Label, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
-
-mod machines;
 
 /// Blocks that the last-level cache of the paper's machine holds.
 const CAPACITY: u32 = (16 << 20) / 64;

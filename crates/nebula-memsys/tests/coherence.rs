@@ -1,11 +1,9 @@
 //! A core never hits in its L1 on a block that another agent has written since the core read it.
 
-use machines::paper;
+use crate::machines::paper;
 use nebula_memsys::{Block, Done, Label, Level, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
 use std::collections::BTreeMap;
-
-mod machines;
 
 const CORES: u16 = 16;
 

@@ -1,10 +1,8 @@
 //! Traffic adds up.
 
-use machines::{paper, tiny};
+use crate::machines::{paper, tiny};
 use nebula_memsys::{Block, Cause, Counters, Label, MemoryConfig, MemorySystem, Traffic};
 use nebula_workload::{Rng, Seed};
-
-mod machines;
 
 /// Loads, stores, NIC writes and NIC reads; `at_ps` gives the time of each step.
 fn run(config: &MemoryConfig, blocks: u64, mut at_ps: impl FnMut(u64, &mut Rng) -> u64) -> MemorySystem {

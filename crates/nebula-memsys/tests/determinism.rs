@@ -1,10 +1,8 @@
 //! The same calls give the same results, and readings change nothing.
 
-use machines::paper;
+use crate::machines::paper;
 use nebula_memsys::{Block, Counters, Done, Label, MemorySystem};
 use nebula_workload::Seed;
-
-mod machines;
 
 fn history(is_probed: bool) -> (Vec<Done>, Counters) {
     let mut memory = MemorySystem::try_new(&paper()).expect("a valid machine");

@@ -1,10 +1,8 @@
 //! Without contention, an access takes the sum of its parts, to the picosecond.
 
-use machines::{ideal, paper};
+use crate::machines::{ideal, paper};
 use nebula_memsys::{Block, Done, DramConfig, Label, Level, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
-
-mod machines;
 
 const LABEL: Label = Label(0);
 

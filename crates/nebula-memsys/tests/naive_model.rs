@@ -1,11 +1,9 @@
 //! Caches and directory compared with a model of plain lists with the time of each line's last use.
 
-use machines::tiny;
+use crate::machines::tiny;
 use nebula_memsys::{Block, Cause, Label, Level, LlcConfig, MemoryConfig, MemorySystem, Traffic};
 use nebula_workload::{Rng, Seed};
 use std::collections::BTreeSet;
-
-mod machines;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Op {

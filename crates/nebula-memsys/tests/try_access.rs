@@ -1,10 +1,8 @@
 //! An access that may not go to memory: the same if the block is on the chip, no effect otherwise.
 
-use machines::paper;
+use crate::machines::paper;
 use nebula_memsys::{Block, Counters, Done, Label, MemoryConfig, MemorySystem};
 use nebula_workload::Seed;
-
-mod machines;
 
 /// A history in which every access is first tried on the chip, if `is_tried`, and made in full if that returns `None`.
 fn history(config: &MemoryConfig, is_tried: bool) -> (Vec<Done>, Counters, u64) {

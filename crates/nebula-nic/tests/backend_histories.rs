@@ -1,11 +1,9 @@
 //! The whole back end next to the naive model, over all short histories of tiny configurations.
 
-mod support;
-
+use crate::support::histories::walk;
+use crate::support::op::Op;
+use crate::support::pair::Pair;
 use nebula_nic::{Input, LogLine, Policy, ScrubMode};
-use support::histories::walk;
-use support::op::Op;
-use support::pair::Pair;
 
 /// What can happen next: an RPC of one packet, two of several with their packets in any order, and all that ends one.
 fn choices(pair: &Pair) -> Vec<Op> {

@@ -1,12 +1,10 @@
 //! The whole back end next to the naive model, over long random histories, and whether they reached rare branches.
 
-mod support;
-
+use crate::support::op::{Op, STEP};
+use crate::support::pair::Pair;
+use crate::support::reach::Reach;
 use arbitrary::Unstructured;
 use nebula_nic::{BackendConfig, Mtu, Policy, ScrubMode};
-use support::op::{Op, STEP};
-use support::pair::Pair;
-use support::reach::Reach;
 
 /// A small back end: so small that its bounds are met all the time.
 fn config(draw: &mut Unstructured<'_>) -> arbitrary::Result<BackendConfig> {

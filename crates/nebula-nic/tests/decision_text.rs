@@ -1,7 +1,7 @@
 //! The text form of decisions: what is written reads back, and a log replays.
 
-mod support;
-
+use crate::support::op::Op;
+use crate::support::pair::Pair;
 use nebula_nic::decision::{
     Beside, GroupDecision, GroupInput, GroupLine, GroupSetup, LOG_HEADER, read_text, replay_through,
 };
@@ -10,8 +10,6 @@ use nebula_nic::{
     Arrival, Backend, BackendConfig, CoreId, Decision, DropReason, Freed, GroupConfig, GroupId, Input, LogLine,
     NackReason, Policy, ReplayError, ScrubMode, SingleQueue, SlotRange, Span, Timestamp, Verdict, replay, replay_text,
 };
-use support::op::Op;
-use support::pair::Pair;
 
 /// A log of a history drawn by chance.
 fn log(draw: &mut arbitrary::Unstructured<'_>, policy: Policy) -> arbitrary::Result<(BackendConfig, Vec<LogLine>)> {

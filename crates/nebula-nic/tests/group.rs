@@ -1,15 +1,13 @@
 //! Groups that hand each other RPCs, beside lists: nothing is lost, nothing comes twice, nothing moves twice, the order holds, and
 //! messages about what is not theirs change nothing.
 
-mod support;
-
+use crate::support::reach::Reach;
 use arbitrary::Arbitrary;
 use nebula_nic::{
     Adoption, Arrival, Backend, BackendConfig, CoreId, Freed, GroupConfig, GroupConfigError, GroupId, Header, Mtu,
     NackReason, Policy, SlotRange, Timestamp, Verdict,
 };
 use std::collections::VecDeque;
-use support::reach::Reach;
 
 const GROUPS: u16 = 3;
 const CORES: u16 = 2;

@@ -1,14 +1,12 @@
 //! The reassembler beside a map: all short histories, and long ones drawn by chance.
 
-mod support;
-
+use crate::support::histories::walk;
 use arbitrary::Arbitrary;
 use nebula_nic::{
     Abandoned, DropReason, Header, Incomplete, Missing, Mtu, NodeId, Part, Placement, Reassembler, RpcKey, SlotRange,
     Span, Timestamp, TransferId,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use support::histories::walk;
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Op {

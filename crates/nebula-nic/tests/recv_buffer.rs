@@ -1,11 +1,9 @@
 //! The receive buffer beside a list of intervals: all short histories, and long ones drawn by chance.
 
-mod support;
-
+use crate::support::histories::walk;
+use crate::support::interval_buffer::IntervalBuffer;
 use arbitrary::Arbitrary;
 use nebula_nic::{CoreId, Holder, RecvBuffer, SlotRange};
-use support::histories::walk;
-use support::interval_buffer::IntervalBuffer;
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Op {

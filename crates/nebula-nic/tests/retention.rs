@@ -1,12 +1,10 @@
 //! The memory of RPCs beside one that never forgets: all short histories, and long ones drawn by chance.
 
-mod support;
-
+use crate::support::histories::walk;
+use crate::support::retention::{Op, Pair};
 use nebula_nic::{
     NackReason, NodeId, Retention, RetentionConfig, RetentionFull, RetentionKey, RpcKey, Seen, TransferId,
 };
-use support::histories::walk;
-use support::retention::{Op, Pair};
 
 fn key(tid: u32) -> RetentionKey {
     RetentionKey { rpc: RpcKey { snid: NodeId(1), tid: TransferId(tid) }, tag: 7 }

@@ -1,7 +1,8 @@
 //! Every RPC ends exactly once: by a reply, a fault, a NACK, a deadline or the end of its server.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::watch::{Watchdog, spin, wait_until};
+use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{
     CallError, Client, ClientConfig, Fault, NackReason, Policy, Queueing, Reply, RetryPolicy, Rpc, RunningServer,
     Server, ServerConfig, Span, SubmitError, Ticket, Worker,
@@ -10,9 +11,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
-use support::draw::Draw;
-use support::watch::{Watchdog, spin, wait_until};
-use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// An RPC's end, out of the client's hands.
 type End = (Ticket, Result<Vec<u8>, CallError>);

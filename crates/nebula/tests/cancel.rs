@@ -1,10 +1,8 @@
 //! RPCs over shared memory that their client takes back, or gives their own deadline.
 
-mod support;
-
+use crate::support::watch::{Watchdog, wait_until};
+use crate::support::{echo, endpoint, server_config};
 use nebula::{CallError, Client, ClientConfig, Options, Server, Span, SubmitError};
-use support::watch::{Watchdog, wait_until};
-use support::{echo, endpoint, server_config};
 
 #[test]
 fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {

@@ -1,7 +1,8 @@
 //! Under `altocumulus:G` groups hand each other waiting RPCs, and nothing else about an RPC changes.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::watch::{Watchdog, spin, wait_until};
+use crate::support::{endpoint, server_config, wait_until_freed};
 use nebula::{
     CallError, Client, ClientConfig, Fault, MigrationConfig, Queueing, Reply, RunningServer, Server, ServerConfig,
     SubmitError, Ticket,
@@ -12,9 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
-use support::draw::Draw;
-use support::watch::{Watchdog, spin, wait_until};
-use support::{endpoint, server_config, wait_until_freed};
 
 /// What an RPC takes, so that queues build up.
 const SERVICE: Duration = Duration::from_micros(2);

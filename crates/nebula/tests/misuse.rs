@@ -1,12 +1,10 @@
 //! What a caller of the library can get wrong, and what it is told.
 
-mod support;
-
+use crate::support::echo;
+use crate::support::endpoint;
+use crate::support::watch::{Watchdog, wait_until};
 use nebula::{CallError, Client, ClientConfig, Options, Server, ServerConfig, Span};
 use std::time::Duration;
-use support::echo;
-use support::endpoint;
-use support::watch::{Watchdog, wait_until};
 
 /// Endpoints of both transports.
 fn endpoints(test: &str) -> [String; 2] {

@@ -1,12 +1,10 @@
 //! RPCs of every size: cut into packets, put together again, around the ring and around the largest position.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::watch::{Watchdog, wait_until};
+use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Fault, Queueing, Reply, Server, ServerConfig, SubmitError};
 use std::collections::BTreeMap;
-use support::draw::Draw;
-use support::watch::{Watchdog, wait_until};
-use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// The bytes of a request or reply, of which no two packets are alike.
 fn pattern(len: usize, seed: u64) -> Vec<u8> {

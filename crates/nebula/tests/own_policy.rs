@@ -1,14 +1,12 @@
 //! A policy of this test's own, served without a fork: it decides, the log names it, and its factory replays the log.
 
-mod support;
-
+use crate::support::watch::Watchdog;
+use crate::support::{echo, endpoint, server_config};
 use nebula::{
     ArrivalQueue, CentralDispatch, Choose, Client, CoreId, CustomPolicy, Header, PerCore, Placement, Policy, Queues,
     ServeError, Server,
 };
 use nebula_nic::{ConfigError, ReplayError, replay_text, replay_text_with};
-use support::watch::Watchdog;
-use support::{echo, endpoint, server_config};
 
 /// One queue, and the last core that has nothing to do takes the head.
 #[derive(Clone)]

@@ -1,7 +1,9 @@
 //! The runtime decides nothing: the log of a run, replayed through a fresh back end, is the same log.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::raw::{NACK, RawRing, Slot};
+use crate::support::watch::{Watchdog, spin, wait_until};
+use crate::support::{endpoint, server_config, wait_until_clean};
 use nebula::{CallError, Client, ClientConfig, Policy, Reply, Server, ServerConfig, Span, Status};
 use nebula_nic::decision::{Beside, read_text, replay_through};
 use nebula_nic::{
@@ -9,10 +11,6 @@ use nebula_nic::{
 };
 use std::path::PathBuf;
 use std::time::Duration;
-use support::draw::Draw;
-use support::raw::{NACK, RawRing, Slot};
-use support::watch::{Watchdog, spin, wait_until};
-use support::{endpoint, server_config, wait_until_clean};
 
 /// RPCs of each client of a run.
 const RPCS: usize = 3_000;

@@ -1,11 +1,11 @@
 //! Peers come, say who they are, and go.
 
-mod support;
+use crate::support;
 
+use crate::support::watch::{Watchdog, wait_until};
+use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Reply, ServeError, Server, Span};
 use std::sync::Barrier;
-use support::watch::{Watchdog, wait_until};
-use support::{echo, endpoint, server_config, wait_until_clean};
 
 /// Clients that come at once.
 const CROWD: usize = 200;

@@ -1,7 +1,8 @@
 //! Under `preemptive:Q` handlers take turns at their safe points, and nothing else about an RPC changes.
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::watch::{Watchdog, spin, wait_until};
+use crate::support::{endpoint, server_config, wait_until_freed};
 use nebula::{CallError, Client, ClientConfig, Fault, Policy, Queueing, Reply, Server, ServerConfig, Ticket};
 use nebula_nic::replay_text;
 use std::cell::{Cell, RefCell};
@@ -9,9 +10,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::draw::Draw;
-use support::watch::{Watchdog, spin, wait_until};
-use support::{endpoint, server_config, wait_until_freed};
 
 /// A quantum that every RPC has used at its first safe point.
 const AT_ONCE: &str = "preemptive:1ns";

@@ -1,8 +1,13 @@
 //! Replies that would not fit: where the server says how long its replies may be, a client with less room learns it as it connects, and
 //! no handler runs for nothing.
 
-mod support;
+use crate::support;
 
+use crate::support::hand_wire::{Hand, hand_wire};
+use crate::support::raw::RawRing;
+use crate::support::udp_raw::{HELLO, Header, WELCOME, opened};
+use crate::support::watch::Watchdog;
+use crate::support::{echo, endpoint};
 use nebula::net::{Environment, Time};
 use nebula::{
     CallError, Client, ClientConfig, ConnectError, Fault, Reply, RunningServer, ServeError, Server, SubmitError,
@@ -10,11 +15,6 @@ use nebula::{
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use support::hand_wire::{Hand, hand_wire};
-use support::raw::RawRing;
-use support::udp_raw::{HELLO, Header, WELCOME, opened};
-use support::watch::Watchdog;
-use support::{echo, endpoint};
 
 /// The longest reply of these servers.
 const LONGEST: u32 = 3000;

@@ -1,11 +1,11 @@
 //! The client over UDP against a scripted server, by a clock that is moved by hand: what it sends, and when, and how each RPC ends.
 
-mod support;
+use crate::support;
 
+use crate::support::datagram::{ACK, CANCEL, FAULT, Message, PULL, REQUEST};
+use crate::support::scene::{AHEAD_NS, MTU, Scene, server};
 use nebula::{CallError, ClientConfig, NackReason, Options, RetryPolicy, Span, SubmitError};
 use std::collections::BTreeSet;
-use support::datagram::{ACK, CANCEL, FAULT, Message, PULL, REQUEST};
-use support::scene::{AHEAD_NS, MTU, Scene, server};
 
 fn scene() -> Scene {
     Scene::new(ClientConfig::default())

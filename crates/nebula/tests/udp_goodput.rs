@@ -1,12 +1,10 @@
 //! What lost datagrams cost a client over UDP, on a network in memory and by a clock that is moved by hand: the same on every machine.
 
-mod support;
-
+use crate::support::datagram::Message;
+use crate::support::draw::Draw;
+use crate::support::scene::{MTU, Scene, server};
 use nebula::ClientConfig;
 use std::collections::VecDeque;
-use support::datagram::Message;
-use support::draw::Draw;
-use support::scene::{MTU, Scene, server};
 
 /// Each way, one after another.
 const WAY_NS: u64 = 5_000;

@@ -1,7 +1,10 @@
 //! Real sockets with a bad link between them: a relay that loses, doubles, holds back and changes datagrams.
 
-mod support;
+use crate::support;
 
+use crate::support::draw::Draw;
+use crate::support::server_config;
+use crate::support::watch::Watchdog;
 use nebula::{CallError, Client, ClientConfig, Endpoint, Key, Queueing, Reply, RetryPolicy, Server, Span};
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -9,9 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use support::draw::Draw;
-use support::server_config;
-use support::watch::Watchdog;
 
 /// What becomes of datagrams, each in a thousand.
 #[derive(Clone, Copy)]

@@ -1,0 +1,16 @@
+//! The tests of this crate that need no separate process, as one program: compiled and linked once, not once a file.
+//!
+//! `cargo test -p nebula-cli --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
+
+mod compare;
+mod installation;
+mod pages;
+#[expect(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "the programs beside this one use it too, and what cannot go on fails there"
+)]
+mod program;
+mod simulate;
+mod simulate_blocks;
+mod words;

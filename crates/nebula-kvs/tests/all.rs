@@ -1,0 +1,12 @@
+//! The tests of this crate that need no separate process, as one program: compiled and linked once, not once a file.
+//!
+//! `cargo test -p nebula-kvs --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
+#![cfg(not(loom))]
+
+mod limits;
+mod model;
+mod model_random;
+mod protocol;
+mod short_histories;
+mod stress;
+mod touch;

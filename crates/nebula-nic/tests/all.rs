@@ -1,0 +1,21 @@
+//! The tests of this crate that need no separate process, as one program: compiled and linked once, not once a file.
+//!
+//! `cargo test -p nebula-nic --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
+
+mod backend_histories;
+mod backend_random;
+mod decision_text;
+mod frontend;
+mod group;
+mod manager;
+mod pull;
+mod reassembler;
+mod recv_buffer;
+mod requester;
+mod retention;
+mod retransmit;
+mod schedule_darc;
+mod schedule_queues;
+mod script;
+mod support;
+mod wire;

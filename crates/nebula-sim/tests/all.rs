@@ -1,0 +1,18 @@
+//! The tests of this crate that need no separate process, as one program: compiled and linked once, not once a file.
+//!
+//! `cargo test -p nebula-sim --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
+
+mod altocumulus;
+mod altocumulus_training;
+mod blocks;
+mod closed_forms;
+mod darc;
+mod golden;
+mod memory;
+mod own_policy;
+mod preemptive;
+mod properties;
+mod queues;
+mod reproduce;
+mod routed;
+mod systems;

@@ -1,0 +1,19 @@
+//! The tests of this crate that need no separate process, as one program: compiled and linked once, not once a file.
+//!
+//! `cargo test -p nebula --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
+
+mod answers;
+mod cancel;
+mod examples;
+mod groups;
+mod misuse;
+mod multi_packet;
+mod own_policy;
+mod parity;
+mod peers;
+mod preemption;
+mod reply_room;
+mod support;
+mod udp_client;
+mod udp_goodput;
+mod udp_relay;

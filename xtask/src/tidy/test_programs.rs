@@ -1,0 +1,74 @@
+//! Every test file of a crate that lists its test programs is part of one of them: cargo does not look for others.
+
+use super::Violation;
+use super::code::code_of;
+use super::tree::Tree;
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let manifests = tree.files().filter(|(path, _)| path.ends_with("/Cargo.toml"));
+    let listing = manifests.filter(|(_, text)| text.lines().any(|line| line == "autotests = false"));
+    listing.flat_map(|(path, text)| package(tree, path.trim_end_matches("Cargo.toml"), text)).collect()
+}
+
+/// The files directly in `tests/` of the package in `folder`, and its programs in folders, that are in no program.
+fn package(tree: &Tree, folder: &str, manifest: &str) -> Vec<Violation> {
+    let tests = format!("{folder}tests/");
+    let within = tree.rust().filter_map(|(path, _)| path.strip_prefix(&tests));
+    let names = within.filter_map(|file| file.strip_suffix("/main.rs").or_else(|| file.strip_suffix(".rs")));
+    let names = names.filter(|name| !name.contains('/'));
+    let lost = names.filter(|name| !is_program(manifest, name) && !is_in_all(tree, &tests, name));
+    let violation = |name| {
+        let what = format!("no test program has `{name}`: add it to tests/all.rs, or to Cargo.toml as one");
+        Violation::new(&format!("{tests}{name}.rs"), 0, what)
+    };
+    lost.map(violation).collect()
+}
+
+fn is_program(manifest: &str, name: &str) -> bool {
+    let name = format!("name = \"{name}\"");
+    manifest.split("[[test]]\n").skip(1).any(|program| program.lines().next() == Some(&name))
+}
+
+fn is_in_all(tree: &Tree, tests: &str, name: &str) -> bool {
+    let module = format!("mod {name};");
+    let code = code_of(tree.text(&format!("{tests}all.rs")).unwrap_or_default());
+    code.lines().any(|line| line == module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str =
+        "[package]\nname = \"c\"\nautotests = false\n\n[[test]]\nname = \"all\"\n\n[[test]]\nname = \"b\"\n";
+
+    fn found(manifest: &str, more: &str) -> Vec<String> {
+        let files = [
+            ("crates/a/Cargo.toml", manifest),
+            ("crates/a/tests/all.rs", "mod d;\n// mod c;\nmod support;\n"),
+            ("crates/a/tests/b.rs", ""),
+            ("crates/a/tests/d.rs", ""),
+            ("crates/a/tests/support/mod.rs", ""),
+            (more, ""),
+        ];
+        check(&Tree::of(&files)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn files_of_a_program_pass() {
+        assert!(found(MANIFEST, "crates/a/tests/support/watch.rs").is_empty());
+    }
+
+    #[test]
+    fn a_file_and_a_folder_of_no_program_are_found() {
+        let said = found(MANIFEST, "crates/a/tests/c.rs");
+        let expected = "crates/a/tests/c.rs: no test program has `c`: add it to tests/all.rs, or to Cargo.toml as one";
+        assert_eq!(said, [expected]);
+        assert_eq!(found(MANIFEST, "crates/a/tests/c/main.rs").len(), 1);
+    }
+
+    #[test]
+    fn where_cargo_looks_for_programs_none_is_lost() {
+        assert!(found("[package]\nname = \"a\"\n", "crates/a/tests/c.rs").is_empty());
+    }
+}
