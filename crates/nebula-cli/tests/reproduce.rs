@@ -13,10 +13,10 @@ fn in_tree(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// The ids of the entries that take seconds. Those of the block level take minutes without the optimizations of a release: what they
+/// The ids of the entries that take a second or two. The others take up to minutes without the optimizations of a release: what they
 /// promise whatever they find is tested beside them, and what they find by `nebula reproduce --effort quick --check`.
 fn entries() -> Vec<String> {
-    const SECONDS_MAX: u64 = 10;
+    const SECONDS_MAX: u64 = 2;
     let listed = nebula(&["reproduce", "--list", "--format", "json"]).assert_ok().stdout;
     let entries = rows(&listed).into_iter().filter(|entry| entry["seconds"]["quick"].as_u64().unwrap() <= SECONDS_MAX);
     entries.map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
