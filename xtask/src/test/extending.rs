@@ -2,7 +2,7 @@
 //!
 //! The recipe's code blocks say in their first line where they go: `file=PATH` is a new file, `in=PATH before="LINE"` and
 //! `in=PATH after="LINE"` are lines beside one that stands in PATH just once. The copy stays in `target/extending`, and only what
-//! differs is written again, so that a second run builds little.
+//! differs is written again, so that a second run builds little; what the crates depend on is that of the step `test`.
 
 mod copy;
 mod recipe;
@@ -16,8 +16,6 @@ use std::process::Command;
 /// The page, and the section with the recipe.
 const PAGE: &str = "docs/EXTENDING.md";
 const SECTION: &str = "## A dispatch policy";
-/// Crates that the step builds without optimizing.
-const PLAIN: &[&str] = &["nebula-cli", "nebula", "nebula-sim", "nebula-memsys"];
 
 pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     let page = std::fs::read_to_string(shell.root().join(PAGE)).attempt(format!("read {PAGE}"))?;
@@ -27,7 +25,8 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     recipe.apply(&mut files)?;
     let tree = shell.target().join("extending/tree");
     copy::write(&tree, &files)?;
-    let cargo = |args: &[&str]| cargo_in(shell, &tree, args);
+    let crates: Vec<&str> = files.keys().filter_map(|path| crate_of(path)).collect();
+    let cargo = |args: &[&str]| cargo_in(shell, &tree, &crates, args);
     run(&mut cargo(&["clippy", "-p", "nebula-nic", "--lib", "--", "-D", "warnings"]))?;
     run(&mut cargo(&["test", "-p", "nebula-nic", "--test", "dispatch_conformance"]))?;
     let simulate = ["run", "-q", "-p", "nebula-cli", "--", "simulate", "--policy", policy.as_str(), "--cores", "4"];
@@ -39,15 +38,23 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
     }
 }
 
-/// Cargo in the copy, with a separate target folder: cargo knows a workspace's crates by their path from its root, so in the
-/// repository's folder it would take what was built from the copy for the repository's.
-fn cargo_in(shell: &Shell, tree: &Path, args: &[&str]) -> Command {
-    // What is big and run for a second is built without optimizing, in a fifth of the time.
+/// The crate whose manifest has this path.
+fn crate_of(path: &str) -> Option<&str> {
+    path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml").filter(|name| !name.contains('/'))
+}
+
+/// Cargo in the copy, whose `crates` it builds without optimizing: in a fifth of the time, as they are run for a second.
+///
+/// Cargo knows a workspace's crates by their path from its root and by their profile. In the repository's folder of builds it would take
+/// a crate of the copy for the repository's, had it the same profile; so *every* crate is built without optimizing, which none of the
+/// repository's is. The programs that are run go to a separate folder, as those have a name and no profile.
+fn cargo_in(shell: &Shell, tree: &Path, crates: &[&str], args: &[&str]) -> Command {
     let plain =
-        PLAIN.iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=0")]);
+        crates.iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=0")]);
     let mut command = shell.command("cargo");
     command.args(plain).args(args).current_dir(tree);
-    let target = shell.target().join("extending/target");
-    command.env("CARGO_TARGET_DIR", &target).env("CARGO_BUILD_BUILD_DIR", &target);
+    command.env("CARGO_TARGET_DIR", shell.target().join("extending/target"));
+    // A cargo before 1.91 does not know this one: it builds everything again.
+    command.env("CARGO_BUILD_BUILD_DIR", shell.target());
     command
 }
