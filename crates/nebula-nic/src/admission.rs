@@ -57,6 +57,13 @@ impl Admission {
         if queue.waiting_at(placement) >= bound { Some(NackReason::QueueBound) } else { None }
     }
 
+    /// How many RPCs the shared queue may take in before one is refused.
+    #[must_use]
+    #[inline(always)]
+    pub fn room(&self, queue: &ArrivalQueue) -> u32 {
+        self.bound.saturating_sub(queue.waiting_at(Placement::Shared))
+    }
+
     /// The reason to refuse an RPC that finds `waiting` others, if there is one: for queues kept elsewhere, such as a
     /// scheduler's in software.
     #[must_use]

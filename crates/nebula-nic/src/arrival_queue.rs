@@ -1,15 +1,17 @@
 //! Station 6: *which complete RPCs wait for a core, and in which order?*
 //!
 //! A notification of an RPC (where its payload is, and how long) waits here; the payload stays in its slots. Central
-//! policies with one queue use a ring. Policies that choose a core at arrival use one list per core, all in one pool,
+//! policies with one queue use a ring, with one entry for all RPCs of a [burst](crate::burst). Policies that choose a core at arrival use one list per core, all in one pool,
 //! and a bitmap of the cores that have both work and credit, so that finding one never scans the cores.
 //!
 //! Next: station 7, [`dispatch`](crate::dispatch).
 
+use crate::burst::{BURST_MAX, Burst, BurstRpc, Run};
 use crate::core_set::CoreSet;
 use crate::dispatch::{Placement, Queues};
-use crate::id::CoreId;
-use crate::verdict::{Arrival, PackedArrival};
+use crate::id::{CoreId, NodeId, RpcKey, Slot, TransferId};
+use crate::time::Timestamp;
+use crate::verdict::{Arrival, halves, pair};
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -17,7 +19,7 @@ use alloc::vec;
 ///
 /// # Cost
 ///
-/// Every operation O(1), no allocation after construction.
+/// Every operation O(1), but [`peek_shared`](Self::peek_shared); no allocation after construction.
 #[derive(Clone, Debug)]
 pub struct ArrivalQueue {
     shared: Ring,
@@ -56,7 +58,7 @@ impl ArrivalQueue {
     #[inline]
     pub fn waiting_at(&self, placement: Placement) -> u32 {
         match placement {
-            Placement::Shared if self.shared.items.is_empty() => u32::MAX,
+            Placement::Shared if self.shared.entries.is_empty() => u32::MAX,
             Placement::Shared => self.shared.len,
             Placement::Core(core) => self.cores.lists.get(core.index()).map_or(u32::MAX, |list| list.len),
         }
@@ -77,9 +79,47 @@ impl ArrivalQueue {
     #[inline(always)]
     pub fn push(&mut self, placement: Placement, arrival: Arrival) {
         match placement {
-            Placement::Shared => self.shared.push(arrival),
+            Placement::Shared => {
+                let burst = Burst { first: arrival.rpc, step: 0, slots_each: arrival.slots.slots };
+                if let Some(place) = self.shared.places().first_mut() {
+                    *place = BurstRpc::new(arrival.bytes, arrival.key_hash);
+                }
+                self.shared.push(&burst, arrival.slots.start, arrival.arrived, 1);
+            }
             Placement::Core(core) => self.cores.push(core, arrival),
         }
+    }
+
+    /// Places for what the next RPCs of the shared queue differ in, of at most a burst; empty when it is full. Nothing is queued before
+    /// [`push_burst`](Self::push_burst).
+    #[inline(always)]
+    pub fn places(&mut self) -> &mut [BurstRpc] {
+        self.shared.places()
+    }
+
+    /// Appends a burst of `rpcs` RPCs, which lie in consecutive slots, to the shared queue; what they differ in was written to the first
+    /// [`places`](Self::places). Returns it as a run.
+    ///
+    /// # Panics
+    ///
+    /// If there are none, or more than the queue has room for.
+    #[inline(always)]
+    pub fn push_burst(&mut self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> Run {
+        let at = self.shared.push(burst, first_slot, arrived, rpcs);
+        Run { burst: *burst, rpcs, first_slot, arrived, at }
+    }
+
+    /// Takes the first RPCs of the shared queue, as many as are of one burst and at most `most`.
+    #[inline(always)]
+    pub fn pop_run(&mut self, most: u32) -> Option<Run> {
+        self.shared.pop_run(most)
+    }
+
+    /// What the RPCs of a run differ in; it stays until something is pushed.
+    #[must_use]
+    #[inline(always)]
+    pub fn rpcs_of(&self, run: &Run) -> &[BurstRpc] {
+        &self.shared.rpcs[run.at as usize..(run.at + run.rpcs) as usize]
     }
 
     /// Records how many RPCs wait after dispatch: no core has taken them, or none has credit.
@@ -95,6 +135,10 @@ impl ArrivalQueue {
     }
 
     /// The RPC `ahead` places after the head of the shared queue.
+    ///
+    /// # Cost
+    ///
+    /// O(bursts before it).
     #[must_use]
     #[inline]
     pub fn peek_shared(&self, ahead: usize) -> Option<Arrival> {
@@ -127,55 +171,161 @@ impl ArrivalQueue {
     }
 }
 
-/// A ring whose length is a power of two.
+/// What is queued with one push: the RPCs of a burst, or one RPC. Whole words, for the reason that [`PackedArrival`] has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// Sender and number of the first RPC.
+    rpc: u64,
+    /// The first slot of the first RPC, and the slots of each.
+    slots: u64,
+    /// How many RPCs are left, and from one's number to the next one's.
+    run: u64,
+    arrived: u64,
+}
+
+impl Entry {
+    #[inline(always)]
+    fn new(burst: &Burst, first_slot: Slot, rpcs: u32, arrived: Timestamp) -> Self {
+        let Burst { first, step, slots_each } = *burst;
+        Self {
+            rpc: pair(first.snid.0, first.tid.0),
+            slots: pair(first_slot.0, slots_each),
+            run: pair(rpcs, step),
+            arrived: arrived.as_ps(),
+        }
+    }
+
+    /// Its first `rpcs` RPCs; what they differ in lies at `at`.
+    #[inline(always)]
+    fn run(&self, rpcs: u32, at: u32) -> Run {
+        let ((snid, tid), (start, slots_each), (_, step)) = (halves(self.rpc), halves(self.slots), halves(self.run));
+        let first = RpcKey { snid: NodeId(snid), tid: TransferId(tid) };
+        let arrived = Timestamp::from_ps(self.arrived);
+        Run { burst: Burst { first, step, slots_each }, rpcs, first_slot: Slot(start), arrived, at }
+    }
+
+    #[inline(always)]
+    fn rpcs(&self) -> u32 {
+        halves(self.run).0
+    }
+
+    /// Removes the first RPCs, which are not all.
+    #[inline(always)]
+    fn advance(&mut self, taken: &Run) {
+        let (rpcs, step) = halves(self.run);
+        self.rpc = pair(taken.burst.first.snid.0, taken.tid(taken.rpcs).0);
+        self.slots = pair(taken.slots(taken.rpcs).start.0, taken.burst.slots_each);
+        self.run = pair(rpcs - taken.rpcs, step);
+    }
+}
+
+/// A ring of bursts whose length is a power of two, and beside it one of what their RPCs differ in.
 #[derive(Clone, Debug)]
 struct Ring {
-    items: Box<[PackedArrival]>,
+    entries: Box<[Entry]>,
+    rpcs: Box<[BurstRpc]>,
+    /// The first entry, and how many there are.
     head: u32,
+    bursts: u32,
+    /// The first RPC, and how many there are.
+    first: u32,
     len: u32,
 }
 
 impl Ring {
     fn new(capacity: u32) -> Self {
-        let items = if capacity == 0 { 0 } else { (capacity as usize).next_power_of_two() };
-        Self { items: vec![PackedArrival::default(); items].into(), head: 0, len: 0 }
+        let places = if capacity == 0 { 0 } else { (capacity as usize).next_power_of_two() };
+        let (entries, rpcs) = (vec![Entry::default(); places].into(), vec![BurstRpc::default(); places].into());
+        Self { entries, rpcs, head: 0, bursts: 0, first: 0, len: 0 }
     }
 
-    #[inline]
-    fn place(&self, ahead: u32) -> usize {
-        self.head.wrapping_add(ahead) as usize & self.items.len().wrapping_sub(1)
-    }
-
+    /// A place in either ring.
     #[inline(always)]
-    fn push(&mut self, arrival: Arrival) {
-        assert!((self.len as usize) < self.items.len(), "admission admits no more than the queue holds");
-        let place = self.place(self.len);
-        self.items[place] = arrival.into();
-        self.len += 1;
+    fn place(&self, at: u32) -> usize {
+        at as usize & self.entries.len().wrapping_sub(1)
+    }
+
+    /// Places behind the last RPC: as many as there are in one piece, at most [`BURST_MAX`].
+    #[inline(always)]
+    fn places(&mut self) -> &mut [BurstRpc] {
+        let at = self.place(self.first.wrapping_add(self.len));
+        let free = self.rpcs.len() - self.len as usize;
+        let end = (at + free.min(BURST_MAX as usize)).min(self.rpcs.len());
+        &mut self.rpcs[at..end]
+    }
+
+    /// Appends an entry for as many RPCs as were written to the first [`places`](Self::places). Returns where they lie.
+    #[inline(always)]
+    fn push(&mut self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> u32 {
+        assert!(
+            (self.len + rpcs) as usize <= self.entries.len() && rpcs > 0,
+            "admission admits no more than the queue holds"
+        );
+        let at = self.first.wrapping_add(self.len);
+        let place = self.place(self.head.wrapping_add(self.bursts));
+        self.entries[place] = Entry::new(burst, first_slot, rpcs, arrived);
+        self.bursts += 1;
+        self.len += rpcs;
+        #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2^32 places")]
+        let at = self.place(at) as u32;
+        at
     }
 
     #[inline(always)]
     fn pop(&mut self) -> Option<Arrival> {
+        let run = self.pop_run(1)?;
+        Some(run.arrival(0, self.rpcs[run.at as usize]))
+    }
+
+    /// Takes at most `most` RPCs of the first burst.
+    #[inline(always)]
+    fn pop_run(&mut self, most: u32) -> Option<Run> {
         if self.len == 0 {
             return None;
         }
-        let arrival = self.items[self.place(0)].into();
-        self.len -= 1;
+        let (place, at) = (self.place(self.head), self.place(self.first));
+        let entry = &mut self.entries[place];
+        let all = entry.rpcs();
+        #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2^32 places")]
+        let (at, to_end) = (at as u32, (self.rpcs.len() - at) as u32);
+        let run = entry.run(all.min(most).min(to_end), at);
+        let is_whole = run.rpcs == all;
+        if !is_whole {
+            entry.advance(&run);
+        }
+        self.bursts -= u32::from(is_whole);
+        self.len -= run.rpcs;
         // An empty ring restarts at its first place: at low load, only one line of it is used and stays in the cache.
-        self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
-        Some(arrival)
+        let goes_on = self.len > 0;
+        self.head = if goes_on { self.head.wrapping_add(u32::from(is_whole)) } else { 0 };
+        self.first = if goes_on { self.first.wrapping_add(run.rpcs) } else { 0 };
+        Some(run)
     }
 
     fn pop_newest(&mut self, may_leave: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
         let newest = self.peek(self.len.checked_sub(1)? as usize).filter(may_leave)?;
+        let place = self.place(self.head.wrapping_add(self.bursts - 1));
+        let (rpcs, step) = halves(self.entries[place].run);
+        self.entries[place].run = pair(rpcs - 1, step);
+        self.bursts -= u32::from(rpcs == 1);
         self.len -= 1;
         Some(newest)
     }
 
+    /// Looks at the bursts before it: O(those).
     #[inline]
     fn peek(&self, ahead: usize) -> Option<Arrival> {
         let ahead = u32::try_from(ahead).ok().filter(|&ahead| ahead < self.len)?;
-        Some(self.items[self.place(ahead)].into())
+        let mut index = ahead;
+        let bursts = (0..self.bursts).map(|burst| &self.entries[self.place(self.head.wrapping_add(burst))]);
+        for entry in bursts {
+            if index < entry.rpcs() {
+                let rpc = self.rpcs[self.place(self.first.wrapping_add(ahead))];
+                return Some(entry.run(entry.rpcs(), 0).arrival(index, rpc));
+            }
+            index -= entry.rpcs();
+        }
+        None
     }
 }
 

@@ -10,10 +10,11 @@ pub use group::{Adoption, GroupConfig, GroupConfigError, Migrations};
 
 use crate::admission::Admission;
 use crate::arrival_queue::ArrivalQueue;
+use crate::burst::{BURST_MAX, Burst, BurstRpc, Run};
 use crate::config::{BackendConfig, ConfigError};
 use crate::counters::Counters;
 use crate::dispatch::{CentralDispatch, Dispatcher, JBSQ_BOUND_MAX, Placement, Queues};
-use crate::id::{CoreId, NodeId, RpcKey, SlotRange};
+use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange};
 use crate::nack_memory::NackMemory;
 use crate::reassembler::{Missing, Reassembler};
 use crate::recv_buffer::{Holder, RecvBuffer, ScrubMode};
@@ -29,11 +30,11 @@ use group::Foreign;
 ///
 /// - **A.** `handle_*` report events: a packet arrived ([`handle_packet`](Self::handle_packet)), a core is done
 ///   ([`handle_free`](Self::handle_free)), time has passed ([`handle_timeout`](Self::handle_timeout)), a peer is gone
-///   ([`handle_peer_gone`](Self::handle_peer_gone)). The decision about that packet or those slots is returned.
+///   ([`handle_peer_gone`](Self::handle_peer_gone)). [`handle_burst`](Self::handle_burst) reports several packets at once. The decision about that packet or those slots is returned.
 /// - **B.** `poll_*` return what follows: [`poll_dispatch`](Self::poll_dispatch),
 ///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for the latest time of the next
 ///   call. Where cores fetch their RPCs themselves, call [`poll_dispatch_for`](Self::poll_dispatch_for) instead of
-///   `poll_dispatch`.
+///   `poll_dispatch`; on a core that serves to completion, [`poll_run`](Self::poll_run).
 /// - **C.** `set_*` change a bound at run time.
 /// - **D.** All others are readings, which affect no decision.
 ///
@@ -95,6 +96,8 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     // -- queue and dispatch --
     queue: ArrivalQueue,
     dispatch: D,
+    /// By core: the first slot of the run that it serves, and how many RPCs that has; none while it serves no run.
+    runs: Box<[(Slot, u32)]>,
     // -- RPCs of other groups, if there are several --
     foreign: Option<Box<Foreign>>,
     // -- counters --
@@ -131,11 +134,12 @@ impl<D: CentralDispatch> Backend<D> {
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
             has_one_queue: dispatch.queues() == Queues::Shared,
             admission: Admission::new(queue_bound, config.queue_bound_max(), cores),
-            buffer: RecvBuffer::new(slots),
+            buffer: RecvBuffer::new(slots).in_order(config.slot_order),
             reassembler,
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
             queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()),
             dispatch,
+            runs: alloc::vec![(Slot(0), 0); usize::from(cores)].into(),
             foreign: None,
             counters: Counters::default(),
         })
@@ -158,11 +162,117 @@ impl<D: CentralDispatch> Backend<D> {
         if header.pkt_idx != 0 {
             return self.drop(DropReason::IndexOutOfRange);
         }
-        if self.has_one_queue {
-            self.handle_whole(now, &header, Placement::Shared)
-        } else {
-            self.handle_placed(now, &header)
+        if self.has_one_queue { self.handle_shared(now, &header) } else { self.handle_placed(now, &header) }
+    }
+
+    /// Whether RPCs can be decided about in bursts: where all wait in one queue, and none is handed to another group.
+    #[must_use]
+    #[inline]
+    pub fn takes_bursts(&self) -> bool {
+        self.has_one_queue && self.foreign.is_none()
+    }
+
+    /// The longest RPC of one packet that may be admitted, in bytes: the RPCs of a burst are no longer.
+    #[must_use]
+    #[inline]
+    pub const fn one_packet_bytes_max(&self) -> u32 {
+        self.one_packet_bytes_max
+    }
+
+    /// Places for what the RPCs of a burst differ in: write them, then pass how many to [`handle_burst`](Self::handle_burst). At most
+    /// [`BURST_MAX`]; none while the queue is full.
+    ///
+    /// The words are written where they will wait, and not copied there: a wide load of words that were just written one by one waits until
+    /// they, and all stores before them, have drained to the cache.
+    #[inline(always)]
+    pub fn burst_places(&mut self) -> &mut [BurstRpc] {
+        self.queue.places()
+    }
+
+    /// Decides about a burst of `rpcs` RPCs, whose sizes were written to [`burst_places`](Self::burst_places): takes in its first RPCs, as many
+    /// as there is room for in the queue and behind the last slots given out.
+    ///
+    /// The others have not arrived as far as the back end knows. Pass the next one to [`handle_packet`](Self::handle_packet), which
+    /// searches for room and says why there is none.
+    ///
+    /// # Panics
+    ///
+    /// Where the back end does not [take bursts](Self::takes_bursts). With debug assertions, if one of the RPCs takes another number of slots than
+    /// `slots_each`: it would be given too few or too many.
+    ///
+    /// # Cost
+    ///
+    /// That of one RPC.
+    #[inline(always)]
+    pub fn handle_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
+        assert!(self.takes_bursts(), "a burst needs one queue for all cores");
+        debug_assert!(self.is_of_one_kind(burst, rpcs), "an RPC of a burst takes as many slots as the others");
+        let run = self.take_in(now, burst, rpcs)?;
+        self.counters.packets += u64::from(run.rpcs);
+        Some(run)
+    }
+
+    /// The caller that puts a burst together has looked at each size already: this is for tests.
+    fn is_of_one_kind(&mut self, burst: &Burst, rpcs: u32) -> bool {
+        let longest = self.one_packet_bytes_max;
+        let fits = |rpc: &BurstRpc| slots_of(rpc.bytes()) == burst.slots_each && rpc.bytes() <= longest;
+        self.queue.places()[..rpcs as usize].iter().all(fits)
+    }
+
+    /// The next RPCs for `core`, which serves each to its end before it begins another: at most `most`, all of one burst. None while
+    /// the core has an RPC outstanding.
+    ///
+    /// They take one credit together, and [`handle_run_freed`](Self::handle_run_freed) gives it back. A log has a dispatch and a free for each of
+    /// them, in turns: what happens where a core takes the head of the queue whenever it is idle.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core, or where the back end does not [take bursts](Self::takes_bursts).
+    ///
+    /// # Cost
+    ///
+    /// That of one RPC.
+    #[inline(always)]
+    pub fn poll_run(&mut self, core: CoreId, most: u32) -> Option<Run> {
+        assert!(self.takes_bursts() && core.0 < self.config.cores, "a run needs one queue and a core");
+        if self.dispatch.outstanding(core) > 0 {
+            return None;
         }
+        let run = self.queue.pop_run(most.min(BURST_MAX));
+        self.queue.note_waiting();
+        let run = run?;
+        self.dispatch.handle_dispatched(core);
+        let is_own = self.buffer.give_run(&run, core);
+        debug_assert!(is_own, "what waits lies in this buffer");
+        self.runs[core.index()] = (run.first_slot, run.rpcs);
+        self.counters.dispatched += u64::from(run.rpcs);
+        Some(run)
+    }
+
+    /// What the RPCs of a run differ in. It stays until the next packet or burst.
+    #[must_use]
+    #[inline(always)]
+    pub fn rpcs_of(&self, run: &Run) -> &[BurstRpc] {
+        self.queue.rpcs_of(run)
+    }
+
+    /// Takes back the slots of a run that `core` has served, and the core's credit. Refused, and counted, like
+    /// [`handle_free`](Self::handle_free)'s.
+    ///
+    /// # Cost
+    ///
+    /// That of one RPC, where each takes one slot; otherwise O(RPCs).
+    #[inline(always)]
+    pub fn handle_run_freed(&mut self, core: CoreId, run: &Run) -> Freed {
+        let given = self.runs.get_mut(core.index()).filter(|given| **given == (run.first_slot, run.rpcs));
+        let Some(given) = given.filter(|_| self.buffer.free_run(run, core)) else {
+            self.counters.refused_frees += 1;
+            return Freed::Refused;
+        };
+        given.1 = 0;
+        self.dispatch.handle_freed(core);
+        self.counters.freed += u64::from(run.rpcs);
+        Freed::Taken
     }
 
     /// Takes back the slots of an RPC that `core` has served, and the core's credit.
@@ -367,7 +477,31 @@ impl<D: CentralDispatch> Backend<D> {
         self.handle_whole(now, header, placement)
     }
 
-    #[inline]
+    /// An RPC of one packet, for the shared queue: a burst of one.
+    #[inline(always)]
+    fn handle_shared(&mut self, now: Timestamp, header: &Header) -> Verdict {
+        let Header { rpc_bytes: bytes, key_hash, .. } = *header;
+        let burst = Burst { first: header.rpc(), step: 0, slots_each: slots_of(bytes) };
+        let place = self.queue.places().first_mut().map(|place| *place = BurstRpc::new(bytes, key_hash));
+        match place.and_then(|()| self.take_in(now, &burst, 1)) {
+            None => self.handle_whole(now, header, Placement::Shared),
+            Some(run) => Verdict::Write { slots: run.slots(0), offset_bytes: 0, bytes, complete: true },
+        }
+    }
+
+    /// Takes in as many of the first RPCs of a burst as bound and buffer allow, without a search for room.
+    #[inline(always)]
+    fn take_in(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
+        let most = self.admission.room(&self.queue).min(rpcs);
+        if most == 0 {
+            return None;
+        }
+        let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, most)?;
+        self.counters.completed += u64::from(rpcs);
+        Some(self.queue.push_burst(burst, first_slot, now, rpcs))
+    }
+
+    #[inline(never)]
     fn handle_whole(&mut self, now: Timestamp, header: &Header, placement: Placement) -> Verdict {
         match self.admit(header, placement) {
             Ok(slots) => {

@@ -3,7 +3,7 @@
 use crate::core_set::CORES_MAX;
 use crate::dispatch::{JBSQ_BOUND_MAX, Policy, PolicyName};
 use crate::id::DomainId;
-use crate::recv_buffer::{SLOTS_MAX, ScrubMode};
+use crate::recv_buffer::{SLOTS_MAX, ScrubMode, SlotOrder};
 use crate::time::Span;
 use crate::wire::{Mtu, slots_of};
 
@@ -52,6 +52,8 @@ pub struct BackendConfig {
     pub queue_capacity: u32,
     /// When to look for free slots beyond a slow RPC.
     pub scrub: ScrubMode,
+    /// Which free slots are given out.
+    pub slot_order: SlotOrder,
     /// An RPC that is still incomplete after this time is abandoned.
     pub reassembly_timeout: Span,
     /// Seed of every random choice and of the hash of the tables.
@@ -75,6 +77,7 @@ impl BackendConfig {
             queue_bound: 8192,
             queue_capacity: 8192,
             scrub: ScrubMode::OnFull,
+            slot_order: SlotOrder::Circular,
             reassembly_timeout: Span::from_ms(10),
             seed: 0,
         }
@@ -128,6 +131,13 @@ impl BackendConfig {
     #[must_use]
     pub const fn incomplete_per_peer(mut self, rpcs: u32) -> Self {
         self.incomplete_per_peer = rpcs;
+        self
+    }
+
+    /// Sets which free slots are given out.
+    #[must_use]
+    pub const fn slot_order(mut self, order: SlotOrder) -> Self {
+        self.slot_order = order;
         self
     }
 

@@ -23,8 +23,9 @@
 //!
 //! Next: station 5, [`reassembler`](crate::reassembler).
 
+use crate::burst::Run;
 use crate::core_set::CORES_MAX;
-use crate::id::{CoreId, GroupId, SlotRange};
+use crate::id::{CoreId, GroupId, Slot, SlotRange};
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -41,6 +42,19 @@ pub enum ScrubMode {
     AfterNack,
 }
 
+/// Which free slots are given out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlotOrder {
+    /// Those after the ones given out last, round the buffer, as in the paper.
+    #[default]
+    Circular,
+    /// The same, but from the first slot on whenever the buffer is empty.
+    ///
+    /// Departs: software serves as fast as RPCs come for most of its time, and then the first slots stay in the core's own cache. A circular
+    /// buffer is walked through the whole of its size, which is that of the longest queue that the SLO allows.
+    FirstWhenEmpty,
+}
+
 /// The holder of a live RPC's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
@@ -50,29 +64,34 @@ pub enum Holder {
     Core(CoreId),
     /// Another group of cores, to which the RPC was handed over.
     Group(GroupId),
+    /// The core that serves the run of RPCs that begins there: none of them is held, or freed, by itself.
+    Run(CoreId),
 }
 
 impl Holder {
     const NIC: u16 = u16::MAX;
     /// The code of holders that do not exist.
     const NOBODY: u16 = u16::MAX - 1;
-    /// Codes from here on are groups; codes below are cores.
+    /// Codes from here on are groups.
     const GROUPS: u16 = 1 << 15;
+    /// Codes from here on are runs; codes below are cores.
+    const RUNS: u16 = 1 << 14;
 
     /// A distinct code for each holder that exists, and one code for all that do not.
     #[inline]
     const fn code(self) -> u16 {
         match self {
             Self::Nic => Self::NIC,
-            Self::Core(core) if core.0 >= Self::GROUPS => Self::NOBODY,
+            Self::Core(core) | Self::Run(core) if core.0 >= CORES_MAX => Self::NOBODY,
             Self::Core(core) => core.0,
+            Self::Run(core) => Self::RUNS + core.0,
             Self::Group(group) if group.0 >= CORES_MAX => Self::NOBODY,
             Self::Group(group) => Self::GROUPS + group.0,
         }
     }
 }
 
-const _: () = assert!(CORES_MAX <= Holder::GROUPS && CORES_MAX < Holder::NOBODY - Holder::GROUPS);
+const _: () = assert!(CORES_MAX <= Holder::RUNS && CORES_MAX <= Holder::NOBODY - Holder::GROUPS);
 
 /// The bits of 64 slots, side by side: an RPC of up to 64 slots usually touches one cache line of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,6 +143,7 @@ pub struct RecvBuffer {
     words: Box<[Word]>,
     /// The holder of the RPC that begins at a slot; the NIC if none does.
     holders: Box<[u16]>,
+    order: SlotOrder,
     /// The number of its first slot; everything in here counts from 0.
     first: u32,
     slots: u32,
@@ -151,7 +171,15 @@ impl RecvBuffer {
         words[(slots / 64) as usize].used = u64::MAX << (slots % 64);
         let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
         let (head, tail, first) = (0, slots, 0);
-        Self { words, holders, first, slots, head, tail, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
+        let order = SlotOrder::Circular;
+        Self { words, holders, order, first, slots, head, tail, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
+    }
+
+    /// The same, which gives slots out in another order.
+    #[must_use]
+    pub fn in_order(mut self, order: SlotOrder) -> Self {
+        self.order = order;
+        self
     }
 
     /// The same with its slots numbered from `first`: several buffers of one server then share one numbering.
@@ -191,6 +219,7 @@ impl RecvBuffer {
     /// O(slots / 64) amortized over a lap of `head`, no allocation; usually one word. In RTL one cycle.
     #[inline(always)]
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
+        self.restart_if_empty();
         if self.tail - self.head < slots && !self.extend(slots) {
             return None;
         }
@@ -200,6 +229,74 @@ impl RecvBuffer {
         self.used_max = self.used_max.max(self.used);
         self.mark(range);
         Some(SlotRange::new(self.first + range.start.0, slots))
+    }
+
+    /// Takes `slots_each` slots for each of at most `most` RPCs, one RPC after the other: exactly what as many calls of
+    /// [`alloc`](Self::alloc) would return, up to the first that fails or does not go on where the one before ended.
+    ///
+    /// Returns the first slot and for how many RPCs; `None` if the run of free slots after `head` is too short for one.
+    ///
+    /// # Cost
+    ///
+    /// As `alloc` once, where the slots lie in one word and each RPC takes one; otherwise O(RPCs).
+    #[inline(always)]
+    pub fn alloc_burst(&mut self, slots_each: u32, most: u32) -> Option<(Slot, u32)> {
+        self.restart_if_empty();
+        let wanted = slots_each.saturating_mul(most);
+        let rpcs = if self.tail - self.head >= wanted { most } else { self.extend_for_burst(slots_each, most) };
+        if rpcs == 0 {
+            return None;
+        }
+        let (start, slots) = (self.head, slots_each * rpcs);
+        self.head += slots;
+        self.used += slots;
+        self.used_max = self.used_max.max(self.used);
+        match mask_in_word(SlotRange::new(start, slots)) {
+            Some(mask) if slots_each == 1 => self.words[(start / 64) as usize].used |= mask,
+            _ => self.mark_burst(start, slots_each, rpcs),
+        }
+        Some((Slot(self.first + start), rpcs))
+    }
+
+    /// Notes that `core` serves the RPCs of a run, which [`alloc_burst`](Self::alloc_burst) returned; `false` if they are no range of
+    /// this buffer.
+    #[inline(always)]
+    pub fn give_run(&mut self, run: &Run, core: CoreId) -> bool {
+        let holder = self.holders.get_mut(run.first_slot.0.wrapping_sub(self.first) as usize);
+        holder.map(|holder| *holder = Holder::Run(core).code()).is_some()
+    }
+
+    /// Frees the slots of a run if it is exactly one that `core` serves; otherwise changes nothing and returns `false`.
+    ///
+    /// # Cost
+    ///
+    /// O(1) where the slots lie in one word and each RPC takes one; otherwise O(RPCs).
+    #[inline(always)]
+    pub fn free_run(&mut self, run: &Run, core: CoreId) -> bool {
+        let start = run.first_slot.0.wrapping_sub(self.first);
+        let Some(holder) = self.holders.get_mut(start as usize) else { return false };
+        if *holder != Holder::Run(core).code() {
+            return false;
+        }
+        let slots = run.rpcs * run.burst.slots_each;
+        let mask =
+            mask_in_word(SlotRange::new(start, slots)).filter(|mask| mask >> 63 == 0 && run.burst.slots_each == 1);
+        match mask {
+            Some(mask) => {
+                let word = &mut self.words[(start / 64) as usize];
+                // Each is used, and neither it nor the slot behind the last one follows another.
+                if !word.used & mask | word.follows & (mask | mask << 1) != 0 {
+                    return false;
+                }
+                word.used &= !mask;
+            }
+            None if !self.clear_each(run) => return false,
+            None => {}
+        }
+        self.holders[start as usize] = Holder::NIC;
+        self.used -= slots;
+        self.missing_run = u32::MAX;
+        true
     }
 
     /// Notes that `core` holds `range`, which [`alloc`](Self::alloc) returned; `false` if it is no range of this buffer.
@@ -251,7 +348,7 @@ impl RecvBuffer {
                 return false;
             }
             word.used &= !(1 << first);
-        } else if !self.free_run(range) {
+        } else if !self.clear_range(range) {
             return false;
         }
         self.holders[range.start.0 as usize] = Holder::NIC;
@@ -316,6 +413,37 @@ impl RecvBuffer {
     #[must_use]
     pub const fn wraps(&self) -> u64 {
         self.wraps
+    }
+
+    /// Begins at the first slot again, where that is the order and nothing is held.
+    #[inline(always)]
+    fn restart_if_empty(&mut self) {
+        if self.used == 0 && self.order == SlotOrder::FirstWhenEmpty {
+            (self.head, self.tail) = (0, self.slots);
+        }
+    }
+
+    /// For how many of `most` RPCs there is room behind the head, or, where there is for none, at the first slot.
+    #[cold]
+    fn extend_for_burst(&mut self, slots_each: u32, most: u32) -> u32 {
+        let wanted = slots_each.saturating_mul(most);
+        self.tail = self.free_until(self.tail, self.head.saturating_add(wanted)).min(self.slots);
+        if self.tail - self.head < slots_each && !self.extend(slots_each) {
+            return 0;
+        }
+        most.min((self.tail - self.head) / slots_each)
+    }
+
+    #[inline(never)]
+    fn mark_burst(&mut self, start: u32, slots_each: u32, rpcs: u32) {
+        (0..rpcs).for_each(|rpc| self.mark(SlotRange::new(start + rpc * slots_each, slots_each)));
+    }
+
+    /// Clears the bits of a run, if they are those of its RPCs.
+    #[inline(never)]
+    fn clear_each(&mut self, run: &Run) -> bool {
+        let is_run = (0..run.rpcs).all(|rpc| self.is_one_rpc(self.counted(run.slots(rpc))));
+        is_run && (0..run.rpcs).all(|rpc| self.clear_range(self.counted(run.slots(rpc))))
     }
 
     /// Advances `tail` over free slots until `slots` lie before it, or wraps `head` if all is free up to the end.
@@ -410,7 +538,7 @@ impl RecvBuffer {
 
     /// Clears the bits of a range, if they are those of one RPC.
     #[inline(never)]
-    fn free_run(&mut self, range: SlotRange) -> bool {
+    fn clear_range(&mut self, range: SlotRange) -> bool {
         let Some(end) = range.start.0.checked_add(range.slots).filter(|&end| range.slots > 0 && end <= self.slots)
         else {
             return false;

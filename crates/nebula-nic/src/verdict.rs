@@ -163,12 +163,14 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PackedArrival([u64; 4]);
 
-const fn pair(low: u32, high: u32) -> u64 {
+/// Two numbers in one word.
+pub(crate) const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
+/// The numbers of a [`pair`].
 #[expect(clippy::cast_possible_truncation, reason = "the halves of a pair")]
-const fn halves(pair: u64) -> (u32, u32) {
+pub(crate) const fn halves(pair: u64) -> (u32, u32) {
     (pair as u32, (pair >> 32) as u32)
 }
 

@@ -194,7 +194,10 @@ pub(crate) const fn slots_of(rpc_bytes: u32) -> u32 {
     (rpc_bytes.saturating_sub(1) / SLOT_BYTES) + 1
 }
 
-/// The most payload that one packet carries: a multiple of 64 B, so that each packet begins a slot.
+/// The most payload that one packet carries: a multiple of 16 B, at least 48 B.
+///
+/// The papers' is 64 B, so that each packet begins a slot. A slot of a ring over shared memory carries a header of 16 B beside its
+/// payload, in whole cache lines.
 ///
 /// # Examples
 ///
@@ -204,7 +207,7 @@ pub(crate) const fn slots_of(rpc_bytes: u32) -> u32 {
 /// let mtu = Mtu::try_new(1472).unwrap();
 /// assert_eq!((mtu.bytes(), mtu.packets(4000), mtu.packet_bytes(4000, 2)), (1472, 3, 1056));
 /// assert_eq!(mtu.packets(0), 1, "an RPC without payload is one packet");
-/// assert!(Mtu::try_new(100).is_err());
+/// assert!(Mtu::try_new(48).is_ok() && Mtu::try_new(100).is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mtu {
@@ -214,31 +217,35 @@ pub struct Mtu {
     shift: u32,
 }
 
-/// The MTU is not a positive multiple of 64 bytes.
+/// The MTU is not a multiple of 16 bytes from 48 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an MTU of {bytes} bytes is not possible: give a positive multiple of {SLOT_BYTES}, such as 64 or 1408")]
+#[error("an MTU of {bytes} bytes is not possible: give a multiple of 16 from 48 on, such as 64 or 1408")]
 pub struct MtuError {
     bytes: u32,
 }
 
-/// An RPC has at most 2^26 slots, so a quotient of slots is exact with this many bits.
-const SLOT_COUNT_BITS: u32 = 32 - SLOT_BYTES.ilog2();
+/// What an MTU is a multiple of.
+const UNIT_BYTES: u32 = 16;
+/// An RPC has at most 2^28 units, so a quotient of units is exact with this many bits.
+const UNIT_COUNT_BITS: u32 = 32 - UNIT_BYTES.ilog2();
 
 impl Mtu {
     /// One cache block, the papers' NIC.
-    pub const MIN: Self = Self { bytes: SLOT_BYTES, multiplier: 1, shift: 0 };
+    pub const MIN: Self = Self { bytes: SLOT_BYTES, multiplier: 1, shift: (SLOT_BYTES / UNIT_BYTES).ilog2() };
+
+    /// The least payload of a packet: one cache block with the header of a ring's slot.
+    pub const BYTES_MIN: u32 = 48;
 
     /// An MTU of `bytes`.
     ///
     /// # Errors
     ///
-    /// If `bytes` is 0 or not a multiple of 64.
+    /// If `bytes` is less than 48 or not a multiple of 16.
     pub const fn try_new(bytes: u32) -> Result<Self, MtuError> {
-        if bytes == 0 || !bytes.is_multiple_of(SLOT_BYTES) {
+        if bytes < Self::BYTES_MIN || !bytes.is_multiple_of(UNIT_BYTES) {
             return Err(MtuError { bytes });
         }
-        let slots = bytes / SLOT_BYTES;
-        let (multiplier, shift) = reciprocal(slots);
+        let (multiplier, shift) = reciprocal(bytes / UNIT_BYTES);
         Ok(Self { bytes, multiplier, shift })
     }
 
@@ -258,7 +265,8 @@ impl Mtu {
     #[inline]
     pub const fn packets(self, rpc_bytes: u32) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "a quotient of a u32 is a u32")]
-        let before_last = (((slots_of(rpc_bytes) - 1) as u64 * self.multiplier as u64) >> self.shift) as u32;
+        let before_last =
+            (((rpc_bytes.saturating_sub(1) / UNIT_BYTES) as u64 * self.multiplier as u64) >> self.shift) as u32;
         before_last + 1
     }
 
@@ -274,17 +282,17 @@ impl Mtu {
     }
 }
 
-/// `(multiplier, shift)` with `x / slots == (x * multiplier) >> shift` for every `x` below 2^26.
+/// `(multiplier, shift)` with `x / units == (x * multiplier) >> shift` for every `x` below 2^28.
 ///
-/// With `shift = 26 + ceil(log2 slots)` and the multiplier rounded up, the error of the product stays below
-/// `x / 2^26 < 1` parts of the divisor, so the quotient never changes (Granlund and Montgomery).
-const fn reciprocal(slots: u32) -> (u32, u32) {
-    if slots.is_power_of_two() {
-        return (1, slots.ilog2());
+/// With `shift = 28 + ceil(log2 units)` and the multiplier rounded up, the error of the product stays below
+/// `x / 2^28 < 1` parts of the divisor, so the quotient never changes (Granlund and Montgomery).
+const fn reciprocal(units: u32) -> (u32, u32) {
+    if units.is_power_of_two() {
+        return (1, units.ilog2());
     }
-    let shift = SLOT_COUNT_BITS + slots.ilog2() + 1;
-    #[expect(clippy::cast_possible_truncation, reason = "at most 2^27, since slots > 2^ilog2(slots)")]
-    let multiplier = (1_u64 << shift).div_ceil(slots as u64) as u32;
+    let shift = UNIT_COUNT_BITS + units.ilog2() + 1;
+    #[expect(clippy::cast_possible_truncation, reason = "at most 2^29, since units > 2^ilog2(units)")]
+    let multiplier = (1_u64 << shift).div_ceil(units as u64) as u32;
     (multiplier, shift)
 }
 
@@ -294,8 +302,8 @@ mod tests {
 
     #[test]
     fn packets_is_the_rounded_up_quotient_at_every_border() {
-        for mtu_slots in (1..200).chain([1000, 1 << 20, (1 << 26) - 1]) {
-            let mtu = Mtu::try_new(mtu_slots * SLOT_BYTES).unwrap();
+        for units in (3..800).chain([4000, 1 << 22, (1 << 28) - 1]) {
+            let mtu = Mtu::try_new(units * UNIT_BYTES).unwrap();
             for multiple in [1, 2, 3, 7, 100, 335_544, 1 << 20] {
                 let border = u64::from(mtu.bytes()) * multiple;
                 for bytes in [border.saturating_sub(1), border, border + 1] {
@@ -309,7 +317,9 @@ mod tests {
 
     #[test]
     fn packets_carry_the_payload_exactly_once() {
-        for (mtu, bytes) in [(64, 0), (64, 64), (64, 65), (192, 1000), (4096, 4096), (4096, 12_289)] {
+        for (mtu, bytes) in
+            [(48, 0), (48, 49), (624, 625), (64, 0), (64, 64), (64, 65), (192, 1000), (4096, 4096), (4096, 12_289)]
+        {
             let mtu = Mtu::try_new(mtu).unwrap();
             let carried: u32 = (0..mtu.packets(bytes)).map(|idx| mtu.packet_bytes(bytes, idx)).sum();
             assert_eq!(carried, bytes);

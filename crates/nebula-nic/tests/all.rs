@@ -4,6 +4,7 @@
 
 mod backend_histories;
 mod backend_random;
+mod burst;
 mod decision_text;
 mod frontend;
 mod group;

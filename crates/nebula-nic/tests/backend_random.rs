@@ -4,7 +4,7 @@ use crate::support::op::{Op, STEP};
 use crate::support::pair::Pair;
 use crate::support::reach::Reach;
 use arbitrary::Unstructured;
-use nebula_nic::{BackendConfig, Mtu, Policy, ScrubMode};
+use nebula_nic::{BackendConfig, Mtu, Policy, ScrubMode, SlotOrder};
 
 /// A small back end: so small that its bounds are met all the time.
 fn config(draw: &mut Unstructured<'_>) -> arbitrary::Result<BackendConfig> {
@@ -18,6 +18,7 @@ fn config(draw: &mut Unstructured<'_>) -> arbitrary::Result<BackendConfig> {
         .incomplete_per_peer(*draw.choose(&[0, 1, 2, u32::MAX])?)
         .queue_bound(draw.int_in_range(1..=12)?)
         .scrub(if draw.arbitrary()? { ScrubMode::OnFull } else { ScrubMode::AfterNack })
+        .slot_order(if draw.arbitrary()? { SlotOrder::Circular } else { SlotOrder::FirstWhenEmpty })
         .reassembly_timeout(STEP * draw.int_in_range(1..=6)?)
         .seed(draw.arbitrary()?))
 }

@@ -3,7 +3,7 @@
 use crate::support::histories::walk;
 use crate::support::interval_buffer::IntervalBuffer;
 use arbitrary::Arbitrary;
-use nebula_nic::{CoreId, Holder, RecvBuffer, SlotRange};
+use nebula_nic::{CoreId, Holder, RecvBuffer, SlotOrder, SlotRange};
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Op {
@@ -21,8 +21,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(slots: u32) -> Self {
-        Self { real: RecvBuffer::new(slots), model: IntervalBuffer::new(slots) }
+    fn new(slots: u32, order: SlotOrder) -> Self {
+        Self { real: RecvBuffer::new(slots).in_order(order), model: IntervalBuffer::new(slots, order) }
     }
 
     fn live(&self, nth: u8) -> Option<(SlotRange, Holder)> {
@@ -92,7 +92,7 @@ fn choices(pair: &Pair) -> Vec<Op> {
 
 #[test]
 fn all_short_histories_agree_with_intervals() {
-    let histories = walk(&Pair::new(4), 7, &choices, &Pair::apply);
+    let histories = walk(&Pair::new(4, SlotOrder::Circular), 7, &choices, &Pair::apply);
     assert!(histories > 1_000_000, "{histories} histories");
 }
 
@@ -102,13 +102,16 @@ fn only_exactly_one_live_rpc_can_be_freed() {
         pair.apply(op);
         pair.refuses_all_else();
     };
-    assert!(walk(&Pair::new(4), 5, &choices, &check) > 10_000);
+    assert!(walk(&Pair::new(4, SlotOrder::FirstWhenEmpty), 5, &choices, &check) > 10_000);
 }
 
 #[test]
 fn long_histories_agree_with_intervals() {
     seeded::seeded(|draw| {
-        let mut pair = Pair::new(draw.int_in_range(1..=200)?);
+        let mut pair = Pair::new(
+            draw.int_in_range(1..=200)?,
+            if draw.arbitrary()? { SlotOrder::Circular } else { SlotOrder::FirstWhenEmpty },
+        );
         for _ in 0..draw.int_in_range(0..=400)? {
             pair.apply(draw.arbitrary()?);
         }
@@ -120,7 +123,7 @@ fn long_histories_agree_with_intervals() {
 
 #[test]
 fn ranges_longer_than_a_word_of_bits_come_and_go() {
-    let mut pair = Pair::new(300);
+    let mut pair = Pair::new(300, SlotOrder::Circular);
     for (slots, nth) in [(130, 0), (64, 0), (63, 1), (65, 0), (1, 1), (128, 0), (100, 2)].repeat(200) {
         pair.apply(Op::Alloc(slots));
         pair.apply(Op::Give { nth, core: 3 });

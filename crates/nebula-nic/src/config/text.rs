@@ -3,7 +3,7 @@
 use super::BackendConfig;
 use crate::dispatch::Policy;
 use crate::id::DomainId;
-use crate::recv_buffer::ScrubMode;
+use crate::recv_buffer::{ScrubMode, SlotOrder};
 use crate::time::Span;
 use crate::wire::Mtu;
 use alloc::string::String;
@@ -39,6 +39,10 @@ impl fmt::Display for BackendConfig {
         write!(f, "queue_bound={} ", self.queue_bound)?;
         write!(f, "queue_capacity={} scrub={} ", self.queue_capacity, self.scrub)?;
         write!(f, "reassembly_timeout_ps={} seed={}", self.reassembly_timeout.as_ps(), self.seed)?;
+        match self.slot_order {
+            SlotOrder::Circular => {}
+            SlotOrder::FirstWhenEmpty => f.write_str(" slot_order=first-when-empty")?,
+        }
         match self.incomplete_per_peer {
             u32::MAX => Ok(()),
             rpcs => write!(f, " incomplete_per_peer={rpcs}"),
@@ -65,7 +69,7 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
     match name {
         "domain" => config.domain = DomainId(number(value)?),
         "slots" => config.slots = number(value)?,
-        "mtu_bytes" => config.mtu = Mtu::try_new(number(value)?).map_err(|_| "a positive multiple of 64")?,
+        "mtu_bytes" => config.mtu = Mtu::try_new(number(value)?).map_err(|_| "a multiple of 16 from 48 on")?,
         "rpc_bytes_max" => config.rpc_bytes_max = number(value)?,
         "reassembler_entries" => config.reassembler_entries = number(value)?,
         "incomplete_per_peer" => config.incomplete_per_peer = number(value)?,
@@ -77,6 +81,7 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
         "queue_bound" => config.queue_bound = number(value)?,
         "queue_capacity" => config.queue_capacity = number(value)?,
         "scrub" => config.scrub = scrub_mode(value)?,
+        "slot_order" => config.slot_order = slot_order(value)?,
         "reassembly_timeout_ps" => config.reassembly_timeout = Span::from_ps(number(value)?),
         "seed" => config.seed = number(value)?,
         _ => return Err("the name of a field"),
@@ -96,6 +101,14 @@ fn scrub_mode(value: &str) -> Result<ScrubMode, &'static str> {
     }
 }
 
+fn slot_order(value: &str) -> Result<SlotOrder, &'static str> {
+    match value {
+        "circular" => Ok(SlotOrder::Circular),
+        "first-when-empty" => Ok(SlotOrder::FirstWhenEmpty),
+        _ => Err("circular or first-when-empty"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +121,7 @@ mod tests {
         let config = config.mtu(Mtu::try_new(1408).unwrap()).domain(DomainId(4)).reassembly_timeout(Span::from_ps(17));
         assert_eq!(config.to_string().parse(), Ok(config));
         assert!(!config.to_string().contains('\n') && !config.to_string().contains("per_peer"));
-        let config = config.incomplete_per_peer(0);
+        let config = config.incomplete_per_peer(0).slot_order(SlotOrder::FirstWhenEmpty);
         assert_eq!(config.to_string().parse(), Ok(config));
         let custom = BackendConfig::new(3, Policy::default()).custom("own".parse().unwrap());
         assert!(custom.to_string().contains(" policy=custom:own "));
@@ -117,7 +130,16 @@ mod tests {
 
     #[test]
     fn a_bad_word_is_named() {
-        for word in ["slots=many", "cores", "mtu_bytes=65", "policy=fifo", "scrub=never", "color=red", "cores=65536"] {
+        for word in [
+            "slots=many",
+            "cores",
+            "mtu_bytes=65",
+            "policy=fifo",
+            "scrub=never",
+            "slot_order=any",
+            "color=red",
+            "cores=65536",
+        ] {
             let error = word.parse::<BackendConfig>().unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }

@@ -1,4 +1,6 @@
-//! Which packets have arrived: one bit each, at the slot where the packet's payload begins.
+//! Which packets have arrived: one bit each, at the half slot where the packet's payload begins.
+//!
+//! Half slots, since the slots of a client's ring over shared memory carry 16 bytes less than whole ones.
 
 use crate::id::{SLOT_BYTES, SlotRange};
 use crate::wire::Mtu;
@@ -14,23 +16,29 @@ pub struct Missing {
     pub bitmap: u64,
 }
 
+/// Bytes that each bit stands for: fewer than any packet but the last has.
+const BYTES_PER_BIT: u32 = SLOT_BYTES / 2;
+const BITS_PER_SLOT: u32 = SLOT_BYTES / BYTES_PER_BIT;
+
+const _: () = assert!(Mtu::BYTES_MIN >= BYTES_PER_BIT, "two packets must not share a bit");
+
 /// A second bitvector over the slots of the receive buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Arrived {
     bits: Box<[u64]>,
-    slots_per_packet: u32,
+    mtu_bytes: u32,
 }
 
 impl Arrived {
     pub(super) fn new(slots: u32, mtu: Mtu) -> Self {
-        let bits = vec![0; slots.div_ceil(64) as usize].into();
-        Self { bits, slots_per_packet: mtu.bytes() / SLOT_BYTES }
+        let bits = vec![0; words_of(slots)].into();
+        Self { bits, mtu_bytes: mtu.bytes() }
     }
 
-    /// For a buffer whose slots are numbered from `first`. The slots before it have unused bits here: that costs a bit per slot, and
+    /// For a buffer whose slots are numbered from `first`. The slots before it have unused bits here: that costs two bits per slot, and
     /// no instruction per packet.
     pub(super) fn number_from(&mut self, first: u32) {
-        self.bits = vec![0; self.bits.len() + first.div_ceil(64) as usize].into();
+        self.bits = vec![0; self.bits.len() + words_of(first)].into();
     }
 
     /// Marks a packet as arrived; `false` if it was marked already.
@@ -43,7 +51,7 @@ impl Arrived {
 
     /// Marks all packets of an RPC as not arrived.
     pub(super) fn clear(&mut self, range: SlotRange) {
-        let (start, end) = (range.start.0, range.start.0 + range.slots);
+        let (start, end) = (range.start.0 * BITS_PER_SLOT, (range.start.0 + range.slots) * BITS_PER_SLOT);
         for word in start / 64..end.div_ceil(64) {
             let below_end = u64::MAX >> (64 - (end - word * 64).min(64));
             self.bits[word as usize] &= !(below_end & (u64::MAX << start.saturating_sub(word * 64)));
@@ -64,7 +72,12 @@ impl Arrived {
     }
 
     const fn place(&self, slots: SlotRange, pkt_idx: u32) -> (usize, u64) {
-        let slot = slots.start.0 + pkt_idx * self.slots_per_packet;
-        ((slot / 64) as usize, 1 << (slot % 64))
+        let at = slots.start.0 * BITS_PER_SLOT + pkt_idx * self.mtu_bytes / BYTES_PER_BIT;
+        ((at / 64) as usize, 1 << (at % 64))
     }
+}
+
+/// Words for the bits of so many slots.
+const fn words_of(slots: u32) -> usize {
+    (slots * BITS_PER_SLOT).div_ceil(64) as usize
 }

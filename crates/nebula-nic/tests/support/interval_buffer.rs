@@ -1,21 +1,26 @@
 //! A receive buffer as a list of intervals: slow, and obviously correct.
 
-use nebula_nic::{CoreId, Holder, SlotRange};
+use nebula_nic::{CoreId, Holder, SlotOrder, SlotRange};
 
 #[derive(Clone, Debug)]
 pub struct IntervalBuffer {
     pub slots: u32,
+    pub order: SlotOrder,
     pub head: u32,
     pub live: Vec<(SlotRange, Holder)>,
 }
 
 impl IntervalBuffer {
-    pub fn new(slots: u32) -> Self {
-        Self { slots, head: 0, live: Vec::new() }
+    pub fn new(slots: u32, order: SlotOrder) -> Self {
+        Self { slots, order, head: 0, live: Vec::new() }
     }
 
-    /// Takes slots after the head, or from the start if all between the head and the end is free.
+    /// Takes slots after the head, or from the start if all between the head and the end is free; an empty buffer begins at its start, if
+    /// that is the order.
     pub fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
+        if self.live.is_empty() && self.order == SlotOrder::FirstWhenEmpty {
+            self.head = 0;
+        }
         let start = if self.fits(self.head, slots) {
             self.head
         } else if self.is_free(self.head, self.slots) && self.fits(0, slots) {

@@ -54,7 +54,7 @@ impl Model {
             reach: Reach::default(),
             placer: config.policy.dispatcher(config.cores, config.seed),
             bound: config.queue_bound,
-            buffer: IntervalBuffer::new(config.slots),
+            buffer: IntervalBuffer::new(config.slots, config.slot_order),
             partial: Vec::new(),
             refused: Vec::new(),
             shared: VecDeque::new(),

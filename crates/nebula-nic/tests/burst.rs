@@ -1,0 +1,181 @@
+//! A burst decides as its RPCs one after the other would, and a run frees what it was given: all short histories of two back ends, of which one
+//! decides about bursts and the other about packets.
+
+use crate::support::histories::walk;
+use nebula_nic::{
+    Backend, BackendConfig, Burst, BurstRpc, CoreId, Dispatch, Freed, Header, NodeId, Policy, RpcKey, Run, Slot,
+    SlotOrder, SlotRange, Timestamp, TransferId, Verdict,
+};
+
+/// Slots of the buffer, and RPCs that may wait.
+const SLOTS: u32 = 7;
+const WAITING: u32 = 5;
+const CORE: CoreId = CoreId(0);
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// So many RPCs of `slots` slots each.
+    Burst { rpcs: u32, slots: u32 },
+    /// The core serves at most so many RPCs.
+    Serve { most: u32 },
+    /// An RPC of several packets lacks its last one, or gets it.
+    Part { idx: u32 },
+}
+
+/// The back end that decides in bursts, and the one that is told packet by packet.
+#[derive(Clone)]
+struct Two {
+    quick: Backend,
+    slow: Backend,
+    /// RPCs begun so far.
+    sent: u32,
+}
+
+impl Two {
+    fn new(policy: Policy, order: SlotOrder) -> Self {
+        let config = BackendConfig::new(1, policy).slots(SLOTS).queue_bound(WAITING).rpc_bytes_max(192);
+        let config = config
+            .slot_order(order)
+            .reassembler_entries(2)
+            .mtu(nebula_nic::Mtu::try_new(128).expect("a multiple of 16"));
+        let backend = || Backend::try_new(config).expect("possible");
+        Self { quick: backend(), slow: backend(), sent: 0 }
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Burst { rpcs, slots } => self.burst(rpcs, slots),
+            Op::Serve { most } => self.serve(most),
+            Op::Part { idx } => self.part(idx),
+        }
+        assert_eq!(self.quick.slots_used(), self.slow.slots_used());
+        assert_eq!(self.quick.queue_depth(), self.slow.queue_depth());
+        assert_eq!(self.quick.counters(), self.slow.counters());
+    }
+
+    fn burst(&mut self, rpcs: u32, slots: u32) {
+        let first = RpcKey { snid: NodeId(3), tid: TransferId(self.sent) };
+        self.sent += 2 * rpcs;
+        // Each of another length, and of another key.
+        let rpc = |index: u32| BurstRpc::new(slots * 64 - index, index);
+        let places = self.quick.burst_places();
+        let rpcs = rpcs.min(u32::try_from(places.len()).expect("few"));
+        for (index, place) in (0..rpcs).zip(places) {
+            *place = rpc(index);
+        }
+        let run = self.quick.handle_burst(Timestamp::ZERO, &Burst { first, step: 2, slots_each: slots }, rpcs);
+        let admitted = run.map_or(0, |run| run.rpcs);
+        for index in 0..rpcs {
+            let header = Header {
+                snid: first.snid,
+                tid: TransferId(first.tid.0 + 2 * index),
+                rpc_bytes: rpc(index).bytes(),
+                key_hash: index,
+                ..Header::default()
+            };
+            let verdict = self.slow.handle_packet(Timestamp::ZERO, header);
+            // What a burst leaves out is passed on as a packet: it may be refused, or find room elsewhere.
+            if index < admitted {
+                let slots = run.expect("some were admitted").slots(index);
+                let bytes = header.rpc_bytes;
+                assert_eq!(verdict, Verdict::Write { slots, offset_bytes: 0, bytes, complete: true }, "RPC {index}");
+            } else {
+                assert_eq!(self.quick.handle_packet(Timestamp::ZERO, header), verdict, "RPC {index}");
+            }
+        }
+    }
+
+    fn serve(&mut self, most: u32) {
+        let mut left = most;
+        while left > 0 {
+            let Some(run) = self.quick.poll_run(CORE, left) else { break };
+            assert!(run.rpcs > 0 && run.rpcs <= left);
+            for (index, &rpc) in (0..run.rpcs).zip(&self.quick.rpcs_of(&run).to_vec()) {
+                let arrival = run.arrival(index, rpc);
+                assert_eq!(self.slow.poll_dispatch(), Some(Dispatch { core: CORE, arrival }), "RPC {index} of {run:?}");
+                assert_eq!(self.slow.handle_free(CORE, arrival.slots), Freed::Taken);
+            }
+            self.is_freed_by_its_core_alone(&run);
+            left -= run.rpcs;
+        }
+        if left > 0 {
+            assert_eq!(self.slow.poll_dispatch(), None);
+        }
+    }
+
+    /// Nothing but the run, as it was given, gives its slots back.
+    fn is_freed_by_its_core_alone(&mut self, run: &Run) {
+        let before = self.quick.slots_used();
+        let refused = self.quick.counters().refused_frees;
+        for index in 0..run.rpcs {
+            assert_eq!(self.quick.handle_free(CORE, run.slots(index)), Freed::Refused);
+        }
+        let (mut longer, mut behind) = (*run, *run);
+        longer.rpcs += 1;
+        behind.first_slot = Slot(run.first_slot.0 + run.burst.slots_each);
+        for wrong in [longer, behind] {
+            assert_eq!(self.quick.handle_run_freed(CORE, &wrong), Freed::Refused, "{wrong:?}");
+        }
+        assert_eq!(self.quick.handle_run_freed(CoreId(1), run), Freed::Refused);
+        assert_eq!(self.quick.slots_used(), before);
+        assert_eq!(self.quick.handle_run_freed(CORE, run), Freed::Taken);
+        assert_eq!(self.quick.handle_run_freed(CORE, run), Freed::Refused);
+        // The other one was asked for nothing that it had to refuse.
+        for _ in refused..self.quick.counters().refused_frees {
+            assert_eq!(self.slow.handle_free(CORE, SlotRange::new(SLOTS, 1)), Freed::Refused);
+        }
+    }
+
+    fn part(&mut self, idx: u32) {
+        let header = Header { snid: NodeId(9), tid: TransferId(1), rpc_bytes: 192, pkt_idx: idx, ..Header::default() };
+        let verdict = self.quick.handle_packet(Timestamp::ZERO, header);
+        assert_eq!(self.slow.handle_packet(Timestamp::ZERO, header), verdict);
+    }
+}
+
+fn choices(_: &Two) -> Vec<Op> {
+    vec![
+        Op::Burst { rpcs: 1, slots: 1 },
+        Op::Burst { rpcs: 3, slots: 1 },
+        Op::Burst { rpcs: 6, slots: 1 },
+        Op::Burst { rpcs: 2, slots: 2 },
+        Op::Serve { most: 1 },
+        Op::Serve { most: 2 },
+        Op::Serve { most: 9 },
+        Op::Part { idx: 0 },
+        Op::Part { idx: 1 },
+    ]
+}
+
+#[test]
+fn a_burst_is_its_rpcs_one_after_the_other_in_all_short_histories() {
+    for (policy, order) in [(Policy::Jbsq(2), SlotOrder::FirstWhenEmpty), (Policy::SingleQueue, SlotOrder::Circular)] {
+        let histories = walk(&Two::new(policy, order), 5, &choices, &|two, op| two.apply(op));
+        assert!(histories > 60_000, "{histories} histories");
+    }
+}
+
+#[test]
+fn bursts_go_round_a_queue_that_is_never_empty() {
+    let mut two = Two::new(Policy::Jbsq(2), SlotOrder::Circular);
+    two.apply(Op::Burst { rpcs: 2, slots: 1 });
+    for round in 0..500 {
+        two.apply(Op::Burst { rpcs: 1 + round % 4, slots: 1 });
+        two.apply(Op::Serve { most: 1 + round % 3 });
+    }
+    two.apply(Op::Serve { most: 9 });
+    assert_eq!((two.quick.slots_used(), two.quick.queue_depth()), (0, 0));
+}
+
+#[test]
+fn no_run_is_given_to_a_core_that_has_an_rpc() {
+    let mut backend = Two::new(Policy::Jbsq(2), SlotOrder::Circular).quick;
+    for tid in 0..2 {
+        let header = Header { tid: TransferId(tid), rpc_bytes: 8, ..Header::default() };
+        assert!(matches!(backend.handle_packet(Timestamp::ZERO, header), Verdict::Write { .. }));
+    }
+    let given = backend.poll_dispatch().expect("an RPC for the core");
+    assert_eq!(backend.poll_run(CORE, 9), None);
+    assert_eq!(backend.handle_free(CORE, given.arrival.slots), Freed::Taken);
+    assert_eq!(backend.poll_run(CORE, 9).map(|run| run.rpcs), Some(1));
+}
