@@ -22,7 +22,7 @@ impl Echo {
     /// core, so each measurement starts and ends its own.
     pub fn start(bytes: usize, slots: u32) -> Result<Self, Failure> {
         let name = format!("shm://bench-echo-{}", std::process::id());
-        let server = Server::start(&["serve-echo", &name])?;
+        let server = Server::start(&["serve-echo", &name, &bytes.to_string()])?;
         let client = Client::connect_with(&name, ClientConfig::default().slots(slots))?;
         Ok(Self { client, request: vec![7; bytes], _server: server })
     }
@@ -45,19 +45,19 @@ impl Pipe for Echo {
     }
 }
 
-/// Client and server alternate on one thread, 16 RPCs at a time: no poll is wasted, so instructions can be counted.
-pub fn count(bytes: usize, rpcs: u64) -> Result<(), Failure> {
+/// Client and server alternate on one thread, `batch` RPCs at a time: no poll is wasted, so instructions can be counted.
+pub fn count(bytes: usize, rpcs: u64, batch: u64) -> Result<(), Failure> {
     let name = format!("shm://bench-count-{}", std::process::id());
-    let (server, mut workers) = nebula::Server::bind(&name).config(config()).open()?;
+    let (server, mut workers) = nebula::Server::bind(&name).config(config(bytes).slo(COUNTED_SLO)).open()?;
     let mut client = Client::connect_with(&name, ClientConfig::default().slots(64))?;
     let request = vec![7; bytes];
     let serve = |request: &[u8], reply: &mut Reply| reply.write(request);
-    for _ in 0..rpcs / 16 {
-        for _ in 0..16 {
+    for _ in 0..rpcs / batch {
+        for _ in 0..batch {
             client.submit(&request)?;
         }
         let mut done = 0;
-        while done < 16 {
+        while done < batch {
             workers[0].turn(&serve);
             while let Some(completion) = client.poll() {
                 completion.result?;
@@ -110,15 +110,18 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn config() -> ServerConfig {
-    // The SLO is long because an RPC takes fifty times as long under an instruction counter, and none should be refused
-    // for that.
-    ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(64).slo(Span::from_ms(10))
+/// The SLO where instructions are counted: an RPC takes fifty times as long there, and none should be refused for that.
+const COUNTED_SLO: Span = Span::from_ms(10);
+
+/// Engine and worker on one core; a slot of the ring holds a request of `bytes` bytes, and no more than it must.
+fn config(bytes: usize) -> ServerConfig {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(bytes).slo(Span::from_us(200))
 }
 
-/// The server: engine and worker on one core.
-pub fn serve(name: &str) -> Result<(), Failure> {
-    let config = config().pin([child::server_core()]);
+/// The server, for requests of `bytes` bytes.
+pub fn serve(name: &str, bytes: &str) -> Result<(), Failure> {
+    let config = config(bytes.parse()?).pin([child::server_core()]);
     let server = nebula::Server::bind(name).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;

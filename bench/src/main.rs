@@ -9,6 +9,7 @@ mod bare;
 mod child;
 mod echo;
 mod kv;
+#[cfg(feature = "lab")]
 mod lab;
 mod measure;
 mod memory;
@@ -26,18 +27,20 @@ fn main() -> Result<(), Failure> {
     match words.as_slice() {
         ["echo"] => echo::run(),
         ["kv", program] => kv::run(program),
+        #[cfg(feature = "lab")]
         ["lab"] => lab::run(None),
+        #[cfg(feature = "lab")]
         ["lab", python] => lab::run(Some(python)),
         ["peers"] => peers::run(),
         ["memory"] => memory::run(),
         ["udp"] => udp::run(),
         ["udp", way] => udp::run_only(way),
         ["serve-bare", rest @ ..] => bare::serve(rest),
-        ["serve-echo", name] => echo::serve(name),
+        ["serve-echo", name, bytes] => echo::serve(name, bytes),
         ["serve-peer", rest @ ..] => peers::serve(rest),
         ["serve-memory", name] => memory::serve(name),
         ["serve-udp", rest @ ..] => udp::serve(rest),
-        ["count-echo", bytes, rpcs] => echo::count(bytes.parse()?, rpcs.parse()?),
+        ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
         _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY]"
             .into()),
     }

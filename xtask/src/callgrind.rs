@@ -7,9 +7,25 @@ use crate::shell::{Attempt, Failure, Shell};
 
 /// The instructions that `program args` executes from its start to its end.
 pub(crate) fn instructions(shell: &Shell, program: &Path, args: &[String]) -> Result<u64, Failure> {
+    count(shell, program, args, None)
+}
+
+/// Those that it executes within the functions whose names match `pattern`, and in what they call.
+pub(crate) fn instructions_within(
+    shell: &Shell,
+    program: &Path,
+    args: &[String],
+    pattern: &str,
+) -> Result<u64, Failure> {
+    count(shell, program, args, Some(pattern))
+}
+
+fn count(shell: &Shell, program: &Path, args: &[String], within: Option<&str>) -> Result<u64, Failure> {
     let line = format!("callgrind of `{} {}`", program.display(), args.join(" "));
     let mut valgrind = shell.command("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).args(args);
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.args(within.map(|pattern| format!("--toggle-collect={pattern}")));
+    valgrind.arg(program).args(args);
     let output = valgrind.stdout(Stdio::null()).output().attempt(format!("start {line}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

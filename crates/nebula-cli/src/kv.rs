@@ -71,7 +71,7 @@ pub(crate) struct Args {
     /// Behavior of a full store
     #[arg(long, value_enum, default_value_t = FullStore::Cache)]
     mode: FullStore,
-    /// Payload bytes of one slot of a client's ring, a multiple of 64 [default: one value with its key]
+    /// Payload that one slot of a client's ring holds at least, in bytes [default: one value with its key]
     #[arg(long)]
     mtu_bytes: Option<u32>,
     /// For comparison: ignore the SLO, and NACK only when the receive buffer is full
@@ -164,7 +164,7 @@ fn service(args: &Args) -> Result<KvService, Failure> {
 
 fn config(args: &Args) -> ServerConfig {
     let request_bytes = |key_bytes: usize| bytes(protocol::HEADER_BYTES + key_bytes + args.value_bytes as usize);
-    let mtu_bytes = || request_bytes(KEY_BYTES).next_multiple_of(64).min(MTU_BYTES_AUTO);
+    let mtu_bytes = || request_bytes(KEY_BYTES).min(MTU_BYTES_AUTO);
     let mut config = ServerConfig::default()
         .policy(args.policy)
         .slo(args.slo)

@@ -32,6 +32,26 @@ pub fn load_bytes(src: &[AtomicU64], dst: &mut [u8]) {
     }
 }
 
+/// Bytes that [`load_units`] copies whole.
+pub const UNIT_BYTES: usize = 16;
+
+/// Copies the units of 16 bytes that hold the first `bytes` bytes of `src`, for callers that know how many of them count: the last unit needs no
+/// separate treatment.
+///
+/// # Panics
+///
+/// When `src` or `dst` does not hold those units.
+///
+/// # Cost
+///
+/// One load and one store a unit.
+#[inline(always)]
+pub fn load_units(src: &[AtomicU64], dst: &mut [u8], bytes: usize) {
+    let bytes = bytes.next_multiple_of(UNIT_BYTES);
+    assert!(bytes <= src.len() * 8, "copy of more bytes than the words hold");
+    moving::load(src, &mut dst[..bytes]);
+}
+
 /// Copies all of `src` to the start of `dst`; the last word is padded with zeros.
 ///
 /// # Panics
@@ -126,8 +146,14 @@ mod moving {
         // stores cannot be forwarded from the store buffer: it waits until they have drained to the cache. Hence word
         // by word.
         if src.len() < SHORT {
-            for (word, part) in dst.iter().zip(src.as_chunks::<8>().0) {
-                word.store(u64::from_le_bytes(*part), Ordering::Relaxed);
+            let (pairs, rest) = src.as_chunks::<PAIR>();
+            for (words, pair) in dst.as_chunks::<2>().0.iter().zip(pairs) {
+                let (first, second) = pair.split_at(8);
+                words[0].store(word_of(first), Ordering::Relaxed);
+                words[1].store(word_of(second), Ordering::Relaxed);
+            }
+            if let Some(word) = rest.as_chunks::<8>().0.first() {
+                dst[pairs.len() * 2].store(u64::from_le_bytes(*word), Ordering::Relaxed);
             }
             return;
         }
@@ -142,6 +168,11 @@ mod moving {
         if let Some(word) = rest.as_chunks::<8>().0.first() {
             dst[pairs.len() * 2].store(u64::from_le_bytes(*word), Ordering::Relaxed);
         }
+    }
+
+    #[inline(always)]
+    fn word_of(bytes: &[u8]) -> u64 {
+        u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[0; 8]))
     }
 
     #[inline(always)]
@@ -233,6 +264,10 @@ mod tests {
             assert_eq!(back, src);
             assert!(eq_bytes(&there, &src));
             assert!(there[len.div_ceil(8)..].iter().all(|w| w.load(Ordering::Relaxed) == u64::MAX));
+            let mut units = [0xEE; 80];
+            load_units(&there, &mut units, len);
+            assert_eq!(units[..len], src);
+            assert!(units[len.next_multiple_of(UNIT_BYTES)..].iter().all(|&byte| byte == 0xEE));
             let copied = words(10);
             copy_words(&copied, &there, len);
             assert!(eq_bytes(&copied, &src));

@@ -1,9 +1,9 @@
 //! The receive region: memory slots, each with one owner at a time.
 //!
-//! The engine writes an RPC's payload into slots, a worker reads it there, and later the engine reuses the slots for
-//! another RPC. Ownership keeps the two apart: a range of slots is leased as one [`SlotLease`], which can move to
-//! another thread but cannot be copied, and which must come back before any of its slots is leased again. Code that
-//! reads payload after its buffer was freed does not compile.
+//! The engine writes an RPC's payload into slots that nobody else has. Where another thread is to read it there, the slots are leased to it: as
+//! one [`SlotLease`], which can move to another thread but cannot be copied, and which must come back before any of its slots
+//! is written again. Code that reads payload after its buffer was freed does not compile. Where the engine's own thread serves, there is no
+//! lease: it [borrows the memory](RecvRegion::own).
 
 use crate::{
     copy::load_bytes,
@@ -23,11 +23,12 @@ pub const SLOT_BYTES: usize = 64;
 /// use nebula_sys::{mem::Pages, region::RecvRegion, sync::AtomicU64};
 /// let mut region = RecvRegion::new(16, Pages::Base)?;
 /// let packet = [const { AtomicU64::new(u64::from_le_bytes(*b"payload!")) }];
-/// let mut lease = region.lease(3, 1).expect("slot 3 is free");
-/// lease.write(0, &packet, 8);
+/// region.write(3, 0, &packet, 8);
+/// let lease = region.lease(3, 1).expect("slot 3 is free");
 /// assert_eq!(lease.payload(8), b"payload!");
-/// assert!(region.lease(3, 1).is_none(), "one owner at a time");
+/// assert!(region.lease(3, 1).is_none() && region.own().is_none(), "one owner at a time");
 /// region.release(lease);
+/// assert!(region.own().is_some_and(|memory| memory[3 * 64..].starts_with(b"payload!")));
 /// # Ok::<(), nebula_sys::mem::MemError>(())
 /// ```
 #[derive(Debug)]
@@ -89,6 +90,84 @@ impl RecvRegion {
         assert!(own && start + slots <= self.slots, "a lease was returned to another region than its own");
         self.clear(start, start + slots);
         self.leases -= 1;
+    }
+
+    /// Copies `bytes` bytes from memory that a peer may be changing to `offset` bytes behind the start of slot `start`.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not within the region, when one of its slots is leased, or when `src` is shorter than `bytes`.
+    ///
+    /// # Cost
+    ///
+    /// O(bytes / 16), and O(slots / 64) to look for leases if there are any.
+    #[inline]
+    pub fn write(&mut self, start: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
+        load_bytes(src, self.unleased(start, offset, bytes));
+    }
+
+    /// As [`write`](Self::write), from private bytes.
+    ///
+    /// # Panics
+    ///
+    /// As `write`.
+    #[inline]
+    pub fn write_bytes(&mut self, start: u32, offset: usize, src: &[u8]) {
+        self.unleased(start, offset, src.len()).copy_from_slice(src);
+    }
+
+    /// The first `bytes` bytes of slot `start` and those after it.
+    ///
+    /// # Panics
+    ///
+    /// When they are not within the region.
+    #[inline]
+    #[must_use]
+    pub fn payload(&self, start: u32, bytes: usize) -> &[u8] {
+        &self.payload_from(start)[..bytes]
+    }
+
+    /// All bytes from slot `start` on.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such slot.
+    #[inline]
+    #[must_use]
+    pub fn payload_from(&self, start: u32) -> &[u8] {
+        let all = self.slots as usize * SLOT_BYTES;
+        // SAFETY: the memory is mapped and initialized, and written only through `&mut self`: leases are read alone.
+        let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), all) };
+        &all[start as usize * SLOT_BYTES..]
+    }
+
+    /// The whole memory, while no slot is leased.
+    #[inline]
+    #[must_use]
+    pub fn own(&mut self) -> Option<&mut [u8]> {
+        if self.leases > 0 {
+            return None;
+        }
+        let all = self.slots as usize * SLOT_BYTES;
+        // SAFETY: the memory is mapped and initialized, no lease points into it, and the region is borrowed mutably.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), all) })
+    }
+
+    /// `bytes` bytes at `offset` behind the start of slot `start`, none of them leased.
+    #[inline(always)]
+    fn unleased(&mut self, start: u32, offset: usize, bytes: usize) -> &mut [u8] {
+        let from = start as usize * SLOT_BYTES + offset;
+        let end = from.checked_add(bytes).filter(|&end| end <= self.slots as usize * SLOT_BYTES);
+        let end = end.expect("a payload lies within the region");
+        #[expect(clippy::cast_possible_truncation, reason = "a slot of the region")]
+        let (first, last) = ((from / SLOT_BYTES) as u32, end.div_ceil(SLOT_BYTES) as u32);
+        assert!(self.leases == 0 || !self.is_any_leased(first, last), "a slot is written while it is leased");
+        // SAFETY: the bytes are within the mapping and initialized; no lease reaches them, and the region is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(from), bytes) }
+    }
+
+    fn is_any_leased(&self, start: u32, end: u32) -> bool {
+        start < end && masks(start, end).any(|(index, mask)| self.leased[index] & mask != 0)
     }
 
     /// Leases not yet returned.
@@ -192,26 +271,6 @@ impl SlotLease {
         self.slots
     }
 
-    /// Copies `bytes` bytes from memory that a peer may be changing into the slots, at `offset` bytes.
-    ///
-    /// # Panics
-    ///
-    /// When the range is not within the lease, or `src` is shorter than `bytes`.
-    #[inline]
-    pub fn write(&mut self, offset: usize, src: &[AtomicU64], bytes: usize) {
-        load_bytes(src, &mut self.payload_mut()[offset..offset + bytes]);
-    }
-
-    /// Copies private bytes into the slots, at `offset` bytes.
-    ///
-    /// # Panics
-    ///
-    /// When the range is not within the lease.
-    #[inline]
-    pub fn write_bytes(&mut self, offset: usize, src: &[u8]) {
-        self.payload_mut()[offset..offset + src.len()].copy_from_slice(src);
-    }
-
     /// The first `bytes` bytes.
     ///
     /// # Panics
@@ -220,16 +279,10 @@ impl SlotLease {
     #[inline]
     #[must_use]
     pub fn payload(&self, bytes: usize) -> &[u8] {
-        // SAFETY: the slots are mapped, initialized (zero-filled at the start), and owned by this lease alone, which is
-        // borrowed.
+        // SAFETY: the slots are mapped and initialized (zero-filled at the start); the region writes none that is leased, and leases
+        // are read alone.
         let all = unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.slots as usize * SLOT_BYTES) };
         &all[..bytes]
-    }
-
-    #[inline]
-    fn payload_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `payload`, and the lease is borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.slots as usize * SLOT_BYTES) }
     }
 }
 
@@ -265,10 +318,10 @@ mod tests {
     #[test]
     fn leases_of_neighbours_do_not_see_each_other() {
         let mut region = RecvRegion::new(4, Pages::Base).unwrap();
-        let mut one = region.lease(1, 1).unwrap();
-        let mut two = region.lease(2, 1).unwrap();
-        one.write_bytes(0, &[1; 64]);
-        two.write_bytes(0, &[2; 64]);
+        region.write_bytes(1, 0, &[1; 64]);
+        let one = region.lease(1, 1).unwrap();
+        region.write_bytes(2, 0, &[2; 64]);
+        let two = region.lease(2, 1).unwrap();
         let reader = std::thread::spawn(move || (one.payload(64) == [1; 64], one));
         assert_eq!(two.payload(64), [2; 64]);
         let (whole, one) = reader.join().unwrap();
@@ -276,6 +329,25 @@ mod tests {
         region.release(one);
         region.release(two);
         assert_eq!(region.lease(0, 4).unwrap().payload(64), [0; 64]);
+    }
+
+    #[test]
+    #[should_panic(expected = "while it is leased")]
+    fn a_leased_slot_is_not_written() {
+        let mut region = RecvRegion::new(4, Pages::Base).unwrap();
+        let _lease = region.lease(2, 1).unwrap();
+        region.write_bytes(1, 0, &[1; 64]);
+        region.write_bytes(1, 60, &[1; 5]);
+    }
+
+    #[test]
+    fn the_memory_is_lent_whole_while_nothing_is_leased() {
+        let mut region = RecvRegion::new(4, Pages::Base).unwrap();
+        let lease = region.lease(0, 1).unwrap();
+        assert!(region.own().is_none());
+        region.release(lease);
+        region.own().unwrap()[64] = 5;
+        assert_eq!(region.payload(1, 1), [5]);
     }
 
     #[test]
@@ -291,8 +363,8 @@ mod tests {
     #[test]
     fn a_lease_outlives_its_region() {
         let mut region = RecvRegion::new(4, Pages::Base).unwrap();
-        let mut lease = region.lease(0, 1).unwrap();
-        lease.write_bytes(0, &[9; 64]);
+        region.write_bytes(0, 0, &[9; 64]);
+        let lease = region.lease(0, 1).unwrap();
         drop(region);
         assert_eq!(lease.payload(64), [9; 64]);
     }

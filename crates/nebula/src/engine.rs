@@ -12,6 +12,7 @@
 
 pub(crate) mod bell;
 pub(crate) mod ingress;
+mod payloads;
 pub(crate) mod dispatch;
 pub(crate) mod cpu;
 pub(crate) mod reply;
@@ -19,23 +20,25 @@ pub(crate) mod groups;
 mod pace;
 pub(crate) mod port;
 mod recorder;
+pub(crate) mod requests;
+pub(crate) mod run;
 mod shared;
 
 use crate::net::Watch;
 use crate::server::{IdlePolicy, ServeError, ServerConfig};
 use crate::status::{Extra, StatusPage};
 use crate::transport::shm::listener::Letter;
-use crate::worker::{Choice, RPCS_PER_TURN};
+use crate::worker::Choice;
 use bell::Bell;
-use cpu::{Held, Served, WorkerLink};
+use cpu::{Served, WorkerLink};
 use groups::Neighbors;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::{Backend, Freed, NodeId, Span, Timestamp};
-use nebula_sys::mem::Pages;
-use nebula_sys::region::RecvRegion;
 use pace::Pace;
+use payloads::Payloads;
 use port::Port;
 use recorder::Recorder;
+use run::RPCS_PER_TURN;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,8 +51,10 @@ pub(crate) const POLLED_FOR: Span = Span::from_us(20);
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// How long answers may wait for others to share a datagram with: about what sending one costs.
 const TURN: Span = Span::from_us(8);
-/// Turns between two writes of the status page.
+/// Turns with work between two writes of the status page.
 const TURNS_PER_STATUS: u32 = 256;
+/// Least time between two writes of it where there is no work.
+const IDLE_PER_STATUS: Span = Span::from_us(50);
 
 /// The engine of one server.
 #[derive(Debug)]
@@ -60,9 +65,7 @@ pub(crate) struct Engine {
     backend: Backend,
     /// The manager of a group and the ways to the others.
     neighbors: Option<Box<Neighbors>>,
-    region: RecvRegion,
-    /// Payloads being received or waiting, by their first slot among those of the whole server.
-    held: Box<[Option<Held>]>,
+    payloads: Payloads,
     port: Port,
     links: Vec<WorkerLink>,
     pace: Pace,
@@ -77,6 +80,10 @@ pub(crate) struct Engine {
     /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through.
     fresh: Vec<(u32, u32)>,
     turns: u32,
+    /// When the status page was written last.
+    status_at: Timestamp,
+    /// Rings found empty since anything else was looked at.
+    idle_looks: u32,
     /// RPCs that the worker on this thread has served since the last turn.
     served: usize,
     /// RPCs served by another worker than the one that they were given to.
@@ -110,17 +117,16 @@ impl Engine {
             None => (config.backend()?, None),
         };
         let slots = backend.config().slots;
-        let region = RecvRegion::new(slots, Pages::Huge2M)?;
+        let all_slots = neighbors.as_ref().map(|neighbors| slots * neighbors.groups());
+        let payloads = Payloads::new(slots, backend.first_slot(), all_slots)?;
         let log = |path| log(path, &backend, neighbors.as_deref());
         let recorder = config.decision_log.as_deref().map(log).transpose()?;
-        let groups = neighbors.as_ref().map_or(1, |neighbors| neighbors.groups());
         let watch = parts.watch;
         Ok(Self {
             stop: parts.stop,
-            held: (0..slots * groups).map(|_| None).collect(),
             backend,
             neighbors,
-            region,
+            payloads,
             port: parts.port,
             links: parts.links,
             pace: Pace::new(config),
@@ -132,6 +138,8 @@ impl Engine {
             is_armed: false,
             fresh: Vec::with_capacity(ingress::FRESH_MAX),
             turns: 0,
+            status_at: Timestamp::ZERO,
+            idle_looks: 0,
             served: 0,
             stolen: 0,
             turn_started: Timestamp::from_ps(watch.now_ps()),
@@ -162,7 +170,6 @@ impl Engine {
     #[inline]
     pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
         let work = packets + served;
-        self.turns = self.turns.wrapping_add(1);
         if let Some(bound) = self.pace.end_turn(now, work, served, self.backend.queue_depth()) {
             self.set_queue_bound(now, bound);
         }
@@ -179,7 +186,11 @@ impl Engine {
         } else if self.idle_since.is_none() {
             self.idle_since = Some(now);
         }
-        if self.turns.is_multiple_of(TURNS_PER_STATUS) && self.has_news {
+        self.turns = self.turns.wrapping_add(1);
+        let is_due = self.turns.is_multiple_of(TURNS_PER_STATUS)
+            || work == 0 && self.has_news && now - self.status_at >= IDLE_PER_STATUS;
+        if is_due && self.has_news {
+            self.status_at = now;
             self.publish_status(work > 0);
         }
     }
@@ -303,7 +314,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn rpcs_per_turn(&self) -> usize {
         match self.port {
-            Port::Shm(_) => RPCS_PER_TURN,
+            Port::Shm(_) => RPCS_PER_TURN as usize,
             Port::Udp(_) => self.pace.rpcs_within(TURN),
         }
     }
@@ -338,11 +349,7 @@ impl Engine {
             if let Some(recorder) = &mut self.recorder {
                 recorder.abandoned(abandoned);
             }
-            let held = self.held[abandoned.slots.start.0 as usize].take();
-            let answer = held.and_then(|held| {
-                self.region.release(held.lease);
-                held.answer
-            });
+            let answer = self.payloads.abandon(abandoned.slots);
             self.port.abandoned(abandoned.rpc, answer);
         }
     }
@@ -366,7 +373,7 @@ impl Engine {
         if let Freed::Foreign { origin } = outcome {
             return self.give_back(origin, served);
         }
-        self.region.release(served.lease);
+        self.payloads.release(served.lease);
         self.port.ended(served.snid, served.answer);
     }
 

@@ -95,6 +95,7 @@ mod status;
 pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, Hint, Options, SubmitError, Ticket, Wait};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
 pub use engine::reply::{Fault, Reply};
+pub use engine::requests::Requests;
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
 // What a custom policy is written with.
 pub use nebula_nic::{

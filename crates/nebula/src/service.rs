@@ -1,6 +1,7 @@
 //! The trait of handlers: what a server does with an RPC.
 
 use crate::engine::reply::Reply;
+use crate::engine::requests::Requests;
 
 /// How far ahead of its execution an RPC is when [`Service::prefetch`] is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,22 @@ pub trait Service {
     /// A panic is caught: the client gets [`Fault::HandlerPanicked`](crate::Fault::HandlerPanicked), and the worker continues.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
 
+    /// Answers several RPCs, which a worker has at once: each that [`Requests::next`] gives, in that order. Override it where they can share
+    /// work, such as the lookup of their keys.
+    ///
+    /// A panic ends the RPC that was given last; the method is called again for those behind it. What is not taken is answered
+    /// with [`Fault::Unanswered`](crate::Fault::Unanswered).
+    #[inline(always)]
+    fn serve_burst(&self, requests: &mut Requests<'_>) {
+        if self.prefetches() && requests.may_prefetch() {
+            // A pass for each stage, so that the misses of all of them overlap.
+            for stage in [Stage::Arrived, Stage::Next] {
+                (0..requests.len()).for_each(|ahead| self.prefetch(requests.peek(ahead), stage));
+            }
+        }
+        requests.for_each(|request, reply| self.serve(request, reply));
+    }
+
     /// Whether [`prefetch`](Self::prefetch) does anything. If not, it is never called.
     #[inline(always)]
     fn prefetches(&self) -> bool {
@@ -44,7 +61,7 @@ pub trait Service {
 }
 
 impl<F: Fn(&[u8], &mut Reply<'_>)> Service for F {
-    #[inline]
+    #[inline(always)]
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
         self(request, reply);
     }

@@ -9,4 +9,4 @@ mod answer;
 pub(crate) mod shm;
 pub(crate) mod udp;
 
-pub(crate) use answer::{Answer, Fate};
+pub(crate) use answer::{Answer, Ending, Fate};

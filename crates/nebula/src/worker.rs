@@ -14,6 +14,7 @@ pub(crate) use stealing::{Queues, Stealing};
 use crate::engine::bell::Bell;
 use crate::engine::cpu::{Held, Job, Served};
 use crate::engine::reply::{Fault, Reply};
+use crate::engine::run::Turn;
 use crate::engine::{Engine, POLLED_FOR, rest_after};
 use crate::net::{Time, Watch};
 use crate::server::{IdlePolicy, ServerConfig};
@@ -31,9 +32,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// RPCs that an inline worker serves between two polls of the rings. A small number, so that a queue builds up in the arrival queue,
-/// which is bounded, and not in the rings.
-pub(crate) const RPCS_PER_TURN: usize = 16;
+/// RPCs that a worker serves between two looks at what has come.
+const RPCS_PER_TURN: usize = crate::engine::run::RPCS_PER_TURN as usize;
 
 /// What a worker's own machines have decided, for the decision log.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ fn reply_to<'a>(
 ) -> Option<Reply<'a>> {
     match answer {
         Some(answer) => Some(Reply::buffered(answer)),
-        None => Some(Reply::new(channels.channel(arrival.rpc.snid)?.slots(), arrival.rpc.tid.0, span)),
+        None => Some(Reply::in_ring(channels.channel(arrival.rpc.snid)?.slots(), arrival.rpc.tid.0, span)),
     }
 }
 
@@ -244,6 +244,10 @@ impl Worker {
             preemption.run(inner, service);
             return inner.wind_up();
         }
+        if inner.serves_runs() {
+            inner.run_runs(service);
+            return inner.wind_up();
+        }
         let mut idle_since = None;
         // Asked every turn: under load there may always be something to do.
         while !self.inner.get_mut().is_stopped() {
@@ -263,7 +267,7 @@ impl Worker {
     ///
     /// # Cost
     ///
-    /// No allocation, no lock, no system call. One clock read with an inline engine; without one, only for RPCs that have a deadline.
+    /// No allocation, no lock, no system call. One clock read with an inline engine, and one for each RPC that has a deadline.
     #[inline]
     pub fn turn<S: Service>(&mut self, service: &S) -> usize {
         let inner = self.inner.get_mut();
@@ -271,6 +275,9 @@ impl Worker {
             let served = preemption.turn(inner, service);
             inner.preemption = Some(preemption);
             return served;
+        }
+        if let Some(turn) = inner.turn_of_runs(service) {
+            return if let Turn::Busy(served) = turn { served } else { 0 };
         }
         inner.pull(service);
         let (mut served, most) = (0, inner.rpcs_per_turn());
@@ -288,6 +295,47 @@ impl Worker {
 }
 
 impl Inner {
+    fn serves_runs(&self) -> bool {
+        matches!(&self.source, Source::Inline(engine) if engine.serves_runs())
+    }
+
+    /// Serves runs until the server stops.
+    fn run_runs<S: Service>(&mut self, service: &S) {
+        let mut idle_since = None;
+        loop {
+            match self.turn_of_runs(service) {
+                Some(Turn::Glance) => continue,
+                Some(Turn::Idle) => self.rest(&mut idle_since),
+                Some(Turn::Busy(_)) | None => {}
+            }
+            // Asked whenever more than the rings is looked at: under load there may always be something to do.
+            if self.is_stopped() {
+                return;
+            }
+        }
+    }
+
+    /// One turn of a worker that is the engine and serves runs; `None` where it does not.
+    #[inline(always)]
+    fn turn_of_runs<S: Service>(&mut self, service: &S) -> Option<Turn> {
+        if self.frontend.outstanding() > 0 {
+            self.finish_given(service);
+        }
+        let Source::Inline(engine) = &mut self.source else { return None };
+        engine.serves_runs().then(|| engine.turn_of_runs(service, self.steering == Steering::On))
+    }
+
+    /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its credit.
+    #[cold]
+    fn finish_given<S: Service>(&mut self, service: &S) {
+        if self.serves_runs() {
+            while let Some(begun) = self.begin(service) {
+                self.serve(begun, service);
+            }
+            self.settle();
+        }
+    }
+
     /// Takes what has been dispatched to this core; an inline worker first runs a turn of its engine.
     #[inline(always)]
     fn pull<S: Service>(&mut self, service: &S) {
@@ -355,16 +403,16 @@ impl Inner {
         }
     }
 
-    /// The time: that of the turn where the worker is the engine.
+    /// The time, for RPCs that have a deadline. Not that of the turn: the RPCs before may have taken long.
     #[inline]
     fn now(&self) -> Timestamp {
-        if let Source::Inline(engine) = &self.source { engine.now() } else { Timestamp::from_ps(self.watch.now_ps()) }
+        Timestamp::from_ps(self.watch.now_ps())
     }
 
     /// Gives an RPC back that nobody waits for any more.
     #[cold]
     fn refuse(&mut self, mut begun: Begun, reason: NackReason) {
-        begun.held.answer.iter_mut().for_each(|answer| answer.fate = Fate::Refused(reason));
+        begun.held.answer.iter_mut().for_each(|answer| answer.ending.fate = Fate::Refused(reason));
         self.release(begun);
         if let Source::Inline(engine) = &mut self.source {
             engine.uncount_served();

@@ -115,7 +115,7 @@ fn withstand_as(endpoint: &str, inline: bool, attack: &impl Fn(&Scene<'_>)) -> S
 /// Numbers at the borders of fields, more often than not.
 fn odd_number(draw: &mut Draw) -> u32 {
     let any = u32::try_from(draw.number() >> 32).expect("32 bits");
-    [0, 1, 2, 63, 64, 575, 576, 577, 4095, 4096, 8192, 8193, 65_535, u32::MAX - 1, u32::MAX, any][draw.below(16)]
+    [0, 1, 2, 63, 64, 623, 624, 625, 4095, 4096, 8192, 8193, 65_535, u32::MAX - 1, u32::MAX, any][draw.below(16)]
 }
 
 /// A header that may be sound but for one field, or not at all.
@@ -189,11 +189,11 @@ fn each_breach_of_the_protocol_is_cut_off_and_counted() {
         ("an empty RPC that spans nothing", &[Slot::request(0, 0)]),
         ("a span longer than the ring", &[Slot { span: 17, ..sound }]),
         ("the longest span", &[Slot { span: 4095, ..sound }]),
-        ("more bytes than the span holds", &[Slot::request(577, 1)]),
+        ("more bytes than the span holds", &[Slot::request(625, 1)]),
         ("all the bytes there are", &[Slot { rpc_bytes: u32::MAX, ..sound }]),
         ("an RPC that begins with its second packet", &[Slot { pkt_idx: 1, ..sound }]),
         ("an RPC that begins with its last packet", &[Slot { pkt_idx: 65_535, ..sound }]),
-        ("an index that jumps", &[Slot::request(1700, 3), Slot { pkt_idx: 2, ..Slot::request(1700, 3) }]),
+        ("an index that jumps", &[Slot::request(1800, 3), Slot { pkt_idx: 2, ..Slot::request(1800, 3) }]),
         ("an index that stays", &[sound, sound]),
         ("a size that grows", &[sound, Slot { pkt_idx: 1, rpc_bytes: 1001, ..sound }]),
         ("a size that shrinks", &[sound, Slot { pkt_idx: 1, rpc_bytes: 10, ..sound }]),
@@ -253,7 +253,7 @@ fn rpcs_that_are_never_whole_age_out() {
         let rings: Vec<_> = (0..150).map(|_| RawRing::connect(scene.endpoint, 4)).collect();
         for lap in 0..5 {
             for ring in &rings {
-                ring.put(lap * 2, Slot::request(600, 2));
+                ring.put(lap * 2, Slot::request(700, 2));
             }
             for ring in &rings {
                 let (mark, ..) = wait_until("an end of each half", || ring.answer(lap * 2));
@@ -262,7 +262,7 @@ fn rpcs_that_are_never_whole_age_out() {
         }
         // The longest ones take all the room there is, and give it back.
         for ring in &rings {
-            ring.put(10, Slot::request(4 * 576, 4));
+            ring.put(10, Slot::request(4 * 624, 4));
         }
         for ring in &rings {
             wait_until("an end of each half", || ring.answer(10));
@@ -299,7 +299,7 @@ fn flip(ring: &RawRing, is_over: &AtomicBool) {
         let slot = ring.slot(u32::try_from(draw.below(4)).expect("small"));
         slot[2..].iter().for_each(|word| word.store(value, Relaxed));
         // Sizes that fit the span of one, and those that do not.
-        let bytes = [576, 8, 1, 570, 577, u64::from(u32::MAX)][if draw.once_in(50) { 5 } else { draw.below(4) }];
+        let bytes = [624, 8, 1, 570, 625, u64::from(u32::MAX)][if draw.once_in(50) { 5 } else { draw.below(4) }];
         slot[1].store(bytes, Relaxed);
     }
 }
@@ -314,7 +314,7 @@ fn a_payload_that_changes_while_it_is_read_is_one_payload_to_the_handler() {
             std::thread::scope(|scope| {
                 scope.spawn(|| flip(&ring, &is_over));
                 for position in 0..500 {
-                    ring.put(position, Slot::request(576, 1));
+                    ring.put(position, Slot::request(624, 1));
                     let answer = wait_until("an answer or the end", || {
                         if ring.is_cut() { Some(None) } else { ring.answer(position).map(Some) }
                     });

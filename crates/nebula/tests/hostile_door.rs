@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use support::raw::{RawRing, Slot, answer_code, dial, hear, hello, is_readable, say};
+use support::raw::{RawRing, Slot, VERSION, answer_code, dial, hear, hello, is_readable, say};
 use support::watch::{Watchdog, wait_until};
 use support::{echo, endpoint, server_config, wait_until_clean};
 
@@ -46,11 +46,11 @@ fn a_hello_that_is_none_gets_no_answer_or_a_reason() {
     let before = descriptors();
     for _ in 0..20 {
         for (version, slots, code) in
-            [(0, 64, 1), (2, 64, 1), (u32::MAX, 0, 1), (1, 0, 2), (1, 1, 2), (1, 63, 2), (1, 1 << 17, 2), (1, 64, 0)]
+            [(0, 64, 1), (1, 64, 1), (u32::MAX, 0, 1), (3, 0, 2), (3, 1, 2), (3, 63, 2), (3, 1 << 17, 2), (3, 64, 0)]
         {
             assert_eq!(answer_to(&name, &hello(version, slots)), Some(code), "version {version}, {slots} slots");
         }
-        let sound = hello(1, 64);
+        let sound = hello(VERSION, 64);
         for bytes in [0, 1, 7, 8, 12, 63] {
             assert_eq!(answer_to(&name, &sound[..bytes]), None, "{bytes} bytes");
         }
@@ -72,7 +72,7 @@ fn say_with_descriptors(socket: &OwnedFd, count: usize) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
-    sendmsg(socket, &[IoSlice::new(&hello(1, 2))], &mut control, SendFlags::NOSIGNAL).expect("sent");
+    sendmsg(socket, &[IoSlice::new(&hello(VERSION, 2))], &mut control, SendFlags::NOSIGNAL).expect("sent");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn five_thousand_beyond_the_seats_are_refused_and_cost_nothing() {
 
 fn dial_and_say(endpoint: &str) -> OwnedFd {
     let socket = dial(endpoint);
-    assert!(say(&socket, &hello(1, 64)));
+    assert!(say(&socket, &hello(VERSION, 64)));
     socket
 }
 

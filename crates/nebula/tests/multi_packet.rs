@@ -133,10 +133,10 @@ fn a_request_that_can_never_be_sent_is_too_large_at_once() {
     assert!(matches!(client.call(&[0; 10_001]), Err(CallError::NotSent(SubmitError::TooLarge { .. }))));
 
     let mut small = Client::connect_with(&name, ClientConfig::default().slots(4)).expect("a connection");
-    let refused = small.submit(&[0; 4 * 576 + 1]);
-    assert_eq!(refused, Err(SubmitError::TooLarge { bytes: 4 * 576 + 1, max: 4 * 576 }), "four slots hold no more");
-    assert_eq!(small.rpc_bytes_max(), 4 * 576);
-    let whole_ring = call(&mut small, &[7; 4 * 576]);
+    let refused = small.submit(&[0; 4 * 624 + 1]);
+    assert_eq!(refused, Err(SubmitError::TooLarge { bytes: 4 * 624 + 1, max: 4 * 624 }), "four slots hold no more");
+    assert_eq!(small.rpc_bytes_max(), 4 * 624);
+    let whole_ring = call(&mut small, &[7; 4 * 624]);
     assert_eq!(whole_ring, Err(CallError::Fault(Fault::ReplyTooLarge)), "room for one packet by default");
     server.stop();
 }

@@ -50,7 +50,7 @@ fn a_configuration_that_cannot_be_is_refused_in_one_line() {
         Server::bind(&name).workers(0).serve(echo),
         Server::bind(&name).policy(Policy::Jbsq(0)).serve(echo),
         Server::bind(&name).rpc_bytes_max(u32::MAX).serve(echo),
-        Server::bind(&name).config(server_config(|config| config.mtu_bytes = 100)).serve(echo),
+        Server::bind(&name).config(server_config(|config| config.mtu_bytes = 0)).serve(echo),
         Server::bind(&name).config(server_config(|config| config.mtu_bytes = 2 << 20)).serve(echo),
         Server::bind(&name).config(server_config(|config| config.pin = vec![100_000])).serve(echo),
     ];
@@ -185,12 +185,12 @@ fn a_pause_of_the_engine_is_listed_as_a_gap() {
 fn replies_that_no_span_can_describe_are_refused_when_connecting() {
     let _watchdog = Watchdog::new("too long a span");
     let endpoint = endpoint("peers-span");
-    let server = Server::bind(&endpoint).config(server_config(|config| config.mtu_bytes = 64));
+    let server = Server::bind(&endpoint).config(server_config(|config| config.mtu_bytes = 48));
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request)).expect("a server");
-    let config = ClientConfig::default().slots(1 << 16).reply_bytes_max(64 * 4096);
+    let config = ClientConfig::default().slots(1 << 16).reply_bytes_max(48 * 4096);
     let refused = Client::connect_with(&endpoint, config.clone());
     assert!(matches!(refused, Err(ConnectError::ReplyTooLarge { .. })), "{refused:?}");
-    let mut longest = Client::connect_with(&endpoint, config.reply_bytes_max(64 * 4095)).expect("a span of 4095 slots");
+    let mut longest = Client::connect_with(&endpoint, config.reply_bytes_max(48 * 4095)).expect("a span of 4095 slots");
     for _ in 0..40 {
         assert_eq!(longest.call(b"again and again").expect("a reply"), b"again and again");
     }

@@ -3,96 +3,93 @@
 use super::{ConnectError, SubmitError};
 use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
-use crate::transport::shm::slot::{Geometry, Mark, SlotHeader, Slots};
-use nebula_nic::{Header, Outbound, TransferId};
+use crate::transport::shm::slot::{
+    Geometry, HEADER_WORDS, IN_LINE_BYTES, Mark, SlotHeader, Slots, first_word, publish_whole,
+};
+use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
+use nebula_sys::copy::store_bytes;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
+use nebula_sys::sync::Ordering;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// An RPC in the ring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
-    pub(crate) position: u32,
+/// What became of an RPC whose slots are not free yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum State {
+    /// Sent; the ring alone knows of it.
+    #[default]
+    Sent,
+    /// Sent; the requester knows of it too, since it has a deadline or may be sent again.
+    Tracked,
+    /// Nobody waits for its answer any more.
+    Forsaken,
+    /// Its answer was taken.
+    Over,
+}
+
+/// An RPC in the ring, by its first slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) token: u64,
+    /// Its number, where the requester gave it one.
     pub(crate) tid: TransferId,
-    span: u32,
-    is_done: bool,
+    pub(crate) span: u16,
+    pub(crate) state: State,
 }
 
-/// The RPCs in the ring, in the order of their positions: at most as many as it has slots, so a plain array with a mask.
-#[derive(Debug)]
-struct PendingQueue {
-    entries: Box<[Pending]>,
-    head: u32,
-    len: u32,
+/// What one look at the oldest RPC has found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// A reply in one slot, to an RPC that the ring alone knows of; it was taken.
+    Reply { token: u64, bytes: u32 },
+    /// It is not answered.
+    Pending,
+    /// Something else: no RPC at all, or another answer.
+    Other,
 }
 
-impl PendingQueue {
-    fn new(slots: u32) -> Self {
-        let entry = Pending { position: 0, tid: TransferId(0), span: 0, is_done: false };
-        Self { entries: vec![entry; slots.next_power_of_two() as usize].into(), head: 0, len: 0 }
-    }
-
-    #[inline(always)]
-    fn place(&self, ahead: u32) -> usize {
-        self.head.wrapping_add(ahead) as usize & (self.entries.len() - 1)
-    }
-
-    #[inline(always)]
-    fn get(&self, ahead: u32) -> Option<&Pending> {
-        if ahead < self.len { Some(&self.entries[self.place(ahead)]) } else { None }
-    }
-
-    #[inline(always)]
-    fn get_mut(&mut self, ahead: u32) -> Option<&mut Pending> {
-        let place = self.place(ahead);
-        if ahead < self.len { Some(&mut self.entries[place]) } else { None }
-    }
-
-    #[inline(always)]
-    fn push_back(&mut self, pending: Pending) {
-        let place = self.place(self.len);
-        self.entries[place] = pending;
-        self.len += 1;
-    }
-
-    #[inline(always)]
-    fn pop_front(&mut self) -> Option<Pending> {
-        let front = *self.get(0)?;
-        self.head = self.head.wrapping_add(1);
-        self.len -= 1;
-        Some(front)
-    }
+/// An answer that has come: to the RPC at `position`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) position: u32,
+    pub(crate) entry: Entry,
+    pub(crate) header: SlotHeader,
 }
 
 /// Polls without an answer between two looks at the clock. Few, as a caller that yields between polls may wait for milliseconds each.
-const POLLS_PER_CLOCK: u32 = 32;
+const POLLS_PER_CLOCK: u32 = 8;
 /// Least time between two looks at the socket, against the 0.2 µs that one costs.
 const PS_PER_LOOK: u64 = 50_000_000;
-/// How far ahead of an answer that has come the next ones are fetched.
-const ANSWERS_AHEAD: u32 = 4;
 /// Most polls of the oldest slot between two looks at another one.
 const ROVE_EVERY_MAX: u32 = 64;
 /// Most RPCs that are over and passed by one such look.
-const DONE_PASSED_MAX: u32 = 256;
+const OVER_PASSED_MAX: u32 = 256;
 
 /// The ring, and the socket that says whether the server lives.
+///
+/// It is the table of the RPCs outstanding too: those from position `oldest` to `next`, in the order that they were sent in.
 #[derive(Debug)]
 pub(crate) struct Ring {
     memory: SharedMemory,
     geometry: Geometry,
     socket: OwnedFd,
+    /// Where the next RPC is written.
     next: u32,
-    /// In the order of positions; slots come free from the front.
-    pending: PendingQueue,
-    slots_used: u32,
+    /// The oldest RPC whose slots are not free; `next` if there is none.
+    oldest: u32,
+    /// Slots that may be in use: all, and none once the server is gone.
+    room: u32,
+    /// By slot.
+    entries: Box<[Entry]>,
     /// Looks at the oldest slot since the last answer.
     polls: u32,
     /// Times that nothing was found to do.
     idles: u32,
-    /// Which of the pending is looked at next, out of turn.
+    /// The RPC that is looked at next, out of turn.
     rover: u32,
     rove_every: u32,
     is_gone: bool,
@@ -153,14 +150,14 @@ fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
 
 impl Ring {
     fn new(memory: SharedMemory, geometry: Geometry, socket: OwnedFd) -> Self {
-        let pending = PendingQueue::new(geometry.slots);
         Self {
             memory,
             geometry,
             socket,
             next: 0,
-            pending,
-            slots_used: 0,
+            oldest: 0,
+            room: geometry.slots,
+            entries: vec![Entry::default(); geometry.slots as usize].into(),
             polls: 0,
             idles: 0,
             rover: 0,
@@ -190,9 +187,16 @@ impl Ring {
         Slots::new(self.memory.words(), self.geometry)
     }
 
+    /// Whether `span` slots are free for the next RPC.
     #[inline(always)]
     pub(crate) fn has_room(&self, span: u32) -> bool {
-        self.slots_used + span <= self.geometry.slots && !self.is_gone
+        self.next.wrapping_sub(self.oldest) + span <= self.room
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, position: u32) -> &mut Entry {
+        let mask = self.entries.len() - 1;
+        &mut self.entries[position as usize & mask]
     }
 
     /// Why there is no room.
@@ -201,92 +205,152 @@ impl Ring {
         if self.looks_gone() { SubmitError::ServerGone } else { SubmitError::Full }
     }
 
-    /// Puts the packets of an RPC into the next slots; there must be room.
+    /// Gives an RPC the next `entry.span` slots, which must be free; returns the position.
+    ///
+    /// An empty ring is used from its first slot again: with few RPCs outstanding both sides touch few lines, however long the ring is.
     #[inline(always)]
-    pub(crate) fn send(&mut self, packets: Outbound, span: u32, request: &[u8]) {
-        let (position, tid) = (self.next, packets.tid());
-        let mut rest = request;
-        for header in packets {
-            let (part, later) = rest.split_at(rest.len().min(self.geometry.mtu_bytes as usize));
-            self.send_packet(position, &header, span, part);
-            rest = later;
+    fn begin(&mut self, entry: Entry) -> u32 {
+        if self.next == self.oldest && self.next & (self.geometry.slots - 1) != 0 {
+            self.next = self.geometry.next_lap(self.next);
+            self.oldest = self.next;
         }
-        self.next = position.wrapping_add(span);
-        self.slots_used += span;
-        self.pending.push_back(Pending { position, tid, span, is_done: false });
+        let position = self.next;
+        *self.entry(position) = entry;
+        self.next = position.wrapping_add(entry.span.into());
+        position
     }
 
+    /// Sends an RPC of one packet in one slot, which must be free.
     #[inline(always)]
-    fn send_packet(&self, position: u32, header: &Header, span: u32, part: &[u8]) {
-        let (slots, at) = (self.slots(), position.wrapping_add(header.pkt_idx));
-        slots.store(at, part);
-        let &Header { pkt_idx, rpc_bytes, key_hash: extra, .. } = header;
-        slots.publish(at, SlotHeader { mark: Mark::Request, pkt_idx, span, rpc_bytes, extra });
+    pub(crate) fn send_whole(&mut self, token: u64, request: &[u8], sizes: u64) {
+        let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
+        let slots = self.slots();
+        let line = slots.line(position);
+        if request.len() <= IN_LINE_BYTES {
+            store_bytes(&line[HEADER_WORDS..], request);
+        } else {
+            slots.store(position, request);
+        }
+        publish_whole(line, first_word(Mark::Request, position, 1), sizes);
     }
 
-    /// An RPC whose answer has come, with the answer's header.
+    /// Sends an RPC in `entry.span` slots, which must be free: as many packets as it needs.
+    pub(crate) fn send(&mut self, entry: Entry, request: &[u8], key_hash: u32) {
+        let position = self.begin(entry);
+        #[expect(clippy::cast_possible_truncation, reason = "the length was compared with a u32")]
+        let rpc_bytes = request.len() as u32;
+        let packets = self.geometry.packets(rpc_bytes);
+        let slots = self.slots();
+        let mut parts = request.chunks(self.geometry.mtu_bytes as usize);
+        for pkt_idx in 0..packets {
+            let at = position.wrapping_add(pkt_idx);
+            slots.store(at, parts.next().unwrap_or_default());
+            let span = entry.span.into();
+            slots.publish(at, SlotHeader { mark: Mark::Request, pkt_idx, span, rpc_bytes, extra: key_hash });
+        }
+    }
+
+    /// One look at the oldest RPC: a reply of at most `most` bytes in one slot is copied to the start of `into`, which has room for some bytes more,
+    /// and its slots are free.
+    #[inline(always)]
+    pub(crate) fn take_oldest(&mut self, into: &mut [u8], most: u32) -> Next {
+        let position = self.oldest;
+        if position == self.next {
+            return Next::Other;
+        }
+        let slots = self.slots();
+        let line = slots.line(position);
+        // Acquire: pairs with the Release of the worker that has published it.
+        let first = line[0].load(Ordering::Acquire);
+        if first != first_word(Mark::Reply, position, 1) {
+            let is_pending = first == first_word(Mark::Request, position, 1);
+            return if is_pending { Next::Pending } else { Next::Other };
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+        let bytes = line[1].load(Ordering::Relaxed) as u32;
+        let Entry { token, span, state, .. } = self.entries[position as usize & (self.entries.len() - 1)];
+        if state != State::Sent || bytes > most {
+            return Next::Other;
+        }
+        slots.load_whole(line, position, into, bytes as usize);
+        self.oldest = position.wrapping_add(span.into());
+        if self.oldest != self.next && self.entry(self.oldest).state == State::Over {
+            self.end(self.oldest);
+        }
+        Next::Reply { token, bytes }
+    }
+
+    /// An RPC whose answer has come.
     ///
     /// Answers mostly come in the order of the requests, so the oldest slot is looked at. With several workers they do not: so
     /// every now and then another slot is looked at too, the more often the more that finds. A look at a slot that is not answered yet
     /// costs the server a line transfer.
-    #[inline(always)]
-    pub(crate) fn next_answer(&mut self) -> Option<(Pending, SlotHeader)> {
-        let oldest = *self.pending.get(0)?;
-        if let Some(header) = self.answer(oldest) {
+    #[inline]
+    pub(crate) fn next_answer(&mut self) -> Option<Answered> {
+        if self.oldest == self.next {
+            return None;
+        }
+        if let Some(answered) = self.answer(self.oldest) {
             self.polls = 0;
-            self.slots().prefetch_write(oldest.position);
-            self.slots().prefetch_read(oldest.position.wrapping_add(ANSWERS_AHEAD));
-            return Some((oldest, header));
+            return Some(answered);
         }
         self.polls = self.polls.wrapping_add(1);
         if self.polls.is_multiple_of(self.rove_every) { self.rove() } else { None }
     }
 
     #[inline(always)]
-    fn answer(&self, pending: Pending) -> Option<SlotHeader> {
-        self.slots().header(pending.position).filter(|header| header.mark != Mark::Request)
+    fn answer(&mut self, position: u32) -> Option<Answered> {
+        let header = self.slots().header(position).filter(|header| header.mark != Mark::Request)?;
+        Some(Answered { position, entry: *self.entry(position), header })
     }
 
     #[inline(never)]
-    fn rove(&mut self) -> Option<(Pending, SlotHeader)> {
+    fn rove(&mut self) -> Option<Answered> {
         self.rover = self.behind(self.rover);
         // Behind an RPC that takes long, most may be over: those are passed at once, for nobody need look at their slots.
-        for _ in 0..DONE_PASSED_MAX {
-            if !self.pending.get(self.rover).is_some_and(|pending| pending.is_done) {
+        for _ in 0..OVER_PASSED_MAX {
+            if self.entry(self.rover).state != State::Over {
                 break;
             }
             self.rover = self.behind(self.rover);
         }
-        let found = self.pending.get(self.rover).copied().filter(|pending| !pending.is_done);
-        let found = found.and_then(|pending| self.answer(pending).map(|header| (pending, header)));
+        let is_over = self.entry(self.rover).state == State::Over;
+        let found = if is_over { None } else { self.answer(self.rover) };
         let every = if found.is_some() { self.rove_every / 4 } else { self.rove_every * 2 };
         self.rove_every = every.clamp(1, ROVE_EVERY_MAX);
         found
     }
 
-    /// The place of the RPC sent after the one at `place`; after the last the first.
-    fn behind(&self, place: u32) -> u32 {
-        if place + 1 < self.pending.len { place + 1 } else { 0 }
+    /// The RPC sent after the one at `position`; behind the last, and behind one that is free by now, the oldest.
+    fn behind(&mut self, position: u32) -> u32 {
+        let outstanding = self.next.wrapping_sub(self.oldest);
+        let ahead = position.wrapping_sub(self.oldest);
+        let behind = if ahead < outstanding { ahead + u32::from(self.entry(position).span) } else { 0 };
+        if behind < outstanding { self.oldest.wrapping_add(behind) } else { self.oldest }
     }
 
-    /// Gives back the slots of an RPC whose answer was taken.
+    /// Gives back the slots of the RPC at `position`, whose answer was taken.
     #[inline(always)]
-    pub(crate) fn done(&mut self, answered: Pending) {
-        if self.pending.get(0).is_some_and(|oldest| oldest.position == answered.position) {
-            self.pop_front();
-            while self.pending.get(0).is_some_and(|oldest| oldest.is_done) {
-                self.pop_front();
+    pub(crate) fn end(&mut self, position: u32) {
+        self.entry(position).state = State::Over;
+        while self.oldest != self.next {
+            let oldest = *self.entry(self.oldest);
+            if oldest.state != State::Over {
+                break;
             }
-        } else if let Some(pending) = self.pending.get_mut(self.rover) {
-            pending.is_done = pending.is_done || pending.position == answered.position;
+            self.oldest = self.oldest.wrapping_add(oldest.span.into());
         }
     }
 
-    #[inline(always)]
-    fn pop_front(&mut self) {
-        if let Some(oldest) = self.pending.pop_front() {
-            self.slots_used -= oldest.span;
-            self.rover = self.rover.saturating_sub(1);
+    /// Calls `visit` with the RPCs in the ring, the oldest first, until it says to stop.
+    pub(crate) fn visit(&mut self, mut visit: impl FnMut(&mut Entry) -> bool) {
+        let mut position = self.oldest;
+        while position != self.next {
+            let next = position.wrapping_add(self.entry(position).span.into());
+            if !visit(self.entry(position)) {
+                return;
+            }
+            position = next;
         }
     }
 
@@ -311,6 +375,7 @@ impl Ring {
         if self.clock.ps(ticks.wrapping_sub(self.looked_ticks)) >= PS_PER_LOOK {
             self.looked_ticks = ticks;
             self.is_gone = self.has_hung_up();
+            self.room = if self.is_gone { 0 } else { self.geometry.slots };
         }
     }
 

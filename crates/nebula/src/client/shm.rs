@@ -1,24 +1,39 @@
 //! A client over shared memory: a ring of slots that it owns, and the server's counters.
 
 use super::retained::Retained;
-use super::ring::{self, Pending, Ring};
+use super::ring::{self, Answered, Entry, Next, Ring, State};
 use super::{CallError, ClientConfig, Completion, ConnectError, Options, SubmitError, Ticket};
 use crate::engine::reply::Fault;
 use crate::status::StatusReader;
-use crate::transport::shm::slot::{Mark, SPAN_MAX, SlotHeader};
+use crate::transport::shm::slot::{IN_LINE_BYTES, Mark, SPAN_MAX, SlotHeader};
 use nebula_nic::{
-    Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, TableFull, Timestamp,
+    Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp, TransferId,
 };
 use nebula_sys::clock::Clock;
+use nebula_sys::copy::UNIT_BYTES;
 use std::collections::VecDeque;
 
+/// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there.
+const MISSES_PER_LOOK: u32 = 4;
 /// Shorter waits leave the core to nobody else: that takes some microseconds.
 const YIELD_FROM: Span = Span::from_us(10);
 
 /// A client over shared memory.
+///
+/// An RPC in its ring is known by its position there: nothing else is kept of it. Only one that has a deadline, or that may be sent again after a
+/// NACK, is the requester's too.
 #[derive(Debug)]
 pub(crate) struct ShmClient {
     ring: Ring,
+    /// Requests shorter than this go the short way: one packet, one slot, known to the ring alone. 0 where none may.
+    whole_end: usize,
+    /// Replies of up to so many bytes come back in one slot.
+    whole_reply_max: u32,
+    /// RPCs outstanding that the ring alone knows of.
+    sent: u32,
+    /// Polls that found nothing.
+    misses: u32,
+    // -- deadlines and retries, touched only where there are any --
     requester: Requester,
     snid: NodeId,
     status: StatusReader,
@@ -58,7 +73,13 @@ impl ShmClient {
             return Err(ConnectError::ReplyTooLarge { bytes: reply_bytes_max, slots: geometry.slots });
         }
         let requester = Requester::try_new(config.requester(NodeId(welcome.snid), geometry, reply_bytes_max))?;
+        let rpc_bytes_max = welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes));
+        let goes_short = span == 1 && !config.is_timed();
         Ok(Self {
+            whole_end: if goes_short { rpc_bytes_max.min(geometry.mtu_bytes) as usize + 1 } else { 0 },
+            whole_reply_max: reply_bytes_max.min(geometry.mtu_bytes),
+            sent: 0,
+            misses: 0,
             retained: Retained::new(config.keeps_requests()),
             is_timed: config.is_timed(),
             snid: NodeId(welcome.snid),
@@ -66,9 +87,9 @@ impl ShmClient {
             clock: Clock::new(),
             ended: VecDeque::with_capacity(geometry.slots as usize),
             resends: VecDeque::new(),
-            reply: vec![0; reply_bytes_max as usize],
+            reply: vec![0; (reply_bytes_max as usize).max(IN_LINE_BYTES).next_multiple_of(UNIT_BYTES)],
             next_ticket: 0,
-            rpc_bytes_max: welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes)),
+            rpc_bytes_max,
             servers: config.servers(),
             reply_bytes_max,
             server_reply_bytes_max: said,
@@ -78,26 +99,20 @@ impl ShmClient {
         })
     }
 
-    #[inline]
-    pub(crate) fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
-        let now = self.now();
-        self.submit_at(request, key_hash, |requester, call| requester.begin_call(now, call))
-    }
-
-    pub(crate) fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        let Some(deadline) = options.deadline else { return self.submit_keyed(request, options.key_hash) };
-        self.is_timed = true;
-        let now = self.now();
-        self.submit_at(request, options.key_hash, |requester, call| requester.begin_within(now, deadline, call))
-    }
-
     #[inline(always)]
-    fn submit_at(
-        &mut self,
-        request: &[u8],
-        key_hash: u32,
-        begin: impl FnOnce(&mut Requester, Call) -> Result<Outbound, TableFull>,
-    ) -> Result<Ticket, SubmitError> {
+    pub(crate) fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
+        if request.len() < self.whole_end && self.ring.has_room(1) {
+            let token = self.next_ticket;
+            self.next_ticket += 1;
+            self.sent += 1;
+            self.ring.send_whole(token, request, request.len() as u64 | u64::from(key_hash) << 32);
+            return Ok(Ticket(token));
+        }
+        self.submit_with(request, Options::default().key_hash(key_hash))
+    }
+
+    #[inline(never)]
+    pub(crate) fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
         let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= self.rpc_bytes_max);
         let Some(bytes) = bytes else {
             return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
@@ -107,43 +122,88 @@ impl ShmClient {
         if !self.ring.has_room(span) || !self.resends.is_empty() {
             return Err(self.ring.refusal());
         }
+        self.is_timed |= options.deadline.is_some();
         let token = self.next_ticket;
-        let Ok(packets) = begin(&mut self.requester, Call { bytes, key_hash, server: 0, token }) else {
-            return Err(SubmitError::Full);
-        };
+        let tid = if self.is_timed { Some(self.track(token, bytes, options)?) } else { None };
         self.next_ticket += 1;
+        self.sent += u32::from(tid.is_none());
         self.retained.keep(token, request);
-        self.ring.send(packets, span, request);
+        self.ring.send(entry(token, tid, span), request, options.key_hash);
         Ok(Ticket(token))
+    }
+
+    /// Makes an RPC the requester's too; its number there.
+    fn track(&mut self, token: u64, bytes: u32, options: Options) -> Result<TransferId, SubmitError> {
+        let (now, call) = (self.now(), Call { bytes, key_hash: options.key_hash, server: 0, token });
+        let begun = match options.deadline {
+            Some(deadline) => self.requester.begin_within(now, deadline, call),
+            None => self.requester.begin_call(now, call),
+        };
+        begun.map(|packets| packets.tid()).map_err(|_| SubmitError::Full)
     }
 
     /// Ends an RPC before its answer, which is ignored when it comes; its slots come free then.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
-        let Some(place) = self.requester.find(ticket.0) else { return false };
-        self.requester.end(place);
-        self.retained.drop_request(ticket.0);
-        self.ended.push_back((ticket, CallError::Cancelled));
-        true
+        let is_outstanding = match self.requester.find(ticket.0) {
+            Some(place) => self.requester.end(place).is_some(),
+            None => self.forsake(ticket.0),
+        };
+        if is_outstanding {
+            self.retained.drop_request(ticket.0);
+            self.ended.push_back((ticket, CallError::Cancelled));
+        }
+        is_outstanding
     }
 
-    #[inline]
+    /// Ignores the answer to an RPC that the ring alone knows of; `false` if there is none with this token.
+    fn forsake(&mut self, token: u64) -> bool {
+        let mut is_found = false;
+        self.ring.visit(|entry| {
+            is_found = entry.token == token && entry.state == State::Sent;
+            if is_found {
+                entry.state = State::Forsaken;
+            }
+            !is_found
+        });
+        self.sent -= u32::from(is_found);
+        is_found
+    }
+
+    #[inline(always)]
     pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
-        if let Some((position, header)) = self.ring.next_answer() {
-            let (ticket, result) = self.take(position, header)?;
+        match self.ring.take_oldest(&mut self.reply, self.whole_reply_max) {
+            Next::Reply { token, bytes } => {
+                self.sent -= 1;
+                return Some(Completion { ticket: Ticket(token), result: Ok(&self.reply[..bytes as usize]) });
+            }
+            Next::Pending => {
+                self.misses = self.misses.wrapping_add(1);
+                if !self.misses.is_multiple_of(MISSES_PER_LOOK) {
+                    return None;
+                }
+            }
+            Next::Other => {}
+        }
+        self.poll_all()
+    }
+
+    /// Looks at whatever may have come.
+    #[inline(never)]
+    fn poll_all(&mut self) -> Option<Completion<'_>> {
+        if let Some(answered) = self.ring.next_answer() {
+            let (ticket, result) = self.take(answered)?;
             return Some(Completion { ticket, result: result.map(|bytes| &self.reply[..bytes]) });
         }
         self.poll_idle()
     }
 
     /// Nothing has come: deadlines, back-offs, and whether the server is still there.
-    #[inline(never)]
     fn poll_idle(&mut self) -> Option<Completion<'_>> {
         if self.is_timed {
             self.keep_time();
         }
         if self.ended.is_empty() && self.ring.looks_gone() {
-            self.give_up_all();
-            self.expire(&CallError::ServerGone);
+            self.give_up_all(Some(&CallError::ServerGone));
         }
         let (ticket, error) = self.ended.pop_front()?;
         Some(Completion { ticket, result: Err(error) })
@@ -167,7 +227,7 @@ impl ShmClient {
 
     #[inline]
     pub(crate) fn outstanding(&self) -> u32 {
-        self.requester.outstanding() + u32::try_from(self.ended.len()).unwrap_or(u32::MAX)
+        self.sent + self.requester.outstanding() + u32::try_from(self.ended.len()).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn status(&self) -> &StatusReader {
@@ -222,83 +282,67 @@ impl ShmClient {
 
     /// Gives up on the only outstanding RPC: its answer, should it still come, is ignored.
     fn abandon(&mut self, ticket: Ticket) -> CallError {
-        self.give_up_all();
-        while self.requester.poll_expired().is_some() {}
+        self.give_up_all(None);
         self.retained.drop_request(ticket.0);
         CallError::TimedOut
     }
 
     /// Takes an answer out of the ring: the ticket it ends, with the bytes of its reply, which lie in `self.reply`.
-    #[inline(always)]
-    fn take(&mut self, position: Pending, header: SlotHeader) -> Option<(Ticket, Result<usize, CallError>)> {
-        let rpc = RpcKey { snid: self.snid, tid: position.tid };
-        match header.mark {
-            Mark::Reply => self.take_reply(position, header, rpc),
-            Mark::Nack => {
-                let nack = Header {
-                    kind: Kind::Nack,
-                    snid: rpc.snid,
-                    tid: rpc.tid,
-                    rpc_bytes: 0,
-                    pkt_idx: 0,
-                    key_hash: header.extra,
-                };
-                self.ring.done(position);
-                self.take_nack(nack)
+    fn take(&mut self, answered: Answered) -> Option<(Ticket, Result<usize, CallError>)> {
+        let Answered { position, entry, header } = answered;
+        let ended = match entry.state {
+            State::Sent => {
+                self.sent -= 1;
+                Some((Ticket(entry.token), self.result(position, header)))
             }
-            Mark::Fault => self.take_fault(position, rpc, Fault::from_code(header.extra)),
-            Mark::Request => None,
-        }
-    }
-
-    /// Ends an RPC that was served and has no reply.
-    #[inline(never)]
-    fn take_fault(&mut self, at: Pending, rpc: RpcKey, fault: Fault) -> Option<(Ticket, Result<usize, CallError>)> {
-        self.ring.done(at);
-        let empty = Header::reply(rpc, 0, 0);
-        let Outcome::Reply { token, .. } = self.requester.handle_packet(self.now(), empty) else { return None };
-        self.retained.drop_request(token);
-        Some((Ticket(token), Err(CallError::Fault(fault))))
-    }
-
-    #[inline(always)]
-    fn take_reply(
-        &mut self,
-        at: Pending,
-        header: SlotHeader,
-        rpc: RpcKey,
-    ) -> Option<(Ticket, Result<usize, CallError>)> {
-        // The slots carry whole packets: the server may have found room for more than was provisioned.
-        if header.rpc_bytes > self.reply_bytes_max {
-            return self.take_fault(at, rpc, Fault::ReplyTooLarge);
-        }
-        let packets = self.ring.geometry().packets(header.rpc_bytes);
-        let now = self.now();
-        let mut ended = None;
-        for pkt_idx in 0..packets {
-            match self.requester.handle_packet(now, Header::reply(rpc, header.rpc_bytes, pkt_idx)) {
-                Outcome::Reply { token, bytes, offset_bytes, packet_bytes } => {
-                    self.copy(at.position.wrapping_add(pkt_idx), offset_bytes, packet_bytes);
-                    ended = Some((Ticket(token), Ok(bytes as usize)));
-                }
-                Outcome::Part { offset_bytes, packet_bytes, .. } => {
-                    self.copy(at.position.wrapping_add(pkt_idx), offset_bytes, packet_bytes);
-                }
-                // For an RPC that has expired: the other packets are ignored too.
-                _ => break,
-            }
-        }
-        self.ring.done(at);
-        if let Some((ticket, _)) = ended {
-            self.retained.drop_request(ticket.0);
-        }
+            State::Tracked => self.take_tracked(position, entry, header),
+            State::Forsaken | State::Over => None,
+        };
+        self.ring.end(position);
+        self.resend();
         ended
     }
 
-    #[inline(always)]
-    fn copy(&mut self, position: u32, offset_bytes: u32, packet_bytes: u32) {
-        let from = offset_bytes as usize;
-        self.ring.load(position, &mut self.reply[from..from + packet_bytes as usize]);
+    /// The result that an answer says.
+    fn result(&mut self, position: u32, header: SlotHeader) -> Result<usize, CallError> {
+        match header.mark {
+            Mark::Reply if header.rpc_bytes <= self.reply_bytes_max => {
+                self.copy_reply(position, header.rpc_bytes);
+                Ok(header.rpc_bytes as usize)
+            }
+            // The slots carry whole packets: the server may have found room for more than was provisioned.
+            Mark::Reply => Err(CallError::Fault(Fault::ReplyTooLarge)),
+            Mark::Fault => Err(CallError::Fault(Fault::from_code(header.extra))),
+            Mark::Nack => Err(CallError::refused(nack(RpcKey::default(), header).nack_reason())),
+            Mark::Request => unreachable!("a request is no answer"),
+        }
+    }
+
+    /// Takes the answer to an RPC that the requester knows of, which decides what it ends.
+    fn take_tracked(
+        &mut self,
+        position: u32,
+        entry: Entry,
+        header: SlotHeader,
+    ) -> Option<(Ticket, Result<usize, CallError>)> {
+        let rpc = RpcKey { snid: self.snid, tid: entry.tid };
+        if header.mark == Mark::Nack {
+            return self.take_nack(nack(rpc, header));
+        }
+        // It counts as answered, whatever the answer says.
+        let Outcome::Reply { token, .. } = self.requester.handle_packet(self.now(), Header::reply(rpc, 0, 0)) else {
+            return None;
+        };
+        self.retained.drop_request(token);
+        Some((Ticket(token), self.result(position, header)))
+    }
+
+    /// Copies a reply of `bytes` bytes, whose first packet lies at `position`, to `self.reply`.
+    fn copy_reply(&mut self, position: u32, bytes: u32) {
+        let mtu = self.ring.geometry().mtu_bytes as usize;
+        for (at, part) in (0..).zip(self.reply[..bytes as usize].chunks_mut(mtu)) {
+            self.ring.load(position.wrapping_add(at), part);
+        }
     }
 
     fn take_nack(&mut self, nack: Header) -> Option<(Ticket, Result<usize, CallError>)> {
@@ -310,7 +354,6 @@ impl ShmClient {
             }
             Outcome::Redirect { token, outbound, .. } => {
                 self.resends.push_back((token, outbound));
-                self.resend();
                 None
             }
             _ => None,
@@ -330,11 +373,24 @@ impl ShmClient {
         self.resend();
     }
 
-    /// Ends every RPC that is outstanding.
+    /// Ends every RPC that is outstanding, with `error` where it is to be reported.
     #[cold]
-    fn give_up_all(&mut self) {
+    fn give_up_all(&mut self, error: Option<&CallError>) {
+        let (ring, ended) = (&mut self.ring, &mut self.ended);
+        ring.visit(|entry| {
+            if entry.state == State::Sent {
+                entry.state = State::Forsaken;
+                ended.extend(error.map(|error| (Ticket(entry.token), error.clone())));
+            }
+            true
+        });
+        self.sent = 0;
         for server in 0..self.servers {
             self.requester.handle_server_gone(server);
+        }
+        match error {
+            Some(error) => self.expire(error),
+            None => while self.requester.poll_expired().is_some() {},
         }
     }
 
@@ -347,16 +403,30 @@ impl ShmClient {
 
     /// Sends kept requests again, as far as there is room in the ring.
     fn resend(&mut self) {
-        while let Some(&(token, packets)) = self.resends.front() {
+        while let Some((token, packets)) = self.resends.front() {
+            let token = *token;
             // One that is over by other ways is not kept any more.
             if let Some(request) = self.retained.request(token) {
-                let span = self.span(packets.rpc_bytes());
+                let (tid, span) = (packets.tid(), self.span(packets.rpc_bytes()));
                 if !self.ring.has_room(span) {
                     return;
                 }
-                self.ring.send(packets, span, request);
+                let key_hash = packets.clone().next().map_or(0, |header| header.key_hash);
+                self.ring.send(entry(token, Some(tid), span), request, key_hash);
             }
             self.resends.pop_front();
         }
     }
+}
+
+/// An RPC in the ring, and in the requester where that gave it a number.
+fn entry(token: u64, tid: Option<TransferId>, span: u32) -> Entry {
+    let state = if tid.is_some() { State::Tracked } else { State::Sent };
+    // A span has 12 bits.
+    Entry { token, tid: tid.unwrap_or_default(), span: u16::try_from(span).unwrap_or(u16::MAX), state }
+}
+
+/// The NACK that lies in a slot.
+fn nack(rpc: RpcKey, header: SlotHeader) -> Header {
+    Header { kind: Kind::Nack, snid: rpc.snid, tid: rpc.tid, rpc_bytes: 0, pkt_idx: 0, key_hash: header.extra }
 }

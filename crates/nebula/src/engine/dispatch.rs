@@ -40,7 +40,6 @@ impl Engine {
     /// The payload of an RPC that was dispatched: from now on its core's.
     #[inline(always)]
     pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
-        let held = self.held[arrival.slots.start.0 as usize].take();
-        held.expect("a dispatched RPC was written into its slots when it arrived")
+        self.payloads.take(arrival)
     }
 }

@@ -147,7 +147,7 @@ impl Engine {
     /// Acts on what the other groups' engines have sent. Returns the messages.
     #[inline]
     pub(super) fn collect_messages(&mut self, now: Timestamp) -> usize {
-        let Self { backend, neighbors: Some(neighbors), held, region, port, recorder, .. } = self else {
+        let Self { backend, neighbors: Some(neighbors), payloads, port, recorder, .. } = self else {
             return 0;
         };
         let mut count = 0;
@@ -159,7 +159,7 @@ impl Engine {
                     Message::Migrated(arrival, payload) => {
                         let adoption = backend.adopt(arrival);
                         match adoption {
-                            Adoption::Taken => held[arrival.slots.start.0 as usize] = Some(payload),
+                            Adoption::Taken => payloads.keep(&arrival, payload),
                             Adoption::Refused => neighbor.tell(Message::Refused(arrival, payload)),
                         }
                         if let Some(recorder) = recorder {
@@ -168,7 +168,7 @@ impl Engine {
                     }
                     Message::Refused(arrival, payload) => {
                         neighbor.away -= 1;
-                        held[arrival.slots.start.0 as usize] = Some(payload);
+                        payloads.keep(&arrival, payload);
                         let waits_again = backend.handle_refused(by, arrival);
                         if let Some(recorder) = recorder {
                             recorder.sent_back(now, by, arrival, waits_again);
@@ -176,7 +176,7 @@ impl Engine {
                     }
                     Message::Returned(served) => {
                         neighbor.away -= 1;
-                        region.release(served.lease);
+                        payloads.release(served.lease);
                         let outcome = backend.handle_returned(by, served.slots);
                         if let Some(recorder) = recorder {
                             recorder.returned(now, by, served.slots, outcome);
@@ -192,7 +192,7 @@ impl Engine {
     /// Publishes the length of the queue and, once a period, hands RPCs to the groups that the manager names.
     #[inline]
     pub(super) fn hand_over(&mut self, now: Timestamp) {
-        let Self { backend, neighbors: Some(neighbors), held, recorder, .. } = self else { return };
+        let Self { backend, neighbors: Some(neighbors), payloads, recorder, .. } = self else { return };
         let waiting = backend.queue_depth();
         neighbors.publish(waiting);
         if neighbors.manager.poll_timeout() > now {
@@ -220,10 +220,8 @@ impl Engine {
                     recorder.take(now, migration.to, taken);
                 }
                 let Some(arrival) = taken else { break };
-                let payload = held[arrival.slots.start.0 as usize].take();
-                let payload = payload.expect("an RPC that waits was written into its slots when it arrived");
                 neighbor.away += 1;
-                neighbor.tell(Message::Migrated(arrival, payload));
+                neighbor.tell(Message::Migrated(arrival, payloads.take(&arrival)));
             }
         }
         neighbors.publish(backend.queue_depth());

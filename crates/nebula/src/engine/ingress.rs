@@ -5,13 +5,11 @@
 //! Next: [`dispatch`](super::dispatch).
 
 use super::Engine;
-use super::cpu::Held;
 use super::groups::Neighbors;
+use super::payloads::Payloads;
 use super::port::{Port, Transport};
 use super::recorder::Recorder;
-use crate::transport::Answer;
-use nebula_nic::{Backend, Header, Missing, RpcKey, SlotRange, Timestamp, Verdict};
-use nebula_sys::region::RecvRegion;
+use nebula_nic::{Backend, Burst, Header, Missing, RpcKey, Run, SlotRange, Timestamp, Verdict};
 
 /// Arrivals of one turn that are remembered for prefetching.
 pub(super) const FRESH_MAX: usize = 64;
@@ -19,10 +17,9 @@ pub(super) const FRESH_MAX: usize = 64;
 /// What a transport hands packets to: the decider, and the memory that its decisions are about.
 #[derive(Debug)]
 pub(crate) struct Intake<'e> {
-    backend: &'e mut Backend,
+    pub(crate) backend: &'e mut Backend,
     neighbors: &'e mut Option<Box<Neighbors>>,
-    region: &'e mut RecvRegion,
-    held: &'e mut [Option<Held>],
+    pub(crate) payloads: &'e mut Payloads,
     recorder: &'e mut Option<Recorder>,
     fresh: &'e mut Vec<(u32, u32)>,
 }
@@ -41,22 +38,14 @@ impl Intake<'_> {
         verdict
     }
 
-    /// The slots of an RPC, one of whose packets is to be written: leased with the first of them, and then held with what `first` gives,
-    /// the span of the RPC in its ring and the room for its answer.
+    /// Has a burst decided about, whose sizes were written to the back end's places; what was taken in of it.
     #[inline(always)]
-    pub(crate) fn hold(&mut self, range: SlotRange, first: impl FnOnce() -> (u32, Option<Box<Answer>>)) -> &mut Held {
-        let place = &mut self.held[range.start.0 as usize];
-        place.get_or_insert_with(|| {
-            let lease = self.region.lease(range.start.0 - self.backend.first_slot(), range.slots);
-            let lease = lease.expect("the back end gives out free slots only");
-            let (span, answer) = first();
-            Held { lease, span, answer }
-        })
-    }
-
-    /// The room for the answer of an RPC that no core has begun, by its first slot.
-    pub(crate) fn waiting_answer(&mut self, start: u32) -> Option<&mut Answer> {
-        self.held.get_mut(start as usize)?.as_mut()?.answer.as_deref_mut()
+    pub(crate) fn receive_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
+        let run = self.backend.handle_burst(now, burst, rpcs)?;
+        if let Some(recorder) = self.recorder {
+            recorder.burst(now, &run, self.backend.rpcs_of(&run));
+        }
+        Some(run)
     }
 
     /// Which packets of an incomplete RPC have arrived.
@@ -77,9 +66,9 @@ impl Engine {
     /// Takes what has come, at most some packets of each client. Returns the packets.
     #[inline]
     pub(crate) fn poll_packets(&mut self, now: Timestamp) -> usize {
-        let Self { port, backend, neighbors, region, held, recorder, fresh, .. } = self;
+        let Self { port, backend, neighbors, payloads, recorder, fresh, .. } = self;
         fresh.clear();
-        let mut intake = Intake { backend, neighbors, region, held, recorder, fresh };
+        let mut intake = Intake { backend, neighbors, payloads, recorder, fresh };
         match port {
             Port::Shm(rings) => rings.poll(now, &mut intake),
             Port::Udp(udp) => udp.poll(now, &mut intake),
@@ -90,9 +79,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn for_each_fresh(&self, mut visit: impl FnMut(&[u8])) {
         for &(start, bytes) in &self.fresh {
-            if let Some(held) = &self.held[start as usize] {
-                visit(held.lease.payload(bytes as usize));
-            }
+            visit(self.payloads.payload(start, bytes));
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::worker::Choice;
 use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
 use nebula_nic::schedule::{Migration, Thresholds};
 use nebula_nic::{
-    Abandoned, Adoption, Arrival, CoreId, Decision, Dispatch, Freed, GroupId, Header, Input, NodeId, SlotRange,
-    Timestamp, Verdict,
+    Abandoned, Adoption, Arrival, BurstRpc, CoreId, Decision, Dispatch, Freed, GroupId, Header, Input, Kind, NodeId,
+    RpcKey, Run, SlotRange, Timestamp, Verdict,
 };
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -55,6 +55,24 @@ impl Recorder {
 
     pub(super) fn packet(&mut self, at: Timestamp, header: Header, verdict: Verdict) {
         self.note(at, Input::Packet(header), vec![Decision::Packet(verdict)]);
+    }
+
+    /// The RPCs of a burst that were taken in, one by one.
+    pub(super) fn burst(&mut self, at: Timestamp, run: &Run, rpcs: &[BurstRpc]) {
+        for (index, &rpc) in (0..run.rpcs).zip(rpcs) {
+            let Arrival { rpc: RpcKey { snid, tid }, slots, bytes, key_hash, .. } = run.arrival(index, rpc);
+            let header = Header { kind: Kind::Request, snid, tid, rpc_bytes: bytes, pkt_idx: 0, key_hash };
+            self.packet(at, header, Verdict::Write { slots, offset_bytes: 0, bytes, complete: true });
+        }
+    }
+
+    /// A run that a core has served, one RPC after the other.
+    pub(super) fn run(&mut self, at: Timestamp, core: CoreId, run: &Run, rpcs: &[BurstRpc]) {
+        for (index, &rpc) in (0..run.rpcs).zip(rpcs) {
+            let arrival = run.arrival(index, rpc);
+            self.dispatch(Dispatch { core, arrival });
+            self.free(at, core, arrival.slots, Freed::Taken);
+        }
     }
 
     pub(super) fn free(&mut self, at: Timestamp, core: CoreId, slots: SlotRange, outcome: Freed) {

@@ -4,9 +4,11 @@
 //! header of the first slot is published, which is done last. So a reply can be written in any order, and overwritten. Over a network
 //! the bytes go into a buffer that the engine sends.
 
-use crate::transport::shm::slot::{Mark, SlotHeader, Slots};
-use crate::transport::{Answer, Fate};
-use nebula_sys::copy::load_bytes;
+use crate::transport::shm::slot::{
+    HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole,
+};
+use crate::transport::{Answer, Ending, Fate};
+use nebula_sys::copy::{copy_words, store_bytes};
 use nebula_sys::sync::AtomicU64;
 
 /// Why an RPC was begun and has no reply.
@@ -45,72 +47,126 @@ impl Fault {
 /// The reply to one RPC, as the handler writes it.
 ///
 /// The client provisions the room for it. A reply that does not fit becomes [`Fault::ReplyTooLarge`].
+///
+/// What differs from one RPC of a run to the next is two words: the fewer stores there are between two replies, the more of them are on their way
+/// to the client's core at once.
 #[derive(Debug)]
 pub struct Reply<'a> {
-    sink: Sink<'a>,
+    /// The first line of the room, with the slot's header and 48 bytes of payload.
+    line: &'a Line,
+    bytes: u32,
+    /// The slot in `slots` that begins with that line.
+    position: u32,
+    /// The room, of whole slots.
+    slots: Slots<'a>,
+    /// Room for all of it, in bytes.
     capacity: u32,
-    bytes: usize,
-    is_too_large: bool,
+    /// What goes back to the engine, and what does not fit the slots, where the reply is written into no client's ring.
+    ending: Option<&'a mut Ending>,
 }
 
-/// Where a reply is written.
-#[derive(Debug)]
-enum Sink<'a> {
-    /// Into the client's ring, over its request.
-    Ring { slots: Slots<'a>, position: u32 },
-    /// Into a buffer that the engine sends.
-    Buffer(&'a mut Answer),
-}
+/// In place of the bytes of a reply that is too large.
+const TOO_LARGE: u32 = u32::MAX;
 
 impl<'a> Reply<'a> {
     /// The reply to the RPC at `position`, which spans `span` slots.
     #[inline(always)]
-    pub(crate) fn new(slots: Slots<'a>, position: u32, span: u32) -> Self {
+    pub(crate) fn in_ring(slots: Slots<'a>, position: u32, span: u32) -> Self {
         let capacity = span * slots.geometry().mtu_bytes;
-        Self { sink: Sink::Ring { slots, position }, capacity, bytes: 0, is_too_large: false }
+        Self { line: slots.line(position), bytes: 0, position, slots, capacity, ending: None }
     }
 
     /// The reply that is written into `answer`.
     #[inline(always)]
     pub(crate) fn buffered(answer: &'a mut Answer) -> Self {
-        Self { capacity: answer.capacity(), sink: Sink::Buffer(answer), bytes: 0, is_too_large: false }
+        let (slots, ending, capacity) = answer.room();
+        Self { line: slots.line(0), bytes: 0, position: 0, slots, capacity, ending: Some(ending) }
+    }
+
+    /// The room for the reply to another RPC, at `position` of the same ring.
+    #[inline(always)]
+    pub(crate) fn move_to(&mut self, line: &'a Line, position: u32) {
+        (self.line, self.bytes, self.position) = (line, 0, position);
     }
 
     /// Appends `bytes`.
     #[inline(always)]
     pub fn write(&mut self, bytes: &[u8]) {
-        self.write_at(self.bytes, bytes);
+        if self.bytes == 0 && bytes.len() <= IN_LINE_BYTES {
+            store_bytes(&self.line[HEADER_WORDS..], bytes);
+            self.bytes = shorter(bytes.len());
+        } else {
+            self.write_at(self.len(), bytes);
+        }
     }
 
     /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of the client's own request.
-    #[inline(always)]
+    #[inline]
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
-        if let Some(end) = self.reserve(offset, bytes.len()) {
-            match &mut self.sink {
-                Sink::Ring { slots, position } => slots.store_at(*position, offset, bytes),
-                Sink::Buffer(answer) => answer.write(offset, bytes),
-            }
-            self.bytes = self.bytes.max(end);
+        match self.room(offset, bytes.len()) {
+            Some(words) => store_bytes(words, bytes),
+            None => self.write_behind(offset, bytes),
         }
     }
 
     /// As [`write_at`](Self::write_at), from words that other cores may change meanwhile, such as a store's log. They are copied once.
-    #[inline(always)]
+    #[inline]
     pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
-        if let Some(end) = self.reserve(offset, bytes) {
-            match &mut self.sink {
-                Sink::Ring { slots, position } => slots.copy_at(*position, offset, words, bytes),
-                Sink::Buffer(answer) => load_bytes(words, answer.room(offset, bytes)),
-            }
-            self.bytes = self.bytes.max(end);
+        match self.room(offset, bytes) {
+            Some(room) => copy_words(room, words, bytes),
+            None => self.write_words_behind(offset, words, bytes),
         }
     }
 
+    /// Room for `bytes` bytes at `offset`, which the reply then reaches to; `None` where they do not lie in whole words of the first slot.
     #[inline(always)]
-    fn reserve(&mut self, offset: usize, bytes: usize) -> Option<usize> {
+    fn room(&mut self, offset: usize, bytes: usize) -> Option<&'a [AtomicU64]> {
+        let (end, len) = (offset.saturating_add(bytes), self.bytes as usize);
+        // The last word is written whole: bytes of the reply behind the end would be lost. A buffer has held replies to others.
+        let cuts_in = end < len && !end.is_multiple_of(8);
+        let has_gap = offset > len && self.ending.is_some();
+        if !offset.is_multiple_of(8) || end > self.slots.geometry().mtu_bytes as usize || cuts_in || has_gap {
+            return None;
+        }
+        self.bytes = self.bytes.max(shorter(end));
+        Some(&self.slots.payload(self.position)[offset / 8..])
+    }
+
+    #[inline(never)]
+    fn write_behind(&mut self, offset: usize, bytes: &[u8]) {
+        let Some(end) = self.reserve(offset, bytes.len()) else { return };
+        match &mut self.ending {
+            None => self.slots.store_at(self.position, offset, bytes),
+            Some(ending) => {
+                let first = self.slots.payload(self.position);
+                ending.fill_gap(first, self.bytes as usize, offset);
+                ending.write(first, offset, bytes);
+            }
+        }
+        self.bytes = self.bytes.max(end);
+    }
+
+    #[inline(never)]
+    fn write_words_behind(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
+        let Some(end) = self.reserve(offset, bytes) else { return };
+        match &mut self.ending {
+            None => self.slots.copy_at(self.position, offset, words, bytes),
+            Some(ending) => {
+                let first = self.slots.payload(self.position);
+                ending.fill_gap(first, self.bytes as usize, offset);
+                ending.write_words(first, offset, words, bytes);
+            }
+        }
+        self.bytes = self.bytes.max(end);
+    }
+
+    /// The end of `bytes` bytes at `offset`, if there is room for them.
+    fn reserve(&mut self, offset: usize, bytes: usize) -> Option<u32> {
         let end = offset.checked_add(bytes).filter(|&end| end <= self.capacity as usize);
-        self.is_too_large |= end.is_none();
-        end
+        if end.is_none() {
+            self.bytes = TOO_LARGE;
+        }
+        end.filter(|_| self.bytes != TOO_LARGE).map(shorter)
     }
 
     /// A safe point of the handler: calls [`yield_if_due`](crate::yield_if_due).
@@ -122,19 +178,19 @@ impl<'a> Reply<'a> {
     /// Discards what was written.
     pub fn clear(&mut self) {
         self.bytes = 0;
-        self.is_too_large = false;
     }
 
-    /// Bytes written so far.
+    /// Bytes written so far; 0 once something did not fit.
     #[must_use]
+    #[inline(always)]
     pub fn len(&self) -> usize {
-        self.bytes
+        if self.bytes == TOO_LARGE { 0 } else { self.bytes as usize }
     }
 
     /// Whether nothing is written so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.bytes == 0
+        self.len() == 0
     }
 
     /// Room for the reply, in bytes.
@@ -144,33 +200,47 @@ impl<'a> Reply<'a> {
     }
 
     /// Makes the reply visible to the client.
-    #[inline(always)]
-    pub(crate) fn publish(self) {
-        if self.is_too_large {
+    #[inline(never)]
+    pub(crate) fn publish(&mut self) {
+        if self.bytes == TOO_LARGE {
             return self.fail(Fault::ReplyTooLarge);
         }
-        match self.sink {
-            Sink::Ring { slots, position } => publish_in_ring(slots, position, self.bytes),
-            Sink::Buffer(answer) => answer.publish(self.bytes),
+        match &mut self.ending {
+            None => publish_in_ring(self.slots, self.position, self.bytes),
+            Some(ending) => ending.reply(self.bytes),
         }
     }
 
+    /// As [`publish`](Self::publish), where the reply is known to go into a client's ring.
+    #[inline(always)]
+    pub(crate) fn publish_whole(&mut self) {
+        if self.bytes > self.slots.geometry().mtu_bytes {
+            return self.publish();
+        }
+        publish_whole(self.line, first_word(Mark::Reply, self.position, 1), self.bytes.into());
+    }
+
     /// Tells the client why there is no reply.
-    pub(crate) fn fail(self, fault: Fault) {
-        match self.sink {
-            Sink::Ring { slots, position } => {
+    #[inline(never)]
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        match &mut self.ending {
+            None => {
                 let header = SlotHeader { mark: Mark::Fault, pkt_idx: 0, span: 1, rpc_bytes: 0, extra: fault.code() };
-                slots.publish(position, header);
+                self.slots.publish(self.position, header);
             }
-            Sink::Buffer(answer) => answer.fate = Fate::Faulted(fault),
+            Some(ending) => ending.fate = Fate::Faulted(fault),
         }
     }
 }
 
+/// A length within a reply's room.
 #[inline(always)]
-fn publish_in_ring(slots: Slots<'_>, position: u32, bytes: usize) {
-    #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
-    let rpc_bytes = bytes as u32;
+#[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
+const fn shorter(bytes: usize) -> u32 {
+    bytes as u32
+}
+
+fn publish_in_ring(slots: Slots<'_>, position: u32, rpc_bytes: u32) {
     let span = slots.geometry().packets(rpc_bytes);
     let header = SlotHeader { mark: Mark::Reply, pkt_idx: 0, span, rpc_bytes, extra: 0 };
     // The first slot is published last: it is the one that the client looks at.
@@ -186,7 +256,7 @@ mod tests {
     use crate::transport::shm::slot::Geometry;
     use nebula_sys::sync::Ordering;
 
-    const GEOMETRY: Geometry = Geometry { slots: 4, mtu_bytes: 64 };
+    const GEOMETRY: Geometry = Geometry::new(4, 112);
 
     fn ring() -> Vec<AtomicU64> {
         (0..GEOMETRY.bytes() / 8).map(|_| AtomicU64::new(0)).collect()
@@ -196,40 +266,40 @@ mod tests {
     fn nothing_is_seen_before_the_reply_is_published() {
         let words = ring();
         let slots = Slots::new(&words, GEOMETRY);
-        let mut reply = Reply::new(slots, 3, 2);
-        reply.write(&[7; 100]);
+        let mut reply = Reply::in_ring(slots, 3, 2);
+        reply.write(&[7; 200]);
         assert_eq!(slots.header(3), None);
         reply.publish();
         let header = slots.header(3).unwrap();
-        assert_eq!((header.mark, header.rpc_bytes), (Mark::Reply, 100));
-        let mut read = [0; 100];
-        slots.load(3, &mut read[..64]);
-        slots.load(4, &mut read[64..]);
-        assert_eq!(read, [7; 100]);
+        assert_eq!((header.mark, header.rpc_bytes), (Mark::Reply, 200));
+        let mut read = [0; 200];
+        slots.load(3, &mut read[..112]);
+        slots.load(4, &mut read[112..]);
+        assert_eq!(read, [7; 200]);
     }
 
     #[test]
     fn what_does_not_fit_is_a_fault_and_writes_nothing() {
         let words = ring();
         let slots = Slots::new(&words, GEOMETRY);
-        let mut reply = Reply::new(slots, 0, 1);
-        reply.write(&[1; 65]);
+        let mut reply = Reply::in_ring(slots, 0, 1);
+        reply.write(&[1; 113]);
         reply.publish();
         let header = slots.header(0).unwrap();
         assert_eq!((header.mark, Fault::from_code(header.extra)), (Mark::Fault, Fault::ReplyTooLarge));
-        assert!(words[2..10].iter().all(|word| word.load(Ordering::Relaxed) == 0));
+        assert!(words[2..16].iter().all(|word| word.load(Ordering::Relaxed) == 0));
     }
 
     #[test]
     fn a_cleared_reply_begins_anew() {
         let words = ring();
         let slots = Slots::new(&words, GEOMETRY);
-        let mut reply = Reply::new(slots, 0, 1);
-        reply.write(&[1; 65]);
+        let mut reply = Reply::in_ring(slots, 0, 1);
+        reply.write(&[1; 113]);
         reply.clear();
         reply.write_at(8, b"value");
         reply.write_at(0, b"header__");
-        assert_eq!((reply.len(), reply.is_empty(), reply.capacity()), (13, false, 64));
+        assert_eq!((reply.len(), reply.is_empty(), reply.capacity()), (13, false, 112));
         reply.publish();
         let mut read = [0; 13];
         slots.load(0, &mut read);

@@ -5,7 +5,7 @@ mod builders;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND,
-    Span, Steering, queue_bound_for_slo,
+    SlotOrder, Span, Steering, queue_bound_for_slo,
 };
 
 use super::crew::Kind;
@@ -73,8 +73,8 @@ pub struct ServerConfig {
     pub steering: Steering,
     /// The longest request, in bytes. A longer one gets a NACK. Default: 64 KiB.
     pub rpc_bytes_max: u32,
-    /// Over `shm://`: payload of one slot of a client's ring, in bytes, a multiple of 64 from 64 to 1 MiB. Default: 576, which holds a
-    /// value of 512 B with its key in one packet.
+    /// Over `shm://`: payload that one slot of a client's ring holds at least, in bytes, up to 1 MiB. A slot is whole cache lines with 16
+    /// bytes of header, so that it holds 48, 112, 176… bytes. Default: 576, which holds a value of 512 B with its key in one packet.
     pub mtu_bytes: u32,
     /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with all headers fits the smallest MTU
     /// that IPv6 allows.
@@ -268,6 +268,7 @@ impl ServerConfig {
             .mtu(mtu)
             .rpc_bytes_max(self.rpc_bytes_max)
             .queue_bound(bound)
+            .slot_order(SlotOrder::FirstWhenEmpty)
             .reassembler_entries(entries)
             // While the table is more than half full: so that who begins RPCs and does not end them leaves room for others.
             .incomplete_per_peer(entries / 4)

@@ -13,6 +13,7 @@ use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{Listener, Mailbox, Terms, ring};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
+use crate::transport::shm::slot::mtu_for;
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
 use nebula_nic::schedule::ManagerConfigError;
@@ -136,7 +137,9 @@ pub enum ServeError {
         workers: u16,
     },
     /// An impossible payload of a slot or packet.
-    #[error("a payload of {got} bytes in a slot or packet is not possible: give a multiple of 64 from 64 to 1048576")]
+    #[error(
+        "a payload of {got} bytes in a slot or packet is not possible: give 1 to 1048576, in a packet of a network a multiple of 64"
+    )]
     Mtu {
         /// Bytes asked for.
         got: u32,
@@ -265,9 +268,13 @@ pub(super) fn serve<S: Service + Send + Sync + 'static>(
 
 /// Opens an endpoint: listener and engine run, the workers are the caller's.
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let config = checked(&endpoint, config)?;
+    let mut config = checked(&endpoint, config)?;
     let ground = match &endpoint {
         Endpoint::Shm(name) => {
+            if !(1..=1 << 20).contains(&config.mtu_bytes) {
+                return Err(ServeError::Mtu { got: config.mtu_bytes });
+            }
+            config.mtu_bytes = mtu_for(config.mtu_bytes);
             let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(groups_of(&config)))?);
             let listener = open_door(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
             return assemble(endpoint, &config, status, Ground::Shm(listener));
@@ -290,6 +297,9 @@ pub(super) fn open_over(
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let endpoint = Endpoint::Udp(environment.wire.local());
     let mut config = checked(&endpoint, config)?;
+    if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) {
+        return Err(ServeError::Mtu { got: config.packet_bytes });
+    }
     config.mtu_bytes = config.packet_bytes;
     // Packets that are lost are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));

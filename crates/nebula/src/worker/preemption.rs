@@ -88,7 +88,7 @@ impl Seated {
         let Begun { arrival, held, .. } = &mut self.begun;
         let reply = match (&mut held.answer, &self.channel) {
             (Some(answer), _) => Some(Reply::buffered(answer)),
-            (None, Some(channel)) => Some(Reply::new(channel.slots(), arrival.rpc.tid.0, held.span)),
+            (None, Some(channel)) => Some(Reply::in_ring(channel.slots(), arrival.rpc.tid.0, held.span)),
             (None, None) => None,
         };
         (held.lease.payload(arrival.bytes as usize), reply)
@@ -258,7 +258,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
     fn end(&mut self, seat: usize, fault: Option<Fault>) {
         self.turns.handle_end();
         if let Some(mut seated) = self.seats[seat].take() {
-            if let (Some(fault), (_, Some(reply))) = (fault, seated.parts()) {
+            if let (Some(fault), (_, Some(mut reply))) = (fault, seated.parts()) {
                 reply.fail(fault);
             }
             self.inner.release(seated.begun);

@@ -27,6 +27,9 @@ pub(crate) fn dial(endpoint: &str) -> OwnedFd {
     socket
 }
 
+/// The version of handshake and slot layout.
+pub(crate) const VERSION: u32 = 3;
+
 /// The words of a hello.
 pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
     let mut message = [0; 64];
@@ -104,7 +107,7 @@ impl RawRing {
     /// Connects as a client should and maps the ring that it grants.
     pub(crate) fn connect(endpoint: &str, slots: u32) -> Self {
         let socket = dial(endpoint);
-        assert!(say(&socket, &hello(1, slots)), "the server hung up");
+        assert!(say(&socket, &hello(VERSION, slots)), "the server hung up");
         let (message, fds) = hear(&socket);
         assert_eq!((message.len(), fds.len()), (64, 2), "{message:?}");
         assert_eq!((&message[..8], answer_code(&message)), (&b"NEBULA\0W"[..], 0));
@@ -116,7 +119,7 @@ impl RawRing {
     }
 
     fn stride(mtu_bytes: u32) -> usize {
-        mtu_bytes as usize / 8 + 8
+        (mtu_bytes as usize + 16) / 8
     }
 
     /// Every word of the ring.

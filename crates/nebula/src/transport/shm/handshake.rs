@@ -2,7 +2,7 @@
 //!
 //! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by the side that receives it.
 
-use super::slot::{Geometry, SPAN_MAX};
+use super::slot::{Geometry, SPAN_MAX, mtu_for};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// "NEBULA" and the kind of the message.
 const MAGIC: u64 = u64::from_le_bytes(*b"NEBULA\0\0");
 /// The version of handshake and slot layout; they change together.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 3;
 
 /// Bytes of a message.
 const MESSAGE_BYTES: usize = 64;
@@ -24,7 +24,7 @@ pub(crate) const SLOTS_MIN: u32 = 2;
 /// As above: at the largest MTU a ring of this many slots is 64 GiB of address space, of which only touched pages exist.
 pub(crate) const SLOTS_MAX: u32 = 1 << 16;
 /// Largest payload of one slot.
-pub(crate) const MTU_BYTES_MAX: u32 = 1 << 20;
+pub(crate) const MTU_BYTES_MAX: u32 = mtu_for(1 << 20);
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,11 +174,15 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
     if server != VERSION {
         return Some(Err(Refusal::Version { server }));
     }
-    let geometry = Geometry { slots: take(message, 20), mtu_bytes: take(message, 24) };
-    let is_sound = geometry.slots.is_power_of_two()
-        && (SLOTS_MIN..=SLOTS_MAX).contains(&geometry.slots)
-        && geometry.mtu_bytes.is_multiple_of(64)
-        && (64..=MTU_BYTES_MAX).contains(&geometry.mtu_bytes);
+    let (slots, mtu_bytes) = (take(message, 20), take(message, 24));
+    let is_sound = slots.is_power_of_two()
+        && (SLOTS_MIN..=SLOTS_MAX).contains(&slots)
+        && (1..=MTU_BYTES_MAX).contains(&mtu_bytes)
+        && mtu_for(mtu_bytes) == mtu_bytes;
+    if !is_sound {
+        return None;
+    }
+    let geometry = Geometry::new(slots, mtu_bytes);
     let mut slo = [0; 8];
     slo.copy_from_slice(&message[40..48]);
     let welcome = Welcome {
@@ -189,7 +193,7 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
         reply_bytes_max: take(message, 36),
         slo_ps: u64::from_le_bytes(slo),
     };
-    is_sound.then_some(Ok(welcome))
+    Some(Ok(welcome))
 }
 
 /// Sends one message, with descriptors.
@@ -224,7 +228,7 @@ mod tests {
 
     const WELCOME: Welcome = Welcome {
         snid: 3,
-        geometry: Geometry { slots: 64, mtu_bytes: 576 },
+        geometry: Geometry::new(64, 624),
         rpc_bytes_max: 1 << 20,
         status_bytes: 4096,
         reply_bytes_max: 70_000,
@@ -251,11 +255,11 @@ mod tests {
     fn a_ring_that_cannot_be_is_refused_by_both_sides() {
         for slots in [0, 1, 3, 65, SLOTS_MAX * 2] {
             assert_eq!(Hello { version: VERSION, slots }.check(), Err(Refusal::Slots));
-            let geometry = Geometry { slots, ..WELCOME.geometry };
+            let geometry = Geometry::new(slots, WELCOME.geometry.mtu_bytes);
             assert_eq!(decode_answer(&encode_answer(Ok(Welcome { geometry, ..WELCOME }))), None);
         }
-        for mtu_bytes in [0, 63, 65, MTU_BYTES_MAX * 2] {
-            let geometry = Geometry { mtu_bytes, ..WELCOME.geometry };
+        for mtu_bytes in [0, 47, 64, MTU_BYTES_MAX * 2 + 48] {
+            let geometry = Geometry::new(WELCOME.geometry.slots, mtu_bytes);
             assert_eq!(decode_answer(&encode_answer(Ok(Welcome { geometry, ..WELCOME }))), None);
         }
     }

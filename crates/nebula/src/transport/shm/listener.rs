@@ -240,7 +240,7 @@ impl Listener {
         let snid = self.seats.take().ok_or(Refusal::TooManyClients)?;
         Ok(Welcome {
             snid: snid.0,
-            geometry: Geometry { slots: hello.slots, mtu_bytes: self.terms.mtu_bytes },
+            geometry: Geometry::new(hello.slots, self.terms.mtu_bytes),
             rpc_bytes_max: self.terms.rpc_bytes_max,
             reply_bytes_max: self.terms.reply_bytes_max,
             status_bytes: u32::try_from(self.status.bytes()).unwrap_or(0),

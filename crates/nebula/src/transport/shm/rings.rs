@@ -3,24 +3,25 @@
 use super::channel::Channel;
 use super::listener::{Letter, Mailbox, seat};
 use super::registry::Registry;
-use super::slot::{Mark, SlotHeader, Slots};
+use super::slot::{Mark, SlotHeader, Slots, first_word, is_request};
 use crate::engine::ingress::Intake;
 use crate::engine::port::Transport;
 use crate::transport::Answer;
-use nebula_nic::{Header, Kind, NodeId, RpcKey, Timestamp, TransferId, Verdict};
+use nebula_nic::{
+    BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict,
+};
+use nebula_sys::sync::Ordering;
 use std::sync::Arc;
 
 /// Packets taken in from one ring in a turn, so that no client starves the others. More than an inline worker serves in a turn: under
 /// overload the queue then grows to its bound, and what is beyond it is refused, instead of waiting unseen in the ring.
-const PACKETS_PER_RING: usize = 2 * crate::worker::RPCS_PER_TURN;
+const PACKETS_PER_RING: usize = BURST_MAX as usize;
+
+const _: () = assert!(BURST_MAX > crate::engine::run::RPCS_PER_TURN, "under overload the queue grows to its bound");
 /// Packets of one ring refused in a turn, which is quickly done.
 const NACKS_PER_RING: usize = 256;
 /// Rings of silent clients looked at in a turn, beyond which they take turns.
 const RINGS_PER_TURN: usize = 64;
-
-/// How far ahead of the cursor slots are fetched, in a state that the reply can be written in: enough for the lines of a burst to
-/// cross the machine side by side and not one after the other.
-const SLOTS_AHEAD: u32 = 8;
 
 /// A client's ring, and where the engine stands in it.
 #[derive(Debug)]
@@ -28,6 +29,10 @@ struct PeerRing {
     channel: Arc<Channel>,
     /// Position of the next packet.
     cursor: u32,
+    /// Where the next packet is looked for first: at the cursor, or at the ring's first slot, whichever was right the last time.
+    look: u32,
+    /// Slots that the latest RPC of one packet spanned: the next one is looked for behind as many, before it is known.
+    span: u32,
     /// The RPC of several packets that the cursor is inside of.
     current: Option<Current>,
     /// RPCs taken in and not freed.
@@ -82,7 +87,7 @@ impl Rings {
     pub(crate) fn attach(&mut self, channel: Arc<Channel>) {
         self.registry.insert(channel.clone());
         self.places[seat(channel.snid())] = self.len();
-        self.list.push(PeerRing { channel, cursor: 0, current: None, in_flight: 0, is_gone: false });
+        self.list.push(PeerRing { channel, cursor: 0, look: 0, span: 1, current: None, in_flight: 0, is_gone: false });
     }
 
     /// Forgets a client that is gone: its ring stays until the last of its RPCs is over.
@@ -116,20 +121,49 @@ impl Rings {
         ring.channel.disconnect();
     }
 
+    /// One look at the word where the client's next packet is expected; all else only where it is there.
     #[inline(always)]
     fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake<'_>) -> usize {
         let ring = &mut self.list[place];
-        if ring.is_gone {
+        let line = ring.channel.slots().line(ring.look);
+        // Acquire: as in `Slots::header`.
+        let is_expected = line[0].load(Ordering::Acquire) == first_word(Mark::Request, ring.look, ring.span);
+        let rpc = BurstRpc(line[1].load(Ordering::Relaxed));
+        let is_whole = rpc.bytes() <= intake.backend.one_packet_bytes_max();
+        if !(is_expected && is_whole && ring.takes_bursts(intake) && ring.begins_at_look()) {
+            return self.poll_otherwise(now, place, intake);
+        }
+        let burst = ring.take_burst(now, rpc, intake);
+        // The rest one by one, if there is any: of several packets, or beyond what there is room for.
+        if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
+    }
+
+    /// A client that has written nothing, that has begun at its first slot again or ceased to, or that has written something else than RPCs of one
+    /// packet with the span of those before.
+    #[inline(never)]
+    fn poll_otherwise(&mut self, now: Timestamp, place: usize, intake: &mut Intake<'_>) -> usize {
+        let ring = &mut self.list[place];
+        if ring.is_gone || !(ring.goes_on() || ring.restart()) {
             return 0;
         }
+        let first = ring.first_of_burst(intake.backend.one_packet_bytes_max());
+        let burst = match first.filter(|_| ring.takes_bursts(intake)) {
+            Some(rpc) => ring.take_burst(now, rpc, intake),
+            None => TakenBurst { rpcs: 0, is_last: false },
+        };
+        if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
+    }
+
+    /// Takes packets one by one, up to what a ring may have taken in a turn, of which `before` are.
+    #[inline(never)]
+    fn poll_packets(&mut self, now: Timestamp, place: usize, before: usize, intake: &mut Intake<'_>) -> usize {
+        let ring = &mut self.list[place];
         let channel = &*ring.channel;
         let (slots, snid) = (channel.slots(), channel.snid());
         let mut reader = Reader { cursor: ring.cursor, current: ring.current };
         let (mut taken, mut refused) = (0, 0);
         let is_sound = loop {
             let Some(slot) = slots.header(reader.cursor).filter(|slot| slot.mark == Mark::Request) else { break true };
-            slots.prefetch_write(reader.cursor);
-            slots.prefetch_read(reader.cursor.wrapping_add(SLOTS_AHEAD));
             let Some(current) = reader.current(&slot, slots) else { break false };
             let Current { base, rpc_bytes, span, .. } = current;
             let (tid, pkt_idx, key_hash) = (TransferId(base), slot.pkt_idx, slot.extra);
@@ -138,9 +172,10 @@ impl Rings {
                 Verdict::Write { slots: range, offset_bytes, bytes, complete } => {
                     if slot.pkt_idx == 0 {
                         ring.in_flight += 1;
+                        // A span has 12 bits.
+                        intake.payloads.set_span(range, u16::try_from(span).unwrap_or(u16::MAX));
                     }
-                    let held = intake.hold(range, || (span, None));
-                    held.lease.write(offset_bytes as usize, slots.payload(reader.cursor), bytes as usize);
+                    intake.payloads.write(range, offset_bytes, slots.payload(reader.cursor), bytes);
                     reader.advance(current, pkt_idx + 1);
                     if complete {
                         intake.note_fresh(range, rpc_bytes);
@@ -155,16 +190,201 @@ impl Rings {
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
-            if taken - refused == PACKETS_PER_RING || refused == NACKS_PER_RING {
+            if before + taken - refused == PACKETS_PER_RING || refused == NACKS_PER_RING {
                 break true;
             }
         };
         (ring.cursor, ring.current) = (reader.cursor, reader.current);
+        ring.look = ring.cursor;
         if !is_sound {
             self.cut_off(place);
         }
         taken
     }
+
+    /// The ring of a client that has RPCs in flight.
+    #[inline(always)]
+    pub(crate) fn slots_of(&self, snid: NodeId) -> Option<Slots<'_>> {
+        Some(self.list[self.place(snid)?].channel.slots())
+    }
+
+    /// So many RPCs of a client are over, and answered in its ring. The last one of a client that is gone takes the ring along.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, snid: NodeId, rpcs: u32) {
+        if let Some(place) = self.place(snid) {
+            let ring = &mut self.list[place];
+            ring.in_flight -= rpcs;
+            if ring.is_gone && ring.in_flight == 0 {
+                self.remove(place);
+            }
+        }
+    }
+
+    /// Rings looked at in a turn.
+    #[inline(always)]
+    pub(crate) fn looks(&self) -> u32 {
+        self.len()
+    }
+}
+
+impl PeerRing {
+    /// Whether the client has written a packet where the cursor stands.
+    #[inline(always)]
+    fn has_request(&self) -> bool {
+        self.channel.slots().has_request(self.cursor)
+    }
+
+    /// Whether RPCs can be taken from it in bursts now.
+    #[inline(always)]
+    fn takes_bursts(&self, intake: &Intake<'_>) -> bool {
+        !self.is_gone && self.current.is_none() && intake.backend.takes_bursts()
+    }
+
+    /// Moves the cursor to a packet that was found where it was looked for first. Whether there is none before it.
+    ///
+    /// A client whose answers are all taken begins at the ring's first slot again. It writes its positions in order: so if its packet is there,
+    /// and then still none where the cursor stands, it has left the rest out.
+    #[inline(always)]
+    fn begins_at_look(&mut self) -> bool {
+        if self.look != self.cursor && self.has_request() {
+            return false;
+        }
+        self.cursor = self.look;
+        true
+    }
+
+    /// Whether the client has gone on where the cursor stands.
+    fn goes_on(&mut self) -> bool {
+        let goes_on = self.has_request();
+        if goes_on {
+            self.look = self.cursor;
+        }
+        goes_on
+    }
+
+    /// Whether the client has begun at the ring's first slot again.
+    fn restart(&mut self) -> bool {
+        let slots = self.channel.slots();
+        let lap = slots.geometry().next_lap(self.cursor);
+        if self.current.is_some() || !slots.has_request(lap) {
+            return false;
+        }
+        self.look = lap;
+        // In the meantime it may have written the rest.
+        self.begins_at_look();
+        true
+    }
+
+    /// Moves the cursor behind what was taken, and looks there the next time, or at the first slot where the client has begun again.
+    #[inline(always)]
+    fn advance(&mut self, slots: u32) {
+        let geometry = self.channel.slots().geometry();
+        let has_restarted = self.look & (geometry.slots - 1) == 0;
+        self.cursor = self.cursor.wrapping_add(slots);
+        self.look = if has_restarted { geometry.next_lap(self.cursor.wrapping_sub(1)) } else { self.cursor };
+    }
+
+    /// Takes consecutive RPCs of one packet, from `first` on, as many as take the same number of slots.
+    #[inline(always)]
+    fn take_burst(&mut self, now: Timestamp, first: BurstRpc, intake: &mut Intake<'_>) -> TakenBurst {
+        let slots = self.channel.slots();
+        let longest = intake.backend.one_packet_bytes_max();
+        let slots_each = slots_for(first.bytes());
+        // The shortest RPC that takes as many slots, and how much longer the longest one is.
+        let shortest = if slots_each == 1 { 0 } else { (slots_each - 1) * SLOT_BYTES + 1 };
+        let longer = longest.min(slots_each * SLOT_BYTES) - shortest;
+        let rpcs = intake.backend.burst_places();
+        let Some(place) = rpcs.first_mut() else { return TakenBurst { rpcs: 0, is_last: false } };
+        *place = first;
+        let (mut count, mut position, mut is_last) = (1, self.cursor, true);
+        for place in &mut rpcs[1..] {
+            position = position.wrapping_add(self.span);
+            let line = slots.line(position);
+            let expected = first_word(Mark::Request, position, self.span);
+            // Acquire: as in `Slots::header`.
+            let found = line[0].load(Ordering::Acquire);
+            if found != expected {
+                // An RPC that spans another number of slots, or its next packet.
+                is_last = !is_request(found, position);
+                break;
+            }
+            let rpc = BurstRpc(line[1].load(Ordering::Relaxed));
+            if rpc.bytes().wrapping_sub(shortest) > longer {
+                is_last = false;
+                break;
+            }
+            *place = rpc;
+            count += 1;
+        }
+        let key = RpcKey { snid: self.channel.snid(), tid: TransferId(self.cursor) };
+        let burst = Burst { first: key, step: self.span, slots_each };
+        let Some(run) = intake.receive_burst(now, &burst, count) else {
+            return TakenBurst { rpcs: 0, is_last: false };
+        };
+        self.copy(slots, &run, intake);
+        self.advance(run.rpcs * self.span);
+        self.in_flight += run.rpcs;
+        TakenBurst { rpcs: run.rpcs as usize, is_last: is_last && run.rpcs == count }
+    }
+
+    /// What the RPC at the cursor differs in, if it is of one packet; its span is the ring's then.
+    #[inline(always)]
+    fn first_of_burst(&mut self, longest: u32) -> Option<BurstRpc> {
+        let slots = self.channel.slots();
+        let sizes = match slots.sizes_if(self.cursor, first_word(Mark::Request, self.cursor, self.span)) {
+            Some(sizes) => sizes,
+            None => {
+                let slot = slots.header(self.cursor)?;
+                if slot.mark != Mark::Request || slot.pkt_idx != 0 || !(1..=slots.geometry().slots).contains(&slot.span)
+                {
+                    return None;
+                }
+                self.span = slot.span;
+                BurstRpc::new(slot.rpc_bytes, slot.extra).0
+            }
+        };
+        Some(BurstRpc(sizes)).filter(|rpc| rpc.bytes() <= longest)
+    }
+
+    /// Copies the payloads of a burst into the slots that were given to it.
+    #[inline(always)]
+    fn copy(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake<'_>) {
+        let rpcs = intake.backend.rpcs_of(run);
+        // A span has 12 bits.
+        let span = u16::try_from(self.span).unwrap_or(u16::MAX);
+        if let Some(places) = intake.payloads.burst(run, span) {
+            let mut position = self.cursor;
+            for (place, rpc) in places.zip(rpcs) {
+                slots.load_whole(slots.line(position), position, place, rpc.bytes() as usize);
+                position = position.wrapping_add(self.span);
+            }
+            return;
+        }
+        self.copy_beside_leases(slots, run, intake);
+    }
+
+    /// As [`copy`](Self::copy), while payloads are leased to other threads.
+    #[inline(never)]
+    fn copy_beside_leases(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake<'_>) {
+        for (index, rpc) in (0..).zip(intake.backend.rpcs_of(run)) {
+            let (range, position) = (run.slots(index), run.tid(index).0);
+            intake.payloads.write(range, 0, slots.payload(position), rpc.bytes());
+            intake.payloads.set_span(range, u16::try_from(self.span).unwrap_or(u16::MAX));
+        }
+    }
+}
+
+/// What was taken of a ring at once.
+struct TakenBurst {
+    rpcs: usize,
+    /// Whether there is nothing behind it, or nothing more to be taken in this turn.
+    is_last: bool,
+}
+
+/// Slots of the receive buffer for a payload.
+#[inline(always)]
+const fn slots_for(bytes: u32) -> u32 {
+    bytes.saturating_sub(1) / SLOT_BYTES + 1
 }
 
 impl Transport for Rings {
@@ -182,16 +402,9 @@ impl Transport for Rings {
         packets
     }
 
-    /// The last RPC of a client that is gone takes the ring along. The reply lies in the ring already.
     #[inline(always)]
     fn ended(&mut self, snid: NodeId, _: Option<Box<Answer>>) {
-        if let Some(place) = self.place(snid) {
-            let ring = &mut self.list[place];
-            ring.in_flight -= 1;
-            if ring.is_gone && ring.in_flight == 0 {
-                self.remove(place);
-            }
-        }
+        self.end(snid, 1);
     }
 
     /// The client is told, unless it is gone, and the cursor goes on behind the RPC.
@@ -201,6 +414,7 @@ impl Transport for Rings {
         ring.in_flight -= 1;
         if let Some(current) = ring.current.filter(|current| current.base == rpc.tid.0) {
             ring.cursor = current.base.wrapping_add(current.span);
+            ring.look = ring.cursor;
             ring.current = None;
             ring.channel.nack(current.base, nebula_nic::NackReason::Incomplete);
         }

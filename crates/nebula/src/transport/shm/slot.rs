@@ -6,14 +6,24 @@
 //!   word 2…  payload of this packet, at most `mtu` bytes
 //! ```
 //!
+//! A slot is whole cache lines, its header included: 48, 112, 176… bytes of payload.
+//!
 //! The first word alone says whether the slot holds what is looked for: the mark says who wrote, the position says for which lap.
 //! An RPC of up to 48 bytes lies in one cache line with its header.
 
-use nebula_sys::copy::{copy_words, load_bytes, store_bytes};
+use nebula_sys::copy::{copy_words, load_bytes, load_units, store_bytes};
 use nebula_sys::sync::{AtomicU64, Ordering};
+
+const _: () = assert!(HEADER_BYTES as usize == 8 * HEADER_WORDS, "two ways to say it");
 
 /// Words of header before the payload.
 pub(crate) const HEADER_WORDS: usize = 2;
+/// Bytes of it.
+const HEADER_BYTES: u32 = 16;
+/// Bytes of a cache line.
+const LINE_BYTES: u32 = 64;
+/// Payload that lies in one line with the header.
+pub(crate) const IN_LINE_BYTES: usize = (LINE_BYTES - HEADER_BYTES) as usize;
 /// Largest number of slots that one RPC may span.
 pub(crate) const SPAN_MAX: u32 = (1 << 12) - 1;
 
@@ -47,6 +57,27 @@ impl Mark {
     }
 }
 
+/// The first word of the first slot of what spans `span` slots.
+#[inline(always)]
+pub(crate) const fn first_word(mark: Mark, position: u32, span: u32) -> u64 {
+    position as u64 | (span as u64) << 48 | mark.bits() << 60
+}
+
+/// Whether a slot's first word says that it holds a packet for `position`.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is the position")]
+pub(crate) const fn is_request(first: u64, position: u32) -> bool {
+    first as u32 == position && first >> 60 == Mark::Request.bits()
+}
+
+/// Writes the header of an RPC or a reply of one packet, whose payload lies in the slot that begins with `line`.
+#[inline(always)]
+pub(crate) fn publish_whole(line: &Line, first: u64, sizes: u64) {
+    line[1].store(sizes, Ordering::Relaxed);
+    // Release: as in `Slots::publish`.
+    line[0].store(first, Ordering::Release);
+}
+
 /// The header of a slot, as copied out of shared memory once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotHeader {
@@ -63,19 +94,38 @@ pub(crate) struct SlotHeader {
 pub(crate) struct Geometry {
     /// Slots of the ring, a power of two.
     pub(crate) slots: u32,
-    /// Payload bytes of a slot, a multiple of 64.
+    /// Payload bytes of a slot, which has 16 bytes of header and is whole cache lines.
     pub(crate) mtu_bytes: u32,
+    /// Cache lines of a slot.
+    lines: u32,
+}
+
+/// The payload of the smallest slots that hold `bytes` bytes of it.
+pub(crate) const fn mtu_for(bytes: u32) -> u32 {
+    (bytes + HEADER_BYTES).next_multiple_of(LINE_BYTES) - HEADER_BYTES
 }
 
 impl Geometry {
-    /// Words from one slot to the next: header and payload in whole cache lines.
-    pub(crate) const fn stride_words(self) -> usize {
-        self.mtu_bytes as usize / 8 + 8
+    /// A ring of `slots` slots, a power of two, with `mtu_bytes` of payload each, as [`mtu_for`] gives them.
+    pub(crate) const fn new(slots: u32, mtu_bytes: u32) -> Self {
+        Self { slots, mtu_bytes, lines: (mtu_bytes + HEADER_BYTES) / LINE_BYTES }
+    }
+
+    /// The first line of the slot at `position`.
+    #[inline(always)]
+    const fn first_line(self, position: u32) -> usize {
+        (position & (self.slots - 1)) as usize * self.lines as usize
+    }
+
+    /// The first position behind `position` that is the ring's first slot.
+    #[inline(always)]
+    pub(crate) const fn next_lap(self, position: u32) -> u32 {
+        (position | (self.slots - 1)).wrapping_add(1)
     }
 
     /// Bytes of the ring.
     pub(crate) const fn bytes(self) -> usize {
-        self.slots as usize * self.stride_words() * 8
+        self.slots as usize * self.lines as usize * LINE_BYTES as usize
     }
 
     /// Packets that `bytes` bytes are cut into; an empty RPC is one packet.
@@ -84,18 +134,22 @@ impl Geometry {
     }
 }
 
+/// A cache line of a ring. The first one of a slot has its header, and the payload's first 48 bytes.
+pub(crate) type Line = [AtomicU64; 8];
+
 /// A ring of slots in memory that the other side may change at any moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots<'a> {
-    words: &'a [AtomicU64],
+    lines: &'a [Line],
     geometry: Geometry,
 }
 
 impl<'a> Slots<'a> {
     /// A view of `words`, which must hold the whole ring.
+    #[inline(always)]
     pub(crate) fn new(words: &'a [AtomicU64], geometry: Geometry) -> Self {
         debug_assert!(words.len() * 8 >= geometry.bytes());
-        Self { words, geometry }
+        Self { lines: words.as_chunks().0, geometry }
     }
 
     #[inline(always)]
@@ -103,11 +157,16 @@ impl<'a> Slots<'a> {
         self.geometry
     }
 
+    /// The first line of the slot at `position`.
+    #[inline(always)]
+    pub(crate) fn line(&self, position: u32) -> &'a Line {
+        &self.lines[self.geometry.first_line(position)]
+    }
+
     #[inline(always)]
     fn slot(&self, position: u32) -> &'a [AtomicU64] {
-        let stride = self.geometry.stride_words();
-        let at = (position & (self.geometry.slots - 1)) as usize * stride;
-        &self.words[at..at + stride]
+        let first = self.geometry.first_line(position);
+        self.lines[first..first + self.geometry.lines as usize].as_flattened()
     }
 
     /// The header of the slot at `position`, or `None` while it holds nothing for that position.
@@ -145,10 +204,8 @@ impl<'a> Slots<'a> {
     pub(crate) fn publish(&self, position: u32, header: SlotHeader) {
         let slot = self.slot(position);
         slot[1].store(u64::from(header.rpc_bytes) | u64::from(header.extra) << 32, Ordering::Relaxed);
-        let first = u64::from(position)
-            | u64::from(header.pkt_idx & 0xFFFF) << 32
-            | u64::from(header.span & SPAN_MAX) << 48
-            | header.mark.bits() << 60;
+        let first =
+            first_word(header.mark, position, header.span & SPAN_MAX) | u64::from(header.pkt_idx & 0xFFFF) << 32;
         // Release: pairs with the Acquire in `header`.
         slot[0].store(first, Ordering::Release);
     }
@@ -165,47 +222,46 @@ impl<'a> Slots<'a> {
         load_bytes(self.payload(position), into);
     }
 
-    /// Hints that the first line of the slot at `position` will be read and then written soon.
+    /// The second word of the slot at `position`, if its first one is exactly `expected`: bytes of the RPC in the low half, the key's hash or a
+    /// status in the high one.
     #[inline(always)]
-    pub(crate) fn prefetch_write(&self, position: u32) {
-        nebula_sys::prefetch::write(self.slot(position), 0);
+    pub(crate) fn sizes_if(&self, position: u32, expected: u64) -> Option<u64> {
+        let line = self.line(position);
+        // Acquire: as in `header`.
+        (line[0].load(Ordering::Acquire) == expected).then(|| line[1].load(Ordering::Relaxed))
     }
 
-    /// Hints that the first line of the slot at `position` will be read soon.
+    /// Whether a client has written a packet for `position`.
     #[inline(always)]
-    pub(crate) fn prefetch_read(&self, position: u32) {
-        nebula_sys::prefetch::read(self.slot(position), 0);
+    pub(crate) fn has_request(&self, position: u32) -> bool {
+        // Acquire: as in `header`; and what was written to other slots before is visible too.
+        is_request(self.line(position)[0].load(Ordering::Acquire), position)
+    }
+
+    /// Copies the first `bytes` payload bytes of the slot at `position`, which begins with `line`, to the start of `into`; some bytes behind
+    /// them too.
+    #[inline(always)]
+    pub(crate) fn load_whole(&self, line: &Line, position: u32, into: &mut [u8], bytes: usize) {
+        if bytes > IN_LINE_BYTES {
+            return load_units(self.payload(position), into, bytes);
+        }
+        // All that a line can hold, whatever counts: that takes no loop.
+        load_bytes(&line[HEADER_WORDS..], &mut into[..IN_LINE_BYTES]);
     }
 
     /// Writes `bytes` bytes at `offset` of the payload that starts at `position` and goes on in the slots after it.
-    #[inline(always)]
-    pub(crate) fn store_at(&self, position: u32, offset: usize, bytes: &[u8]) {
-        if offset.is_multiple_of(8) && offset + bytes.len() <= self.geometry.mtu_bytes as usize {
-            return store_bytes(&self.payload(position)[offset / 8..], bytes);
-        }
-        self.store_across(position, offset, bytes);
-    }
-
     #[inline(never)]
-    fn store_across(&self, position: u32, offset: usize, bytes: &[u8]) {
+    pub(crate) fn store_at(&self, position: u32, offset: usize, bytes: &[u8]) {
         self.scatter(position, offset, bytes.len(), |words, skip, done, len| {
             store_unaligned(words, skip, &bytes[done..done + len]);
         });
     }
 
     /// As [`store_at`](Self::store_at), from words that other cores may be changing.
-    #[inline(always)]
-    pub(crate) fn copy_at(&self, position: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
-        if offset.is_multiple_of(8) && offset + bytes <= self.geometry.mtu_bytes as usize {
-            return copy_words(&self.payload(position)[offset / 8..], src, bytes);
-        }
-        self.copy_across(position, offset, src, bytes);
-    }
-
     #[inline(never)]
-    fn copy_across(&self, position: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
+    pub(crate) fn copy_at(&self, position: u32, offset: usize, src: &[AtomicU64], bytes: usize) {
         self.scatter(position, offset, bytes, |words, skip, done, len| {
-            if skip == 0 && done % 8 == 0 {
+            if skip == 0 && done % 8 == 0 && len % 8 == 0 {
                 copy_words(words, &src[done / 8..], len);
             } else {
                 copy_unaligned(words, skip, src, done, len);
@@ -239,17 +295,24 @@ impl<'a> Slots<'a> {
     }
 }
 
-/// Stores `bytes` from byte `skip` of the first word on; the bytes before it stay.
+/// Stores `bytes` from byte `skip` of the first word on; the bytes before and behind them stay.
 #[inline]
-fn store_unaligned(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
-    if skip == 0 {
-        return store_bytes(words, bytes);
+pub(crate) fn store_unaligned(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
+    let (head, rest) = bytes.split_at(bytes.len().min((8 - skip) % 8));
+    patch(words, skip, head);
+    let words = &words[usize::from(skip > 0)..];
+    let (whole, tail) = rest.split_at(rest.len() / 8 * 8);
+    store_bytes(words, whole);
+    patch(&words[whole.len() / 8..], 0, tail);
+}
+
+/// Replaces bytes within the first word.
+fn patch(words: &[AtomicU64], skip: usize, bytes: &[u8]) {
+    if !bytes.is_empty() {
+        let mut word = words[0].load(Ordering::Relaxed).to_le_bytes();
+        word[skip..skip + bytes.len()].copy_from_slice(bytes);
+        words[0].store(u64::from_le_bytes(word), Ordering::Relaxed);
     }
-    let mut first = words[0].load(Ordering::Relaxed).to_le_bytes();
-    let head = bytes.len().min(8 - skip);
-    first[skip..skip + head].copy_from_slice(&bytes[..head]);
-    words[0].store(u64::from_le_bytes(first), Ordering::Relaxed);
-    store_bytes(&words[1..], &bytes[head..]);
 }
 
 /// Copies `len` bytes from byte `from` of `src`, a piece of 64 bytes at a time.
@@ -276,7 +339,7 @@ mod tests {
         (0..geometry.bytes() / 8).map(|_| AtomicU64::new(0)).collect()
     }
 
-    const GEOMETRY: Geometry = Geometry { slots: 8, mtu_bytes: 128 };
+    const GEOMETRY: Geometry = Geometry::new(8, 112);
 
     #[test]
     fn a_header_is_seen_at_its_position_only() {
@@ -312,7 +375,7 @@ mod tests {
                 let piece: Vec<u8> = (0..u.int_in_range(0..=150_usize)?)
                     .map(|i| u8::try_from((i * 7 + expected.len()) % 251).unwrap())
                     .collect();
-                if expected.len() + piece.len() > 5 * 128 {
+                if expected.len() + piece.len() > 5 * 112 {
                     break;
                 }
                 if u.arbitrary()? {
@@ -325,7 +388,7 @@ mod tests {
                 expected.extend(piece);
             }
             let mut read = vec![0; expected.len()];
-            for (position, part) in (6..).zip(read.chunks_mut(128)) {
+            for (position, part) in (6..).zip(read.chunks_mut(112)) {
                 slots.load(position, part);
             }
             assert_eq!(read, expected);

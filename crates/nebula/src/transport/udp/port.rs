@@ -121,7 +121,7 @@ impl Transport for UdpPort {
 
     fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
         if let Some(mut answer) = answer {
-            answer.fate = crate::transport::Fate::Refused(NackReason::Incomplete);
+            answer.ending.fate = crate::transport::Fate::Refused(NackReason::Incomplete);
             self.memory.end(rpc.snid, answer, &mut self.outbox);
         }
     }

@@ -195,8 +195,8 @@ impl Memory {
                 if !complete {
                     self.incomplete.take(&mut answer, slots.slots);
                 }
-                let held = intake.hold(slots, || (0, Some(answer)));
-                held.lease.write_bytes(offset_bytes as usize, request.payload);
+                intake.payloads.set_answer(slots, answer);
+                intake.payloads.write_bytes(slots, offset_bytes, request.payload);
                 if complete {
                     intake.note_fresh(slots, request.rpc_bytes);
                 } else if request.wants_ack {
@@ -231,11 +231,10 @@ impl Memory {
         }
         let mut is_whole = false;
         if let Verdict::Write { slots, offset_bytes, complete, .. } = intake.receive(now, header(key, request)) {
-            let held = intake.hold(slots, || unreachable!("held since its first packet came"));
-            held.lease.write_bytes(offset_bytes as usize, request.payload);
+            intake.payloads.write_bytes(slots, offset_bytes, request.payload);
             is_whole = complete;
             if complete {
-                if let Some(answer) = held.answer.as_deref_mut() {
+                if let Some(answer) = intake.payloads.answer(slots.start.0) {
                     self.incomplete.give_back(answer);
                 }
                 self.retention.set_note(entry, note | WHOLE);
@@ -310,17 +309,15 @@ impl Memory {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };
         let start = self.retention.note(entry) & !WHOLE;
-        if let Some(answer) = intake.waiting_answer(start).filter(|answer| answer.entry == entry) {
-            answer.fate = Fate::Refused(NackReason::Cancelled);
+        if let Some(answer) = intake.payloads.answer(start).filter(|answer| answer.entry == entry) {
+            answer.ending.fate = Fate::Refused(NackReason::Cancelled);
         }
     }
 
     /// Whether the reply would be written over what lies in the ring of replies at `oldest` or behind it.
     #[inline(always)]
     pub(super) fn overwrites(&self, answer: &Answer, oldest: u64) -> bool {
-        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
-        let bytes = answer.reply().len() as u32;
-        self.retention.overwrites(oldest, bytes)
+        self.retention.overwrites(oldest, answer.reply_bytes())
     }
 
     /// Remembers what became of an RPC, and sends it.
@@ -330,7 +327,7 @@ impl Memory {
         if answer.incomplete_slots > 0 {
             self.incomplete.give_back(&mut answer);
         }
-        let body = match answer.fate {
+        let body = match answer.ending.fate {
             Fate::Replied => self.keep_reply(&answer),
             Fate::Open => self.end_faulted(&answer, Fault::Unanswered),
             Fate::Faulted(fault) => self.end_faulted(&answer, fault),
@@ -347,13 +344,12 @@ impl Memory {
 
     #[inline(always)]
     fn keep_reply(&mut self, answer: &Answer) -> Body {
-        let reply = answer.reply();
-        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
-        let Some(at) = self.retention.end_replied(answer.entry, reply.len() as u32) else {
+        let bytes = answer.reply_bytes();
+        let Some(at) = self.retention.end_replied(answer.entry, bytes) else {
             return self.end_faulted(answer, Fault::ReplyTooLarge);
         };
         let start = self.retention.reply_offset(at);
-        self.replies[start..start + reply.len()].copy_from_slice(reply);
+        answer.copy_reply(&mut self.replies[start..start + bytes as usize]);
         Body::Packets { tid: answer.tid, at, first: 0, bitmap: UNASKED_BITS.bitmap }
     }
 

@@ -1,0 +1,111 @@
+//! Stations 7 to 11 on a core that is engine and worker in one: what waits is served at once, a run of RPCs at a time.
+//!
+//! The run is the unit: credit, slots and the client's ring are dealt with once for all its RPCs. In a turn replies come first; the clock
+//! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
+
+use super::Engine;
+use super::port::Port;
+use super::reply::Fault;
+use super::requests::Requests;
+use crate::service::Service;
+use nebula_nic::{CoreId, Run};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
+pub(crate) const RPCS_PER_TURN: u32 = 32;
+/// Rings found empty, one after the other, before an idle turn looks at more than rings: some 300 ns.
+const IDLE_LOOKS: u32 = 64;
+/// The core of a server whose one worker is the engine.
+const CORE: CoreId = CoreId(0);
+
+/// What came of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// So many RPCs were served, or packets taken in.
+    Busy(usize),
+    /// Nothing was found, and nothing but the rings was looked at.
+    Glance,
+    /// Nothing was found anywhere.
+    Idle,
+}
+
+impl Engine {
+    /// Whether runs can be served: over shared memory, from one queue.
+    #[inline(always)]
+    pub(crate) fn serves_runs(&self) -> bool {
+        matches!(self.port, Port::Shm(_)) && self.backend.takes_bursts()
+    }
+
+    /// One turn: takes in what has come and serves what waits, at most some RPCs.
+    #[inline]
+    pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool) -> Turn {
+        // The time of the last look at the clock: some 300 ns before, or a turn.
+        let packets = self.poll_packets(self.now());
+        let served = if self.backend.queue_depth() > 0 { self.serve_runs(service, may_prefetch) } else { 0 };
+        if packets + served == 0 {
+            self.idle_looks += self.rings_looked_at();
+            if self.idle_looks < IDLE_LOOKS {
+                return Turn::Glance;
+            }
+        }
+        self.idle_looks = 0;
+        let now = self.begin_turn();
+        self.end_turn(now, packets, served);
+        if packets + served > 0 { Turn::Busy(served) } else { Turn::Idle }
+    }
+
+    fn rings_looked_at(&self) -> u32 {
+        if let Port::Shm(rings) = &self.port { rings.looks().max(1) } else { IDLE_LOOKS }
+    }
+
+    /// Serves what waits, at most some RPCs. Returns how many.
+    #[inline(always)]
+    fn serve_runs<S: Service>(&mut self, service: &S, may_prefetch: bool) -> usize {
+        let mut served = 0;
+        while served < RPCS_PER_TURN
+            && let Some(run) = self.backend.poll_run(CORE, RPCS_PER_TURN - served)
+        {
+            self.serve_run(&run, service, may_prefetch);
+            served += run.rpcs;
+        }
+        served as usize
+    }
+
+    #[inline(always)]
+    fn serve_run<S: Service>(&mut self, run: &Run, service: &S, may_prefetch: bool) {
+        let Self { backend, payloads, port: Port::Shm(rings), recorder, turn_started, .. } = self else { return };
+        let snid = run.burst.first.snid;
+        // A client that is gone keeps its ring while it has RPCs in flight.
+        if let Some(slots) = rings.slots_of(snid) {
+            let span = if run.burst.step > 0 { run.burst.step } else { payloads.span(run.slots(0)) };
+            let payloads = payloads.from(run.first_slot);
+            serve(service, Requests::new(run, backend.rpcs_of(run), payloads, (slots, span), may_prefetch));
+        }
+        if let Some(recorder) = recorder {
+            recorder.run(*turn_started, CORE, run, backend.rpcs_of(run));
+        }
+        backend.handle_run_freed(CORE, run);
+        rings.end(snid, run.rpcs);
+    }
+}
+
+/// Has `service` answer all `requests`. One guard against panics for all of them: one that panics is answered with a fault, and the
+/// others are served.
+#[inline(always)]
+fn serve<S: Service>(service: &S, mut requests: Requests<'_>) {
+    while catch_unwind(AssertUnwindSafe(|| service.serve_burst(&mut requests))).is_err() {
+        requests.fail(Fault::HandlerPanicked);
+    }
+    requests.publish();
+    if !requests.is_empty() {
+        drop_the_rest(&mut requests);
+    }
+}
+
+/// The service has not taken them.
+#[cold]
+fn drop_the_rest(requests: &mut Requests<'_>) {
+    while requests.next().is_some() {
+        requests.fail(Fault::Unanswered);
+    }
+}
