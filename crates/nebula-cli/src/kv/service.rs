@@ -3,7 +3,7 @@
 //! A GET copies the value once, from the log directly into the client's ring. If another core changes the value meanwhile, the store
 //! repeats the copy or reports a miss. The client never sees the first copy, because a reply's header is published last.
 
-use nebula::{Reply, Service, Span, Stage};
+use nebula::{Reply, Requests, Service, Span, Stage};
 use nebula_kvs::protocol::{self, HEADER_BYTES, Request, Status};
 use nebula_kvs::{KeyHash, SetError, Store, ValueSink};
 use nebula_sys::clock::Clock;
@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use super::times::ServiceTimes;
 
+/// RPCs of a burst whose keys are hashed ahead.
+const RPCS_MAX: usize = 64;
 /// Time between two safe points of `--work`.
 const PIECE: Span = Span::from_us(1);
 
@@ -49,15 +51,27 @@ impl KvService {
         self
     }
 
+    /// Answers a request about the key with the hash `hash`.
     #[inline]
-    fn answer_to(&self, request: &[u8], reply: &mut Reply<'_>) {
+    fn answer_to(&self, request: &[u8], hash: KeyHash, reply: &mut Reply<'_>) {
         match Request::decode(request) {
-            Ok(Request::Get { key }) => self.get(key, reply),
-            Ok(Request::Set { key, value }) => answer(reply, self.set(key, value)),
-            Ok(Request::Delete { key }) => answer(reply, self.delete(key)),
+            Ok(Request::Get { key }) => self.get(hash, key, reply),
+            Ok(Request::Set { key, value }) => answer(reply, self.set(hash, key, value)),
+            Ok(Request::Delete { key }) => answer(reply, self.delete(hash, key)),
             Err(_) => answer(reply, Status::Malformed),
         }
         self.work();
+    }
+
+    #[inline]
+    fn serve_hashed(&self, request: &[u8], hash: KeyHash, reply: &mut Reply<'_>) {
+        match self.times.as_deref().and_then(|times| Some((times, times.begin()?))) {
+            None => self.answer_to(request, hash, reply),
+            Some((times, began)) => {
+                self.answer_to(request, hash, reply);
+                times.end(began);
+            }
+        }
     }
 
     /// Computes for `work`, with a safe point every microsecond.
@@ -75,20 +89,15 @@ impl KvService {
     }
 
     #[inline]
-    fn get(&self, key: &[u8], reply: &mut Reply<'_>) {
-        let mut sink = ReplySink { reply, bytes: 0 };
-        let is_found = self.store.get(Store::hash(key), key, &mut sink);
-        let bytes = sink.bytes;
-        if is_found {
-            reply.write_at(0, &protocol::Reply::header(Status::Ok, bytes));
-        } else {
+    fn get(&self, hash: KeyHash, key: &[u8], reply: &mut Reply<'_>) {
+        if !self.store.get(hash, key, &mut ReplySink { reply }) {
             answer(reply, Status::NotFound);
         }
     }
 
     #[inline]
-    fn set(&self, key: &[u8], value: &[u8]) -> Status {
-        match self.store.set(Store::hash(key), key, value) {
+    fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Status {
+        match self.store.set(hash, key, value) {
             Ok(_) => Status::Ok,
             Err(SetError::Full | SetError::ItemBytes { .. }) => Status::Full,
             Err(_) => Status::Malformed,
@@ -96,21 +105,34 @@ impl KvService {
     }
 
     #[inline]
-    fn delete(&self, key: &[u8]) -> Status {
-        if self.store.delete(Store::hash(key), key) { Status::Ok } else { Status::NotFound }
+    fn delete(&self, hash: KeyHash, key: &[u8]) -> Status {
+        if self.store.delete(hash, key) { Status::Ok } else { Status::NotFound }
     }
 }
 
 impl Service for KvService {
     #[inline]
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
-        match self.times.as_deref().and_then(|times| Some((times, times.begin()?))) {
-            None => self.answer_to(request, reply),
-            Some((times, began)) => {
-                self.answer_to(request, reply);
-                times.end(began);
-            }
+        self.serve_hashed(request, hash_of(request).unwrap_or(KeyHash(0)), reply);
+    }
+
+    /// Hashes each key once, and has the misses of all of them overlap: first those of the buckets, then those of the items.
+    #[inline]
+    fn serve_burst(&self, requests: &mut Requests<'_>) {
+        let mut hashes = [KeyHash(0); RPCS_MAX];
+        let hashes = &mut hashes[..requests.len().min(RPCS_MAX)];
+        for (ahead, hash) in hashes.iter_mut().enumerate() {
+            *hash = hash_of(requests.peek(ahead)).unwrap_or(KeyHash(0));
         }
+        if requests.may_prefetch() {
+            hashes.iter().for_each(|&hash| self.store.prefetch_bucket(hash));
+            hashes.iter().for_each(|&hash| self.store.prefetch_entry(hash, self.item_bytes));
+        }
+        let mut hashes = hashes.iter();
+        requests.for_each(|request, reply| match hashes.next() {
+            Some(&hash) => self.serve_hashed(request, hash, reply),
+            None => self.serve(request, reply),
+        });
     }
 
     #[inline]
@@ -145,15 +167,14 @@ fn answer(reply: &mut Reply<'_>, status: Status) {
 /// Writes a value behind the reply's header.
 struct ReplySink<'r, 'a> {
     reply: &'r mut Reply<'a>,
-    bytes: u32,
 }
 
 impl ValueSink for ReplySink<'_, '_> {
     #[inline]
     fn write(&mut self, value: &[AtomicU64], bytes: usize) {
         self.reply.clear();
+        self.reply.write(&protocol::Reply::header(Status::Ok, u32::try_from(bytes).unwrap_or(u32::MAX)));
         self.reply.write_words_at(HEADER_BYTES, value, bytes);
-        self.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 }
 
