@@ -78,6 +78,8 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Rates are those of the best round of either side, for both have two modes: far apart, or chasing each other through the ring. The spread is
+/// a row of its own.
 fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     let baseline = format!("bare in-place ring, {lines} line(s) a slot");
     for outstanding in [1, 16, 64] {
@@ -86,10 +88,13 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
             bare.push(throughput(&mut Bare::start(lines)?, outstanding));
             ours.push(throughput(&mut Echo::start(bytes, bare::SLOTS as u32)?, outstanding));
         }
-        let (ours, bare) = (median(ours), median(bare));
-        plain(&format!("{baseline}, {outstanding} outstanding"), bare, "M RPC/s");
-        let bound = (outstanding == 64).then_some(Bound::AtLeast(0.4));
-        against(&format!("echo, {what}, {outstanding} outstanding"), ours, "M RPC/s", (&baseline, bare), bound);
+        let (name, name_bare) =
+            (format!("echo, {what}, {outstanding} outstanding"), format!("{baseline}, {outstanding} outstanding"));
+        plain(&name_bare, best(&bare), "M RPC/s");
+        plain(&format!("{name_bare}, worst round"), worst(&bare), "M RPC/s");
+        let bound = (outstanding == 64).then_some(Bound::AtLeast(0.8));
+        against(&name, best(&ours), "M RPC/s", (&baseline, best(&bare)), bound);
+        plain(&format!("{name}, worst round"), worst(&ours), "M RPC/s");
     }
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -98,17 +103,33 @@ fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     }
     let p50 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.0).collect());
     let p99 = |times: &[(f64, f64)]| median(times.iter().map(|time| time.1).collect());
-    plain(&format!("{baseline}, round trip p50"), p50(&bare), "ns");
+    plain(&format!("{baseline}, round trip p50, on {}", topology(p50(&bare))), p50(&bare), "ns");
     against(
         &format!("echo, {what}, round trip p50"),
         p50(&ours),
         "ns",
         (&baseline, p50(&bare)),
-        Some(Bound::AtMost(1.5)),
+        Some(Bound::AtMost(1.25)),
     );
     against(&format!("echo, {what}, round trip p99"), p99(&ours), "ns", (&baseline, p99(&bare)), None);
     Ok(())
 }
+
+fn best(rates: &[f64]) -> f64 {
+    rates.iter().copied().fold(0.0, f64::max)
+}
+
+fn worst(rates: &[f64]) -> f64 {
+    rates.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// What a round trip of the bare ring says about where the two processors are.
+fn topology(round_trip_ns: f64) -> &'static str {
+    if round_trip_ns < THREADS_NS { "two threads of one core" } else { "two cores" }
+}
+
+/// Two threads of one core exchange a line within some 80 ns, two cores take more than twice as long.
+const THREADS_NS: f64 = 150.0;
 
 /// The SLO where instructions are counted: an RPC takes fifty times as long there, and none should be refused for that.
 const COUNTED_SLO: Span = Span::from_ms(10);

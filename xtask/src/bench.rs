@@ -45,18 +45,19 @@ trait Section {
 
 /// Every section, in the order they run.
 fn sections() -> Vec<Box<dyn Section>> {
-    let side_by_side = |name, what| Box::new(program::SideBySide { name, what });
+    let side_by_side = |name, what, features| Box::new(program::SideBySide { name, what, features });
     vec![
         Box::new(instructions::Instructions),
         Box::new(decisions::Decisions),
-        side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run"),
+        side_by_side("echo", "64 B echo through the whole runtime, beside a bare ring in the same run", ""),
         Box::new(kv::Kv),
         Box::new(lab::Lab),
-        side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run"),
-        side_by_side("memory", "memory of a server with 1 client and with 1,000"),
+        side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run", "peers"),
+        side_by_side("memory", "memory of a server with 1 client and with 1,000", ""),
         side_by_side(
             "udp",
             "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients",
+            "peers",
         ),
     ]
 }

@@ -1,6 +1,6 @@
 //! The key-value service compared with its own store called directly.
 
-use super::{Row, Section};
+use super::{Row, Section, program};
 use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 
 /// The section `kv` of the program `nebula-bench`, which starts the program `nebula` as its server.
@@ -18,8 +18,7 @@ impl Section for Kv {
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
         run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-cli"]))?;
         let nebula = shell.target().join("dist/nebula");
-        let bench = ["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml", "--", "kv"];
-        let rows = stdout_of(shell.cargo(&bench).arg(nebula))?;
+        let rows = stdout_of(program::run(shell, "").arg("kv").arg(nebula))?;
         serde_json::Deserializer::from_str(&rows).into_iter().collect::<Result<_, _>>().attempt("read the rows of `kv`")
     }
 }

@@ -17,10 +17,7 @@ impl Section for Lab {
     }
 
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        let mut bench =
-            shell.cargo(&["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml", "--", "lab"]);
-        bench.arg(python(shell)?);
-        program::parse(&stdout_of(&mut bench)?)
+        program::parse(&stdout_of(program::run(shell, "lab").arg("lab").arg(python(shell)?))?)
     }
 }
 

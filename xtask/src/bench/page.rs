@@ -9,12 +9,23 @@ const END: &str = "<!-- bench-table:end -->";
 
 /// Writes what was measured into the page.
 pub(super) fn bless(shell: &Shell, measured: &[Measured]) -> Result<(), Failure> {
+    if measured.iter().any(is_on_threads) {
+        return Err(Failure::new(
+            "not written: while this ran, client and server were on two threads of one core, where rows say nothing of lines that cross \
+             from core to core; run it again, or pin the two processors to cores",
+        ));
+    }
     let path = shell.root().join(PAGE);
     let page = std::fs::read_to_string(&path).attempt(format!("read {PAGE}"))?;
     let page = merged(&page, measured).ok_or_else(|| Failure::new(format!("{PAGE} has no lines {BEGIN} and {END}")))?;
     std::fs::write(&path, page).attempt(format!("write {PAGE}"))?;
     println!("written to {PAGE}; `cargo xtask tidy --bless` takes README's figures from there");
     Ok(())
+}
+
+/// Whether the bare ring's round trip says that both sides shared a core.
+fn is_on_threads(measured: &Measured) -> bool {
+    measured.rows.iter().any(|row| row.what.ends_with("on two threads of one core"))
 }
 
 fn merged(page: &str, measured: &[Measured]) -> Option<String> {
@@ -59,6 +70,14 @@ mod tests {
     fn measured(section: &'static str) -> Measured {
         let row = |what: &str| Row { what: what.to_owned(), value: 2.0, unit: "ns".to_owned(), against: None };
         Measured { section, rows: vec![row("one"), row("two")] }
+    }
+
+    #[test]
+    fn what_was_measured_on_two_threads_of_one_core_is_not_written() {
+        let mut measured = measured("echo");
+        assert!(!is_on_threads(&measured));
+        measured.rows[1].what = "bare ring, round trip p50, on two threads of one core".to_owned();
+        assert!(is_on_threads(&measured));
     }
 
     const NEW: &str = "one | 2.000 | ns |  |  |  |\n|  | two | 2.000 | ns |  |  |  |";

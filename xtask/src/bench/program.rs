@@ -8,6 +8,8 @@ pub(super) struct SideBySide {
     /// The word that chooses it, here and as the program's argument.
     pub(super) name: &'static str,
     pub(super) what: &'static str,
+    /// Features of the program beside none: what a section does not need is not built.
+    pub(super) features: &'static str,
 }
 
 impl Section for SideBySide {
@@ -21,9 +23,15 @@ impl Section for SideBySide {
 
     /// The program prints other messages to stderr, which is the terminal.
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        let run = ["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml", "--", self.name];
-        parse(&stdout_of(&mut shell.cargo(&run))?)
+        parse(&stdout_of(run(shell, self.features).arg(self.name))?)
     }
+}
+
+/// The program with some features, ready for its arguments.
+pub(super) fn run(shell: &Shell, features: &str) -> std::process::Command {
+    let mut run = shell.cargo(&["run", "--quiet", "--profile", "dist", "--manifest-path", "bench/Cargo.toml"]);
+    run.args(["--no-default-features", "--features", features, "--"]);
+    run
 }
 
 /// One row from each line that opens a JSON object.
