@@ -109,6 +109,12 @@ impl ArrivalQueue {
         Run { burst: *burst, rpcs, first_slot, arrived, at }
     }
 
+    /// The run that [`push_burst`](Self::push_burst) and [`pop_run`](Self::pop_run) would make of a burst, while nothing is queued.
+    #[inline(always)]
+    pub fn first_run(&self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> Run {
+        Run { burst: *burst, rpcs, first_slot, arrived, at: self.shared.first }
+    }
+
     /// Takes the first RPCs of the shared queue, as many as are of one burst and at most `most`.
     #[inline(always)]
     pub fn pop_run(&mut self, most: u32) -> Option<Run> {

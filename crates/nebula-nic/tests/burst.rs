@@ -16,6 +16,8 @@ const CORE: CoreId = CoreId(0);
 enum Op {
     /// So many RPCs of `slots` slots each.
     Burst { rpcs: u32, slots: u32 },
+    /// The same, served at once if that is possible, and otherwise not sent.
+    AtOnce { rpcs: u32, slots: u32 },
     /// The core serves at most so many RPCs.
     Serve { most: u32 },
     /// An RPC of several packets lacks its last one, or gets it.
@@ -45,6 +47,7 @@ impl Two {
     fn apply(&mut self, op: Op) {
         match op {
             Op::Burst { rpcs, slots } => self.burst(rpcs, slots),
+            Op::AtOnce { rpcs, slots } => self.at_once(rpcs, slots),
             Op::Serve { most } => self.serve(most),
             Op::Part { idx } => self.part(idx),
         }
@@ -53,26 +56,41 @@ impl Two {
         assert_eq!(self.quick.counters(), self.slow.counters());
     }
 
-    fn burst(&mut self, rpcs: u32, slots: u32) {
+    /// Writes down the sizes of a burst: each RPC of another length, and of another key. How many there is a place for.
+    fn write(&mut self, rpcs: u32, slots: u32) -> (Burst, u32) {
         let first = RpcKey { snid: NodeId(3), tid: TransferId(self.sent) };
         self.sent += 2 * rpcs;
-        // Each of another length, and of another key.
-        let rpc = |index: u32| BurstRpc::new(slots * 64 - index, index);
         let places = self.quick.burst_places();
         let rpcs = rpcs.min(u32::try_from(places.len()).expect("few"));
         for (index, place) in (0..rpcs).zip(places) {
-            *place = rpc(index);
+            *place = rpc(index, slots);
         }
-        let run = self.quick.handle_burst(Timestamp::ZERO, &Burst { first, step: 2, slots_each: slots }, rpcs);
+        (Burst { first, step: 2, slots_each: slots }, rpcs)
+    }
+
+    fn at_once(&mut self, rpcs: u32, slots: u32) {
+        let (burst, rpcs) = self.write(rpcs, slots);
+        let mut queued = self.quick.clone();
+        let Some(run) = self.quick.handle_burst_for(Timestamp::ZERO, CORE, &burst, rpcs) else { return };
+        // As if it had been queued and taken out again.
+        assert!(queued.handle_burst(Timestamp::ZERO, &burst, rpcs).is_some());
+        let taken = queued.poll_run(CORE, rpcs).expect("nothing else waits");
+        assert_eq!(run, taken);
+        assert_eq!(self.quick.rpcs_of(&run), queued.rpcs_of(&taken));
+        assert_eq!(self.quick.counters(), queued.counters());
+        for index in 0..run.rpcs {
+            let verdict = self.slow.handle_packet(Timestamp::ZERO, header(&burst, index));
+            assert!(matches!(verdict, Verdict::Write { slots, .. } if slots == run.slots(index)), "{verdict:?}");
+        }
+        self.end(&run);
+    }
+
+    fn burst(&mut self, rpcs: u32, slots: u32) {
+        let (burst, rpcs) = self.write(rpcs, slots);
+        let run = self.quick.handle_burst(Timestamp::ZERO, &burst, rpcs);
         let admitted = run.map_or(0, |run| run.rpcs);
         for index in 0..rpcs {
-            let header = Header {
-                snid: first.snid,
-                tid: TransferId(first.tid.0 + 2 * index),
-                rpc_bytes: rpc(index).bytes(),
-                key_hash: index,
-                ..Header::default()
-            };
+            let header = header(&burst, index);
             let verdict = self.slow.handle_packet(Timestamp::ZERO, header);
             // What a burst leaves out is passed on as a packet: it may be refused, or find room elsewhere.
             if index < admitted {
@@ -90,17 +108,22 @@ impl Two {
         while left > 0 {
             let Some(run) = self.quick.poll_run(CORE, left) else { break };
             assert!(run.rpcs > 0 && run.rpcs <= left);
-            for (index, &rpc) in (0..run.rpcs).zip(&self.quick.rpcs_of(&run).to_vec()) {
-                let arrival = run.arrival(index, rpc);
-                assert_eq!(self.slow.poll_dispatch(), Some(Dispatch { core: CORE, arrival }), "RPC {index} of {run:?}");
-                assert_eq!(self.slow.handle_free(CORE, arrival.slots), Freed::Taken);
-            }
-            self.is_freed_by_its_core_alone(&run);
+            self.end(&run);
             left -= run.rpcs;
         }
         if left > 0 {
             assert_eq!(self.slow.poll_dispatch(), None);
         }
+    }
+
+    /// The core serves a run; the other back end gives it the same RPCs one by one.
+    fn end(&mut self, run: &Run) {
+        for (index, &rpc) in (0..run.rpcs).zip(&self.quick.rpcs_of(run).to_vec()) {
+            let arrival = run.arrival(index, rpc);
+            assert_eq!(self.slow.poll_dispatch(), Some(Dispatch { core: CORE, arrival }), "RPC {index} of {run:?}");
+            assert_eq!(self.slow.handle_free(CORE, arrival.slots), Freed::Taken);
+        }
+        self.is_freed_by_its_core_alone(run);
     }
 
     /// Nothing but the run, as it was given, gives its slots back.
@@ -133,8 +156,27 @@ impl Two {
     }
 }
 
+fn rpc(index: u32, slots: u32) -> BurstRpc {
+    BurstRpc::new(slots * 64 - index, index)
+}
+
+/// The packet that the RPC after `index` others of a burst is.
+fn header(burst: &Burst, index: u32) -> Header {
+    let Burst { first, step, slots_each } = *burst;
+    let rpc = rpc(index, slots_each);
+    Header {
+        snid: first.snid,
+        tid: TransferId(first.tid.0 + step * index),
+        rpc_bytes: rpc.bytes(),
+        key_hash: rpc.key_hash(),
+        ..Header::default()
+    }
+}
+
 fn choices(_: &Two) -> Vec<Op> {
     vec![
+        Op::AtOnce { rpcs: 3, slots: 1 },
+        Op::AtOnce { rpcs: 2, slots: 2 },
         Op::Burst { rpcs: 1, slots: 1 },
         Op::Burst { rpcs: 3, slots: 1 },
         Op::Burst { rpcs: 6, slots: 1 },

@@ -9,7 +9,8 @@ use super::groups::Neighbors;
 use super::payloads::Payloads;
 use super::port::{Port, Transport};
 use super::recorder::Recorder;
-use nebula_nic::{Backend, Burst, Header, Missing, RpcKey, Run, SlotRange, Timestamp, Verdict};
+use super::run::AtOnce;
+use nebula_nic::{Backend, Burst, CoreId, Header, Missing, RpcKey, Run, SlotRange, Timestamp, Verdict};
 
 /// Arrivals of one turn that are remembered for prefetching.
 pub(super) const FRESH_MAX: usize = 64;
@@ -48,6 +49,25 @@ impl Intake<'_> {
         Some(run)
     }
 
+    /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once; `None` where it cannot.
+    #[inline(always)]
+    pub(crate) fn receive_burst_for(&mut self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
+        let run = self.backend.handle_burst_for(now, core, burst, rpcs)?;
+        if let Some(recorder) = self.recorder {
+            recorder.burst(now, &run, self.backend.rpcs_of(&run));
+        }
+        Some(run)
+    }
+
+    /// Takes back what the core of this thread has served.
+    #[inline(always)]
+    pub(crate) fn free_run(&mut self, now: Timestamp, core: CoreId, run: &Run) {
+        if let Some(recorder) = self.recorder {
+            recorder.run(now, core, run, self.backend.rpcs_of(run));
+        }
+        self.backend.handle_run_freed(core, run);
+    }
+
     /// Which packets of an incomplete RPC have arrived.
     pub(crate) fn missing(&self, rpc: RpcKey) -> Option<Missing> {
         self.backend.missing(rpc)
@@ -71,6 +91,17 @@ impl Engine {
         let mut intake = Intake { backend, neighbors, payloads, recorder, fresh };
         match port {
             Port::Shm(rings) => rings.poll(now, &mut intake),
+            Port::Udp(udp) => udp.poll(now, &mut intake),
+        }
+    }
+
+    /// As [`poll_packets`](Self::poll_packets), over shared memory; what can be served at once is, by `at_once`.
+    #[inline(always)]
+    pub(super) fn poll_and_serve(&mut self, now: Timestamp, at_once: &mut impl AtOnce) -> usize {
+        let Self { port, backend, neighbors, payloads, recorder, fresh, .. } = self;
+        let mut intake = Intake { backend, neighbors, payloads, recorder, fresh };
+        match port {
+            Port::Shm(rings) => rings.poll_and_serve(now, &mut intake, at_once),
             Port::Udp(udp) => udp.poll(now, &mut intake),
         }
     }

@@ -8,7 +8,8 @@ use super::port::Port;
 use super::reply::Fault;
 use super::requests::Requests;
 use crate::service::Service;
-use nebula_nic::{CoreId, Run};
+use crate::transport::shm::slot::Slots;
+use nebula_nic::{BurstRpc, CoreId, Run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
@@ -40,8 +41,11 @@ impl Engine {
     #[inline]
     pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool) -> Turn {
         // The time of the last look at the clock: some 300 ns before, or a turn.
-        let packets = self.poll_packets(self.now());
-        let served = if self.backend.queue_depth() > 0 { self.serve_runs(service, may_prefetch) } else { 0 };
+        let mut worker = Worker { service, may_prefetch, served: 0 };
+        let packets = self.poll_and_serve(self.now(), &mut worker);
+        let at_once = worker.served;
+        let queued = if self.backend.queue_depth() > 0 { self.serve_runs(service, may_prefetch, at_once) } else { 0 };
+        let served = (at_once + queued) as usize;
         if packets + served == 0 {
             self.idle_looks += self.rings_looked_at();
             if self.idle_looks < IDLE_LOOKS {
@@ -58,17 +62,17 @@ impl Engine {
         if let Port::Shm(rings) = &self.port { rings.looks().max(1) } else { IDLE_LOOKS }
     }
 
-    /// Serves what waits, at most some RPCs. Returns how many.
-    #[inline(always)]
-    fn serve_runs<S: Service>(&mut self, service: &S, may_prefetch: bool) -> usize {
-        let mut served = 0;
+    /// Serves what waits, as many RPCs as are left of a turn in which `before` were served. Returns how many.
+    #[inline(never)]
+    fn serve_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, before: u32) -> u32 {
+        let mut served = before;
         while served < RPCS_PER_TURN
             && let Some(run) = self.backend.poll_run(CORE, RPCS_PER_TURN - served)
         {
             self.serve_run(&run, service, may_prefetch);
             served += run.rpcs;
         }
-        served as usize
+        served - before
     }
 
     #[inline(always)]
@@ -86,6 +90,47 @@ impl Engine {
         }
         backend.handle_run_freed(CORE, run);
         rings.end(snid, run.rpcs);
+    }
+}
+
+/// Who serves a burst at once, where nothing waits before it.
+pub(crate) trait AtOnce {
+    /// The core, and how many RPCs it may still be given in this turn; none where others serve.
+    fn most(&self) -> (CoreId, u32);
+
+    /// Serves a run, which lies in `payloads`; each RPC spans `span` slots of the client's ring.
+    fn serve(&mut self, run: &Run, rpcs: &[BurstRpc], payloads: &[u8], ring: (Slots<'_>, u32));
+}
+
+/// Others serve: whatever comes is queued.
+pub(crate) struct Others;
+
+impl AtOnce for Others {
+    #[inline(always)]
+    fn most(&self) -> (CoreId, u32) {
+        (CORE, 0)
+    }
+
+    fn serve(&mut self, _: &Run, _: &[BurstRpc], _: &[u8], _: (Slots<'_>, u32)) {}
+}
+
+/// The worker of this thread.
+struct Worker<'s, S> {
+    service: &'s S,
+    may_prefetch: bool,
+    served: u32,
+}
+
+impl<S: Service> AtOnce for Worker<'_, S> {
+    #[inline(always)]
+    fn most(&self) -> (CoreId, u32) {
+        (CORE, RPCS_PER_TURN - self.served)
+    }
+
+    #[inline(always)]
+    fn serve(&mut self, run: &Run, rpcs: &[BurstRpc], payloads: &[u8], ring: (Slots<'_>, u32)) {
+        serve(self.service, Requests::new(run, rpcs, payloads, ring, self.may_prefetch));
+        self.served += run.rpcs;
     }
 }
 

@@ -6,6 +6,7 @@ use super::registry::Registry;
 use super::slot::{Mark, SlotHeader, Slots, first_word, is_request};
 use crate::engine::ingress::Intake;
 use crate::engine::port::Transport;
+use crate::engine::run::{AtOnce, Others};
 use crate::transport::Answer;
 use nebula_nic::{
     BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict,
@@ -123,7 +124,7 @@ impl Rings {
 
     /// One look at the word where the client's next packet is expected; all else only where it is there.
     #[inline(always)]
-    fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake<'_>) -> usize {
+    fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake<'_>, at_once: &mut impl AtOnce) -> usize {
         let ring = &mut self.list[place];
         let line = ring.channel.slots().line(ring.look);
         // Acquire: as in `Slots::header`.
@@ -131,9 +132,9 @@ impl Rings {
         let rpc = BurstRpc(line[1].load(Ordering::Relaxed));
         let is_whole = rpc.bytes() <= intake.backend.one_packet_bytes_max();
         if !(is_expected && is_whole && ring.takes_bursts(intake) && ring.begins_at_look()) {
-            return self.poll_otherwise(now, place, intake);
+            return self.poll_otherwise(now, place, intake, at_once);
         }
-        let burst = ring.take_burst(now, rpc, intake);
+        let burst = ring.take_burst(now, rpc, intake, at_once);
         // The rest one by one, if there is any: of several packets, or beyond what there is room for.
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
     }
@@ -141,14 +142,20 @@ impl Rings {
     /// A client that has written nothing, that has begun at its first slot again or ceased to, or that has written something else than RPCs of one
     /// packet with the span of those before.
     #[inline(never)]
-    fn poll_otherwise(&mut self, now: Timestamp, place: usize, intake: &mut Intake<'_>) -> usize {
+    fn poll_otherwise(
+        &mut self,
+        now: Timestamp,
+        place: usize,
+        intake: &mut Intake<'_>,
+        at_once: &mut impl AtOnce,
+    ) -> usize {
         let ring = &mut self.list[place];
         if ring.is_gone || !(ring.goes_on() || ring.restart()) {
             return 0;
         }
         let first = ring.first_of_burst(intake.backend.one_packet_bytes_max());
         let burst = match first.filter(|_| ring.takes_bursts(intake)) {
-            Some(rpc) => ring.take_burst(now, rpc, intake),
+            Some(rpc) => ring.take_burst(now, rpc, intake, at_once),
             None => TakenBurst { rpcs: 0, is_last: false },
         };
         if burst.is_last { burst.rpcs } else { burst.rpcs + self.poll_packets(now, place, burst.rpcs, intake) }
@@ -286,7 +293,13 @@ impl PeerRing {
 
     /// Takes consecutive RPCs of one packet, from `first` on, as many as take the same number of slots.
     #[inline(always)]
-    fn take_burst(&mut self, now: Timestamp, first: BurstRpc, intake: &mut Intake<'_>) -> TakenBurst {
+    fn take_burst(
+        &mut self,
+        now: Timestamp,
+        first: BurstRpc,
+        intake: &mut Intake<'_>,
+        at_once: &mut impl AtOnce,
+    ) -> TakenBurst {
         let slots = self.channel.slots();
         let longest = intake.backend.one_packet_bytes_max();
         let slots_each = slots_for(first.bytes());
@@ -318,6 +331,16 @@ impl PeerRing {
         }
         let key = RpcKey { snid: self.channel.snid(), tid: TransferId(self.cursor) };
         let burst = Burst { first: key, step: self.span, slots_each };
+        let (core, most) = at_once.most();
+        if count <= most
+            && let Some(run) = intake.receive_burst_for(now, core, &burst, count)
+        {
+            self.copy(slots, &run, intake);
+            at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), (slots, self.span));
+            intake.free_run(now, core, &run);
+            self.advance(run.rpcs * self.span);
+            return TakenBurst { rpcs: run.rpcs as usize, is_last: is_last && run.rpcs == count };
+        }
         let Some(run) = intake.receive_burst(now, &burst, count) else {
             return TakenBurst { rpcs: 0, is_last: false };
         };
@@ -387,9 +410,15 @@ const fn slots_for(bytes: u32) -> u32 {
     bytes.saturating_sub(1) / SLOT_BYTES + 1
 }
 
-impl Transport for Rings {
-    #[inline]
-    fn poll(&mut self, now: Timestamp, intake: &mut Intake<'_>) -> usize {
+impl Rings {
+    /// As [`poll`](Transport::poll), and has `at_once` serve what comes where nothing waits before it.
+    #[inline(always)]
+    pub(crate) fn poll_and_serve(
+        &mut self,
+        now: Timestamp,
+        intake: &mut Intake<'_>,
+        at_once: &mut impl AtOnce,
+    ) -> usize {
         let rings = self.list.len();
         let looks = rings.min(RINGS_PER_TURN);
         let first = if rings > looks { self.turns as usize * looks % rings } else { 0 };
@@ -397,9 +426,16 @@ impl Transport for Rings {
         let mut packets = 0;
         for look in 0..looks {
             let place = if first + look < rings { first + look } else { first + look - rings };
-            packets += self.poll_ring(now, place, intake);
+            packets += self.poll_ring(now, place, intake, at_once);
         }
         packets
+    }
+}
+
+impl Transport for Rings {
+    #[inline]
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake<'_>) -> usize {
+        self.poll_and_serve(now, intake, &mut Others)
     }
 
     #[inline(always)]
