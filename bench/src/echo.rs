@@ -78,8 +78,8 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rates are those of the best round of either side, for both have two modes: far apart, or chasing each other through the ring. The spread is
-/// a row of its own.
+/// Rates are those of the best round of either side, for both have two modes: far apart, or chasing each other through the ring. The spread has
+/// its own row.
 fn compare(what: &str, bytes: usize, lines: usize) -> Result<(), Failure> {
     let baseline = format!("bare in-place ring, {lines} line(s) a slot");
     for outstanding in [1, 16, 64] {

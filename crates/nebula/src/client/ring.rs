@@ -48,7 +48,9 @@ pub(crate) enum Next {
     Reply { token: u64, bytes: u32 },
     /// It is not answered.
     Pending,
-    /// Something else: no RPC at all, or another answer.
+    /// There is no RPC in the ring.
+    Empty,
+    /// Another answer.
     Other,
 }
 
@@ -256,7 +258,7 @@ impl Ring {
     pub(crate) fn take_oldest(&mut self, into: &mut [u8], most: u32) -> Next {
         let position = self.oldest;
         if position == self.next {
-            return Next::Other;
+            return Next::Empty;
         }
         let slots = self.slots();
         let line = slots.line(position);

@@ -182,7 +182,9 @@ impl ShmClient {
                     return None;
                 }
             }
-            Next::Other => {}
+            // An RPC that waits for its next try is not in the ring.
+            Next::Empty if self.ended.is_empty() && !self.is_timed => return None,
+            Next::Empty | Next::Other => {}
         }
         self.poll_all()
     }
