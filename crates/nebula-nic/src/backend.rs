@@ -214,7 +214,8 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// As [`handle_burst`](Self::handle_burst) and [`poll_run`](Self::poll_run), one after the other, for a core that is to serve the burst at
     /// once: where nothing waits and the core is idle, its RPCs need not be queued in between. `None`, and nothing is decided, where something waits,
-    /// where the core has an RPC outstanding, or where not all of the burst would be taken in.
+    /// where the core has an RPC outstanding, where not all of the burst may wait, or where the slots behind the last ones given out are too few for
+    /// one of them. With slots for some of them, it is those.
     ///
     /// # Panics
     ///

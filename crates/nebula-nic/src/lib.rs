@@ -154,4 +154,4 @@ pub use sizing::{Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, q
 pub use steering::{Steer, Steering};
 pub use time::{ParseSpanError, Span, Timestamp};
 pub use verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, ParseReasonError, Verdict};
-pub use wire::{DecodeError, Header, Kind, Mtu, MtuError, WIRE_VERSION};
+pub use wire::{DecodeError, Header, Kind, Mtu, MtuError, WIRE_VERSION, slots_of};

@@ -189,7 +189,7 @@ impl Header {
 /// Slots that an RPC of `rpc_bytes` payload bytes takes: at least one, so that each RPC has its own slot.
 #[must_use]
 #[inline]
-pub(crate) const fn slots_of(rpc_bytes: u32) -> u32 {
+pub const fn slots_of(rpc_bytes: u32) -> u32 {
     // Minus one byte, shifted, plus one slot: no overflow at `u32::MAX`, and one slot for an empty payload.
     (rpc_bytes.saturating_sub(1) / SLOT_BYTES) + 1
 }

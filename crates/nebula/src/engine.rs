@@ -33,7 +33,7 @@ use bell::Bell;
 use cpu::{Served, WorkerLink};
 use groups::Neighbors;
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
-use nebula_nic::{Backend, Freed, NodeId, Span, Timestamp};
+use nebula_nic::{Backend, Freed, NodeId, Policy, Span, Timestamp};
 use pace::Pace;
 use payloads::Payloads;
 use port::Port;
@@ -122,6 +122,11 @@ impl Engine {
         let log = |path| log(path, &backend, neighbors.as_deref());
         let recorder = config.decision_log.as_deref().map(log).transpose()?;
         let watch = parts.watch;
+        // A worker on this thread asks, and one that serves runs asks each run itself.
+        let serves_runs = matches!(parts.port, Port::Shm(_))
+            && backend.takes_bursts()
+            && !matches!(config.policy, Policy::Preemptive(_));
+        let notes_fresh = config.inline && !serves_runs;
         Ok(Self {
             stop: parts.stop,
             backend,
@@ -136,7 +141,7 @@ impl Engine {
             idle: config.idle,
             bell: parts.bell,
             is_armed: false,
-            fresh: Vec::with_capacity(ingress::FRESH_MAX),
+            fresh: Vec::with_capacity(if notes_fresh { ingress::FRESH_MAX } else { 0 }),
             turns: 0,
             status_at: Timestamp::ZERO,
             idle_looks: 0,

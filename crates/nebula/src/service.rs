@@ -33,8 +33,11 @@ pub trait Service {
     /// Answers several RPCs, which a worker has at once: each that [`Requests::next`] gives, in that order. Override it where they can share
     /// work, such as the lookup of their keys.
     ///
-    /// A panic ends the RPC that was given last; the method is called again for those behind it. What is not taken is answered
-    /// with [`Fault::Unanswered`](crate::Fault::Unanswered).
+    /// A panic ends the RPC that was given last, or the next one if that was answered; the method is called again for those behind it. What is
+    /// not taken is answered with [`Fault::Unanswered`](crate::Fault::Unanswered).
+    ///
+    /// A worker that is the engine too calls it, over shared memory and with one queue for all RPCs. Others call [`serve`](Self::serve) for each
+    /// RPC, so both must answer alike.
     #[inline(always)]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
         if self.prefetches() && requests.may_prefetch() {

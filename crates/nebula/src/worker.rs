@@ -276,7 +276,7 @@ impl Worker {
             inner.preemption = Some(preemption);
             return served;
         }
-        if let Some(turn) = inner.turn_of_runs(service) {
+        if let Some(turn) = inner.turn_of_runs(service, false) {
             return if let Turn::Busy(served) = turn { served } else { 0 };
         }
         inner.pull(service);
@@ -303,7 +303,7 @@ impl Inner {
     fn run_runs<S: Service>(&mut self, service: &S) {
         let mut idle_since = None;
         loop {
-            match self.turn_of_runs(service) {
+            match self.turn_of_runs(service, true) {
                 Some(Turn::Glance) => continue,
                 Some(Turn::Idle) => self.rest(&mut idle_since),
                 Some(Turn::Busy(_)) | None => {}
@@ -317,12 +317,12 @@ impl Inner {
 
     /// One turn of a worker that is the engine and serves runs; `None` where it does not.
     #[inline(always)]
-    fn turn_of_runs<S: Service>(&mut self, service: &S) -> Option<Turn> {
+    fn turn_of_runs<S: Service>(&mut self, service: &S, may_glance: bool) -> Option<Turn> {
         if self.frontend.outstanding() > 0 {
             self.finish_given(service);
         }
         let Source::Inline(engine) = &mut self.source else { return None };
-        engine.serves_runs().then(|| engine.turn_of_runs(service, self.steering == Steering::On))
+        engine.serves_runs().then(|| engine.turn_of_runs(service, self.steering == Steering::On, may_glance))
     }
 
     /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its credit.

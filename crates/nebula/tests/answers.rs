@@ -4,11 +4,11 @@ use crate::support::draw::Draw;
 use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{
-    CallError, Client, ClientConfig, Fault, NackReason, Policy, Queueing, Reply, RetryPolicy, Rpc, RunningServer,
-    Server, ServerConfig, Span, SubmitError, Ticket, Worker,
+    CallError, Client, ClientConfig, Fault, NackReason, Policy, Queueing, Reply, Requests, RetryPolicy, Rpc,
+    RunningServer, Server, ServerConfig, Service, Span, Stage, Steering, SubmitError, Ticket, Worker,
 };
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -40,6 +40,41 @@ fn two_may_wait(config: &mut ServerConfig) {
     (config.slo, config.service_mean, config.policy) = (Span::from_us(1), Span::from_us(1), Policy::Jbsq(1));
 }
 
+// -- a worker by hand --
+
+#[test]
+fn rpcs_one_at_a_time_stay_in_the_first_slots_of_ring_and_buffer() {
+    let _watchdog = Watchdog::new("first slots");
+    let (name, server, worker) = by_hand("first-slots", |_| ());
+    let mut client = Client::connect(&name).expect("a connection");
+    for call in 0..300_u32 {
+        client.submit(b"alone").expect("room");
+        let rpc = next_rpc(&worker);
+        let arrival = rpc.arrival();
+        // The number of an RPC is its position in the ring.
+        assert_eq!((arrival.rpc.tid.0 % RING_SLOTS, arrival.slots.start.0), (0, 0), "call {call}");
+        finish((rpc, b"alone".to_vec()));
+        assert!(wait_until("an answer", || next_end(&mut client)).1.is_ok());
+    }
+    server.stop();
+}
+
+/// Of a client by default.
+const RING_SLOTS: u32 = 256;
+
+#[test]
+fn a_caller_with_its_own_loop_takes_a_client_in_with_a_turn_that_finds_nothing() {
+    let (name, server, mut worker) = by_hand("own-loop", |_| ());
+    let mut client = Client::connect(&name).expect("a connection");
+    client.submit(b"first").expect("room");
+    // One turn takes the client in, the next one serves it. Few turns, with time for the listener's thread in between: a worker that looked at
+    // its messages only now and then would still not have done so.
+    let mut rounds = (0..20).inspect(|_| std::thread::sleep(Duration::from_millis(25)));
+    assert!(rounds.any(|_| worker.turn(&echo) + worker.turn(&echo) > 0), "40 turns, and the client is not served");
+    drop(client);
+    server.stop();
+}
+
 // -- faults --
 
 /// Panics without a message when asked to; else answers.
@@ -65,6 +100,120 @@ fn a_handler_that_panics_is_a_fault_and_the_server_goes_on() {
         }
         drop(client);
         assert_eq!(wait_until_clean(server.status(), 0).freed, 200);
+        server.stop();
+    }
+}
+
+/// Answers what says so, panics at what says so, and takes no more at "stop"; a prefetch of "trap" panics too.
+struct Moody;
+
+impl Service for Moody {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        fragile(request, reply);
+    }
+
+    fn serve_burst(&self, requests: &mut Requests<'_>) {
+        (0..requests.len()).for_each(|ahead| self.prefetch(requests.peek(ahead), Stage::Arrived));
+        while requests.is_empty() || requests.peek(0) != b"stop" {
+            let Some((request, reply)) = requests.next() else { return };
+            self.serve(request, reply);
+        }
+    }
+
+    fn prefetch(&self, request: &[u8], _: Stage) {
+        if request == b"trap" {
+            std::panic::resume_unwind(Box::new("asked for"));
+        }
+    }
+}
+
+/// The ends of `requests`, which the worker has at once.
+fn ends_of_a_burst(test: &str, service: &impl Service, requests: &[&[u8]]) -> Vec<Result<Vec<u8>, CallError>> {
+    let (name, server, mut worker) = by_hand(test, |_| ());
+    let mut client = Client::connect(&name).expect("a connection");
+    for request in requests {
+        client.submit(request).expect("room");
+    }
+    let mut ends = Vec::new();
+    wait_until("the end of each", || {
+        worker.turn(service);
+        ends.extend(std::iter::from_fn(|| next_end(&mut client)).map(|(_, result)| result));
+        (ends.len() == requests.len()).then_some(())
+    });
+    // Each once, and nothing is left of any.
+    assert_eq!((worker.turn(service), client.outstanding()), (0, 0));
+    wait_until("the last status", || {
+        worker.turn(service);
+        let status = server.status().read();
+        (status.freed == requests.len() as u64 && status.slots_used == 0).then_some(())
+    });
+    server.stop();
+    ends
+}
+
+#[test]
+fn a_burst_ends_each_rpc_once_whatever_its_service_does() {
+    let _watchdog = Watchdog::new("a service of bursts");
+    let reply = |bytes: &[u8]| Ok(bytes.to_vec());
+    let fault = |fault| Err(CallError::Fault(fault));
+    let panicked = || fault(Fault::HandlerPanicked);
+    let requests: [&[u8]; 5] = [b"a", b"panic", b"b", b"panic", b"c"];
+    let expected = [reply(b"a"), panicked(), reply(b"b"), panicked(), reply(b"c")];
+    assert_eq!(ends_of_a_burst("burst-panics", &Moody, &requests), expected);
+    assert_eq!(ends_of_a_burst("burst-default", &fragile, &requests), expected);
+    // Those before it were answered, and what was not taken is a fault.
+    let ends = ends_of_a_burst("burst-stops", &Moody, &[b"a", b"stop", b"b"]);
+    assert_eq!(ends, [reply(b"a"), fault(Fault::Unanswered), fault(Fault::Unanswered)]);
+    // A panic before any is taken costs the next one its answer, again and again until the trap is gone.
+    let ends = ends_of_a_burst("burst-trap", &Moody, &[b"a", b"trap", b"b"]);
+    assert_eq!(ends, [panicked(), panicked(), reply(b"b")]);
+}
+
+/// Counts the prefetches of each stage.
+#[derive(Default)]
+struct Hinted([AtomicU64; 2]);
+
+impl Service for Hinted {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        reply.write(request);
+    }
+
+    fn prefetches(&self) -> bool {
+        true
+    }
+
+    fn prefetch(&self, request: &[u8], stage: Stage) {
+        assert_eq!(request, b"hint");
+        self.0[usize::from(stage == Stage::Next)].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_inline_worker_prefetches_for_each_rpc_of_a_burst_at_both_stages() {
+    let _watchdog = Watchdog::new("prefetches");
+    for (which, (policy, steering, each)) in [
+        ("jbsq:2", Steering::On, 1),
+        ("preemptive:1ms", Steering::On, 1),
+        ("key-hash", Steering::On, 1),
+        ("jbsq:2", Steering::Off, 0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (name, server, mut worker) = by_hand(&format!("hints-{which}"), |config| {
+            (config.policy, config.steering) = (policy.parse().expect("a policy"), steering);
+        });
+        let (mut client, service) = (Client::connect(&name).expect("a connection"), Hinted::default());
+        for _ in 0..12 {
+            client.submit(b"hint").expect("room");
+        }
+        wait_until("the answers", || {
+            worker.turn(&service);
+            while client.poll().is_some() {}
+            (client.outstanding() == 0).then_some(())
+        });
+        let hints = service.0.each_ref().map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(hints, [12 * each; 2], "{policy}");
         server.stop();
     }
 }

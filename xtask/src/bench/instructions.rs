@@ -82,6 +82,10 @@ fn echo(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
     let row = |&(batch, most): &(u32, f64)| {
         let args = [rpcs.to_string(), batch.to_string()];
         let total = callgrind::instructions_within(shell, &program, &args, "*echo_instructions*exchange*")?;
+        // A name that matches nothing counts nothing, and would keep every promise.
+        if total < u64::from(rpcs) {
+            return Err(Failure::new(format!("{total} instructions counted in {rpcs} RPCs: `exchange` was not found")));
+        }
         #[expect(clippy::cast_precision_loss, reason = "a count of instructions is far below 2^53")]
         let value = total as f64 / f64::from(rpcs);
         let what = format!("echo of 48 B over shared memory, client and server, {batch} at a time");

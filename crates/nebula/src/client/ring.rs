@@ -4,7 +4,7 @@ use super::{ConnectError, SubmitError};
 use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
 use crate::transport::shm::slot::{
-    Geometry, HEADER_WORDS, IN_LINE_BYTES, Mark, SlotHeader, Slots, first_word, publish_whole,
+    Geometry, HEADER_WORDS, IN_LINE_BYTES, Mark, SlotHeader, Slots, first_word, is_request, publish_whole,
 };
 use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
@@ -265,8 +265,7 @@ impl Ring {
         // Acquire: pairs with the Release of the worker that has published it.
         let first = line[0].load(Ordering::Acquire);
         if first != first_word(Mark::Reply, position, 1) {
-            let is_pending = first == first_word(Mark::Request, position, 1);
-            return if is_pending { Next::Pending } else { Next::Other };
+            return if is_request(first, position) { Next::Pending } else { Next::Other };
         }
         #[expect(clippy::cast_possible_truncation, reason = "the low half")]
         let bytes = line[1].load(Ordering::Relaxed) as u32;
@@ -280,6 +279,12 @@ impl Ring {
             self.end(self.oldest);
         }
         Next::Reply { token, bytes }
+    }
+
+    /// Looks at the oldest slot between two at another one.
+    #[inline(always)]
+    pub(crate) fn rove_every(&self) -> u32 {
+        self.rove_every
     }
 
     /// An RPC whose answer has come.

@@ -13,7 +13,8 @@ use nebula_sys::clock::Clock;
 use nebula_sys::copy::UNIT_BYTES;
 use std::collections::VecDeque;
 
-/// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there.
+/// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there. Fewer
+/// while answers come out of order.
 const MISSES_PER_LOOK: u32 = 4;
 /// Shorter waits leave the core to nobody else: that takes some microseconds.
 const YIELD_FROM: Span = Span::from_us(10);
@@ -178,7 +179,7 @@ impl ShmClient {
             }
             Next::Pending => {
                 self.misses = self.misses.wrapping_add(1);
-                if !self.misses.is_multiple_of(MISSES_PER_LOOK) {
+                if !self.misses.is_multiple_of(MISSES_PER_LOOK.min(self.ring.rove_every())) {
                     return None;
                 }
             }

@@ -9,8 +9,8 @@ use super::groups::Neighbors;
 use super::payloads::Payloads;
 use super::port::{Port, Transport};
 use super::recorder::Recorder;
-use super::run::AtOnce;
-use nebula_nic::{Backend, Burst, CoreId, Header, Missing, RpcKey, Run, SlotRange, Timestamp, Verdict};
+use crate::transport::shm::slot::Slots;
+use nebula_nic::{Backend, Burst, BurstRpc, CoreId, Header, Missing, RpcKey, Run, SlotRange, Timestamp, Verdict};
 
 /// Arrivals of one turn that are remembered for prefetching.
 pub(super) const FRESH_MAX: usize = 64;
@@ -42,30 +42,30 @@ impl Intake<'_> {
     /// Has a burst decided about, whose sizes were written to the back end's places; what was taken in of it.
     #[inline(always)]
     pub(crate) fn receive_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
-        let run = self.backend.handle_burst(now, burst, rpcs)?;
-        if let Some(recorder) = self.recorder {
-            recorder.burst(now, &run, self.backend.rpcs_of(&run));
-        }
-        Some(run)
+        let run = self.backend.handle_burst(now, burst, rpcs);
+        self.record(now, run)
     }
 
     /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once; `None` where it cannot.
     #[inline(always)]
     pub(crate) fn receive_burst_for(&mut self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
-        let run = self.backend.handle_burst_for(now, core, burst, rpcs)?;
-        if let Some(recorder) = self.recorder {
-            recorder.burst(now, &run, self.backend.rpcs_of(&run));
+        let run = self.backend.handle_burst_for(now, core, burst, rpcs);
+        self.record(now, run)
+    }
+
+    /// Writes down what was taken in of a burst, where there is a log.
+    #[inline(always)]
+    fn record(&mut self, now: Timestamp, taken_in: Option<Run>) -> Option<Run> {
+        if let (Some(recorder), Some(run)) = (&mut *self.recorder, &taken_in) {
+            recorder.burst(now, run, self.backend.rpcs_of(run));
         }
-        Some(run)
+        taken_in
     }
 
     /// Takes back what the core of this thread has served.
     #[inline(always)]
-    pub(crate) fn free_run(&mut self, now: Timestamp, core: CoreId, run: &Run) {
-        if let Some(recorder) = self.recorder {
-            recorder.run(now, core, run, self.backend.rpcs_of(run));
-        }
-        self.backend.handle_run_freed(core, run);
+    pub(crate) fn end_run(&mut self, now: Timestamp, core: CoreId, run: &Run) {
+        end_run(self.backend, self.recorder, now, core, run);
     }
 
     /// Which packets of an incomplete RPC have arrived.
@@ -76,10 +76,53 @@ impl Intake<'_> {
     /// Notes that an RPC is whole.
     #[inline(always)]
     pub(crate) fn note_fresh(&mut self, range: SlotRange, rpc_bytes: u32) {
-        if self.fresh.len() < FRESH_MAX {
+        // Without capacity where nobody asks.
+        if self.fresh.len() < self.fresh.capacity() {
             self.fresh.push((range.start.0, rpc_bytes));
         }
     }
+
+    /// The same of each RPC of a run.
+    #[inline(always)]
+    pub(crate) fn note_fresh_run(&mut self, run: &Run) {
+        if self.fresh.capacity() > 0 {
+            for (index, rpc) in (0..).zip(self.backend.rpcs_of(run)) {
+                if self.fresh.len() < self.fresh.capacity() {
+                    self.fresh.push((run.slots(index).start.0, rpc.bytes()));
+                }
+            }
+        }
+    }
+}
+
+/// Who serves a burst at once, where nothing waits before it.
+pub(crate) trait AtOnce {
+    /// The core, and how many RPCs it may still be given in this turn; none where others serve.
+    fn most(&self) -> (CoreId, u32);
+
+    /// Serves a run, which lies in `payloads`; each RPC spans `span` slots of the client's ring.
+    fn serve(&mut self, run: &Run, rpcs: &[BurstRpc], payloads: &[u8], ring: (Slots<'_>, u32));
+}
+
+/// Others serve: whatever comes is queued.
+pub(crate) struct Others;
+
+impl AtOnce for Others {
+    #[inline(always)]
+    fn most(&self) -> (CoreId, u32) {
+        (CoreId(0), 0)
+    }
+
+    fn serve(&mut self, _: &Run, _: &[BurstRpc], _: &[u8], _: (Slots<'_>, u32)) {}
+}
+
+/// Takes back the slots and the credit of a run that `core` has served, and writes it down where there is a log.
+#[inline(always)]
+pub(super) fn end_run(backend: &mut Backend, recorder: &mut Option<Recorder>, now: Timestamp, core: CoreId, run: &Run) {
+    if let Some(recorder) = recorder {
+        recorder.run(now, core, run, backend.rpcs_of(run));
+    }
+    backend.handle_run_freed(core, run);
 }
 
 impl Engine {
@@ -98,12 +141,9 @@ impl Engine {
     /// As [`poll_packets`](Self::poll_packets), over shared memory; what can be served at once is, by `at_once`.
     #[inline(always)]
     pub(super) fn poll_and_serve(&mut self, now: Timestamp, at_once: &mut impl AtOnce) -> usize {
-        let Self { port, backend, neighbors, payloads, recorder, fresh, .. } = self;
+        let Self { port: Port::Shm(rings), backend, neighbors, payloads, recorder, fresh, .. } = self else { return 0 };
         let mut intake = Intake { backend, neighbors, payloads, recorder, fresh };
-        match port {
-            Port::Shm(rings) => rings.poll_and_serve(now, &mut intake, at_once),
-            Port::Udp(udp) => udp.poll(now, &mut intake),
-        }
+        rings.poll_and_serve(now, &mut intake, at_once)
     }
 
     /// Calls `visit` with the payload of each RPC that arrived in this turn.

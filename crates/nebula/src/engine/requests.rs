@@ -8,6 +8,33 @@ use crate::transport::shm::slot::Slots;
 use nebula_nic::{BurstRpc, Run, SLOT_BYTES};
 
 /// RPCs that a worker serves one after the other.
+///
+/// # Examples
+///
+/// A service that looks at all of them before it answers the first:
+///
+/// ```
+/// use nebula::{Client, Reply, Requests, Server, Service};
+///
+/// struct Sorted;
+///
+/// impl Service for Sorted {
+///     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+///         reply.write(request);
+///     }
+///
+///     fn serve_burst(&self, requests: &mut Requests<'_>) {
+///         let longest = (0..requests.len()).map(|ahead| requests.peek(ahead).len()).max();
+///         requests.for_each(|request, reply| reply.write(if Some(request.len()) == longest { b"longest" } else { request }));
+///     }
+/// }
+///
+/// let name = format!("shm://doc-requests-{}", std::process::id());
+/// let server = Server::bind(&name).inline(true).serve(Sorted)?;
+/// assert_eq!(Client::connect(&name)?.call(b"alone")?, b"longest");
+/// server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Requests<'r> {
     /// How many were taken.
@@ -125,6 +152,11 @@ impl<'r> Requests<'r> {
             self.reply.publish_whole();
         }
         self.answered = self.taken;
+    }
+
+    /// Whether the one taken last is answered, or none was taken.
+    pub(crate) fn is_last_answered(&self) -> bool {
+        self.answered == self.taken
     }
 
     /// Publishes the reply to the one taken last, unless it is.

@@ -4,6 +4,7 @@
 //! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
 
 use super::Engine;
+use super::ingress::{AtOnce, end_run};
 use super::port::Port;
 use super::reply::Fault;
 use super::requests::Requests;
@@ -37,9 +38,10 @@ impl Engine {
         matches!(self.port, Port::Shm(_)) && self.backend.takes_bursts()
     }
 
-    /// One turn: takes in what has come and serves what waits, at most some RPCs.
+    /// One turn: takes in what has come and serves what waits, at most some RPCs. One that finds nothing may be a glance, if the caller comes
+    /// again at once.
     #[inline]
-    pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool) -> Turn {
+    pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, may_glance: bool) -> Turn {
         // The time of the last look at the clock: some 300 ns before, or a turn.
         let mut worker = Worker { service, may_prefetch, served: 0 };
         let packets = self.poll_and_serve(self.now(), &mut worker);
@@ -48,7 +50,7 @@ impl Engine {
         let served = (at_once + queued) as usize;
         if packets + served == 0 {
             self.idle_looks += self.rings_looked_at();
-            if self.idle_looks < IDLE_LOOKS {
+            if may_glance && self.idle_looks < IDLE_LOOKS {
                 return Turn::Glance;
             }
         }
@@ -85,33 +87,9 @@ impl Engine {
             let payloads = payloads.from(run.first_slot);
             serve(service, Requests::new(run, backend.rpcs_of(run), payloads, (slots, span), may_prefetch));
         }
-        if let Some(recorder) = recorder {
-            recorder.run(*turn_started, CORE, run, backend.rpcs_of(run));
-        }
-        backend.handle_run_freed(CORE, run);
+        end_run(backend, recorder, *turn_started, CORE, run);
         rings.end(snid, run.rpcs);
     }
-}
-
-/// Who serves a burst at once, where nothing waits before it.
-pub(crate) trait AtOnce {
-    /// The core, and how many RPCs it may still be given in this turn; none where others serve.
-    fn most(&self) -> (CoreId, u32);
-
-    /// Serves a run, which lies in `payloads`; each RPC spans `span` slots of the client's ring.
-    fn serve(&mut self, run: &Run, rpcs: &[BurstRpc], payloads: &[u8], ring: (Slots<'_>, u32));
-}
-
-/// Others serve: whatever comes is queued.
-pub(crate) struct Others;
-
-impl AtOnce for Others {
-    #[inline(always)]
-    fn most(&self) -> (CoreId, u32) {
-        (CORE, 0)
-    }
-
-    fn serve(&mut self, _: &Run, _: &[BurstRpc], _: &[u8], _: (Slots<'_>, u32)) {}
 }
 
 /// The worker of this thread.
@@ -135,10 +113,13 @@ impl<S: Service> AtOnce for Worker<'_, S> {
 }
 
 /// Has `service` answer all `requests`. One guard against panics for all of them: one that panics is answered with a fault, and the
-/// others are served.
+/// others are served. A panic before the next one is taken, in a prefetch for instance, counts as that one's: so each ends one of them.
 #[inline(always)]
 fn serve<S: Service>(service: &S, mut requests: Requests<'_>) {
     while catch_unwind(AssertUnwindSafe(|| service.serve_burst(&mut requests))).is_err() {
+        if requests.is_last_answered() && requests.next().is_none() {
+            break;
+        }
         requests.fail(Fault::HandlerPanicked);
     }
     requests.publish();

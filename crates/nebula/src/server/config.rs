@@ -5,7 +5,7 @@ mod builders;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND,
-    SlotOrder, Span, Steering, queue_bound_for_slo,
+    SlotOrder, Span, Steering, queue_bound_for_slo, slots_of,
 };
 
 use super::crew::Kind;
@@ -278,8 +278,3 @@ impl ServerConfig {
 
 /// Over UDP, the longest reply of a server that does not say how long its replies are, unless requests may be longer.
 const REPLY_BYTES_UNSAID: u32 = 64 * 1024;
-
-/// Slots of a payload of `bytes` bytes; an empty RPC takes one too.
-fn slots_of(bytes: u32) -> u32 {
-    bytes.div_ceil(nebula_nic::SLOT_BYTES).max(1)
-}

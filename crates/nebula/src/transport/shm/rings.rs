@@ -4,12 +4,11 @@ use super::channel::Channel;
 use super::listener::{Letter, Mailbox, seat};
 use super::registry::Registry;
 use super::slot::{Mark, SlotHeader, Slots, first_word, is_request};
-use crate::engine::ingress::Intake;
+use crate::engine::ingress::{AtOnce, Intake, Others};
 use crate::engine::port::Transport;
-use crate::engine::run::{AtOnce, Others};
 use crate::transport::Answer;
 use nebula_nic::{
-    BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict,
+    BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
 };
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
@@ -302,7 +301,7 @@ impl PeerRing {
     ) -> TakenBurst {
         let slots = self.channel.slots();
         let longest = intake.backend.one_packet_bytes_max();
-        let slots_each = slots_for(first.bytes());
+        let slots_each = slots_of(first.bytes());
         // The shortest RPC that takes as many slots, and how much longer the longest one is.
         let shortest = if slots_each == 1 { 0 } else { (slots_each - 1) * SLOT_BYTES + 1 };
         let longer = longest.min(slots_each * SLOT_BYTES) - shortest;
@@ -337,7 +336,7 @@ impl PeerRing {
         {
             self.copy(slots, &run, intake);
             at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), (slots, self.span));
-            intake.free_run(now, core, &run);
+            intake.end_run(now, core, &run);
             self.advance(run.rpcs * self.span);
             return TakenBurst { rpcs: run.rpcs as usize, is_last: is_last && run.rpcs == count };
         }
@@ -345,6 +344,7 @@ impl PeerRing {
             return TakenBurst { rpcs: 0, is_last: false };
         };
         self.copy(slots, &run, intake);
+        intake.note_fresh_run(&run);
         self.advance(run.rpcs * self.span);
         self.in_flight += run.rpcs;
         TakenBurst { rpcs: run.rpcs as usize, is_last: is_last && run.rpcs == count }
@@ -402,12 +402,6 @@ struct TakenBurst {
     rpcs: usize,
     /// Whether there is nothing behind it, or nothing more to be taken in this turn.
     is_last: bool,
-}
-
-/// Slots of the receive buffer for a payload.
-#[inline(always)]
-const fn slots_for(bytes: u32) -> u32 {
-    bytes.saturating_sub(1) / SLOT_BYTES + 1
 }
 
 impl Rings {
