@@ -15,6 +15,7 @@ use crate::service::Service;
 use crate::transport::udp::seal::Key;
 use crate::worker::Worker;
 use nebula_nic::{CustomPolicy, Policy, Span, Steering};
+use std::sync::Arc;
 
 /// A server that has not been started yet.
 ///
@@ -136,7 +137,7 @@ impl Server {
     /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid, another server has the endpoint, or
     /// there is no memory or no thread.
     pub fn serve<S: Service + Send + Sync + 'static>(self, service: S) -> Result<RunningServer, ServeError> {
-        running::serve(self.endpoint?, self.config, service)
+        running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
     }
 
     /// Sets the key that the clients of a `udp://` server have too.

@@ -226,8 +226,9 @@ impl Worker {
     #[must_use]
     pub fn try_wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let mut inner = self.inner.borrow_mut();
-        inner.pull(&|_: &[u8], _: &mut Reply<'_>| ());
-        let begun = inner.begin(&|_: &[u8], _: &mut Reply<'_>| ())?;
+        let no_service = |_: &[u8], _: &mut Reply<'_>| ();
+        inner.pull(&no_service);
+        let begun = inner.begin(&no_service)?;
         Some(Rpc { worker: self, begun: Some(begun), is_answered: false })
     }
 
@@ -294,6 +295,7 @@ impl Worker {
     }
 }
 
+/// What is compiled for each type of service is only what calls it once an RPC: a service more takes a user two seconds to compile otherwise.
 impl Inner {
     fn serves_runs(&self) -> bool {
         matches!(&self.source, Source::Inline(engine) if engine.serves_runs())
@@ -337,8 +339,7 @@ impl Inner {
     }
 
     /// Takes what has been dispatched to this core; an inline worker first runs a turn of its engine.
-    #[inline(always)]
-    fn pull<S: Service>(&mut self, service: &S) {
+    fn pull(&mut self, service: &dyn Service) {
         match &mut self.source {
             Source::Engine { jobs, .. } => {
                 while let Some(job) = jobs.try_pop() {
@@ -391,8 +392,7 @@ impl Inner {
     }
 
     /// Begins the next RPC whose answer somebody waits for.
-    #[inline(always)]
-    fn begin<S: Service>(&mut self, service: &S) -> Option<Begun> {
+    fn begin(&mut self, service: &dyn Service) -> Option<Begun> {
         loop {
             let begun = self.begin_any(service)?;
             let answer = begun.held.answer.as_ref();
@@ -421,7 +421,7 @@ impl Inner {
 
     /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile (NEBULA §V-B).
     #[inline(always)]
-    fn begin_any<S: Service>(&mut self, service: &S) -> Option<Begun> {
+    fn begin_any(&mut self, service: &dyn Service) -> Option<Begun> {
         if matches!(self.source, Source::Shared(_) | Source::Stealing(_)) {
             self.fetch();
         }

@@ -8,7 +8,6 @@ use crate::engine::bell::Bell;
 use crate::engine::port::Port;
 use crate::engine::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Time, Watch};
-use crate::service::Service;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{Listener, Mailbox, Terms, ring};
 use crate::transport::shm::registry::Registry;
@@ -246,21 +245,20 @@ impl Drop for RunningServer {
     }
 }
 
-/// Starts a server with threads that run `service`.
-pub(super) fn serve<S: Service + Send + Sync + 'static>(
+/// Starts a server with threads on which `run` runs the workers.
+pub(super) fn serve(
     endpoint: Endpoint,
     config: ServerConfig,
-    service: S,
+    run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
     let pins = config.pin.clone();
     let engines = if Kind::of(&config).has_engine() { usize::from(groups_of(&config)) } else { 0 };
     let (mut running, workers) = open(endpoint, config)?;
-    let service = Arc::new(service);
     for (index, worker) in workers.into_iter().enumerate() {
-        let service = service.clone();
+        let run = run.clone();
         // The first cores are those of engines with their own threads.
         let pin = pins.get(engines + index).copied();
-        let thread = spawn(&format!("nebula-worker-{index}"), pin, move || worker.run(&*service))?;
+        let thread = spawn(&format!("nebula-worker-{index}"), pin, Box::new(move || run(worker)))?;
         running.threads.push(thread);
     }
     Ok(running)
@@ -382,11 +380,11 @@ fn assemble(
         engines.extend(engine);
     }
     if let Some(listener) = listener {
-        running.threads.push(spawn("nebula-listener", None, move || listener.run(&stop))?);
+        running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
     }
     for (index, engine) in engines.into_iter().enumerate() {
         let name = if index == 0 { "nebula-engine".to_owned() } else { format!("nebula-engine-{index}") };
-        running.threads.push(spawn(&name, config.pin.get(index).copied(), move || engine.run())?);
+        running.threads.push(spawn(&name, config.pin.get(index).copied(), Box::new(move || engine.run()))?);
     }
     Ok((running, workers))
 }
@@ -429,7 +427,7 @@ fn taken(endpoint: &Endpoint, cause: std::io::Error) -> ServeError {
 }
 
 /// Starts a named thread, pinned where asked; waits until it is known whether that succeeded.
-fn spawn(name: &str, pin: Option<usize>, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ServeError> {
+fn spawn(name: &str, pin: Option<usize>, run: Box<dyn FnOnce() + Send>) -> Result<JoinHandle<()>, ServeError> {
     let (tell, told) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         let pinned = pin.map_or(Ok(()), |core| pin_to(core).map_err(|cause| ServeError::Pin { core, cause }));

@@ -123,7 +123,7 @@ impl Preemption {
     }
 
     /// Serves until the server stops. What is suspended then is unwound and not answered.
-    pub(super) fn run<S: Service>(&mut self, inner: &mut Inner, service: &S) {
+    pub(super) fn run(&mut self, inner: &mut Inner, service: &dyn Service) {
         self.within(inner, service, |round| {
             let mut idle_since = None;
             while !round.inner.is_stopped() {
@@ -139,7 +139,7 @@ impl Preemption {
     }
 
     /// Serves what is there, at most some RPCs, and each of them to its end.
-    pub(super) fn turn<S: Service>(&mut self, inner: &mut Inner, service: &S) -> usize {
+    pub(super) fn turn(&mut self, inner: &mut Inner, service: &dyn Service) -> usize {
         self.within(inner, service, |round| {
             let mut served = 0;
             loop {
@@ -152,11 +152,11 @@ impl Preemption {
         })
     }
 
-    fn within<S: Service, R>(
+    fn within<R>(
         &mut self,
         inner: &mut Inner,
-        service: &S,
-        run: impl FnOnce(&mut Round<'_, '_, '_, S>) -> R,
+        service: &dyn Service,
+        run: impl FnOnce(&mut Round<'_, '_, '_>) -> R,
     ) -> R {
         let Self { turns, stacks, seats, clock, quantum_ticks } = self;
         let (seats, clock, quantum_ticks) = (&**seats, *clock, *quantum_ticks);
@@ -165,12 +165,12 @@ impl Preemption {
 }
 
 /// A worker at work.
-struct Round<'r, 'scope, 'env, S> {
+struct Round<'r, 'scope, 'env> {
     inner: &'r mut Inner,
     turns: &'r mut LoggedTurns,
     seats: &'env [Seat],
     fibers: &'r mut Fibers<'scope, 'env>,
-    service: &'env S,
+    service: &'env dyn Service,
     clock: Clock,
     quantum_ticks: u64,
 }
@@ -182,7 +182,7 @@ struct Pass {
     is_under_way: bool,
 }
 
-impl<S: Service> Round<'_, '_, '_, S> {
+impl Round<'_, '_, '_> {
     /// Takes what has been dispatched, then serves until somebody has used a quantum: what has come meanwhile is to be looked at then.
     fn pass(&mut self, may_begin: bool) -> Pass {
         self.inner.pull(self.service);
@@ -278,7 +278,7 @@ impl<S: Service> Round<'_, '_, '_, S> {
 }
 
 /// Serves the RPC in `seat`, on its stack.
-fn serve<S: Service>(seat: &Seat, service: &S) {
+fn serve(seat: &Seat, service: &dyn Service) {
     if let Some(seated) = &mut *seat.borrow_mut()
         && let (request, Some(mut reply)) = seated.parts()
     {
