@@ -146,14 +146,10 @@ mod moving {
         // stores cannot be forwarded from the store buffer: it waits until they have drained to the cache. Hence word
         // by word.
         if src.len() < SHORT {
-            let (pairs, rest) = src.as_chunks::<PAIR>();
-            for (words, pair) in dst.as_chunks::<2>().0.iter().zip(pairs) {
-                let (first, second) = pair.split_at(8);
-                words[0].store(word_of(first), Ordering::Relaxed);
-                words[1].store(word_of(second), Ordering::Relaxed);
-            }
-            if let Some(word) = rest.as_chunks::<8>().0.first() {
-                dst[pairs.len() * 2].store(u64::from_le_bytes(*word), Ordering::Relaxed);
+            let parts = src.as_chunks::<8>().0;
+            let dst = &dst[..parts.len()];
+            for (i, part) in parts.iter().enumerate() {
+                dst[i].store(u64::from_le_bytes(*part), Ordering::Relaxed);
             }
             return;
         }
@@ -168,11 +164,6 @@ mod moving {
         if let Some(word) = rest.as_chunks::<8>().0.first() {
             dst[pairs.len() * 2].store(u64::from_le_bytes(*word), Ordering::Relaxed);
         }
-    }
-
-    #[inline(always)]
-    fn word_of(bytes: &[u8]) -> u64 {
-        u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[0; 8]))
     }
 
     #[inline(always)]

@@ -4,6 +4,8 @@
 //! (Ir(2N) − Ir(N)) / N excludes the set-up and the start of the program. Each operation is counted for few and many
 //! clients and cores; the gate is that the four counts agree.
 //!
+//! Built as a user builds: without optimization across crates.
+//!
 //! An echo through the whole runtime is counted too, client and server together ([`echo`]): there the gate is a number.
 
 use std::path::{Path, PathBuf};
@@ -77,8 +79,8 @@ fn rows(shell: &Shell, n: u32) -> Result<Vec<Row>, Failure> {
 
 /// Instructions of an echo of 48 bytes over shared memory, `rpcs` times, at each number of RPCs at a time.
 fn echo(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
-    run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula", "--bench", "echo_instructions"]))?;
-    let program = newest(&shell.target().join("dist/deps"), "echo_instructions-")?;
+    run(&mut shell.cargo(&["build", "--release", "-p", "nebula", "--bench", "echo_instructions"]))?;
+    let program = newest(&shell.target().join("release/deps"), "echo_instructions-")?;
     let row = |&(batch, most): &(u32, f64)| {
         let args = [rpcs.to_string(), batch.to_string()];
         let total = callgrind::instructions_within(shell, &program, &args, "*echo_instructions*exchange*")?;
@@ -141,8 +143,8 @@ fn count(shell: &Shell, program: &Path, operation: &str, (clients, cores): (u32,
 }
 
 fn build(shell: &Shell) -> Result<PathBuf, Failure> {
-    run(&mut shell.cargo(&["build", "--profile", "dist", "-p", "nebula-nic", "--example", "instructions"]))?;
-    Ok(shell.target().join("dist/examples/instructions"))
+    run(&mut shell.cargo(&["build", "--release", "-p", "nebula-nic", "--example", "instructions"]))?;
+    Ok(shell.target().join("release/examples/instructions"))
 }
 
 #[cfg(test)]

@@ -80,15 +80,17 @@ impl Payloads {
         self.region.payload(start.wrapping_sub(self.first_slot), bytes as usize)
     }
 
-    /// Where the payloads of a burst go; each RPC spans `span` slots of its client's ring. `None` while anything is leased.
+    /// Where the payloads of a burst go, one behind the other; each RPC spans `span` slots of its client's ring. `None` while anything is leased.
     #[inline(always)]
-    pub(crate) fn burst(&mut self, run: &Run, span: u16) -> Option<impl Iterator<Item = &mut [u8]>> {
+    pub(crate) fn burst(&mut self, run: &Run, span: u16) -> Option<&mut [u8]> {
         let first = run.first_slot.0.wrapping_sub(self.first_slot) as usize;
-        let slots_each = run.burst.slots_each as usize;
-        let slots = run.rpcs as usize * slots_each;
+        let slots = (run.rpcs * run.burst.slots_each) as usize;
         let memory = self.region.own()?;
-        self.spans[first..first + slots].fill(span);
-        Some(memory[first * SLOT_BYTES..][..slots * SLOT_BYTES].chunks_exact_mut(slots_each * SLOT_BYTES))
+        // Not `fill`, a call for what is one word as a rule.
+        for noted in &mut self.spans[first..first + slots] {
+            *noted = span;
+        }
+        Some(&mut memory[first * SLOT_BYTES..][..slots * SLOT_BYTES])
     }
 
     /// The memory from `first_slot` on.

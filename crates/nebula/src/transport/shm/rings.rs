@@ -375,11 +375,14 @@ impl PeerRing {
         let rpcs = intake.backend.rpcs_of(run);
         // A span has 12 bits.
         let span = u16::try_from(self.span).unwrap_or(u16::MAX);
-        if let Some(places) = intake.payloads.burst(run, span) {
+        if let Some(mut memory) = intake.payloads.burst(run, span) {
+            let bytes_each = (run.burst.slots_each * SLOT_BYTES) as usize;
             let mut position = self.cursor;
-            for (place, rpc) in places.zip(rpcs) {
+            for rpc in rpcs {
+                let (place, behind) = memory.split_at_mut(bytes_each);
                 slots.load_whole(slots.line(position), position, place, rpc.bytes() as usize);
                 position = position.wrapping_add(self.span);
+                memory = behind;
             }
             return;
         }
