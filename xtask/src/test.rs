@@ -1,7 +1,8 @@
 //! `cargo xtask test`: what CI runs, step by step, stopping at the first failure.
 //!
-//! Steps are ordered by how soon they report something: formatting in a second, the benchmarks' gate last. A step that
-//! needs a tool missing on this machine says so in one line and counts as skipped; CI's machine has all tools.
+//! What reports something within seconds comes first. Then come the steps that no other disturbs, two at a time. The tests come last and run
+//! alone, since some of them measure time. A step that needs a tool missing on this machine says so in one line and counts as skipped; CI's
+//! machine has all tools.
 
 mod book;
 mod build;
@@ -9,6 +10,7 @@ mod deep;
 mod extending;
 mod licenses;
 mod release;
+mod side_by_side;
 
 use std::time::{Duration, Instant};
 
@@ -40,27 +42,105 @@ struct Step {
     name: &'static str,
     what: &'static str,
     run: fn(&Shell) -> Result<Ending, Failure>,
+    /// The folder that it builds in, within that of all builds: cargo builds there for one at a time.
+    builds_in: &'static str,
+    runs: Runs,
+}
+
+/// Whether a step runs alone, or beside those next to it in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    Alone,
+    Beside,
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "fmt", what: "formatting", run: build::fmt },
-    Step { name: "tidy", what: "rules of the tree that no compiler knows", run: build::tidy },
-    Step { name: "clippy", what: "lints of every target, warnings denied", run: build::clippy },
-    Step { name: "test", what: "unit, integration and doc tests", run: build::test },
+    Step { name: "fmt", what: "formatting", run: build::fmt, builds_in: "", runs: Runs::Alone },
+    Step {
+        name: "tidy",
+        what: "rules of the tree that no compiler knows",
+        run: build::tidy,
+        builds_in: "",
+        runs: Runs::Alone,
+    },
+    Step {
+        name: "clippy",
+        what: "lints of every target, warnings denied",
+        run: build::clippy,
+        builds_in: "debug",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "loom",
+        what: "concurrent code under all interleavings",
+        run: deep::loom,
+        builds_in: "loom",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "fuzz",
+        what: "each fuzz target, on the same inputs every time",
+        run: deep::fuzz,
+        builds_in: "fuzz",
+        runs: Runs::Beside,
+    },
     Step {
         name: "extending",
         what: "docs/EXTENDING.md's recipe for a policy, applied to a copy of the tree, builds and conforms",
         run: extending::check,
+        builds_in: "debug",
+        runs: Runs::Beside,
     },
-    Step { name: "doc", what: "documentation builds, warnings denied", run: build::doc },
-    Step { name: "book", what: "the site of docs/ builds", run: book::build },
-    Step { name: "licenses", what: "every dependency's license is on the list in deny.toml", run: licenses::check },
-    Step { name: "package", what: "packages hold every file that their code includes", run: release::package },
-    Step { name: "wasm", what: "the laboratory compiles without Linux's system calls", run: release::wasm },
-    Step { name: "loom", what: "concurrent code under all interleavings", run: deep::loom },
-    Step { name: "fuzz", what: "each fuzz target, on the same inputs every time", run: deep::fuzz },
-    Step { name: "miri", what: "undefined behavior in what Miri can run", run: deep::miri },
-    Step { name: "instructions", what: "instructions an operation do not grow with scale", run: deep::instructions },
+    Step {
+        name: "instructions",
+        what: "instructions an operation do not grow with scale",
+        run: deep::instructions,
+        builds_in: "release",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "doc",
+        what: "documentation builds, warnings denied",
+        run: build::doc,
+        builds_in: "debug",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "miri",
+        what: "undefined behavior in what Miri can run",
+        run: deep::miri,
+        builds_in: "miri",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "wasm",
+        what: "the laboratory compiles without Linux's system calls",
+        run: release::wasm,
+        builds_in: "debug",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "package",
+        what: "packages hold every file that their code includes",
+        run: release::package,
+        builds_in: "package",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "licenses",
+        what: "every dependency's license is on the list in deny.toml",
+        run: licenses::check,
+        builds_in: "",
+        runs: Runs::Beside,
+    },
+    Step { name: "book", what: "the site of docs/ builds", run: book::build, builds_in: "book", runs: Runs::Beside },
+    Step {
+        name: "test",
+        what: "unit, integration and doc tests",
+        run: build::test,
+        builds_in: "debug",
+        runs: Runs::Alone,
+    },
 ];
 
 /// The name of each step and what it checks, in order.
@@ -77,13 +157,20 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     }
     let begun = Instant::now();
     let mut summary = Summary::default();
-    for step in steps {
-        summary.add(run_step(shell, step));
+    for group in steps.chunk_by(|before, after| (before.runs, after.runs) == (Runs::Beside, Runs::Beside)) {
+        let ran = match group {
+            [alone] => vec![run_step(shell, alone)],
+            several => side_by_side::run(shell, several),
+        };
+        ran.into_iter().for_each(|ran| summary.add(ran));
         if summary.failure.is_some() {
             break;
         }
     }
-    println!("\n{}", summary.text(begun.elapsed()));
+    // One step has said it all.
+    if summary.lines.len() > 1 {
+        println!("\n{}", summary.text(begun.elapsed()));
+    }
     summary.failure.map_or(Ok(()), Err)
 }
 
@@ -120,6 +207,8 @@ struct Summary {
     lines: Vec<String>,
     passed: usize,
     skipped: usize,
+    failed: usize,
+    /// The first.
     failure: Option<Failure>,
 }
 
@@ -129,13 +218,16 @@ impl Summary {
         match ran.ending {
             Ok(Ending::Passed) => self.passed += 1,
             Ok(Ending::Skipped(_)) => self.skipped += 1,
-            Err(failure) => self.failure = Some(Failure::new(format!("step {} failed: {failure}", ran.name))),
+            Err(failure) => {
+                self.failed += 1;
+                self.failure.get_or_insert(Failure::new(format!("step {} failed: {failure}", ran.name)));
+            }
         }
     }
 
     /// A line a step, with its time or why it was skipped, and one for all.
     fn text(&self, took: Duration) -> String {
-        let failed = usize::from(self.failure.is_some());
+        let failed = self.failed;
         let (lines, took) = (self.lines.join("\n"), seconds(took));
         format!(
             "{lines}\nall steps in {took}\nsteps: {} passed, {failed} failed, {} skipped",

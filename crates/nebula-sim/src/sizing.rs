@@ -293,15 +293,6 @@ impl Mmk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_workload::Seed;
-
-    fn exponential(utilization: f64) -> Load {
-        Load::open("exp:1us".parse().unwrap(), utilization)
-    }
-
-    fn effort() -> Effort {
-        Effort::default().rpcs(50_000).replications(4).seed(Seed(3))
-    }
 
     #[test]
     fn the_tail_of_one_core_is_that_of_an_exponential() {
@@ -315,22 +306,6 @@ mod tests {
         let even = Mmk { cores: 4, service_ps: 1e6, utilization: 0.75 };
         let near = Mmk { utilization: 0.75 + 1e-7, ..even };
         assert!((even.latency_above(5.0) - near.latency_above(5.0)).abs() < 1e-6, "where both rates are one");
-    }
-
-    #[test]
-    fn formula_and_simulation_agree_where_both_hold() {
-        // A bound that is never met keeps the formula away.
-        let plain = System::new(Policy::SingleQueue, 4);
-        let bounded = plain.clone().queue_bound(1000);
-        let (load, slo) = (exponential(0.8), Span::from_us(10));
-        let exact = queue_at_load(&plain, &load, &effort(), &|| ()).unwrap();
-        let shown = queue_at_load(&bounded, &load, &effort(), &|| ()).unwrap();
-        assert!(!exact.is_simulated && shown.is_simulated);
-        assert!((shown.depth_mean.value / exact.depth_mean.value - 1.0).abs() < 0.1, "{exact:?} {shown:?}");
-        assert!((shown.depth_p99.value - exact.depth_p99.value).abs() <= 2.0, "{exact:?} {shown:?}");
-        let exact = queue_at_slo(&plain, &load, slo, &effort(), &|| ()).unwrap();
-        let shown = queue_at_slo(&bounded, &load, slo, &effort(), &|| ()).unwrap();
-        assert!((shown.load.value - exact.load.value).abs() < 0.02, "{exact:?} {shown:?}");
     }
 
     #[test]
@@ -348,13 +323,6 @@ mod tests {
     }
 
     #[test]
-    fn an_slo_that_the_service_alone_misses_is_refused_by_the_formula_too() {
-        let refused =
-            queue_at_slo(&System::new(Policy::SingleQueue, 16), &exponential(0.5), Span::from_us(4), &effort(), &|| ());
-        assert!(matches!(refused, Err(SimError::Slo { p99_ns, .. }) if (p99_ns - 4605.17).abs() < 0.01), "{refused:?}");
-    }
-
-    #[test]
     fn costs_lower_saturation_unless_credit_hides_them() {
         let service: ServiceTime = "fixed:1us".parse().unwrap();
         let costs = Costs { dispatch: Span::from_ns(250), notify: Span::from_ns(250), ..Costs::default() };
@@ -362,14 +330,5 @@ mod tests {
         assert!((at(Policy::SingleQueue) - 1.0 / 1.5).abs() < 1e-12);
         assert_eq!(at(Policy::Jbsq(2)), 1.0);
         assert_eq!(System::new(Policy::SingleQueue, 4).bracket(&service), Bracket::default());
-    }
-
-    #[test]
-    fn the_room_for_a_formulas_queue_is_the_papers() {
-        let papers = Sizing::new(64, 63.0 / 64.0, 1024).unwrap();
-        let queue =
-            queue_at_load(&System::new(Policy::SingleQueue, 64), &exponential(63.0 / 64.0), &effort(), &|| ()).unwrap();
-        assert_eq!(room(&System::new(Policy::SingleQueue, 64), queue.depth_mean.value, 1024), papers);
-        assert_eq!(room(&System::new(Policy::Jbsq(2), 64), 0.1, 64).reassembler_entries, 128);
     }
 }

@@ -1,7 +1,6 @@
 //! The steps that look deeper than a test run: loom, fuzzing, Miri, instruction counts.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::Ending;
 use crate::shell::{Failure, Shell, run};
@@ -18,18 +17,18 @@ pub(super) fn loom(shell: &Shell) -> Result<Ending, Failure> {
     if crates.is_empty() {
         return Ok(Ending::Skipped(format!("no tests/loom_*.rs in {}", CONCURRENT.join(", "))));
     }
-    for name in crates {
-        run(loom_build(&mut shell.cargo(&["test", "--release", "-p", name, "--test", "loom_*"]), shell))?;
-    }
+    let packages = crates.iter().flat_map(|name| ["-p", name]);
+    let mut test = shell.cargo(&["test", "--test", "loom_*"]);
+    test.args(packages).args(OPTIMIZED.iter().flat_map(|name| optimized(name)));
+    run(test.env("CARGO_TARGET_DIR", shell.target().join("loom")).env("RUSTFLAGS", "--cfg loom"))?;
     Ok(Ending::Passed)
 }
 
-/// Optimized, since loom runs many thousand interleavings.
-fn loom_build<'a>(command: &'a mut Command, shell: &Shell) -> &'a mut Command {
-    command
-        .env("CARGO_TARGET_DIR", shell.target().join("loom"))
-        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
-        .env("RUSTFLAGS", "--cfg loom")
+/// Crates that loom runs many thousand interleavings with.
+const OPTIMIZED: [&str; 4] = ["loom", "generator", "scoped-tls", "smallvec"];
+
+fn optimized(name: &str) -> [String; 2] {
+    ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=3")]
 }
 
 fn has_loom_tests(root: &Path, name: &str) -> bool {

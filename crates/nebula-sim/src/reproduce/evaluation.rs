@@ -12,15 +12,14 @@ mod point;
 mod bench;
 mod value;
 mod say;
+mod brief;
 mod chart;
 
 pub use memo::Memo;
 
 pub(super) use bench::Bench;
+pub(super) use brief::compare_briefly;
 pub(super) use case::Case;
 pub(super) use chart::{Column, Published, bandwidth_chart, columns, tail_chart};
 pub(super) use point::{mrps, over};
 pub(super) use value::{Value, judged};
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,19 @@
+//! The entries of the evaluation in runs too short to find anything: for tests of what an entry promises whatever it finds.
+
+use super::super::{Lab, ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, table3};
+use super::bench::{Bench, Depth};
+
+const BRIEF: Depth = Depth { rpcs: 1_000, warmup: Some(1_000), replications: 2, width_krps: 5_000 };
+
+/// What the entry `id` compares, after brief runs; `None` for an entry that is not of the evaluation.
+pub(in super::super) fn compare_briefly(id: &str, lab: &Lab<'_>) -> Option<Result<Reproduction, ReproduceError>> {
+    let bench = Bench::to_depth(lab, BRIEF);
+    Some(match id {
+        "nebula/fig6a" => fig6a::compare(&bench),
+        "nebula/fig6b" => fig6b::compare(&bench),
+        "nebula/table3" => table3::compare(&bench),
+        "nebula/fig7" => fig7::compare(&bench),
+        "nebula/fig8" => fig8::compare(&bench),
+        _ => return None,
+    })
+}
