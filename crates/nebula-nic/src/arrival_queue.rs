@@ -97,6 +97,11 @@ impl ArrivalQueue {
         self.shared.places()
     }
 
+    /// What was written to the [`places`](Self::places).
+    pub(crate) fn written(&self) -> &[BurstRpc] {
+        &self.shared.rpcs[self.shared.place(self.shared.first.wrapping_add(self.shared.len))..]
+    }
+
     /// Appends a burst of `rpcs` RPCs, which lie in consecutive slots, to the shared queue; what they differ in was written to the first
     /// [`places`](Self::places). Returns it as a run.
     ///

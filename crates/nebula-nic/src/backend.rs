@@ -212,10 +212,10 @@ impl<D: CentralDispatch> Backend<D> {
         Some(run)
     }
 
-    /// As [`handle_burst`](Self::handle_burst) and [`poll_run`](Self::poll_run), one after the other, for a core that is to serve the burst at
-    /// once: where nothing waits and the core is idle, its RPCs need not be queued in between. `None`, and nothing is decided, where something waits,
-    /// where the core has an RPC outstanding, where not all of the burst may wait, or where the slots behind the last ones given out are too few for
-    /// one of them. With slots for some of them, it is those.
+    /// The run that [`handle_burst`](Self::handle_burst) and then [`poll_run`](Self::poll_run) would give an idle core, for a core that serves it at
+    /// once: nothing is changed until [`handle_run_served`](Self::handle_run_served), so that the replies come before the bookkeeping. `None` where
+    /// something waits, where the core has an RPC outstanding, where not all of the burst may wait, or where the slots behind the last ones given
+    /// out are too few for it.
     ///
     /// # Panics
     ///
@@ -223,21 +223,32 @@ impl<D: CentralDispatch> Backend<D> {
     ///
     /// # Cost
     ///
-    /// Less than either.
+    /// Some comparisons.
+    #[must_use]
     #[inline(always)]
-    pub fn handle_burst_for(&mut self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
+    pub fn plan_run(&self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
         assert!(self.takes_bursts() && core.0 < self.config.cores, "a run needs one queue and a core");
         debug_assert!(self.is_of_one_kind(burst, rpcs), "an RPC of a burst takes as many slots as the others");
         let is_free = !self.queue.has_shared() && self.dispatch.outstanding(core) == 0;
         if !is_free || self.admission.room(&self.queue) < rpcs {
             return None;
         }
-        let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, rpcs)?;
-        self.counters.packets += u64::from(rpcs);
-        self.counters.completed += u64::from(rpcs);
-        let run = self.queue.first_run(burst, first_slot, now, rpcs);
-        self.give_run(core, &run);
-        Some(run)
+        let first_slot = self.buffer.next_for(burst.slots_each * rpcs)?;
+        Some(self.queue.first_run(burst, first_slot, now, rpcs))
+    }
+
+    /// A core has served the run that was [planned](Self::plan_run) for it, with no call in between: its RPCs have arrived, were dispatched and are
+    /// freed.
+    #[inline(always)]
+    pub fn handle_run_served(&mut self, core: CoreId, run: &Run) {
+        let rpcs = u64::from(run.rpcs);
+        self.counters.packets += rpcs;
+        self.counters.completed += rpcs;
+        self.counters.dispatched += rpcs;
+        self.counters.freed += rpcs;
+        self.buffer.pass(run.first_slot, run.rpcs * run.burst.slots_each);
+        self.dispatch.handle_dispatched(core);
+        self.dispatch.handle_freed(core);
     }
 
     /// Gives a core a run of RPCs, on one credit.
@@ -251,10 +262,10 @@ impl<D: CentralDispatch> Backend<D> {
     }
 
     /// The caller that puts a burst together has looked at each size already: this is for tests.
-    fn is_of_one_kind(&mut self, burst: &Burst, rpcs: u32) -> bool {
+    fn is_of_one_kind(&self, burst: &Burst, rpcs: u32) -> bool {
         let longest = self.one_packet_bytes_max;
         let fits = |rpc: &BurstRpc| slots_of(rpc.bytes()) == burst.slots_each && rpc.bytes() <= longest;
-        self.queue.places()[..rpcs as usize].iter().all(fits)
+        self.queue.written()[..rpcs as usize].iter().all(fits)
     }
 
     /// The next RPCs for `core`, which serves each to its end before it begins another: at most `most`, all of one burst. None while

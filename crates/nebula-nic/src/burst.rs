@@ -7,6 +7,8 @@
 //! ```text
 //!   burst_places ─▶ handle_burst ─▶ bound, slots, one entry ─▶ poll_run ─▶ the core serves ─▶ handle_run_freed
 //!        n RPCs of a sender                                     a run of them, on one credit
+//!   burst_places ─▶ plan_run ─▶ the core serves ─▶ handle_run_served
+//!        where nothing waits and the core is idle: the same decisions, made after the replies
 //! ```
 
 use crate::id::{RpcKey, Slot, SlotRange, TransferId};

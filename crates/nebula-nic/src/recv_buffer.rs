@@ -258,6 +258,24 @@ impl RecvBuffer {
         Some((Slot(self.first + start), rpcs))
     }
 
+    /// The first of the `slots` slots that come next, if as many are free there. None is given out.
+    #[must_use]
+    #[inline(always)]
+    pub fn next_for(&self, slots: u32) -> Option<Slot> {
+        let (start, end) = if self.restarts() { (0, self.slots) } else { (self.head, self.tail) };
+        (end - start >= slots && slots > 0).then_some(Slot(self.first + start))
+    }
+
+    /// The `slots` slots from `first` on, which are those [that come next](Self::next_for), were given out and are free again.
+    #[inline(always)]
+    pub fn pass(&mut self, first: Slot, slots: u32) {
+        self.restart_if_empty();
+        debug_assert_eq!(first.0, self.first + self.head, "those that come next");
+        self.head += slots;
+        self.used_max = self.used_max.max(self.used + slots);
+        self.missing_run = u32::MAX;
+    }
+
     /// Notes that `core` serves the RPCs of a run, which [`alloc_burst`](Self::alloc_burst) returned; `false` if they are no range of
     /// this buffer.
     #[inline(always)]
@@ -415,10 +433,16 @@ impl RecvBuffer {
         self.wraps
     }
 
+    /// Whether the first slot comes next, wherever the last one given out lies.
+    #[inline(always)]
+    fn restarts(&self) -> bool {
+        self.used == 0 && self.order == SlotOrder::FirstWhenEmpty
+    }
+
     /// Begins at the first slot again, where that is the order and nothing is held.
     #[inline(always)]
     fn restart_if_empty(&mut self) {
-        if self.used == 0 && self.order == SlotOrder::FirstWhenEmpty {
+        if self.restarts() {
             (self.head, self.tail) = (0, self.slots);
         }
     }

@@ -71,18 +71,21 @@ impl Two {
     fn at_once(&mut self, rpcs: u32, slots: u32) {
         let (burst, rpcs) = self.write(rpcs, slots);
         let mut queued = self.quick.clone();
-        let Some(run) = self.quick.handle_burst_for(Timestamp::ZERO, CORE, &burst, rpcs) else { return };
+        let Some(run) = self.quick.plan_run(Timestamp::ZERO, CORE, &burst, rpcs) else { return };
+        assert_eq!(self.quick.counters(), queued.counters(), "a plan changes nothing");
         // As if it had been queued and taken out again.
         assert!(queued.handle_burst(Timestamp::ZERO, &burst, rpcs).is_some());
         let taken = queued.poll_run(CORE, rpcs).expect("nothing else waits");
         assert_eq!(run, taken);
         assert_eq!(self.quick.rpcs_of(&run), queued.rpcs_of(&taken));
-        assert_eq!(self.quick.counters(), queued.counters());
         for index in 0..run.rpcs {
             let verdict = self.slow.handle_packet(Timestamp::ZERO, header(&burst, index));
             assert!(matches!(verdict, Verdict::Write { slots, .. } if slots == run.slots(index)), "{verdict:?}");
         }
-        self.end(&run);
+        self.is_served_by_the_other(&run);
+        self.quick.handle_run_served(CORE, &run);
+        assert_eq!(queued.handle_run_freed(CORE, &run), Freed::Taken);
+        assert_eq!((self.quick.counters(), self.quick.slots_used()), (queued.counters(), queued.slots_used()));
     }
 
     fn burst(&mut self, rpcs: u32, slots: u32) {
@@ -116,14 +119,19 @@ impl Two {
         }
     }
 
-    /// The core serves a run; the other back end gives it the same RPCs one by one.
+    /// The core serves a run, and frees it.
     fn end(&mut self, run: &Run) {
+        self.is_served_by_the_other(run);
+        self.is_freed_by_its_core_alone(run);
+    }
+
+    /// The other back end gives the core the same RPCs one by one.
+    fn is_served_by_the_other(&mut self, run: &Run) {
         for (index, &rpc) in (0..run.rpcs).zip(&self.quick.rpcs_of(run).to_vec()) {
             let arrival = run.arrival(index, rpc);
             assert_eq!(self.slow.poll_dispatch(), Some(Dispatch { core: CORE, arrival }), "RPC {index} of {run:?}");
             assert_eq!(self.slow.handle_free(CORE, arrival.slots), Freed::Taken);
         }
-        self.is_freed_by_its_core_alone(run);
     }
 
     /// Nothing but the run, as it was given, gives its slots back.

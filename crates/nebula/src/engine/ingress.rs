@@ -46,11 +46,22 @@ impl Intake<'_> {
         self.record(now, run)
     }
 
-    /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once; `None` where it cannot.
+    /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once; `None` where it cannot. Nothing is decided before
+    /// [`end_at_once`](Self::end_at_once).
     #[inline(always)]
-    pub(crate) fn receive_burst_for(&mut self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
-        let run = self.backend.handle_burst_for(now, core, burst, rpcs);
-        self.record(now, run)
+    pub(crate) fn plan_run(&self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
+        self.backend.plan_run(now, core, burst, rpcs)
+    }
+
+    /// The run that was planned is served.
+    #[inline(always)]
+    pub(crate) fn end_at_once(&mut self, now: Timestamp, core: CoreId, run: &Run) {
+        if let Some(recorder) = &mut *self.recorder {
+            let rpcs = self.backend.rpcs_of(run);
+            recorder.burst(now, run, rpcs);
+            recorder.run(now, core, run, rpcs);
+        }
+        self.backend.handle_run_served(core, run);
     }
 
     /// Writes down what was taken in of a burst, where there is a log.
@@ -60,12 +71,6 @@ impl Intake<'_> {
             recorder.burst(now, run, self.backend.rpcs_of(run));
         }
         taken_in
-    }
-
-    /// Takes back what the core of this thread has served.
-    #[inline(always)]
-    pub(crate) fn end_run(&mut self, now: Timestamp, core: CoreId, run: &Run) {
-        end_run(self.backend, self.recorder, now, core, run);
     }
 
     /// Which packets of an incomplete RPC have arrived.
@@ -114,15 +119,6 @@ impl AtOnce for Others {
     }
 
     fn serve(&mut self, _: &Run, _: &[BurstRpc], _: &[u8], _: (Slots<'_>, u32)) {}
-}
-
-/// Takes back the slots and the credit of a run that `core` has served, and writes it down where there is a log.
-#[inline(always)]
-pub(super) fn end_run(backend: &mut Backend, recorder: &mut Option<Recorder>, now: Timestamp, core: CoreId, run: &Run) {
-    if let Some(recorder) = recorder {
-        recorder.run(now, core, run, backend.rpcs_of(run));
-    }
-    backend.handle_run_freed(core, run);
 }
 
 impl Engine {

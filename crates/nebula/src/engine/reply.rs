@@ -85,8 +85,8 @@ impl<'a> Reply<'a> {
 
     /// The room for the reply to another RPC, at `position` of the same ring.
     #[inline(always)]
-    pub(crate) fn move_to(&mut self, line: &'a Line, position: u32) {
-        (self.line, self.bytes, self.position) = (line, 0, position);
+    pub(crate) fn move_to(&mut self, position: u32) {
+        (self.line, self.bytes, self.position) = (self.slots.line(position), 0, position);
     }
 
     /// Appends `bytes`.

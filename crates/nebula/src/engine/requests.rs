@@ -43,7 +43,6 @@ pub struct Requests<'r> {
     answered: usize,
     /// To the one taken last.
     reply: Reply<'r>,
-    slots: Slots<'r>,
     /// The payloads, `bytes_each` apart.
     payloads: &'r [u8],
     bytes_each: usize,
@@ -69,7 +68,6 @@ impl<'r> Requests<'r> {
             taken: 0,
             answered: 0,
             reply: Reply::in_ring(slots, position, span),
-            slots,
             payloads,
             bytes_each: (run.burst.slots_each * SLOT_BYTES) as usize,
             rpcs,
@@ -135,7 +133,7 @@ impl<'r> Requests<'r> {
             return None;
         }
         let (request, position) = (self.request(self.taken), self.position(self.taken));
-        self.reply.move_to(self.slots.line(position), position);
+        self.reply.move_to(position);
         self.taken += 1;
         Some((request, &mut self.reply))
     }
@@ -147,7 +145,7 @@ impl<'r> Requests<'r> {
         while self.taken < self.rpcs.len() {
             let (request, position) = (self.request(self.taken), self.position(self.taken));
             self.taken += 1;
-            self.reply.move_to(self.slots.line(position), position);
+            self.reply.move_to(position);
             serve(request, &mut self.reply);
             self.reply.publish_whole();
         }

@@ -4,7 +4,7 @@
 //! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
 
 use super::Engine;
-use super::ingress::{AtOnce, end_run};
+use super::ingress::AtOnce;
 use super::port::Port;
 use super::reply::Fault;
 use super::requests::Requests;
@@ -87,7 +87,10 @@ impl Engine {
             let payloads = payloads.from(run.first_slot);
             serve(service, Requests::new(run, backend.rpcs_of(run), payloads, (slots, span), may_prefetch));
         }
-        end_run(backend, recorder, *turn_started, CORE, run);
+        if let Some(recorder) = recorder {
+            recorder.run(*turn_started, CORE, run, backend.rpcs_of(run));
+        }
+        backend.handle_run_freed(CORE, run);
         rings.end(snid, run.rpcs);
     }
 }

@@ -332,13 +332,13 @@ impl PeerRing {
         let burst = Burst { first: key, step: self.span, slots_each };
         let (core, most) = at_once.most();
         if count <= most
-            && let Some(run) = intake.receive_burst_for(now, core, &burst, count)
+            && let Some(run) = intake.plan_run(now, core, &burst, count)
         {
             self.copy(slots, &run, intake);
             at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), (slots, self.span));
-            intake.end_run(now, core, &run);
-            self.advance(run.rpcs * self.span);
-            return TakenBurst { rpcs: run.rpcs as usize, is_last: is_last && run.rpcs == count };
+            intake.end_at_once(now, core, &run);
+            self.advance(count * self.span);
+            return TakenBurst { rpcs: count as usize, is_last };
         }
         let Some(run) = intake.receive_burst(now, &burst, count) else {
             return TakenBurst { rpcs: 0, is_last: false };
