@@ -220,6 +220,7 @@ fn counters(status: &Status) -> Row {
         .field("migrated_in", status.migrated_in)
         .field("violations", status.violations)
         .field("stolen", status.stolen)
+        .field("steered", status.steered)
         .field("repeated", status.repeated)
         .field("nacked_stale", status.nacked_stale)
         .field("nacked_expired", status.nacked_expired)

@@ -70,11 +70,18 @@ impl Frontend {
     pub fn poll_completion(&mut self) -> Option<Begin> {
         let arrival = self.completions.pop()?;
         self.in_service += 1;
-        let steer_next = match self.steering {
+        Some(Begin { arrival, steer_next: self.steer_next() })
+    }
+
+    /// The RPC that would be begun next, whose payload should be fetched while the one before it is served; `None` if there is none or steering is
+    /// off. For software, which learns of an RPC only when it looks: the one that was given while another is served.
+    #[must_use]
+    #[inline(always)]
+    pub fn steer_next(&self) -> Option<Arrival> {
+        match self.steering {
             Steering::On => self.completions.front(),
             Steering::Off => None,
-        };
-        Some(Begin { arrival, steer_next })
+        }
     }
 
     /// The RPC that [`poll_completion`](Self::poll_completion) would begin, for software that looks ahead in its

@@ -88,6 +88,8 @@ pub(crate) struct Engine {
     served: usize,
     /// RPCs served by another worker than the one that they were given to.
     stolen: u64,
+    /// RPCs whose payload was steered.
+    steered: u64,
     turn_started: Timestamp,
     turn_ticks: u64,
     idle_since: Option<Timestamp>,
@@ -147,6 +149,7 @@ impl Engine {
             idle_looks: 0,
             served: 0,
             stolen: 0,
+            steered: 0,
             turn_started: Timestamp::from_ps(watch.now_ps()),
             turn_ticks: watch.ticks(),
             watch,
@@ -217,6 +220,7 @@ impl Engine {
             clients: self.port.clients(),
             violations: self.port.violations(),
             stolen: self.stolen,
+            steered: self.steered,
             migrations: self.backend.migrations(),
             network: self.port.network(),
         };

@@ -57,6 +57,7 @@ enum Field {
     Stale,
     Expired,
     Cancelled,
+    Steered,
 }
 
 /// The server's end of the page.
@@ -77,6 +78,7 @@ pub(crate) struct Extra {
     pub(crate) clients: u32,
     pub(crate) violations: u64,
     pub(crate) stolen: u64,
+    pub(crate) steered: u64,
     pub(crate) migrations: Migrations,
     pub(crate) network: NetworkCounters,
 }
@@ -128,6 +130,7 @@ impl StatusPage {
         put(Field::Clients, u64::from(extra.clients));
         put(Field::Violations, extra.violations);
         put(Field::Stolen, extra.stolen);
+        put(Field::Steered, extra.steered);
         put(Field::MigratedOut, extra.migrations.sent - extra.migrations.sent_back);
         put(Field::MigratedIn, extra.migrations.adopted);
         put(Field::Repeated, extra.network.repeated);
@@ -196,6 +199,9 @@ pub struct Status {
     pub violations: u64,
     /// Under `work-stealing`: RPCs served by another worker than the one they were dispatched to.
     pub stolen: u64,
+    /// RPCs whose payload their worker had fetched before it began them. Always 0 with an inline worker, whose copy brings every payload into its
+    /// core's cache.
+    pub steered: u64,
     /// Under `altocumulus:G`: RPCs handed to another group of workers, counted by the sending groups.
     pub migrated_out: u64,
     /// The same RPCs, counted by the receiving groups.
@@ -283,6 +289,7 @@ impl StatusReader {
             clients: self.get(Field::Clients),
             violations: self.get(Field::Violations),
             stolen: self.get(Field::Stolen),
+            steered: self.get(Field::Steered),
             migrated_out: self.get(Field::MigratedOut),
             migrated_in: self.get(Field::MigratedIn),
             repeated: self.get(Field::Repeated),
@@ -313,4 +320,4 @@ impl StatusReader {
     }
 }
 
-const _: () = assert!((Field::Cancelled as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));
+const _: () = assert!((Field::Steered as usize) < COUNTER_WORDS && STATUS_BYTES.is_multiple_of(64));

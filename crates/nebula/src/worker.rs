@@ -341,12 +341,7 @@ impl Inner {
     /// Takes what has been dispatched to this core; an inline worker first runs a turn of its engine.
     fn pull(&mut self, service: &dyn Service) {
         match &mut self.source {
-            Source::Engine { jobs, .. } => {
-                while let Some(job) = jobs.try_pop() {
-                    self.frontend.handle_dispatch(job.dispatch);
-                    self.waiting.push_back(job.held);
-                }
-            }
+            Source::Engine { .. } => self.take_jobs(),
             Source::Inline(engine) => {
                 let now = engine.begin_turn();
                 let packets = engine.poll_packets(now);
@@ -360,6 +355,32 @@ impl Inner {
             }
             // These are come for one at a time.
             Source::Shared(_) | Source::Stealing(_) => {}
+        }
+    }
+
+    /// Takes what the engine has put into this worker's ring.
+    #[inline(always)]
+    fn take_jobs(&mut self) {
+        if let Source::Engine { jobs, .. } = &mut self.source {
+            while let Some(job) = jobs.try_pop() {
+                self.frontend.handle_dispatch(job.dispatch);
+                self.waiting.push_back(job.held);
+            }
+        }
+    }
+
+    /// Has the payload of the next RPC fetched, if it is known and not fetched yet (NEBULA §V-B).
+    #[inline(always)]
+    fn steer_next(&mut self, service: &dyn Service) {
+        let (Some(next), Some(held)) = (self.frontend.steer_next(), self.waiting.front_mut()) else { return };
+        if held.is_steered {
+            return;
+        }
+        held.is_steered = true;
+        let payload = held.lease.payload(next.bytes as usize);
+        prefetch::read_bytes(payload);
+        if service.prefetches() {
+            service.prefetch(payload, Stage::Arrived);
         }
     }
 
@@ -419,25 +440,20 @@ impl Inner {
         }
     }
 
-    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile (NEBULA §V-B).
+    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile. That one may have come since the last one was begun.
     #[inline(always)]
     fn begin_any(&mut self, service: &dyn Service) -> Option<Begun> {
         if matches!(self.source, Source::Shared(_) | Source::Stealing(_)) {
             self.fetch();
         }
+        self.take_jobs();
         let begin = self.frontend.poll_completion()?;
         let held = match &mut self.source {
             // An inline engine has copied every payload through this core's cache already: there is nothing to steer.
             Source::Inline(engine) => engine.take_payload(&begin.arrival),
             Source::Engine { .. } | Source::Shared(_) | Source::Stealing(_) => self.waiting.pop_front()?,
         };
-        if let (Some(next), Some(behind)) = (begin.steer_next, self.waiting.front()) {
-            let payload = behind.lease.payload(next.bytes as usize);
-            prefetch::read_bytes(payload);
-            if service.prefetches() {
-                service.prefetch(payload, Stage::Arrived);
-            }
-        }
+        self.steer_next(service);
         Some(Begun { arrival: begin.arrival, held, home: self.home })
     }
 
@@ -451,6 +467,9 @@ impl Inner {
                 Err(_) => reply.fail(Fault::HandlerPanicked),
             }
         }
+        // The next one has mostly come while this one was served. Its payload is fetched while what follows from this one's end is done.
+        self.take_jobs();
+        self.steer_next(service);
         self.release(Begun { arrival, held, home });
     }
 
@@ -460,8 +479,8 @@ impl Inner {
         let Begun { arrival, held, home } = begun;
         self.frontend.handle_release(arrival.slots);
         self.served += 1;
-        let Held { lease, answer, .. } = held;
-        let mut freed = Served { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, answer };
+        let Held { lease, answer, is_steered, .. } = held;
+        let mut freed = Served { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, is_steered, answer };
         match &mut self.source {
             Source::Engine { freed: ring, bells, .. } => {
                 // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.

@@ -13,6 +13,7 @@ mod parity;
 mod peers;
 mod preemption;
 mod reply_room;
+mod steering;
 mod support;
 mod udp_client;
 mod udp_goodput;

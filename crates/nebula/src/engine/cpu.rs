@@ -22,6 +22,8 @@ pub(crate) struct Held {
     pub(crate) span: u32,
     /// Where the reply is written if not there.
     pub(crate) answer: Option<Box<Answer>>,
+    /// Whether its worker has had it fetched before it begins the RPC.
+    pub(crate) is_steered: bool,
 }
 
 /// An RPC on its way to a worker.
@@ -40,6 +42,8 @@ pub(crate) struct Served {
     pub(crate) lease: SlotLease,
     /// The core that the back end gave the RPC to: another one's may have served it.
     pub(crate) home: CoreId,
+    /// Whether its payload was steered.
+    pub(crate) is_steered: bool,
     /// The reply, if it is not in the client's ring.
     pub(crate) answer: Option<Box<Answer>>,
 }
@@ -111,6 +115,7 @@ impl Engine {
         for core in 0..self.links.len() {
             while let Some(freed) = self.links[core].freed.try_pop() {
                 self.stolen += u64::from(freed.home.index() != core);
+                self.steered += u64::from(freed.is_steered);
                 self.free(now, freed);
                 count += 1;
             }

@@ -119,6 +119,7 @@ impl Payloads {
             lease: lease.expect("the back end dispatches an RPC once"),
             span: self.spans[own as usize].into(),
             answer: self.answers[own as usize].take(),
+            is_steered: false,
         }
     }
 
