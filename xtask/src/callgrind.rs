@@ -7,7 +7,7 @@ use crate::shell::{Attempt, Failure, Shell};
 
 /// The instructions that `program args` executes from its start to its end.
 pub(crate) fn instructions(shell: &Shell, program: &Path, args: &[String]) -> Result<u64, Failure> {
-    count(shell, program, args, None)
+    collected(&said(shell, program, args, &[])?)
 }
 
 /// Those that it executes within the functions whose names match `pattern`, and in what they call.
@@ -17,26 +17,42 @@ pub(crate) fn instructions_within(
     args: &[String],
     pattern: &str,
 ) -> Result<u64, Failure> {
-    count(shell, program, args, Some(pattern))
+    collected(&said(shell, program, args, &[&format!("--toggle-collect={pattern}")])?)
 }
 
-fn count(shell: &Shell, program: &Path, args: &[String], within: Option<&str>) -> Result<u64, Failure> {
+/// The cache lines that it fetches from beyond an L1 of 32 KiB within the functions whose names match `pattern`, and in what they call.
+pub(crate) fn lines_within(shell: &Shell, program: &Path, args: &[String], pattern: &str) -> Result<u64, Failure> {
+    let caches = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
+    let within = format!("--toggle-collect={pattern}");
+    number_behind("D1  misses:", &said(shell, program, args, &[&caches[..], &[&within]].concat())?)
+}
+
+/// What callgrind says when the program has ended.
+fn said(shell: &Shell, program: &Path, args: &[String], options: &[&str]) -> Result<String, Failure> {
     let line = format!("callgrind of `{} {}`", program.display(), args.join(" "));
     let mut valgrind = shell.command("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    valgrind.args(within.map(|pattern| format!("--toggle-collect={pattern}")));
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(options);
     valgrind.arg(program).args(args);
     let output = valgrind.stdout(Stdio::null()).output().attempt(format!("start {line}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        return Err(Failure::new(format!("{line} ended with {}: {said}", output.status)));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() {
+        Ok(said)
+    } else {
+        Err(Failure::new(format!("{line} ended with {}: {said}", output.status)))
     }
-    collected(&said).ok_or_else(|| Failure::new(format!("{line} says no count: {said}")))
 }
 
 /// The number in callgrind's closing line `==PID== Collected : N`.
-fn collected(said: &str) -> Option<u64> {
-    said.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
+fn collected(said: &str) -> Result<u64, Failure> {
+    number_behind("Collected :", said)
+}
+
+/// The first number behind `label`, whose thousands may be apart.
+fn number_behind(label: &str, said: &str) -> Result<u64, Failure> {
+    let behind = said.lines().find_map(|line| line.split_once(label));
+    let word = behind.and_then(|(_, behind)| behind.split_whitespace().next()).map(|word| word.replace(',', ""));
+    let number = word.and_then(|word| word.parse().ok());
+    number.ok_or_else(|| Failure::new(format!("callgrind says no `{label}`: {said}")))
 }
 
 #[cfg(test)]
@@ -45,7 +61,9 @@ mod tests {
 
     #[test]
     fn the_count_is_read_from_the_closing_line() {
-        assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 176301\n==7== \n"), Some(176_301));
-        assert_eq!(collected("==7== Process terminating\n"), None);
+        let number = |label: &str, said: &str| number_behind(label, said).ok();
+        assert_eq!(number("Collected :", "==7== Events    : Ir\n==7== Collected : 176301\n==7== \n"), Some(176_301));
+        assert_eq!(number("D1  misses:", "==7== D1  misses:       1,791  (     58 rd +   1,733 wr)\n"), Some(1791));
+        assert_eq!(number("Collected :", "==7== Process terminating\n"), None);
     }
 }

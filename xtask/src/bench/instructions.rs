@@ -31,6 +31,12 @@ const RATIO_MAX: f64 = 1.02;
 /// RPCs at a time, and the most instructions that one may take.
 const ECHOES: [(u32, f64); 2] = [(16, 400.0), (1, 1_050.0)];
 
+/// Clients, and the most lines that an RPC of theirs may take the server.
+const LINES: [(u32, f64); 2] = [(1, 1.0), (1024, 18.0)];
+
+/// Rounds of a count and of a longer one: their difference leaves out what comes first.
+const LINES_ROUNDS: [u32; 2] = [4, 20];
+
 /// The benchmark: enough operations that rare branches (a wrap, a table's long probe) are in the mean.
 pub(super) struct Instructions;
 
@@ -44,13 +50,13 @@ impl Section for Instructions {
     }
 
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        Ok([rows(shell, 100_000)?, echo(shell, 32_000)?].concat())
+        Ok([rows(shell, 100_000)?, echo(shell, 32_000)?, lines(shell)?].concat())
     }
 }
 
 /// Fails when an operation's counts differ too much.
 pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
-    let rows = [rows(shell, 20_000)?, echo(shell, 8_000)?].concat();
+    let rows = [rows(shell, 20_000)?, echo(shell, 8_000)?, lines(shell)?].concat();
     for row in &rows {
         println!("{}: {:.1} {}", row.what, row.value, row.unit);
     }
@@ -95,6 +101,31 @@ fn echo(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
         Ok(Row { what, value, unit: "instructions".into(), against: Some(against) })
     };
     ECHOES.iter().map(row).collect()
+}
+
+/// Lines that a server fetches from beyond its L1 for an RPC, with one RPC of each client outstanding. What it touches follows what is
+/// outstanding and not what clients could have outstanding: a client's ring is 160 KiB, of which two lines are used.
+fn lines(shell: &Shell) -> Result<Vec<Row>, Failure> {
+    run(&mut shell.cargo(&["build", "--release", "-p", "nebula", "--bench", "server_lines"]))?;
+    let program = newest(&shell.target().join("release/deps"), "server_lines-")?;
+    LINES.iter().map(|&(clients, most)| lines_of(shell, &program, clients, most)).collect()
+}
+
+fn lines_of(shell: &Shell, program: &Path, clients: u32, most: f64) -> Result<Row, Failure> {
+    let total = |rounds: u32| {
+        let args = [clients.to_string(), rounds.to_string()];
+        callgrind::lines_within(shell, program, &args, "*server_lines*serve_all*")
+    };
+    let [few, many] = LINES_ROUNDS;
+    let (first, all) = (total(few)?, total(many)?);
+    if all == 0 {
+        return Err(Failure::new("not one line was counted: `serve_all` was not found"));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a count of lines is far below 2^53")]
+    let value = all.saturating_sub(first) as f64 / f64::from(clients * (many - few));
+    let what = format!("lines from beyond the L1 an RPC, {clients} clients with one RPC outstanding each");
+    let against = Against { what: "the most".into(), ratio: value / most, bound: Some(Bound::AtMost(1.0)) };
+    Ok(Row { what, value, unit: "lines".into(), against: Some(against) })
 }
 
 /// The program of this name in `folder` that was built last; cargo adds a hash to the names of benchmarks.

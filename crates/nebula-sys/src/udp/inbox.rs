@@ -94,8 +94,10 @@ impl Inbox {
         // control bytes of this frame, with their lengths, and the slice to a buffer. The frame outlives the call, and
         // nothing else accesses it.
         let got = unsafe {
-            let headers = (&raw mut (*self.frame.as_ptr()).headers).cast();
-            libc::recvmmsg(socket.as_raw_fd(), headers, self.asks, libc::MSG_DONTWAIT as _, std::ptr::null_mut())
+            let headers = (&raw mut (*self.frame.as_ptr()).headers).cast::<libc::mmsghdr>();
+            let no_timeout = std::ptr::null_mut::<libc::timespec>();
+            // Directly, as in `outbox::batch`.
+            libc::syscall(libc::SYS_recvmmsg, socket.as_raw_fd(), headers, self.asks, libc::MSG_DONTWAIT, no_timeout)
         };
         self.asks = ASKS_AFTER[usize::from(got > 0)];
         if let Ok(got) = usize::try_from(got) {

@@ -1,4 +1,7 @@
 //! The structures of one `sendmmsg`, allocated once and refilled for each call.
+//!
+//! The system calls are made directly. The C library's functions are cancellation points, which costs atomic operations where there are several
+//! threads, and some libraries send the messages of a `sendmmsg` one by one.
 
 use super::{Parcel, Socket};
 use crate::udp::control::Control;
@@ -68,7 +71,7 @@ impl Batch {
         // SAFETY: the first `count` headers have just been filled: their pointers lead to names, slices and control
         // bytes of this batch, which do not move during the call, with lengths within them; the slices lead into the
         // arena, which is borrowed for the call and which the kernel only reads.
-        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, FLAGS as _) };
+        let sent = unsafe { libc::syscall(libc::SYS_sendmmsg, socket.as_raw_fd(), headers, count, FLAGS) };
         usize::try_from(sent).ok().filter(|&sent| sent > 0).ok_or_else(io::Error::last_os_error)
     }
 
@@ -96,7 +99,7 @@ fn send_plain(socket: &Socket, arena: &[u8], message: Parcel) -> io::Result<()> 
         name.as_ref().map_or((std::ptr::null(), 0), |(name, bytes)| (std::ptr::from_ref(name), *bytes));
     // SAFETY: the kernel reads the data and the name, whose lengths these are and which both outlive the call.
     let sent =
-        unsafe { libc::sendto(socket.as_raw_fd(), data.as_ptr().cast(), data.len(), FLAGS, to.cast(), to_bytes) };
+        unsafe { libc::syscall(libc::SYS_sendto, socket.as_raw_fd(), data.as_ptr(), data.len(), FLAGS, to, to_bytes) };
     if sent >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -6,13 +6,18 @@ use nebula_sys::shared::SharedMemory;
 use std::os::fd::OwnedFd;
 
 /// A ring that the server created for a client, and the socket that tells when the client is gone.
+///
+/// In one cache line, of which each look at the ring reads all but the socket.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Channel {
     snid: NodeId,
     geometry: Geometry,
     memory: SharedMemory,
     socket: OwnedFd,
 }
+
+const _: () = assert!(size_of::<Channel>() == 64);
 
 impl Channel {
     pub(crate) fn new(snid: NodeId, geometry: Geometry, memory: SharedMemory, socket: OwnedFd) -> Self {

@@ -23,8 +23,9 @@ const NACKS_PER_RING: usize = 256;
 /// Rings of silent clients looked at in a turn, beyond which they take turns.
 const RINGS_PER_TURN: usize = 64;
 
-/// A client's ring, and where the engine stands in it.
+/// A client's ring, and where the engine stands in it: in one cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 struct PeerRing {
     channel: Arc<Channel>,
     /// Position of the next packet.
@@ -39,6 +40,8 @@ struct PeerRing {
     in_flight: u32,
     is_gone: bool,
 }
+
+const _: () = assert!(size_of::<PeerRing>() == 64);
 
 /// An RPC of several packets, some of which have come.
 #[derive(Clone, Copy, Debug)]
