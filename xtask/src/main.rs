@@ -16,6 +16,7 @@ mod first_run;
 mod fuzz;
 mod markdown;
 mod network;
+mod relative;
 mod shell;
 mod test;
 mod tidy;

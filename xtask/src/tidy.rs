@@ -70,7 +70,7 @@ const RULES: &[Rule] = &[
     Rule { name: "the stations of one RPC follow each other", check: station::check },
     Rule { name: "the two worlds mirror each other", check: mirror::check },
     Rule { name: "departures are listed in docs/MODEL.md", check: departure::check },
-    Rule { name: "nebula-sys alone is unsafe", check: unsafe_code::check },
+    Rule { name: "nebula-sys, and the allocator of tests, alone are unsafe", check: unsafe_code::check },
     Rule {
         name: "the program's files do not import each other in circles, nor commands each other",
         check: cycle::check,

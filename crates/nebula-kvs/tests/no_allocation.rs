@@ -1,34 +1,11 @@
 //! Creating the store is its last allocation.
 #![cfg(not(loom))]
 
+use allocations::{Counting, allocations, made_by};
 use nebula_kvs::{Mode, SliceSink, Store, StoreConfig};
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call is passed to the system allocator unchanged; counting only changes a plain thread-local integer.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller upholds `alloc`'s contract, which is the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 fn key(number: u64) -> [u8; 16] {
     let mut key = [0; 16];
@@ -59,16 +36,14 @@ fn no_operation_allocates() {
         let config = StoreConfig { mode, buckets: 256, log_bytes: 256 << 10, ..StoreConfig::for_items(1000, 16, 100) };
         let store = Store::try_new(config).expect("a small store");
         let mut buffer = [0; 128];
-        let before = ALLOCATIONS.get();
+        let before = allocations();
         let found = use_up(&store, &mut buffer);
-        assert_eq!(ALLOCATIONS.get(), before);
+        assert_eq!(allocations(), before);
         assert!(found > 1000, "{found} found in {mode:?}");
     }
 }
 
 #[test]
 fn the_counter_counts() {
-    let before = ALLOCATIONS.get();
-    drop(std::hint::black_box(Box::new(7)));
-    assert_eq!(ALLOCATIONS.get(), before + 1);
+    assert_eq!(made_by(|| drop(std::hint::black_box(Box::new(7)))), 1);
 }

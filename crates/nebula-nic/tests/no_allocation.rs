@@ -1,5 +1,6 @@
 //! Construction is the last allocation: a million RPCs make none.
 
+use allocations::{Counting, made_by};
 use nebula_nic::schedule::{
     Darc, DarcConfig, Manager, ManagerConfig, RpcType, RunQueue, Selection, Thresholds, TypedQueues,
 };
@@ -8,46 +9,9 @@ use nebula_nic::{
     Outcome, Policy, Requester, RequesterConfig, Retention, RetentionConfig, RetentionKey, RetryPolicy, RpcKey, Seen,
     Span, Timestamp, TransferId, Verdict,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    /// Allocations of this thread: tests run side by side.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system allocator unchanged; the count is a thread-local cell without a destructor, so
-// touching it neither allocates nor meets a half-made value.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`; all blocks are the system allocator's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `realloc`; all blocks are the system allocator's.
-        unsafe { System.realloc(pointer, layout, bytes) }
-    }
-}
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// Allocations that `work` makes.
-fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
+static ALLOCATOR: Counting = Counting::new();
 
 /// A client, a back end and its cores.
 struct World {
@@ -121,7 +85,7 @@ impl World {
 fn a_million_rpcs_allocate_nothing() {
     for policy in [Policy::Jbsq(2), Policy::RoundRobin] {
         let mut world = World::new(policy);
-        let count = allocations(|| (0..500_000).for_each(|number| world.step(number)));
+        let count = made_by(|| (0..500_000).for_each(|number| world.step(number)));
         assert_eq!(count, 0, "under {policy}");
         assert!(world.replied > 50_000 && world.refused > 50_000, "{} and {}", world.replied, world.refused);
     }
@@ -135,7 +99,7 @@ fn handing_rpcs_over_allocates_nothing() {
     let mut manager = Manager::try_new(manager).unwrap();
     let (mut origin, mut other) = (group(0).unwrap(), group(1).unwrap());
     let mut moved = 0;
-    let count = allocations(|| {
+    let count = made_by(|| {
         for number in 0..200_000 {
             let now = Timestamp::ZERO + Span::from_ns(u64::from(number) * 10);
             origin.handle_packet(now, Header { rpc_bytes: 40, tid: TransferId(number), ..Header::default() });
@@ -172,7 +136,7 @@ fn queues_and_plans_of_a_million_rpcs_allocate_nothing() {
         (Darc::new(DarcConfig::new(3, 8).window(1_000)), TypedQueues::new(3, 16), RunQueue::new(4, 2));
     let slos = Selection::WaitOverSlo([10, 100, 1_000].map(Span::from_ns).into());
     let mut served = 0_u32;
-    let count = allocations(|| {
+    let count = made_by(|| {
         for number in 0..1_000_000_u32 {
             let (kind, now) = (RpcType((number % 3) as u8), Timestamp::from_ps(number.into()));
             queues.push(kind, number, now);
@@ -198,7 +162,7 @@ fn remembering_a_million_rpcs_allocates_nothing() {
     let mut retention = Retention::new(RetentionConfig::new(64, 4096));
     let key = |tid| RetentionKey { rpc: RpcKey { snid: NodeId(tid % 7), tid: TransferId(tid) }, tag: 0 };
     let mut sent_again = 0_u32;
-    let count = allocations(|| {
+    let count = made_by(|| {
         for tid in 0..1_000_000_u32 {
             assert_eq!(retention.look(key(tid), tid.into()), Seen::New);
             if tid % 5 == 0 {
@@ -217,5 +181,5 @@ fn remembering_a_million_rpcs_allocates_nothing() {
 
 #[test]
 fn the_count_sees_an_allocation() {
-    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+    assert_eq!(made_by(|| drop(std::hint::black_box(Box::new(1)))), 1);
 }

@@ -75,7 +75,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "nebula/sizing",
-        title: "receive buffer, bitvector and reassembler from the load",
+        title: "sizes of receive buffer, bitvector and reassembler, from the load",
         seconds: [0, 0, 0],
         is_by_default: true,
         reproduce: sizing::reproduce,
@@ -131,7 +131,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "nebula/sensitivity",
-        title: "each assumption of the block level halved and doubled, and what moved",
+        title: "each assumption of the block level halved and doubled, and its effect",
         seconds: [180, 900, 3600],
         is_by_default: false,
         reproduce: sensitivity::reproduce,
@@ -159,7 +159,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "zygos/efficiency",
-        title: "work stealing against the queue that costs nothing, at 10 and 25 µs",
+        title: "work stealing against an ideal queue without overhead, at 10 and 25 µs",
         seconds: [1, 2, 10],
         is_by_default: true,
         reproduce: zygos::efficiency,
@@ -187,21 +187,21 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "altocumulus/thresholds",
-        title: "when a queue predicts late RPCs: accuracy against effectiveness",
+        title: "queue lengths as predictors of late RPCs: accuracy against effectiveness",
         seconds: [1, 1, 3],
         is_by_default: true,
         reproduce: altocumulus::thresholds,
     },
     Entry {
         id: "altocumulus/traffic",
-        title: "what moves between groups: descriptors against payloads",
+        title: "bytes moved between groups: descriptors against payloads",
         seconds: [1, 1, 1],
         is_by_default: true,
         reproduce: altocumulus::traffic,
     },
     Entry {
         id: "shinjuku/bimodal",
-        title: "preemption against queues that run to completion, where service times disperse",
+        title: "preemption against run to completion, for widely dispersed service times",
         seconds: [2, 8, 45],
         is_by_default: true,
         reproduce: shinjuku::bimodal,
@@ -229,7 +229,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "persephone/extreme-bimodal",
-        title: "reserved cores against one queue and preemption, for very few, very long RPCs",
+        title: "reserved cores against one queue and preemption, for a few very long RPCs",
         seconds: [2, 4, 15],
         is_by_default: true,
         reproduce: persephone::extreme_bimodal,
@@ -243,7 +243,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "concord/micro",
-        title: "safe points and a next RPC already at its core against interrupts",
+        title: "safe points, with one RPC queued at each core, against interrupts",
         seconds: [3, 20, 95],
         is_by_default: true,
         reproduce: concord::micro,
@@ -272,7 +272,9 @@ impl Entry {
         (self.reproduce)(lab)
     }
 
-    /// As [`reproduce`](Self::reproduce), with runs too short to find anything; `None` for an entry that is not of NEBULA's evaluation. For tests.
+    /// As [`reproduce`](Self::reproduce), with runs too short for a meaningful result. `None` for an entry outside NEBULA's evaluation.
+    ///
+    /// For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn reproduce_briefly(&self, lab: &Lab<'_>) -> Option<Result<Reproduction, ReproduceError>> {

@@ -1,36 +1,13 @@
 //! After construction, a million RPCs allocate nothing.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use allocations::{Counting, allocations};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{
     Arrivals, GapDetector, Generator, GeneratorConfig, Keys, Length, Rate, Seed, ServiceTime, Workload,
 };
 
-struct Counting;
-
-thread_local! {
-    /// Per thread, because tests run in parallel.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed to the system allocator unchanged; counting only changes a thread-local integer.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller upholds the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract of `dealloc`, and the block came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 /// Sends everything due, blocking every third operation once; answers, refuses and loses operations in turn.
 fn drive(generator: &mut Generator, detector: &mut GapDetector) {
@@ -69,9 +46,9 @@ fn a_million_operations_allocate_nothing() {
     let mut generator = Generator::new(schedule, GeneratorConfig { pending_max: 1000, ..GeneratorConfig::default() });
     // A small log: dropping old gaps must not allocate either.
     let mut detector = GapDetector::new(GapDetector::THRESHOLD, 16);
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = allocations();
     drive(&mut generator, &mut detector);
-    assert_eq!(ALLOCATIONS.with(Cell::get), before);
+    assert_eq!(allocations(), before);
     assert!(before > 0 && generator.counts().settled() == 1_000_000 && detector.log().forgotten() > 100);
 }
 
@@ -86,12 +63,12 @@ fn draws_of_arrivals_and_service_times_allocate_nothing() {
     ];
     let services = services.map(|text| ServiceTime::parse_with(text, open).unwrap());
     let mut rng = Seed(1).stream("draws");
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = allocations();
     let mut total = Span::ZERO;
     for _ in 0..100_000 {
         total += processes.iter_mut().map(|process| process.next_gap(&mut rng)).sum();
         total += services.iter().map(|service| service.sample_typed(&mut rng).1).sum();
     }
-    assert_eq!(ALLOCATIONS.with(Cell::get), before);
+    assert_eq!(allocations(), before);
     assert!(before > 0 && total > Span::from_secs(1));
 }

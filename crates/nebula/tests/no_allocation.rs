@@ -2,17 +2,16 @@
 
 mod support;
 
+use allocations::Counting;
 use nebula::{Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, SubmitError};
 use rustix::thread::gettid;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use support::watch::Watchdog;
 use support::{endpoint, server_config};
 
 /// More than this process ever has.
 const THREADS_MAX: usize = 64;
-/// Allocations of each thread, under its number: what others allocate that are run meanwhile, such as the test harness, is nobody's
-/// concern.
+/// Allocations of each thread, at its index in `THREADS`: the test harness, and other threads that take no part in an RPC, may allocate.
 static ALLOCATIONS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
 static THREADS: [AtomicI32; THREADS_MAX] = [const { AtomicI32::new(0) }; THREADS_MAX];
 
@@ -40,24 +39,8 @@ fn takes_part(thread: i32) -> bool {
     thread == gettid().as_raw_pid() || name.starts_with("nebula-engine") || name.starts_with("nebula-worker")
 }
 
-struct Counting;
-
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches plain integers only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting::calling(count);
 
 /// Answers with the request; a long request too, so that packets are put together.
 fn echo(request: &[u8], reply: &mut Reply<'_>) {

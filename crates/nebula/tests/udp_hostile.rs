@@ -3,13 +3,13 @@
 
 mod support;
 
+use allocations::Counting;
 use nebula::{Queueing, Span};
-use support::allocations::{self, Counting};
 use support::by_hand::{ByHand, job, reply_of};
 use support::udp_raw::*;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 /// The reply to RPC `id`, in one packet.
 fn reply(tid: u32, id: u64, reply_bytes: u32) -> Answer {

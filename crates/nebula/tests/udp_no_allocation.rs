@@ -4,10 +4,10 @@
 #[expect(dead_code, reason = "each suite uses its part")]
 mod datagram;
 
+use allocations::{Counting, made_by};
 use datagram::{CLIENT, FRAME_BYTES, HELLO, REPLY, REQUEST, SERVER, WELCOME};
 use nebula::net::{Environment, Route, Time, Wire};
 use nebula::{Client, ClientConfig, SubmitError};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -15,27 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Allocations of this process, which runs one test.
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-struct Counting;
-
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches a plain integer only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller keeps `alloc`'s contract, which is the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 const MTU: usize = 1088;
 const DATAGRAM_BYTES: usize = 1232;
@@ -170,9 +151,7 @@ fn stream(client: &mut Client, rpcs: u64) {
 
 #[test]
 fn no_rpc_over_udp_allocates_whether_it_is_lost_or_not() {
-    let before = ALLOCATIONS.load(Relaxed);
-    drop(std::hint::black_box(Box::new(7)));
-    assert!(ALLOCATIONS.load(Relaxed) > before, "the counter counts");
+    assert_eq!(made_by(|| drop(std::hint::black_box(Box::new(7)))), 1, "the counter counts");
 
     let ps = Arc::new(AtomicU64::new(0));
     let (answers, ends) = (Vec::with_capacity(1 << 20), Vec::with_capacity(1 << 12));
@@ -181,7 +160,5 @@ fn no_rpc_over_udp_allocates_whether_it_is_lost_or_not() {
     let server = SERVER_ADDRESS.parse().expect("an address");
     let mut client = Client::connect_over(server, environment, ClientConfig::default()).expect("a client");
     stream(&mut client, 20_000);
-    let before = ALLOCATIONS.load(Relaxed);
-    stream(&mut client, 300_000);
-    assert_eq!(ALLOCATIONS.load(Relaxed) - before, 0, "of 300,000 RPCs");
+    assert_eq!(made_by(|| stream(&mut client, 300_000)), 0, "of 300,000 RPCs");
 }

@@ -1,9 +1,9 @@
 //! Links between the pages resolve: to a file of the tree, and to a heading of its page. Every page of docs/ is in the book.
 
 use super::Violation;
-use super::outside::resolved;
 use super::tree::Tree;
 use crate::markdown;
+use crate::relative::resolved;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 

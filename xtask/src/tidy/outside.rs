@@ -2,6 +2,7 @@
 
 use super::Violation;
 use super::tree::Tree;
+use crate::relative::resolved;
 
 /// Folders at the root of a file system that hold users' files.
 const MACHINE_FOLDERS: &[&str] = &["home", "mnt", "root", "Users", "work"];
@@ -30,20 +31,6 @@ fn is_of_one_machine(word: &str) -> bool {
 /// Whether a relative path leads from the file's folder to a file or folder that is not in the tree.
 fn is_dangling(tree: &Tree, path: &str, word: &str) -> bool {
     word.starts_with("../") && !resolved(path, word).is_some_and(|to| tree.has(&to) || tree.has_folder(&to))
-}
-
-/// Where `word` leads from the folder of the file `path`; `None` if that is above the root.
-pub(super) fn resolved(path: &str, word: &str) -> Option<String> {
-    let mut parts: Vec<&str> = path.split('/').collect();
-    parts.pop();
-    for part in word.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            _ => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 #[cfg(test)]

@@ -1,18 +1,41 @@
 //! Only `nebula-sys` contains `unsafe`, and every other crate forbids it, so that the compiler enforces the rule.
 //!
-//! A test that counts allocations has to implement `GlobalAlloc`, which is an unsafe trait: files under `tests/` that
-//! do so are allowed.
+//! A test that counts allocations needs a global allocator, and `GlobalAlloc` is an unsafe trait. The one crate that implements it may contain
+//! `unsafe` too; others may have that crate as a dev-dependency only, so that no code of the product uses it.
 
 use super::Violation;
 use super::code::{code_of, has_word};
 use super::tree::Tree;
 
 const UNSAFE_CRATE: &str = "crates/nebula-sys/";
+const ALLOCATOR: &str = "allocations";
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let elsewhere = tree.rust().filter(|(path, _)| !path.starts_with(UNSAFE_CRATE));
-    elsewhere.flat_map(|(path, text)| not_forbidden(path, text).into_iter().chain(uses(path, text))).collect()
+    let elsewhere = tree.rust().filter(|(path, _)| !path.starts_with(UNSAFE_CRATE) && !is_allocators(path));
+    let code = elsewhere.flat_map(|(path, text)| not_forbidden(path, text).into_iter().chain(uses(path, text)));
+    let manifests = tree.files().filter(|(path, _)| path.ends_with("Cargo.toml"));
+    code.chain(manifests.flat_map(|(path, text)| dependencies(path, text))).collect()
+}
+
+fn is_allocators(path: &str) -> bool {
+    path.strip_prefix("crates/").and_then(|rest| rest.strip_prefix(ALLOCATOR)).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Where a manifest makes the allocator a dependency of code that is not a test.
+fn dependencies(path: &str, manifest: &str) -> Vec<Violation> {
+    let mut is_product = false;
+    let mut found = Vec::new();
+    for (line, number) in manifest.lines().zip(1..) {
+        if line.starts_with('[') {
+            let is_exempt = line.contains("dev-dependencies") || line == "[workspace.dependencies]";
+            is_product = line.contains("dependencies") && !is_exempt;
+        }
+        if is_product && has_word(line, ALLOCATOR) {
+            found.push(Violation::new(path, number, format!("`{ALLOCATOR}` is for tests: make it a dev-dependency")));
+        }
+    }
+    found
 }
 
 /// A crate's root file must forbid unsafe code, except in fuzz targets, whose macro generates some.
@@ -24,9 +47,6 @@ fn not_forbidden(path: &str, text: &str) -> Option<Violation> {
 
 fn uses(path: &str, text: &str) -> Vec<Violation> {
     let code = code_of(text);
-    if path.contains("/tests/") && code.contains("unsafe impl GlobalAlloc for") {
-        return Vec::new();
-    }
     let lines = code.lines().zip(1..).filter(|(line, _)| has_word(line, "unsafe"));
     lines.map(|(_, number)| Violation::new(path, number, "`unsafe` outside nebula-sys")).collect()
 }
@@ -48,10 +68,25 @@ mod tests {
     }
 
     #[test]
-    fn only_a_test_may_implement_an_allocator() {
+    fn one_crate_alone_may_implement_an_allocator() {
         let text = "unsafe impl GlobalAlloc for Counting {\n    unsafe fn alloc(&self) {}\n}";
-        assert_eq!(found("crates/nebula-nic/tests/no_allocation.rs", text), 0);
-        assert_eq!(found("crates/nebula-nic/src/backend.rs", text), 2);
+        assert_eq!(found("crates/allocations/src/lib.rs", text), 0);
+        assert_eq!(found("crates/allocations-too/src/count.rs", text), 2);
+        assert_eq!(found("crates/nebula-nic/tests/no_allocation.rs", text), 2);
+    }
+
+    #[test]
+    fn the_allocator_is_a_dependency_of_tests_only() {
+        let manifest =
+            |section: &str| found("crates/a/Cargo.toml", &format!("[{section}]\nallocations.workspace = true\n"));
+        assert_eq!(manifest("dev-dependencies"), 0);
+        assert_eq!(manifest("workspace.dependencies"), 0);
+        assert_eq!(manifest("dependencies"), 1);
+        assert_eq!(manifest("target.\"cfg(unix)\".build-dependencies"), 1);
+        assert_eq!(found("crates/a/Cargo.toml", "[dependencies.allocations]\npath = \"b\"\n"), 1);
+        let renamed =
+            "[dependencies]\nb = { path = \"c\", package = \"allocations\" }\n\n[features]\nallocations = []\n";
+        assert_eq!(found("crates/a/Cargo.toml", renamed), 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Altocumulus: one group against other systems, many groups, how thresholds predict, and what moves.
+//! Altocumulus: one group against other systems, many groups, the accuracy of thresholds, and the bytes that migration moves.
 
 mod scale;
 mod thresholds;
@@ -27,7 +27,7 @@ pub(super) fn sixteen(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     side_by_side::reproduce(lab, "altocumulus/16-cores", &paper.setup.sixteen, |id| paper.figure(id))
 }
 
-/// Groups of so many cores, of which one manages, with NICs on the chip that cost nothing but their messages.
+/// Groups of `group_cores` cores, one of which is the manager. NICs are on the chip; only their messages take time.
 fn grouped(cores: u16, group_cores: u16, options: Altocumulus) -> System {
     let groups = Groups::try_new(cores / group_cores).expect("a set-up has groups");
     System::new(Policy::Altocumulus(groups), cores).dedicated(groups.get()).altocumulus(options)
@@ -49,12 +49,12 @@ fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) -> Result<V
     try_each(&indices(0..runs.replications), one)
 }
 
-/// A figure of each replication, and its interval.
+/// The mean of a figure over the replications, with its interval.
 fn over<T>(each: &[T], figure: impl Fn(&T) -> f64) -> Interval {
     Interval::of(&each.iter().map(figure).collect::<Vec<_>>())
 }
 
-/// So many millions of RPCs per second on so many cores.
+/// A load of `rate_mrps` million RPCs per second on `cores` cores.
 fn offered(service: &ServiceTime, cores: u16, rate_mrps: f64) -> Load {
     Load::open(service.clone(), rate_mrps * service.mean_ps() / 1e6 / f64::from(cores))
 }

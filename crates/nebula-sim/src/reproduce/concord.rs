@@ -1,4 +1,4 @@
-//! Concord: preemption at safe points, with the next RPC already at its core.
+//! Concord: preemption at safe points, with one RPC queued at each core.
 
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 

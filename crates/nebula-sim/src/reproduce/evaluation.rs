@@ -1,10 +1,11 @@
-//! What happens on the server of NEBULA's evaluation? What figures 6a, 6b, 7 and 8 and Table III share: their runs and their words.
+//! The server of NEBULA's evaluation: the runs and the wording that figures 6a, 6b, 7 and 8 and Table III share.
 //!
-//! One machine for all designs; each figure is a choice of designs, mixes, sizes and loads. Figures ask for many of the same runs, so what has
-//! run is kept in a [`Memo`]: rows are the same with it and without it. Beside the machine of the paper, some of whose values are chosen after
-//! results were seen, runs one with nothing fitted; its rows are notes, with `unfitted` at the end of their ids.
+//! All designs run on one machine. Each figure selects designs, mixes, sizes and loads. Figures share many runs, so results are kept in a
+//! [`Memo`], which does not change any row. Some values of the paper's machine are fitted: they were chosen after results were seen. A second
+//! machine has none of them; its rows are notes whose ids end with `unfitted`.
 //!
-//! Next: [`case`], what runs; [`point`], what it shows; [`bench`], how often; [`value`] and [`say`], what rows say of it; [`chart`], what is drawn.
+//! Next: [`case`], what runs; [`point`], its results; [`bench`], the runs; [`value`] and [`say`], values and reasons of rows; [`chart`], the
+//! charts.
 
 mod memo;
 mod case;

@@ -1,9 +1,9 @@
-//! How does memory bandwidth end a server's throughput? NEBULA's figure 2: four designs, p99 and DRAM bandwidth against load.
+//! How does memory bandwidth limit a server's throughput? NEBULA's figure 2: four designs, p99 and DRAM bandwidth against load.
 //!
-//! Judged are the runs with the arrivals of the published program, whose curves agree with the figure. Runs with the Poisson arrivals that the
-//! paper's text names stand beside them as notes: what these do not give as well is not reproducible as published.
+//! The runs with the arrivals of the published program are judged, since their curves agree with the figure. The paper's text names Poisson
+//! arrivals; runs with these are notes. A value that only the former give is not reproducible as published.
 //!
-//! Next: [`sweep`], the runs; [`rows`], what they say; [`picture`], what is drawn of them.
+//! Next: [`sweep`], the runs; [`rows`], their rows; [`picture`], their charts.
 
 mod sweep;
 mod rows;

@@ -1,7 +1,7 @@
-//! Which load does each design keep the SLO at? NEBULA's figure 6a: load imbalance and buffer bloat, each alone and together.
+//! At which load does each design keep the SLO? NEBULA's figure 6a: load imbalance and buffer bloat, separately and together.
 //!
-//! Each design is judged by its highest rate and by what happens at the load that the paper prints. The loads next to the printed ones on
-//! their grid stand beside as notes: a design that keeps the SLO there does better than its published self.
+//! Each design is judged by its highest rate and by its results at the load that the paper prints. The next higher load of the grid is a note:
+//! a design that keeps the SLO at that load is better here than published.
 
 use super::evaluation::{Bench, Case, Published, Value, judged, mrps, tail_chart};
 use super::paper::{self, AtLoad, Design, Fig6a};
@@ -72,7 +72,7 @@ fn values(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<Value>, ReproduceError
     rates.chain(slos).chain(others).collect()
 }
 
-/// What happens at the next load of the grid: a note, since the grid is inferred from the loads that are printed.
+/// The results at the next load of the grid, as a note: the grid is inferred from the printed loads.
 fn next_load(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {
     let gap_ns = next_gap_ns(bench, at.gap_ns);
     let id = format!("nebula/fig6a/{}/p99_slos_next", at.design.id());
@@ -81,7 +81,7 @@ fn next_load(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {
     Ok(Row::note(id, what, "SLO", value))
 }
 
-/// Published are the highest loads, at the SLO, and the p99 of `NEBULA_base`.
+/// The published points: each design's highest load, at the SLO, and the p99 of `NEBULA_base`.
 fn lines(bench: &Bench<'_>, setup: &Fig6a) -> Result<Vec<(Case, Published)>, ReproduceError> {
     let line = |at: &AtLoad| {
         let case = bench.case(at.design);

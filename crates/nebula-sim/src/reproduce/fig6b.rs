@@ -1,4 +1,4 @@
-//! What do the designs move to and from DRAM? NEBULA's figure 6b: buffers for each connection against shared ones.
+//! How much DRAM bandwidth does each design use? NEBULA's figure 6b: buffers for each connection against shared buffers.
 
 use super::evaluation::{Bench, Case, Published, Value, bandwidth_chart, judged, mrps};
 use super::paper::{self, AtLoad, Design, Fig6a};
@@ -25,12 +25,12 @@ pub(super) fn compare(bench: &Bench<'_>) -> Result<Reproduction, ReproduceError>
     Ok(Reproduction { rows, pictures: vec![bandwidth_chart(bench, "DRAM bandwidth, 512 B, half GETs", lines)?] })
 }
 
-/// Those of the figure: steering moves the same bytes.
+/// The designs of the figure. NEBULA is not among them, since steering does not change the bytes moved.
 fn designs(setup: &Fig6a) -> Vec<AtLoad> {
     setup.designs.iter().copied().filter(|at| at.design != Design::Nebula).collect()
 }
 
-/// What the figure of a design is called: of `SRQ_emu` a share is printed, of the others the bandwidth.
+/// The id of a design's figure. The paper prints a share for `SRQ_emu`, and the bandwidth for the others.
 fn id(design: Design) -> String {
     let what = if design == Design::Srq { "bandwidth_share" } else { "bandwidth" };
     format!("nebula/fig6b/{}/{what}", design.id())

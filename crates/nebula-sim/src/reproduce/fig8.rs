@@ -1,4 +1,4 @@
-//! What is steering worth? NEBULA's figure 8: nothing fetched ahead, software that prefetches, and the NIC that steers.
+//! What does steering gain? NEBULA's figure 8: no prefetching, software prefetching, and NIC-to-core steering.
 
 use super::evaluation::{Bench, Case, Value, judged, mrps, tail_chart};
 use super::paper::{self, Design, Fig8};
@@ -90,7 +90,8 @@ fn service(bench: &Bench<'_>, id: &str, case: Case) -> Result<Value, ReproduceEr
     Ok(Value { id: id.to_owned(), value: alone.service_ns(), why })
 }
 
-/// The highest rates, which the figure shows and the text does not print; figure 6a has those of the others with nothing fitted.
+/// The highest rates, which the figure shows and the text does not print.
+/// Figure 6a's entry has the unfitted rates of its designs with the usual values.
 fn notes(bench: &Bench<'_>, trio: &Trio) -> Result<Vec<Row>, ReproduceError> {
     let is_elsewhere = |case: Case| trio.value_bytes == bench.setup.value_bytes && case != trio.swpref;
     let mut rows = Vec::new();

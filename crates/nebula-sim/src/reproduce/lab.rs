@@ -1,4 +1,4 @@
-//! Where entries run: how much is simulated, from which seed, and who is told of the progress.
+//! How entries run: how much is simulated, from which seed, and who receives the progress.
 
 use super::ReproduceError;
 use super::evaluation::Memo;
@@ -12,17 +12,17 @@ use nebula_workload::Seed;
 /// How much an entry simulates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Seconds: enough to see that nothing broke.
+    /// Seconds an entry: enough to detect a regression.
     Quick,
     /// Half a minute an entry.
     #[default]
     Normal,
-    /// Minutes an entry: the intervals that are worth quoting.
+    /// Minutes an entry: intervals narrow enough to publish.
     Full,
 }
 
 impl Effort {
-    /// What of three is meant for this effort.
+    /// Selects the value for this effort.
     #[must_use]
     pub fn of<T>(self, [quick, normal, full]: [T; 3]) -> T {
         match self {
@@ -33,35 +33,35 @@ impl Effort {
     }
 }
 
-/// Who is told how far an entry has come, from whichever thread.
+/// Receives the progress of an entry, from any thread.
 pub trait Progress: Sync {
-    /// So many more steps are to come.
+    /// `steps` more steps will follow.
     fn expect(&self, steps: u64);
-    /// One of them is done.
+    /// One step is done.
     fn step(&self);
 }
 
-/// Tells nobody.
+/// Ignores the progress.
 impl Progress for () {
     fn expect(&self, _steps: u64) {}
     fn step(&self) {}
 }
 
-/// Where entries run.
+/// The parameters with which entries run.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
     /// How much is simulated.
     pub effort: Effort,
     /// Seed of all random draws.
     pub seed: Seed,
-    /// Who is told of the progress.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
-    /// What has run already.
+    /// Results of earlier runs.
     pub memo: &'a Memo,
 }
 
 impl Lab<'_> {
-    /// Runs of `rpcs` RPCs each under this lab's seed; each is a step of the progress.
+    /// Runs of `rpcs` RPCs each with this lab's seed. Each run is one step of progress.
     pub(super) fn runs(&self, rpcs: u64, replications: u32) -> Runs {
         Runs::default().rpcs(rpcs).replications(replications).seed(self.seed)
     }
@@ -95,7 +95,7 @@ impl Lab<'_> {
         Ok(search::load_at_objective(system, load, objective, bracket, runs, &|| self.progress.step())?)
     }
 
-    /// Announces steps.
+    /// Announces `points` × `replications` steps.
     pub(super) fn expect(&self, points: usize, replications: u32) {
         self.progress.expect(points as u64 * u64::from(replications));
     }

@@ -1,6 +1,6 @@
 //! What was published, as data: figures and set-ups of `data/papers/*.toml`.
 //!
-//! The files are compiled in. A mistake in one is found by the first test that asks for it.
+//! The files are compiled in. The first test that reads a file finds a mistake in it.
 
 mod altocumulus;
 mod evaluation;
@@ -42,56 +42,56 @@ pub struct Paper<S> {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Its entry, and what it is called there.
+    /// The entry that it belongs to, and its name there.
     pub id: String,
-    /// What it says.
+    /// What the value measures.
     pub what: String,
     /// The value, in `unit`.
     pub value: f64,
     /// The unit.
     pub unit: String,
-    /// How it is meant.
+    /// Whether it is a value or a bound.
     #[serde(default)]
     pub relation: Relation,
-    /// How far from it still counts as reproduced, in `unit`.
+    /// The largest deviation that counts as reproduced, in `unit`.
     pub tolerance: f64,
-    /// Why that far.
+    /// The reason for this tolerance.
     pub tolerance_why: String,
-    /// How it is known.
+    /// Where the value was read.
     pub origin: Origin,
-    /// Where it stands.
+    /// The place in the source.
     pub source: String,
-    /// What has to be assumed to get it, because nobody has published it.
+    /// What has to be assumed to get the value, because it is not published.
     #[serde(default)]
     pub assumes: Option<String>,
 }
 
-/// How a published value is meant.
+/// Whether a published value is a value or a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
-    /// As the value itself.
+    /// The value itself.
     #[default]
     Equal,
-    /// As an upper bound.
+    /// An upper bound.
     AtMost,
-    /// As a lower bound.
+    /// A lower bound.
     AtLeast,
 }
 
-/// How a value is known.
+/// Where a published value was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Read in the paper.
+    /// In the paper.
     Paper,
-    /// Read in the authors' slides.
+    /// In the authors' slides.
     Slides,
-    /// Read in the paper's abstract.
+    /// In the paper's abstract.
     Abstract,
-    /// Known at second hand.
+    /// Known only second-hand, and not compared with the paper's text.
     Recalled,
-    /// Only a public program of the authors suggests it.
+    /// Inferred from a public program of the authors.
     Artefact,
 }
 
@@ -112,7 +112,7 @@ impl<S> Paper<S> {
     ///
     /// # Panics
     ///
-    /// If the file has none: an entry and its data belong together.
+    /// If the file has none: each entry needs its data.
     #[must_use]
     pub fn figure(&self, id: &str) -> &Figure {
         let found = self.figures.iter().find(|figure| figure.id == id);
@@ -129,7 +129,7 @@ pub struct Law {
     /// The service times.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
-    /// Which published values are over these service times.
+    /// Which published values use these service times.
     #[serde(default)]
     pub used_in: Vec<Use>,
 }
@@ -140,7 +140,7 @@ pub struct Law {
 pub enum Use {
     /// In its theory.
     Theory,
-    /// In its evaluation, which emulates them.
+    /// In its evaluation, by emulation.
     Emulation,
 }
 
@@ -148,7 +148,7 @@ pub enum Use {
 ///
 /// # Panics
 ///
-/// If `data/papers/nebula.toml` is not as its types have it.
+/// If `data/papers/nebula.toml` does not match its types.
 #[must_use]
 pub fn nebula() -> &'static Paper<NebulaSetup> {
     static PAPER: OnceLock<Paper<NebulaSetup>> = OnceLock::new();
@@ -159,7 +159,7 @@ pub fn nebula() -> &'static Paper<NebulaSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/rpcvalet.toml` is not as its types have it.
+/// If `papers/rpcvalet.toml` does not match its types.
 #[must_use]
 pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
     static PAPER: OnceLock<Paper<RpcValetSetup>> = OnceLock::new();
@@ -170,7 +170,7 @@ pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/zygos.toml` is not as its types have it.
+/// If `papers/zygos.toml` does not match its types.
 #[must_use]
 pub fn zygos() -> &'static Paper<ZygosSetup> {
     static PAPER: OnceLock<Paper<ZygosSetup>> = OnceLock::new();
@@ -181,7 +181,7 @@ pub fn zygos() -> &'static Paper<ZygosSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/altocumulus.toml` is not as its types have it.
+/// If `papers/altocumulus.toml` does not match its types.
 #[must_use]
 pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
     static PAPER: OnceLock<Paper<AltocumulusSetup>> = OnceLock::new();
@@ -192,7 +192,7 @@ pub fn altocumulus() -> &'static Paper<AltocumulusSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/shinjuku.toml` is not as its types have it.
+/// If `papers/shinjuku.toml` does not match its types.
 #[must_use]
 pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
     static PAPER: OnceLock<Paper<ShinjukuSetup>> = OnceLock::new();
@@ -203,7 +203,7 @@ pub fn shinjuku() -> &'static Paper<ShinjukuSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/persephone.toml` is not as its types have it.
+/// If `papers/persephone.toml` does not match its types.
 #[must_use]
 pub fn persephone() -> &'static Paper<PersephoneSetup> {
     static PAPER: OnceLock<Paper<PersephoneSetup>> = OnceLock::new();
@@ -214,14 +214,14 @@ pub fn persephone() -> &'static Paper<PersephoneSetup> {
 ///
 /// # Panics
 ///
-/// If `papers/concord.toml` is not as its types have it.
+/// If `papers/concord.toml` does not match its types.
 #[must_use]
 pub fn concord() -> &'static Paper<ConcordSetup> {
     static PAPER: OnceLock<Paper<ConcordSetup>> = OnceLock::new();
     PAPER.get_or_init(|| parsed("concord.toml", include_str!("../../data/papers/concord.toml")))
 }
 
-/// All published values, with the name of their paper.
+/// All published values, each with the name of its paper.
 pub fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
     let preemptive = of(shinjuku()).chain(of(persephone())).chain(of(concord()));
     of(nebula()).chain(of(rpcvalet())).chain(of(zygos())).chain(of(altocumulus())).chain(preemptive)
@@ -235,7 +235,7 @@ fn parsed<P: DeserializeOwned>(file: &str, text: &str) -> P {
     toml::from_str(text).unwrap_or_else(|error| panic!("data/papers/{file}: {error}"))
 }
 
-/// Reads what has a spelling.
+/// Reads a value from its text form.
 fn spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: fmt::Display>>(text: D) -> Result<T, D::Error> {
     String::deserialize(text)?.parse().map_err(D::Error::custom)
 }

@@ -1,4 +1,4 @@
-//! Perséphone: which cores DARC keeps for the short RPCs, and the loads that this sustains.
+//! Perséphone: the cores that DARC reserves for short RPCs, and the loads that it sustains.
 
 use super::paper::{self, ReservedFor};
 use super::row::{Judgment, Row};
@@ -22,7 +22,7 @@ pub(super) fn tpcc(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     side_by_side::reproduce(lab, "persephone/tpcc", &paper.setup.tpcc, |id| paper.figure(id))
 }
 
-/// DARC's own plan, made from a window of each workload.
+/// The reservation that DARC computes from a window of each workload.
 pub(super) fn reservation(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let paper = paper::persephone();
     let setup = &paper.setup.reservation;

@@ -1,4 +1,4 @@
-//! What a report draws of an entry: lines with intervals, and the published points among them.
+//! The charts of an entry in a report: lines with intervals, and published points.
 
 use crate::interval::Interval;
 
@@ -7,9 +7,9 @@ use crate::interval::Interval;
 pub struct Picture {
     /// What it shows.
     pub title: String,
-    /// What its horizontal axis measures.
+    /// What the horizontal axis measures.
     pub x: Measure,
-    /// What its vertical axis measures.
+    /// What the vertical axis measures.
     pub y: Measure,
     /// A bound to keep, on the vertical axis.
     pub slo: Option<f64>,
@@ -22,7 +22,7 @@ pub struct Picture {
 pub enum Measure {
     /// Load, as a share of the cores' time.
     Load,
-    /// Queues, for so many cores in all.
+    /// Number of queues, for this total number of cores.
     Queues(u16),
     /// p99 latency in nanoseconds.
     TailNs,
@@ -30,7 +30,7 @@ pub enum Measure {
     GbPerS,
     /// 10⁶ RPCs per second.
     Mrps,
-    /// GETs in a hundred RPCs.
+    /// Percentage of GETs.
     GetsPercent,
     /// Bytes of a value.
     ValueBytes,
@@ -50,8 +50,8 @@ pub struct Curve {
 /// One point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Position on the horizontal axis.
     pub at: f64,
-    /// What.
+    /// Position on the vertical axis, with its interval.
     pub value: Interval,
 }

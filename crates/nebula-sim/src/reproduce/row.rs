@@ -1,24 +1,24 @@
-//! When is a figure reproduced? One comparison, and the one rule by which it is judged.
+//! When is a figure reproduced? One comparison, and the rule that judges it.
 //!
-//! A published value is **reproduced** when ours lies within the figure's tolerance of it, or when our interval holds it. An interval
-//! counts only if it is narrow: half of it at most a fifth of our value, or a run too short to say anything would agree with all
-//! that was ever published. A bound is reproduced when our value keeps it.
+//! A published value is **reproduced** if our value lies within the figure's tolerance of it, or if our interval contains it. Only a narrow
+//! interval counts: its half-width is at most a fifth of our value. A wide interval, as a very short run gives, would contain almost any
+//! published value. A bound is reproduced if our value keeps it.
 //!
-//! A figure that rests on what nobody has published is not reproduced by choosing that freely, however near ours comes.
+//! A figure may depend on a parameter that is not published. It then never counts as reproduced, since a suitable parameter could be chosen.
 //!
-//! What is not reproduced **differs**, or is **not reproducible as published**: the latter where the paper's own description of the set-up
-//! cannot give the value, or leaves out what decides it. A row says why, in a sentence made of its run's numbers.
+//! Any other value **differs**, or is **not reproducible as published**. The latter means that the set-up as the paper describes it cannot give
+//! the value, or that the description omits a decisive parameter. A row states the reason in a sentence with the numbers of its run.
 
 use super::paper::{Figure, Relation};
 use crate::interval::Interval;
 use std::fmt;
 
-/// What a comparison has shown.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgment {
-    /// Ours is the published value, as nearly as the figure asks.
+    /// Our value is the published one, within the tolerance or the interval.
     Reproduced,
-    /// The set-up is the published one, the value is another.
+    /// The set-up is the published one, but the value differs.
     Differs,
     /// The published set-up cannot give the value, or is not published in full.
     NotReproducibleAsPublished,
@@ -50,7 +50,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Judges `ours` by a published value; if it is not reproduced, `otherwise` says what it is and why.
+    /// Compares `ours` with a published value. If it is not reproduced, `otherwise` is the judgment and its reason.
     #[must_use]
     pub fn judged(figure: &Figure, ours: Interval, otherwise: (Judgment, String)) -> Self {
         let (judgment, why) = match (is_reproduced(figure, ours), &figure.assumes) {
@@ -69,14 +69,14 @@ impl Row {
         }
     }
 
-    /// A value beside which nothing is published.
+    /// A value without a published counterpart.
     #[must_use]
     pub fn note(id: String, what: String, unit: &str, ours: Interval) -> Self {
         let unit = unit.to_owned();
         Self { id, what, unit, published: None, reproduced: ours, judgment: Judgment::Note, why: None }
     }
 
-    /// Takes the judgment back if the value alone is not enough; `otherwise` says what it is and why.
+    /// Replaces the judgment "reproduced" by `otherwise`, unless a further condition is met.
     #[must_use]
     pub fn only_if(self, is_met: bool, otherwise: (Judgment, String)) -> Self {
         if is_met || self.judgment != Judgment::Reproduced {
@@ -92,7 +92,7 @@ impl Row {
         self
     }
 
-    /// What it is called.
+    /// The name.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -116,13 +116,13 @@ impl Row {
         self.published.as_ref()
     }
 
-    /// Ours, with its interval.
+    /// Our value, with its interval.
     #[must_use]
     pub const fn reproduced(&self) -> Interval {
         self.reproduced
     }
 
-    /// Ours over the published value; `None` for a note.
+    /// Our value divided by the published value; `None` for a note.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         self.published.as_ref().map(|figure| self.reproduced.value / figure.value)
@@ -134,20 +134,20 @@ impl Row {
         self.judgment
     }
 
-    /// Why it is not reproduced, or what else there is to say.
+    /// The reason why it is not reproduced, or a remark.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }
 }
 
-/// Half of an interval that counts, as a share of the value.
+/// The largest half-width of an interval that counts, as a share of the value.
 const RELATIVE_MAX: f64 = 0.2;
 
-/// The rule.
+/// Whether `ours` reproduces the figure, by the rule of this module.
 fn is_reproduced(figure: &Figure, ours: Interval) -> bool {
     let (published, tolerance) = (figure.value, figure.tolerance);
-    // A printed value's own rounding must not decide.
+    // The floating-point rounding of a printed value must not decide.
     let slack = 1e-9 * published.abs();
     match figure.relation {
         Relation::Equal => {

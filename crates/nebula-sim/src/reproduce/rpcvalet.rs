@@ -1,4 +1,4 @@
-//! RPCValet's evaluation: the NIC's one queue against queues of fewer cores.
+//! RPCValet's evaluation: the NIC's single queue against several queues of fewer cores each.
 
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 

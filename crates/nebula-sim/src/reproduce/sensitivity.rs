@@ -1,7 +1,7 @@
-//! What do the assumptions of the block level decide? Each number of the machine halved and doubled, and what moved.
+//! How much do the assumptions of the block level matter? Each number of the machine is halved and doubled.
 //!
-//! Beside the rates that keep the SLO stand service time and DRAM traffic: most assumptions move the rates by way of one of the two.
-//! The computing time of an RPC is not recalibrated, so a row shows its own change alone; the SLO follows the service time.
+//! The rows are the rate that keeps the SLO, the service time and the DRAM traffic: most assumptions change the rate through one of the other
+//! two. The compute time of an RPC is not recalibrated, so a row shows the effect of one change. The SLO is a multiple of the service time.
 
 use super::{Lab, ReproduceError, Reproduction, Row};
 use crate::blocks::{self, Application, Design, Machine, RateBracket, Scenario};
@@ -13,7 +13,7 @@ use nebula_workload::Rate;
 /// The machine whose numbers are changed.
 const MACHINE: &str = "isca20";
 
-/// Its numbers that no paper gives, and those that it gives and other machines have otherwise.
+/// Its numbers that no paper gives, and published numbers that differ on other machines.
 const KEYS: [&str; 28] = [
     "memory.l1.bytes",
     "memory.llc.bytes",
@@ -45,7 +45,7 @@ const KEYS: [&str; 28] = [
     "deployment.slot_metadata_blocks",
 ];
 
-/// What is shown of each: a design with slots for each connection, and one with one buffer.
+/// The designs that run on each variant: one with slots for each connection, and one with a shared buffer.
 const DESIGNS: [&str; 2] = ["rpcvalet", "nebula-base"];
 
 /// One machine: the shipped one, or with one number changed.
@@ -70,7 +70,7 @@ fn variants() -> Result<Vec<Variant>, ReproduceError> {
     for key in KEYS {
         let value = Machine::number(text, key)?;
         for (name, factor) in [("half", 0.5), ("double", 2.0)] {
-            // A number of blocks or ways cannot be halved below one; none of it is the half of one.
+            // A number of blocks or ways cannot be halved below one: half of one is taken as zero.
             let other = value * factor;
             let other = if value == 1.0 && factor < 1.0 { 0.0 } else { other };
             match Machine::parse_with(text, &[(key, other)]) {
@@ -79,7 +79,7 @@ fn variants() -> Result<Vec<Variant>, ReproduceError> {
                     what: format!("{key} = {other} instead of {value}"),
                     machine,
                 }),
-                // A batch longer than its queue, and the like: there is no such machine.
+                // The changed machine is invalid: for example, its batch is longer than its queue.
                 Err(error) => return Err(error.into()),
             }
         }
@@ -105,7 +105,7 @@ fn rows_of(lab: &Lab<'_>, variant: &Variant) -> Result<Vec<Row>, ReproduceError>
 /// The highest rate that keeps the SLO.
 fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<Row, ReproduceError> {
     let slo = scenario.slo(10.0, lab.seed)?;
-    // Between a third of what all cores could serve if they never waited, and all of it.
+    // From a third of the rate that all cores could serve without ever waiting, up to that rate.
     let capacity_rps = 10.0 * f64::from(scenario.machine.memory.cores) / slo.as_secs_f64();
     let width_rps = capacity_rps / lab.effort.of([64.0, 128.0, 256.0]);
     let bracket = RateBracket { lowest_rps: capacity_rps / 3.0, highest_rps: capacity_rps, width_rps };
@@ -117,9 +117,9 @@ fn highest(lab: &Lab<'_>, variant: &Variant, scenario: &Scenario, runs: &Runs) -
     Ok(note(variant, scenario, "throughput under SLO", "mrps", "MRPS", rate))
 }
 
-/// Service time and DRAM traffic of an RPC where no design is near its end.
+/// Service time and DRAM traffic of an RPC at a rate far below saturation of every design.
 fn below_saturation(variant: &Variant, scenario: &Scenario, runs: &Runs) -> Result<[Row; 2], ReproduceError> {
-    /// RPCs per second: two thirds of the lowest saturation of all designs.
+    /// RPCs per second: two thirds of the lowest rate at which a design saturates.
     const RATE_RPS: f64 = 8e6;
     let shown = blocks::estimate(scenario, Rate::try_new(RATE_RPS)?, runs, &|| ())?;
     let service = shown.over(|figures| figures.service_mean_ps).scaled(1e-3);

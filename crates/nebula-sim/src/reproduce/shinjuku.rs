@@ -1,4 +1,4 @@
-//! Shinjuku: loads that preemption sustains and run-to-completion queues do not.
+//! Shinjuku: the loads that preemption sustains, against queues that run to completion.
 
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 

@@ -1,6 +1,6 @@
 //! Systems side by side: the highest load at the SLO of each, replication by replication on the same arrivals.
 //!
-//! Or its tail at one load. Which systems, services and SLOs, and which figure compares which of them, is data: a [`SideBySide`] in a paper's file.
+//! Some figures compare the p99 at one load instead. The systems, services, SLOs and comparisons are data: a [`SideBySide`] in a paper's file.
 
 use super::paper::{Case, Comparison, Figure, Measured, SideBySide};
 use super::row::{Judgment, Row};
@@ -13,7 +13,7 @@ use crate::search::{Bracket, Objective};
 use crate::world::run;
 use nebula_workload::TypeId;
 
-/// Rows for each comparison of `setup`, judged by the figures of the same names under `entry`, and a note for each case.
+/// One row for each comparison of `setup`, judged by the figure of that name under `entry`, and one note for each case.
 pub(super) fn reproduce<'a>(
     lab: &Lab<'_>,
     entry: &str,
@@ -30,7 +30,7 @@ pub(super) fn reproduce<'a>(
             None => comparison.throughputs(&found),
         };
         let figure = figure(&format!("{entry}/{}", comparison.figure));
-        // What rests on an assumption cannot be said to differ.
+        // A value that depends on an assumption cannot be judged to differ.
         let otherwise = if figure.assumes.is_some() { Judgment::NotReproducibleAsPublished } else { Judgment::Differs };
         rows.push(Row::judged(figure, comparison.over(&sides), (otherwise, comparison.why(&sides))));
     }
@@ -60,7 +60,7 @@ fn measure<'a>(
     let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
     let capacity_mrps = f64::from(system.cores_total()) * 1e6 / load.service.mean_ps();
     let loads = match lab.load_at_objective(&system, &load, objective, BRACKET, &runs) {
-        // It keeps the SLO at no load.
+        // No load keeps the SLO.
         Err(ReproduceError::Sim(SimError::Slo { .. } | SimError::Slowdown { .. })) => vec![0.0; replications as usize],
         found => found?.loads,
     };
@@ -89,7 +89,7 @@ fn tails<'a>(
 ) -> Result<Sides<'a>, ReproduceError> {
     let of = |id: &str| {
         let case = setup.cases.iter().find(|case| case.id == id);
-        let case = case.unwrap_or_else(|| panic!("a comparison names the case {id:?}, which its setup has not"));
+        let case = case.unwrap_or_else(|| panic!("a comparison names the case {id:?}, which its set-up does not have"));
         let (system, load) = (case.system(setup.cores)?, Load::open(case.service.clone(), load));
         let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
         let one = |&index: &u32| match run(&system, &load, runs.length(&load), lab.seed.replica(u64::from(index))) {
@@ -148,5 +148,5 @@ impl Comparison {
 
 fn mrps<'a>(found: &'a [Found<'_>], id: &str) -> &'a [f64] {
     let of_id = found.iter().find(|found| found.case.id == id);
-    &of_id.unwrap_or_else(|| panic!("a comparison names the case {id:?}, which its setup has not")).mrps
+    &of_id.unwrap_or_else(|| panic!("a comparison names the case {id:?}, which its set-up does not have")).mrps
 }

@@ -1,4 +1,4 @@
-//! How large are buffer and tables? NEBULA's two examples, by the sizing that the runtime uses.
+//! How large are the receive buffer and the tables? NEBULA's two examples, with the sizing that the runtime uses.
 
 use super::paper::{self, Sizing as Setup};
 use super::row::{Judgment, Row};
@@ -29,7 +29,7 @@ fn large(setup: &Setup) -> Sizing {
     sized(setup.cores, setup.offered_erlangs, setup.rpc_bytes)
 }
 
-/// The paper gives the depth of the small server's queue: its load follows.
+/// The paper gives the mean queue length of the small server; the load is derived from it.
 fn small(setup: &Setup) -> Sizing {
     sized(setup.small_cores, erlangs_at(setup.small_cores, setup.small_queue_depth_mean), setup.small_rpc_bytes)
 }
@@ -48,5 +48,5 @@ fn erlangs_at(cores: u32, depth: f64) -> f64 {
     low
 }
 
-/// As many as a double has bits.
+/// As many steps as an `f64` has bits of precision.
 const BISECTIONS: u32 = 53;

@@ -1,7 +1,7 @@
-//! What does one queue cost in software? An MCS lock round it, against the NIC that dispatches.
+//! How much throughput does a single queue in software lose? A queue behind an MCS lock against dispatch by the NIC.
 //!
-//! What the lock takes to be handed from core to core is not published, so it is an assumption, and swept: the published loss is not reproduced
-//! by choosing it, but the sweep says which hand-off the loss stands for.
+//! The hand-off time of the lock is not published. It is assumed, and swept. The published loss does not count as reproduced, since it
+//! depends on the assumption; the sweep shows to which hand-off time the loss corresponds.
 
 use super::paper::{self, Law, SoftwareQueue};
 use super::row::{Judgment, Row};
@@ -27,12 +27,12 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(rows.into())
 }
 
-/// Who holds the one queue.
+/// Where the single queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
-    /// The NIC; a core is given at most so many RPCs.
+    /// In the NIC, which dispatches by this policy.
     Nic(Policy),
-    /// Memory, behind a lock that takes so many nanoseconds to hand on.
+    /// In memory, behind a lock with this hand-off time in nanoseconds.
     Lock(u64),
 }
 
@@ -41,7 +41,7 @@ fn queues(setup: &SoftwareQueue) -> Vec<Queue> {
     nic.into_iter().chain(setup.handoffs_ns.iter().copied().map(Queue::Lock)).collect()
 }
 
-/// The highest loads at the SLO, one a replication.
+/// The highest loads at the SLO, one per replication.
 struct Found<'a> {
     law: &'a Law,
     queue: Queue,
@@ -68,7 +68,7 @@ fn replications(lab: &Lab<'_>) -> u32 {
 const BRACKET: Bracket = Bracket { lowest: 0.05, highest: 1.0 - WIDTH / 2.0, width: WIDTH };
 const WIDTH: f64 = 0.002;
 
-/// Throughput of the NIC's queue over that of `queue`, under the same service times.
+/// Throughput of the NIC's queue divided by that of `queue`, with the same service times.
 fn loss(found: &[Found<'_>], law: &Law, queue: Queue) -> Interval {
     let loads = |queue| {
         let found = found.iter().find(|found| found.law.id == law.id && found.queue == queue);
@@ -105,7 +105,7 @@ fn why(setup: &SoftwareQueue, sweep: &[(u64, f64)], published: f64) -> String {
     )
 }
 
-/// The hand-off at which the loss is `published`, on straight lines between those that ran.
+/// The hand-off time at which the loss is `published`, by linear interpolation between the hand-off times that ran.
 fn handoff_ns_of(sweep: &[(u64, f64)], published: f64) -> Option<f64> {
     let (below, above) = sweep
         .windows(2)
@@ -115,7 +115,7 @@ fn handoff_ns_of(sweep: &[(u64, f64)], published: f64) -> Option<f64> {
     Some(below.0 as f64 + share * (above.0 - below.0) as f64)
 }
 
-/// What one queue gives under one law.
+/// The note on one queue under one law.
 fn note(found: &[Found<'_>], one: &Found<'_>) -> Row {
     let of_law = |what: &str| format!("rpcvalet/software-queue/{}/{what}", one.law.id);
     let service = &one.law.service;
@@ -142,7 +142,7 @@ mod tests {
     use super::handoff_ns_of;
 
     #[test]
-    fn a_handoff_is_read_off_between_two_that_ran() {
+    fn a_handoff_is_interpolated_between_two_that_ran() {
         let sweep = [(100, 1.5), (200, 2.5), (300, 4.5)];
         assert_eq!(handoff_ns_of(&sweep, 2.0), Some(150.0));
         assert_eq!(handoff_ns_of(&sweep, 3.0), Some(225.0));

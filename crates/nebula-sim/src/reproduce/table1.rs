@@ -1,11 +1,11 @@
-//! Which load keeps the SLO, and how deep is the queue there? NEBULA's table I, under every setting that may have made it.
+//! Which load keeps the SLO, and how deep is the queue at that load? NEBULA's table I, under every setting that may have produced it.
 //!
-//! The paper's text names Poisson arrivals; the program that its first author published has steadier ones, and a die whose short RPCs are
-//! rarer than meant. So each row of the table is judged under the text's setting, and the others stand beside it as notes: whether one of them
-//! gives the published value is then a result and not an opinion.
+//! The paper's text names Poisson arrivals. The program that its first author published has arrivals of lower variance, and draws short RPCs
+//! less often than intended. Each row of the table is judged under the text's setting. The other settings are notes, which show whether one of
+//! them gives the published value.
 //!
-//! Near saturation a queue takes millions of RPCs to settle. The longest, those of Poisson arrivals at the highest loads, have not yet done so
-//! when a quick run begins to count: it understates them.
+//! Near saturation a queue takes millions of RPCs to reach its steady state. With Poisson arrivals at the highest loads, a quick run starts to
+//! measure before that, and so underestimates the depth.
 
 use super::paper::{self, Printed, Setting, Table1};
 use super::row::{Judgment, Row};
@@ -28,7 +28,7 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(table.laws.iter().flat_map(|law| rows(table, &of_law(law))).collect::<Vec<_>>().into())
 }
 
-/// The settings that differ for this law: the die matters only where shares are drawn.
+/// The settings that differ for this law. How types are drawn matters only for a mix.
 fn settings<'a>(table: &'a Table1, law: &'a Printed) -> impl Iterator<Item = &'a Setting> {
     let is_textbook_again = move |setting: &Setting| {
         let textbook = textbook(table);
@@ -44,7 +44,7 @@ fn textbook(table: &Table1) -> &Setting {
     found.expect("a test reads the table's settings")
 }
 
-/// What one law shows under one setting; latencies in nominal service times.
+/// The results of one law under one setting. Latencies are in nominal service times.
 struct Found<'a> {
     law: &'a Printed,
     setting: &'a Setting,
@@ -85,17 +85,17 @@ fn search(
     let runs = lab.runs(1_000_000, replications(lab));
     let found = lab.load_at_slo(system, load, nominal.service * table.slo_services, BRACKET, &runs)?;
     let is_beyond = found.loads.iter().any(|&load| load > BRACKET.highest - BRACKET.width);
-    // A replication that ended at the bracket's end says only that its load is no lower.
+    // If a replication ended at the end of the bracket, its load may be higher than found.
     let hi = if is_beyond { 1.0 } else { found.load.hi };
     Ok(Interval { hi, ..found.load }.scaled(nominal.load_per_utilization()))
 }
 
-/// In a hurry only what is judged is searched for.
+/// Quick runs search only for the judged loads.
 fn is_searched(lab: &Lab<'_>, table: &Table1, setting: &Setting) -> bool {
     lab.effort != Effort::Quick || setting.id == table.textbook
 }
 
-/// Loads and SLO are reckoned by the nominal mean, whatever the die makes of it.
+/// The nominal mean service time defines loads and SLO, also where the drawn service times have another mean.
 struct Nominal {
     service: Span,
     mean_ps: f64,
@@ -119,7 +119,7 @@ fn replications(lab: &Lab<'_>) -> u32 {
     lab.effort.of([5, 5, 10])
 }
 
-/// Every law keeps an SLO of ten service times at its lowest load; at its highest a queue would take longer than a run to fill.
+/// At the lowest load every law keeps an SLO of ten service times. At the highest, a queue would take longer than a run to fill.
 const BRACKET: Bracket = Bracket { lowest: 0.965, highest: 0.9995, width: 0.0005 };
 
 /// The published rows of one law, then the notes of all its settings.
@@ -136,7 +136,7 @@ fn rows(table: &Table1, found: &[&Found<'_>]) -> Vec<Row> {
     [load, depth].into_iter().chain(found.iter().flat_map(|found| notes(found))).collect()
 }
 
-/// The text's own setting gives another value, whatever others give.
+/// The judgment if the text's setting gives another value, regardless of the other settings.
 fn unreachable_as_published(why: &str) -> (Judgment, String) {
     (Judgment::NotReproducibleAsPublished, why.to_owned())
 }
@@ -173,7 +173,7 @@ fn why_depth(textbook: &Found<'_>, found: &[&Found<'_>]) -> String {
     )
 }
 
-/// What the other settings give instead.
+/// The values under the other settings.
 fn others(textbook: &Found<'_>, found: &[&Found<'_>], said: impl Fn(&Found<'_>) -> String) -> String {
     let others = found.iter().filter(|other| other.setting.id != textbook.setting.id);
     others.map(|other| format!("with {}: {}", other.setting.title, said(other))).collect::<Vec<_>>().join("; ")

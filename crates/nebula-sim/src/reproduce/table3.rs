@@ -1,4 +1,4 @@
-//! Does it matter whether RPCs read or write? NEBULA's table III: RPCValet and `NEBULA_base` by the share of GETs.
+//! How much does the share of GETs matter? NEBULA's table III: RPCValet and `NEBULA_base` with three mixes of GETs and SETs.
 
 use super::evaluation::{Bench, Case, Column, Value, columns, judged, over};
 use super::paper::{self, Design, Mix, Table3};
@@ -83,7 +83,7 @@ fn pictures(bench: &Bench<'_>, cells: &[Cell<'_>]) -> Result<Vec<Picture>, Repro
     ])
 }
 
-/// What a cell shows.
+/// The value of a cell in a chart.
 type Shown<'a> = &'a dyn Fn(&Cell<'_>) -> Result<Interval, ReproduceError>;
 
 fn picture(

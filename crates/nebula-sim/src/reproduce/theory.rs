@@ -1,4 +1,4 @@
-//! One queue or many? RPCValet's Q queues of U cores each, by theory: as many servers with one queue each, and RPCs that go to one by chance.
+//! One queue or many? RPCValet's queueing model of Q queues with U cores each. Each RPC goes to a random queue.
 
 use super::paper::{self, Law, Theory, Use};
 use super::picture::{Curve, Measure, Picture, Point};
@@ -23,13 +23,13 @@ pub(super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     Ok(Reproduction { rows, pictures: vec![picture(theory, &found)] })
 }
 
-/// Numbers of queues; in a hurry the two ends, which all that is published is about.
+/// Numbers of queues. Quick runs use only the smallest and the largest, which all published values are about.
 fn queues(lab: &Lab<'_>, theory: &Theory) -> impl Iterator<Item = u16> {
     let (hurried, ends) = (lab.effort == Effort::Quick, [1, theory.cores]);
     theory.queues.iter().copied().filter(move |queues| !hurried || ends.contains(queues))
 }
 
-/// What one law shows with so many queues; tails in mean service times.
+/// The results of one law with one number of queues. Tails are in mean service times.
 struct Found<'a> {
     law: &'a Law,
     queues: u16,
@@ -57,7 +57,7 @@ fn replications(lab: &Lab<'_>) -> u32 {
     lab.effort.of([4, 6, 10])
 }
 
-/// Heavy tails keep the SLO at the lowest loads only.
+/// The lowest load is near zero, since heavy-tailed service keeps the SLO only at very low loads.
 const BRACKET: Bracket = Bracket { lowest: 0.01, highest: 1.0 - WIDTH / 2.0, width: WIDTH };
 const WIDTH: f64 = 0.002;
 
@@ -77,12 +77,12 @@ fn pairs<'a>(theory: &'a Theory, found: &'a [Found<'a>]) -> Vec<Pair<'a>> {
 }
 
 impl Pair<'_> {
-    /// Load at the SLO of one queue over that of many: replication by replication, since both meet the same arrivals.
+    /// Load at the SLO of one queue divided by that of many, replication by replication, since both have the same arrivals.
     fn gain(&self) -> Interval {
         over(&self.one.load, &self.many.load)
     }
 
-    /// Tail at medium load of many queues over that of one.
+    /// Tail of many queues at medium load divided by that of one queue.
     fn tail(&self) -> Interval {
         over(&self.many.medium, &self.one.medium)
     }
@@ -92,7 +92,7 @@ fn over(numerators: &[f64], denominators: &[f64]) -> Interval {
     Interval::of(&numerators.iter().zip(denominators).map(|(above, below)| above / below).collect::<Vec<_>>())
 }
 
-/// The rows beside which something is published.
+/// The rows with a published counterpart.
 fn judged(pairs: &[Pair<'_>]) -> Vec<Row> {
     let emulated = used_in(pairs, Use::Emulation);
     let plain = used_in(pairs, Use::Theory);
@@ -116,7 +116,7 @@ fn used_in<'a>(pairs: &'a [Pair<'a>], what: Use) -> Vec<&'a Pair<'a>> {
     pairs.iter().filter(|pair| pair.law.used_in.contains(&what)).collect()
 }
 
-/// The name of a law and what it gave.
+/// The name of a law and its result.
 type ByLaw<'a> = (&'a str, Interval);
 
 fn by_law<'a>(pairs: &[&Pair<'a>], of: impl Fn(&Pair<'a>) -> Interval) -> Vec<ByLaw<'a>> {
@@ -154,11 +154,11 @@ fn notes(theory: &Theory, found: &Found<'_>) -> [Row; 3] {
     ]
 }
 
-/// The highest load over the number of queues, a line a law. Nothing of it is published in numbers.
+/// The highest load against the number of queues, one line per law. No numbers are published for it.
 fn picture(theory: &Theory, found: &[Found<'_>]) -> Picture {
     let point = |found: &Found<'_>| Point { at: found.queues.into(), value: Interval::of(&found.load) };
     let curve = |law: &Law| Curve {
-        // With spaces, where a narrow page can break it.
+        // With spaces, so that a narrow page can break the line.
         name: format!("{} ({})", law.id, law.service.to_string().replace(',', ", ").replace('+', " + ")),
         points: found.iter().filter(|found| found.law.id == law.id).map(point).collect(),
         published: Vec::new(),

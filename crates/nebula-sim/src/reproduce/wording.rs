@@ -1,14 +1,14 @@
-//! Numbers within sentences: three digits that count, and an interval where there is one.
+//! Numbers in sentences: about three significant digits, and an interval where there is one.
 
 use crate::interval::Interval;
 
-/// `344 [310, 378]`, or the value alone where a formula gives it.
+/// `344 [310, 378]`, or the value alone if the interval is a point.
 pub(super) fn with_interval(interval: Interval) -> String {
     let Interval { value, lo, hi } = interval;
     if lo == hi { number(value) } else { format!("{} [{}, {}]", number(value), number(lo), number(hi)) }
 }
 
-/// Three digits that count: `0.612`, `9.81`, `344`, `1020`.
+/// About three significant digits: `0.61`, `9.81`, `34.4`, `1020`.
 pub(super) fn number(value: f64) -> String {
     let decimals = match value.abs() {
         _ if !value.is_finite() => return "∞".to_owned(),
@@ -19,7 +19,7 @@ pub(super) fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A load: four digits, since 0.995 and 0.9995 are far apart.
+/// A load with four decimals, since 0.995 and 0.9995 differ much.
 pub(super) fn load(interval: Interval) -> String {
     let Interval { value, lo, hi } = interval;
     if lo == hi { format!("{value:.4}") } else { format!("{value:.4} [{lo:.4}, {hi:.4}]") }

@@ -1,4 +1,4 @@
-//! ZygOS: how much of an ideal queue's load work stealing sustains.
+//! ZygOS: the load that work stealing sustains, as a share of an ideal queue's.
 
 use super::{Lab, ReproduceError, Reproduction, paper, side_by_side};
 

@@ -1,7 +1,6 @@
 //! What the suites share: separate processes, an end to every wait, numbers by draw, a raw hand in a ring.
 #![allow(dead_code, reason = "each suite uses its part")]
 
-pub(crate) mod allocations;
 pub(crate) mod by_hand;
 pub(crate) mod datagram;
 pub(crate) mod draw;

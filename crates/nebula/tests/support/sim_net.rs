@@ -3,7 +3,6 @@
 //!
 //! Nothing moves by itself: the caller tells the time, asks when something is due, and has it delivered.
 
-use super::allocations;
 use super::draw::Draw;
 use nebula::net::{Route, Wire};
 use std::collections::{BTreeMap, VecDeque};

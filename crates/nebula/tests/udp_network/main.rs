@@ -19,6 +19,7 @@ mod scenario;
 mod support;
 mod world;
 
+use allocations::Counting;
 use nebula::NackReason;
 use oracle::End;
 use std::collections::BTreeMap;
@@ -26,11 +27,10 @@ use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use support::allocations::Counting;
 use world::{Outcome, run};
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting::new();
 
 /// Runs of a test without further word; `cargo xtask network` makes ten times as many.
 const SEEDS: u64 = 1_000;

@@ -2,7 +2,6 @@
 
 use crate::oracle::{Call, Laws, NAMED_BYTES, Oracle, request_of};
 use crate::scenario::{Blow, ClientPlan, Scenario, ServiceTimes, reply_bound};
-use crate::support::allocations;
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Fates, Network, say};
 use nebula::net::{Environment, Time};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::relative::resolved;
+
 const MACROS: &[&str] = &["include_str!(", "include_bytes!("];
 /// An inclusion that begins with this names its file from the package's folder, and not from the source file's.
 const FROM_PACKAGE: &str = "CARGO_MANIFEST_DIR";
@@ -65,17 +67,7 @@ fn closing(text: &str) -> usize {
 fn path_of(file: &str, argument: &str) -> Option<String> {
     let is_from_package = argument.contains(FROM_PACKAGE);
     let literals = argument.split('"').skip(1).step_by(2).filter(|literal| *literal != FROM_PACKAGE);
-    let mut parts: Vec<_> = if is_from_package { Vec::new() } else { file.split('/').collect() };
-    parts.pop();
-    let named: String = literals.collect();
-    for part in named.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            _ => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
+    resolved(if is_from_package { "" } else { file }, &literals.collect::<String>())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! How do groups scale? Tails and late RPCs on 64 and 256 cores at two rates, with thresholds that were trained and others, without
-//! migration, and beside one queue for all cores.
+//! How do groups scale? Tails and late RPCs on 64 and 256 cores at two rates: with trained and other thresholds, without migration, and with
+//! one queue for all cores.
 //!
-//! Neither the distribution of service times is published, only that of late RPCs, from which a mean follows, nor how evenly RSS spreads the
-//! load over groups: both are swept.
+//! The distribution of service times is not published; a mean follows from the published share of late RPCs. How evenly RSS spreads the load
+//! over groups is not published either. Both are swept.
 
 use super::super::paper::{self, Scale, TrainedLaw};
 use super::super::row::{Judgment, Row};
@@ -25,16 +25,16 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
     Ok(rows.into())
 }
 
-/// Who decides where RPCs go.
+/// The scheduling of RPCs between groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheduling {
     /// Managers with thresholds trained for the law.
     Trained,
     /// Managers with the naive threshold.
     Naive,
-    /// Managers that hand over whatever waits.
+    /// Managers with a threshold of 0, which hand over every waiting RPC.
     Eager,
-    /// Nobody, between groups.
+    /// No migration between groups.
     Alone,
     /// One queue for all cores.
     OneQueue,
@@ -54,7 +54,7 @@ impl Scheduling {
         }
     }
 
-    /// What managers are set to; nothing where there are no groups.
+    /// The configuration of the managers; `None` if there are no groups.
     fn options(self, setup: &Scale, law: &TrainedLaw) -> Result<Option<Altocumulus>, SimError> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is positive")]
         let slo_services = libm::round(setup.slo.as_ps() as f64 / law.service.mean_ps()) as u32;
@@ -72,14 +72,15 @@ impl Scheduling {
 struct Case<'a> {
     law: &'a TrainedLaw,
     cores: u16,
-    /// As published, for the cores that it is published for.
+    /// The published rate, for the published number of cores.
     rate_mrps: f64,
-    /// Without a number each RPC is a separate flow.
+    /// Number of flows. Without one, each RPC is a separate flow.
     flows: Option<u16>,
     scheduling: Scheduling,
 }
 
-/// All of the law that is judged, on few flows only what groups there are; of the others what is compared.
+/// The judged law runs on each number of cores, with groups and with one queue. On the published number of cores it also runs with few flows.
+/// The other laws run only there, with trained thresholds and without migration.
 fn cases(setup: &Scale) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
     for &rate_mrps in &setup.rates_mrps {
@@ -103,7 +104,7 @@ fn cases(setup: &Scale) -> Vec<Case<'_>> {
 
 struct Found<'a> {
     case: Case<'a>,
-    /// In all, for these cores.
+    /// The total rate, for the cores of this case.
     rate_mrps: f64,
     p99_us: Interval,
     late_percent: Interval,
@@ -156,7 +157,7 @@ fn judged(setup: &Scale, found: &[Found<'_>]) -> Vec<Row> {
     setup.rates_mrps.iter().flat_map(rows_at).collect()
 }
 
-/// With the digits that a share of a thousandth needs.
+/// Four decimals, since shares can be below a thousandth.
 fn percent(interval: Interval) -> String {
     let Interval { value, lo, hi } = interval;
     if lo == hi { format!("{value:.4} %") } else { format!("{value:.4} % [{lo:.4}, {hi:.4}]") }

@@ -1,4 +1,5 @@
-//! How do thresholds predict? Accuracy against effectiveness of the naive, the aggressive and the trained one, for a group alone.
+//! How well do thresholds predict late RPCs? Accuracy against effectiveness of the naive, the aggressive and the trained threshold, in one
+//! group.
 
 use super::super::paper::{self, Thresholds as Setup};
 use super::super::row::{Judgment, Row};
@@ -26,7 +27,7 @@ pub(in super::super) fn reproduce(lab: &Lab<'_>) -> Result<Reproduction, Reprodu
     Ok(found.into())
 }
 
-/// One load, and who was late there in each replication.
+/// One load, and its late RPCs in each replication.
 struct State {
     row: TrainedRow,
     each: Vec<LateByQueue>,
@@ -82,7 +83,7 @@ fn notes(training: &Training, state: &State) -> Vec<Row> {
     thresholds.into_iter().flat_map(of).collect()
 }
 
-/// The line over Erlang's mean queue.
+/// The line that fits the trained thresholds to the mean queue length of Erlang C.
 fn line(states: &[State]) -> Vec<Row> {
     let rows: Vec<TrainedRow> = states.iter().map(|state| state.row).collect();
     let Some((slope, at_zero)) = fit(&rows) else { return Vec::new() };

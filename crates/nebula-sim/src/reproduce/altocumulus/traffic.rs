@@ -1,4 +1,4 @@
-//! What does moving RPCs cost the chip's wires? Descriptors against the payloads that stay, as many as a run has moved.
+//! How much on-chip traffic does migration save? The bytes of the migrated descriptors against the bytes of the payloads, which are not moved.
 
 use super::super::paper::{self, Traffic};
 use super::super::row::{Judgment, Row};
@@ -40,7 +40,7 @@ fn moved(lab: &Lab<'_>, setup: &Traffic, thresholds: Thresholds) -> Result<Vec<M
     Ok(tallies(lab, &system, &load, &runs)?.into_iter().map(|tally| tally.migrations).collect())
 }
 
-/// Bytes of payloads of RPCs that were served elsewhere, over those of all descriptors sent, to and fro.
+/// Payload bytes of the migrated RPCs, divided by the bytes of all descriptors sent in both directions.
 fn less(setup: &Traffic, each: &[Migrations], payload_bytes: u32) -> Interval {
     over(each, |moved| moved.migrated() as f64 * f64::from(payload_bytes) / descriptor_bytes(setup, moved))
 }

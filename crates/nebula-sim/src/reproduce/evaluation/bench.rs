@@ -11,14 +11,14 @@ use nebula_nic::Span;
 use nebula_workload::Rate;
 use std::sync::Arc;
 
-/// How much is simulated for a point, and how closely a search looks.
+/// How much is simulated for a point, and how precise a search is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct Depth {
     pub(super) rpcs: u64,
-    /// As long as the RPCs take to fill the LLC, unless set.
+    /// RPCs before the measurement; as many as fill the LLC, unless set.
     pub(super) warmup: Option<u64>,
     pub(super) replications: u32,
-    /// Width at which a search ends.
+    /// The width of the bracket at which a search ends.
     pub(super) width_krps: u32,
 }
 
@@ -33,7 +33,7 @@ impl Depth {
     }
 }
 
-/// Where the cases of an entry run.
+/// Runs the cases of an entry.
 pub(in super::super) struct Bench<'a> {
     lab: &'a Lab<'a>,
     depth: Depth,
@@ -49,18 +49,18 @@ impl<'a> Bench<'a> {
         Self { lab, depth, setup: &paper::nebula().setup.evaluation }
     }
 
-    /// A case of most figures' mix.
+    /// A case with the mix and the values that most figures use.
     pub(in super::super) fn case(&self, design: Design) -> Case {
         Case::new(self.setup, design)
     }
 
-    /// What the DRAM's buses can move, in 10⁹ bytes per second.
+    /// The peak bandwidth of the DRAM, in 10⁹ bytes per second.
     pub(in super::super) fn dram_gb_per_s_max(&self) -> f64 {
         let dram = self.case(Design::Base).scenario(self.setup).machine.memory.dram;
         f64::from(dram.channels) * dram.gb_per_s
     }
 
-    /// Runs what rows will ask for, side by side: first whole curves, then searches, then single points.
+    /// Runs everything that the rows need, in parallel: first curves, then searches, then single points.
     pub(in super::super) fn prepare(
         &self,
         curves: &[Case],
@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// A case whose RPCs are alone in the server.
+    /// A case at a load so low that each RPC is alone in the server.
     pub(in super::super) fn alone(&self, case: Case) -> Result<Arc<Point>, ReproduceError> {
         /// One RPC in a hundred microseconds for each of 16 cores.
         const GAP_NS: f64 = 6_250.0;
@@ -110,7 +110,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The points of the grid, a coarse one in a hurry, up to the first at which no replication keeps the SLO.
+    /// The points of the grid up to the first at which no replication keeps the SLO. Quick runs use a coarse grid.
     pub(in super::super) fn curve(&self, case: Case) -> Result<Vec<Arc<Point>>, ReproduceError> {
         let slo = self.slo(case)?;
         let grid = if self.lab.effort == Effort::Quick { &self.setup.coarse_gaps_ns } else { &self.setup.gaps_ns };
@@ -124,21 +124,21 @@ impl<'a> Bench<'a> {
         Ok(points)
     }
 
-    /// All loads of the grid.
+    /// From the lowest load of the grid to the highest.
     fn bracket(&self) -> RateBracket {
         let rps = |gap_ns: Option<&f64>| 1e9 / gap_ns.expect("the grid has loads");
         let (lowest_rps, highest_rps) = (rps(self.setup.gaps_ns.first()), rps(self.setup.gaps_ns.last()));
         RateBracket { lowest_rps, highest_rps, width_rps: f64::from(self.depth.width_krps) * 1e3 }
     }
 
-    /// These cases, and those of them that are also searched with nothing fitted, so.
+    /// These cases, and the unfitted variant of each case that is also searched without fitted parameters.
     pub(in super::super) fn with_unfitted(&self, cases: &[Case]) -> Vec<Case> {
         let unfitted = cases.iter().filter(|&&case| self.is_unfitted_run(case)).map(|case| case.unfitted());
         cases.iter().copied().chain(unfitted).collect()
     }
 
-    /// Whether this case is also searched with nothing fitted: in a hurry only the designs of figure 6a, with the mix and the values of most
-    /// figures.
+    /// Whether this case is also searched without fitted parameters. In quick runs only the designs of figure 6a are, with the mix and the
+    /// values that most figures use.
     pub(super) fn is_unfitted_run(&self, case: Case) -> bool {
         let is_usual = case == self.case(case.design) && case.design != Design::SwPref;
         self.lab.effort != Effort::Quick || is_usual

@@ -1,11 +1,11 @@
-//! The entries of the evaluation in runs too short to find anything: for tests of what an entry promises whatever it finds.
+//! The entries of the evaluation in runs too short for a meaningful result: for tests of what holds for every result.
 
 use super::super::{Lab, ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, table3};
 use super::bench::{Bench, Depth};
 
 const BRIEF: Depth = Depth { rpcs: 1_000, warmup: Some(1_000), replications: 2, width_krps: 5_000 };
 
-/// What the entry `id` compares, after brief runs; `None` for an entry that is not of the evaluation.
+/// The comparisons of the entry `id`, after brief runs; `None` for an entry outside the evaluation.
 pub(in super::super) fn compare_briefly(id: &str, lab: &Lab<'_>) -> Option<Result<Reproduction, ReproduceError>> {
     let bench = Bench::to_depth(lab, BRIEF);
     Some(match id {

@@ -1,4 +1,4 @@
-//! What runs: a design under a mix of RPCs, on the machine of the paper or on the one with nothing fitted.
+//! What runs: a design under a mix of RPCs, on the paper's machine or on the machine without fitted parameters.
 
 use super::super::paper::{Design, Evaluation};
 use crate::blocks::{Application, Design as Mechanisms, Machine, Scenario};
@@ -6,7 +6,7 @@ use crate::blocks::{Application, Design as Mechanisms, Machine, Scenario};
 /// Which of the two machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tuning {
-    /// With the choices that were made after results were seen.
+    /// With the fitted parameters, which were chosen after results were seen.
     Fitted,
     /// Without them.
     Unfitted,
@@ -22,13 +22,13 @@ pub(in super::super) struct Case {
 }
 
 impl Case {
-    /// With the values and the mix of most figures.
+    /// With the values and the mix that most figures use.
     pub(in super::super) const fn new(setup: &Evaluation, design: Design) -> Self {
         let (gets_percent, value_bytes) = (setup.gets_percent, setup.value_bytes);
         Self { design, tuning: Tuning::Fitted, gets_percent, value_bytes }
     }
 
-    /// On the machine with nothing fitted.
+    /// On the machine without fitted parameters.
     pub(in super::super) const fn unfitted(self) -> Self {
         Self { tuning: Tuning::Unfitted, ..self }
     }
@@ -46,7 +46,7 @@ impl Case {
         Self { design, ..self }
     }
 
-    /// Its name in sentences, with what is not as in most figures.
+    /// Its name in sentences, with the parameters that differ from those of most figures.
     pub(super) fn title(self, setup: &Evaluation) -> String {
         let mut title = self.design.title().to_owned();
         if self.value_bytes != setup.value_bytes {
@@ -62,7 +62,7 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If machine or design is none of those that ship with Nebula: `data/papers/nebula.toml` names them, and a test reads it.
+    /// If Nebula ships no machine or design of that name. `data/papers/nebula.toml` names them, and a test reads it.
     pub(super) fn scenario(self, setup: &Evaluation) -> Scenario {
         let machine = match self.tuning {
             Tuning::Fitted => &setup.machine,

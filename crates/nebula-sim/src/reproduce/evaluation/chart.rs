@@ -1,4 +1,4 @@
-//! The charts: curves against the load, and columns of what the highest rates are.
+//! The charts: curves against load, and columns of the highest rates.
 
 use super::super::ReproduceError;
 use super::super::picture::{Curve, Measure, Picture, Point as Dot};
@@ -46,14 +46,14 @@ fn against_load(
     Ok(Picture { title: title.to_owned(), x: Measure::Mrps, y, slo: None, curves })
 }
 
-/// One line of a chart of highest rates: where, ours and the published.
+/// One column of a chart of highest rates: its position, our value and the published value.
 pub(in super::super) struct Column {
     pub(in super::super) at: f64,
     pub(in super::super) ours: Interval,
     pub(in super::super) published: f64,
 }
 
-/// What two axes measure, and a line a design.
+/// A chart with these two axes and one line per design.
 pub(in super::super) fn columns(title: &str, (x, y): (Measure, Measure), lines: Vec<(&str, Vec<Column>)>) -> Picture {
     let curve = |(name, columns): (&str, Vec<Column>)| Curve {
         name: name.to_owned(),

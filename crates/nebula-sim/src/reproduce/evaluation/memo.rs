@@ -1,4 +1,4 @@
-//! What has run already.
+//! Results of earlier runs.
 
 use super::bench::Depth;
 use super::case::Case;
@@ -7,9 +7,9 @@ use nebula_nic::Span;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The runs of NEBULA's evaluation, kept for the entries that ask for them again.
+/// Results of the runs of NEBULA's evaluation, kept for the other entries that need them.
 ///
-/// Everything that decides a result is in its key: what is found here is what would run.
+/// The key of a result contains everything that the result depends on, so a kept result equals that of another run.
 ///
 /// # Cost
 ///
@@ -21,7 +21,7 @@ pub struct Memo {
     pub(super) slos: Shelf<(Case, u64), Span>,
 }
 
-/// Results by what decides them.
+/// Results by their key.
 #[derive(Debug)]
 pub(super) struct Shelf<K, V>(Mutex<BTreeMap<K, V>>);
 
@@ -32,7 +32,7 @@ impl<K, V> Default for Shelf<K, V> {
 }
 
 impl<K: Ord, V: Clone> Shelf<K, V> {
-    /// The result of this key: the kept one, or that of `run`. Two threads that ask at once both run, and find the same.
+    /// The kept result of this key, or the result of `run`. Two threads that ask at the same time both run, with the same result.
     pub(super) fn get_or_run<E>(&self, key: K, run: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept().get(&key) {

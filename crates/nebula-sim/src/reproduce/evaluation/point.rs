@@ -1,18 +1,18 @@
-//! What a case shows at one load, replication by replication, and at the highest rate that keeps the SLO.
+//! The results of a case: at one load, for each replication, and at the highest rate that keeps the SLO.
 
 use crate::blocks::{BlocksEstimate, RateAtSlo, RateBracket, Stage};
 use crate::interval::Interval;
 use nebula_nic::Span;
 
-/// 10⁶ RPCs per second, from the mean time between two.
+/// The rate in 10⁶ RPCs per second, from the mean time between arrivals.
 pub(in super::super) fn mrps(gap_ns: f64) -> f64 {
     1e3 / gap_ns
 }
 
-/// What one replication shows.
+/// The results of one replication.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Shot {
-    /// p99 of all RPCs, a NACK counted as infinite.
+    /// p99 of all RPCs. A NACK counts as an infinite latency.
     pub(in super::super) p99_ns: f64,
     /// Mean time from the start of service until the buffer is freed.
     pub(in super::super) service_ns: f64,
@@ -20,7 +20,7 @@ pub(in super::super) struct Shot {
     pub(in super::super) gb_per_s: f64,
     /// Share of RPCs that were served.
     pub(in super::super) accepted: f64,
-    /// Share of RPCs that were dispatched to a core which was serving another RPC.
+    /// Share of RPCs that were dispatched to a core that was serving another RPC.
     pub(in super::super) queued_at_core: f64,
 }
 
@@ -79,7 +79,7 @@ impl Point {
     }
 }
 
-/// A comparison of two points, replication by replication: both met the same arrivals and the same keys.
+/// A comparison of two points, replication by replication: both had the same arrivals and the same keys.
 pub(in super::super) fn over(one: &Point, other: &Point, compare: impl Fn(&Shot, &Shot) -> f64) -> Interval {
     let pairs = one.shots.iter().zip(&other.shots);
     Interval::of(&pairs.map(|(one, other)| compare(one, other)).collect::<Vec<_>>())
@@ -88,11 +88,11 @@ pub(in super::super) fn over(one: &Point, other: &Point, compare: impl Fn(&Shot,
 /// The highest rate that keeps the SLO.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Highest {
-    /// One a replication.
+    /// One rate per replication.
     mrps: Vec<f64>,
-    /// So much above is a rate that does not.
+    /// The width of the search: a rate higher by this does not keep the SLO.
     width: f64,
-    /// What DRAM moves there.
+    /// DRAM bandwidth at that rate.
     pub(in super::super) gb_per_s: Interval,
 }
 
@@ -106,13 +106,13 @@ impl Highest {
         Self { mrps, width: width_rps / 1e6, gb_per_s: found.dram_gb_per_s }
     }
 
-    /// The mean over replications; its interval holds the width of the search.
+    /// The mean over the replications. Its interval includes the width of the search.
     pub(in super::super) fn rate(&self) -> Interval {
         let rate = Interval::of(&self.mrps);
         Interval { hi: rate.hi + self.width, ..rate }
     }
 
-    /// A comparison with another case, replication by replication; `compare` rises with the first and falls with the second.
+    /// A comparison with another case, replication by replication. `compare` increases with its first argument and decreases with its second.
     pub(in super::super) fn compared(&self, other: &Self, compare: impl Fn(f64, f64) -> f64) -> Interval {
         let all = |above: f64, below: f64| {
             let pairs = self.mrps.iter().zip(&other.mrps);

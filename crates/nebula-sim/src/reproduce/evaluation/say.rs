@@ -1,4 +1,4 @@
-//! The sentences of rows.
+//! The sentences in the reasons of rows.
 
 use super::super::wording::{number, with_interval};
 use super::point::{Highest, Point};
@@ -9,7 +9,7 @@ pub(super) fn up_to(title: &str, highest: &Highest) -> String {
     format!("{title} keeps the SLO up to {} MRPS", with_interval(highest.rate()))
 }
 
-/// What a case shows at one load.
+/// The results of a case at one load.
 pub(super) fn shown(title: &str, point: &Point) -> String {
     format!(
         "at {} MRPS the p99 of {title} is {}, DRAM moves {} GB/s, {} blocks an RPC, and a core takes {} ns: {}",
@@ -22,7 +22,7 @@ pub(super) fn shown(title: &str, point: &Point) -> String {
     )
 }
 
-/// A p99, and the time of a core behind it.
+/// A p99, and the time that a core takes for an RPC.
 pub(super) fn served(title: &str, point: &Point) -> String {
     format!("the p99 of {title} is {}, and a core takes {} ns", tail(point), number(point.service_ns().value))
 }
@@ -34,7 +34,7 @@ fn tail(point: &Point) -> String {
     format!("{} ns{nacks}", with_interval(point.p99_ns()))
 }
 
-/// Where a core's time goes.
+/// A core's time by stage.
 fn stages(point: &Point) -> String {
     let of_core = |stage: &Stage| !matches!(stage, Stage::Receive | Stage::Dispatch | Stage::Queue);
     let named = Stage::ALL.iter().zip(point.stages_ns).filter(|(stage, ns)| of_core(stage) && *ns >= 0.5);

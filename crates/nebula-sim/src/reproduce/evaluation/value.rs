@@ -1,4 +1,4 @@
-//! Values that have a published one, each with a sentence that is made of its runs.
+//! Values with a published counterpart, each with a reason made from the numbers of its runs.
 
 use super::super::ReproduceError;
 use super::super::paper;
@@ -11,18 +11,18 @@ use super::say;
 use crate::interval::Interval;
 use std::sync::Arc;
 
-/// A value, and what the runs say of it.
+/// A value, and its explanation from the runs.
 pub(in super::super) struct Value {
-    /// What its figure is called.
+    /// The id of its figure.
     pub(in super::super) id: String,
     pub(in super::super) value: Interval,
     pub(in super::super) why: String,
 }
 
-/// Values of one entry.
+/// A value, or why there is none.
 pub(in super::super) type Values = Result<Value, ReproduceError>;
 
-/// The value beside the published one. The sentence stands there in any case: where a value is reproduced it tells how.
+/// The row that compares a value with the published one. It always has the explanation, also if the value is reproduced.
 pub(in super::super) fn judged(value: Value) -> Row {
     let figure = paper::nebula().figure(&value.id);
     let otherwise = match &figure.assumes {
@@ -37,7 +37,7 @@ impl Bench<'_> {
         case.title(self.setup)
     }
 
-    /// The highest rate at the SLO, and what the runs show at the printed load.
+    /// The highest rate at the SLO. The explanation includes the results at the printed load.
     pub(in super::super) fn rate(&self, id: &str, case: Case, gap_ns: f64) -> Values {
         let (highest, point) = (self.highest(case)?, self.at(case, gap_ns)?);
         let mut why = format!(
@@ -122,7 +122,7 @@ impl Bench<'_> {
         Ok(Value { id: id.to_owned(), value, why })
     }
 
-    /// The same comparison at every load of both curves, where they have been drawn.
+    /// The same comparison at every load that both curves have.
     fn contrasted_elsewhere(
         &self,
         (one, other): (Case, Case),
@@ -137,7 +137,7 @@ impl Bench<'_> {
         Ok(format!("by load in MRPS the value is {}", said.collect::<Vec<_>>().join(", ")))
     }
 
-    /// A note: the highest rate at the SLO with nothing fitted, and what DRAM moves there.
+    /// Notes: the highest rate at the SLO without fitted parameters, and the DRAM bandwidth at that rate.
     pub(in super::super) fn unfitted_notes(
         &self,
         id: &str,
@@ -154,7 +154,7 @@ impl Bench<'_> {
         ])
     }
 
-    /// The search of this case on the machine with nothing fitted, where it is run.
+    /// The result of this case's search on the machine without fitted parameters, if that search runs.
     fn unfitted(&self, case: Case) -> Result<Option<Arc<Highest>>, ReproduceError> {
         if !self.is_unfitted_run(case) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The two charts of figure 2, and the points that the paper's text prints.
+//! The two charts of figure 2, with the points that the paper's text gives.
 
 use super::super::paper::Fig2;
 use super::super::picture::{Curve, Measure, Picture, Point};

@@ -1,4 +1,4 @@
-//! What the runs of figure 2 say, beside what was published of it.
+//! The rows of figure 2: values of the runs beside the published values.
 
 use super::super::paper::{self, Fig2, Figure};
 use super::super::row::{Judgment, Row};
@@ -6,7 +6,7 @@ use super::super::wording;
 use super::sweep::{At, Limit, Name, Sweep};
 use crate::interval::Interval;
 
-/// The judged rows, from the artefact's arrivals, and the same values from both models' other runs as notes.
+/// The judged rows, from the runs with the artefact's arrivals, and as notes the same values with Poisson arrivals.
 pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row> {
     let (ours, theirs) = (values(setup, artefact), values(setup, textbook));
     let judged = ours.iter().zip(&theirs).map(|(ours, theirs)| judged(ours, theirs, textbook));
@@ -18,7 +18,7 @@ pub(super) fn rows(setup: &Fig2, artefact: &Sweep, textbook: &Sweep) -> Vec<Row>
     judged.chain(notes).collect()
 }
 
-/// A value that only the artefact's arrivals give is not reproducible as published: the text names Poisson's.
+/// A value that only the artefact's arrivals give is not reproducible as published: the text names Poisson arrivals.
 fn judged(ours: &Value, theirs: &Value, textbook: &Sweep) -> Row {
     let beside = format!("with {} it is {}", textbook.model.title, theirs.said());
     let why = format!("{}; {beside}", ours.why);
@@ -33,12 +33,12 @@ pub(super) fn figure(name: &str) -> &'static Figure {
     paper::nebula().figure(&format!("nebula/fig2/{name}"))
 }
 
-/// One value that has a published one.
+/// One value with a published counterpart.
 struct Value {
     name: &'static str,
     value: Interval,
     is_load: bool,
-    /// What the run says if it is another value than the published one.
+    /// The reason from the run if the value differs from the published one.
     why: String,
 }
 
@@ -91,7 +91,7 @@ fn p99(at: &At, name: &'static str) -> Value {
     Value { name, value: at.p99(), is_load: false, why }
 }
 
-/// Replication by replication, since both designs meet the same arrivals.
+/// The ratio of the p99s, replication by replication, since both designs have the same arrivals.
 fn over(above: &At, below: &At) -> Interval {
     Interval::of(&above.p99_ns.iter().zip(&below.p99_ns).map(|(above, below)| above / below).collect::<Vec<_>>())
 }

@@ -6,7 +6,7 @@ use crate::executor::{replications as indices, try_each};
 use crate::interval::Interval;
 use crate::memory::{self, Design, MemoryModel, MemoryRun, MemoryTally};
 
-/// A machine, and what its arrivals are called.
+/// A machine, and the name of its arrivals.
 pub(super) struct Model {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
@@ -18,7 +18,7 @@ impl Model {
         Self { id: "artefact", title: "the artefact's arrivals and dice", machine: setup.model.clone() }
     }
 
-    /// The same machine with the chances and the arrivals that the text names.
+    /// The same machine with the probabilities and the arrivals that the text names.
     pub(super) fn textbook(setup: &Fig2) -> Self {
         let MemoryModel { packet_gaps, dice, row_hits, .. } = MemoryModel::textbook();
         let machine = MemoryModel { packet_gaps, dice, row_hits, ..setup.model.clone() };
@@ -56,7 +56,7 @@ impl Name {
         }
     }
 
-    /// How much longer its runs are: one queue per core is slow to fill, and without write-backs runs are short.
+    /// The factor by which its runs are longer than those of other designs.
     const fn length(self) -> u64 {
         match self {
             Self::Srq => 3,
@@ -64,7 +64,7 @@ impl Name {
         }
     }
 
-    /// What ends this design's useful loads.
+    /// What limits the useful load of this design.
     pub(super) const fn limit(self) -> Limit {
         match self {
             Self::Rss | Self::RpcValet => Limit::Saturation,
@@ -74,18 +74,18 @@ impl Name {
     }
 }
 
-/// Up to where a search goes.
+/// The limit that a search finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// The server keeps up with what is offered.
+    /// The highest load with which the server keeps up.
     Saturation,
-    /// The p99 keeps the SLO.
+    /// The highest load at which the p99 keeps the SLO.
     Slo,
-    /// The p99 is near that at the lowest load.
+    /// The highest load at which the p99 is near the p99 at the lowest load.
     NearOptimal,
 }
 
-/// What one design shows at one load, one value per replication.
+/// The results of one design at one load, one value per replication.
 pub(super) struct At {
     pub(super) name: Name,
     pub(super) load: f64,
@@ -110,7 +110,7 @@ impl At {
     }
 }
 
-/// The highest load within a design's limit, and the bandwidth there.
+/// The highest load within a design's limit, and the DRAM bandwidth at that load.
 pub(super) struct Highest {
     pub(super) load: Interval,
     pub(super) bandwidth: Interval,
@@ -154,7 +154,7 @@ impl Sweep {
     }
 }
 
-/// The loads of one design's curve: of what saturates early, one beyond saturation shows it.
+/// The loads of one design's curve. A design that saturates early has one load beyond saturation.
 fn loads(setup: &Fig2, name: Name) -> Vec<(Name, f64)> {
     let beyond = setup.loads.iter().position(|&load| load > setup.ratio_load.max(setup.sub_us_load));
     let last = match (name.limit(), beyond) {
@@ -191,7 +191,8 @@ impl Bench<'_> {
         Ok(At::of(name, load, &tallies))
     }
 
-    /// Each replication bisects independently, as [`load_at_slo`](crate::load_at_slo) does, between two points of the replication's curve.
+    /// The highest load within the limit. Each replication bisects independently between two points of its curve, as
+    /// [`load_at_slo`](crate::load_at_slo) does.
     fn highest(&self, name: Name, points: &[&At]) -> Result<Highest, ReproduceError> {
         let one = |&replication: &u32| {
             let found = self.bisect(name, points, replication);
@@ -231,5 +232,5 @@ impl Bench<'_> {
     }
 }
 
-/// Width at which a search ends.
+/// The width of the bracket at which a search ends.
 const WIDTH: f64 = 0.002;

@@ -15,7 +15,7 @@ pub struct AltocumulusSetup {
     pub scale: Scale,
     /// How thresholds predict.
     pub thresholds: Thresholds,
-    /// What moves.
+    /// Bytes moved by migration.
     pub traffic: Traffic,
 }
 
@@ -23,20 +23,20 @@ pub struct AltocumulusSetup {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// Cores in all; the last is what the figures are about.
+    /// Total numbers of cores. The published figures are for the last.
     pub cores: Vec<u16>,
-    /// Cores of a group, of which one manages.
+    /// Cores of a group, one of which is its manager.
     pub group_cores: u16,
     /// The SLO.
     #[serde(deserialize_with = "spelled")]
     pub slo: Span,
-    /// Rates in millions a second.
+    /// Rates in millions of RPCs per second.
     pub rates_mrps: Vec<f64>,
-    /// For how many cores; others get their share.
+    /// The number of cores that the rates are for. Other numbers get a proportional share.
     pub of_cores: u16,
-    /// The law that is compared with what is published.
+    /// The law whose results are compared with the published figures.
     pub judged: String,
-    /// Numbers of flows that the judged law comes on too, each hashed to one group.
+    /// Numbers of flows, each hashed to one group, with which the judged law runs in addition.
     pub flows: Vec<u16>,
     /// Service times.
     #[serde(rename = "law")]
@@ -56,11 +56,11 @@ pub struct TrainedLaw {
     pub thresholds: String,
 }
 
-/// A group alone, and who is late in it.
+/// One group alone, and its late RPCs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thresholds {
-    /// Cores that serve.
+    /// Workers: cores that serve RPCs.
     pub workers: u16,
     /// The service times.
     #[serde(deserialize_with = "spelled")]
@@ -70,23 +70,23 @@ pub struct Thresholds {
     pub slo: Span,
     /// Loads in thousandths.
     pub loads_permille: Vec<u32>,
-    /// The load that is compared with what is published.
+    /// The load whose results are compared with the published figures.
     pub judged_permille: u32,
 }
 
-/// What migrations move.
+/// Bytes moved by migration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
     /// Bytes of a descriptor.
     pub descriptor_bytes: u32,
-    /// Bytes of payloads.
+    /// Payload sizes in bytes.
     pub payloads_bytes: Vec<u32>,
-    /// The payload that is compared with what is published.
+    /// The payload size whose result is compared with the published figure.
     pub payload_bytes: u32,
-    /// Cores in all.
+    /// Total number of cores.
     pub cores: u16,
-    /// Cores of a group, of which one manages.
+    /// Cores of a group, one of which is its manager.
     pub group_cores: u16,
     /// Millions of RPCs per second.
     pub rate_mrps: f64,

@@ -1,6 +1,6 @@
 //! The set-ups of NEBULA's evaluation: designs, workloads, and the loads that the paper prints.
 //!
-//! Printed loads are rounded; here a load is the mean time between arrivals, which is a round number for all of them.
+//! The paper prints loads as rounded rates. Here a load is the mean time between arrivals, which is a round number for each of them.
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ pub enum Design {
     Srq,
     /// NEBULA without steering.
     Base,
-    /// The same, with software that prefetches.
+    /// NEBULA without steering, with software prefetching.
     SwPref,
     /// NEBULA.
     Nebula,
@@ -49,7 +49,7 @@ impl Design {
         }
     }
 
-    /// Its file among those that ship with Nebula.
+    /// The name of its file among those that ship with Nebula.
     #[must_use]
     pub const fn file(self) -> &'static str {
         match self {
@@ -63,23 +63,23 @@ impl Design {
     }
 }
 
-/// What all figures of the evaluation share.
+/// Parameters that all figures of the evaluation share.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluation {
     /// The machine.
     pub machine: String,
-    /// The same machine with nothing fitted.
+    /// The same machine without fitted parameters.
     pub unfitted: String,
     /// The SLO, in mean service times.
     pub slo_services: f64,
     /// Bytes of a value, unless a figure says otherwise.
     pub value_bytes: u32,
-    /// GETs in a hundred RPCs, unless a figure says otherwise.
+    /// Percentage of GETs, unless a figure says otherwise.
     pub gets_percent: u32,
-    /// The loads of curves, as times between arrivals, from the lowest load on.
+    /// The loads of the curves, as times between arrivals, from the lowest load to the highest.
     pub gaps_ns: Vec<f64>,
-    /// The same where there is no time for all of them.
+    /// The loads of the curves in quick runs.
     pub coarse_gaps_ns: Vec<f64>,
 }
 
@@ -98,13 +98,13 @@ pub struct AtLoad {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fig6a {
-    /// Where the tails of RSS and RPCValet are compared.
+    /// The load at which the tails of RSS and RPCValet are compared.
     pub tail_gap_ns: f64,
-    /// Where the tails of `SRQ_emu` and `NEBULA_base` are compared.
+    /// The load at which the tails of `SRQ_emu` and `NEBULA_base` are compared.
     pub balance_gap_ns: f64,
     /// The highest load of `NEBULA_base`.
     pub base_gap_ns: f64,
-    /// A load beyond that.
+    /// A load above that, at which `NEBULA_base` is saturated.
     pub beyond_gap_ns: f64,
     /// The designs, each with the highest load that the paper prints for it.
     #[serde(rename = "design")]
@@ -126,7 +126,7 @@ pub struct Table3 {
 pub struct Mix {
     /// Name in row ids.
     pub id: String,
-    /// GETs in a hundred RPCs.
+    /// Percentage of GETs.
     pub gets_percent: u32,
     /// The highest load that the paper prints for RPCValet.
     pub rpcvalet_gap_ns: f64,
@@ -138,12 +138,12 @@ pub struct Mix {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fig7 {
-    /// Its values.
+    /// Its value sizes.
     #[serde(rename = "size")]
     pub sizes: Vec<ValueSize>,
 }
 
-/// One size of values of Figure 7.
+/// One value size of Figure 7.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValueSize {
@@ -159,17 +159,17 @@ pub struct ValueSize {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fig8 {
-    /// A load at which all designs are alike.
+    /// A load at which all designs have the same tail.
     pub alike_gap_ns: f64,
     /// The highest load of `NEBULA_base`.
     pub base_gap_ns: f64,
-    /// Bytes of the small values.
+    /// Bytes of a small value.
     pub small_value_bytes: u32,
-    /// The loads at which the gain of steering is printed.
+    /// The loads at which the benefit of steering is printed.
     pub steered: Vec<Steered>,
 }
 
-/// One load at which the gain of steering is printed.
+/// One load at which the benefit of steering is printed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steered {

@@ -30,7 +30,7 @@ pub struct NebulaSetup {
     pub fig8: Fig8,
 }
 
-/// A server whose waiting RPCs are counted.
+/// A server whose mean queue length is computed and simulated.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Eq1 {
@@ -43,25 +43,25 @@ pub struct Eq1 {
     pub service: ServiceTime,
 }
 
-/// Two servers whose buffers are sized.
+/// Two servers whose buffers are sized from their load.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sizing {
-    /// Cores of the large one.
+    /// Cores of the large server.
     pub cores: u32,
     /// Its offered load.
     pub offered_erlangs: f64,
-    /// Its mean RPC.
+    /// Bytes of its mean RPC.
     pub rpc_bytes: u32,
-    /// Cores of the small one.
+    /// Cores of the small server.
     pub small_cores: u32,
-    /// RPCs that wait there on average.
+    /// Its mean queue length.
     pub small_queue_depth_mean: f64,
-    /// Its RPCs.
+    /// Bytes of an RPC there.
     pub small_rpc_bytes: u32,
 }
 
-/// Service times, and the settings under which the table may have been made.
+/// Service times, and the settings that may have produced the table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table1 {
@@ -69,7 +69,7 @@ pub struct Table1 {
     pub cores: u16,
     /// The SLO, in mean service times.
     pub slo_services: u64,
-    /// The nominal mean service time, by which load and SLO are reckoned.
+    /// The nominal mean service time, which defines load and SLO.
     pub service_ns: u64,
     /// The setting that the paper's text describes.
     pub textbook: String,
@@ -81,7 +81,7 @@ pub struct Table1 {
     pub laws: Vec<Printed>,
 }
 
-/// How RPCs come, and how service times are drawn.
+/// How RPCs arrive, and how service times are drawn.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
@@ -102,12 +102,12 @@ pub struct Setting {
 pub struct Printed {
     /// Name in row ids.
     pub id: String,
-    /// The load at which the depth was printed.
+    /// The load for which the paper prints the depth.
     pub load: f64,
-    /// The service times that are meant.
+    /// The service times that the paper names.
     #[serde(deserialize_with = "spelled")]
     pub exact: ServiceTime,
-    /// The service times that the artefact's die gives.
+    /// The service times that the artefact's random draws give.
     #[serde(deserialize_with = "spelled")]
     pub artefact: ServiceTime,
 }
@@ -129,16 +129,16 @@ impl Printed {
 pub struct Fig2 {
     /// The SLO.
     pub slo_ns: f64,
-    /// Where RSS and RPCValet are compared.
+    /// The load at which RSS and RPCValet are compared.
     pub ratio_load: f64,
-    /// Just before saturation.
+    /// The load just below RPCValet's saturation.
     pub sub_us_load: f64,
-    /// Just before NEBULA's cores are all busy.
+    /// The load at which NEBULA's cores are almost all busy.
     pub nebula_load: f64,
-    /// Up to this multiple of the p99 at the lowest load a p99 is near-optimal.
+    /// A p99 is near-optimal up to this multiple of the p99 at the lowest load.
     pub near_optimal: f64,
     /// Loads of the curves.
     pub loads: Vec<f64>,
-    /// The machine; what is not named is as in the artefact.
+    /// The machine. Parameters that are not given have the artefact's values.
     pub model: MemoryModel,
 }

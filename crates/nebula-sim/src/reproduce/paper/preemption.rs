@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShinjukuSetup {
-    /// Service times that disperse.
+    /// Widely dispersed service times.
     pub bimodal: SideBySide,
     /// A store with point and range queries.
     pub rocksdb: SideBySide,
@@ -18,13 +18,13 @@ pub struct ShinjukuSetup {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PersephoneSetup {
-    /// Which cores DARC keeps for whom.
+    /// The cores that DARC reserves for each type.
     pub reservation: Reservation,
     /// As many long RPCs as short ones.
     pub high_bimodal: SideBySide,
-    /// Very few, very long RPCs.
+    /// A few very long RPCs.
     pub extreme_bimodal: SideBySide,
-    /// Transactions.
+    /// TPC-C transactions.
     pub tpcc: SideBySide,
 }
 
@@ -36,13 +36,13 @@ pub struct ConcordSetup {
     pub micro: SideBySide,
 }
 
-/// Workloads that DARC parts its workers for.
+/// Workloads for which DARC divides its workers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reservation {
-    /// Cores that serve.
+    /// Workers: cores that serve RPCs.
     pub workers: u16,
-    /// What is asked of the plan.
+    /// The types whose reserved cores are compared.
     #[serde(rename = "case")]
     pub cases: Vec<ReservedFor>,
 }

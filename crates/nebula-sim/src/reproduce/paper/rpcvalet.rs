@@ -11,21 +11,21 @@ pub struct RpcValetSetup {
     pub theory: Theory,
     /// One queue behind a lock.
     pub software_queue: SoftwareQueue,
-    /// The NIC's queue against those of fewer cores.
+    /// The NIC's single queue against several queues of fewer cores each.
     pub evaluation: SideBySide,
 }
 
-/// Cores that share out one load through more or fewer queues.
+/// One load, distributed to the cores through different numbers of queues.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Theory {
-    /// Cores in all.
+    /// Total number of cores.
     pub cores: u16,
     /// The SLO, in mean service times.
     pub slo_services: f64,
     /// A load at which the tails are compared.
     pub medium_load: f64,
-    /// Another one, nearer to saturation.
+    /// A higher load, nearer to saturation.
     pub high_load: f64,
     /// Numbers of queues.
     pub queues: Vec<u16>,
@@ -34,7 +34,7 @@ pub struct Theory {
     pub laws: Vec<Law>,
 }
 
-/// One queue in shared memory, and what its lock costs.
+/// One queue in shared memory, and the cost of its lock.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoftwareQueue {
@@ -42,9 +42,9 @@ pub struct SoftwareQueue {
     pub cores: u16,
     /// The SLO, in mean service times.
     pub slo_services: f64,
-    /// The hand-off of the lock that is assumed.
+    /// The assumed hand-off time of the lock.
     pub handoff_ns: u64,
-    /// Other hand-offs, to see what the assumption does.
+    /// All hand-off times that run, which show the effect of the assumption.
     pub handoffs_ns: Vec<u64>,
     /// Service times.
     #[serde(rename = "law")]

@@ -12,20 +12,20 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SideBySide {
-    /// Cores in all, unless a case says otherwise.
+    /// Total number of cores, unless a case says otherwise.
     pub cores: u16,
     /// The SLO in mean service times, unless a case says otherwise.
     pub slo_services: f64,
-    /// Instead of an SLO: 99.9 % of all RPCs take at most so many times as long as their service.
+    /// The objective in place of an SLO: 99.9 % of all RPCs have a slowdown of at most this.
     #[serde(default)]
     pub slowdown: Option<f64>,
     /// RPCs measured in a replication, by effort.
     #[serde(default = "rpcs")]
     pub rpcs: [u64; 3],
-    /// What is run.
+    /// The systems that run.
     #[serde(rename = "case")]
     pub cases: Vec<Case>,
-    /// What is compared with what is published.
+    /// The comparisons with published figures.
     #[serde(default, rename = "comparison")]
     pub comparisons: Vec<Comparison>,
 }
@@ -36,17 +36,17 @@ pub struct SideBySide {
 pub struct Case {
     /// Name in row ids.
     pub id: String,
-    /// What it is, in words.
+    /// Description in texts.
     pub what: String,
-    /// A system that ships with Nebula; else a policy.
+    /// A system that ships with Nebula; if there is none, `policy` is given.
     #[serde(default)]
     system: Option<String>,
     #[serde(default, deserialize_with = "policy")]
     policy: Option<Policy>,
-    /// What the mechanisms of a policy cost.
+    /// The costs of a policy's mechanisms.
     #[serde(default)]
     costs: Costs,
-    /// Servers that the cores are parted into, each RPC going to one by chance.
+    /// The number of servers into which the cores are divided. Each RPC goes to a random one.
     #[serde(default = "one")]
     servers: u16,
     /// RPCs in a batch, in place of the system's.
@@ -58,7 +58,7 @@ pub struct Case {
     /// The SLO, in place of the set-up's.
     #[serde(default, deserialize_with = "span")]
     pub slo: Option<Span>,
-    /// The type of a mix whose RPCs the SLO is for; all, unless given.
+    /// The type of RPC that the SLO applies to; all types, unless given.
     #[serde(default)]
     slo_of: Option<String>,
 }
@@ -80,11 +80,11 @@ fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<Span>, D::Er
 }
 
 impl Case {
-    /// The type that the SLO is for.
+    /// The type that the SLO applies to.
     ///
     /// # Panics
     ///
-    /// If the mix has none of that name: the data is compiled in, and a test reads it.
+    /// If the mix has no type of that name. The data is compiled in, and a test reads it.
     #[must_use]
     pub fn slo_of(&self) -> Option<TypeId> {
         let name = self.slo_of.as_ref()?;
@@ -93,7 +93,7 @@ impl Case {
         Some(kind.unwrap_or_else(|| panic!("case {:?}: the mix has no type {name:?}", self.id)))
     }
 
-    /// The system on `cores` cores in all.
+    /// The system, on a total of `cores` cores.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Case {
     ///
     /// # Panics
     ///
-    /// If it names neither a system that ships nor a policy: the data is compiled in, and a test reads it.
+    /// If it names neither a system that ships nor a policy. The data is compiled in, and a test reads it.
     pub fn system(&self, cores: u16) -> Result<System, SimError> {
         let each = cores / self.servers;
         let mut system = match (&self.system, self.policy) {
@@ -127,18 +127,19 @@ impl Case {
 pub struct Comparison {
     /// The figure's name under its entry.
     pub figure: String,
-    /// Whose throughput at the SLO.
+    /// The case whose throughput at the SLO is compared.
     pub of: String,
-    /// Over whose; alone, it is in millions of RPCs per second.
+    /// The case that it is compared with. Without one, the throughput itself is compared, in millions of RPCs per second.
     #[serde(default)]
     pub over: Option<String>,
-    /// Instead of throughputs: their p99 at this load, as a share of all cores; of the type that the SLO is for.
+    /// Compares the p99 at this load instead of the throughput. The load is a share of all cores' time; the p99 is of the type that the SLO
+    /// applies to.
     #[serde(default)]
     pub p99_at: Option<f64>,
-    /// As what.
+    /// How the comparison is expressed.
     #[serde(default, rename = "as")]
     pub measured: Measured,
-    /// Why ours may be another.
+    /// A reason why our value may differ.
     #[serde(default)]
     pub remark: Option<String>,
 }
@@ -147,13 +148,13 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measured {
-    /// So many times as much.
+    /// The ratio of both values.
     #[default]
     Ratio,
-    /// So many hundredths of it.
+    /// The ratio in percent.
     Percent,
-    /// So many hundredths less.
+    /// The reduction in percent.
     PercentLess,
-    /// So many hundredths more.
+    /// The increase in percent.
     PercentMore,
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZygosSetup {
-    /// Against the queue that costs nothing.
+    /// Against an ideal queue without overhead.
     pub efficiency: SideBySide,
     /// Against IX.
     pub silo: SideBySide,
