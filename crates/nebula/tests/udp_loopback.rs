@@ -22,6 +22,8 @@ fn roomy(change: impl FnOnce(&mut ServerConfig)) -> ServerConfig {
     server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 };
         (config.rpc_bytes_max, config.reply_bytes_max) = (1 << 20, Some(1 << 20));
+        // On a busy machine half a second may pass between two packets of an RPC.
+        config.reassembly_timeout = Some(PATIENCE.into());
         change(config);
     })
 }

@@ -10,7 +10,7 @@ use crate::{bench, fuzz};
 const CONCURRENT: &[&str] = &["nebula-sys", "nebula-kvs"];
 
 /// Inputs of each fuzz target: some seconds of the slowest.
-const FUZZ_INPUTS: u32 = 10_000;
+const FUZZ_INPUTS: u32 = 5_000;
 
 pub(super) fn loom(shell: &Shell) -> Result<Ending, Failure> {
     let crates: Vec<_> = CONCURRENT.iter().filter(|name| has_loom_tests(shell.root(), name)).collect();
