@@ -133,14 +133,14 @@ fn oldest_below(metas: &[u32], ways: usize) -> usize {
 }
 
 /// The position of `block` in the order of use. Compares all tags without a branch.
-#[inline]
+///
+/// By index: iterators over pieces become calls where nothing is optimized across crates.
+#[inline(always)]
 fn age_of(tags: &[u32; ROOM], block: Block) -> Option<usize> {
     // Four lanes, as wide as the narrowest vector of any host.
     let mut lanes = [0_u32; 4];
-    for (row, tags) in tags.chunks_exact(4).enumerate() {
-        for (lane, (found, &tag)) in lanes.iter_mut().zip(tags).enumerate() {
-            *found |= if tag == block.0 { 1 << (4 * row + lane) } else { 0 };
-        }
+    for at in 0..ROOM {
+        lanes[at % 4] |= if tags[at] == block.0 { 1 << at } else { 0 };
     }
     let found = lanes[0] | lanes[1] | lanes[2] | lanes[3];
     (found != 0).then(|| found.trailing_zeros() as usize)
