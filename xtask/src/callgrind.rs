@@ -20,11 +20,11 @@ pub(crate) fn instructions_within(
     collected(&said(shell, program, args, &[&format!("--toggle-collect={pattern}")])?)
 }
 
-/// The cache lines that it fetches from beyond an L1 of 32 KiB within the functions whose names match `pattern`, and in what they call.
+/// The cache lines that it fetches from memory, beyond caches of 8 MiB, within the functions whose names match `pattern`, and in what they call.
 pub(crate) fn lines_within(shell: &Shell, program: &Path, args: &[String], pattern: &str) -> Result<u64, Failure> {
-    let caches = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
+    let caches = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
     let within = format!("--toggle-collect={pattern}");
-    number_behind("D1  misses:", &said(shell, program, args, &[&caches[..], &[&within]].concat())?)
+    number_behind("LLd misses:", &said(shell, program, args, &[&caches[..], &[&within]].concat())?)
 }
 
 /// What callgrind says when the program has ended.
@@ -63,7 +63,7 @@ mod tests {
     fn the_count_is_read_from_the_closing_line() {
         let number = |label: &str, said: &str| number_behind(label, said).ok();
         assert_eq!(number("Collected :", "==7== Events    : Ir\n==7== Collected : 176301\n==7== \n"), Some(176_301));
-        assert_eq!(number("D1  misses:", "==7== D1  misses:       1,791  (     58 rd +   1,733 wr)\n"), Some(1791));
+        assert_eq!(number("LLd misses:", "==7== LLd misses:       1,791  (     58 rd +   1,733 wr)\n"), Some(1791));
         assert_eq!(number("Collected :", "==7== Process terminating\n"), None);
     }
 }

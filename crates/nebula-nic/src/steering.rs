@@ -22,7 +22,7 @@ pub enum Steer {
     /// No other RPC is ahead of it at this core: fetch at once; there is no service time to overlap with.
     Now,
     /// Another RPC is ahead of it. Hardware fetches while that one is served; a worker thread, which does one thing at
-    /// a time, fetches when that one begins ([`Begin::steer_next`](crate::Begin::steer_next)).
+    /// a time, fetches when it looks ([`Frontend::steer_next`](crate::Frontend::steer_next)).
     Later,
     /// Steering is off.
     Never,

@@ -295,7 +295,7 @@ impl Worker {
     }
 }
 
-/// What is compiled for each type of service is only what calls it once an RPC. With all the rest, each type took a second and a half to compile.
+/// What is compiled for each type of service is only what calls it once an RPC, so that a type more costs its user little time to compile.
 impl Inner {
     fn serves_runs(&self) -> bool {
         matches!(&self.source, Source::Inline(engine) if engine.serves_runs())

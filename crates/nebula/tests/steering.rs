@@ -49,6 +49,7 @@ fn with_two_outstanding_most_payloads_are_fetched_before_their_rpcs_begin() {
         best = best.max((after.steered - before.steered) as f64 / ROUND as f64);
         best >= 0.7
     });
+    println!("of the best round's RPCs {best} were steered");
     assert!(is_most, "of the best round's RPCs {best} were steered");
 }
 

@@ -42,8 +42,11 @@ impl Intake<'_> {
     /// Has a burst decided about, whose sizes were written to the back end's places; what was taken in of it.
     #[inline(always)]
     pub(crate) fn receive_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
-        let run = self.backend.handle_burst(now, burst, rpcs);
-        self.record(now, run)
+        let run = self.backend.handle_burst(now, burst, rpcs)?;
+        if let Some(recorder) = &mut *self.recorder {
+            recorder.burst(now, &run, self.backend.rpcs_of(&run));
+        }
+        Some(run)
     }
 
     /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once; `None` where it cannot. Nothing is decided before
@@ -62,15 +65,6 @@ impl Intake<'_> {
             recorder.run(now, core, run, rpcs);
         }
         self.backend.handle_run_served(core, run);
-    }
-
-    /// Writes down what was taken in of a burst, where there is a log.
-    #[inline(always)]
-    fn record(&mut self, now: Timestamp, taken_in: Option<Run>) -> Option<Run> {
-        if let (Some(recorder), Some(run)) = (&mut *self.recorder, &taken_in) {
-            recorder.burst(now, run, self.backend.rpcs_of(run));
-        }
-        taken_in
     }
 
     /// Which packets of an incomplete RPC have arrived.
