@@ -11,7 +11,10 @@
 //! version, so it makes no reader retry.
 
 use crate::backoff::Backoff;
-use nebula_sys::sync::{AtomicU64, Ordering, fence};
+use nebula_sys::{
+    search,
+    sync::{AtomicU64, Ordering, fence},
+};
 
 /// Words per bucket.
 pub(crate) const BUCKET_WORDS: usize = 8;
@@ -32,29 +35,24 @@ impl Entry {
 
     /// Stores the low 48 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁸.
     #[inline]
-    pub(crate) fn new(tag: u64, position: u64) -> Self {
-        Self(tag << POSITION_BITS | position & ((1 << POSITION_BITS) - 1))
+    pub(crate) fn new(tag: u16, position: u64) -> Self {
+        Self(u64::from(tag) << POSITION_BITS | position & ((1 << POSITION_BITS) - 1))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn position(self) -> u64 {
         self.0 & ((1 << POSITION_BITS) - 1)
-    }
-
-    #[inline]
-    fn has_tag(self, tag: u64) -> bool {
-        self.0 >> POSITION_BITS == tag
     }
 }
 
 /// Loads entry `slot` of a bucket.
-#[inline]
+#[inline(always)]
 pub(crate) fn entry(bucket: &Bucket, slot: usize) -> Entry {
     Entry(bucket[slot].load(Ordering::Relaxed))
 }
 
 /// The entries of a bucket, in order, with their slots 1..=7.
-#[inline]
+#[inline(always)]
 pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
     (1..BUCKET_WORDS).map(|slot| (slot, entry(bucket, slot)))
 }
@@ -63,14 +61,10 @@ pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
 ///
 /// Compares all seven tags before it returns the first result, without a branch that depends on them: the matching slot
 /// is random, and a mispredicted branch costs more than seven comparisons.
-#[inline]
-pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u64) -> impl Iterator<Item = (usize, Entry)> {
-    let mut matches = entries(bucket).fold(0_u32, |bits, (slot, entry)| bits | u32::from(entry.has_tag(tag)) << slot);
-    std::iter::from_fn(move || {
-        let slot = matches.trailing_zeros() as usize;
-        matches &= matches.wrapping_sub(1);
-        (slot < BUCKET_WORDS).then(|| (slot, entry(bucket, slot)))
-    })
+#[inline(always)]
+pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u16) -> impl Iterator<Item = (usize, Entry)> {
+    // Word 0 is no entry, whatever it holds.
+    search::words_with_tag(bucket, tag).except(0).map(|slot| (slot, entry(bucket, slot)))
 }
 
 /// The number of the next extra bucket in the chain.
@@ -81,7 +75,7 @@ pub(crate) fn next_extra(bucket: &Bucket) -> Option<usize> {
 }
 
 /// Begins an optimistic read: the word to pass to [`is_unchanged`], or `None` while a writer holds the bucket.
-#[inline]
+#[inline(always)]
 pub(crate) fn begin_read(home: &Bucket) -> Option<u64> {
     // Acquire: pairs with the Release store in `Held::drop`; the entries and items published under this version are
     // visible.
@@ -91,7 +85,7 @@ pub(crate) fn begin_read(home: &Bucket) -> Option<u64> {
 
 /// Ends an optimistic read: whether everything read since [`begin_read`] belongs to one version. Call after
 /// `fence(Acquire)`.
-#[inline]
+#[inline(always)]
 pub(crate) fn is_unchanged(home: &Bucket, begun: u64) -> bool {
     home[0].load(Ordering::Relaxed) == begun
 }

@@ -38,8 +38,9 @@ impl KeyHash {
 
     /// The tag of the key's entry, 1..=65535. Zero marks an empty entry, so a hash with tag 0 gets tag 1.
     #[inline]
-    pub(crate) fn tag(self) -> u64 {
-        (self.0 & 0xFFFF).max(1)
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest 16 bits")]
+    pub(crate) fn tag(self) -> u16 {
+        (self.0 as u16).max(1)
     }
 
     /// The bits that choose the bucket.

@@ -44,7 +44,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    #[inline]
+    #[inline(always)]
     fn load(item: &[AtomicU64]) -> Option<Self> {
         let word = item.first()?.load(Ordering::Relaxed);
         let shape = Shape { key_bytes: index_of(word & 0xFF), value_bytes: index_of((word >> 8) & 0xFF_FFFF) };
@@ -64,7 +64,7 @@ impl Header {
     }
 
     /// The words of the value, or `None` where the header is invalid, as it may be in recycled memory.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value(self, item: &[AtomicU64]) -> Option<&[AtomicU64]> {
         let plausible = self.shape.value_bytes <= VALUE_BYTES_MAX;
         item.get(self.shape.value_word()..self.shape.words()).filter(|_| plausible)
@@ -72,7 +72,7 @@ impl Header {
 }
 
 /// The header of the item that starts at `item[0]`, if its key is `key`.
-#[inline]
+#[inline(always)]
 pub(crate) fn header_if_key(item: &[AtomicU64], key: &[u8]) -> Option<Header> {
     let header = Header::load(item)?;
     (header.shape.key_bytes == key.len() && copy::eq_bytes(&item[HEADER_WORDS..], key)).then_some(header)

@@ -161,13 +161,13 @@ impl Log {
     }
 
     /// The positions that are valid at this moment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn window(&self) -> Window {
         Window { head: self.head.0.load(Ordering::Relaxed) }
     }
 
     /// The words from `position` to the end of the log; empty if `position` lies outside the log.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn item(&self, position: u64) -> &[AtomicU64] {
         self.region.words().get(self.word(position)..).unwrap_or(&[])
     }
@@ -178,7 +178,7 @@ impl Log {
     }
 
     /// The word of the log at `position`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn word(&self, position: u64) -> usize {
         index_of(self.granule(position)) * GRANULE_WORDS
     }

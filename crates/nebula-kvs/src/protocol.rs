@@ -122,6 +122,7 @@ impl<'a> Request<'a> {
     /// # Cost
     ///
     /// O(1): the key and the value are borrowed, not read.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         let (header, body) = split_header(bytes)?;
         let [op, key_bytes, reserved @ .., _, _, _, _] = *header;
@@ -141,6 +142,7 @@ impl<'a> Request<'a> {
 
     /// The key of the request.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> &'a [u8] {
         match *self {
             Self::Get { key } | Self::Set { key, .. } | Self::Delete { key } => key,
@@ -148,6 +150,7 @@ impl<'a> Request<'a> {
     }
 
     /// Bytes of the encoded request.
+    #[inline]
     #[must_use]
     pub fn encoded_bytes(&self) -> usize {
         HEADER_BYTES + self.key().len() + self.value().len()
@@ -159,6 +162,7 @@ impl<'a> Request<'a> {
     ///
     /// [`ProtocolError`] when the key or the value is outside its limits, or the buffer is too short; nothing is
     /// written then.
+    #[inline]
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         let (key, value) = (self.key(), self.value());
         let key_bytes = check_key(key.len())?;
@@ -172,6 +176,7 @@ impl<'a> Request<'a> {
         Ok(needed)
     }
 
+    #[inline]
     fn opcode(&self) -> u8 {
         match self {
             Self::Get { .. } => OP_GET,
@@ -180,6 +185,7 @@ impl<'a> Request<'a> {
         }
     }
 
+    #[inline]
     fn value(&self) -> &'a [u8] {
         match *self {
             Self::Set { value, .. } => value,
@@ -205,6 +211,7 @@ pub enum Status {
 impl TryFrom<u8> for Status {
     type Error = ProtocolError;
 
+    #[inline]
     fn try_from(code: u8) -> Result<Self, ProtocolError> {
         match code {
             0 => Ok(Self::Ok),
@@ -241,6 +248,7 @@ impl<'a> Reply<'a> {
     /// # Errors
     ///
     /// [`ProtocolError`] for anything that [`encode_into`](Self::encode_into) would not have written.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         let (header, value) = split_header(bytes)?;
         let [status, reserved @ .., _, _, _, _] = *header;
@@ -259,6 +267,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Bytes of the encoded reply.
+    #[inline]
     #[must_use]
     pub fn encoded_bytes(&self) -> usize {
         HEADER_BYTES + self.value.len()
@@ -269,6 +278,7 @@ impl<'a> Reply<'a> {
     /// # Errors
     ///
     /// [`ProtocolError`] when the value exceeds its limit, or the buffer is too short; nothing is written then.
+    #[inline]
     pub fn encode_into(&self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
         let value_bytes = check_value(self.value.len(), if self.status == Status::Ok { VALUE_BYTES_MAX } else { 0 })?;
         let needed = self.encoded_bytes();
@@ -286,15 +296,18 @@ fn header(first: [u8; 4], value_bytes: u32) -> [u8; HEADER_BYTES] {
     (u64::from(u32::from_le_bytes(first)) | u64::from(value_bytes) << 32).to_le_bytes()
 }
 
+#[inline(always)]
 fn split_header(bytes: &[u8]) -> Result<(&[u8; HEADER_BYTES], &[u8]), ProtocolError> {
     bytes.split_first_chunk().ok_or(ProtocolError::Short { got: bytes.len() })
 }
 
+#[inline(always)]
 fn value_bytes_of(header: &[u8; HEADER_BYTES]) -> usize {
     let [.., a, b, c, d] = *header;
     u32::from_le_bytes([a, b, c, d]) as usize
 }
 
+#[inline(always)]
 fn check_lengths<const N: usize>(reserved: [u8; N], announced: usize, got: usize) -> Result<(), ProtocolError> {
     if announced != got {
         return Err(ProtocolError::Length { announced: HEADER_BYTES + announced, got: HEADER_BYTES + got });
@@ -302,10 +315,12 @@ fn check_lengths<const N: usize>(reserved: [u8; N], announced: usize, got: usize
     if reserved != [0; N] { Err(ProtocolError::Reserved) } else { Ok(()) }
 }
 
+#[inline(always)]
 fn check_key(got: usize) -> Result<u8, ProtocolError> {
     u8::try_from(got).ok().filter(|&bytes| bytes > 0).ok_or(ProtocolError::KeyBytes { got })
 }
 
+#[inline(always)]
 fn check_value(got: usize, max: usize) -> Result<u32, ProtocolError> {
     u32::try_from(got).ok().filter(|_| got <= max).ok_or(ProtocolError::ValueBytes { got, max })
 }

@@ -26,13 +26,13 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// The word at which the value begins, counted from the start of the item.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value_word(self) -> usize {
         HEADER_WORDS + self.key_bytes.div_ceil(8)
     }
 
     /// Words of header, key and value together.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn words(self) -> usize {
         self.value_word() + self.value_bytes.div_ceil(8)
     }

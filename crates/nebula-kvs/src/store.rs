@@ -90,7 +90,7 @@ impl<P: Probe> Store<P> {
     }
 
     /// First stage: hints that the bucket of `hash` will be accessed soon.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_bucket(&self, hash: KeyHash) {
         prefetch::read(self.index.words(), self.index.home_word(hash));
     }
@@ -99,7 +99,7 @@ impl<P: Probe> Store<P> {
     /// `item_bytes` bytes of key and value.
     ///
     /// Uses the first entry with a matching tag, valid or not: a hint need not be right.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_entry(&self, hash: KeyHash, item_bytes: usize) {
         let home = self.index.home(hash);
         if let Some((_, entry)) = bucket::entries_with_tag(home, hash.tag()).next() {
@@ -145,7 +145,7 @@ impl<P: Probe> Store<P> {
 
     /// The item of `entry`, if it looks valid and its key is `key`. Only checking the head *afterwards* makes this
     /// certain.
-    #[inline]
+    #[inline(always)]
     fn item_if_key(&self, window: Window, entry: Entry, key: &[u8]) -> Option<(Header, &[AtomicU64])> {
         if !window.contains(entry.position()) {
             return None;
@@ -158,7 +158,7 @@ impl<P: Probe> Store<P> {
     }
 
     /// The log's window, for a first check.
-    #[inline]
+    #[inline(always)]
     fn window(&self) -> Window {
         self.probe.touch(Structure::LogHead, 0..=0, Read);
         self.log.window()

@@ -238,7 +238,7 @@ impl RecvBuffer {
     ///
     /// # Cost
     ///
-    /// As `alloc` once, where the slots lie in one word and each RPC takes one; otherwise O(RPCs).
+    /// As `alloc` once, where each RPC takes one slot; otherwise O(RPCs).
     #[inline(always)]
     pub fn alloc_burst(&mut self, slots_each: u32, most: u32) -> Option<(Slot, u32)> {
         self.restart_if_empty();
@@ -288,7 +288,7 @@ impl RecvBuffer {
     ///
     /// # Cost
     ///
-    /// O(1) where the slots lie in one word and each RPC takes one; otherwise O(RPCs).
+    /// O(slots / 64) where each RPC takes one; otherwise O(RPCs).
     #[inline(always)]
     pub fn free_run(&mut self, run: &Run, core: CoreId) -> bool {
         let start = run.first_slot.0.wrapping_sub(self.first);
@@ -308,7 +308,7 @@ impl RecvBuffer {
                 }
                 word.used &= !mask;
             }
-            None if !self.clear_each(run) => return false,
+            None if !self.clear_run(SlotRange::new(start, slots), run) => return false,
             None => {}
         }
         self.holders[start as usize] = Holder::NIC;
@@ -460,11 +460,31 @@ impl RecvBuffer {
 
     #[inline(never)]
     fn mark_burst(&mut self, start: u32, slots_each: u32, rpcs: u32) {
+        if slots_each == 1 {
+            masks(SlotRange::new(start, rpcs)).for_each(|(index, mask, _)| self.words[index].used |= mask);
+            return;
+        }
         (0..rpcs).for_each(|rpc| self.mark(SlotRange::new(start + rpc * slots_each, slots_each)));
     }
 
-    /// Clears the bits of a run, if they are those of its RPCs.
+    /// Clears the bits of a run in `range`, if they are those of its RPCs.
     #[inline(never)]
+    fn clear_run(&mut self, range: SlotRange, run: &Run) -> bool {
+        if run.burst.slots_each == 1 { self.clear_singles(range) } else { self.clear_each(run) }
+    }
+
+    /// Clears the bits of a range, if each of its slots is an RPC by itself.
+    fn clear_singles(&mut self, range: SlotRange) -> bool {
+        let end = range.start.0.checked_add(range.slots).filter(|&end| range.slots > 0 && end <= self.slots);
+        let are_singles = end.is_some_and(|end| {
+            !self.follows(end) && masks(range).all(|(index, mask, _)| self.words[index].is_exactly(mask, 0))
+        });
+        if are_singles {
+            masks(range).for_each(|(index, mask, _)| self.words[index].used &= !mask);
+        }
+        are_singles
+    }
+
     fn clear_each(&mut self, run: &Run) -> bool {
         let is_run = (0..run.rpcs).all(|rpc| self.is_one_rpc(self.counted(run.slots(rpc))));
         is_run && (0..run.rpcs).all(|rpc| self.clear_range(self.counted(run.slots(rpc))))

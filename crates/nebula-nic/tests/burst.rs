@@ -31,17 +31,23 @@ struct Two {
     slow: Backend,
     /// RPCs begun so far.
     sent: u32,
+    /// Slots of each.
+    slots: u32,
 }
 
 impl Two {
     fn new(policy: Policy, order: SlotOrder) -> Self {
-        let config = BackendConfig::new(1, policy).slots(SLOTS).queue_bound(WAITING).rpc_bytes_max(192);
+        Self::of(policy, order, SLOTS, WAITING)
+    }
+
+    fn of(policy: Policy, order: SlotOrder, slots: u32, waiting: u32) -> Self {
+        let config = BackendConfig::new(1, policy).slots(slots).queue_bound(waiting).rpc_bytes_max(192);
         let config = config
             .slot_order(order)
             .reassembler_entries(2)
             .mtu(nebula_nic::Mtu::try_new(128).expect("a multiple of 16"));
         let backend = || Backend::try_new(config).expect("possible");
-        Self { quick: backend(), slow: backend(), sent: 0 }
+        Self { quick: backend(), slow: backend(), sent: 0, slots }
     }
 
     fn apply(&mut self, op: Op) {
@@ -153,7 +159,7 @@ impl Two {
         assert_eq!(self.quick.handle_run_freed(CORE, run), Freed::Refused);
         // The other one was asked for nothing that it had to refuse.
         for _ in refused..self.quick.counters().refused_frees {
-            assert_eq!(self.slow.handle_free(CORE, SlotRange::new(SLOTS, 1)), Freed::Refused);
+            assert_eq!(self.slow.handle_free(CORE, SlotRange::new(self.slots, 1)), Freed::Refused);
         }
     }
 
@@ -215,6 +221,20 @@ fn bursts_go_round_a_queue_that_is_never_empty() {
     }
     two.apply(Op::Serve { most: 9 });
     assert_eq!((two.quick.slots_used(), two.quick.queue_depth()), (0, 0));
+}
+
+#[test]
+fn runs_cross_the_words_of_a_large_buffer() {
+    for order in [SlotOrder::Circular, SlotOrder::FirstWhenEmpty] {
+        let mut two = Two::of(Policy::Jbsq(2), order, 200, 150);
+        for round in 0..400 {
+            // 61 and 47 are prime to 64: a run ends and begins at each bit of a word.
+            two.apply(Op::Burst { rpcs: 1 + round * 61 % 64, slots: 1 + u32::from(round % 7 == 0) });
+            two.apply(Op::Serve { most: 1 + round * 47 % 64 });
+        }
+        two.apply(Op::Serve { most: 200 });
+        assert_eq!((two.quick.slots_used(), two.quick.queue_depth()), (0, 0));
+    }
 }
 
 #[test]

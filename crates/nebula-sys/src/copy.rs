@@ -98,28 +98,30 @@ pub fn copy_words(dst: &[AtomicU64], src: &[AtomicU64], bytes: usize) {
 /// # Cost
 ///
 /// O(bytes / 8); stops at the first word that differs.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn eq_bytes(src: &[AtomicU64], bytes: &[u8]) -> bool {
     if bytes.len() > src.len() * 8 {
         return false;
     }
     let (whole, rest) = bytes.as_chunks::<8>();
-    let same = whole.iter().zip(src).all(|(part, word)| word.load(Ordering::Relaxed) == u64::from_le_bytes(*part));
-    same && (rest.is_empty() || src[whole.len()].load(Ordering::Relaxed).to_le_bytes()[..rest.len()] == *rest)
+    let mut index = 0;
+    while index < whole.len() {
+        if src[index].load(Ordering::Relaxed) != u64::from_le_bytes(whole[index]) {
+            return false;
+        }
+        index += 1;
+    }
+    rest.is_empty() || src[whole.len()].load(Ordering::Relaxed).to_le_bytes()[..rest.len()] == *rest
 }
 
 /// Copies whole words on x86-64. The public functions have checked that both sides are long enough.
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod moving {
     use super::{AtomicU64, Ordering};
-    use std::arch::{
-        asm,
-        x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128},
-    };
+    use crate::pair::{self, PAIR_BYTES as PAIR};
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128};
 
-    /// Bytes per vector.
-    const PAIR: usize = 16;
     /// Payloads shorter than this are stored word by word.
     const SHORT: usize = 64;
 
@@ -130,7 +132,7 @@ mod moving {
         let (pairs, rest) = dst.as_chunks_mut::<PAIR>();
         for (i, pair) in pairs.iter_mut().enumerate() {
             // SAFETY: `src` holds as many bytes as `dst`, so these 16 too.
-            let value = unsafe { load_pair(from.add(i * PAIR)) };
+            let value = unsafe { pair::load(from.add(i * PAIR)) };
             // SAFETY: 16 bytes that are borrowed mutably; the store needs no alignment.
             unsafe { _mm_storeu_si128(pair.as_mut_ptr().cast(), value) };
         }
@@ -159,7 +161,7 @@ mod moving {
             // SAFETY: 16 bytes that are borrowed; the load needs no alignment.
             let value = unsafe { _mm_loadu_si128(pair.as_ptr().cast()) };
             // SAFETY: `dst` holds as many bytes as `src`, so these 16 too, and is atomics, which may be written through a shared reference.
-            unsafe { store_pair(to.add(i * PAIR), value) };
+            unsafe { pair::store(to.add(i * PAIR), value) };
         }
         if let Some(word) = rest.as_chunks::<8>().0.first() {
             dst[pairs.len() * 2].store(u64::from_le_bytes(*word), Ordering::Relaxed);
@@ -172,42 +174,10 @@ mod moving {
         let (from, to) = (src.as_ptr().cast::<u8>(), dst.as_ptr().cast::<u8>().cast_mut());
         for i in 0..dst.len() / 2 {
             // SAFETY: `src` holds as many words as `dst`, which is atomics and may be written through a shared reference.
-            unsafe { store_pair(to.add(i * PAIR), load_pair(from.add(i * PAIR))) };
+            unsafe { pair::store(to.add(i * PAIR), pair::load(from.add(i * PAIR))) };
         }
         if let Some(odd) = dst.len().checked_sub(1).filter(|last| last % 2 == 0) {
             dst[odd].store(src[odd].load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-    }
-
-    /// Loads 16 bytes that other threads may be writing, with the guarantees of two relaxed atomic 8-byte loads.
-    ///
-    /// # Safety
-    ///
-    /// The 16 bytes must be readable, and all concurrent accesses to them must be atomic.
-    #[inline(always)]
-    unsafe fn load_pair(from: *const u8) -> __m128i {
-        let value;
-        // SAFETY: the caller guarantees that the bytes are readable. Inline assembly keeps the compiler from assuming
-        // that they do not change; each aligned 8-byte half of the access is single-copy atomic on x86-64.
-        unsafe {
-            asm!("movdqu {value}, [{from}]", from = in(reg) from, value = out(xmm_reg) value,
-                options(nostack, preserves_flags, readonly));
-        }
-        value
-    }
-
-    /// Stores 16 bytes that other threads may be reading or writing, with the guarantees of two relaxed atomic 8-byte
-    /// stores.
-    ///
-    /// # Safety
-    ///
-    /// The 16 bytes must be writable, and all concurrent accesses to them must be atomic.
-    #[inline(always)]
-    unsafe fn store_pair(to: *mut u8, value: __m128i) {
-        // SAFETY: as in `load_pair`.
-        unsafe {
-            asm!("movdqu [{to}], {value}", to = in(reg) to, value = in(xmm_reg) value,
-                options(nostack, preserves_flags));
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | [`mem`] | zero-filled memory on the largest pages that the machine grants |
 //! | [`shared`] | memory shared by two processes, sealed against shrinking |
 //! | [`copy`] | copies from and to memory that others may write at the same time |
+//! | [`search`] | the words of a cache line that have a tag, all of them compared at once |
 //! | [`prefetch`] | hints that a cache line will be accessed soon |
 //! | [`region`] | the receive region: slots that have one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
@@ -27,6 +28,9 @@ pub mod mem;
 #[cfg(not(loom))]
 pub mod shared;
 pub mod copy;
+pub mod search;
+#[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+mod pair;
 pub mod prefetch;
 pub mod region;
 pub mod spsc;

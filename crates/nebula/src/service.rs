@@ -41,10 +41,7 @@ pub trait Service {
     #[inline(always)]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
         if self.prefetches() && requests.may_prefetch() {
-            // A pass for each stage, so that the misses of all of them overlap.
-            for stage in [Stage::Arrived, Stage::Next] {
-                (0..requests.len()).for_each(|ahead| self.prefetch(requests.peek(ahead), stage));
-            }
+            return serve_prefetched(self, requests);
         }
         requests.for_each(|request, reply| self.serve(request, reply));
     }
@@ -60,6 +57,29 @@ pub trait Service {
     #[inline(always)]
     fn prefetch(&self, request: &[u8], stage: Stage) {
         let _ = (request, stage);
+    }
+}
+
+/// RPCs between [`Stage::Arrived`] and the execution: as many misses as a core has under way at once, and some more.
+const ARRIVED_AHEAD: usize = 16;
+/// RPCs between [`Stage::Next`] and the execution.
+const NEXT_AHEAD: usize = ARRIVED_AHEAD / 2;
+
+/// Prefetches for later RPCs while it serves earlier ones, so that misses overlap with each other and with the work.
+#[inline(always)]
+fn serve_prefetched<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
+    let rpcs = requests.len();
+    for (stage, first) in [(Stage::Arrived, ARRIVED_AHEAD), (Stage::Next, NEXT_AHEAD)] {
+        (0..rpcs.min(first)).for_each(|ahead| service.prefetch(requests.peek(ahead), stage));
+    }
+    while !requests.is_empty() {
+        for (stage, ahead) in [(Stage::Arrived, ARRIVED_AHEAD), (Stage::Next, NEXT_AHEAD)] {
+            if ahead < requests.len() {
+                service.prefetch(requests.peek(ahead), stage);
+            }
+        }
+        let Some((request, reply)) = requests.next() else { return };
+        service.serve(request, reply);
     }
 }
 

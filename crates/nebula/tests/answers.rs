@@ -9,7 +9,7 @@ use nebula::{
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 /// An RPC's end, out of the client's hands.
@@ -149,6 +149,42 @@ fn ends_of_a_burst(test: &str, service: &impl Service, requests: &[&[u8]]) -> Ve
     });
     server.stop();
     ends
+}
+
+/// Notes which stages of which request come before it is served.
+#[derive(Default)]
+struct Prefetched(Mutex<Vec<(u8, Option<Stage>)>>);
+
+impl Service for Prefetched {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        self.0.lock().expect("no panic").push((request[0], None));
+        reply.write(request);
+    }
+
+    fn prefetches(&self) -> bool {
+        true
+    }
+
+    fn prefetch(&self, request: &[u8], stage: Stage) {
+        self.0.lock().expect("no panic").push((request[0], Some(stage)));
+    }
+}
+
+#[test]
+fn each_request_of_a_burst_is_prefetched_in_both_stages_before_it_is_served() {
+    let _watchdog = Watchdog::new("prefetches ahead");
+    let service = Prefetched::default();
+    let requests: Vec<[u8; 1]> = (0..40).map(|request| [request]).collect();
+    let requests: Vec<&[u8]> = requests.iter().map(<[u8; 1]>::as_slice).collect();
+    assert_eq!(ends_of_a_burst("prefetched", &service, &requests).len(), 40);
+    let noted = service.0.into_inner().expect("no panic");
+    for request in 0..40 {
+        let of_it: Vec<_> = noted.iter().filter(|(of, _)| *of == request).map(|(_, stage)| *stage).collect();
+        assert_eq!(of_it, [Some(Stage::Arrived), Some(Stage::Next), None], "request {request}");
+    }
+    let at = |entry| noted.iter().position(|noted| *noted == entry).expect("noted");
+    assert!(at((12, Some(Stage::Arrived))) < at((0, None)), "misses of several requests overlap");
+    assert!(at((31, Some(Stage::Arrived))) > at((0, None)), "and overlap with the service of others");
 }
 
 #[test]

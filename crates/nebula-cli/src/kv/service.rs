@@ -12,8 +12,10 @@ use std::sync::Arc;
 
 use super::times::ServiceTimes;
 
-/// RPCs of a burst whose keys are hashed ahead.
-const RPCS_MAX: usize = 64;
+/// Requests between the prefetch of a bucket and its use.
+const BUCKETS_AHEAD: usize = 16;
+/// Requests between the prefetch of an item and its use.
+const ITEMS_AHEAD: usize = BUCKETS_AHEAD / 2;
 /// Time between two safe points of `--work`.
 const PIECE: Span = Span::from_us(1);
 
@@ -52,7 +54,7 @@ impl KvService {
     }
 
     /// Answers a request about the key with the hash `hash`.
-    #[inline]
+    #[inline(always)]
     fn answer_to(&self, request: &[u8], hash: KeyHash, reply: &mut Reply<'_>) {
         match Request::decode(request) {
             Ok(Request::Get { key }) => self.get(hash, key, reply),
@@ -60,10 +62,12 @@ impl KvService {
             Ok(Request::Delete { key }) => answer(reply, self.delete(hash, key)),
             Err(_) => answer(reply, Status::Malformed),
         }
-        self.work();
+        if self.work_ticks > 0 {
+            self.work();
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn serve_hashed(&self, request: &[u8], hash: KeyHash, reply: &mut Reply<'_>) {
         match self.times.as_deref().and_then(|times| Some((times, times.begin()?))) {
             None => self.answer_to(request, hash, reply),
@@ -74,8 +78,18 @@ impl KvService {
         }
     }
 
+    /// The hash of a later request's key, whose bucket is on its way then.
+    #[inline(always)]
+    fn hash_ahead(&self, request: &[u8], may_prefetch: bool) -> KeyHash {
+        let hash = hash_of(request).unwrap_or(KeyHash(0));
+        if may_prefetch {
+            self.store.prefetch_bucket(hash);
+        }
+        hash
+    }
+
     /// Computes for `work`, with a safe point every microsecond.
-    #[inline]
+    #[inline(never)]
     fn work(&self) {
         let mut left = self.work_ticks;
         while left > 0 {
@@ -88,14 +102,14 @@ impl KvService {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, hash: KeyHash, key: &[u8], reply: &mut Reply<'_>) {
         if !self.store.get(hash, key, &mut ReplySink { reply }) {
             answer(reply, Status::NotFound);
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Status {
         match self.store.set(hash, key, value) {
             Ok(_) => Status::Ok,
@@ -104,7 +118,7 @@ impl KvService {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn delete(&self, hash: KeyHash, key: &[u8]) -> Status {
         if self.store.delete(hash, key) { Status::Ok } else { Status::NotFound }
     }
@@ -116,23 +130,29 @@ impl Service for KvService {
         self.serve_hashed(request, hash_of(request).unwrap_or(KeyHash(0)), reply);
     }
 
-    /// Hashes each key once, and has the misses of all of them overlap: first those of the buckets, then those of the items.
+    /// Hashes each key once, and has misses overlap with the work on earlier requests: a bucket is prefetched some requests ahead, and the item
+    /// that it leads to half as many.
     #[inline]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
-        let mut hashes = [KeyHash(0); RPCS_MAX];
-        let hashes = &mut hashes[..requests.len().min(RPCS_MAX)];
-        for (ahead, hash) in hashes.iter_mut().enumerate() {
-            *hash = hash_of(requests.peek(ahead)).unwrap_or(KeyHash(0));
+        let (rpcs, may_prefetch) = (requests.len(), requests.may_prefetch());
+        let mut hashes = [KeyHash(0); BUCKETS_AHEAD];
+        for (index, hash) in hashes.iter_mut().enumerate().take(rpcs) {
+            *hash = self.hash_ahead(requests.peek(index), may_prefetch);
         }
-        if requests.may_prefetch() {
-            hashes.iter().for_each(|&hash| self.store.prefetch_bucket(hash));
-            hashes.iter().for_each(|&hash| self.store.prefetch_entry(hash, self.item_bytes));
+        if may_prefetch {
+            hashes[..rpcs.min(ITEMS_AHEAD)].iter().for_each(|&hash| self.store.prefetch_entry(hash, self.item_bytes));
         }
-        let mut hashes = hashes.iter();
-        requests.for_each(|request, reply| match hashes.next() {
-            Some(&hash) => self.serve_hashed(request, hash, reply),
-            None => self.serve(request, reply),
-        });
+        for index in 0..rpcs {
+            let hash = hashes[index % BUCKETS_AHEAD];
+            if may_prefetch && index + ITEMS_AHEAD < rpcs {
+                self.store.prefetch_entry(hashes[(index + ITEMS_AHEAD) % BUCKETS_AHEAD], self.item_bytes);
+            }
+            if index + BUCKETS_AHEAD < rpcs {
+                hashes[index % BUCKETS_AHEAD] = self.hash_ahead(requests.peek(BUCKETS_AHEAD), may_prefetch);
+            }
+            let Some((request, reply)) = requests.next() else { return };
+            self.serve_hashed(request, hash, reply);
+        }
     }
 
     #[inline]
@@ -151,14 +171,14 @@ impl Service for KvService {
 }
 
 /// The hash of the key in a request, without validating the request: it is only a prefetch hint.
-#[inline]
+#[inline(always)]
 fn hash_of(request: &[u8]) -> Option<KeyHash> {
     let key_bytes = usize::from(*request.get(1)?);
     request.get(HEADER_BYTES..HEADER_BYTES + key_bytes).map(Store::hash)
 }
 
 /// Replies without a value, and discards a value that was written before.
-#[inline]
+#[inline(always)]
 fn answer(reply: &mut Reply<'_>, status: Status) {
     reply.clear();
     reply.write_at(0, &protocol::Reply::header(status, 0));
@@ -170,7 +190,7 @@ struct ReplySink<'r, 'a> {
 }
 
 impl ValueSink for ReplySink<'_, '_> {
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, value: &[AtomicU64], bytes: usize) {
         self.reply.clear();
         self.reply.write(&protocol::Reply::header(Status::Ok, u32::try_from(bytes).unwrap_or(u32::MAX)));
@@ -181,7 +201,7 @@ impl ValueSink for ReplySink<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula::{CallError, Client, Fault, RunningServer, Server};
+    use nebula::{CallError, Client, ClientConfig, Fault, RunningServer, Server, Steering};
     use nebula_kvs::StoreConfig;
 
     fn store() -> Store {
@@ -214,6 +234,48 @@ mod tests {
             assert_eq!(ask(&mut client, &Request::Get { key }), (Status::Ok, value));
             assert_eq!(ask(&mut client, &Request::Delete { key }), (Status::Ok, vec![]));
             assert_eq!(ask(&mut client, &Request::Delete { key }), (Status::NotFound, vec![]));
+        }
+    }
+
+    #[test]
+    fn requests_that_come_at_once_are_answered_as_one_by_one() {
+        for (test, steering) in [("at-once", Steering::On), ("at-once-unsteered", Steering::Off)] {
+            let name = format!("shm://cli-{test}-{}", std::process::id());
+            let (server, mut workers) = Server::bind(&name).inline(true).steering(steering).open().unwrap();
+            let worker = &mut workers[0];
+            let mut client = Client::connect_with(&name, ClientConfig::default().slots(64)).unwrap();
+            let service = KvService::new(store(), 528);
+            // Each key is set, got twice and deleted, with a message that is no request in between.
+            let keys: Vec<String> = (0..12).map(|key| format!("key {key}")).collect();
+            let mut messages = Vec::new();
+            for key in &keys {
+                let key = key.as_bytes();
+                for request in [Request::Set { key, value: key }, Request::Get { key }, Request::Delete { key }] {
+                    messages.push(vec![0; request.encoded_bytes()]);
+                    request.encode_into(messages.last_mut().unwrap()).unwrap();
+                }
+                messages.extend([vec![9; 8], messages[messages.len() - 2].clone()]);
+            }
+            for message in &messages {
+                client.submit(message).unwrap();
+            }
+            let mut replies = Vec::new();
+            let began = std::time::Instant::now();
+            while replies.len() < messages.len() {
+                assert!(began.elapsed().as_secs() < 60, "{} of {} replies", replies.len(), messages.len());
+                worker.turn(&service);
+                while let Some(completion) = client.poll() {
+                    let reply = protocol::Reply::decode(completion.result.unwrap()).unwrap();
+                    replies.push((reply.status, reply.value.to_vec()));
+                }
+            }
+            let expected = keys.iter().flat_map(|key| {
+                let empty = |status| (status, vec![]);
+                let got = (Status::Ok, key.as_bytes().to_vec());
+                [empty(Status::Ok), got, empty(Status::Ok), empty(Status::Malformed), empty(Status::NotFound)]
+            });
+            assert_eq!(replies, expected.collect::<Vec<_>>(), "{test}");
+            server.stop();
         }
     }
 

@@ -19,21 +19,30 @@ impl<P: Probe> Store<P> {
     ///
     /// One line of index and the item's lines; no allocation, no write to shared memory. If another thread changes the
     /// same bucket meanwhile, it retries.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> bool {
         let home = self.index.home(hash);
+        match self.get_optimistically(home, hash, key, sink) {
+            Some(is_found) => is_found,
+            None => self.get_again(home, hash, key, sink),
+        }
+    }
+
+    /// The same, after an attempt that met a writer.
+    #[cold]
+    fn get_again(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> bool {
         let mut backoff = Backoff::default();
         loop {
+            backoff.wait();
             if let Some(is_found) = self.get_optimistically(home, hash, key, sink) {
                 return is_found;
             }
-            backoff.wait();
         }
     }
 
     /// One attempt; `None` when another thread held the bucket, changed it meanwhile, or recycled the memory that was
     /// copied.
-    #[inline]
+    #[inline(always)]
     fn get_optimistically(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<bool> {
         let begun = bucket::begin_read(home)?;
         let position = self.copy_value(home, hash, key, sink);
@@ -47,7 +56,7 @@ impl<P: Probe> Store<P> {
     }
 
     /// Copies the value to `sink`, consistent or not, and returns the item's position.
-    #[inline]
+    #[inline(always)]
     fn copy_value(&self, home: &Bucket, hash: KeyHash, key: &[u8], sink: &mut impl ValueSink) -> Option<u64> {
         self.probe.touch(Structure::Bucket, 0..=0, Read);
         let window = self.window();

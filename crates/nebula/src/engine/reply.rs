@@ -101,7 +101,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of the client's own request.
-    #[inline]
+    #[inline(always)]
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         match self.room(offset, bytes.len()) {
             Some(words) => store_bytes(words, bytes),
@@ -110,7 +110,7 @@ impl<'a> Reply<'a> {
     }
 
     /// As [`write_at`](Self::write_at), from words that other cores may change meanwhile, such as a store's log. They are copied once.
-    #[inline]
+    #[inline(always)]
     pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
         match self.room(offset, bytes) {
             Some(room) => copy_words(room, words, bytes),
@@ -129,7 +129,8 @@ impl<'a> Reply<'a> {
             return None;
         }
         self.bytes = self.bytes.max(shorter(end));
-        Some(&self.slots.payload(self.position)[offset / 8..])
+        let payload = if end <= IN_LINE_BYTES { &self.line[HEADER_WORDS..] } else { self.slots.payload(self.position) };
+        Some(&payload[offset / 8..])
     }
 
     #[inline(never)]
