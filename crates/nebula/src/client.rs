@@ -1,15 +1,18 @@
 //! Stations 1 and 11, at the client: an RPC is numbered, cut into slots, sent; its reply or NACK is matched and handed over.
 
-mod config;
 mod error;
+mod ticket;
 mod ring;
 mod retained;
 mod shm;
 mod udp;
 
-pub use config::{ClientConfig, Options, Wait};
 pub use error::{CallError, ConnectError, Hint, SubmitError};
+pub use ticket::{Completion, Ticket};
 
+#[cfg(doc)]
+use crate::config::client::Wait;
+use crate::config::client::{ClientConfig, Options};
 use crate::endpoint::{Endpoint, IntoEndpoint};
 use crate::net::Environment;
 use crate::status::StatusReader;
@@ -17,21 +20,6 @@ use nebula_nic::Span;
 use shm::ShmClient;
 use std::net::SocketAddr;
 use udp::UdpClient;
-
-/// The number of a submitted RPC, by which its end is known.
-///
-/// The tickets of outstanding RPCs differ modulo [`ClientConfig::slots`], so that a table of that size has a place for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(pub u64);
-
-/// The end of an RPC. Each ticket gets exactly one.
-#[derive(Debug)]
-pub struct Completion<'c> {
-    /// Which RPC.
-    pub ticket: Ticket,
-    /// Its reply, or why there is none.
-    pub result: Result<&'c [u8], CallError>,
-}
 
 /// A connection to a server.
 ///

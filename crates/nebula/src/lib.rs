@@ -70,43 +70,52 @@
 //! | station | module |
 //! |---|---|
 //! | 1 numbered, cut into packets, sent | [`client`](Client) |
-//! | 2–6 read, admitted, copied, complete | `engine/ingress` |
+//! | 2–6 read, admitted, copied, complete | `nic/ingress`, called by `transport` |
 //! | 7 dispatched to a core | `engine/cpu` |
 //! | 8–10 steered, begun, freed; suspended at [safe points](yield_if_due) | [`worker`](Worker) |
-//! | 11 reply or NACK | `engine/reply`, then [`client`](Client) |
+//! | 11 reply or NACK | `rpc/reply`, then [`client`](Client) |
 //!
 //! **Invariant:** every decision about an RPC is made by `nebula-nic`, none by this crate. *Enforced by* replaying the decision log of a
 //! run through a fresh back end (`tests/parity.rs`).
 
 #![forbid(unsafe_code)]
 
-mod client;
+pub mod net;
 mod endpoint;
 #[cfg(test)]
 mod rebuilt;
-pub mod net;
+mod rpc;
+mod config;
+mod status;
+mod nic;
 mod transport;
 mod engine;
+mod ways;
 mod worker;
-mod service;
 mod server;
-mod status;
+mod client;
 
-pub use client::{CallError, Client, ClientConfig, Completion, ConnectError, Hint, Options, SubmitError, Ticket, Wait};
+pub use client::{CallError, Client, Completion, ConnectError, Hint, SubmitError, Ticket};
+pub use config::client::{ClientConfig, Options, Wait};
+pub use config::error::ServeError;
+pub use config::key::{Key, KeyError};
+pub use config::migration::MigrationConfig;
+pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
-pub use engine::reply::{Fault, Reply};
-pub use engine::requests::Requests;
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
 // What a custom policy is written with.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,
 };
-pub use server::{IdlePolicy, MigrationConfig, Queueing, RunningServer, ServeError, Server, ServerConfig};
-pub use service::{Service, Stage};
+pub use rpc::fault::Fault;
+pub use rpc::reply::Reply;
+pub use rpc::requests::Requests;
+pub use rpc::safe_point::yield_if_due;
+pub use rpc::service::{Service, Stage};
+pub use server::{RunningServer, Server};
 pub use status::{Gap, Status, StatusReader};
 pub use transport::shm::handshake::Refusal;
-pub use transport::udp::seal::{Key, KeyError};
-pub use worker::{Rpc, Worker, yield_if_due};
+pub use worker::{Rpc, Worker};
 
 /// The examples of README and of the guide, as doc tests.
 #[cfg(doctest)]

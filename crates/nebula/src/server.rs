@@ -1,18 +1,17 @@
 //! A server: an endpoint, a configuration and a service become threads that run.
 
-mod config;
 mod crew;
 mod groups;
 mod running;
 
-pub use config::{IdlePolicy, Queueing, ServerConfig};
-pub use groups::MigrationConfig;
-pub use running::{RunningServer, ServeError};
+pub use running::RunningServer;
 
+use crate::config::error::ServeError;
+use crate::config::key::Key;
+use crate::config::server::ServerConfig;
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::net::Environment;
-use crate::service::Service;
-use crate::transport::udp::seal::Key;
+use crate::rpc::service::Service;
 use crate::worker::Worker;
 use nebula_nic::{CustomPolicy, Policy, Span, Steering};
 use std::sync::Arc;

@@ -5,8 +5,5 @@
 //! | [`shm`] | `shm://NAME` | a ring of slots in memory that both processes map |
 //! | [`udp`] | `udp://ADDRESS:PORT` | datagrams, through the kernel or any other [`Wire`](crate::net::Wire) |
 
-mod answer;
 pub(crate) mod shm;
 pub(crate) mod udp;
-
-pub(crate) use answer::{Answer, Ending, Fate};

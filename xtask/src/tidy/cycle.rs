@@ -1,4 +1,4 @@
-//! Files that import each other, and commands that import commands.
+//! Files that import each other, commands that import commands, and floors that import higher ones.
 //!
 //! A file imports another when its code names a path into that file's module, in a `use` or in full; its own tests do not count. Files of
 //! which each leads to each by a chain of imports are a cycle: to understand one, one has to read all of them.
@@ -19,16 +19,43 @@ const CYCLE_MAX: usize = 2;
 const COMMANDS: &[&str] =
     &["compare", "completions", "demo", "doctor", "keygen", "kv", "load", "man", "reproduce", "simulate", "size"];
 
+/// The runtime, in which no two files import each other.
+const RUNTIME: &str = "crates/nebula/src";
+
+/// Its floors, the lowest first. Each imports itself and lower ones.
+const FLOORS: &[&str] = &[
+    "rebuilt",
+    "net",
+    "endpoint",
+    "rpc",
+    "config",
+    "status",
+    "nic",
+    "transport",
+    "engine",
+    "ways",
+    "worker",
+    "server",
+    "client",
+];
+
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let imports = Imports::of(tree, PROGRAM);
+    let mut violations = of_program(&Imports::of(tree, PROGRAM));
+    let runtime = Imports::of(tree, RUNTIME);
+    violations.extend(runtime.cycles().iter().map(|cycle| told(cycle, 1)));
+    violations.extend(runtime.of_floors());
+    violations
+}
+
+fn of_program(imports: &Imports) -> Vec<Violation> {
     let mut violations: Vec<Violation> =
-        imports.cycles().iter().filter(|cycle| cycle.len() > CYCLE_MAX).map(|cycle| told(cycle)).collect();
+        imports.cycles().iter().filter(|cycle| cycle.len() > CYCLE_MAX).map(|cycle| told(cycle, CYCLE_MAX)).collect();
     violations.extend(imports.of_commands());
     violations
 }
 
-fn told(cycle: &[String]) -> Violation {
-    let what = format!("{} files import each other, {CYCLE_MAX} at most may: {}", cycle.len(), cycle.join(", "));
+fn told(cycle: &[String], most: usize) -> Violation {
+    let what = format!("{} files import each other, {most} at most may: {}", cycle.len(), cycle.join(", "));
     Violation::new(&cycle[0], 0, what)
 }
 
@@ -113,6 +140,26 @@ impl Imports {
             wrong.into_iter().map(told).collect::<Vec<_>>()
         };
         self.of.iter().flat_map(of_file).collect()
+    }
+
+    /// Files that import a higher floor than their own, or are on none.
+    fn of_floors(&self) -> Vec<Violation> {
+        let floor = |file: &str| FLOORS.iter().position(|floor| *floor == self.top(file));
+        let mut violations = Vec::new();
+        for (file, others) in &self.of {
+            // The crate's root names what it shows.
+            if self.top(file).is_empty() {
+                continue;
+            }
+            let Some(own) = floor(file) else {
+                violations.push(Violation::new(file, 0, "is on no floor: give it a place among FLOORS"));
+                continue;
+            };
+            for other in others.iter().filter(|other| floor(other).is_some_and(|other| other > own)) {
+                violations.push(Violation::new(file, 0, format!("imports a higher floor: {other}")));
+            }
+        }
+        violations
     }
 
     /// The first part of a file's module: `load` of `load.rs` and of `load/args.rs`.
@@ -252,6 +299,21 @@ mod tests {
         assert_eq!((cycle(&open), check(&tree(&open)).len()), (1, 0));
         let pair = [("a.rs", "mod b; use b::B;"), ("a/b.rs", "use super::A;")];
         assert_eq!((cycle(&pair), check(&tree(&pair)).len()), (2, 0));
+    }
+
+    #[test]
+    fn in_the_runtime_no_two_files_import_each_other_and_no_floor_a_higher_one() {
+        let found = |files: &[(&str, &str)]| {
+            let files: Vec<_> = files.iter().map(|(path, text)| (format!("{RUNTIME}/{path}"), *text)).collect();
+            let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+            check(&Tree::of(&files)).len()
+        };
+        let low = ("rpc/reply.rs", "use crate::net::Wire;");
+        assert_eq!(found(&[low, ("net.rs", ""), ("engine/turn.rs", "use crate::rpc::reply::Reply;")]), 0);
+        assert_eq!(found(&[("rpc/reply.rs", "use crate::engine::turn::Engine;"), ("engine/turn.rs", "")]), 1);
+        assert_eq!(found(&[("engine.rs", "use turn::Engine;"), ("engine/turn.rs", "use super::TURN;")]), 1);
+        assert_eq!(found(&[("cellar.rs", "")]), 1, "on no floor");
+        assert_eq!(found(&[("lib.rs", "pub use client::Client;"), ("client.rs", "")]), 0);
     }
 
     #[test]

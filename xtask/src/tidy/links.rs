@@ -1,4 +1,5 @@
-//! Links between the pages resolve: to a file of the tree, and to a heading of its page. Every page of docs/ is in the book.
+//! Links between the pages resolve: to a file of the tree, to a heading of its page, and to what a file of code has. Every page of docs/ is in the
+//! book.
 
 use super::Violation;
 use super::tree::Tree;
@@ -19,9 +20,32 @@ fn is_page(path: &str) -> bool {
 }
 
 fn page(tree: &Tree, path: &str, text: &str) -> Vec<Violation> {
-    let links = markdown::links(text).into_iter().map(|link| (link.line, &text[link.target]));
-    let own = links.filter(|(_, target)| !target.contains("://") && !target.starts_with("mailto:"));
-    own.filter_map(|(line, target)| Some(Violation::new(path, line, wrong(tree, path, target)?))).collect()
+    let links = markdown::links(text).into_iter().map(|link| {
+        let label = label(&text[..link.target.start]);
+        (link.line, &text[link.target], label)
+    });
+    let own = links.filter(|(_, target, _)| !target.contains("://") && !target.starts_with("mailto:"));
+    let wrong = |target: &str, label| wrong(tree, path, target).or_else(|| lacking(tree, path, target, label?));
+    own.filter_map(|(line, target, label)| Some(Violation::new(path, line, wrong(target, label)?))).collect()
+}
+
+/// What a link is labelled with, if that is a name of code: `name` before "[`name`](".
+fn label(before: &str) -> Option<&str> {
+    let label = before.strip_suffix("`](")?;
+    let name = &label[label.rfind('`')? + 1..];
+    (label.ends_with(&format!("[`{name}")) && name.chars().all(is_word)).then_some(name)
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// Says so if the file of code that a link from the page `path` leads to does not have `name`.
+fn lacking(tree: &Tree, path: &str, target: &str, name: &str) -> Option<String> {
+    let file = resolved(path, target).filter(|file| file.ends_with(".rs"))?;
+    let is_part_of_it = file.trim_end_matches(".rs").split('/').any(|part| part == name);
+    let has = is_part_of_it || tree.text(&file)?.split(|letter| !is_word(letter)).any(|word| word == name);
+    (!has).then(|| format!("links to `{target}` for `{name}`, which is not there"))
 }
 
 /// What is wrong with a link from the page `path`, if anything.
@@ -70,6 +94,17 @@ mod tests {
     fn a_link_to_no_heading_is_found() {
         assert!(found(&[("README.md", "[b](docs/A.md#b)\n")])[0].contains("docs/A.md has no such heading"));
         assert!(found(&[("README.md", "[b](#b)\n")])[0].contains("README.md has no such heading"));
+    }
+
+    #[test]
+    fn a_link_to_code_that_has_moved_is_found() {
+        let files =
+            |label: &str| [("README.md", format!("[{label}](src/a.rs)\n")), ("src/a.rs", "fn taken() {}".to_owned())];
+        let found = |label: &str| found(&files(label).each_ref().map(|(path, text)| (*path, text.as_str())));
+        assert_eq!(found("`take`"), ["README.md:1: links to `src/a.rs` for `take`, which is not there"]);
+        for label in ["`taken`", "`a`", "`a.rs`", "the code", "see `take`, or what became of it"] {
+            assert_eq!(found(label), Vec::<String>::new(), "{label}");
+        }
     }
 
     #[test]

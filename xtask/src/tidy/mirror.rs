@@ -19,7 +19,7 @@ struct Station {
 const STATIONS: &[Station] = &[
     Station { real: "crates/nebula/src/client", simulated: "crates/nebula-sim/src/world/client", functions: &["send"] },
     Station {
-        real: "crates/nebula/src/engine/ingress",
+        real: "crates/nebula/src/nic/ingress",
         simulated: "crates/nebula-sim/src/world/ingress",
         functions: &["receive"],
     },
@@ -34,7 +34,7 @@ const STATIONS: &[Station] = &[
         functions: &["turn", "collect_freed"],
     },
     Station {
-        real: "crates/nebula/src/engine/reply",
+        real: "crates/nebula/src/rpc/reply",
         simulated: "crates/nebula-sim/src/world/reply",
         functions: &["publish"],
     },

@@ -1,7 +1,7 @@
 //! The errors of a client, each with a message of one line.
 
 use crate::endpoint::EndpointError;
-use crate::engine::reply::Fault;
+use crate::rpc::fault::Fault;
 use crate::transport::shm::handshake::Refusal;
 use nebula_nic::{NackReason, RequesterConfigError, Span};
 use nebula_sys::shared::SharedError;

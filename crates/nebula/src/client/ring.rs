@@ -1,11 +1,11 @@
 //! The client's end of the ring: which positions are in use, where the next RPC is written, which answers have arrived.
 
-use super::{ConnectError, SubmitError};
-use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
-use crate::transport::shm::listener::dial;
-use crate::transport::shm::slot::{
+use crate::client::error::{ConnectError, SubmitError};
+use crate::rpc::slot::{
     Geometry, HEADER_WORDS, IN_LINE_BYTES, Mark, SlotHeader, Slots, first_word, is_request, publish_whole,
 };
+use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
+use crate::transport::shm::listener::dial;
 use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
 use nebula_sys::copy::store_bytes;

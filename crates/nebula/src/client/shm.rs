@@ -2,10 +2,12 @@
 
 use super::retained::Retained;
 use super::ring::{self, Answered, Entry, Next, Ring, State};
-use super::{CallError, ClientConfig, Completion, ConnectError, Options, SubmitError, Ticket};
-use crate::engine::reply::Fault;
+use crate::client::error::{CallError, ConnectError, SubmitError};
+use crate::client::ticket::{Completion, Ticket};
+use crate::config::client::{ClientConfig, Options};
+use crate::rpc::fault::Fault;
+use crate::rpc::slot::{IN_LINE_BYTES, Mark, SPAN_MAX, SlotHeader};
 use crate::status::StatusReader;
-use crate::transport::shm::slot::{IN_LINE_BYTES, Mark, SPAN_MAX, SlotHeader};
 use nebula_nic::{
     Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp, TransferId,
 };

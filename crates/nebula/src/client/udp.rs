@@ -20,7 +20,9 @@ mod rpc;
 mod server_time;
 mod session;
 
-use super::{CallError, ClientConfig, Completion, ConnectError, Hint, Options, SubmitError, Ticket, Wait};
+use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
+use crate::client::ticket::{Completion, Ticket};
+use crate::config::client::{ClientConfig, Options, Wait};
 use crate::net::{Environment, KernelWire, Wire};
 use done::Slice;
 use nebula_nic::Span;
@@ -35,8 +37,6 @@ const SPINS: u32 = 2048;
 /// Refusals of the kernel's, and the time, from which on nobody serves there.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: Span = Span::from_ms(100);
-/// Without a frame for so long, the server's time is asked for before more is sent.
-const SILENCE: Span = Span::from_secs(10);
 
 /// A client over UDP.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 //!
 //! Next: [`cpu`](super::cpu).
 
-use super::Engine;
-use super::cpu::{Held, Job};
+use super::turn::Engine;
+use crate::nic::transport::Transport;
+use crate::rpc::job::{Held, Job};
 use nebula_nic::{Arrival, Dispatch};
 
-impl Engine {
+impl<T: Transport> Engine<T> {
     /// Hands RPCs to the workers, which have their own threads, until no worker has credit.
     #[inline]
     pub(super) fn hand_out(&mut self) {
@@ -30,8 +31,8 @@ impl Engine {
     /// The next RPC that a core has credit for.
     #[inline(always)]
     pub(crate) fn next_dispatch(&mut self) -> Option<Dispatch> {
-        let dispatch = self.backend.poll_dispatch()?;
-        if let Some(recorder) = &mut self.recorder {
+        let dispatch = self.intake.backend.poll_dispatch()?;
+        if let Some(recorder) = &mut self.intake.recorder {
             recorder.dispatch(dispatch);
         }
         Some(dispatch)
@@ -40,6 +41,6 @@ impl Engine {
     /// The payload of an RPC that was dispatched: from now on its core's.
     #[inline(always)]
     pub(crate) fn take_payload(&mut self, arrival: &Arrival) -> Held {
-        self.payloads.take(arrival)
+        self.intake.payloads.take(arrival)
     }
 }

@@ -3,18 +3,16 @@
 //! The run is the unit: credit, slots and the client's ring are dealt with once for all its RPCs. In a turn replies come first; the clock
 //! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
 
-use super::Engine;
-use super::ingress::AtOnce;
-use super::port::Port;
-use super::reply::Fault;
-use super::requests::Requests;
-use crate::service::Service;
-use crate::transport::shm::slot::Slots;
+use super::turn::Engine;
+use crate::nic::ingress::{AtOnce, Intake, RPCS_PER_TURN};
+use crate::rpc::fault::Fault;
+use crate::rpc::requests::Requests;
+use crate::rpc::service::Service;
+use crate::rpc::slot::Slots;
+use crate::transport::shm::rings::Rings;
 use nebula_nic::{BurstRpc, CoreId, Run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
-pub(crate) const RPCS_PER_TURN: u32 = 32;
 /// Rings found empty, one after the other, before an idle turn looks at more than rings: some 300 ns.
 const IDLE_LOOKS: u32 = 64;
 /// The core of a server whose one worker is the engine.
@@ -31,11 +29,11 @@ pub(crate) enum Turn {
     Idle,
 }
 
-impl Engine {
-    /// Whether runs can be served: over shared memory, from one queue.
+impl Engine<Rings> {
+    /// Whether runs can be served: from one queue.
     #[inline(always)]
     pub(crate) fn serves_runs(&self) -> bool {
-        matches!(self.port, Port::Shm(_)) && self.backend.takes_bursts()
+        self.intake.backend.takes_bursts()
     }
 
     /// One turn: takes in what has come and serves what waits, at most some RPCs. One that finds nothing may be a glance, if the caller comes
@@ -44,24 +42,22 @@ impl Engine {
     pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, may_glance: bool) -> Turn {
         // The time of the last look at the clock: some 300 ns before, or a turn.
         let mut worker = Worker { service, may_prefetch, served: 0 };
-        let packets = self.poll_and_serve(self.now(), &mut worker);
+        self.intake.begin_turn();
+        let packets = self.transport.poll_and_serve(self.clock.started, &mut self.intake, &mut worker);
         let at_once = worker.served;
-        let queued = if self.backend.queue_depth() > 0 { self.serve_runs(service, may_prefetch, at_once) } else { 0 };
+        let queued =
+            if self.intake.backend.queue_depth() > 0 { self.serve_runs(service, may_prefetch, at_once) } else { 0 };
         let served = (at_once + queued) as usize;
         if packets + served == 0 {
-            self.idle_looks += self.rings_looked_at();
-            if may_glance && self.idle_looks < IDLE_LOOKS {
+            self.clock.idle_looks += self.transport.looks().max(1);
+            if may_glance && self.clock.idle_looks < IDLE_LOOKS {
                 return Turn::Glance;
             }
         }
-        self.idle_looks = 0;
+        self.clock.idle_looks = 0;
         let now = self.begin_turn();
         self.end_turn(now, packets, served);
         if packets + served > 0 { Turn::Busy(served) } else { Turn::Idle }
-    }
-
-    fn rings_looked_at(&self) -> u32 {
-        if let Port::Shm(rings) = &self.port { rings.looks().max(1) } else { IDLE_LOOKS }
     }
 
     /// Serves what waits, as many RPCs as are left of a turn in which `before` were served. Returns how many.
@@ -69,7 +65,7 @@ impl Engine {
     fn serve_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, before: u32) -> u32 {
         let mut served = before;
         while served < RPCS_PER_TURN
-            && let Some(run) = self.backend.poll_run(CORE, RPCS_PER_TURN - served)
+            && let Some(run) = self.intake.backend.poll_run(CORE, RPCS_PER_TURN - served)
         {
             self.serve_run(&run, service, may_prefetch);
             served += run.rpcs;
@@ -79,7 +75,7 @@ impl Engine {
 
     #[inline(always)]
     fn serve_run<S: Service>(&mut self, run: &Run, service: &S, may_prefetch: bool) {
-        let Self { backend, payloads, port: Port::Shm(rings), recorder, turn_started, .. } = self else { return };
+        let Self { intake: Intake { backend, payloads, recorder, .. }, transport: rings, clock, .. } = self;
         let snid = run.burst.first.snid;
         // A client that is gone keeps its ring while it has RPCs in flight.
         if let Some(slots) = rings.slots_of(snid) {
@@ -88,7 +84,7 @@ impl Engine {
             serve(service, Requests::new(run, backend.rpcs_of(run), payloads, (slots, span), may_prefetch));
         }
         if let Some(recorder) = recorder {
-            recorder.run(*turn_started, CORE, run, backend.rpcs_of(run));
+            recorder.run(clock.started, CORE, run, backend.rpcs_of(run));
         }
         backend.handle_run_freed(CORE, run);
         rings.end(snid, run.rpcs);

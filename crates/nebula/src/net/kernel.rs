@@ -1,6 +1,6 @@
 //! The kernel's UDP sockets as a [`Wire`].
 
-use super::{Route, Wire};
+use super::wire::{Route, Wire};
 use nebula_sys::udp::{Offload, UdpSocket};
 use std::io;
 use std::net::SocketAddr;

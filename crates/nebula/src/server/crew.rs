@@ -1,62 +1,67 @@
-//! Who works for a server: which threads there are, and what they are joined by.
-//!
-//! | | engine | RPCs come to a worker | slots go back |
-//! |---|---|---|---|
-//! | [`Kind::Threaded`] | a thread | by a ring | by a ring |
-//! | [`Kind::Inline`] | the worker | by a call | by a call |
-//! | [`Kind::Shared`], for `mcs-lock` | the workers in turns | at its turn at the lock | likewise |
-//! | [`Kind::Stealing`], for `work-stealing` | a thread | by queues that all workers reach | by a ring |
+//! Who works for a server: its engine, its workers, and what they are joined by, as its [kind](crate::config::kind::Kind) says.
 
-use super::{IdlePolicy, ServeError, ServerConfig};
-use crate::engine::Engine;
-use crate::engine::bell::Bell;
-use crate::engine::cpu::{Job, Jobs, Served, WorkerLink};
+use crate::config::error::ServeError;
+use crate::config::kind::Kind;
+use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::engine::turn::Engine;
 use crate::net::Watch;
+use crate::nic::recorder::Choice;
+use crate::rpc::job::{Jobs, Queues, WorkerLink};
+use crate::rpc::parking::Bell;
 use crate::transport::shm::registry::{ChannelCache, Registry};
-use crate::worker::{Bells, Choice, LoggedTurns, Preemption, Queues, Stealing, Worker};
+use crate::transport::shm::rings::Rings;
+use crate::transport::udp::port::UdpPort;
+use crate::ways::core::{Core, Parts};
+use crate::ways::inline::{Inline, Runs};
+use crate::ways::lock::Lock;
+use crate::ways::logged_turns::LoggedTurns;
+use crate::ways::preemption::Preemption;
+use crate::ways::ring::{Bells, Ring};
+use crate::ways::source::Source;
+use crate::ways::stealing::Stealing;
+use crate::worker::{Way, Worker};
 use crossbeam_queue::ArrayQueue;
 use nebula_nic::decision::STEAL_CORES_MAX;
 use nebula_nic::schedule::Thief;
 use nebula_nic::{CoreId, Frontend, Policy};
 use nebula_sys::mcs;
-use nebula_sys::spsc::{Consumer, Producer, ring};
+use nebula_sys::spsc::ring;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
-/// How a server's engine and workers are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Threaded,
-    Inline,
-    Shared,
-    Stealing,
+/// A transport that servers can be built over.
+pub(super) trait Served: Runs {
+    /// The way of a worker that is the engine too.
+    fn inline(core: Core<Inline<Self>>) -> Way;
+
+    /// The way of a worker that is the engine when it is its turn.
+    fn lock(core: Core<Lock<Self>>) -> Way;
 }
 
-impl Kind {
-    pub(super) fn of(config: &ServerConfig) -> Self {
-        match config.policy {
-            Policy::McsLock => Self::Shared,
-            _ if config.inline => Self::Inline,
-            Policy::WorkStealing => Self::Stealing,
-            _ => Self::Threaded,
-        }
+impl Served for Rings {
+    fn inline(core: Core<Inline<Self>>) -> Way {
+        Way::InlineShm(core)
     }
 
-    /// Whether all threads can sleep until something comes: none looks for work where others leave it.
-    pub(super) fn sleeps(self) -> bool {
-        matches!(self, Self::Threaded | Self::Inline)
+    fn lock(core: Core<Lock<Self>>) -> Way {
+        Way::LockShm(core)
+    }
+}
+
+impl Served for UdpPort {
+    fn inline(core: Core<Inline<Self>>) -> Way {
+        Way::InlineUdp(core)
     }
 
-    /// Whether the engine has its own thread.
-    pub(super) fn has_engine(self) -> bool {
-        matches!(self, Self::Threaded | Self::Stealing)
+    fn lock(core: Core<Lock<Self>>) -> Way {
+        Way::LockUdp(core)
     }
 }
 
 /// A worker's ends of what joins it with the engine.
 pub(super) enum WorkerEnd {
-    Rings { jobs: Consumer<Job>, freed: Producer<Served>, bells: Option<Bells> },
+    Ring(Ring),
     Stealing(Stealing),
 }
 
@@ -81,7 +86,7 @@ pub(super) struct Crew<'a> {
 impl Crew<'_> {
     /// What joins engine and workers.
     pub(super) fn links(&self) -> Result<Links, ServeError> {
-        match Kind::of(self.config) {
+        match self.config.kind() {
             Kind::Inline | Kind::Shared => Ok((Vec::new(), Vec::new())),
             Kind::Threaded => {
                 let ends = self.cores().map(|_| self.rings()).collect::<Result<Vec<_>, _>>()?;
@@ -97,7 +102,7 @@ impl Crew<'_> {
         let sleeps = self.config.idle == IdlePolicy::Block;
         let bell = if sleeps { Some(Arc::new(Bell::new()?)) } else { None };
         let bells = bell.clone().map(|own| Bells { own, engine: self.bell.clone() });
-        let end = WorkerEnd::Rings { jobs: worker_jobs, freed: worker_freed, bells };
+        let end = WorkerEnd::Ring(Ring::new(worker_jobs, worker_freed, bells));
         Ok((WorkerLink { jobs: Jobs::Own(jobs), freed, bell }, end))
     }
 
@@ -119,13 +124,13 @@ impl Crew<'_> {
     }
 
     /// The workers, and the engine where it has its own thread.
-    pub(super) fn workers(
+    pub(super) fn workers<T: Served>(
         &self,
         ends: Vec<WorkerEnd>,
-        engine: Engine,
-    ) -> Result<(Vec<Worker>, Option<Engine>), ServeError> {
-        let (mut workers, engine) = match Kind::of(self.config) {
-            Kind::Inline => (vec![Worker::inline(self.frontend(CoreId(0)), self.cache(), engine)], None),
+        engine: Engine<T>,
+    ) -> Result<(Vec<Worker>, Option<Engine<T>>), ServeError> {
+        let (mut workers, engine) = match self.config.kind() {
+            Kind::Inline => (vec![Worker::new(T::inline(self.core(CoreId(0), Inline::new(engine))))], None),
             Kind::Shared => (self.shared(engine), None),
             Kind::Threaded | Kind::Stealing => {
                 let workers = self.cores().zip(ends).map(|(core, end)| self.worker(core, end));
@@ -144,28 +149,25 @@ impl Crew<'_> {
     }
 
     fn worker(&self, core: CoreId, end: WorkerEnd) -> Worker {
-        let (frontend, cache, stop) = (self.frontend(core), self.cache(), self.stop.clone());
-        match end {
-            WorkerEnd::Rings { jobs, freed, bells } => Worker::threaded(frontend, cache, jobs, freed, bells, stop),
-            WorkerEnd::Stealing(stealing) => Worker::stealing(frontend, cache, stealing, stop),
-        }
+        Worker::new(match end {
+            WorkerEnd::Ring(ring) => Way::Ring(self.core(core, ring)),
+            WorkerEnd::Stealing(stealing) => Way::Stealing(self.core(core, stealing)),
+        })
     }
 
-    fn shared(&self, engine: Engine) -> Vec<Worker> {
+    fn shared<T: Served>(&self, engine: Engine<T>) -> Vec<Worker> {
         let places = mcs::lock(engine, usize::from(self.config.workers));
-        let worker = |(core, place)| Worker::shared(self.frontend(core), self.cache(), place, self.stop.clone());
+        let worker = |(core, place)| Worker::new(T::lock(self.core(core, Lock::new(place, core))));
         self.cores().zip(places).map(worker).collect()
+    }
+
+    fn core<X: Source>(&self, core: CoreId, source: X) -> Core<X> {
+        let channels = ChannelCache::new(self.registry.clone(), self.config.clients_max);
+        let frontend = Frontend::new(core, self.bound);
+        Core::new(source, Parts { frontend, channels, stop: self.stop.clone() })
     }
 
     fn cores(&self) -> impl Iterator<Item = CoreId> + use<> {
         (0..self.config.workers).map(CoreId)
-    }
-
-    fn frontend(&self, core: CoreId) -> Frontend {
-        Frontend::new(core, self.bound)
-    }
-
-    fn cache(&self) -> ChannelCache {
-        ChannelCache::new(self.registry.clone(), self.config.clients_max)
     }
 }

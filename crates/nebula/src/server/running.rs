@@ -1,181 +1,29 @@
 //! A running server: its threads, and its shutdown.
 
-use super::crew::{Crew, Kind};
-use super::groups::{Part, groups_of, part};
-use super::{IdlePolicy, ServerConfig};
-use crate::endpoint::{Endpoint, EndpointError};
-use crate::engine::bell::Bell;
-use crate::engine::port::Port;
-use crate::engine::{Engine, Parts};
+use super::crew::{Crew, Served};
+use super::groups::{Part, part};
+use crate::config::error::ServeError;
+use crate::config::kind::Kind;
+use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::endpoint::Endpoint;
+use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Time, Watch};
+use crate::rpc::parking::Bell;
+use crate::rpc::slot::mtu_for;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{Listener, Mailbox, Terms, ring};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
-use crate::transport::shm::slot::mtu_for;
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
-use nebula_nic::schedule::ManagerConfigError;
-use nebula_nic::{Availability, BackendConfig, CentralDispatch, ConfigError, GroupConfigError, Policy, Span};
+use nebula_nic::{Availability, CentralDispatch, Policy, Span};
 use nebula_sys::affinity::pin_to;
-use nebula_sys::mem::MemError;
-use nebula_sys::shared::{ReadOnlyMemory, SharedError, SharedMemory};
+use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-
-/// Why a server could not be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The text is not an endpoint.
-    #[error(transparent)]
-    Endpoint(#[from] EndpointError),
-    /// Another server has the endpoint.
-    #[error("{endpoint} is being served already: stop that server or choose another endpoint")]
-    Taken {
-        /// The endpoint asked for.
-        endpoint: Endpoint,
-    },
-    /// This machine does not have the address.
-    #[error(
-        "this machine does not have the address of {endpoint}: give one that it has, or 0.0.0.0 or [::] for all of them"
-    )]
-    NotHere {
-        /// The endpoint asked for.
-        endpoint: Endpoint,
-    },
-    /// The address can be reached from other machines and there is no key: everybody would be served, unauthenticated.
-    #[error(
-        "{endpoint} can be reached from other machines: give a key (ServerConfig::key, --key-file), or accept an open network \
-         (ServerConfig::insecure, --insecure)"
-    )]
-    Insecure {
-        /// The endpoint asked for.
-        endpoint: Endpoint,
-    },
-    /// Clients over shared memory do not wake the server.
-    #[error(
-        "a shm:// server cannot sleep until an RPC arrives, as its clients do not wake it: use the adaptive idle policy"
-    )]
-    BlockOverShm,
-    /// Under the policy, workers look for work themselves.
-    #[error(
-        "under {policy} workers look for work themselves and cannot sleep until an RPC arrives: use the adaptive idle policy"
-    )]
-    Block {
-        /// The policy asked for.
-        policy: Policy,
-    },
-    /// A `udp://` server has one engine.
-    #[error("policy {policy} needs several engines, and a udp:// server has one: serve over shm://, or use jbsq:2")]
-    GroupsOverUdp {
-        /// The policy asked for.
-        policy: Policy,
-    },
-    /// A system call failed.
-    #[error("cannot serve: {0}")]
-    System(#[from] std::io::Error),
-    /// There is not enough memory.
-    #[error(transparent)]
-    Memory(#[from] MemError),
-    /// Shared memory could not be created or mapped.
-    #[error(transparent)]
-    Shared(#[from] SharedError),
-    /// The NIC cannot have this configuration.
-    #[error(transparent)]
-    Nic(#[from] ConfigError),
-    /// Only the simulator has the policy.
-    #[error("policy {policy} is simulated only: serve with one of {}", Policy::served().join(", "))]
-    SimulatedOnly {
-        /// The policy asked for.
-        policy: Policy,
-    },
-    /// A custom policy and a built-in one.
-    #[error(
-        "a server has one policy, not {policy} and a custom one: leave `policy` at its default beside `custom_policy`"
-    )]
-    TwoPolicies {
-        /// The built-in policy asked for.
-        policy: Policy,
-    },
-    /// More suspended RPCs than a worker can have.
-    #[error("a worker can have 62 suspended RPCs at most, not {got}")]
-    Suspended {
-        /// The number asked for.
-        got: u16,
-    },
-    /// A decision log under `work-stealing` with too many workers.
-    #[error("a decision log records steals for up to {max} workers, not {workers}: use fewer workers, or no log")]
-    StealsLogged {
-        /// Workers asked for.
-        workers: u16,
-        /// The most.
-        max: u16,
-    },
-    /// Fewer workers than groups.
-    #[error("{groups} groups need at least {groups} workers, not {workers}")]
-    Groups {
-        /// Groups asked for.
-        groups: u16,
-        /// Workers asked for.
-        workers: u16,
-    },
-    /// A group cannot have this configuration.
-    #[error(transparent)]
-    Group(#[from] GroupConfigError),
-    /// A group's manager cannot have this configuration.
-    #[error(transparent)]
-    Manager(#[from] ManagerConfigError),
-    /// Inline mode with several workers.
-    #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
-    InlineWorkers {
-        /// Workers asked for.
-        workers: u16,
-    },
-    /// An impossible payload of a slot or packet.
-    #[error(
-        "a payload of {got} bytes in a slot or packet is not possible: give 1 to 1048576, in a packet of a network a multiple of 64"
-    )]
-    Mtu {
-        /// Bytes asked for.
-        got: u32,
-    },
-    /// Requests longer than a ring can carry.
-    #[error(
-        "requests of {got} bytes are too long for these slots: at most {max}; make the slots larger with mtu_bytes"
-    )]
-    RpcTooLarge {
-        /// Bytes asked for.
-        got: u32,
-        /// The longest.
-        max: u32,
-    },
-    /// Replies longer than a ring can carry.
-    #[error("replies of {got} bytes are too long for these slots: at most {max}; make the slots larger with mtu_bytes")]
-    ReplyTooLarge {
-        /// Bytes asked for.
-        got: u32,
-        /// The longest.
-        max: u32,
-    },
-    /// A receive buffer that is too large.
-    #[error("a receive buffer of {slots} slots is too large: lower the SLO, the RPC size, or the buffer asked for")]
-    BufferTooLarge {
-        /// Slots that it would have.
-        slots: u64,
-    },
-    /// A thread cannot be pinned to the core.
-    #[error("cannot pin a thread to core {core}: {cause}; give cores that this process may use")]
-    Pin {
-        /// The core asked for.
-        core: usize,
-        /// The kernel's reason.
-        cause: std::io::Error,
-    },
-}
 
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
@@ -252,7 +100,7 @@ pub(super) fn serve(
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
     let pins = config.pin.clone();
-    let engines = if Kind::of(&config).has_engine() { usize::from(groups_of(&config)) } else { 0 };
+    let engines = if config.kind().has_engine() { usize::from(config.groups()) } else { 0 };
     let (mut running, workers) = open(endpoint, config)?;
     for (index, worker) in workers.into_iter().enumerate() {
         let run = run.clone();
@@ -266,26 +114,39 @@ pub(super) fn serve(
 
 /// Opens an endpoint: listener and engine run, the workers are the caller's.
 pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let mut config = checked(&endpoint, config)?;
-    let ground = match &endpoint {
-        Endpoint::Shm(name) => {
-            if !(1..=1 << 20).contains(&config.mtu_bytes) {
-                return Err(ServeError::Mtu { got: config.mtu_bytes });
-            }
-            config.mtu_bytes = mtu_for(config.mtu_bytes);
-            let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(groups_of(&config)))?);
-            let listener = open_door(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
-            return assemble(endpoint, &config, status, Ground::Shm(listener));
-        }
+    let config = checked(&endpoint, config)?;
+    match &endpoint {
+        Endpoint::Shm(name) => open_shm(name, endpoint.clone(), config),
         &Endpoint::Udp(address) => {
             if config.key.is_none() && !config.insecure && !address.ip().is_loopback() {
                 return Err(ServeError::Insecure { endpoint });
             }
             let wire = KernelWire::bind(address).map_err(|cause| taken(&endpoint, cause))?;
-            Environment::machine(wire)?
+            open_over(Environment::machine(wire)?, config)
         }
-    };
-    open_over(ground, config)
+    }
+}
+
+/// Opens a `shm://` server: an engine a group, each with the rings of its clients.
+fn open_shm(
+    name: &str,
+    endpoint: Endpoint,
+    mut config: ServerConfig,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    if !(1..=1 << 20).contains(&config.mtu_bytes) {
+        return Err(ServeError::Mtu { got: config.mtu_bytes });
+    }
+    config.mtu_bytes = mtu_for(config.mtu_bytes);
+    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.groups()))?);
+    let listener = open_door(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
+    let registry = Arc::new(Registry::default());
+    let rings = |mailbox: &Arc<Mailbox>| Rings::new(config.clients_max, registry.clone(), mailbox.clone());
+    let rings: Vec<Rings> = listener.mailboxes().iter().map(rings).collect();
+    let ground = Ground { endpoint, status, registry, door: Some(listener.bell()), watch: Watch::new(&Time::Machine) };
+    let (mut running, workers) = assemble(&config, ground, rings)?;
+    let stop = running.stop.clone();
+    running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
+    Ok((running, workers))
 }
 
 /// Opens a `udp://` server over an environment of the caller's.
@@ -301,20 +162,29 @@ pub(super) fn open_over(
     config.mtu_bytes = config.packet_bytes;
     // Packets that are lost are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
+    let backend_config = config.backend_config()?;
+    backend_config.validate()?;
     let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(1))?);
-    assemble(endpoint, &config, status, Ground::Udp(environment))
+    let watch = Watch::new(&environment.time);
+    let port = UdpPort::new(&config, &backend_config, environment);
+    assemble(&config, Ground { endpoint, status, registry: Arc::default(), door: None, watch }, vec![port])
 }
 
-/// What a server is opened over.
-enum Ground {
-    Shm(Listener),
-    Udp(Environment),
+/// What a server stands on, beside its transports.
+struct Ground {
+    endpoint: Endpoint,
+    status: Arc<SharedMemory>,
+    /// The rings that replies are written into.
+    registry: Arc<Registry>,
+    /// Wakes the listener, where there is one.
+    door: Option<Arc<OwnedFd>>,
+    watch: Watch,
 }
 
 /// The configuration, if this endpoint supports it.
 fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig, ServeError> {
     // Where workers share the engine, none of them is it alone.
-    config.inline &= Kind::of(&config) != Kind::Shared;
+    config.inline &= config.kind() != Kind::Shared;
     if config.custom_policy.is_some() && config.policy != Policy::default() {
         return Err(ServeError::TwoPolicies { policy: config.policy });
     }
@@ -324,39 +194,36 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     let policy = config.policy;
     match endpoint {
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        Endpoint::Udp(_) if groups_of(&config) > 1 => Err(ServeError::GroupsOverUdp { policy }),
-        Endpoint::Udp(_) if config.idle == IdlePolicy::Block && !Kind::of(&config).sleeps() => {
+        Endpoint::Udp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
+        Endpoint::Udp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
             Err(ServeError::Block { policy })
         }
         Endpoint::Shm(_) | Endpoint::Udp(_) => Ok(config),
     }
 }
 
-/// Builds engines and workers, and starts the server's own threads.
-fn assemble(
-    endpoint: Endpoint,
+/// Builds engines and workers, an engine for each transport, and starts the engines' threads.
+fn assemble<T: Served>(
     config: &ServerConfig,
-    status: Arc<SharedMemory>,
     ground: Ground,
+    transports: Vec<T>,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let backend_config = config.backend_config()?;
     backend_config.validate()?;
-    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(groups_of(config)))?);
-    let (stop, registry) = (Arc::new(AtomicBool::new(false)), Arc::new(Registry::default()));
-    let bound = config.dispatcher(&backend_config).bound();
-    let watch = Watch::new(if let Ground::Udp(environment) = &ground { &environment.time } else { &Time::Machine });
-    let (ports, listener) = ports(config, &backend_config, ground, &registry);
+    let Ground { endpoint, status, registry, door, watch } = ground;
+    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(config.groups()))?);
+    let (stop, bound) = (Arc::new(AtomicBool::new(false)), config.dispatcher(&backend_config).bound());
     let mut running = RunningServer {
         endpoint,
         stop: stop.clone(),
-        door: listener.as_ref().map(Listener::bell),
+        door,
         bells: Vec::new(),
         registry: registry.clone(),
         status: reader,
         threads: Vec::new(),
     };
     let (mut engines, mut workers) = (Vec::new(), Vec::new());
-    for (Part { config, group }, port) in part(config)?.into_iter().zip(ports) {
+    for (Part { config, group }, transport) in part(config)?.into_iter().zip(transports) {
         let (log, choices) = config.decision_log.as_ref().map(|_| channel()).unzip();
         let seed = backend_config.seed;
         let bell = Arc::new(Bell::new()?);
@@ -374,35 +241,16 @@ fn assemble(
         running.bells.extend(links.iter().filter_map(|link| link.bell.clone()).chain([bell.clone()]));
         let status = StatusPage::new(status.clone(), engines.len());
         let parts =
-            Parts { port, watch: watch.clone(), bell: bell.clone(), status, links, choices, stop: stop.clone() };
+            Parts { transport, watch: watch.clone(), bell: bell.clone(), status, links, choices, stop: stop.clone() };
         let (team, engine) = crew.workers(ends, Engine::try_new(&config, group, parts)?)?;
         workers.extend(team);
         engines.extend(engine);
-    }
-    if let Some(listener) = listener {
-        running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
     }
     for (index, engine) in engines.into_iter().enumerate() {
         let name = if index == 0 { "nebula-engine".to_owned() } else { format!("nebula-engine-{index}") };
         running.threads.push(spawn(&name, config.pin.get(index).copied(), Box::new(move || engine.run()))?);
     }
     Ok((running, workers))
-}
-
-/// The engines' ports, and the listener where there is one.
-fn ports(
-    config: &ServerConfig,
-    backend: &BackendConfig,
-    ground: Ground,
-    registry: &Arc<Registry>,
-) -> (Vec<Port>, Option<Listener>) {
-    match ground {
-        Ground::Shm(listener) => {
-            let rings = |mailbox: &Arc<Mailbox>| Rings::new(config.clients_max, registry.clone(), mailbox.clone());
-            (listener.mailboxes().iter().map(|mailbox| Port::Shm(rings(mailbox))).collect(), Some(listener))
-        }
-        Ground::Udp(environment) => (vec![Port::Udp(Box::new(UdpPort::new(config, backend, environment)))], None),
-    }
 }
 
 fn open_door(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> std::io::Result<Listener> {
@@ -412,7 +260,7 @@ fn open_door(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> st
         reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
         slo_ps: config.slo.as_ps(),
         clients_max: config.clients_max,
-        engines: groups_of(config),
+        engines: config.groups(),
         allowed_uids: config.allowed_uids.clone(),
     };
     Listener::open(name, terms, status)

@@ -18,7 +18,6 @@
 //!   checks the copy and looks at the slot no more: what a client changes afterwards changes nothing here.
 //! - **The socket lives as long as the ring.** The kernel closes it when a process ends, however it ends.
 
-pub(crate) mod slot;
 pub(crate) mod handshake;
 pub(crate) mod channel;
 pub(crate) mod rings;

@@ -1,6 +1,7 @@
 //! RPCs that are over and not handed out yet, with their replies.
 
-use super::super::{CallError, Ticket};
+use crate::client::error::CallError;
+use crate::client::ticket::Ticket;
 use std::collections::VecDeque;
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! The client's handshake: it sends hellos until a welcome arrives, and again when the server it knew is gone.
 
-use crate::client::Hint;
+use crate::client::error::Hint;
 use crate::transport::udp::door::{Hello, Reason, Refused, Welcome};
 use crate::transport::udp::frame::{Frame, FrameKind};
 use nebula_nic::{Mtu, NodeId, Span, Timestamp};

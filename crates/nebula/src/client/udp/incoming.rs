@@ -1,9 +1,9 @@
 //! What comes in: whether it is the server's, and whose answer it is.
 
-use super::super::{CallError, Hint};
 use super::rpc::Phase;
 use super::session::Session;
-use crate::engine::reply::Fault;
+use crate::client::error::{CallError, Hint};
+use crate::rpc::fault::Fault;
 use crate::transport::udp::door::{Refused, Welcome};
 use crate::transport::udp::frame::{Frame, FrameError, FrameKind};
 use crate::transport::udp::message::{Message, Messages};

@@ -1,6 +1,6 @@
 //! What a client keeps of an RPC until it is answered.
 
-use super::super::Ticket;
+use crate::client::ticket::Ticket;
 use crate::transport::udp::message::{NO_BUDGET, Request};
 use nebula_nic::{Download, Mtu, Span, Timestamp, TransferId, Upload};
 

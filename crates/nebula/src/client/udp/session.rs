@@ -1,12 +1,13 @@
 //! The RPCs of a client over UDP, and how each ends: exactly once.
 
-use super::super::{CallError, ClientConfig, ConnectError, Hint, Options, SubmitError, Ticket};
-use super::SILENCE;
 use super::done::Done;
 use super::entrance::{Entrance, Seat};
 use super::outbox::Outbox;
 use super::rpc::Rpc;
 use super::server_time::ServerTime;
+use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
+use crate::client::ticket::Ticket;
+use crate::config::client::{ClientConfig, Options};
 use crate::net::{Time, Watch, Wire};
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
@@ -15,6 +16,9 @@ use nebula_nic::{RetransmitConfig, Span, TableFull, Timestamp, TransferId};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+
+/// Without a frame for so long, the server's time is asked for before more is sent.
+const SILENCE: Span = Span::from_secs(10);
 
 /// The longest reply when the client was told nothing.
 const REPLY_BYTES_MAX: u32 = 1 << 20;

@@ -1,6 +1,6 @@
 //! One client's ring, as the server holds it.
 
-use super::slot::{Geometry, Mark, SlotHeader, Slots};
+use crate::rpc::slot::{Geometry, Mark, SlotHeader, Slots};
 use nebula_nic::{NackReason, NodeId};
 use nebula_sys::shared::SharedMemory;
 use std::os::fd::OwnedFd;

@@ -2,7 +2,7 @@
 //!
 //! Both messages are fixed-size datagrams over a Unix seqpacket socket; every field is checked by the side that receives it.
 
-use super::slot::{Geometry, SPAN_MAX, mtu_for};
+use crate::rpc::slot::{Geometry, MTU_BYTES_MAX, SPAN_MAX, mtu_for};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -23,8 +23,6 @@ const MESSAGE_BYTES: usize = 64;
 pub(crate) const SLOTS_MIN: u32 = 2;
 /// As above: at the largest MTU a ring of this many slots is 64 GiB of address space, of which only touched pages exist.
 pub(crate) const SLOTS_MAX: u32 = 1 << 16;
-/// Largest payload of one slot.
-pub(crate) const MTU_BYTES_MAX: u32 = mtu_for(1 << 20);
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use super::channel::Channel;
 use super::handshake::{self, Answer, Hello, Refusal, Welcome};
-use super::slot::Geometry;
+use crate::rpc::slot::Geometry;
 use nebula_nic::{Choose, Header, NodeId, Rss};
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::SharedMemory;

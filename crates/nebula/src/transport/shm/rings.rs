@@ -3,10 +3,10 @@
 use super::channel::Channel;
 use super::listener::{Letter, Mailbox, seat};
 use super::registry::Registry;
-use super::slot::{Mark, SlotHeader, Slots, first_word, is_request};
-use crate::engine::ingress::{AtOnce, Intake, Others};
-use crate::engine::port::Transport;
-use crate::transport::Answer;
+use crate::nic::ingress::{AtOnce, Intake, Others};
+use crate::nic::transport::Transport;
+use crate::rpc::answer::Answer;
+use crate::rpc::slot::{Mark, SlotHeader, Slots, first_word, is_request};
 use nebula_nic::{
     BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
 };
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// overload the queue then grows to its bound, and what is beyond it is refused, instead of waiting unseen in the ring.
 const PACKETS_PER_RING: usize = BURST_MAX as usize;
 
-const _: () = assert!(BURST_MAX > crate::engine::run::RPCS_PER_TURN, "under overload the queue grows to its bound");
+const _: () = assert!(BURST_MAX > crate::nic::ingress::RPCS_PER_TURN, "under overload the queue grows to its bound");
 /// Packets of one ring refused in a turn, which is quickly done.
 const NACKS_PER_RING: usize = 256;
 /// Rings of silent clients looked at in a turn, beyond which they take turns.
@@ -81,26 +81,23 @@ impl Rings {
         (self.list.get(place)?.channel.snid() == snid).then_some(place)
     }
 
-    /// What the listener has seen, if anything: one load of a line that hardly ever changes.
-    #[inline(always)]
-    pub(crate) fn letters(&self) -> Option<Vec<Letter>> {
-        self.mailbox.collect()
+    /// Acts on what the listener has seen: lets clients in, and says which are gone.
+    #[cold]
+    fn read(&mut self, letters: Vec<Letter>) -> Vec<NodeId> {
+        let mut gone = Vec::new();
+        for letter in letters {
+            match letter {
+                Letter::Attach(channel) => self.attach(channel),
+                Letter::Gone(snid) => gone.push(snid),
+            }
+        }
+        gone
     }
 
-    pub(crate) fn attach(&mut self, channel: Arc<Channel>) {
+    fn attach(&mut self, channel: Arc<Channel>) {
         self.registry.insert(channel.clone());
         self.places[seat(channel.snid())] = self.len();
         self.list.push(PeerRing { channel, cursor: 0, look: 0, span: 1, current: None, in_flight: 0, is_gone: false });
-    }
-
-    /// Forgets a client that is gone: its ring stays until the last of its RPCs is over.
-    pub(crate) fn forget(&mut self, snid: NodeId) {
-        let Some(place) = self.place(snid) else { return };
-        let ring = &mut self.list[place];
-        ring.is_gone = true;
-        if ring.in_flight == 0 {
-            self.remove(place);
-        }
     }
 
     #[cold]
@@ -126,7 +123,7 @@ impl Rings {
 
     /// One look at the word where the client's next packet is expected; all else only where it is there.
     #[inline(always)]
-    fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake<'_>, at_once: &mut impl AtOnce) -> usize {
+    fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let ring = &mut self.list[place];
         let line = ring.channel.slots().line(ring.look);
         // Acquire: as in `Slots::header`.
@@ -148,7 +145,7 @@ impl Rings {
         &mut self,
         now: Timestamp,
         place: usize,
-        intake: &mut Intake<'_>,
+        intake: &mut Intake,
         at_once: &mut impl AtOnce,
     ) -> usize {
         let ring = &mut self.list[place];
@@ -165,7 +162,7 @@ impl Rings {
 
     /// Takes packets one by one, up to what a ring may have taken in a turn, of which `before` are.
     #[inline(never)]
-    fn poll_packets(&mut self, now: Timestamp, place: usize, before: usize, intake: &mut Intake<'_>) -> usize {
+    fn poll_packets(&mut self, now: Timestamp, place: usize, before: usize, intake: &mut Intake) -> usize {
         let ring = &mut self.list[place];
         let channel = &*ring.channel;
         let (slots, snid) = (channel.slots(), channel.snid());
@@ -245,7 +242,7 @@ impl PeerRing {
 
     /// Whether RPCs can be taken from it in bursts now.
     #[inline(always)]
-    fn takes_bursts(&self, intake: &Intake<'_>) -> bool {
+    fn takes_bursts(&self, intake: &Intake) -> bool {
         !self.is_gone && self.current.is_none() && intake.backend.takes_bursts()
     }
 
@@ -299,7 +296,7 @@ impl PeerRing {
         &mut self,
         now: Timestamp,
         first: BurstRpc,
-        intake: &mut Intake<'_>,
+        intake: &mut Intake,
         at_once: &mut impl AtOnce,
     ) -> TakenBurst {
         let slots = self.channel.slots();
@@ -374,7 +371,7 @@ impl PeerRing {
 
     /// Copies the payloads of a burst into the slots that were given to it.
     #[inline(always)]
-    fn copy(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake<'_>) {
+    fn copy(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake) {
         let rpcs = intake.backend.rpcs_of(run);
         // A span has 12 bits.
         let span = u16::try_from(self.span).unwrap_or(u16::MAX);
@@ -394,7 +391,7 @@ impl PeerRing {
 
     /// As [`copy`](Self::copy), while payloads are leased to other threads.
     #[inline(never)]
-    fn copy_beside_leases(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake<'_>) {
+    fn copy_beside_leases(&self, slots: Slots<'_>, run: &Run, intake: &mut Intake) {
         for (index, rpc) in (0..).zip(intake.backend.rpcs_of(run)) {
             let (range, position) = (run.slots(index), run.tid(index).0);
             intake.payloads.write(range, 0, slots.payload(position), rpc.bytes());
@@ -413,12 +410,7 @@ struct TakenBurst {
 impl Rings {
     /// As [`poll`](Transport::poll), and has `at_once` serve what comes where nothing waits before it.
     #[inline(always)]
-    pub(crate) fn poll_and_serve(
-        &mut self,
-        now: Timestamp,
-        intake: &mut Intake<'_>,
-        at_once: &mut impl AtOnce,
-    ) -> usize {
+    pub(crate) fn poll_and_serve(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let rings = self.list.len();
         let looks = rings.min(RINGS_PER_TURN);
         let first = if rings > looks { self.turns as usize * looks % rings } else { 0 };
@@ -433,8 +425,11 @@ impl Rings {
 }
 
 impl Transport for Rings {
+    const MAKES_SYSTEM_CALLS: bool = false;
+    const SERVES_RUNS: bool = true;
+
     #[inline]
-    fn poll(&mut self, now: Timestamp, intake: &mut Intake<'_>) -> usize {
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
         self.poll_and_serve(now, intake, &mut Others)
     }
 
@@ -456,9 +451,21 @@ impl Transport for Rings {
         }
     }
 
-    /// Replies are in their rings as soon as they are published.
+    /// One load of a line that hardly ever changes.
     #[inline(always)]
-    fn flush(&mut self, _: Timestamp) {}
+    fn news(&mut self) -> Option<Vec<NodeId>> {
+        self.mailbox.collect().map(|letters| self.read(letters))
+    }
+
+    /// Its ring stays until the last of its RPCs is over.
+    fn forget(&mut self, snid: NodeId) {
+        let Some(place) = self.place(snid) else { return };
+        let ring = &mut self.list[place];
+        ring.is_gone = true;
+        if ring.in_flight == 0 {
+            self.remove(place);
+        }
+    }
 
     fn clients(&self) -> u32 {
         self.len()

@@ -211,8 +211,8 @@ impl Tokens {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seal::Key;
     use super::*;
+    use crate::config::key::Key;
 
     const WELCOME: Welcome = Welcome {
         echo: 1,

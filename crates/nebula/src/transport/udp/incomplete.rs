@@ -8,7 +8,7 @@
 //!
 //! The longest RPC is let in if no other is incomplete, whatever the shares.
 
-use crate::transport::Answer;
+use crate::rpc::answer::Answer;
 use nebula_nic::{BackendConfig, SLOT_BYTES};
 use siphasher::sip::SipHasher24;
 use std::hash::{Hash, Hasher};

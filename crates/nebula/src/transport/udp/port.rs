@@ -11,12 +11,12 @@ use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind};
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
 use super::seal::Seal;
-use crate::engine::ingress::Intake;
-use crate::engine::port::Transport;
+use crate::config::server::ServerConfig;
 use crate::net::{Environment, Route, Wire};
-use crate::server::ServerConfig;
+use crate::nic::ingress::Intake;
+use crate::nic::transport::Transport;
+use crate::rpc::answer::Answer;
 use crate::status::NetworkCounters;
-use crate::transport::Answer;
 use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Span, Timestamp};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -75,20 +75,12 @@ impl UdpPort {
         let outbox = Outbox::new(&door.seal, wire.datagram_bytes_max(), door.incarnation, backend.mtu);
         Self { wire, memory: Memory::new(config, backend, seed), door, outbox, now: Timestamp::ZERO }
     }
-
-    pub(crate) fn counters(&self) -> NetworkCounters {
-        self.memory.counters()
-    }
-
-    /// Sleeps until something has come, `bell` is rung, or `timeout` is over.
-    pub(crate) fn wait(&mut self, timeout: Option<Duration>, bell: BorrowedFd<'_>) {
-        // Where it cannot wait, it looks again: no harm but the time.
-        let _ = self.wire.wait(timeout, Some(bell));
-    }
 }
 
 impl Transport for UdpPort {
-    fn poll(&mut self, now: Timestamp, intake: &mut Intake<'_>) -> usize {
+    const MAKES_SYSTEM_CALLS: bool = true;
+
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
         self.now = now;
         let Self { wire, door, memory, outbox, .. } = self;
         let mut packets = 0;
@@ -121,7 +113,7 @@ impl Transport for UdpPort {
 
     fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
         if let Some(mut answer) = answer {
-            answer.ending.fate = crate::transport::Fate::Refused(NackReason::Incomplete);
+            answer.ending.fate = crate::rpc::answer::Fate::Refused(NackReason::Incomplete);
             self.memory.end(rpc.snid, answer, &mut self.outbox);
         }
     }
@@ -139,6 +131,16 @@ impl Transport for UdpPort {
 
     fn violations(&self) -> u64 {
         self.door.violations + self.memory.violations()
+    }
+
+    fn counters(&self) -> NetworkCounters {
+        self.memory.counters()
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
+        // Where it cannot wait, it looks again: no harm but the time.
+        let _ = self.wire.wait(timeout, Some(parker));
+        true
     }
 }
 

@@ -10,12 +10,12 @@
 use super::incomplete::Incomplete;
 use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
 use super::outbox::{Body, Outbox, Parcel};
-use crate::engine::ingress::Intake;
-use crate::engine::reply::Fault;
+use crate::config::server::ServerConfig;
 use crate::net::Route;
-use crate::server::ServerConfig;
+use crate::nic::ingress::Intake;
+use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::fault::Fault;
 use crate::status::NetworkCounters;
-use crate::transport::{Answer, Fate};
 use nebula_nic::{
     BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig, RetentionKey,
     Seen, Timestamp, TransferId, UNASKED_PACKETS, Verdict,
@@ -104,7 +104,7 @@ impl Memory {
         now: Timestamp,
         peer: &Peer,
         body: &[u8],
-        intake: &mut Intake<'_>,
+        intake: &mut Intake,
         outbox: &mut Outbox,
     ) -> usize {
         let mut packets = 0;
@@ -130,7 +130,7 @@ impl Memory {
         now: Timestamp,
         peer: &Peer,
         request: &Request<'_>,
-        intake: &mut Intake<'_>,
+        intake: &mut Intake,
         outbox: &mut Outbox,
     ) {
         match self.retention.look(peer.key(request.tid), request.stamp_ns) {
@@ -146,14 +146,7 @@ impl Memory {
 
     /// The first packet of an RPC to come.
     #[inline(always)]
-    fn begin(
-        &mut self,
-        now: Timestamp,
-        peer: &Peer,
-        request: &Request<'_>,
-        intake: &mut Intake<'_>,
-        outbox: &mut Outbox,
-    ) {
+    fn begin(&mut self, now: Timestamp, peer: &Peer, request: &Request<'_>, intake: &mut Intake, outbox: &mut Outbox) {
         let key = peer.key(request.tid);
         let now_ns = now.as_ps() / 1000;
         if request.stamp_ns > now_ns + AHEAD_NS || !self.is_sound(request) {
@@ -216,7 +209,7 @@ impl Memory {
         peer: &Peer,
         entry: EntryId,
         request: &Request<'_>,
-        intake: &mut Intake<'_>,
+        intake: &mut Intake,
         outbox: &mut Outbox,
     ) {
         let (key, note) = (self.retention.key(entry), self.retention.note(entry));
@@ -249,7 +242,7 @@ impl Memory {
     }
 
     /// Tells which packets have come.
-    fn acknowledge(&self, peer: &Peer, key: RetentionKey, intake: &Intake<'_>, outbox: &mut Outbox) {
+    fn acknowledge(&self, peer: &Peer, key: RetentionKey, intake: &Intake, outbox: &mut Outbox) {
         let Some(Missing { first, bitmap }) = intake.missing(key.rpc) else { return };
         let first_missing = u16::try_from(first).unwrap_or(u16::MAX);
         let tid = key.rpc.tid;
@@ -305,7 +298,7 @@ impl Memory {
     }
 
     /// The answer is not needed any more: the RPC is dropped, unless a core has begun it.
-    fn cancel(&mut self, peer: &Peer, tid: TransferId, intake: &mut Intake<'_>) {
+    fn cancel(&mut self, peer: &Peer, tid: TransferId, intake: &mut Intake) {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };
         let start = self.retention.note(entry) & !WHOLE;

@@ -90,8 +90,8 @@ impl Train {
 mod tests {
     use super::super::frame::FrameKind;
     use super::super::message::Messages;
-    use super::super::seal::Key;
     use super::*;
+    use crate::config::key::Key;
     use nebula_nic::{NodeId, TransferId};
 
     const FRAME: Frame = Frame { kind: FrameKind::Server, incarnation: 1, snid: NodeId(2), datagram_bytes: 0, word: 0 };

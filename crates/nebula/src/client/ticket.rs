@@ -1,0 +1,20 @@
+//! What a client knows an RPC by, and its end.
+
+use super::error::CallError;
+#[cfg(doc)]
+use crate::config::client::ClientConfig;
+
+/// The number of a submitted RPC, by which its end is known.
+///
+/// The tickets of outstanding RPCs differ modulo [`ClientConfig::slots`], so that a table of that size has a place for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// The end of an RPC. Each ticket gets exactly one.
+#[derive(Debug)]
+pub struct Completion<'c> {
+    /// Which RPC.
+    pub ticket: Ticket,
+    /// Its reply, or why there is none.
+    pub result: Result<&'c [u8], CallError>,
+}

@@ -1,0 +1,8 @@
+//! What users set, for servers and clients, and what follows from it.
+
+pub(crate) mod key;
+pub(crate) mod migration;
+pub(crate) mod error;
+pub(crate) mod server;
+pub(crate) mod kind;
+pub(crate) mod client;

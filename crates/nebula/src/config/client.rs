@@ -1,0 +1,217 @@
+//! The configuration of a client, and the options of one RPC.
+
+use crate::config::key::Key;
+use crate::rpc::slot::Geometry;
+use nebula_nic::{Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
+
+/// The configuration of a client.
+///
+/// Each field has a builder method of the same name. Times are [`Span`]s; the builders take [`std::time::Duration`] too.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientConfig {
+    /// RPCs that can be outstanding, a power of two from 2 to 65,536. Over shared memory these are the slots of the ring, and an RPC of
+    /// several packets takes several. Default: 256.
+    pub slots: u32,
+    /// Room for the longest reply, in bytes. Over shared memory the client provisions it in the ring for every RPC; `None`, the default,
+    /// is what the server says it needs ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or one slot's payload. Over UDP it is
+    /// only a bound, and `None` is 1 MiB.
+    pub reply_bytes_max: Option<u32>,
+    /// What follows a NACK. Default: nothing, the RPC ends.
+    pub retry: RetryPolicy,
+    /// How long an RPC may take, all tries together. Any but the default, [`Span::MAX`] for no limit, costs a clock read for each RPC.
+    pub deadline: Span,
+    /// How long [`Client::call`](crate::Client::call) waits for an answer, and a connection over UDP for the server's first one.
+    /// Default: 5 s.
+    pub call_timeout: Span,
+    /// How [`Client::call`](crate::Client::call) waits. Default: it polls.
+    pub wait: Wait,
+    /// UDP: the key that the server has too. Every datagram is encrypted and authenticated with it. Default: none.
+    pub key: Option<Key>,
+    /// UDP: whether to connect to another machine without a key. Then everybody on the path can read and forge RPCs. Default: `false`.
+    pub insecure: bool,
+    /// UDP: how often an RPC is sent without any answer before it ends; each wait is twice the one before. Default: 12.
+    pub transmissions_max: u32,
+    /// UDP: the longest datagram, in bytes. `None`, the default, is 1,232, and over the loopback network up to 16 KiB.
+    pub datagram_bytes: Option<u16>,
+}
+
+/// How a call waits for its reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// It polls all the time. The shortest wait, for a whole core.
+    #[default]
+    Spin,
+    /// It polls for some 20 µs, then sleeps until an answer arrives. Over shared memory it is the same as [`Spin`](Self::Spin).
+    Block,
+}
+
+/// Options of one RPC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Hash of the key that the RPC is about, for the policy `key-hash`. Default: 0.
+    pub key_hash: u32,
+    /// How long this RPC may take, all tries together; at most [`ClientConfig::deadline`]. Over UDP the server is told, and does not begin
+    /// an RPC whose deadline is over. Default: none.
+    pub deadline: Option<Span>,
+}
+
+impl Options {
+    /// Sets the hash of the key.
+    #[must_use]
+    pub fn key_hash(mut self, key_hash: u32) -> Self {
+        self.key_hash = key_hash;
+        self
+    }
+
+    /// Sets how long the RPC may take.
+    #[must_use]
+    pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
+        self.deadline = Some(deadline.into());
+        self
+    }
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            slots: 256,
+            reply_bytes_max: None,
+            retry: RetryPolicy::GiveUp,
+            deadline: Span::MAX,
+            call_timeout: Span::from_secs(5),
+            wait: Wait::Spin,
+            key: None,
+            insecure: false,
+            transmissions_max: 12,
+            datagram_bytes: None,
+        }
+    }
+}
+
+impl ClientConfig {
+    /// Sets the slots of the ring.
+    #[must_use]
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// Sets the room for the longest reply.
+    #[must_use]
+    pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
+        self.reply_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Sets what follows a NACK. Anything but giving up keeps a copy of each request until it is answered.
+    #[must_use]
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Sets how long an RPC may take.
+    #[must_use]
+    pub fn deadline(mut self, deadline: impl Into<Span>) -> Self {
+        self.deadline = deadline.into();
+        self
+    }
+
+    /// Sets how long a call waits.
+    #[must_use]
+    pub fn call_timeout(mut self, timeout: impl Into<Span>) -> Self {
+        self.call_timeout = timeout.into();
+        self
+    }
+
+    /// Sets how a call waits.
+    #[must_use]
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Sets the key that the server has too.
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets whether to go without a key even to another machine.
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// Sets how often an RPC is sent before it is given up.
+    #[must_use]
+    pub fn transmissions_max(mut self, transmissions: u32) -> Self {
+        self.transmissions_max = transmissions;
+        self
+    }
+
+    /// Sets the longest datagram.
+    #[must_use]
+    pub fn datagram_bytes(mut self, bytes: u16) -> Self {
+        self.datagram_bytes = Some(bytes);
+        self
+    }
+
+    pub(crate) fn keeps_requests(&self) -> bool {
+        self.retry != RetryPolicy::GiveUp
+    }
+
+    /// Servers among which the retry policy chooses.
+    pub(crate) fn servers(&self) -> u16 {
+        match self.retry {
+            RetryPolicy::AnotherServer { servers, .. } => servers,
+            RetryPolicy::GiveUp | RetryPolicy::BackOff { .. } => 1,
+        }
+    }
+
+    pub(crate) fn is_timed(&self) -> bool {
+        self.deadline != Span::MAX || self.keeps_requests()
+    }
+
+    pub(crate) fn requester(&self, snid: NodeId, geometry: Geometry, reply_bytes_max: u32) -> RequesterConfig {
+        RequesterConfig::new(snid, geometry.slots)
+            .mtu(Mtu::try_new(geometry.mtu_bytes).unwrap_or(Mtu::MIN))
+            .reply_bytes_max(reply_bytes_max)
+            .deadline(self.deadline)
+            .retry(self.retry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rebuilt::rebuilt;
+
+    #[test]
+    fn every_field_has_a_builder_of_its_name_that_sets_it() {
+        let unusual = || ClientConfig {
+            slots: 7,
+            reply_bytes_max: Some(701),
+            retry: RetryPolicy::AnotherServer { servers: 7, attempts: 7 },
+            deadline: Span::from_us(702),
+            call_timeout: Span::from_us(703),
+            wait: Wait::Block,
+            key: Some(Key::new([7; 32])),
+            insecure: true,
+            transmissions_max: 704,
+            datagram_bytes: Some(705),
+        };
+        let rebuilt = rebuilt!(
+            ClientConfig from unusual();
+            slots, retry, deadline, call_timeout, wait, insecure, transmissions_max;
+            optional reply_bytes_max, key, datagram_bytes
+        );
+        assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
+        let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)) };
+        assert_eq!(rebuilt!(Options from unusual; key_hash; optional deadline), unusual);
+    }
+}

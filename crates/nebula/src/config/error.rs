@@ -1,0 +1,158 @@
+//! Why a server cannot be started: what its configuration, its endpoint or the machine does not allow.
+
+use crate::endpoint::{Endpoint, EndpointError};
+use nebula_nic::schedule::ManagerConfigError;
+use nebula_nic::{ConfigError, GroupConfigError, Policy};
+use nebula_sys::mem::MemError;
+use nebula_sys::shared::SharedError;
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The text is not an endpoint.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// Another server has the endpoint.
+    #[error("{endpoint} is being served already: stop that server or choose another endpoint")]
+    Taken {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
+    /// This machine does not have the address.
+    #[error(
+        "this machine does not have the address of {endpoint}: give one that it has, or 0.0.0.0 or [::] for all of them"
+    )]
+    NotHere {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
+    /// The address can be reached from other machines and there is no key: everybody would be served, unauthenticated.
+    #[error(
+        "{endpoint} can be reached from other machines: give a key (ServerConfig::key, --key-file), or accept an open network \
+         (ServerConfig::insecure, --insecure)"
+    )]
+    Insecure {
+        /// The endpoint asked for.
+        endpoint: Endpoint,
+    },
+    /// Clients over shared memory do not wake the server.
+    #[error(
+        "a shm:// server cannot sleep until an RPC arrives, as its clients do not wake it: use the adaptive idle policy"
+    )]
+    BlockOverShm,
+    /// Under the policy, workers look for work themselves.
+    #[error(
+        "under {policy} workers look for work themselves and cannot sleep until an RPC arrives: use the adaptive idle policy"
+    )]
+    Block {
+        /// The policy asked for.
+        policy: Policy,
+    },
+    /// A `udp://` server has one engine.
+    #[error("policy {policy} needs several engines, and a udp:// server has one: serve over shm://, or use jbsq:2")]
+    GroupsOverUdp {
+        /// The policy asked for.
+        policy: Policy,
+    },
+    /// A system call failed.
+    #[error("cannot serve: {0}")]
+    System(#[from] std::io::Error),
+    /// There is not enough memory.
+    #[error(transparent)]
+    Memory(#[from] MemError),
+    /// Shared memory could not be created or mapped.
+    #[error(transparent)]
+    Shared(#[from] SharedError),
+    /// The NIC cannot have this configuration.
+    #[error(transparent)]
+    Nic(#[from] ConfigError),
+    /// Only the simulator has the policy.
+    #[error("policy {policy} is simulated only: serve with one of {}", Policy::served().join(", "))]
+    SimulatedOnly {
+        /// The policy asked for.
+        policy: Policy,
+    },
+    /// A custom policy and a built-in one.
+    #[error(
+        "a server has one policy, not {policy} and a custom one: leave `policy` at its default beside `custom_policy`"
+    )]
+    TwoPolicies {
+        /// The built-in policy asked for.
+        policy: Policy,
+    },
+    /// More suspended RPCs than a worker can have.
+    #[error("a worker can have 62 suspended RPCs at most, not {got}")]
+    Suspended {
+        /// The number asked for.
+        got: u16,
+    },
+    /// A decision log under `work-stealing` with too many workers.
+    #[error("a decision log records steals for up to {max} workers, not {workers}: use fewer workers, or no log")]
+    StealsLogged {
+        /// Workers asked for.
+        workers: u16,
+        /// The most.
+        max: u16,
+    },
+    /// Fewer workers than groups.
+    #[error("{groups} groups need at least {groups} workers, not {workers}")]
+    Groups {
+        /// Groups asked for.
+        groups: u16,
+        /// Workers asked for.
+        workers: u16,
+    },
+    /// A group cannot have this configuration.
+    #[error(transparent)]
+    Group(#[from] GroupConfigError),
+    /// A group's manager cannot have this configuration.
+    #[error(transparent)]
+    Manager(#[from] ManagerConfigError),
+    /// Inline mode with several workers.
+    #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
+    InlineWorkers {
+        /// Workers asked for.
+        workers: u16,
+    },
+    /// An impossible payload of a slot or packet.
+    #[error(
+        "a payload of {got} bytes in a slot or packet is not possible: give 1 to 1048576, in a packet of a network a multiple of 64"
+    )]
+    Mtu {
+        /// Bytes asked for.
+        got: u32,
+    },
+    /// Requests longer than a ring can carry.
+    #[error(
+        "requests of {got} bytes are too long for these slots: at most {max}; make the slots larger with mtu_bytes"
+    )]
+    RpcTooLarge {
+        /// Bytes asked for.
+        got: u32,
+        /// The longest.
+        max: u32,
+    },
+    /// Replies longer than a ring can carry.
+    #[error("replies of {got} bytes are too long for these slots: at most {max}; make the slots larger with mtu_bytes")]
+    ReplyTooLarge {
+        /// Bytes asked for.
+        got: u32,
+        /// The longest.
+        max: u32,
+    },
+    /// A receive buffer that is too large.
+    #[error("a receive buffer of {slots} slots is too large: lower the SLO, the RPC size, or the buffer asked for")]
+    BufferTooLarge {
+        /// Slots that it would have.
+        slots: u64,
+    },
+    /// A thread cannot be pinned to the core.
+    #[error("cannot pin a thread to core {core}: {cause}; give cores that this process may use")]
+    Pin {
+        /// The core asked for.
+        core: usize,
+        /// The kernel's reason.
+        cause: std::io::Error,
+    },
+}

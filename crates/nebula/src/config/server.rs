@@ -1,0 +1,290 @@
+//! The configuration of a server: its fields, their defaults, and the sizes that follow from them.
+
+mod builders;
+
+use nebula_nic::schedule::SUSPENDED_MAX;
+use nebula_nic::{
+    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND,
+    SlotOrder, Span, Steering, queue_bound_for_slo, slots_of,
+};
+
+use super::error::ServeError;
+use super::kind::{Kind, groups_of};
+use super::migration::MigrationConfig;
+use crate::config::key::Key;
+use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
+
+/// When the server refuses RPCs because the queue is long: its admission control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// The receive buffer and the queue are sized from the SLO. An RPC that would miss the SLO gets a NACK at once.
+    SloBounded,
+    /// The receive buffer has a fixed size, and no RPC is refused before it is full. The queue then grows under overload as it does
+    /// with a buffer for each connection. For comparisons.
+    Unbounded {
+        /// Size of the receive buffer, in bytes.
+        recv_buffer_bytes: u64,
+    },
+}
+
+/// What a thread of the server does while it has no work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdlePolicy {
+    /// It polls all the time. The lowest latency, for a whole core.
+    Spin,
+    /// It polls for a while, then yields between polls, then sleeps between polls. An idle server uses almost no processor time. The
+    /// first RPC after more than 5 ms of silence waits up to 0.1 ms longer.
+    Adaptive,
+    /// It polls for 20 µs, then sleeps until something arrives. An idle server uses no processor time. The first RPC after a silence
+    /// waits until the thread is awake, some 10 µs. Over `udp://` only.
+    Block,
+}
+
+/// The configuration of a server.
+///
+/// Each field has a builder method of the same name. Times are [`Span`]s; the builders take [`std::time::Duration`] too.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Server, ServerConfig};
+/// use std::time::Duration;
+///
+/// let config = ServerConfig::default().workers(2).slo(Duration::from_micros(50)).rpc_bytes_max(4096);
+/// let server = Server::bind("shm://doc-server-config").config(config);
+/// # drop(server);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// How RPCs are given to workers. Default: JBSQ(2).
+    pub policy: Policy,
+    /// A policy of the caller's own. While there is one, `policy` must be the default one and decides nothing. Default: none.
+    pub custom_policy: Option<CustomPolicy>,
+    /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and the queue are sized from it.
+    /// Default: 100 µs.
+    pub slo: Span,
+    /// Worker threads. Default: 1.
+    pub workers: u16,
+    /// Whether engine and worker run on one thread, which takes one worker. Under `mcs-lock` it changes nothing: there the workers
+    /// take turns as the engine. Default: `false`.
+    pub inline: bool,
+    /// Whether the payload of a worker's next RPC is fetched while it serves the one before. Default: on.
+    pub steering: Steering,
+    /// The longest request, in bytes. A longer one gets a NACK. Default: 64 KiB.
+    pub rpc_bytes_max: u32,
+    /// Over `shm://`: payload that one slot of a client's ring holds at least, in bytes, up to 1 MiB. A slot is whole cache lines with 16
+    /// bytes of header, so that it holds 48, 112, 176… bytes. Default: 576, which holds a value of 512 B with its key in one packet.
+    pub mtu_bytes: u32,
+    /// Over `udp://`: payload of one packet, in bytes, a multiple of 64. Default: 1,088, which with all headers fits the smallest MTU
+    /// that IPv6 allows.
+    pub packet_bytes: u32,
+    /// The longest reply that the service sends, in bytes. The server tells every client as it connects, and a client with less room
+    /// is refused then, before any handler runs. Over `udp://` a longer reply becomes [`Fault::ReplyTooLarge`](crate::Fault).
+    ///
+    /// `None`, the default: the server does not say. Over `shm://` each client then provisions the room that it thinks it needs, and a
+    /// reply that does not fit is known only after the handler has run. Over `udp://` a reply has at most
+    /// [`rpc_bytes_max`](Self::rpc_bytes_max) bytes, or 64 KiB where that is less.
+    pub reply_bytes_max: Option<u32>,
+    /// Over `udp://`: finished RPCs that the server remembers, of all clients together, so that none is executed twice. It remembers
+    /// at least as many as fit the receive buffer. Default: 65,536.
+    pub retention_rpcs: u32,
+    /// Over `udp://`: memory for replies that may have to be sent again, in bytes; at least four of the longest. Default: 8 MiB.
+    pub retention_bytes: usize,
+    /// Over `udp://`: the key that the clients have too. With it every datagram is authenticated and encrypted. Default: none.
+    pub key: Option<Key>,
+    /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the address is served, and everybody
+    /// on the path can read and change the RPCs. Default: `false`.
+    pub insecure: bool,
+    /// The expected mean service time of an RPC, until it has been measured. The receive buffer is sized from it. Default: 500 ns.
+    pub service_mean: Span,
+    /// The expected mean length of a request, in bytes. The receive buffer is sized from it. Default: 576.
+    pub rpc_bytes_mean: u32,
+    /// How long an RPC of several packets may take to arrive, counted from its first packet. Then it gets a NACK. `None`, the
+    /// default, is 10 ms over `shm://` and 500 ms over `udp://`.
+    pub reassembly_timeout: Option<Span>,
+    /// When RPCs are refused because the queue is long. Default: when they would miss the SLO.
+    pub queueing: Queueing,
+    /// Over `shm://`: clients that can be connected at once. Default: 4,096.
+    pub clients_max: u16,
+    /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62. With 0 each runs to its end. Default: 16.
+    pub suspended_max: u16,
+    /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
+    pub stack_bytes: usize,
+    /// Under `altocumulus:G`: how groups hand RPCs to one another.
+    pub migration: MigrationConfig,
+    /// What threads do while they have no work. Default: [`IdlePolicy::Adaptive`].
+    pub idle: IdlePolicy,
+    /// Cores that threads are pinned to: first the engines' threads, then the workers'. Default: empty, nothing is pinned.
+    pub pin: Vec<usize>,
+    /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
+    pub allowed_uids: Vec<u32>,
+    /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each group appends its number to the
+    /// name. It costs far more time than the decisions. Default: none.
+    pub decision_log: Option<std::path::PathBuf>,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            custom_policy: None,
+            slo: Span::from_us(100),
+            workers: 1,
+            inline: false,
+            steering: Steering::On,
+            rpc_bytes_max: 64 * 1024,
+            mtu_bytes: 576,
+            packet_bytes: 1088,
+            reply_bytes_max: None,
+            retention_rpcs: 65_536,
+            retention_bytes: 8 << 20,
+            key: None,
+            insecure: false,
+            service_mean: Span::from_ns(500),
+            rpc_bytes_mean: 576,
+            reassembly_timeout: None,
+            queueing: Queueing::SloBounded,
+            clients_max: 4096,
+            suspended_max: 16,
+            stack_bytes: 256 * 1024,
+            migration: MigrationConfig::default(),
+            idle: IdlePolicy::Adaptive,
+            pin: Vec::new(),
+            allowed_uids: Vec::new(),
+            decision_log: None,
+        }
+    }
+}
+
+/// The part of the SLO that an RPC may spend waiting and in service; the rest is for the way there and back and for the machine's own
+/// pauses.
+const SLO_SHARE_PERCENT: u64 = 70;
+
+impl ServerConfig {
+    /// How its engine and workers are joined.
+    pub(crate) fn kind(&self) -> Kind {
+        Kind::of(self.policy, self.inline)
+    }
+
+    /// How many groups its workers are parted into; 1 under policies without groups.
+    pub(crate) fn groups(&self) -> u16 {
+        groups_of(self.policy)
+    }
+
+    /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.
+    pub(crate) fn queue_bound(&self, service: Span) -> u32 {
+        match self.queueing {
+            Queueing::Unbounded { .. } => u32::MAX,
+            Queueing::SloBounded => self.slo_bound(service),
+        }
+    }
+
+    /// As above, whether or not anything is refused for it.
+    pub(crate) fn slo_bound(&self, service: Span) -> u32 {
+        let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
+        // At least two a core: with fewer, steering has nothing to fetch ahead.
+        let bound = queue_bound_for_slo(slo, service, u32::from(self.workers)).unwrap_or(0);
+        // What lies in the workers' own queues waits too.
+        let elsewhere = u32::from(self.workers) * (self.given_max() - PER_CORE_BOUND);
+        bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
+    }
+
+    /// RPCs that a worker has at most, beyond which they wait in the arrival queue.
+    fn given_max(&self) -> u32 {
+        match &self.custom_policy {
+            Some(policy) => policy.dispatcher(self.workers, 0).bound().max(PER_CORE_BOUND),
+            None if self.policy == Policy::WorkStealing => STEALABLE_BOUND,
+            None => PER_CORE_BOUND,
+        }
+    }
+
+    /// Slots of the receive buffer.
+    fn slots(&self) -> Result<u32, ServeError> {
+        let slots = match self.queueing {
+            Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / 64,
+            Queueing::SloBounded => {
+                let given = u64::from(self.workers) * u64::from(self.given_max());
+                let rpcs = u64::from(self.queue_bound(self.service_mean)) + given;
+                rpcs * u64::from(slots_of(self.rpc_bytes_mean))
+            }
+        };
+        // Room for the longest RPC twice, or one of them could lock out every other.
+        let slots = slots.max(2 * u64::from(slots_of(self.rpc_bytes_max)));
+        u32::try_from(slots)
+            .ok()
+            .filter(|&slots| slots <= nebula_nic::SLOTS_MAX)
+            .ok_or(ServeError::BufferTooLarge { slots })
+    }
+
+    /// Bytes of the ring of replies.
+    pub(crate) fn retained_bytes(&self) -> usize {
+        self.retention_bytes.max(4 * self.reply_bound() as usize)
+    }
+
+    /// Over UDP, bytes of the longest reply that is sent.
+    pub(crate) fn reply_bound(&self) -> u32 {
+        self.reply_bytes_max.unwrap_or(self.rpc_bytes_max.max(REPLY_BYTES_UNSAID))
+    }
+
+    /// The back end of this server.
+    pub(crate) fn backend(&self) -> Result<Backend, ServeError> {
+        let config = self.backend_config()?;
+        Ok(Backend::try_with(config, self.dispatcher(&config))?)
+    }
+
+    /// What decides which worker gets an RPC.
+    pub(crate) fn dispatcher(&self, config: &BackendConfig) -> Dispatcher {
+        match &self.custom_policy {
+            Some(policy) => policy.dispatcher(config.cores, config.seed),
+            None => config.policy.dispatcher(config.cores, config.seed),
+        }
+    }
+
+    /// What the NIC does of the policy. RPCs that take turns at their workers keep their credit while they are suspended: a worker is
+    /// given one to run and one behind it beside those.
+    fn nic_policy(&self) -> Policy {
+        match self.policy {
+            Policy::Preemptive(_) => Policy::Jbsq(u32::from(self.suspended_max) + 2),
+            policy => policy,
+        }
+    }
+
+    /// What the back end is built with.
+    pub(crate) fn backend_config(&self) -> Result<BackendConfig, ServeError> {
+        if self.kind() == Kind::Inline && self.workers != 1 {
+            return Err(ServeError::InlineWorkers { workers: self.workers });
+        }
+        if u32::from(self.suspended_max) > SUSPENDED_MAX {
+            return Err(ServeError::Suspended { got: self.suspended_max });
+        }
+        if self.mtu_bytes > MTU_BYTES_MAX {
+            return Err(ServeError::Mtu { got: self.mtu_bytes });
+        }
+        if self.rpc_bytes_max > self.mtu_bytes.saturating_mul(SPAN_MAX) {
+            return Err(ServeError::RpcTooLarge { got: self.rpc_bytes_max, max: self.mtu_bytes * SPAN_MAX });
+        }
+        let reply_bytes = self.reply_bytes_max.unwrap_or(0);
+        if reply_bytes > self.mtu_bytes.saturating_mul(SPAN_MAX) {
+            return Err(ServeError::ReplyTooLarge { got: reply_bytes, max: self.mtu_bytes * SPAN_MAX });
+        }
+        let mtu = Mtu::try_new(self.mtu_bytes).map_err(|_| ServeError::Mtu { got: self.mtu_bytes })?;
+        let bound = self.queue_bound(self.service_mean);
+        let entries = bound.clamp(64, 65_536);
+        let config = BackendConfig::new(self.workers, self.nic_policy());
+        let config = self.custom_policy.iter().fold(config, |config, policy| config.custom(policy.name()));
+        Ok(config
+            .slots(self.slots()?)
+            .mtu(mtu)
+            .rpc_bytes_max(self.rpc_bytes_max)
+            .queue_bound(bound)
+            .slot_order(SlotOrder::FirstWhenEmpty)
+            .reassembler_entries(entries)
+            // While the table is more than half full: so that who begins RPCs and does not end them leaves room for others.
+            .incomplete_per_peer(entries / 4)
+            .reassembly_timeout(self.reassembly_timeout.unwrap_or(Span::from_ms(10))))
+    }
+}
+
+/// Over UDP, the longest reply of a server that does not say how long its replies are, unless requests may be longer.
+const REPLY_BYTES_UNSAID: u32 = 64 * 1024;

@@ -1,0 +1,244 @@
+//! The builder methods of [`ServerConfig`]: one for each field, of the field's name.
+
+use super::{IdlePolicy, Queueing, ServerConfig};
+use crate::config::key::Key;
+use crate::config::migration::MigrationConfig;
+use nebula_nic::{CustomPolicy, Policy, Span, Steering};
+use std::path::PathBuf;
+
+impl ServerConfig {
+    /// Sets [how RPCs are given to workers](Self#structfield.policy).
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets [a policy of the caller's own](Self#structfield.custom_policy); leave `policy` at its default.
+    #[must_use]
+    pub fn custom_policy(mut self, policy: CustomPolicy) -> Self {
+        self.custom_policy = Some(policy);
+        self
+    }
+
+    /// Sets [the latency that 99 % of the RPCs must keep](Self#structfield.slo).
+    #[must_use]
+    pub fn slo(mut self, slo: impl Into<Span>) -> Self {
+        self.slo = slo.into();
+        self
+    }
+
+    /// Sets [the number of worker threads](Self#structfield.workers).
+    #[must_use]
+    pub fn workers(mut self, workers: u16) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Sets [whether engine and worker run on one thread](Self#structfield.inline).
+    #[must_use]
+    pub fn inline(mut self, inline: bool) -> Self {
+        self.inline = inline;
+        self
+    }
+
+    /// Sets [whether payloads are fetched ahead of their RPC's turn](Self#structfield.steering).
+    #[must_use]
+    pub fn steering(mut self, steering: Steering) -> Self {
+        self.steering = steering;
+        self
+    }
+
+    /// Sets [the longest request, in bytes](Self#structfield.rpc_bytes_max).
+    #[must_use]
+    pub fn rpc_bytes_max(mut self, bytes: u32) -> Self {
+        self.rpc_bytes_max = bytes;
+        self
+    }
+
+    /// Sets [the payload of one slot of a client's ring, in bytes](Self#structfield.mtu_bytes).
+    #[must_use]
+    pub fn mtu_bytes(mut self, bytes: u32) -> Self {
+        self.mtu_bytes = bytes;
+        self
+    }
+
+    /// Sets [the payload of one packet over `udp://`, in bytes](Self#structfield.packet_bytes).
+    #[must_use]
+    pub fn packet_bytes(mut self, bytes: u32) -> Self {
+        self.packet_bytes = bytes;
+        self
+    }
+
+    /// Sets [the longest reply, in bytes](Self#structfield.reply_bytes_max).
+    #[must_use]
+    pub fn reply_bytes_max(mut self, bytes: u32) -> Self {
+        self.reply_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Sets [how many finished RPCs are remembered over `udp://`](Self#structfield.retention_rpcs).
+    #[must_use]
+    pub fn retention_rpcs(mut self, rpcs: u32) -> Self {
+        self.retention_rpcs = rpcs;
+        self
+    }
+
+    /// Sets [the memory for replies that may have to be sent again over `udp://`, in bytes](Self#structfield.retention_bytes).
+    #[must_use]
+    pub fn retention_bytes(mut self, bytes: usize) -> Self {
+        self.retention_bytes = bytes;
+        self
+    }
+
+    /// Sets [the key that the clients have too](Self#structfield.key).
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets [whether to serve other machines without a key](Self#structfield.insecure).
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// Sets [the expected mean service time of an RPC](Self#structfield.service_mean).
+    #[must_use]
+    pub fn service_mean(mut self, mean: impl Into<Span>) -> Self {
+        self.service_mean = mean.into();
+        self
+    }
+
+    /// Sets [the expected mean length of a request, in bytes](Self#structfield.rpc_bytes_mean).
+    #[must_use]
+    pub fn rpc_bytes_mean(mut self, bytes: u32) -> Self {
+        self.rpc_bytes_mean = bytes;
+        self
+    }
+
+    /// Sets [how long an RPC of several packets may take to arrive](Self#structfield.reassembly_timeout).
+    #[must_use]
+    pub fn reassembly_timeout(mut self, timeout: impl Into<Span>) -> Self {
+        self.reassembly_timeout = Some(timeout.into());
+        self
+    }
+
+    /// Sets [when RPCs are refused because the queue is long](Self#structfield.queueing).
+    #[must_use]
+    pub fn queueing(mut self, queueing: Queueing) -> Self {
+        self.queueing = queueing;
+        self
+    }
+
+    /// Sets [how many clients can be connected at once over `shm://`](Self#structfield.clients_max).
+    #[must_use]
+    pub fn clients_max(mut self, clients: u16) -> Self {
+        self.clients_max = clients;
+        self
+    }
+
+    /// Sets [how many RPCs a worker can have suspended](Self#structfield.suspended_max).
+    #[must_use]
+    pub fn suspended_max(mut self, rpcs: u16) -> Self {
+        self.suspended_max = rpcs;
+        self
+    }
+
+    /// Sets [the stack of each handler under `preemptive:Q`, in bytes](Self#structfield.stack_bytes).
+    #[must_use]
+    pub fn stack_bytes(mut self, bytes: usize) -> Self {
+        self.stack_bytes = bytes;
+        self
+    }
+
+    /// Sets [how groups hand RPCs to one another](Self#structfield.migration).
+    #[must_use]
+    pub fn migration(mut self, migration: MigrationConfig) -> Self {
+        self.migration = migration;
+        self
+    }
+
+    /// Sets [what threads do while they have no work](Self#structfield.idle).
+    #[must_use]
+    pub fn idle(mut self, idle: IdlePolicy) -> Self {
+        self.idle = idle;
+        self
+    }
+
+    /// Sets [the cores that threads are pinned to](Self#structfield.pin).
+    #[must_use]
+    pub fn pin(mut self, cores: impl Into<Vec<usize>>) -> Self {
+        self.pin = cores.into();
+        self
+    }
+
+    /// Sets [the user ids that may connect beside the server's own](Self#structfield.allowed_uids).
+    #[must_use]
+    pub fn allowed_uids(mut self, uids: impl Into<Vec<u32>>) -> Self {
+        self.allowed_uids = uids.into();
+        self
+    }
+
+    /// Sets [the file that every decision of the NIC is written to](Self#structfield.decision_log).
+    #[must_use]
+    pub fn decision_log(mut self, path: impl Into<PathBuf>) -> Self {
+        self.decision_log = Some(path.into());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rebuilt::rebuilt;
+    use nebula_nic::SingleQueue;
+
+    fn own() -> CustomPolicy {
+        CustomPolicy::try_new("own", |cores, _| SingleQueue::new(cores)).expect("a name")
+    }
+
+    /// A configuration whose every field is another than by default.
+    fn unusual() -> ServerConfig {
+        ServerConfig {
+            policy: Policy::Jbsq(7),
+            custom_policy: Some(own()),
+            slo: Span::from_us(7),
+            workers: 7,
+            inline: true,
+            steering: Steering::Off,
+            rpc_bytes_max: 701,
+            mtu_bytes: 702,
+            packet_bytes: 703,
+            reply_bytes_max: Some(704),
+            retention_rpcs: 705,
+            retention_bytes: 706,
+            key: Some(Key::new([7; 32])),
+            insecure: true,
+            service_mean: Span::from_us(707),
+            rpc_bytes_mean: 708,
+            reassembly_timeout: Some(Span::from_us(709)),
+            queueing: Queueing::Unbounded { recv_buffer_bytes: 710 },
+            clients_max: 711,
+            suspended_max: 712,
+            stack_bytes: 713,
+            migration: MigrationConfig { bulk: 714, ..MigrationConfig::default() },
+            idle: IdlePolicy::Block,
+            pin: vec![715],
+            allowed_uids: vec![716],
+            decision_log: Some("717".into()),
+        }
+    }
+
+    #[test]
+    fn every_field_has_a_builder_of_its_name_that_sets_it() {
+        let rebuilt = rebuilt!(
+            ServerConfig from unusual();
+            policy, slo, workers, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
+            optional custom_policy, reply_bytes_max, key, reassembly_timeout, decision_log
+        );
+        assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
+    }
+}

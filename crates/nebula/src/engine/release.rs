@@ -1,0 +1,58 @@
+//! Stations 10 and 11 at the engine: slots come back, with the credit of the core that had them, and answers go out.
+
+use super::turn::Engine;
+use crate::nic::transport::Transport;
+use crate::rpc::job::Served;
+use nebula_nic::{Freed, NodeId, Timestamp};
+
+impl<T: Transport> Engine<T> {
+    /// Takes back what a worker has done with.
+    #[inline(always)]
+    pub(crate) fn free(&mut self, now: Timestamp, served: Served) {
+        let (core, slots) = (served.home, served.slots);
+        let outcome = self.intake.backend.handle_free(core, slots);
+        if let Some(recorder) = &mut self.intake.recorder {
+            recorder.free(now, core, slots, outcome);
+        }
+        if let Freed::Foreign { origin } = outcome {
+            if let Some(neighbors) = &mut self.intake.neighbors {
+                neighbors.give_back(origin, served);
+            }
+            return;
+        }
+        self.intake.payloads.release(served.lease);
+        self.transport.ended(served.snid, served.answer);
+    }
+
+    /// Abandons RPCs that did not become whole in time.
+    #[cold]
+    pub(super) fn expire(&mut self, now: Timestamp) {
+        self.intake.backend.handle_timeout(now);
+        self.report.has_news = true;
+        if let Some(recorder) = &mut self.intake.recorder {
+            recorder.timeout(now);
+        }
+        self.drop_abandoned();
+    }
+
+    /// Forgets a client: incomplete RPCs are dropped, complete ones run to their end.
+    pub(super) fn forget(&mut self, now: Timestamp, snid: NodeId) {
+        self.intake.backend.handle_peer_gone(snid);
+        if let Some(recorder) = &mut self.intake.recorder {
+            recorder.peer_gone(now, snid);
+        }
+        self.drop_abandoned();
+        self.transport.forget(snid);
+    }
+
+    /// Takes back the slots of abandoned RPCs.
+    fn drop_abandoned(&mut self) {
+        while let Some(abandoned) = self.intake.backend.poll_abandoned() {
+            if let Some(recorder) = &mut self.intake.recorder {
+                recorder.abandoned(abandoned);
+            }
+            let answer = self.intake.payloads.abandon(abandoned.slots);
+            self.transport.abandoned(abandoned.rpc, answer);
+        }
+    }
+}

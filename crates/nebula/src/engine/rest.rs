@@ -1,0 +1,57 @@
+//! What an engine does while there is nothing to do: it polls, yields, sleeps, as the idle policy says.
+
+use super::turn::Engine;
+use crate::config::server::IdlePolicy;
+use crate::nic::transport::Transport;
+use crate::rpc::parking::{POLLED_FOR, rest_after};
+use nebula_nic::{Span, Timestamp};
+use std::time::Duration;
+
+/// The longest sleep, so that a lost wake-up costs little.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+impl<T: Transport> Engine<T> {
+    /// There is work: this engine is not about to sleep any more.
+    #[inline(always)]
+    pub(super) fn wake_up(&mut self) {
+        if std::mem::take(&mut self.rest.is_armed) {
+            self.rest.bell.disarm();
+        }
+    }
+
+    /// Rests after an idle turn, as far as the policy allows.
+    #[inline]
+    pub(crate) fn rest(&mut self, now: Timestamp) {
+        if self.rest.policy == IdlePolicy::Spin {
+            return std::hint::spin_loop();
+        }
+        if let Some(since) = self.clock.idle_since {
+            if self.rest.policy != IdlePolicy::Block || !self.block(now, now - since) {
+                rest_after(now - since);
+            }
+            self.pace.has_rested();
+            // Time at rest is no gap.
+            self.clock.ticks = self.clock.watch.ticks();
+            self.clock.started = Timestamp::from_ps(self.clock.watch.at_ps(self.clock.ticks));
+        }
+    }
+
+    /// Sleeps until something comes; not at once, and never before another look for work. Whether it is done resting.
+    #[cold]
+    fn block(&mut self, now: Timestamp, silence: Span) -> bool {
+        if silence < POLLED_FOR {
+            return false;
+        }
+        if !std::mem::replace(&mut self.rest.is_armed, true) {
+            self.rest.bell.arm();
+            return true;
+        }
+        self.publish_status(false);
+        let due = self.intake.backend.poll_timeout();
+        let timeout = due.map_or(SLEEP_MAX, |due| Duration::from_nanos((due - now).as_ns() + 1).min(SLEEP_MAX));
+        let can_wait = self.transport.wait(Some(timeout), self.rest.bell.fd());
+        self.rest.bell.disarm();
+        self.rest.is_armed = false;
+        can_wait
+    }
+}

@@ -1,0 +1,322 @@
+//! The engine, and one turn of it: when it begins, when it ends, and what that is told.
+
+use crate::config::error::ServeError;
+use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::net::Watch;
+use crate::nic::ingress::{Intake, RPCS_PER_TURN};
+use crate::nic::neighbors::Neighbors;
+use crate::nic::pace::Pace;
+use crate::nic::payloads::Payloads;
+use crate::nic::recorder::{Choice, Recorder};
+use crate::nic::transport::Transport;
+use crate::rpc::job::WorkerLink;
+use crate::rpc::parking::Bell;
+use crate::status::{Extra, StatusPage};
+use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
+use nebula_nic::{Backend, Policy, Span, Timestamp};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+/// How long answers may wait for others to share a datagram with: about what sending one costs.
+const TURN: Span = Span::from_us(8);
+/// Turns with work between two writes of the status page.
+const TURNS_PER_STATUS: u32 = 256;
+/// Least time between two writes of it where there is no work.
+const IDLE_PER_STATUS: Span = Span::from_us(50);
+/// Time that a turn may take beside its RPCs before it counts as a pause of the machine, in picoseconds.
+const TURN_PS: u64 = 2_000_000;
+/// The same of a turn that makes system calls.
+const TURN_OF_CALLS_PS: u64 = 40_000_000;
+
+/// The engine of one server, or of one group of it.
+#[derive(Debug)]
+pub(crate) struct Engine<T> {
+    pub(super) transport: T,
+    /// The decider, and the memory and the log of what it decides: lent to the transport while that is polled.
+    pub(super) intake: Intake,
+    pub(super) links: Vec<WorkerLink>,
+    pub(super) pace: Pace,
+    pub(super) clock: TurnClock,
+    pub(super) rest: Rest,
+    pub(super) report: Report,
+    /// What workers' own machines have decided, for the log.
+    choices: Option<Receiver<Choice>>,
+    /// RPCs that the worker on this thread has served since the last turn.
+    served: usize,
+    stop: Arc<AtomicBool>,
+}
+
+/// When the turn began.
+#[derive(Debug)]
+pub(super) struct TurnClock {
+    pub(super) watch: Watch,
+    pub(super) started: Timestamp,
+    pub(super) ticks: u64,
+    /// Since when there was nothing to do.
+    pub(super) idle_since: Option<Timestamp>,
+    /// Rings found empty since anything else was looked at.
+    pub(super) idle_looks: u32,
+}
+
+/// How the engine rests.
+#[derive(Debug)]
+pub(super) struct Rest {
+    pub(super) policy: IdlePolicy,
+    /// What wakes this engine where it sleeps.
+    pub(super) bell: Arc<Bell>,
+    pub(super) is_armed: bool,
+}
+
+/// What the status page is told.
+#[derive(Debug)]
+pub(super) struct Report {
+    page: StatusPage,
+    turns: u32,
+    /// When the page was written last.
+    written: Timestamp,
+    pub(super) has_news: bool,
+    /// RPCs served by another worker than the one that they were given to.
+    pub(super) stolen: u64,
+    /// RPCs whose payload was steered.
+    pub(super) steered: u64,
+}
+
+/// What an engine is made of, beside its configuration.
+pub(crate) struct Parts<T> {
+    pub(crate) transport: T,
+    pub(crate) watch: Watch,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) status: StatusPage,
+    pub(crate) links: Vec<WorkerLink>,
+    pub(crate) choices: Option<Receiver<Choice>>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl<T: Transport> Engine<T> {
+    /// The engine of a whole server, or of one group of it.
+    pub(crate) fn try_new(
+        config: &ServerConfig,
+        group: Option<(Backend, Neighbors)>,
+        parts: Parts<T>,
+    ) -> Result<Self, ServeError> {
+        let (backend, neighbors) = match group {
+            Some((backend, neighbors)) => (backend, Some(Box::new(neighbors))),
+            None => (config.backend()?, None),
+        };
+        let slots = backend.config().slots;
+        let all_slots = neighbors.as_ref().map(|neighbors| slots * neighbors.groups());
+        let payloads = Payloads::new(slots, backend.first_slot(), all_slots)?;
+        let log = |path| log(path, &backend, neighbors.as_deref());
+        let recorder = config.decision_log.as_deref().map(log).transpose()?;
+        // A worker on this thread asks, and one that serves runs asks each run itself.
+        let serves_runs = T::SERVES_RUNS && backend.takes_bursts() && !matches!(config.policy, Policy::Preemptive(_));
+        let notes_fresh = config.inline && !serves_runs;
+        let watch = parts.watch;
+        Ok(Self {
+            transport: parts.transport,
+            intake: Intake::new(backend, neighbors, payloads, recorder, notes_fresh),
+            links: parts.links,
+            pace: Pace::new(config),
+            clock: TurnClock {
+                started: Timestamp::from_ps(watch.now_ps()),
+                ticks: watch.ticks(),
+                watch,
+                idle_since: None,
+                idle_looks: 0,
+            },
+            rest: Rest { policy: config.idle, bell: parts.bell, is_armed: false },
+            report: Report {
+                page: parts.status,
+                turns: 0,
+                written: Timestamp::ZERO,
+                has_news: true,
+                stolen: 0,
+                steered: 0,
+            },
+            choices: parts.choices,
+            served: 0,
+            stop: parts.stop,
+        })
+    }
+
+    /// Begins a turn: reads the clock and the control messages.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self) -> Timestamp {
+        let ticks = self.clock.watch.ticks();
+        let now = Timestamp::from_ps(self.clock.watch.at_ps(ticks));
+        self.note_gap(now, ticks);
+        (self.clock.started, self.clock.ticks) = (now, ticks);
+        self.collect_choices(now);
+        if let Some(gone) = self.transport.news() {
+            self.report.has_news = true;
+            gone.into_iter().for_each(|snid| self.forget(now, snid));
+        }
+        now
+    }
+
+    /// Takes what has come, at most some packets of each client: the transport has each [received](crate::nic::ingress::Intake::receive). Returns
+    /// the packets.
+    #[inline]
+    pub(crate) fn poll_packets(&mut self, now: Timestamp) -> usize {
+        self.intake.begin_turn();
+        self.transport.poll(now, &mut self.intake)
+    }
+
+    /// Calls `visit` with the payload of each RPC that arrived in this turn.
+    #[inline(always)]
+    pub(crate) fn for_each_fresh(&self, visit: impl FnMut(&[u8])) {
+        self.intake.for_each_fresh(visit);
+    }
+
+    /// Ends a turn that took `packets` in and `served` RPCs out; whether it did anything decides about resting.
+    #[inline]
+    pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
+        let work = packets + served;
+        if let Some(bound) = self.pace.end_turn(now, work, served, self.intake.backend.queue_depth()) {
+            self.set_queue_bound(now, bound);
+        }
+        // Last, for what follows from it stands in the log with the RPCs dispatched next.
+        if let Some(due) = self.intake.backend.poll_timeout()
+            && due <= now
+        {
+            self.expire(now);
+        }
+        if work > 0 {
+            self.report.has_news = true;
+            self.clock.idle_since = None;
+            self.wake_up();
+        } else if self.clock.idle_since.is_none() {
+            self.clock.idle_since = Some(now);
+        }
+        let report = &mut self.report;
+        report.turns = report.turns.wrapping_add(1);
+        let is_due = report.turns.is_multiple_of(TURNS_PER_STATUS)
+            || work == 0 && report.has_news && now - report.written >= IDLE_PER_STATUS;
+        if is_due && report.has_news {
+            report.written = now;
+            self.publish_status(work > 0);
+        }
+    }
+
+    pub(super) fn publish_status(&mut self, has_news: bool) {
+        self.report.has_news = has_news;
+        let backend = &self.intake.backend;
+        let extra = Extra {
+            queue_bound: self.pace.queue_bound(),
+            service: self.pace.service(),
+            workers: u32::from(backend.config().cores),
+            clients: self.transport.clients(),
+            violations: self.transport.violations(),
+            stolen: self.report.stolen,
+            steered: self.report.steered,
+            migrations: backend.migrations(),
+            network: self.transport.counters(),
+        };
+        self.report.page.publish(backend, extra);
+        if let Some(recorder) = &mut self.intake.recorder {
+            recorder.flush();
+        }
+    }
+
+    /// Lists the time since the last turn as a gap, if the work of that turn does not explain it.
+    #[inline(always)]
+    fn note_gap(&mut self, now: Timestamp, ticks: u64) {
+        let elapsed = now - self.clock.started;
+        let turn_ps = if T::MAKES_SYSTEM_CALLS { TURN_OF_CALLS_PS } else { TURN_PS };
+        if elapsed.as_ps() > turn_ps && elapsed > self.pace.explained() {
+            self.report.page.add_gap(self.clock.ticks, ticks);
+        }
+    }
+
+    /// The time of this turn.
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.started
+    }
+
+    /// Counts an RPC that the worker on this thread has served.
+    #[inline(always)]
+    pub(crate) fn count_served(&mut self) {
+        self.served += 1;
+    }
+
+    /// One of those was not served after all.
+    pub(crate) fn uncount_served(&mut self) {
+        self.served = self.served.saturating_sub(1);
+    }
+
+    /// Notes that the worker on this thread has spent time on an RPC that is not over.
+    pub(crate) fn note_unfinished(&mut self) {
+        self.pace.note_unfinished();
+    }
+
+    /// For an inline worker: ends the turn that its own serving was part of.
+    #[inline(always)]
+    pub(crate) fn end_ingress(&mut self, now: Timestamp, packets: usize) {
+        let served = std::mem::take(&mut self.served);
+        self.end_turn(now, packets, served);
+    }
+
+    /// An inline worker is about to serve; when that is, if anyone is to know.
+    #[inline(always)]
+    pub(crate) fn begin_serving(&self) -> u64 {
+        if T::MAKES_SYSTEM_CALLS { self.clock.watch.now_ps() } else { 0 }
+    }
+
+    /// An inline worker that [began](Self::begin_serving) at `began` has served all it may, of `most`, or all there are.
+    #[inline(always)]
+    pub(crate) fn end_serving(&mut self, began: u64, most: usize) {
+        if T::MAKES_SYSTEM_CALLS && self.served > 0 {
+            let time = Span::from_ps(self.clock.watch.now_ps().saturating_sub(began));
+            self.pace.end_serving(time, self.served, most);
+        }
+    }
+
+    /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer where each takes long and answers wait.
+    #[inline(always)]
+    pub(crate) fn rpcs_per_turn(&self) -> usize {
+        if T::MAKES_SYSTEM_CALLS { self.pace.rpcs_within(TURN) } else { RPCS_PER_TURN as usize }
+    }
+
+    /// Whether the server stops.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn set_queue_bound(&mut self, now: Timestamp, bound: u32) {
+        let Intake { backend, neighbors, recorder, .. } = &mut self.intake;
+        backend.set_queue_bound(bound);
+        let thresholds = neighbors.as_mut().and_then(|neighbors| neighbors.set_queue_bound(bound));
+        if let Some(recorder) = recorder {
+            recorder.queue_bound(now, bound);
+            thresholds.into_iter().for_each(|thresholds| recorder.thresholds(now, thresholds));
+        }
+    }
+
+    /// Writes down what workers' own machines have decided since the last turn.
+    #[inline(always)]
+    fn collect_choices(&mut self, now: Timestamp) {
+        if let (Some(recorder), Some(choices)) = (&mut self.intake.recorder, &self.choices) {
+            choices.try_iter().for_each(|choice| recorder.choice(now, choice));
+        }
+    }
+
+    /// Sends the answers that wait for it.
+    #[inline(always)]
+    pub(crate) fn flush(&mut self, now: Timestamp) {
+        self.transport.flush(now);
+    }
+}
+
+/// Begins the log of an engine; each group of a server has its own file.
+fn log(path: &Path, backend: &Backend, neighbors: Option<&Neighbors>) -> std::io::Result<Recorder> {
+    let (Some(group), Some(neighbors)) = (backend.group(), neighbors) else {
+        return Recorder::create(path, &format!("{LOG_HEADER} {}", backend.config()));
+    };
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", group.group.0));
+    let setup = GroupSetup { group, manager: neighbors.manager().clone() };
+    Recorder::create(Path::new(&name), &format!("{GROUP_LOG_HEADER} {setup}"))
+}

@@ -1,0 +1,59 @@
+//! A network that carries datagrams, and the routes on it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+/// The route to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// The local address that the peer sends to, where the wire has several. Answers must come from it.
+    pub local: Option<IpAddr>,
+}
+
+impl From<SocketAddr> for Route {
+    fn from(peer: SocketAddr) -> Self {
+        Self { peer, local: None }
+    }
+}
+
+/// A network that carries datagrams. It may lose, duplicate, delay or change them.
+///
+/// Only [`wait`](Self::wait) blocks.
+pub trait Wire: Send + std::fmt::Debug {
+    /// The local address.
+    fn local(&self) -> SocketAddr;
+
+    /// Bytes of the longest datagram that may be sent.
+    fn datagram_bytes_max(&self) -> usize;
+
+    /// Queues `bytes` for `to`, cut into datagrams of `segment` bytes each; the last may be shorter.
+    ///
+    /// # Errors
+    ///
+    /// When later datagrams cannot be sent either. A datagram that cannot be sent now may be dropped instead.
+    fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()>;
+
+    /// Sends what is queued.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send); `ConnectionRefused` where no process listens at the peer, which may change.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Visits datagrams that have arrived, at most some dozens, each with its route. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush). It is no error that nothing has arrived.
+    fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize>;
+
+    /// Sleeps until a datagram has arrived, the eventfd `bell` is readable, or `timeout` is over.
+    ///
+    /// # Errors
+    ///
+    /// When the system call fails.
+    fn wait(&mut self, timeout: Option<std::time::Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<()>;
+}

@@ -1,0 +1,143 @@
+//! Stations 2 to 6, in real time: packets come in by the transport, are decided about, and copied into the receive region.
+//!
+//! A packet's header is read once, and its payload is copied once: what its sender changes after that changes nothing here.
+//!
+
+use super::neighbors::Neighbors;
+use super::payloads::Payloads;
+use super::recorder::Recorder;
+use crate::rpc::slot::Slots;
+use nebula_nic::{Backend, Burst, BurstRpc, CoreId, Header, Missing, RpcKey, Run, SlotRange, Timestamp, Verdict};
+
+/// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
+pub(crate) const RPCS_PER_TURN: u32 = 32;
+/// Arrivals of one turn that are remembered for prefetching.
+const FRESH_MAX: usize = 64;
+
+/// What a transport hands packets to: the decider, and the memory and the log of its decisions.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    /// Of a whole server, or of one group of it.
+    pub(crate) backend: Backend,
+    /// The manager of a group and the ways to the others.
+    pub(crate) neighbors: Option<Box<Neighbors>>,
+    pub(crate) payloads: Payloads,
+    pub(crate) recorder: Option<Recorder>,
+    /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through. Without capacity where nobody asks.
+    fresh: Vec<(u32, u32)>,
+}
+
+impl Intake {
+    /// Of a back end and what belongs to it; `notes_fresh` where RPCs that have arrived are asked for.
+    pub(crate) fn new(
+        backend: Backend,
+        neighbors: Option<Box<Neighbors>>,
+        payloads: Payloads,
+        recorder: Option<Recorder>,
+        notes_fresh: bool,
+    ) -> Self {
+        let fresh = Vec::with_capacity(if notes_fresh { FRESH_MAX } else { 0 });
+        Self { backend, neighbors, payloads, recorder, fresh }
+    }
+
+    /// Begins a turn: what arrived before is no news any more.
+    #[inline(always)]
+    pub(crate) fn begin_turn(&mut self) {
+        self.fresh.clear();
+    }
+
+    /// Calls `visit` with the payload of each RPC that arrived in this turn.
+    #[inline(always)]
+    pub(crate) fn for_each_fresh(&self, mut visit: impl FnMut(&[u8])) {
+        for &(start, bytes) in &self.fresh {
+            visit(self.payloads.payload(start, bytes));
+        }
+    }
+
+    /// Has a packet decided about.
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, now: Timestamp, header: Header) -> Verdict {
+        let verdict = self.backend.handle_packet(now, header);
+        if let (Some(neighbors), Verdict::Write { complete: true, .. }) = (&mut self.neighbors, verdict) {
+            neighbors.handle_arrival(now);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.packet(now, header, verdict);
+        }
+        verdict
+    }
+
+    /// Has a burst decided about, whose sizes were written to the back end's places; what was taken in of it.
+    #[inline(always)]
+    pub(crate) fn receive_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
+        let run = self.backend.handle_burst(now, burst, rpcs)?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.burst(now, &run, self.backend.rpcs_of(&run));
+        }
+        Some(run)
+    }
+
+    /// As [`receive_burst`](Self::receive_burst), where the core of this thread serves it at once; `None` where it cannot. Nothing is decided before
+    /// [`end_at_once`](Self::end_at_once).
+    #[inline(always)]
+    pub(crate) fn plan_run(&self, now: Timestamp, core: CoreId, burst: &Burst, rpcs: u32) -> Option<Run> {
+        self.backend.plan_run(now, core, burst, rpcs)
+    }
+
+    /// The run that was planned is served.
+    #[inline(always)]
+    pub(crate) fn end_at_once(&mut self, now: Timestamp, core: CoreId, run: &Run) {
+        if let Some(recorder) = &mut self.recorder {
+            let rpcs = self.backend.rpcs_of(run);
+            recorder.burst(now, run, rpcs);
+            recorder.run(now, core, run, rpcs);
+        }
+        self.backend.handle_run_served(core, run);
+    }
+
+    /// Which packets of an incomplete RPC have arrived.
+    pub(crate) fn missing(&self, rpc: RpcKey) -> Option<Missing> {
+        self.backend.missing(rpc)
+    }
+
+    /// Notes that an RPC is whole.
+    #[inline(always)]
+    pub(crate) fn note_fresh(&mut self, range: SlotRange, rpc_bytes: u32) {
+        if self.fresh.len() < self.fresh.capacity() {
+            self.fresh.push((range.start.0, rpc_bytes));
+        }
+    }
+
+    /// The same of each RPC of a run.
+    #[inline(always)]
+    pub(crate) fn note_fresh_run(&mut self, run: &Run) {
+        if self.fresh.capacity() > 0 {
+            for (index, rpc) in (0..).zip(self.backend.rpcs_of(run)) {
+                if self.fresh.len() < self.fresh.capacity() {
+                    self.fresh.push((run.slots(index).start.0, rpc.bytes()));
+                }
+            }
+        }
+    }
+}
+
+/// Who serves a burst at once, where nothing waits before it.
+pub(crate) trait AtOnce {
+    /// The core, and how many RPCs it may still be given in this turn; none where others serve.
+    fn most(&self) -> (CoreId, u32);
+
+    /// Serves a run, which lies in `payloads`; each RPC spans `span` slots of the client's ring.
+    fn serve(&mut self, run: &Run, rpcs: &[BurstRpc], payloads: &[u8], ring: (Slots<'_>, u32));
+}
+
+/// Others serve: whatever comes is queued.
+pub(crate) struct Others;
+
+impl AtOnce for Others {
+    #[inline(always)]
+    fn most(&self) -> (CoreId, u32) {
+        (CoreId(0), 0)
+    }
+
+    fn serve(&mut self, _: &Run, _: &[BurstRpc], _: &[u8], _: (Slots<'_>, u32)) {}
+}

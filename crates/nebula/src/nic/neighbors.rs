@@ -1,0 +1,146 @@
+//! `altocumulus:G`, in real time: engines that hand each other waiting RPCs.
+//!
+//! Each group has an engine, which is its manager too. It publishes how many RPCs wait in its own cache line, and once a period
+//! asks its [`Manager`] which of them go where. What moves is the notification and the right to the slots; the payload stays in the region
+//! that it arrived in, and the client's ring with the engine that reads it.
+//!
+//! ```text
+//!   origin's engine                               receiver's engine                receiver's worker
+//!   take_newest_waiting ──── Migrated ───▶ adopt ─▶ dispatch ──────────────────▶ reads the origin's region,
+//!   handle_refused ◀──────── Refused ────── no room                               replies into the client's ring
+//!   slots free again ◀────── Returned ──────────────── handle_free: Foreign ◀──── done
+//! ```
+//!
+//! Between two engines is a ring each way. It has room for all that can be on its way, for an origin has a bounded number of RPCs away
+//! at any one group: nothing waits for a full ring, and the next one stays where it is.
+
+use crate::rpc::job::{Held, Served};
+use crossbeam_utils::CachePadded;
+use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
+use nebula_nic::{Arrival, GroupId, Timestamp};
+use nebula_sys::spsc::{self, Consumer, Producer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// RPCs of one group that can be away at any one other.
+pub(crate) const AWAY_MAX: u32 = 64;
+
+/// What one engine tells another.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// An RPC of the sender's is the receiver's to serve.
+    Migrated(Arrival, Held),
+    /// There was no room for an RPC of the receiver's.
+    Refused(Arrival, Held),
+    /// An RPC of the receiver's has been served.
+    Returned(Served),
+}
+
+/// The queue length of each group, as its engine has published it last.
+pub(crate) type Lengths = Arc<[CachePadded<AtomicU32>]>;
+
+/// Another group, seen from one.
+#[derive(Debug)]
+pub(crate) struct Neighbor {
+    to: Producer<Message>,
+    pub(crate) from: Consumer<Message>,
+    /// RPCs handed to it that have not come back in any way.
+    pub(crate) away: u32,
+}
+
+impl Neighbor {
+    pub(crate) fn tell(&mut self, message: Message) {
+        assert!(self.to.try_push(message).is_ok(), "a ring has room for all that can be away");
+    }
+}
+
+/// What one group knows of the others, and its manager.
+#[derive(Debug)]
+pub(crate) struct Neighbors {
+    pub(crate) manager: Manager,
+    pub(crate) lengths: Lengths,
+    published: u32,
+    /// By group; none at its own place.
+    pub(crate) list: Box<[Option<Neighbor>]>,
+    /// Whether the threshold was given, or follows the bound of the queue.
+    is_fixed: bool,
+}
+
+/// The ends of the rings between all groups: for each group, the others'.
+pub(crate) struct Ways(Vec<Box<[Option<Neighbor>]>>);
+
+impl Ways {
+    /// Rings between each two of `groups` groups.
+    pub(crate) fn new(groups: u16) -> Self {
+        let groups = usize::from(groups);
+        // A ring carries what is handed over one way, and what was handed over the other way and comes back.
+        let ring = || spsc::ring::<Message>(2 * AWAY_MAX as usize);
+        let mut ends: Vec<Vec<_>> = (0..groups).map(|_| (0..groups).map(|_| (None, None)).collect()).collect();
+        let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            let (push, pop) = ring();
+            ends[from][to].0 = Some(push);
+            ends[to][from].1 = Some(pop);
+        }
+        let neighbor = |(to, from): (Option<_>, Option<_>)| Some(Neighbor { to: to?, from: from?, away: 0 });
+        Self(ends.into_iter().map(|row| row.into_iter().map(neighbor).collect()).collect())
+    }
+
+    /// Adds a manager to each group's ends.
+    pub(crate) fn with_managers(self, managers: Vec<Manager>, is_fixed: bool) -> impl Iterator<Item = Neighbors> {
+        let lengths: Lengths = (0..managers.len()).map(|_| CachePadded::default()).collect();
+        let neighbors = move |(list, manager)| {
+            let lengths = lengths.clone();
+            Neighbors { manager, lengths, published: 0, list, is_fixed }
+        };
+        self.0.into_iter().zip(managers).map(neighbors)
+    }
+}
+
+/// How many may wait before a group hands RPCs over, where `queue_bound` may before it refuses them: half. What comes later
+/// would be refused soon, and has not waited long yet.
+pub(crate) fn waiting_max(queue_bound: u32) -> u32 {
+    queue_bound / 2
+}
+
+impl Neighbors {
+    #[inline]
+    pub(crate) fn handle_arrival(&mut self, now: Timestamp) {
+        self.manager.handle_arrival(now);
+    }
+
+    /// Lets the threshold follow the bound of the queue, unless it was given; what it is then.
+    pub(crate) fn set_queue_bound(&mut self, queue_bound: u32) -> Option<Thresholds> {
+        if self.is_fixed {
+            return None;
+        }
+        let thresholds = Thresholds::fixed(waiting_max(queue_bound));
+        self.manager.set_thresholds(thresholds.clone());
+        Some(thresholds)
+    }
+
+    /// What the manager was built with, and the thresholds that it has.
+    pub(crate) fn manager(&self) -> &ManagerConfig {
+        self.manager.config()
+    }
+
+    pub(crate) fn groups(&self) -> u32 {
+        u32::from(self.manager.config().groups)
+    }
+
+    #[inline]
+    pub(crate) fn publish(&mut self, waiting: u32) {
+        if self.published != waiting {
+            self.published = waiting;
+            // Relaxed: a hint; nothing is read on the strength of it.
+            self.lengths[self.manager.config().group.index()].store(waiting, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives the slots of an RPC of another group back to that group.
+    #[inline(never)]
+    pub(crate) fn give_back(&mut self, origin: GroupId, served: Served) {
+        let neighbor = self.list[origin.index()].as_mut().expect("a group has no dealings with itself");
+        neighbor.tell(Message::Returned(served));
+    }
+}

@@ -1,0 +1,250 @@
+//! How fast RPCs are served, and so how long a queue the SLO allows.
+//!
+//! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is the whole time that an RPC takes
+//! of a worker, the engine's share included. An inline worker's turn tells it: its length over the RPCs served in it. Workers with
+//! separate threads tell it only while the queue is never empty, so they are measured over windows of such time.
+//!
+//! A pause of the machine says nothing about the service. So no measurement counts for more than some times the mean: a longer service
+//! is believed after some tens of turns, a pause is all but forgotten after as many.
+
+use crate::config::server::ServerConfig;
+use nebula_nic::{Span, Timestamp};
+
+/// RPCs in a window.
+const WINDOW: usize = 512;
+/// The most that one measurement counts for, in means.
+const OUTLIER_FACTOR: u64 = 4;
+/// Weight of a turn: 1 / 2^SHIFT; of a window.
+const TURN_SHIFT: u32 = 6;
+const WINDOW_SHIFT: u32 = 3;
+/// Turns between two looks at the bound: it costs a square root.
+const TURNS_PER_LOOK: u32 = 64;
+/// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the machine.
+const EXPLAINED_FACTOR: u64 = 4;
+
+/// The most RPCs whose answers share a turn, and so a datagram where they are short: a client with twice as many outstanding then sends
+/// one half while the other is served.
+const RPCS_PER_TURN_MAX: usize = 32;
+
+#[derive(Debug)]
+pub(crate) struct Pace {
+    config: ServerConfig,
+    service: Span,
+    /// What of it is the handler's; what is left is the network's, and shared by the RPCs of a turn.
+    handler: Span,
+    /// Whether the last turn served as many as it may: else what it spent on the network is no RPC's.
+    was_full: bool,
+    queue_bound: u32,
+    turn_ended: Option<Timestamp>,
+    window_started: Option<Timestamp>,
+    window_served: usize,
+    turns: u32,
+    /// Work of the last turn.
+    work: u64,
+    has_rested: bool,
+    /// Whether this turn's time went into RPCs that are not over.
+    is_unfinished: bool,
+}
+
+impl Pace {
+    pub(crate) fn new(config: &ServerConfig) -> Self {
+        let queue_bound = config.queue_bound(config.service_mean);
+        Self {
+            service: config.service_mean,
+            handler: config.service_mean,
+            was_full: true,
+            config: config.clone(),
+            queue_bound,
+            turn_ended: None,
+            window_started: None,
+            window_served: 0,
+            turns: 0,
+            work: 0,
+            has_rested: false,
+            is_unfinished: false,
+        }
+    }
+
+    /// Notes that at `now`, since the turn before, `work` things were done, `served` of them RPCs served, and that `waiting` RPCs are
+    /// left; a new bound for the queue, if it is time for one.
+    #[inline]
+    pub(crate) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
+        self.work = work as u64;
+        if self.config.inline {
+            // What an RPC has had before it was suspended is learnt with the next that is served.
+            let is_unfinished = std::mem::take(&mut self.is_unfinished) && served == 0;
+            let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
+            if let (Some(before), 1..) = (before, served) {
+                let each = if self.was_full { (now - before) / served as u64 } else { self.handler };
+                self.learn(each, TURN_SHIFT);
+            }
+        } else {
+            self.end_turn_of_window(now, served, waiting);
+        }
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_PER_LOOK) { self.look(waiting) } else { None }
+    }
+
+    /// Notes that the handler took `time` for `served` RPCs of this turn, and that `most` might have been served. For transports
+    /// whose every turn costs a system call or two, whatever it brings: an RPC that comes alone pays them, and one in a crowd hardly.
+    #[inline]
+    pub(crate) fn end_serving(&mut self, time: Span, served: usize, most: usize) {
+        if served > 0 {
+            self.handler = blend(self.handler, time / served as u64, TURN_SHIFT);
+        }
+        self.was_full = served >= most;
+    }
+
+    #[inline]
+    fn end_turn_of_window(&mut self, now: Timestamp, served: usize, waiting: u32) {
+        let Some(started) = self.window_started.filter(|_| waiting > 0) else {
+            self.window_started = (waiting > 0).then_some(now);
+            self.window_served = 0;
+            return;
+        };
+        self.window_served += served;
+        if self.window_served >= WINDOW {
+            let each = (now - started) * u64::from(self.config.workers) / self.window_served as u64;
+            self.learn(each, WINDOW_SHIFT);
+            self.window_started = None;
+        }
+    }
+
+    #[inline]
+    fn learn(&mut self, each: Span, shift: u32) {
+        self.service = blend(self.service, each, shift);
+    }
+
+    /// The bound, if it has moved by more than an eighth. While nothing waits, separate threads tell nothing new: what was learnt
+    /// under load then fades.
+    #[cold]
+    fn look(&mut self, waiting: u32) -> Option<u32> {
+        if !self.config.inline && waiting == 0 {
+            let (mean, first) = (self.service.as_ps(), self.config.service_mean.as_ps());
+            self.service = Span::from_ps(mean - (mean >> TURN_SHIFT) + (first >> TURN_SHIFT));
+        }
+        let bound = self.config.queue_bound(self.service);
+        let has_moved = bound.abs_diff(self.queue_bound) > self.queue_bound / 8;
+        has_moved.then(|| {
+            self.queue_bound = bound;
+            bound
+        })
+    }
+
+    /// The longest that the work of the last turn explains.
+    #[inline(always)]
+    pub(crate) fn explained(&mut self) -> Span {
+        if std::mem::take(&mut self.has_rested) || self.is_unfinished {
+            return Span::MAX;
+        }
+        Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service.as_ps())
+    }
+
+    pub(crate) fn has_rested(&mut self) {
+        self.has_rested = true;
+    }
+
+    pub(crate) fn note_unfinished(&mut self) {
+        self.is_unfinished = true;
+    }
+
+    /// RPCs that the handler serves in `time`: at least one, at most [`RPCS_PER_TURN_MAX`].
+    #[inline]
+    pub(crate) fn rpcs_within(&self, time: Span) -> usize {
+        usize::try_from(time.as_ps() / self.handler.as_ps().max(1)).unwrap_or(usize::MAX).clamp(1, RPCS_PER_TURN_MAX)
+    }
+
+    pub(crate) fn queue_bound(&self) -> u32 {
+        self.queue_bound
+    }
+
+    pub(crate) fn service(&self) -> Span {
+        self.service
+    }
+}
+
+/// The mean after one more measurement of weight 1 / 2^`shift`, which counts for no more than some means.
+#[inline]
+fn blend(mean: Span, each: Span, shift: u32) -> Span {
+    let mean = mean.as_ps().max(1 << TURN_SHIFT);
+    let each = each.as_ps().min(OUTLIER_FACTOR * mean);
+    Span::from_ps(mean - (mean >> shift) + (each >> shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICE: Span = Span::from_us(1);
+
+    fn pace(inline: bool) -> Pace {
+        Pace::new(&ServerConfig { inline, service_mean: SERVICE, slo: Span::from_us(100), ..ServerConfig::default() })
+    }
+
+    /// Turns of 16 RPCs of `service` each, with RPCs left waiting; the last bound that was told.
+    fn run(pace: &mut Pace, turns: u32, service: Span, now: &mut Timestamp) {
+        for _ in 0..turns {
+            *now += service * 16;
+            pace.end_turn(*now, 32, 16, 100);
+        }
+    }
+
+    #[test]
+    fn a_longer_service_shortens_the_queue_and_a_shorter_one_lengthens_it() {
+        for inline in [true, false] {
+            let (mut pace, mut now) = (pace(inline), Timestamp::ZERO);
+            let first = pace.queue_bound();
+            run(&mut pace, 10_000, SERVICE * 5, &mut now);
+            assert!(pace.service().as_ns().abs_diff(5000) < 500, "{}", pace.service());
+            assert!(pace.queue_bound() < first / 3);
+            run(&mut pace, 10_000, SERVICE, &mut now);
+            assert!(pace.queue_bound() > first / 2, "{} of {first}", pace.queue_bound());
+        }
+    }
+
+    /// Turns in each of which one RPC comes alone, at 5 us for the network and 100 ns for the handler.
+    #[test]
+    fn rpcs_that_come_alone_do_not_shorten_the_turn_or_the_queue() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        let first = pace.queue_bound();
+        for _ in 0..1000 {
+            now += Span::from_ns(5100);
+            pace.end_turn(now, 2, 1, 0);
+            pace.end_serving(Span::from_ns(100), 1, pace.rpcs_within(Span::from_us(8)));
+        }
+        assert_eq!(pace.rpcs_within(Span::from_us(8)), RPCS_PER_TURN_MAX);
+        assert!(pace.queue_bound() > first, "{} of {first}", pace.queue_bound());
+        // A crowd that fills every turn pays for the network.
+        for _ in 0..1000 {
+            now += Span::from_us(128);
+            pace.end_turn(now, 128, 64, 100);
+            pace.end_serving(Span::from_ns(6400), 64, 64);
+        }
+        assert!(pace.service().as_ns().abs_diff(2000) < 200, "{}", pace.service());
+    }
+
+    #[test]
+    fn a_pause_of_the_machine_does_not_shorten_the_queue() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        run(&mut pace, 1000, SERVICE, &mut now);
+        let before = pace.queue_bound();
+        for _ in 0..10 {
+            now += Span::from_ms(6);
+            run(&mut pace, 100, SERVICE, &mut now);
+        }
+        assert!(pace.queue_bound() * 8 >= before * 6, "{} of {before}", pace.queue_bound());
+    }
+
+    #[test]
+    fn what_threads_of_their_own_taught_under_load_fades_when_nothing_waits() {
+        let (mut pace, mut now) = (pace(false), Timestamp::ZERO);
+        let first = pace.queue_bound();
+        run(&mut pace, 10_000, SERVICE * 20, &mut now);
+        assert!(pace.queue_bound() < first / 4);
+        for _ in 0..100_000 {
+            now += SERVICE;
+            pace.end_turn(now, 0, 0, 0);
+        }
+        assert!(pace.queue_bound() * 8 >= first * 6, "{} of {first}", pace.queue_bound());
+    }
+}

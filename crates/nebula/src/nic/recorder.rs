@@ -1,0 +1,175 @@
+//! The decision log: every input of the back end and what it decided, for replay ([`nebula_nic::replay_text`]); of a group, its manager's
+//! too ([`nebula_nic::decision::replay_group_text`]).
+//!
+//! For checking that the runtime carries out what the mechanisms decide; it allocates and writes, and costs far more than the decisions.
+
+use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
+use nebula_nic::schedule::{Migration, Thresholds};
+use nebula_nic::{
+    Abandoned, Adoption, Arrival, BurstRpc, CoreId, Decision, Dispatch, Freed, GroupId, Header, Input, Kind, NodeId,
+    RpcKey, Run, SlotRange, Timestamp, Verdict,
+};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// What a worker's own machines have decided, for the decision log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    /// When, where the machine was told the time.
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) input: Input,
+    pub(crate) decision: Option<Decision>,
+}
+
+/// Writes the log, one line an input. Errors of the disk end the log and nothing else.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    out: Option<BufWriter<File>>,
+    /// The latest line, to which decisions may still be added.
+    pending: Option<GroupLine>,
+}
+
+impl Recorder {
+    /// A log that begins with `header`.
+    pub(crate) fn create(path: &Path, header: &str) -> std::io::Result<Self> {
+        let mut out = BufWriter::new(File::create(path)?);
+        writeln!(out, "{header}")?;
+        Ok(Self { out: Some(out), pending: None })
+    }
+
+    fn note(&mut self, at: Timestamp, input: Input, decisions: Vec<Decision>) {
+        self.note_of_group(at, GroupInput::Nic(input), decisions.into_iter().map(GroupDecision::Nic).collect());
+    }
+
+    fn note_of_group(&mut self, at: Timestamp, input: GroupInput, decisions: Vec<GroupDecision>) {
+        self.write_pending();
+        self.pending = Some(GroupLine { at, input, decisions });
+    }
+
+    fn write_pending(&mut self) {
+        if let (Some(line), Some(out)) = (self.pending.take(), &mut self.out)
+            && writeln!(out, "{line}").is_err()
+        {
+            self.out = None;
+        }
+    }
+
+    fn add(&mut self, decision: Decision) {
+        if let Some(line) = &mut self.pending {
+            line.decisions.push(GroupDecision::Nic(decision));
+        }
+    }
+
+    pub(crate) fn packet(&mut self, at: Timestamp, header: Header, verdict: Verdict) {
+        self.note(at, Input::Packet(header), vec![Decision::Packet(verdict)]);
+    }
+
+    /// The RPCs of a burst that were taken in, one by one.
+    pub(crate) fn burst(&mut self, at: Timestamp, run: &Run, rpcs: &[BurstRpc]) {
+        for (index, &rpc) in (0..run.rpcs).zip(rpcs) {
+            let Arrival { rpc: RpcKey { snid, tid }, slots, bytes, key_hash, .. } = run.arrival(index, rpc);
+            let header = Header { kind: Kind::Request, snid, tid, rpc_bytes: bytes, pkt_idx: 0, key_hash };
+            self.packet(at, header, Verdict::Write { slots, offset_bytes: 0, bytes, complete: true });
+        }
+    }
+
+    /// A run that a core has served, one RPC after the other.
+    pub(crate) fn run(&mut self, at: Timestamp, core: CoreId, run: &Run, rpcs: &[BurstRpc]) {
+        for (index, &rpc) in (0..run.rpcs).zip(rpcs) {
+            let arrival = run.arrival(index, rpc);
+            self.dispatch(Dispatch { core, arrival });
+            self.free(at, core, arrival.slots, Freed::Taken);
+        }
+    }
+
+    pub(crate) fn free(&mut self, at: Timestamp, core: CoreId, slots: SlotRange, outcome: Freed) {
+        self.note(at, Input::Free { core, slots }, vec![Decision::Free(outcome)]);
+    }
+
+    pub(crate) fn timeout(&mut self, at: Timestamp) {
+        self.note(at, Input::Timeout, Vec::new());
+    }
+
+    pub(crate) fn peer_gone(&mut self, at: Timestamp, snid: NodeId) {
+        self.note(at, Input::PeerGone(snid), Vec::new());
+    }
+
+    pub(crate) fn queue_bound(&mut self, at: Timestamp, waiting: u32) {
+        self.note(at, Input::QueueBound(waiting), Vec::new());
+    }
+
+    pub(crate) fn abandoned(&mut self, abandoned: Abandoned) {
+        self.add(Decision::Abandoned(abandoned));
+    }
+
+    pub(crate) fn dispatch(&mut self, dispatch: Dispatch) {
+        self.add(Decision::Dispatch(dispatch));
+    }
+
+    /// A core has come for the head of the queue and got it.
+    pub(crate) fn pull(&mut self, at: Timestamp, dispatch: Dispatch) {
+        self.note(at, Input::Pull { core: dispatch.core }, vec![Decision::Dispatch(dispatch)]);
+    }
+
+    /// What a worker's own machine has decided before `now`.
+    pub(crate) fn choice(&mut self, now: Timestamp, choice: Choice) {
+        self.note(choice.at.unwrap_or(now), choice.input, choice.decision.into_iter().collect());
+    }
+
+    // -- of a group --
+
+    pub(crate) fn thresholds(&mut self, at: Timestamp, thresholds: Thresholds) {
+        self.note_of_group(at, GroupInput::Thresholds(thresholds), Vec::new());
+    }
+
+    pub(crate) fn manage(
+        &mut self,
+        at: Timestamp,
+        waiting: u32,
+        published: Vec<(GroupId, u32)>,
+        migrations: &[Migration],
+    ) {
+        let decisions = migrations.iter().copied().map(GroupDecision::Migrate).collect();
+        self.note_of_group(at, GroupInput::Manage { waiting, published }, decisions);
+    }
+
+    pub(crate) fn take(&mut self, at: Timestamp, to: GroupId, taken: Option<Arrival>) {
+        let decisions = taken.map(GroupDecision::Handed).into_iter().collect();
+        self.note_of_group(at, GroupInput::Take { to }, decisions);
+    }
+
+    pub(crate) fn adopt(&mut self, at: Timestamp, arrival: Arrival, adoption: Adoption) {
+        let decision = match adoption {
+            Adoption::Taken => GroupDecision::Adopted,
+            Adoption::Refused => GroupDecision::TurnedAway,
+        };
+        self.note_of_group(at, GroupInput::Adopt(arrival), vec![decision]);
+    }
+
+    pub(crate) fn sent_back(&mut self, at: Timestamp, by: GroupId, arrival: Arrival, waits_again: bool) {
+        let decisions = waits_again.then_some(GroupDecision::WaitsAgain).into_iter().collect();
+        self.note_of_group(at, GroupInput::SentBack { by, arrival }, decisions);
+    }
+
+    pub(crate) fn returned(&mut self, at: Timestamp, by: GroupId, slots: SlotRange, outcome: Freed) {
+        let decisions = vec![GroupDecision::Nic(Decision::Free(outcome))];
+        self.note_of_group(at, GroupInput::Returned { by, slots }, decisions);
+    }
+
+    /// Hands what is written to the disk. The latest line stays: decisions may still be added to it.
+    pub(crate) fn flush(&mut self) {
+        if let Some(out) = &mut self.out
+            && out.flush().is_err()
+        {
+            self.out = None;
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.write_pending();
+        self.flush();
+    }
+}

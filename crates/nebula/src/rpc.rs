@@ -1,0 +1,12 @@
+//! One RPC, as engine, worker and client hand it on: the slot that it is written in, its reply, the room for an answer, the service that is
+//! asked, and what a thread does while there is none.
+
+pub(crate) mod slot;
+pub(crate) mod fault;
+pub(crate) mod safe_point;
+pub(crate) mod answer;
+pub(crate) mod reply;
+pub(crate) mod requests;
+pub(crate) mod service;
+pub(crate) mod parking;
+pub(crate) mod job;

@@ -1,0 +1,276 @@
+//! Station 11 at the server: the reply, as the handler writes it.
+//!
+//! Over shared memory the bytes go straight into the client's ring, over the slots of the request. The client reads them only after the
+//! header of the first slot is published, which is done last. So a reply can be written in any order, and overwritten. Over a network
+//! the bytes go into a buffer that the engine sends.
+
+use super::answer::{Answer, Ending, Fate};
+use super::fault::Fault;
+use super::safe_point;
+use super::slot::{HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
+use nebula_sys::copy::{copy_words, store_bytes};
+use nebula_sys::sync::AtomicU64;
+
+/// The reply to one RPC, as the handler writes it.
+///
+/// The client provisions the room for it. A reply that does not fit becomes [`Fault::ReplyTooLarge`].
+///
+/// What differs from one RPC of a run to the next is two words: the fewer stores there are between two replies, the more of them are on their way
+/// to the client's core at once.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    /// The first line of the room, with the slot's header and 48 bytes of payload.
+    line: &'a Line,
+    bytes: u32,
+    /// The slot in `slots` that begins with that line.
+    position: u32,
+    /// The room, of whole slots.
+    slots: Slots<'a>,
+    /// Room for all of it, in bytes.
+    capacity: u32,
+    /// What goes back to the engine, and what does not fit the slots, where the reply is written into no client's ring.
+    ending: Option<&'a mut Ending>,
+}
+
+/// In place of the bytes of a reply that is too large.
+const TOO_LARGE: u32 = u32::MAX;
+
+impl<'a> Reply<'a> {
+    /// The reply to the RPC at `position`, which spans `span` slots.
+    #[inline(always)]
+    pub(crate) fn in_ring(slots: Slots<'a>, position: u32, span: u32) -> Self {
+        let capacity = span * slots.geometry().mtu_bytes;
+        Self { line: slots.line(position), bytes: 0, position, slots, capacity, ending: None }
+    }
+
+    /// The reply that is written into `answer`.
+    #[inline(always)]
+    pub(crate) fn buffered(answer: &'a mut Answer) -> Self {
+        let (slots, ending, capacity) = answer.room();
+        Self { line: slots.line(0), bytes: 0, position: 0, slots, capacity, ending: Some(ending) }
+    }
+
+    /// The room for the reply to another RPC, at `position` of the same ring.
+    #[inline(always)]
+    pub(crate) fn move_to(&mut self, position: u32) {
+        (self.line, self.bytes, self.position) = (self.slots.line(position), 0, position);
+    }
+
+    /// Appends `bytes`.
+    #[inline(always)]
+    pub fn write(&mut self, bytes: &[u8]) {
+        if self.bytes == 0 && bytes.len() <= IN_LINE_BYTES {
+            store_bytes(&self.line[HEADER_WORDS..], bytes);
+            self.bytes = shorter(bytes.len());
+        } else {
+            self.write_at(self.len(), bytes);
+        }
+    }
+
+    /// Writes `bytes` at `offset`. A shorter reply is extended; the gap holds unspecified bytes of the client's own request.
+    #[inline(always)]
+    pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
+        match self.room(offset, bytes.len()) {
+            Some(words) => store_bytes(words, bytes),
+            None => self.write_behind(offset, bytes),
+        }
+    }
+
+    /// As [`write_at`](Self::write_at), from words that other cores may change meanwhile, such as a store's log. They are copied once.
+    #[inline(always)]
+    pub fn write_words_at(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
+        match self.room(offset, bytes) {
+            Some(room) => copy_words(room, words, bytes),
+            None => self.write_words_behind(offset, words, bytes),
+        }
+    }
+
+    /// Room for `bytes` bytes at `offset`, which the reply then reaches to; `None` where they do not lie in whole words of the first slot.
+    #[inline(always)]
+    fn room(&mut self, offset: usize, bytes: usize) -> Option<&'a [AtomicU64]> {
+        let (end, len) = (offset.saturating_add(bytes), self.bytes as usize);
+        // The last word is written whole: bytes of the reply behind the end would be lost. A buffer has held replies to others.
+        let cuts_in = end < len && !end.is_multiple_of(8);
+        let has_gap = offset > len && self.ending.is_some();
+        if !offset.is_multiple_of(8) || end > self.slots.geometry().mtu_bytes as usize || cuts_in || has_gap {
+            return None;
+        }
+        self.bytes = self.bytes.max(shorter(end));
+        let payload = if end <= IN_LINE_BYTES { &self.line[HEADER_WORDS..] } else { self.slots.payload(self.position) };
+        Some(&payload[offset / 8..])
+    }
+
+    #[inline(never)]
+    fn write_behind(&mut self, offset: usize, bytes: &[u8]) {
+        let Some(end) = self.reserve(offset, bytes.len()) else { return };
+        match &mut self.ending {
+            None => self.slots.store_at(self.position, offset, bytes),
+            Some(ending) => {
+                let first = self.slots.payload(self.position);
+                ending.fill_gap(first, self.bytes as usize, offset);
+                ending.write(first, offset, bytes);
+            }
+        }
+        self.bytes = self.bytes.max(end);
+    }
+
+    #[inline(never)]
+    fn write_words_behind(&mut self, offset: usize, words: &[AtomicU64], bytes: usize) {
+        let Some(end) = self.reserve(offset, bytes) else { return };
+        match &mut self.ending {
+            None => self.slots.copy_at(self.position, offset, words, bytes),
+            Some(ending) => {
+                let first = self.slots.payload(self.position);
+                ending.fill_gap(first, self.bytes as usize, offset);
+                ending.write_words(first, offset, words, bytes);
+            }
+        }
+        self.bytes = self.bytes.max(end);
+    }
+
+    /// The end of `bytes` bytes at `offset`, if there is room for them.
+    fn reserve(&mut self, offset: usize, bytes: usize) -> Option<u32> {
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.capacity as usize);
+        if end.is_none() {
+            self.bytes = TOO_LARGE;
+        }
+        end.filter(|_| self.bytes != TOO_LARGE).map(shorter)
+    }
+
+    /// A safe point of the handler: calls [`yield_if_due`](crate::yield_if_due).
+    #[inline]
+    pub fn yield_if_due(&self) {
+        safe_point::yield_if_due();
+    }
+
+    /// Discards what was written.
+    pub fn clear(&mut self) {
+        self.bytes = 0;
+    }
+
+    /// Bytes written so far; 0 once something did not fit.
+    #[must_use]
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        if self.bytes == TOO_LARGE { 0 } else { self.bytes as usize }
+    }
+
+    /// Whether nothing is written so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Room for the reply, in bytes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Makes the reply visible to the client.
+    #[inline(never)]
+    pub(crate) fn publish(&mut self) {
+        if self.bytes == TOO_LARGE {
+            return self.fail(Fault::ReplyTooLarge);
+        }
+        match &mut self.ending {
+            None => publish_in_ring(self.slots, self.position, self.bytes),
+            Some(ending) => ending.reply(self.bytes),
+        }
+    }
+
+    /// As [`publish`](Self::publish), where the reply is known to go into a client's ring.
+    #[inline(always)]
+    pub(crate) fn publish_whole(&mut self) {
+        if self.bytes > self.slots.geometry().mtu_bytes {
+            return self.publish();
+        }
+        publish_whole(self.line, first_word(Mark::Reply, self.position, 1), self.bytes.into());
+    }
+
+    /// Tells the client why there is no reply.
+    #[inline(never)]
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        match &mut self.ending {
+            None => {
+                let header = SlotHeader { mark: Mark::Fault, pkt_idx: 0, span: 1, rpc_bytes: 0, extra: fault.code() };
+                self.slots.publish(self.position, header);
+            }
+            Some(ending) => ending.fate = Fate::Faulted(fault),
+        }
+    }
+}
+
+/// A length within a reply's room.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most the capacity, which is a u32")]
+const fn shorter(bytes: usize) -> u32 {
+    bytes as u32
+}
+
+fn publish_in_ring(slots: Slots<'_>, position: u32, rpc_bytes: u32) {
+    let span = slots.geometry().packets(rpc_bytes);
+    let header = SlotHeader { mark: Mark::Reply, pkt_idx: 0, span, rpc_bytes, extra: 0 };
+    // The first slot is published last: it is the one that the client looks at.
+    for pkt_idx in (1..span).rev() {
+        slots.publish(position.wrapping_add(pkt_idx), SlotHeader { pkt_idx, ..header });
+    }
+    slots.publish(position, header);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rpc::slot::Geometry;
+    use nebula_sys::sync::Ordering;
+
+    const GEOMETRY: Geometry = Geometry::new(4, 112);
+
+    fn ring() -> Vec<AtomicU64> {
+        (0..GEOMETRY.bytes() / 8).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    #[test]
+    fn nothing_is_seen_before_the_reply_is_published() {
+        let words = ring();
+        let slots = Slots::new(&words, GEOMETRY);
+        let mut reply = Reply::in_ring(slots, 3, 2);
+        reply.write(&[7; 200]);
+        assert_eq!(slots.header(3), None);
+        reply.publish();
+        let header = slots.header(3).unwrap();
+        assert_eq!((header.mark, header.rpc_bytes), (Mark::Reply, 200));
+        let mut read = [0; 200];
+        slots.load(3, &mut read[..112]);
+        slots.load(4, &mut read[112..]);
+        assert_eq!(read, [7; 200]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_a_fault_and_writes_nothing() {
+        let words = ring();
+        let slots = Slots::new(&words, GEOMETRY);
+        let mut reply = Reply::in_ring(slots, 0, 1);
+        reply.write(&[1; 113]);
+        reply.publish();
+        let header = slots.header(0).unwrap();
+        assert_eq!((header.mark, Fault::from_code(header.extra)), (Mark::Fault, Fault::ReplyTooLarge));
+        assert!(words[2..16].iter().all(|word| word.load(Ordering::Relaxed) == 0));
+    }
+
+    #[test]
+    fn a_cleared_reply_begins_anew() {
+        let words = ring();
+        let slots = Slots::new(&words, GEOMETRY);
+        let mut reply = Reply::in_ring(slots, 0, 1);
+        reply.write(&[1; 113]);
+        reply.clear();
+        reply.write_at(8, b"value");
+        reply.write_at(0, b"header__");
+        assert_eq!((reply.len(), reply.is_empty(), reply.capacity()), (13, false, 112));
+        reply.publish();
+        let mut read = [0; 13];
+        slots.load(0, &mut read);
+        assert_eq!(&read, b"header__value");
+    }
+}

@@ -1,0 +1,176 @@
+//! The RPCs of a run, as a service takes them one after the other: request in, reply out.
+//!
+//! A reply is visible to its client as soon as the next request is taken. What is the same for all of them, such as the client's ring, was
+//! looked up once.
+
+use super::fault::Fault;
+use super::reply::Reply;
+use super::slot::Slots;
+use nebula_nic::{BurstRpc, Run, SLOT_BYTES};
+
+/// RPCs that a worker serves one after the other.
+///
+/// # Examples
+///
+/// A service that looks at all of them before it answers the first:
+///
+/// ```
+/// use nebula::{Client, Reply, Requests, Server, Service};
+///
+/// struct Sorted;
+///
+/// impl Service for Sorted {
+///     fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+///         reply.write(request);
+///     }
+///
+///     fn serve_burst(&self, requests: &mut Requests<'_>) {
+///         let longest = (0..requests.len()).map(|ahead| requests.peek(ahead).len()).max();
+///         requests.for_each(|request, reply| reply.write(if Some(request.len()) == longest { b"longest" } else { request }));
+///     }
+/// }
+///
+/// let name = format!("shm://doc-requests-{}", std::process::id());
+/// let server = Server::bind(&name).inline(true).serve(Sorted)?;
+/// assert_eq!(Client::connect(&name)?.call(b"alone")?, b"longest");
+/// server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Requests<'r> {
+    /// How many were taken.
+    taken: usize,
+    /// How many of those are answered: all, or all but the last.
+    answered: usize,
+    /// To the one taken last.
+    reply: Reply<'r>,
+    /// The payloads, `bytes_each` apart.
+    payloads: &'r [u8],
+    bytes_each: usize,
+    rpcs: &'r [BurstRpc],
+    /// Of the first one in the client's ring, and how many slots each spans there.
+    position: u32,
+    span: u32,
+    may_prefetch: bool,
+}
+
+impl<'r> Requests<'r> {
+    /// The RPCs of a run: their payloads begin at the start of `payloads`, and each spans `span` slots of its client's ring.
+    #[inline(always)]
+    pub(crate) fn new(
+        run: &Run,
+        rpcs: &'r [BurstRpc],
+        payloads: &'r [u8],
+        (slots, span): (Slots<'r>, u32),
+        may_prefetch: bool,
+    ) -> Self {
+        let position = run.burst.first.tid.0;
+        Self {
+            taken: 0,
+            answered: 0,
+            reply: Reply::in_ring(slots, position, span),
+            payloads,
+            bytes_each: (run.burst.slots_each * SLOT_BYTES) as usize,
+            rpcs,
+            position,
+            span,
+            may_prefetch,
+        }
+    }
+
+    /// How many are left to take.
+    #[must_use]
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.rpcs.len() - self.taken
+    }
+
+    /// Whether all were taken.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The request that `ahead` others will be taken before.
+    ///
+    /// # Panics
+    ///
+    /// Where there is none.
+    #[must_use]
+    #[inline(always)]
+    pub fn peek(&self, ahead: usize) -> &'r [u8] {
+        self.request(self.taken + ahead)
+    }
+
+    /// Whether memory may be prefetched for them: steering is on.
+    #[must_use]
+    #[inline(always)]
+    pub fn may_prefetch(&self) -> bool {
+        self.may_prefetch
+    }
+
+    #[inline(always)]
+    fn request(&self, index: usize) -> &'r [u8] {
+        &self.payloads[index * self.bytes_each..][..self.rpcs[index].bytes() as usize]
+    }
+
+    /// The position of one in the client's ring.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "fewer than BURST_MAX")]
+    fn position(&self, index: usize) -> u32 {
+        self.position.wrapping_add(index as u32 * self.span)
+    }
+
+    /// Takes the next request, and the room for its reply; publishes the reply before it.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the reply is borrowed until the next call, which no iterator allows"
+    )]
+    #[inline(always)]
+    pub fn next(&mut self) -> Option<(&'r [u8], &mut Reply<'r>)> {
+        self.publish();
+        if self.taken == self.rpcs.len() {
+            return None;
+        }
+        let (request, position) = (self.request(self.taken), self.position(self.taken));
+        self.reply.move_to(position);
+        self.taken += 1;
+        Some((request, &mut self.reply))
+    }
+
+    /// Has `serve` answer each of them. Publishes a reply as soon as it is written.
+    #[inline(always)]
+    pub fn for_each(&mut self, mut serve: impl FnMut(&'r [u8], &mut Reply<'r>)) {
+        self.publish();
+        while self.taken < self.rpcs.len() {
+            let (request, position) = (self.request(self.taken), self.position(self.taken));
+            self.taken += 1;
+            self.reply.move_to(position);
+            serve(request, &mut self.reply);
+            self.reply.publish_whole();
+        }
+        self.answered = self.taken;
+    }
+
+    /// Whether the one taken last is answered, or none was taken.
+    pub(crate) fn is_last_answered(&self) -> bool {
+        self.answered == self.taken
+    }
+
+    /// Publishes the reply to the one taken last, unless it is.
+    #[inline(always)]
+    pub(crate) fn publish(&mut self) {
+        if self.answered < self.taken {
+            self.answered = self.taken;
+            self.reply.publish_whole();
+        }
+    }
+
+    /// Ends the one taken last without a reply.
+    #[cold]
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        self.answered = self.taken;
+        self.reply.fail(fault);
+    }
+}

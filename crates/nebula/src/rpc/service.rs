@@ -1,0 +1,91 @@
+//! The trait of handlers: what a server does with an RPC.
+
+use super::requests::Requests;
+use crate::rpc::reply::Reply;
+
+/// How far ahead of its execution an RPC is when [`Service::prefetch`] is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has just arrived. Prefetch what is known from the request alone, such as an index bucket.
+    Arrived,
+    /// The first prefetches have completed. Follow them one step further, such as from the bucket to the item.
+    Next,
+}
+
+/// A service: a function from request bytes to reply bytes, which all workers call concurrently.
+///
+/// Any `Fn(&[u8], &mut Reply)` is a service. Implement the trait to [`prefetch`](Self::prefetch) as well.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Reply, Service};
+///
+/// fn is_service(_: impl Service) {}
+/// is_service(|request: &[u8], reply: &mut Reply| reply.write(request));
+/// ```
+pub trait Service {
+    /// Answers one RPC. `request` lies in the receive buffer, private to this call, and is freed when the call returns.
+    ///
+    /// A panic is caught: the client gets [`Fault::HandlerPanicked`](crate::Fault::HandlerPanicked), and the worker continues.
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
+
+    /// Answers several RPCs, which a worker has at once: each that [`Requests::next`] gives, in that order. Override it where they can share
+    /// work, such as the lookup of their keys.
+    ///
+    /// A panic ends the RPC that was given last, or the next one if that was answered; the method is called again for those behind it. What is
+    /// not taken is answered with [`Fault::Unanswered`](crate::Fault::Unanswered).
+    ///
+    /// A worker that is the engine too calls it, over shared memory and with one queue for all RPCs. Others call [`serve`](Self::serve) for each
+    /// RPC, so both must answer alike.
+    #[inline(always)]
+    fn serve_burst(&self, requests: &mut Requests<'_>) {
+        if self.prefetches() && requests.may_prefetch() {
+            return serve_prefetched(self, requests);
+        }
+        requests.for_each(|request, reply| self.serve(request, reply));
+    }
+
+    /// Whether [`prefetch`](Self::prefetch) does anything. If not, it is never called.
+    #[inline(always)]
+    fn prefetches(&self) -> bool {
+        false
+    }
+
+    /// Prefetches memory that [`serve`](Self::serve) will read for this request. It must affect timing only: it may be called any number
+    /// of times, or never.
+    #[inline(always)]
+    fn prefetch(&self, request: &[u8], stage: Stage) {
+        let _ = (request, stage);
+    }
+}
+
+/// RPCs between [`Stage::Arrived`] and the execution: as many misses as a core has under way at once, and some more.
+const ARRIVED_AHEAD: usize = 16;
+/// RPCs between [`Stage::Next`] and the execution.
+const NEXT_AHEAD: usize = ARRIVED_AHEAD / 2;
+
+/// Prefetches for later RPCs while it serves earlier ones, so that misses overlap with each other and with the work.
+#[inline(always)]
+fn serve_prefetched<S: Service + ?Sized>(service: &S, requests: &mut Requests<'_>) {
+    let rpcs = requests.len();
+    for (stage, first) in [(Stage::Arrived, ARRIVED_AHEAD), (Stage::Next, NEXT_AHEAD)] {
+        (0..rpcs.min(first)).for_each(|ahead| service.prefetch(requests.peek(ahead), stage));
+    }
+    while !requests.is_empty() {
+        for (stage, ahead) in [(Stage::Arrived, ARRIVED_AHEAD), (Stage::Next, NEXT_AHEAD)] {
+            if ahead < requests.len() {
+                service.prefetch(requests.peek(ahead), stage);
+            }
+        }
+        let Some((request, reply)) = requests.next() else { return };
+        service.serve(request, reply);
+    }
+}
+
+impl<F: Fn(&[u8], &mut Reply<'_>)> Service for F {
+    #[inline(always)]
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        self(request, reply);
+    }
+}

@@ -1,0 +1,88 @@
+//! A core's completion queue: the RPCs given to it, in their order, and their payloads.
+
+use crate::rpc::job::{Held, Job};
+use crate::rpc::service::{Service, Stage};
+use nebula_nic::{CoreId, Dispatch, Frontend, Steer, Steering};
+use nebula_sys::prefetch;
+use std::collections::VecDeque;
+
+/// RPCs for which there is room from the start: more than a policy gives a core.
+const PAYLOADS: usize = 64;
+
+/// A core's completion queue.
+#[derive(Debug)]
+pub(crate) struct Completions {
+    /// Which RPCs the core has, and which of them is next.
+    pub(crate) frontend: Frontend,
+    /// Payloads of its entries, in their order; an engine on this thread keeps them itself.
+    payloads: VecDeque<Held>,
+    /// The core that the latest RPC was given to: this one, unless it was stolen.
+    home: CoreId,
+    steering: Steering,
+}
+
+impl Completions {
+    pub(crate) fn new(frontend: Frontend) -> Self {
+        let home = frontend.core();
+        Self { frontend, payloads: VecDeque::with_capacity(PAYLOADS), home, steering: Steering::On }
+    }
+
+    pub(crate) fn set_steering(&mut self, steering: Steering) {
+        self.steering = steering;
+        self.frontend.set_steering(steering);
+    }
+
+    #[inline(always)]
+    pub(crate) fn steers(&self) -> bool {
+        self.steering == Steering::On
+    }
+
+    #[inline(always)]
+    pub(crate) fn home(&self) -> CoreId {
+        self.home
+    }
+
+    /// The next of several RPCs that the core has.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, job: Job) {
+        self.frontend.handle_dispatch(job.dispatch);
+        self.payloads.push_back(job.held);
+    }
+
+    /// An RPC that the core has come for. Nothing can be fetched ahead of it: which one a core gets next is decided when it comes.
+    #[inline(always)]
+    pub(crate) fn push_fetched(&mut self, Job { dispatch, held }: Job) {
+        self.home = dispatch.core;
+        if self.frontend.handle_dispatch(dispatch) == Steer::Now {
+            prefetch::read_bytes(held.lease.payload(dispatch.arrival.bytes as usize));
+        }
+        self.payloads.push_back(held);
+    }
+
+    /// An RPC whose payload the engine on this thread keeps.
+    #[inline(always)]
+    pub(crate) fn push_kept(&mut self, dispatch: Dispatch) {
+        self.frontend.handle_dispatch(dispatch);
+    }
+
+    /// The payload of the next RPC.
+    #[inline(always)]
+    pub(crate) fn pop_payload(&mut self) -> Option<Held> {
+        self.payloads.pop_front()
+    }
+
+    /// Has the payload of the next RPC fetched, if it is known and not fetched yet (NEBULA §V-B).
+    #[inline(always)]
+    pub(crate) fn steer_next(&mut self, service: &dyn Service) {
+        let (Some(next), Some(held)) = (self.frontend.steer_next(), self.payloads.front_mut()) else { return };
+        if held.is_steered {
+            return;
+        }
+        held.is_steered = true;
+        let payload = held.lease.payload(next.bytes as usize);
+        prefetch::read_bytes(payload);
+        if service.prefetches() {
+            service.prefetch(payload, Stage::Arrived);
+        }
+    }
+}

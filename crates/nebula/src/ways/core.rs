@@ -1,0 +1,274 @@
+//! A core at work, whichever way its RPCs come: begin, serve, release.
+
+use super::completions::Completions;
+use super::source::Source;
+use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::engine::run::Turn;
+use crate::net::{Time, Watch};
+use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::fault::Fault;
+use crate::rpc::job::{Held, Served};
+use crate::rpc::reply::Reply;
+use crate::rpc::service::Service;
+use crate::transport::shm::registry::ChannelCache;
+use nebula_nic::{Arrival, CoreId, Frontend, NackReason, Span, Timestamp};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One core: its completion queue, the source that fills it, and the rings that replies go to.
+#[derive(Debug)]
+pub(crate) struct Core<X> {
+    source: X,
+    pub(crate) completions: Completions,
+    pub(crate) channels: ChannelCache,
+    idle: IdlePolicy,
+    stop: Arc<AtomicBool>,
+    watch: Watch,
+}
+
+/// What every core is made of, beside its source.
+pub(crate) struct Parts {
+    pub(crate) frontend: Frontend,
+    pub(crate) channels: ChannelCache,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// An RPC that a core has begun.
+pub(crate) struct Begun {
+    pub(crate) arrival: Arrival,
+    pub(crate) held: Held,
+    /// The core that it was given to.
+    home: CoreId,
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.arrival.fmt(f)
+    }
+}
+
+/// Where the reply to an RPC is written: into its answer, or into the client's ring; `None` when the client is gone.
+#[inline(always)]
+fn reply_to<'a>(
+    channels: &'a mut ChannelCache,
+    arrival: &Arrival,
+    span: u32,
+    answer: Option<&'a mut Answer>,
+) -> Option<Reply<'a>> {
+    match answer {
+        Some(answer) => Some(Reply::buffered(answer)),
+        None => Some(Reply::in_ring(channels.channel(arrival.rpc.snid)?.slots(), arrival.rpc.tid.0, span)),
+    }
+}
+
+/// What is compiled for each type of service is only what calls it once an RPC, so that a type more costs its user little time to compile.
+impl<X: Source> Core<X> {
+    pub(crate) fn new(source: X, Parts { frontend, channels, stop }: Parts) -> Self {
+        Self {
+            source,
+            completions: Completions::new(frontend),
+            channels,
+            idle: IdlePolicy::Adaptive,
+            stop,
+            watch: Watch::new(&Time::Machine),
+        }
+    }
+
+    /// Takes over what concerns a worker.
+    pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
+        (self.watch, self.idle) = (watch.clone(), config.idle);
+        self.completions.set_steering(config.steering);
+    }
+
+    /// The number of the core.
+    pub(crate) fn id(&self) -> CoreId {
+        self.completions.frontend.core()
+    }
+
+    /// Serves until the server stops.
+    pub(crate) fn run<S: Service>(&mut self, service: &S) {
+        if self.source.serves_runs() {
+            self.run_runs(service);
+        } else {
+            let mut idle_since = None;
+            // Asked every turn: under load there may always be something to do.
+            while !self.is_stopped() {
+                if self.turn(service) > 0 {
+                    idle_since = None;
+                } else {
+                    self.rest(&mut idle_since);
+                }
+            }
+        }
+        self.finish();
+    }
+
+    /// Serves runs until the server stops.
+    fn run_runs<S: Service>(&mut self, service: &S) {
+        let mut idle_since = None;
+        loop {
+            match self.turn_of_runs(service, true) {
+                Turn::Glance => continue,
+                Turn::Idle => self.rest(&mut idle_since),
+                Turn::Busy(_) => {}
+            }
+            // Asked whenever more than the rings is looked at: under load there may always be something to do.
+            if self.is_stopped() {
+                return;
+            }
+        }
+    }
+
+    /// One turn; returns how many RPCs were served in it.
+    #[inline]
+    pub(crate) fn turn<S: Service>(&mut self, service: &S) -> usize {
+        if self.source.serves_runs() {
+            return if let Turn::Busy(served) = self.turn_of_runs(service, false) { served } else { 0 };
+        }
+        self.pull(service);
+        let (mut served, most) = (0, self.source.rpcs_per_turn());
+        let began = self.source.begin_serving();
+        while served < most
+            && let Some(begun) = self.begin(service)
+        {
+            self.serve(begun, service);
+            served += 1;
+        }
+        self.source.end_serving(began, most);
+        self.settle();
+        served
+    }
+
+    #[inline(always)]
+    fn turn_of_runs<S: Service>(&mut self, service: &S, may_glance: bool) -> Turn {
+        if self.completions.frontend.outstanding() > 0 {
+            self.finish_given(service);
+        }
+        self.source.turn_of_runs(service, self.completions.steers(), may_glance)
+    }
+
+    /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its credit.
+    #[cold]
+    fn finish_given<S: Service>(&mut self, service: &S) {
+        while let Some(begun) = self.begin(service) {
+            self.serve(begun, service);
+        }
+        self.settle();
+    }
+
+    /// Takes what has been dispatched to this core; one that is the engine too first runs a turn of it.
+    pub(crate) fn pull(&mut self, service: &dyn Service) {
+        self.source.pull(&mut self.completions, service);
+    }
+
+    /// Begins the next RPC whose answer somebody waits for.
+    pub(crate) fn begin(&mut self, service: &dyn Service) -> Option<Begun> {
+        loop {
+            let begun = self.begin_any(service)?;
+            let answer = begun.held.answer.as_ref();
+            match answer.and_then(|answer| answer.is_over(|| self.now())) {
+                None => return Some(begun),
+                Some(reason) => self.refuse(begun, reason),
+            }
+        }
+    }
+
+    /// The time, for RPCs that have a deadline. Not that of the turn: the RPCs before may have taken long.
+    #[inline]
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ps(self.watch.now_ps())
+    }
+
+    /// Gives an RPC back that nobody waits for any more.
+    #[cold]
+    fn refuse(&mut self, mut begun: Begun, reason: NackReason) {
+        begun.held.answer.iter_mut().for_each(|answer| answer.ending.fate = Fate::Refused(reason));
+        self.release(begun);
+        self.source.uncount();
+    }
+
+    /// Begins the next RPC, and has the payload of the one behind it fetched meanwhile. That one may have come since the last one was begun.
+    #[inline(always)]
+    fn begin_any(&mut self, service: &dyn Service) -> Option<Begun> {
+        let Self { source, completions, .. } = self;
+        source.fetch(completions);
+        source.take_given(completions);
+        let arrival = completions.frontend.poll_completion()?.arrival;
+        let held = source.payload(completions, &arrival)?;
+        completions.steer_next(service);
+        Some(Begun { arrival, held, home: completions.home() })
+    }
+
+    #[inline(always)]
+    fn serve<S: Service>(&mut self, mut begun: Begun, service: &S) {
+        let Begun { arrival, held, .. } = &mut begun;
+        if let Some(mut reply) = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut()) {
+            let request = held.lease.payload(arrival.bytes as usize);
+            match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
+                Ok(()) => reply.publish(),
+                Err(_) => reply.fail(Fault::HandlerPanicked),
+            }
+        }
+        // The next one has mostly come while this one was served. Its payload is fetched while what follows from this one's end is done.
+        self.source.take_given(&mut self.completions);
+        self.completions.steer_next(service);
+        self.release(begun);
+    }
+
+    /// Answers an RPC by `write`, unless its client is gone.
+    pub(crate) fn answer(&mut self, begun: &mut Begun, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {
+        let Begun { arrival, held, .. } = begun;
+        if let Some(mut reply) = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut()) {
+            match write(&mut reply) {
+                None => reply.publish(),
+                Some(fault) => reply.fail(fault),
+            }
+        }
+    }
+
+    /// Gives the RPC's slots and this core's credit back.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, Begun { arrival, held, home }: Begun) {
+        self.completions.frontend.handle_release(arrival.slots);
+        let Held { lease, answer, is_steered, .. } = held;
+        let served = Served { snid: arrival.rpc.snid, slots: arrival.slots, lease, home, is_steered, answer };
+        self.source.give_back(&mut self.completions, served);
+    }
+
+    /// Gives back what was kept for the next turn at the lock; sends what has been answered.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self) {
+        self.source.settle();
+    }
+
+    /// An RPC has run and is not over.
+    pub(crate) fn note_unfinished(&mut self) {
+        self.source.note_unfinished();
+    }
+
+    /// Whether the server stops.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The server has stopped.
+    pub(crate) fn finish(&mut self) {
+        self.source.finish();
+    }
+
+    /// Rests after a turn that found nothing; `idle_since` is the worker's, and empty when there was something to do.
+    #[inline]
+    pub(crate) fn rest(&mut self, idle_since: &mut Option<u64>) {
+        self.channels.tidy();
+        if self.source.rests() {
+            return;
+        }
+        if self.idle == IdlePolicy::Spin {
+            return std::hint::spin_loop();
+        }
+        let now = self.watch.now_ps();
+        let since = *idle_since.get_or_insert(now);
+        self.source.rest(Span::from_ps(now.saturating_sub(since)), &self.stop);
+    }
+}

@@ -1,0 +1,245 @@
+//! `preemptive:Q`, at the worker: handlers that make room for others at their safe points.
+//!
+//! Every RPC runs on its own stack, in a fiber slot. At a safe point the handler calls [`yield_if_due`](crate::yield_if_due); once it has had its quantum, that
+//! switches to the worker's own stack. There the worker takes in what has been dispatched meanwhile and asks [`Turns`] who is next: the
+//! same RPC if nobody waits, or else the first in line. A handler that calls nothing runs to its end.
+//!
+//! ```text
+//!   worker's stack    pull ─▶ who is next? ─▶ start or resume ─┐        ┌─▶ pull ─▶ who is next? …
+//!   RPC's own stack                                            └─ serve ─┘ yield_if_due(), quantum used
+//! ```
+//!
+//! Fiber slots and stacks are made at the start. An RPC in a fiber slot owns its slots of the receive region and keeps its client's ring mapped,
+//! whatever becomes of the client meanwhile.
+
+use super::core::{Begun, Core};
+use super::logged_turns::LoggedTurns;
+use super::source::Source;
+use crate::config::error::ServeError;
+use crate::nic::ingress::RPCS_PER_TURN;
+use crate::rpc::fault::Fault;
+use crate::rpc::reply::Reply;
+use crate::rpc::safe_point;
+use crate::rpc::service::Service;
+use crate::transport::shm::channel::Channel;
+use nebula_nic::schedule::Next;
+#[cfg(doc)]
+use nebula_nic::schedule::Turns;
+use nebula_nic::{Quantum, Timestamp};
+use nebula_sys::clock::Clock;
+use nebula_sys::fiber::{Fibers, Stacks, State};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// An RPC that has begun, and the ring that its reply goes to, if to one.
+#[derive(Debug)]
+struct Seated {
+    begun: Begun,
+    channel: Option<Arc<Channel>>,
+}
+
+impl Seated {
+    /// The request, and where the reply is written.
+    fn parts(&mut self) -> (&[u8], Option<Reply<'_>>) {
+        let Begun { arrival, held, .. } = &mut self.begun;
+        let reply = match (&mut held.answer, &self.channel) {
+            (Some(answer), _) => Some(Reply::buffered(answer)),
+            (None, Some(channel)) => Some(Reply::in_ring(channel.slots(), arrival.rpc.tid.0, held.span)),
+            (None, None) => None,
+        };
+        (held.lease.payload(arrival.bytes as usize), reply)
+    }
+}
+
+/// Lent out to the handler while it runs or is suspended.
+type Seat = RefCell<Option<Seated>>;
+
+/// What a worker needs so that its RPCs can take turns.
+#[derive(Debug)]
+pub(crate) struct Preemption {
+    turns: LoggedTurns,
+    stacks: Stacks,
+    seats: Box<[Seat]>,
+    clock: Clock,
+    quantum_ticks: u64,
+}
+
+impl Preemption {
+    pub(crate) fn try_new(turns: LoggedTurns, quantum: Quantum, stack_bytes: usize) -> Result<Self, ServeError> {
+        let clock = Clock::new();
+        let seats = turns.contexts() as usize;
+        Ok(Self {
+            turns,
+            stacks: Stacks::try_new(seats, stack_bytes)?,
+            seats: (0..seats).map(|_| Seat::default()).collect(),
+            clock,
+            // A tick more: at that tick the quantum is over, whichever way it was rounded.
+            quantum_ticks: clock.ticks_of(quantum.span().as_ps()).saturating_add(1),
+        })
+    }
+
+    /// Serves until the server stops. What is suspended then is unwound and not answered.
+    pub(crate) fn run<X: Source>(&mut self, core: &mut Core<X>, service: &dyn Service) {
+        self.within(core, service, |round| {
+            let mut idle_since = None;
+            while !round.core.is_stopped() {
+                let pass = round.pass(true);
+                if pass.served > 0 || pass.is_under_way {
+                    idle_since = None;
+                } else {
+                    round.core.rest(&mut idle_since);
+                }
+            }
+            round.cancel_all();
+        });
+        core.finish();
+    }
+
+    /// Serves what is there, at most some RPCs, and each of them to its end.
+    pub(crate) fn turn<X: Source>(&mut self, core: &mut Core<X>, service: &dyn Service) -> usize {
+        self.within(core, service, |round| {
+            let mut served = 0;
+            loop {
+                let pass = round.pass(served < RPCS_PER_TURN as usize);
+                served += pass.served;
+                if !pass.is_under_way {
+                    return served;
+                }
+            }
+        })
+    }
+
+    fn within<X: Source, R>(
+        &mut self,
+        core: &mut Core<X>,
+        service: &dyn Service,
+        run: impl FnOnce(&mut Round<'_, '_, '_, X>) -> R,
+    ) -> R {
+        let Self { turns, stacks, seats, clock, quantum_ticks } = self;
+        let (seats, clock, quantum_ticks) = (&**seats, *clock, *quantum_ticks);
+        stacks.scope(|fibers| run(&mut Round { core, turns, seats, fibers, service, clock, quantum_ticks }))
+    }
+}
+
+/// A worker at work.
+struct Round<'r, 'scope, 'env, X> {
+    core: &'r mut Core<X>,
+    turns: &'r mut LoggedTurns,
+    seats: &'env [Seat],
+    fibers: &'r mut Fibers<'scope, 'env>,
+    service: &'env dyn Service,
+    clock: Clock,
+    quantum_ticks: u64,
+}
+
+/// What came of one look at what has been dispatched.
+struct Pass {
+    served: usize,
+    /// Whether an RPC has begun that is not over.
+    is_under_way: bool,
+}
+
+impl<X: Source> Round<'_, '_, '_, X> {
+    /// Takes what has been dispatched, then serves until somebody has used a quantum: what has come meanwhile is to be looked at then.
+    fn pass(&mut self, may_begin: bool) -> Pass {
+        self.core.pull(self.service);
+        let mut served = 0;
+        while served < RPCS_PER_TURN as usize
+            && let Some(state) = self.step(may_begin)
+        {
+            if state == State::Suspended {
+                self.core.note_unfinished();
+                break;
+            }
+            served += 1;
+        }
+        self.core.settle();
+        Pass { served, is_under_way: self.turns.begun() > 0 }
+    }
+
+    /// Runs the next RPC, and says how far it has come.
+    #[inline]
+    fn step(&mut self, may_begin: bool) -> Option<State> {
+        self.line_up();
+        let ticks = self.clock.ticks();
+        let now = Timestamp::from_ps(self.clock.at_ps(ticks));
+        self.turns.handle_yield(now);
+        let next = if may_begin { self.turns.poll_next(now) } else { self.turns.poll_suspended(now) }?;
+        let (Next::Begin { context: seat } | Next::Resume { context: seat }) = next;
+        let seat = seat as usize;
+        let due_outside = safe_point::set_due(ticks.saturating_add(self.quantum_ticks));
+        let state = match next {
+            Next::Begin { .. } => self.begin(seat),
+            Next::Resume { .. } => self.fibers.resume(seat),
+        };
+        safe_point::set_due(due_outside);
+        match state {
+            State::Suspended => {}
+            State::Ended => self.end(seat, None),
+            State::Panicked => self.end(seat, Some(Fault::HandlerPanicked)),
+        }
+        Some(state)
+    }
+
+    /// Puts what has been given to the core in line.
+    #[inline]
+    fn line_up(&mut self) {
+        let given = self.core.completions.frontend.outstanding() - self.core.completions.frontend.in_service();
+        for _ in self.turns.fresh()..given {
+            self.turns.handle_dispatch();
+        }
+    }
+
+    /// Begins the next RPC in `seat`.
+    fn begin(&mut self, seat: usize) -> State {
+        // The caller may have taken it with `wait_for_rpc` since it stood in line.
+        let Some(begun) = self.core.begin(self.service) else { return State::Ended };
+        // What has room for its answer with it goes to no ring: nobody looks for one, under a lock.
+        let channel = match begun.held.answer {
+            Some(_) => None,
+            None => match self.core.channels.shared(begun.arrival.rpc.snid) {
+                None => {
+                    self.core.release(begun);
+                    return State::Ended;
+                }
+                found => found,
+            },
+        };
+        let (service, seat_of_it) = (self.service, &self.seats[seat]);
+        seat_of_it.replace(Some(Seated { begun, channel }));
+        self.fibers.start(seat, move || serve(seat_of_it, service))
+    }
+
+    /// The RPC in `seat` is over: its slots and the core's credit go back.
+    #[inline]
+    fn end(&mut self, seat: usize, fault: Option<Fault>) {
+        self.turns.handle_end();
+        if let Some(mut seated) = self.seats[seat].take() {
+            if let (Some(fault), (_, Some(mut reply))) = (fault, seated.parts()) {
+                reply.fail(fault);
+            }
+            self.core.release(seated.begun);
+        }
+    }
+
+    /// Unwinds the RPCs that have begun.
+    #[cold]
+    fn cancel_all(&mut self) {
+        for (seat, seat_of_it) in self.seats.iter().enumerate() {
+            self.fibers.cancel(seat);
+            if let Some(seated) = seat_of_it.take() {
+                self.core.release(seated.begun);
+            }
+        }
+    }
+}
+
+/// Serves the RPC in `seat`, on its stack.
+fn serve(seat: &Seat, service: &dyn Service) {
+    if let Some(seated) = &mut *seat.borrow_mut()
+        && let (request, Some(mut reply)) = seated.parts()
+    {
+        service.serve(request, &mut reply);
+        reply.publish();
+    }
+}

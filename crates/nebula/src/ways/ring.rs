@@ -1,0 +1,69 @@
+//! A worker with an engine on another thread: RPCs come by a ring, and slots go back by a ring.
+
+use super::completions::Completions;
+use super::source::Source;
+use crate::rpc::job::{Job, Served};
+use crate::rpc::parking::{Bell, POLLED_FOR, rest_after};
+use crate::rpc::service::Service;
+use nebula_nic::Span;
+use nebula_sys::spsc::{Consumer, Producer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A worker's ends of its two rings.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    jobs: Consumer<Job>,
+    freed: Producer<Served>,
+    bells: Option<Bells>,
+}
+
+/// What wakes a worker and its engine, where both sleep when there is nothing to do.
+#[derive(Debug)]
+pub(crate) struct Bells {
+    pub(crate) own: Arc<Bell>,
+    pub(crate) engine: Arc<Bell>,
+}
+
+impl Ring {
+    pub(crate) fn new(jobs: Consumer<Job>, freed: Producer<Served>, bells: Option<Bells>) -> Self {
+        Self { jobs, freed, bells }
+    }
+}
+
+impl Source for Ring {
+    #[inline(always)]
+    fn pull(&mut self, completions: &mut Completions, _: &dyn Service) {
+        self.take_given(completions);
+    }
+
+    #[inline(always)]
+    fn take_given(&mut self, completions: &mut Completions) {
+        while let Some(job) = self.jobs.try_pop() {
+            completions.push(job);
+        }
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, _: &mut Completions, served: Served) {
+        let mut served = served;
+        // The ring holds as many as the policy gives a core, so it is full only while the engine is about to look.
+        while let Err(back) = self.freed.try_push(served) {
+            served = back;
+            std::hint::spin_loop();
+        }
+        if let Some(bells) = &self.bells {
+            bells.engine.ring_if_armed();
+        }
+    }
+
+    fn rest(&mut self, silence: Span, stop: &AtomicBool) {
+        let Some(bells) = self.bells.as_ref().filter(|_| silence >= POLLED_FOR) else { return rest_after(silence) };
+        bells.own.arm();
+        // One look more, for what was given before the worker said that it sleeps.
+        if self.jobs.is_empty() && !stop.load(Ordering::Relaxed) {
+            bells.own.wait();
+        }
+        bells.own.disarm();
+    }
+}

@@ -1,0 +1,86 @@
+//! Where a worker's RPCs come from, and where they go back to.
+
+use super::completions::Completions;
+use crate::engine::run::Turn;
+use crate::nic::ingress::RPCS_PER_TURN;
+use crate::rpc::job::{Held, Served};
+use crate::rpc::parking::rest_after;
+use crate::rpc::service::Service;
+use nebula_nic::{Arrival, Span};
+use std::fmt::Debug;
+use std::sync::atomic::AtomicBool;
+
+/// One way of working.
+pub(crate) trait Source: Debug {
+    /// Takes what has been dispatched to this core; one that is the engine too runs a turn of it first.
+    fn pull(&mut self, completions: &mut Completions, service: &dyn Service);
+
+    /// Takes what has been given since, between two RPCs of a turn.
+    #[inline(always)]
+    fn take_given(&mut self, _completions: &mut Completions) {}
+
+    /// Comes for the next RPC, where RPCs are not handed out.
+    #[inline(always)]
+    fn fetch(&mut self, _completions: &mut Completions) {}
+
+    /// The payload of the RPC that the core begins next.
+    #[inline(always)]
+    fn payload(&mut self, completions: &mut Completions, _arrival: &Arrival) -> Option<Held> {
+        completions.pop_payload()
+    }
+
+    /// Gives slots, credit and answer of an RPC back.
+    fn give_back(&mut self, completions: &mut Completions, served: Served);
+
+    /// The RPC that was given back last was not served: nobody waited for it any more.
+    fn uncount(&mut self) {}
+
+    /// RPCs served between two looks at what has come.
+    #[inline(always)]
+    fn rpcs_per_turn(&self) -> usize {
+        RPCS_PER_TURN as usize
+    }
+
+    /// Some are about to be served; when that is, if anyone is to know.
+    #[inline(always)]
+    fn begin_serving(&self) -> u64 {
+        0
+    }
+
+    /// All that may be served after [`begin_serving`](Self::begin_serving) have been, or all there are; at most `most` may.
+    #[inline(always)]
+    fn end_serving(&mut self, _began: u64, _most: usize) {}
+
+    /// Ends a turn: what was kept back is given back, and answers go out.
+    #[inline(always)]
+    fn settle(&mut self) {}
+
+    /// An RPC has run and is not over.
+    fn note_unfinished(&mut self) {}
+
+    /// The server stops: what is left is taken back.
+    fn finish(&mut self) {}
+
+    /// Whether the source rests by itself; the worker does where not.
+    #[inline]
+    fn rests(&mut self) -> bool {
+        false
+    }
+
+    /// Rests as fits a silence of `silence`; sleeps until there is work, where it can and the server does not stop.
+    fn rest(&mut self, silence: Span, _stop: &AtomicBool) {
+        rest_after(silence);
+    }
+
+    /// Whether RPCs are served in runs.
+    #[inline(always)]
+    fn serves_runs(&self) -> bool {
+        false
+    }
+
+    /// A turn of a source that serves runs.
+    #[inline(always)]
+    fn turn_of_runs<S: Service>(&mut self, _service: &S, _may_prefetch: bool, _may_glance: bool) -> Turn {
+        Turn::Idle
+    }
+}
