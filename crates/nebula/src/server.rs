@@ -1,6 +1,6 @@
 //! A server: an endpoint, a configuration and a service become threads that run.
 
-mod crew;
+mod assembly;
 mod groups;
 mod running;
 

@@ -88,15 +88,15 @@ fn a_full_server_refuses_and_takes_the_next_when_one_leaves() {
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
     for _ in 0..20 {
         let connect = || Client::connect(&name);
-        let mut seated: Vec<_> = (0..3).map(|_| connect().expect("a connection")).collect();
+        let mut admitted: Vec<_> = (0..3).map(|_| connect().expect("a connection")).collect();
         assert!(matches!(connect(), Err(ConnectError::Refused(Refusal::TooManyClients))));
-        for client in &mut seated {
-            assert_eq!(client.call(b"seated").expect("an echo"), b"seated");
+        for client in &mut admitted {
+            assert_eq!(client.call(b"admitted").expect("an echo"), b"admitted");
         }
-        drop(seated.pop());
+        drop(admitted.pop());
         // The client slot is free when the engine has forgotten the client.
-        seated.push(wait_until("the slot of a client that left", || connect().ok()));
-        drop(seated);
+        admitted.push(wait_until("the slot of a client that left", || connect().ok()));
+        drop(admitted);
         wait_until_clean(server.status(), 0);
     }
     server.stop();

@@ -216,7 +216,7 @@ fn every_rpc_is_answered_once_and_whole_however_often_it_is_suspended() {
 }
 
 #[test]
-fn no_more_handlers_are_under_way_than_there_are_seats() {
+fn no_more_handlers_are_under_way_than_there_are_stacks() {
     let _watchdog = Watchdog::new("fiber slots");
     for suspended_max in [0, 3, 62] {
         let gauge = Arc::new(Gauge::default());

@@ -31,7 +31,7 @@ pub enum ConnectError {
     },
     /// The server refuses this client: the keys or the versions differ.
     #[error("{endpoint} refuses this client: {hint}")]
-    Door {
+    NotAdmitted {
         /// The endpoint.
         endpoint: String,
         /// Why.

@@ -12,7 +12,7 @@
 //! finished RPC sends what waits, takes in all that has come, and looks at the clock.
 
 mod done;
-mod entrance;
+mod handshake;
 mod incoming;
 mod outbox;
 mod outgoing;
@@ -88,7 +88,7 @@ impl UdpClient {
                 return Ok(());
             }
             if config.key.is_none() && hint != Hint::Nothing {
-                return Err(ConnectError::Door { endpoint, hint });
+                return Err(ConnectError::NotAdmitted { endpoint, hint });
             }
             if self.session.refusals() >= REFUSALS && asked_for >= REFUSED_FOR {
                 return Err(ConnectError::NobodyServes { endpoint });

@@ -31,11 +31,11 @@ impl<T: Transport> Engine<T> {
         while !self.is_stopped() {
             self.turn();
         }
-        self.wind_up();
+        self.finish();
     }
 
     /// Takes back what workers have freed and writes the last status; the thread that stops the server closes the connections.
-    pub(crate) fn wind_up(&mut self) {
+    pub(crate) fn finish(&mut self) {
         let now = self.begin_turn();
         self.collect_freed(now);
         self.collect_messages(now);

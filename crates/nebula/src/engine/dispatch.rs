@@ -23,8 +23,8 @@ impl<T: Transport> Engine<T> {
         let link = &mut self.links[dispatch.core.index()];
         let pushed = link.jobs.try_push(Job { dispatch, held });
         assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");
-        if let Some(bell) = &link.bell {
-            bell.ring_if_armed();
+        if let Some(parker) = &link.parker {
+            parker.wake_if_armed();
         }
     }
 

@@ -15,7 +15,7 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     pub(super) fn wake_up(&mut self) {
         if std::mem::take(&mut self.rest.is_armed) {
-            self.rest.bell.disarm();
+            self.rest.parker.disarm();
         }
     }
 
@@ -43,14 +43,14 @@ impl<T: Transport> Engine<T> {
             return false;
         }
         if !std::mem::replace(&mut self.rest.is_armed, true) {
-            self.rest.bell.arm();
+            self.rest.parker.arm();
             return true;
         }
         self.publish_status(false);
         let due = self.intake.backend.poll_timeout();
         let timeout = due.map_or(SLEEP_MAX, |due| Duration::from_nanos((due - now).as_ns() + 1).min(SLEEP_MAX));
-        let can_wait = self.transport.wait(Some(timeout), self.rest.bell.fd());
-        self.rest.bell.disarm();
+        let can_wait = self.transport.wait(Some(timeout), self.rest.parker.fd());
+        self.rest.parker.disarm();
         self.rest.is_armed = false;
         can_wait
     }

@@ -10,7 +10,7 @@ use crate::nic::payloads::Payloads;
 use crate::nic::recorder::{Choice, Recorder};
 use crate::nic::transport::Transport;
 use crate::rpc::job::WorkerLink;
-use crate::rpc::parking::Bell;
+use crate::rpc::parking::Parker;
 use crate::status::{Extra, StatusPage};
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::{Backend, Policy, Span, Timestamp};
@@ -65,7 +65,7 @@ pub(super) struct TurnClock {
 pub(super) struct Rest {
     pub(super) policy: IdlePolicy,
     /// What wakes this engine where it sleeps.
-    pub(super) bell: Arc<Bell>,
+    pub(super) parker: Arc<Parker>,
     pub(super) is_armed: bool,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Report {
 pub(crate) struct Parts<T> {
     pub(crate) transport: T,
     pub(crate) watch: Watch,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) parker: Arc<Parker>,
     pub(crate) status: StatusPage,
     pub(crate) links: Vec<WorkerLink>,
     pub(crate) choices: Option<Receiver<Choice>>,
@@ -126,7 +126,7 @@ impl<T: Transport> Engine<T> {
                 idle_since: None,
                 idle_looks: 0,
             },
-            rest: Rest { policy: config.idle, bell: parts.bell, is_armed: false },
+            rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false },
             report: Report {
                 page: parts.status,
                 turns: 0,

@@ -132,8 +132,8 @@ impl Wire for KernelWire {
         self.socket.recv(&mut |received, datagram| visit(Route { peer: received.from, local: received.to }, datagram))
     }
 
-    fn wait(&mut self, timeout: Option<Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        self.socket.wait(timeout, bell).map(drop)
+    fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.socket.wait(timeout, parker).map(drop)
     }
 }
 

@@ -50,10 +50,10 @@ pub trait Wire: Send + std::fmt::Debug {
     /// As [`flush`](Self::flush). It is no error that nothing has arrived.
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize>;
 
-    /// Sleeps until a datagram has arrived, the eventfd `bell` is readable, or `timeout` is over.
+    /// Sleeps until a datagram has arrived, the eventfd `parker` is readable, or `timeout` is over.
     ///
     /// # Errors
     ///
     /// When the system call fails.
-    fn wait(&mut self, timeout: Option<std::time::Duration>, bell: Option<BorrowedFd<'_>>) -> io::Result<()>;
+    fn wait(&mut self, timeout: Option<std::time::Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()>;
 }

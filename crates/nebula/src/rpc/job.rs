@@ -1,7 +1,7 @@
 //! An RPC between engine and worker: what the worker gets, what it gives back, and what both travel in.
 
 use super::answer::Answer;
-use super::parking::Bell;
+use super::parking::Parker;
 use crossbeam_queue::ArrayQueue;
 use nebula_nic::{CoreId, Dispatch, NodeId, SlotRange};
 use nebula_sys::region::SlotLease;
@@ -70,5 +70,5 @@ pub(crate) struct WorkerLink {
     pub(crate) jobs: Jobs,
     pub(crate) freed: Consumer<Served>,
     /// What wakes the worker, where it sleeps.
-    pub(crate) bell: Option<Arc<Bell>>,
+    pub(crate) parker: Option<Arc<Parker>>,
 }

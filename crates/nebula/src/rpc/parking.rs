@@ -11,14 +11,14 @@ pub(crate) const POLLED_FOR: Span = Span::from_us(20);
 /// Wakes one thread.
 ///
 /// Before it sleeps, the thread says so with [`arm`](Self::arm), looks for work once more, and only then waits. A thread that gives it work
-/// does so first and asks then, with [`ring_if_armed`](Self::ring_if_armed): one of the two sees the other.
+/// does so first and asks then, with [`wake_if_armed`](Self::wake_if_armed): one of the two sees the other.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct Parker {
     fd: OwnedFd,
     is_armed: AtomicBool,
 }
 
-impl Bell {
+impl Parker {
     pub(crate) fn new() -> std::io::Result<Self> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { fd, is_armed: AtomicBool::new(false) })
@@ -27,7 +27,7 @@ impl Bell {
     /// Says that the thread is about to sleep.
     pub(crate) fn arm(&self) {
         self.is_armed.store(true, Ordering::Relaxed);
-        // Between this store and the look that follows: pairs with the fence in `ring_if_armed`.
+        // Between this store and the look that follows: pairs with the fence in `wake_if_armed`.
         fence(Ordering::SeqCst);
     }
 
@@ -39,15 +39,15 @@ impl Bell {
 
     /// Wakes the thread if it sleeps or is about to.
     #[inline]
-    pub(crate) fn ring_if_armed(&self) {
+    pub(crate) fn wake_if_armed(&self) {
         fence(Ordering::SeqCst);
         if self.is_armed.load(Ordering::Relaxed) {
-            self.ring();
+            self.wake();
         }
     }
 
     /// Wakes the thread, or has it not sleep the next time.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
     }
 
@@ -80,19 +80,19 @@ mod tests {
 
     #[test]
     fn a_bell_rung_before_the_thread_sleeps_wakes_it_and_then_is_silent() {
-        let bell = Arc::new(Bell::new().unwrap());
-        bell.ring_if_armed();
-        assert!(!is_ringing(&bell), "nobody sleeps");
-        bell.arm();
-        let ringer = bell.clone();
-        std::thread::spawn(move || ringer.ring_if_armed()).join().unwrap();
-        assert!(is_ringing(&bell));
-        bell.wait();
-        bell.disarm();
-        assert!(!is_ringing(&bell));
+        let parker = Arc::new(Parker::new().unwrap());
+        parker.wake_if_armed();
+        assert!(!is_ringing(&parker), "nobody sleeps");
+        parker.arm();
+        let waker = parker.clone();
+        std::thread::spawn(move || waker.wake_if_armed()).join().unwrap();
+        assert!(is_ringing(&parker));
+        parker.wait();
+        parker.disarm();
+        assert!(!is_ringing(&parker));
     }
 
-    fn is_ringing(bell: &Bell) -> bool {
-        poll(&mut [PollFd::new(&bell.fd, PollFlags::IN)], Some(&Timespec::default())).unwrap() > 0
+    fn is_ringing(parker: &Parker) -> bool {
+        poll(&mut [PollFd::new(&parker.fd, PollFlags::IN)], Some(&Timespec::default())).unwrap() > 0
     }
 }

@@ -1,6 +1,6 @@
 //! A running server: its threads, and its shutdown.
 
-use super::crew::{Crew, Served};
+use super::assembly::{Assembly, Served};
 use super::groups::{Part, part};
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;
@@ -8,10 +8,10 @@ use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::endpoint::Endpoint;
 use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Time, Watch};
-use crate::rpc::parking::Bell;
+use crate::rpc::parking::Parker;
 use crate::rpc::slot::mtu_for;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
-use crate::transport::shm::listener::{Listener, Mailbox, Terms, ring};
+use crate::transport::shm::listener::{EventQueue, Listener, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
 use crate::transport::udp::port::UdpPort;
@@ -31,9 +31,9 @@ pub struct RunningServer {
     endpoint: Endpoint,
     stop: Arc<AtomicBool>,
     /// Wakes the listener, where there is one.
-    door: Option<Arc<OwnedFd>>,
+    listener_waker: Option<Arc<OwnedFd>>,
     /// Wake engines and workers.
-    bells: Vec<Arc<Bell>>,
+    parkers: Vec<Arc<Parker>>,
     registry: Arc<Registry>,
     status: StatusReader,
     threads: Vec<JoinHandle<()>>,
@@ -77,8 +77,8 @@ impl RunningServer {
 
     fn shut_down(&mut self) {
         self.stop.store(true, Ordering::Release);
-        self.door.iter().for_each(|door| ring(door));
-        self.bells.iter().for_each(|bell| bell.ring());
+        self.listener_waker.iter().for_each(|listener_waker| wake(listener_waker));
+        self.parkers.iter().for_each(|parker| parker.wake());
         for thread in self.threads.drain(..) {
             // A thread that panicked has already printed why.
             let _ = thread.join();
@@ -138,11 +138,17 @@ fn open_shm(
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
     let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.groups()))?);
-    let listener = open_door(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
+    let listener = open_listener(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
     let registry = Arc::new(Registry::default());
-    let rings = |mailbox: &Arc<Mailbox>| Rings::new(config.clients_max, registry.clone(), mailbox.clone());
-    let rings: Vec<Rings> = listener.mailboxes().iter().map(rings).collect();
-    let ground = Ground { endpoint, status, registry, door: Some(listener.bell()), watch: Watch::new(&Time::Machine) };
+    let rings = |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone());
+    let rings: Vec<Rings> = listener.queues().iter().map(rings).collect();
+    let ground = Ground {
+        endpoint,
+        status,
+        registry,
+        listener_waker: Some(listener.waker()),
+        watch: Watch::new(&Time::Machine),
+    };
     let (mut running, workers) = assemble(&config, ground, rings)?;
     let stop = running.stop.clone();
     running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
@@ -167,7 +173,7 @@ pub(super) fn open_over(
     let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(1))?);
     let watch = Watch::new(&environment.time);
     let port = UdpPort::new(&config, &backend_config, environment);
-    assemble(&config, Ground { endpoint, status, registry: Arc::default(), door: None, watch }, vec![port])
+    assemble(&config, Ground { endpoint, status, registry: Arc::default(), listener_waker: None, watch }, vec![port])
 }
 
 /// What a server stands on, beside its transports.
@@ -177,7 +183,7 @@ struct Ground {
     /// The rings that replies are written into.
     registry: Arc<Registry>,
     /// Wakes the listener, where there is one.
-    door: Option<Arc<OwnedFd>>,
+    listener_waker: Option<Arc<OwnedFd>>,
     watch: Watch,
 }
 
@@ -210,14 +216,14 @@ fn assemble<T: Served>(
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let backend_config = config.backend_config()?;
     backend_config.validate()?;
-    let Ground { endpoint, status, registry, door, watch } = ground;
+    let Ground { endpoint, status, registry, listener_waker, watch } = ground;
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(config.groups()))?);
     let (stop, bound) = (Arc::new(AtomicBool::new(false)), config.dispatcher(&backend_config).bound());
     let mut running = RunningServer {
         endpoint,
         stop: stop.clone(),
-        door,
-        bells: Vec::new(),
+        listener_waker,
+        parkers: Vec::new(),
         registry: registry.clone(),
         status: reader,
         threads: Vec::new(),
@@ -226,23 +232,30 @@ fn assemble<T: Served>(
     for (Part { config, group }, transport) in part(config)?.into_iter().zip(transports) {
         let (log, choices) = config.decision_log.as_ref().map(|_| channel()).unzip();
         let seed = backend_config.seed;
-        let bell = Arc::new(Bell::new()?);
-        let crew = Crew {
+        let parker = Arc::new(Parker::new()?);
+        let assembly = Assembly {
             config: &config,
             bound,
             seed,
             registry: &registry,
             stop: &stop,
-            bell: &bell,
+            parker: &parker,
             watch: &watch,
             log: &log,
         };
-        let (links, ends) = crew.links()?;
-        running.bells.extend(links.iter().filter_map(|link| link.bell.clone()).chain([bell.clone()]));
+        let (links, ends) = assembly.links()?;
+        running.parkers.extend(links.iter().filter_map(|link| link.parker.clone()).chain([parker.clone()]));
         let status = StatusPage::new(status.clone(), engines.len());
-        let parts =
-            Parts { transport, watch: watch.clone(), bell: bell.clone(), status, links, choices, stop: stop.clone() };
-        let (team, engine) = crew.workers(ends, Engine::try_new(&config, group, parts)?)?;
+        let parts = Parts {
+            transport,
+            watch: watch.clone(),
+            parker: parker.clone(),
+            status,
+            links,
+            choices,
+            stop: stop.clone(),
+        };
+        let (team, engine) = assembly.workers(ends, Engine::try_new(&config, group, parts)?)?;
         workers.extend(team);
         engines.extend(engine);
     }
@@ -253,7 +266,7 @@ fn assemble<T: Served>(
     Ok((running, workers))
 }
 
-fn open_door(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> std::io::Result<Listener> {
+fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> std::io::Result<Listener> {
     let terms = Terms {
         mtu_bytes: config.mtu_bytes,
         rpc_bytes_max: config.rpc_bytes_max,

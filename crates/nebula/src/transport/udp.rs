@@ -19,7 +19,7 @@ pub(crate) mod frame;
 pub(crate) mod message;
 pub(crate) mod seal;
 pub(crate) mod train;
-pub(crate) mod door;
+pub(crate) mod handshake;
 pub(crate) mod port;
 mod requests;
 mod incomplete;

@@ -118,7 +118,7 @@ impl<T: Runs> Source for Inline<T> {
     }
 
     fn finish(&mut self) {
-        self.engine.wind_up();
+        self.engine.finish();
     }
 
     fn rests(&mut self) -> bool {

@@ -59,7 +59,7 @@ impl<T: Transport> Source for Lock<T> {
 
     fn finish(&mut self) {
         self.settle();
-        self.engine.with(Engine::wind_up);
+        self.engine.with(Engine::finish);
     }
 
     fn rest(&mut self, silence: Span, _: &AtomicBool) {

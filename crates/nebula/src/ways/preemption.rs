@@ -33,12 +33,12 @@ use std::sync::Arc;
 
 /// An RPC that has begun, and the ring that its reply goes to, if to one.
 #[derive(Debug)]
-struct Seated {
+struct Placed {
     begun: Begun,
     channel: Option<Arc<Channel>>,
 }
 
-impl Seated {
+impl Placed {
     /// The request, and where the reply is written.
     fn parts(&mut self) -> (&[u8], Option<Reply<'_>>) {
         let Begun { arrival, held, .. } = &mut self.begun;
@@ -52,14 +52,14 @@ impl Seated {
 }
 
 /// Lent out to the handler while it runs or is suspended.
-type Seat = RefCell<Option<Seated>>;
+type Place = RefCell<Option<Placed>>;
 
 /// What a worker needs so that its RPCs can take turns.
 #[derive(Debug)]
 pub(crate) struct Preemption {
     turns: LoggedTurns,
     stacks: Stacks,
-    seats: Box<[Seat]>,
+    places: Box<[Place]>,
     clock: Clock,
     quantum_ticks: u64,
 }
@@ -67,11 +67,11 @@ pub(crate) struct Preemption {
 impl Preemption {
     pub(crate) fn try_new(turns: LoggedTurns, quantum: Quantum, stack_bytes: usize) -> Result<Self, ServeError> {
         let clock = Clock::new();
-        let seats = turns.contexts() as usize;
+        let places = turns.contexts() as usize;
         Ok(Self {
             turns,
-            stacks: Stacks::try_new(seats, stack_bytes)?,
-            seats: (0..seats).map(|_| Seat::default()).collect(),
+            stacks: Stacks::try_new(places, stack_bytes)?,
+            places: (0..places).map(|_| Place::default()).collect(),
             clock,
             // A tick more: at that tick the quantum is over, whichever way it was rounded.
             quantum_ticks: clock.ticks_of(quantum.span().as_ps()).saturating_add(1),
@@ -115,9 +115,9 @@ impl Preemption {
         service: &dyn Service,
         run: impl FnOnce(&mut Round<'_, '_, '_, X>) -> R,
     ) -> R {
-        let Self { turns, stacks, seats, clock, quantum_ticks } = self;
-        let (seats, clock, quantum_ticks) = (&**seats, *clock, *quantum_ticks);
-        stacks.scope(|fibers| run(&mut Round { core, turns, seats, fibers, service, clock, quantum_ticks }))
+        let Self { turns, stacks, places, clock, quantum_ticks } = self;
+        let (places, clock, quantum_ticks) = (&**places, *clock, *quantum_ticks);
+        stacks.scope(|fibers| run(&mut Round { core, turns, places, fibers, service, clock, quantum_ticks }))
     }
 }
 
@@ -125,7 +125,7 @@ impl Preemption {
 struct Round<'r, 'scope, 'env, X> {
     core: &'r mut Core<X>,
     turns: &'r mut LoggedTurns,
-    seats: &'env [Seat],
+    places: &'env [Place],
     fibers: &'r mut Fibers<'scope, 'env>,
     service: &'env dyn Service,
     clock: Clock,
@@ -165,18 +165,18 @@ impl<X: Source> Round<'_, '_, '_, X> {
         let now = Timestamp::from_ps(self.clock.at_ps(ticks));
         self.turns.handle_yield(now);
         let next = if may_begin { self.turns.poll_next(now) } else { self.turns.poll_suspended(now) }?;
-        let (Next::Begin { context: seat } | Next::Resume { context: seat }) = next;
-        let seat = seat as usize;
+        let (Next::Begin { context: fiber } | Next::Resume { context: fiber }) = next;
+        let fiber = fiber as usize;
         let due_outside = safe_point::set_due(ticks.saturating_add(self.quantum_ticks));
         let state = match next {
-            Next::Begin { .. } => self.begin(seat),
-            Next::Resume { .. } => self.fibers.resume(seat),
+            Next::Begin { .. } => self.begin(fiber),
+            Next::Resume { .. } => self.fibers.resume(fiber),
         };
         safe_point::set_due(due_outside);
         match state {
             State::Suspended => {}
-            State::Ended => self.end(seat, None),
-            State::Panicked => self.end(seat, Some(Fault::HandlerPanicked)),
+            State::Ended => self.end(fiber, None),
+            State::Panicked => self.end(fiber, Some(Fault::HandlerPanicked)),
         }
         Some(state)
     }
@@ -190,8 +190,8 @@ impl<X: Source> Round<'_, '_, '_, X> {
         }
     }
 
-    /// Begins the next RPC in `seat`.
-    fn begin(&mut self, seat: usize) -> State {
+    /// Begins the next RPC in the fiber slot `fiber`.
+    fn begin(&mut self, fiber: usize) -> State {
         // The caller may have taken it with `wait_for_rpc` since it stood in line.
         let Some(begun) = self.core.begin(self.service) else { return State::Ended };
         // What has room for its answer with it goes to no ring: nobody looks for one, under a lock.
@@ -205,39 +205,39 @@ impl<X: Source> Round<'_, '_, '_, X> {
                 found => found,
             },
         };
-        let (service, seat_of_it) = (self.service, &self.seats[seat]);
-        seat_of_it.replace(Some(Seated { begun, channel }));
-        self.fibers.start(seat, move || serve(seat_of_it, service))
+        let (service, place) = (self.service, &self.places[fiber]);
+        place.replace(Some(Placed { begun, channel }));
+        self.fibers.start(fiber, move || serve(place, service))
     }
 
-    /// The RPC in `seat` is over: its slots and the core's credit go back.
+    /// The RPC in the fiber slot `fiber` is over: its slots and the core's credit go back.
     #[inline]
-    fn end(&mut self, seat: usize, fault: Option<Fault>) {
+    fn end(&mut self, fiber: usize, fault: Option<Fault>) {
         self.turns.handle_end();
-        if let Some(mut seated) = self.seats[seat].take() {
-            if let (Some(fault), (_, Some(mut reply))) = (fault, seated.parts()) {
+        if let Some(mut placed) = self.places[fiber].take() {
+            if let (Some(fault), (_, Some(mut reply))) = (fault, placed.parts()) {
                 reply.fail(fault);
             }
-            self.core.release(seated.begun);
+            self.core.release(placed.begun);
         }
     }
 
     /// Unwinds the RPCs that have begun.
     #[cold]
     fn cancel_all(&mut self) {
-        for (seat, seat_of_it) in self.seats.iter().enumerate() {
-            self.fibers.cancel(seat);
-            if let Some(seated) = seat_of_it.take() {
-                self.core.release(seated.begun);
+        for (fiber, place) in self.places.iter().enumerate() {
+            self.fibers.cancel(fiber);
+            if let Some(placed) = place.take() {
+                self.core.release(placed.begun);
             }
         }
     }
 }
 
-/// Serves the RPC in `seat`, on its stack.
-fn serve(seat: &Seat, service: &dyn Service) {
-    if let Some(seated) = &mut *seat.borrow_mut()
-        && let (request, Some(mut reply)) = seated.parts()
+/// Serves the RPC in `place`, on its stack.
+fn serve(place: &Place, service: &dyn Service) {
+    if let Some(placed) = &mut *place.borrow_mut()
+        && let (request, Some(mut reply)) = placed.parts()
     {
         service.serve(request, &mut reply);
         reply.publish();

@@ -3,7 +3,7 @@
 use super::completions::Completions;
 use super::source::Source;
 use crate::rpc::job::{Job, Served};
-use crate::rpc::parking::{Bell, POLLED_FOR, rest_after};
+use crate::rpc::parking::{POLLED_FOR, Parker, rest_after};
 use crate::rpc::service::Service;
 use nebula_nic::Span;
 use nebula_sys::spsc::{Consumer, Producer};
@@ -15,19 +15,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Ring {
     jobs: Consumer<Job>,
     freed: Producer<Served>,
-    bells: Option<Bells>,
+    parkers: Option<Parkers>,
 }
 
 /// What wakes a worker and its engine, where both sleep when there is nothing to do.
 #[derive(Debug)]
-pub(crate) struct Bells {
-    pub(crate) own: Arc<Bell>,
-    pub(crate) engine: Arc<Bell>,
+pub(crate) struct Parkers {
+    pub(crate) own: Arc<Parker>,
+    pub(crate) engine: Arc<Parker>,
 }
 
 impl Ring {
-    pub(crate) fn new(jobs: Consumer<Job>, freed: Producer<Served>, bells: Option<Bells>) -> Self {
-        Self { jobs, freed, bells }
+    pub(crate) fn new(jobs: Consumer<Job>, freed: Producer<Served>, parkers: Option<Parkers>) -> Self {
+        Self { jobs, freed, parkers }
     }
 }
 
@@ -52,18 +52,18 @@ impl Source for Ring {
             served = back;
             std::hint::spin_loop();
         }
-        if let Some(bells) = &self.bells {
-            bells.engine.ring_if_armed();
+        if let Some(parkers) = &self.parkers {
+            parkers.engine.wake_if_armed();
         }
     }
 
     fn rest(&mut self, silence: Span, stop: &AtomicBool) {
-        let Some(bells) = self.bells.as_ref().filter(|_| silence >= POLLED_FOR) else { return rest_after(silence) };
-        bells.own.arm();
+        let Some(parkers) = self.parkers.as_ref().filter(|_| silence >= POLLED_FOR) else { return rest_after(silence) };
+        parkers.own.arm();
         // One look more, for what was given before the worker said that it sleeps.
         if self.jobs.is_empty() && !stop.load(Ordering::Relaxed) {
-            bells.own.wait();
+            parkers.own.wait();
         }
-        bells.own.disarm();
+        parkers.own.disarm();
     }
 }

@@ -4,8 +4,8 @@ use super::rpc::Phase;
 use super::session::Session;
 use crate::client::error::{CallError, Hint};
 use crate::rpc::fault::Fault;
-use crate::transport::udp::door::{Refused, Welcome};
 use crate::transport::udp::frame::{Frame, FrameError, FrameKind};
+use crate::transport::udp::handshake::{Refused, Welcome};
 use crate::transport::udp::message::{Message, Messages};
 use crate::transport::udp::seal::Seal;
 use nebula_nic::{Download, Header, Kind, NackReason, NodeId, Outcome, RpcKey, TransferId};
@@ -21,14 +21,14 @@ impl Session {
         }
         match self.outbox.seal.open(datagram) {
             Ok((frame, body)) if frame.kind == FrameKind::Server => self.receive_frame(&frame, body),
-            Ok((frame, body)) => self.receive_at_door(&frame, body),
+            Ok((frame, body)) => self.receive_handshake(&frame, body),
             Err(error) => self.receive_strange(error, datagram),
         }
     }
 
     #[inline]
     fn receive_frame(&mut self, frame: &Frame, body: &[u8]) {
-        if !self.entrance.seat().is_some_and(|seat| seat.is_of(frame.incarnation, frame.snid)) {
+        if !self.handshake.admitted().is_some_and(|admitted| admitted.is_of(frame.incarnation, frame.snid)) {
             self.ignored += 1;
             return;
         }
@@ -43,12 +43,12 @@ impl Session {
     }
 
     #[cold]
-    fn receive_at_door(&mut self, frame: &Frame, body: &[u8]) {
+    fn receive_handshake(&mut self, frame: &Frame, body: &[u8]) {
         if let Some(refused) = Refused::read(frame, body) {
-            if self.entrance.handle_refusal(&refused) {
+            if self.handshake.handle_refusal(&refused) {
                 self.lose_server();
-                self.entrance.ask(self.now);
-                self.entrance.note(refused.reason);
+                self.handshake.ask(self.now);
+                self.handshake.note(refused.reason);
             }
             return;
         }
@@ -60,7 +60,7 @@ impl Session {
             self.ignored += 1;
             return;
         };
-        if let Some(before) = self.entrance.handle_welcome(&welcome) {
+        if let Some(before) = self.handshake.handle_welcome(&welcome) {
             self.enter(before);
             (self.heard, self.refusals) = (self.now, 0);
             self.server_time.note(self.now, welcome.time_ns);
@@ -71,15 +71,15 @@ impl Session {
     #[cold]
     fn receive_strange(&mut self, error: FrameError, datagram: &mut [u8]) {
         self.ignored += 1;
-        if !self.entrance.is_asking() {
+        if !self.handshake.is_asking() {
             return;
         }
         match error {
-            FrameError::Version(_) => self.entrance.hint = Hint::Version,
+            FrameError::Version(_) => self.handshake.hint = Hint::Version,
             FrameError::Sealing if self.outbox.seal.is_sealed() => {
                 let refused = Seal::Plain.open(datagram).ok().and_then(|(frame, body)| Refused::read(&frame, body));
                 if let Some(refused) = refused {
-                    self.entrance.handle_refusal(&refused);
+                    self.handshake.handle_refusal(&refused);
                 }
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Messages into datagrams, and datagrams onto the wire.
 
-use super::entrance::Seat;
+use super::handshake::Admitted;
 use crate::net::Wire;
 use crate::transport::udp::frame::Frame;
 use crate::transport::udp::message::Message;
@@ -32,11 +32,11 @@ impl Outbox {
         self.seal.lead_bytes() + self.seal.tail_bytes()
     }
 
-    /// Messages go out under `seat` from here on.
+    /// Messages go out under `admitted` from here on.
     #[inline]
-    pub(super) fn begin(&mut self, seat: &Seat) {
-        let frame = seat.frame(self.datagram_bytes);
-        self.segment = usize::from(self.datagram_bytes.min(seat.datagram_bytes));
+    pub(super) fn begin(&mut self, admitted: &Admitted) {
+        let frame = admitted.frame(self.datagram_bytes);
+        self.segment = usize::from(self.datagram_bytes.min(admitted.datagram_bytes));
         self.frame = Some(frame);
         self.train.begin(frame, self.segment);
     }

@@ -10,13 +10,13 @@ impl Session {
     #[inline]
     pub(super) fn has_to_send(&self) -> bool {
         let has_rpcs = !(self.queue.is_empty() && self.begun.is_empty()) && self.flights.room(self.now) > 0;
-        (has_rpcs || !self.cancelled.is_empty()) && self.entrance.open().is_some()
+        (has_rpcs || !self.cancelled.is_empty()) && self.handshake.open().is_some()
     }
 
     /// Sends what waits, as far as the window allows.
     pub(super) fn transmit(&mut self, wire: &mut dyn Wire) {
-        let Some(seat) = self.entrance.open() else { return };
-        self.outbox.begin(seat);
+        let Some(admitted) = self.handshake.open() else { return };
+        self.outbox.begin(admitted);
         while self.flights.room(self.now) > 0
             && let Some(place) = self.begun.pop_front().or_else(|| self.queue.pop_front())
         {

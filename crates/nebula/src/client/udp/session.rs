@@ -1,7 +1,7 @@
 //! The RPCs of a client over UDP, and how each ends: exactly once.
 
 use super::done::Done;
-use super::entrance::{Entrance, Seat};
+use super::handshake::{Admitted, Handshake};
 use super::outbox::Outbox;
 use super::rpc::Rpc;
 use super::server_time::ServerTime;
@@ -44,7 +44,7 @@ pub(super) struct Session {
     pub(super) cancelled: VecDeque<TransferId>,
     pub(super) done: Done,
     pub(super) outbox: Outbox,
-    pub(super) entrance: Entrance,
+    pub(super) handshake: Handshake,
     pub(super) server_time: ServerTime,
     pub(super) mtu: Mtu,
     pub(super) reply_bytes_max: u32,
@@ -90,7 +90,7 @@ impl Session {
             cancelled: VecDeque::with_capacity(slots as usize),
             done: Done::new(slots),
             outbox: Outbox::new(server, Seal::new(config.key.as_ref(), salt), datagram_bytes),
-            entrance: Entrance::new(now, secret),
+            handshake: Handshake::new(now, secret),
             server_time: ServerTime::default(),
             mtu: Mtu::MIN,
             reply_bytes_max,
@@ -127,15 +127,15 @@ impl Session {
     /// Whether nothing is awaited.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
-        self.requester.outstanding() == 0 && self.cancelled.is_empty() && !self.entrance.is_asking()
+        self.requester.outstanding() == 0 && self.cancelled.is_empty() && !self.handshake.is_asking()
     }
 
     pub(super) fn is_asking(&self) -> bool {
-        self.entrance.is_asking()
+        self.handshake.is_asking()
     }
 
     pub(super) fn hint(&self) -> Hint {
-        match self.entrance.hint {
+        match self.handshake.hint {
             Hint::Nothing if self.outbox.seal.is_sealed() => Hint::OtherKey,
             hint => hint,
         }
@@ -146,17 +146,18 @@ impl Session {
     }
 
     pub(super) fn slo(&self) -> Span {
-        self.entrance.seat().map_or(Span::ZERO, |seat| seat.slo)
+        self.handshake.admitted().map_or(Span::ZERO, |admitted| admitted.slo)
     }
 
     pub(super) fn rpc_bytes_max(&self) -> u32 {
-        let seat = self.entrance.seat();
-        seat.map_or(u32::MAX, |seat| seat.rpc_bytes_max.min(seat.mtu.bytes().saturating_mul(PACKETS_MAX)))
+        let admitted = self.handshake.admitted();
+        admitted
+            .map_or(u32::MAX, |admitted| admitted.rpc_bytes_max.min(admitted.mtu.bytes().saturating_mul(PACKETS_MAX)))
     }
 
     /// The longest reply that the server says it sends.
     pub(super) fn server_reply_bytes_max(&self) -> Option<u32> {
-        self.entrance.seat().map(|seat| seat.reply_bytes_max).filter(|&bytes| bytes > 0)
+        self.handshake.admitted().map(|admitted| admitted.reply_bytes_max).filter(|&bytes| bytes > 0)
     }
 
     /// The longest reply of the server and the room for it, where there is too little.
@@ -210,7 +211,7 @@ impl Session {
     /// Whether as much waits as may be sent, or what is sent next has to wait: overload is for the caller to know, and not to be queued here.
     #[inline]
     fn is_backed_up(&mut self) -> bool {
-        if self.entrance.open().is_none() {
+        if self.handshake.open().is_none() {
             return false;
         }
         if self.flights.paced_until() > self.now {
@@ -256,8 +257,8 @@ impl Session {
     /// After a long silence nobody knows the server's time any more, or whether it is the same server.
     #[inline]
     fn refresh(&mut self) {
-        if self.outstanding() == 0 && self.now - self.heard > SILENCE && !self.entrance.is_asking() {
-            self.entrance.ask(self.now);
+        if self.outstanding() == 0 && self.now - self.heard > SILENCE && !self.handshake.is_asking() {
+            self.handshake.ask(self.now);
         }
     }
 
@@ -346,7 +347,7 @@ impl Session {
         while let Some(overdue) = self.flights.poll_overdue(self.now) {
             self.handle_overdue(overdue);
         }
-        if self.entrance.is_asking() {
+        if self.handshake.is_asking() {
             self.keep_asking(wire);
         }
     }
@@ -385,14 +386,14 @@ impl Session {
 
     #[cold]
     fn keep_asking(&mut self, wire: &mut dyn Wire) {
-        if self.entrance.asked_for(self.now) >= self.hello_timeout {
-            self.entrance.ask_on(self.now);
+        if self.handshake.asked_for(self.now) >= self.hello_timeout {
+            self.handshake.ask_on(self.now);
             self.lose(|is_sent| {
                 Some(if is_sent { CallError::ServerGone } else { CallError::NotSent(SubmitError::ServerGone) })
             });
         }
         let datagram_bytes = self.outbox.datagram_bytes;
-        if let Some(hello) = self.entrance.poll_hello(self.now, datagram_bytes) {
+        if let Some(hello) = self.handshake.poll_hello(self.now, datagram_bytes) {
             let datagram = hello.datagram(&mut self.outbox.seal);
             self.outbox.send_alone(wire, &datagram);
             let flushed = wire.flush();
@@ -419,16 +420,16 @@ impl Session {
 
     /// The server has let this client in.
     #[cold]
-    pub(super) fn enter(&mut self, before: Option<Seat>) {
-        let Some(&seat) = self.entrance.seat() else { return };
-        if before.is_some_and(|before| !before.is_of(seat.incarnation, seat.snid)) {
+    pub(super) fn enter(&mut self, before: Option<Admitted>) {
+        let Some(&admitted) = self.handshake.admitted() else { return };
+        if before.is_some_and(|before| !before.is_of(admitted.incarnation, admitted.snid)) {
             self.lose_server();
             self.server_time = ServerTime::default();
         }
-        if seat.mtu != self.mtu {
+        if admitted.mtu != self.mtu {
             self.lose_server();
-            self.mtu = seat.mtu;
-            self.requester.set_mtu(seat.mtu);
+            self.mtu = admitted.mtu;
+            self.requester.set_mtu(admitted.mtu);
         }
         let end = u64::from(self.rpc_bytes_max()) + 1;
         self.request_bytes_end = if self.reply_room().is_none() { end } else { 0 };
@@ -449,7 +450,7 @@ impl Session {
         }
         let waits = !(self.queue.is_empty() && self.begun.is_empty());
         let paced = Some(self.flights.paced_until()).filter(|&until| waits && until > self.now);
-        let due = [self.requester.poll_timeout(), self.flights.poll_timeout(), self.entrance.poll_timeout(), paced];
+        let due = [self.requester.poll_timeout(), self.flights.poll_timeout(), self.handshake.poll_timeout(), paced];
         due.into_iter().flatten().min()
     }
 

@@ -25,7 +25,7 @@ const GREETING: Duration = Duration::from_secs(2);
 
 /// A control message from the listener to the engine.
 #[derive(Debug)]
-pub(crate) enum Letter {
+pub(crate) enum Event {
     /// A client has come.
     Attach(Arc<Channel>),
     /// A client is gone.
@@ -34,25 +34,25 @@ pub(crate) enum Letter {
 
 /// Control messages from the listener to the engine, and ids that the engine no longer uses.
 #[derive(Debug, Default)]
-pub(crate) struct Mailbox {
-    has_letters: AtomicBool,
-    letters: Mutex<Vec<Letter>>,
+pub(crate) struct EventQueue {
+    has_events: AtomicBool,
+    events: Mutex<Vec<Event>>,
     retired: Mutex<Vec<NodeId>>,
 }
 
-impl Mailbox {
-    fn post(&self, letter: Letter) {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner).push(letter);
-        self.has_letters.store(true, Ordering::Release);
+impl EventQueue {
+    fn post(&self, event: Event) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.has_events.store(true, Ordering::Release);
     }
 
     /// Takes the control messages, if there are any: one load of a line that hardly ever changes.
     #[inline(always)]
-    pub(crate) fn collect(&self) -> Option<Vec<Letter>> {
-        if !self.has_letters.load(Ordering::Relaxed) || !self.has_letters.swap(false, Ordering::Acquire) {
+    pub(crate) fn collect(&self) -> Option<Vec<Event>> {
+        if !self.has_events.load(Ordering::Relaxed) || !self.has_events.swap(false, Ordering::Acquire) {
             return None;
         }
-        Some(std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner)))
+        Some(std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Tells the listener that nothing refers to `snid` any more.
@@ -98,14 +98,14 @@ pub(crate) fn dial(name: &str) -> std::io::Result<OwnedFd> {
 
 /// Clients by index, each with the generation that tells it from those that had the index before.
 #[derive(Debug)]
-struct Seats {
+struct ClientIds {
     generations: Vec<u16>,
     free: Vec<u16>,
 }
 
-impl Seats {
-    fn new(seats: u16) -> Self {
-        Self { generations: vec![0; usize::from(seats)], free: (0..seats).rev().collect() }
+impl ClientIds {
+    fn new(ids: u16) -> Self {
+        Self { generations: vec![0; usize::from(ids)], free: (0..ids).rev().collect() }
     }
 
     fn take(&mut self) -> Option<NodeId> {
@@ -124,20 +124,20 @@ impl Seats {
 
 /// Index of a client in the server's tables.
 #[inline(always)]
-pub(crate) fn seat(snid: NodeId) -> usize {
+pub(crate) fn client_index(snid: NodeId) -> usize {
     (snid.0 & 0xFFFF) as usize
 }
 
 /// The listener; runs on its own thread until told to stop.
 pub(crate) struct Listener {
-    door: OwnedFd,
-    bell: Arc<OwnedFd>,
+    listening: OwnedFd,
+    waker: Arc<OwnedFd>,
     terms: Terms,
     status: Arc<SharedMemory>,
     /// One an engine.
-    mailboxes: Box<[Arc<Mailbox>]>,
+    queues: Box<[Arc<EventQueue>]>,
     spread: Rss,
-    seats: Seats,
+    ids: ClientIds,
     /// Connected, and silent so far.
     greeting: Vec<(OwnedFd, Instant)>,
     served: Vec<(OwnedFd, NodeId)>,
@@ -146,43 +146,43 @@ pub(crate) struct Listener {
 impl Listener {
     /// Listens at `name`.
     pub(crate) fn open(name: &str, terms: Terms, status: Arc<SharedMemory>) -> std::io::Result<Self> {
-        let door = socket()?;
-        bind(&door, &address(name)?)?;
-        listen(&door, 128)?;
-        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let seats = Seats::new(terms.clients_max);
-        let mailboxes = (0..terms.engines).map(|_| Arc::default()).collect();
+        let listening = socket()?;
+        bind(&listening, &address(name)?)?;
+        listen(&listening, 128)?;
+        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let ids = ClientIds::new(terms.clients_max);
+        let queues = (0..terms.engines).map(|_| Arc::default()).collect();
         let spread = Rss::new(terms.engines, 0);
-        Ok(Self { door, bell, terms, status, mailboxes, spread, seats, greeting: Vec::new(), served: Vec::new() })
+        Ok(Self { listening, waker, terms, status, queues, spread, ids, greeting: Vec::new(), served: Vec::new() })
     }
 
-    /// The mailboxes of the engines.
-    pub(crate) fn mailboxes(&self) -> &[Arc<Mailbox>] {
-        &self.mailboxes
+    /// The queues of the engines.
+    pub(crate) fn queues(&self) -> &[Arc<EventQueue>] {
+        &self.queues
     }
 
     /// Writes to the engine that serves `snid`.
-    fn post(&mut self, snid: NodeId, letter: Letter) {
+    fn post(&mut self, snid: NodeId, event: Event) {
         let engine = self.spread.choose(&Header { snid, ..Header::default() });
-        self.mailboxes[engine.index()].post(letter);
+        self.queues[engine.index()].post(event);
     }
 
-    fn take_back_seats(&mut self) {
-        for snid in self.mailboxes.iter().flat_map(|mailbox| mailbox.take_retired()) {
-            self.seats.give_back(snid);
+    fn take_back_ids(&mut self) {
+        for snid in self.queues.iter().flat_map(|queue| queue.take_retired()) {
+            self.ids.give_back(snid);
         }
     }
 
     /// Wakes the listener, so that it checks whether to stop.
-    pub(crate) fn bell(&self) -> Arc<OwnedFd> {
-        self.bell.clone()
+    pub(crate) fn waker(&self) -> Arc<OwnedFd> {
+        self.waker.clone()
     }
 
     /// Accepts clients and notices their ends until `stop`.
     pub(crate) fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let (ready, timed_out) = self.wait();
-            self.take_back_seats();
+            self.take_back_ids();
             if !timed_out {
                 self.attend(&ready);
             }
@@ -193,7 +193,7 @@ impl Listener {
 
     /// Sleeps until a socket is readable; the flags are those of the listening socket, of clients in the handshake, and of clients served.
     fn wait(&self) -> (Vec<bool>, bool) {
-        let mut fds = vec![PollFd::new(&*self.bell, PollFlags::IN), PollFd::new(&self.door, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN), PollFd::new(&self.listening, PollFlags::IN)];
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
         fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
         // A finite wait where a silent client must be let go; else half a minute, to hand back what the engine retired.
@@ -207,14 +207,14 @@ impl Listener {
         // From the back, so that removing one moves none that is still to be looked at.
         for index in (0..served.len()).rev().filter(|&i| served[i]) {
             let (_, snid) = self.served.swap_remove(index);
-            self.post(snid, Letter::Gone(snid));
+            self.post(snid, Event::Gone(snid));
         }
         for index in (0..greeting.len()).rev().filter(|&i| greeting[i]) {
             let (socket, _) = self.greeting.swap_remove(index);
             self.greet(socket);
         }
         if ready[0]
-            && let Ok(socket) = accept_with(&self.door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+            && let Ok(socket) = accept_with(&self.listening, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
             self.greeting.push((socket, Instant::now() + GREETING));
         }
@@ -236,8 +236,8 @@ impl Listener {
         if peer.uid != own_uid() && !self.terms.allowed_uids.contains(&peer.uid) {
             return Err(Refusal::UserId);
         }
-        self.take_back_seats();
-        let snid = self.seats.take().ok_or(Refusal::TooManyClients)?;
+        self.take_back_ids();
+        let snid = self.ids.take().ok_or(Refusal::TooManyClients)?;
         Ok(Welcome {
             snid: snid.0,
             geometry: Geometry::new(hello.slots, self.terms.mtu_bytes),
@@ -250,22 +250,22 @@ impl Listener {
 
     fn welcome(&mut self, socket: OwnedFd, welcome: Welcome) {
         let snid = NodeId(welcome.snid);
-        let memory = SharedMemory::create("nebula-ring", welcome.geometry.bytes());
+        let memory = SharedMemory::create("nebula-wake", welcome.geometry.bytes());
         let (Ok(memory), Ok(watched)) = (memory, socket.try_clone()) else {
-            self.seats.give_back(snid);
+            self.ids.give_back(snid);
             drop(handshake::send(&socket, &handshake::encode_answer(Err(Refusal::NoMemory)), &[]));
             return;
         };
         let answer = handshake::encode_answer(Ok(welcome));
         if handshake::send(&socket, &answer, &[memory.fd(), self.status.fd()]).is_err() {
-            return self.seats.give_back(snid);
+            return self.ids.give_back(snid);
         }
-        self.post(snid, Letter::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket))));
+        self.post(snid, Event::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket))));
         self.served.push((watched, snid));
     }
 }
 
 /// Wakes the listener.
-pub(crate) fn ring(bell: &OwnedFd) {
-    let _ = rustix::io::write(bell.as_fd(), &1_u64.to_ne_bytes());
+pub(crate) fn wake(waker: &OwnedFd) {
+    let _ = rustix::io::write(waker.as_fd(), &1_u64.to_ne_bytes());
 }

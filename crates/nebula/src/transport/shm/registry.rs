@@ -1,7 +1,7 @@
 //! The rings that replies are written into, as workers find them.
 
 use super::channel::Channel;
-use super::listener::seat;
+use super::listener::client_index;
 use nebula_nic::NodeId;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,40 +41,40 @@ impl Registry {
 #[derive(Debug)]
 pub(crate) struct ChannelCache {
     registry: Arc<Registry>,
-    by_seat: Vec<Option<Arc<Channel>>>,
+    by_client: Vec<Option<Arc<Channel>>>,
     departures: u64,
 }
 
 impl ChannelCache {
     /// A cache with room for all clients, so that a worker's first RPC of one allocates nothing.
     pub(crate) fn new(registry: Arc<Registry>, clients_max: u16) -> Self {
-        Self { registry, by_seat: Vec::with_capacity(usize::from(clients_max)), departures: 0 }
+        Self { registry, by_client: Vec::with_capacity(usize::from(clients_max)), departures: 0 }
     }
 
     /// The ring of `snid`, which has an RPC in flight, so that the engine keeps the ring.
     #[inline(always)]
     pub(crate) fn channel(&mut self, snid: NodeId) -> Option<&Channel> {
-        let is_known = matches!(self.by_seat.get(seat(snid)), Some(Some(channel)) if channel.snid() == snid);
+        let is_known = matches!(self.by_client.get(client_index(snid)), Some(Some(channel)) if channel.snid() == snid);
         if !is_known {
             self.fill(snid)?;
         }
-        self.by_seat[seat(snid)].as_deref()
+        self.by_client[client_index(snid)].as_deref()
     }
 
     /// As [`channel`](Self::channel), to be kept while the RPC lasts.
     #[inline]
     pub(crate) fn shared(&mut self, snid: NodeId) -> Option<Arc<Channel>> {
         self.channel(snid)?;
-        self.by_seat[seat(snid)].clone()
+        self.by_client[client_index(snid)].clone()
     }
 
     #[cold]
     fn fill(&mut self, snid: NodeId) -> Option<()> {
         let channel = self.registry.find(snid)?;
-        if self.by_seat.len() <= seat(snid) {
-            self.by_seat.resize(seat(snid) + 1, None);
+        if self.by_client.len() <= client_index(snid) {
+            self.by_client.resize(client_index(snid) + 1, None);
         }
-        self.by_seat[seat(snid)] = Some(channel);
+        self.by_client[client_index(snid)] = Some(channel);
         Some(())
     }
 
@@ -84,7 +84,7 @@ impl ChannelCache {
         let departures = self.registry.departures.load(Ordering::Acquire);
         if departures != self.departures {
             self.departures = departures;
-            self.by_seat.clear();
+            self.by_client.clear();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The clients of a server over shared memory: who has come, where each ring was read up to, who is gone.
 
 use super::channel::Channel;
-use super::listener::{Letter, Mailbox, seat};
+use super::listener::{Event, EventQueue, client_index};
 use super::registry::Registry;
 use crate::nic::ingress::{AtOnce, Intake, Others};
 use crate::nic::transport::Transport;
@@ -61,15 +61,15 @@ pub(crate) struct Rings {
     violations: u64,
     turns: u32,
     registry: Arc<Registry>,
-    mailbox: Arc<Mailbox>,
+    events: Arc<EventQueue>,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
 impl Rings {
-    pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, mailbox: Arc<Mailbox>) -> Self {
+    pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, events: Arc<EventQueue>) -> Self {
         let places = vec![NOWHERE; usize::from(clients_max)].into();
-        Self { list: Vec::new(), places, violations: 0, turns: 0, registry, mailbox }
+        Self { list: Vec::new(), places, violations: 0, turns: 0, registry, events }
     }
 
     fn len(&self) -> u32 {
@@ -77,18 +77,18 @@ impl Rings {
     }
 
     fn place(&self, snid: NodeId) -> Option<usize> {
-        let place = *self.places.get(seat(snid))? as usize;
+        let place = *self.places.get(client_index(snid))? as usize;
         (self.list.get(place)?.channel.snid() == snid).then_some(place)
     }
 
     /// Acts on what the listener has seen: lets clients in, and says which are gone.
     #[cold]
-    fn read(&mut self, letters: Vec<Letter>) -> Vec<NodeId> {
+    fn read(&mut self, events: Vec<Event>) -> Vec<NodeId> {
         let mut gone = Vec::new();
-        for letter in letters {
-            match letter {
-                Letter::Attach(channel) => self.attach(channel),
-                Letter::Gone(snid) => gone.push(snid),
+        for event in events {
+            match event {
+                Event::Attach(channel) => self.attach(channel),
+                Event::Gone(snid) => gone.push(snid),
             }
         }
         gone
@@ -96,7 +96,7 @@ impl Rings {
 
     fn attach(&mut self, channel: Arc<Channel>) {
         self.registry.insert(channel.clone());
-        self.places[seat(channel.snid())] = self.len();
+        self.places[client_index(channel.snid())] = self.len();
         self.list.push(PeerRing { channel, cursor: 0, look: 0, span: 1, current: None, in_flight: 0, is_gone: false });
     }
 
@@ -104,12 +104,12 @@ impl Rings {
     fn remove(&mut self, place: usize) {
         let gone = self.list.swap_remove(place);
         let snid = gone.channel.snid();
-        self.places[seat(snid)] = NOWHERE;
+        self.places[client_index(snid)] = NOWHERE;
         if let Some(moved) = self.list.get(place) {
-            self.places[seat(moved.channel.snid())] = u32::try_from(place).unwrap_or(NOWHERE);
+            self.places[client_index(moved.channel.snid())] = u32::try_from(place).unwrap_or(NOWHERE);
         }
         self.registry.remove(snid);
-        self.mailbox.retire(snid);
+        self.events.retire(snid);
     }
 
     /// Cuts off a client whose ring makes no sense. What it has in flight runs on.
@@ -454,7 +454,7 @@ impl Transport for Rings {
     /// One load of a line that hardly ever changes.
     #[inline(always)]
     fn news(&mut self) -> Option<Vec<NodeId>> {
-        self.mailbox.collect().map(|letters| self.read(letters))
+        self.events.collect().map(|events| self.read(events))
     }
 
     /// Its ring stays until the last of its RPCs is over.

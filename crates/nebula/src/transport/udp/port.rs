@@ -6,8 +6,8 @@
 //! answers  ─▶ remembered ─▶ packed by client into trains of datagrams ─▶ wire           (outbox)
 //! ```
 
-use super::door::{Hello, Reason, Refused, Tokens, Welcome, derived, half};
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind};
+use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, half};
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
 use super::seal::Seal;
@@ -32,7 +32,7 @@ const BUSY: usize = 16;
 #[derive(Debug)]
 pub(crate) struct UdpPort {
     wire: Box<dyn Wire>,
-    door: Door,
+    validation: Validation,
     memory: Memory,
     outbox: Outbox,
     /// The time of the last turn.
@@ -41,7 +41,7 @@ pub(crate) struct UdpPort {
 
 /// Who is let in, and how.
 #[derive(Debug)]
-struct Door {
+struct Validation {
     seal: Seal,
     tokens: Tokens,
     incarnation: u64,
@@ -60,7 +60,7 @@ impl UdpPort {
     pub(crate) fn new(config: &ServerConfig, backend: &BackendConfig, environment: Environment) -> Self {
         let Environment { wire, entropy, .. } = environment;
         let seal = Seal::new(config.key.as_ref(), derived(&entropy, 1).to_le_bytes());
-        let door = Door {
+        let validation = Validation {
             tokens: Tokens::new(derived(&entropy, 2).to_le_bytes()),
             incarnation: half(derived(&entropy, 3)),
             next_snid: 1,
@@ -72,8 +72,8 @@ impl UdpPort {
             seal,
         };
         let seed = half(derived(&entropy, 4));
-        let outbox = Outbox::new(&door.seal, wire.datagram_bytes_max(), door.incarnation, backend.mtu);
-        Self { wire, memory: Memory::new(config, backend, seed), door, outbox, now: Timestamp::ZERO }
+        let outbox = Outbox::new(&validation.seal, wire.datagram_bytes_max(), validation.incarnation, backend.mtu);
+        Self { wire, memory: Memory::new(config, backend, seed), validation, outbox, now: Timestamp::ZERO }
     }
 }
 
@@ -82,12 +82,12 @@ impl Transport for UdpPort {
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
         self.now = now;
-        let Self { wire, door, memory, outbox, .. } = self;
+        let Self { wire, validation, memory, outbox, .. } = self;
         let mut packets = 0;
         for _ in 0..LOOKS_PER_TURN {
             let looked = wire.recv(&mut |route, datagram| {
                 let bytes = datagram.len();
-                match door.open(now, route, datagram) {
+                match validation.open(now, route, datagram) {
                     Opened::Frame(peer, body) => packets += memory.take_messages(now, &peer, body, intake, outbox),
                     // Anti-amplification: an address that is not validated is sent no more bytes than came from it.
                     Opened::Answer(answer) if answer.len() <= bytes => outbox.send_now(route, answer),
@@ -120,17 +120,17 @@ impl Transport for UdpPort {
 
     #[inline]
     fn flush(&mut self, now: Timestamp) {
-        let Self { wire, door, memory, outbox, .. } = self;
-        outbox.flush(now, memory.replies(), &mut door.seal, &mut **wire);
+        let Self { wire, validation, memory, outbox, .. } = self;
+        outbox.flush(now, memory.replies(), &mut validation.seal, &mut **wire);
     }
 
     /// Nothing is kept of them: what is known is how many have been let in.
     fn clients(&self) -> u32 {
-        self.door.next_snid - 1
+        self.validation.next_snid - 1
     }
 
     fn violations(&self) -> u64 {
-        self.door.violations + self.memory.violations()
+        self.validation.violations + self.memory.violations()
     }
 
     fn counters(&self) -> NetworkCounters {
@@ -154,7 +154,7 @@ enum Opened<'d> {
     Nothing,
 }
 
-impl Door {
+impl Validation {
     #[inline]
     fn open<'d>(&mut self, now: Timestamp, route: Route, datagram: &'d mut [u8]) -> Opened<'d> {
         let (frame, body) = match self.seal.open(datagram) {

@@ -7,7 +7,7 @@ use crate::engine::turn::Engine;
 use crate::net::Watch;
 use crate::nic::recorder::Choice;
 use crate::rpc::job::{Jobs, Queues, WorkerLink};
-use crate::rpc::parking::Bell;
+use crate::rpc::parking::Parker;
 use crate::transport::shm::registry::{ChannelCache, Registry};
 use crate::transport::shm::rings::Rings;
 use crate::transport::udp::port::UdpPort;
@@ -16,7 +16,7 @@ use crate::ways::inline::{Inline, Runs};
 use crate::ways::lock::Lock;
 use crate::ways::logged_turns::LoggedTurns;
 use crate::ways::preemption::Preemption;
-use crate::ways::ring::{Bells, Ring};
+use crate::ways::ring::{Parkers, Ring};
 use crate::ways::source::Source;
 use crate::ways::stealing::Stealing;
 use crate::worker::{Way, Worker};
@@ -69,7 +69,7 @@ pub(super) enum WorkerEnd {
 type Links = (Vec<WorkerLink>, Vec<WorkerEnd>);
 
 /// What workers are made of.
-pub(super) struct Crew<'a> {
+pub(super) struct Assembly<'a> {
     pub(super) config: &'a ServerConfig,
     /// RPCs that the back end gives a core at most.
     pub(super) bound: u32,
@@ -77,13 +77,13 @@ pub(super) struct Crew<'a> {
     pub(super) registry: &'a Arc<Registry>,
     pub(super) stop: &'a Arc<AtomicBool>,
     /// What wakes the engine.
-    pub(super) bell: &'a Arc<Bell>,
+    pub(super) parker: &'a Arc<Parker>,
     pub(super) watch: &'a Watch,
     /// Where workers' own machines write what they decide, if there is a decision log.
     pub(super) log: &'a Option<Sender<Choice>>,
 }
 
-impl Crew<'_> {
+impl Assembly<'_> {
     /// What joins engine and workers.
     pub(super) fn links(&self) -> Result<Links, ServeError> {
         match self.config.kind() {
@@ -100,10 +100,10 @@ impl Crew<'_> {
         let (jobs, worker_jobs) = ring(self.bound as usize);
         let (worker_freed, freed) = ring(self.bound as usize);
         let sleeps = self.config.idle == IdlePolicy::Block;
-        let bell = if sleeps { Some(Arc::new(Bell::new()?)) } else { None };
-        let bells = bell.clone().map(|own| Bells { own, engine: self.bell.clone() });
-        let end = WorkerEnd::Ring(Ring::new(worker_jobs, worker_freed, bells));
-        Ok((WorkerLink { jobs: Jobs::Own(jobs), freed, bell }, end))
+        let parker = if sleeps { Some(Arc::new(Parker::new()?)) } else { None };
+        let parkers = parker.clone().map(|own| Parkers { own, engine: self.parker.clone() });
+        let end = WorkerEnd::Ring(Ring::new(worker_jobs, worker_freed, parkers));
+        Ok((WorkerLink { jobs: Jobs::Own(jobs), freed, parker }, end))
     }
 
     fn stealing(&self) -> Result<Links, ServeError> {
@@ -119,7 +119,7 @@ impl Crew<'_> {
         // One worker may have served all that the queues of all of them held.
         let (worker_freed, freed) = ring(self.bound as usize * queues.len());
         let thief = Thief::new(core, self.config.workers, self.seed);
-        let link = WorkerLink { jobs: Jobs::Stealable(queues.clone(), core), freed, bell: None };
+        let link = WorkerLink { jobs: Jobs::Stealable(queues.clone(), core), freed, parker: None };
         (link, WorkerEnd::Stealing(Stealing::new(core, queues.clone(), thief, worker_freed, self.log.clone())))
     }
 

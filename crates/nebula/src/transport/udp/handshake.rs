@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_at_the_door_survives_the_way_there() {
+    fn a_handshake_survives_the_way_there() {
         let hello = Hello { echo: 9, snid: NodeId(8), token: 7, datagram_bytes: 16_384 };
         let refused = Refused { reason: Reason::Token, echo: 9, incarnation: 1, snid: NodeId(8) };
         for mut seal in seals() {

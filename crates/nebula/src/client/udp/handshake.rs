@@ -1,8 +1,8 @@
 //! The client's handshake: it sends hellos until a welcome arrives, and again when the server it knew is gone.
 
 use crate::client::error::Hint;
-use crate::transport::udp::door::{Hello, Reason, Refused, Welcome};
 use crate::transport::udp::frame::{Frame, FrameKind};
+use crate::transport::udp::handshake::{Hello, Reason, Refused, Welcome};
 use nebula_nic::{Mtu, NodeId, Span, Timestamp};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
@@ -13,7 +13,7 @@ const PAUSE_MAX: Span = Span::from_secs(1);
 
 /// What the server has granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct Admitted {
     pub(super) incarnation: u64,
     pub(super) snid: NodeId,
     token: u64,
@@ -26,7 +26,7 @@ pub(super) struct Seat {
     pub(super) slo: Span,
 }
 
-impl Seat {
+impl Admitted {
     /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`.
     #[inline]
     pub(super) fn frame(&self, datagram_bytes: u16) -> Frame {
@@ -51,32 +51,32 @@ struct Asking {
 
 /// Where a client stands with its server.
 #[derive(Debug)]
-pub(super) struct Entrance {
-    seat: Option<Seat>,
+pub(super) struct Handshake {
+    admitted: Option<Admitted>,
     asking: Option<Asking>,
     secret: [u8; 16],
     asked: u64,
     pub(super) hint: Hint,
 }
 
-impl Entrance {
+impl Handshake {
     /// Outside, about to say hello.
     pub(super) fn new(now: Timestamp, secret: [u8; 16]) -> Self {
-        let mut entrance = Self { seat: None, asking: None, secret, asked: 0, hint: Hint::Nothing };
-        entrance.ask(now);
-        entrance
+        let mut handshake = Self { admitted: None, asking: None, secret, asked: 0, hint: Hint::Nothing };
+        handshake.ask(now);
+        handshake
     }
 
     /// What was granted, while it is valid.
     #[inline]
-    pub(super) fn open(&self) -> Option<&Seat> {
-        if self.asking.is_none() { self.seat.as_ref() } else { None }
+    pub(super) fn open(&self) -> Option<&Admitted> {
+        if self.asking.is_none() { self.admitted.as_ref() } else { None }
     }
 
     /// What was granted, valid or not.
     #[inline]
-    pub(super) fn seat(&self) -> Option<&Seat> {
-        self.seat.as_ref()
+    pub(super) fn admitted(&self) -> Option<&Admitted> {
+        self.admitted.as_ref()
     }
 
     #[inline]
@@ -111,7 +111,7 @@ impl Entrance {
 
     /// The hello that is due.
     pub(super) fn poll_hello(&mut self, now: Timestamp, datagram_bytes: u16) -> Option<Hello> {
-        let (snid, token) = self.seat.map_or((NodeId(0), 0), |seat| (seat.snid, seat.token));
+        let (snid, token) = self.admitted.map_or((NodeId(0), 0), |admitted| (admitted.snid, admitted.token));
         let asking = self.asking.as_mut().filter(|asking| asking.next <= now)?;
         asking.next = now + asking.pause;
         asking.pause = (asking.pause * 2).min(PAUSE_MAX);
@@ -119,14 +119,14 @@ impl Entrance {
     }
 
     /// Takes a welcome that answers the hello. Returns what was granted before.
-    pub(super) fn handle_welcome(&mut self, welcome: &Welcome) -> Option<Option<Seat>> {
+    pub(super) fn handle_welcome(&mut self, welcome: &Welcome) -> Option<Option<Admitted>> {
         let mtu = Mtu::try_new(welcome.mtu_bytes).ok()?;
         self.asking.filter(|asking| asking.echo == welcome.echo)?;
         self.asking = None;
         self.hint = Hint::Nothing;
         let &Welcome { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, slo, .. } = welcome;
-        let seat = Seat { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, mtu, slo };
-        Some(self.seat.replace(seat))
+        let admitted = Admitted { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, mtu, slo };
+        Some(self.admitted.replace(admitted))
     }
 
     /// Takes a refusal; whether it says that the grant is lost.
@@ -138,7 +138,7 @@ impl Entrance {
                 false
             }
             Some(_) => false,
-            None => self.seat.is_some_and(|seat| seat.is_of(refused.incarnation, refused.snid)),
+            None => self.admitted.is_some_and(|admitted| admitted.is_of(refused.incarnation, refused.snid)),
         }
     }
 

@@ -93,17 +93,17 @@ fn descriptors_that_nobody_asked_for_are_closed() {
 }
 
 #[test]
-fn five_thousand_beyond_the_seats_are_refused_and_cost_nothing() {
+fn five_thousand_beyond_the_most_are_refused_and_cost_nothing() {
     let _alone = alone();
     let _watchdog = Watchdog::new("five thousand beyond clients_max");
     let name = endpoint("beyond");
     let config = server_config(|config| config.clients_max = 2);
     let server = Server::bind(&name).config(config).serve(echo).expect("a server");
-    let mut seated = [(); 2].map(|()| Client::connect(&name).expect("a connection"));
+    let mut admitted = [(); 2].map(|()| Client::connect(&name).expect("a connection"));
     let before = descriptors();
     for round in 0..50_u8 {
         let crowd: Vec<_> = (0..100).map(|_| dial_and_say(&name)).collect();
-        for client in &mut seated {
+        for client in &mut admitted {
             assert_eq!(client.call(&[round]).expect("those who sit are served"), [round]);
         }
         for socket in &crowd {
@@ -142,7 +142,7 @@ fn those_who_say_nothing_are_let_go_and_hold_up_nobody() {
 }
 
 #[test]
-fn those_who_leave_before_the_answer_give_their_seats_back() {
+fn those_who_leave_before_the_answer_give_their_numbers_back() {
     let _alone = alone();
     let _watchdog = Watchdog::new("those who leave before the answer");
     let name = endpoint("hasty");
@@ -152,9 +152,9 @@ fn those_who_leave_before_the_answer_give_their_seats_back() {
     for _ in 0..1000 {
         drop(dial_and_say(&name));
     }
-    let seated: Vec<_> = (0..4).map(|_| wait_until("a connection", || Client::connect(&name).ok())).collect();
+    let admitted: Vec<_> = (0..4).map(|_| wait_until("a connection", || Client::connect(&name).ok())).collect();
     wait_until_clean(server.status(), 4);
-    drop(seated);
+    drop(admitted);
     wait_until_closed(before);
     server.stop();
 }
