@@ -11,6 +11,7 @@
 //! | [`region`] | the receive region: slots that have one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
 //! | [`mcs`] | a fair queue lock: each waiter spins on its own cache line |
+//! | [`wake`] | whether a thread sleeps: what others ask before they wake it |
 //! | [`fiber`] | functions that can be suspended, on their own stacks |
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | the cores of the machine, and pinning a thread to one |
@@ -35,6 +36,7 @@ pub mod prefetch;
 pub mod region;
 pub mod spsc;
 pub mod mcs;
+pub mod wake;
 #[cfg(not(loom))]
 pub mod fiber;
 #[cfg(not(loom))]

@@ -1,9 +1,9 @@
 //! Waking a thread that sleeps: by a descriptor, and only if it does.
 
 use nebula_nic::Span;
+use nebula_sys::wake::WakeFlag;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 /// How long an engine or a worker that may sleep polls first.
 pub(crate) const POLLED_FOR: Span = Span::from_us(20);
@@ -15,33 +15,30 @@ pub(crate) const POLLED_FOR: Span = Span::from_us(20);
 #[derive(Debug)]
 pub(crate) struct Parker {
     fd: OwnedFd,
-    is_armed: AtomicBool,
+    flag: WakeFlag,
 }
 
 impl Parker {
     pub(crate) fn new() -> std::io::Result<Self> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { fd, is_armed: AtomicBool::new(false) })
+        Ok(Self { fd, flag: WakeFlag::new() })
     }
 
     /// Says that the thread is about to sleep.
     pub(crate) fn arm(&self) {
-        self.is_armed.store(true, Ordering::Relaxed);
-        // Between this store and the look that follows: pairs with the fence in `wake_if_armed`.
-        fence(Ordering::SeqCst);
+        self.flag.arm();
     }
 
     /// The thread is awake.
     pub(crate) fn disarm(&self) {
-        self.is_armed.store(false, Ordering::Relaxed);
+        self.flag.disarm();
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
 
     /// Wakes the thread if it sleeps or is about to.
     #[inline]
     pub(crate) fn wake_if_armed(&self) {
-        fence(Ordering::SeqCst);
-        if self.is_armed.load(Ordering::Relaxed) {
+        if self.flag.is_armed() {
             self.wake();
         }
     }
@@ -51,7 +48,7 @@ impl Parker {
         let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps until rung, or for a second.
+    /// Sleeps until woken, or for a second.
     pub(crate) fn wait(&self) {
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };
         let _ = poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&second));
@@ -79,20 +76,20 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_bell_rung_before_the_thread_sleeps_wakes_it_and_then_is_silent() {
+    fn one_that_is_woken_before_it_sleeps_does_not_and_sleeps_the_next_time() {
         let parker = Arc::new(Parker::new().unwrap());
         parker.wake_if_armed();
-        assert!(!is_ringing(&parker), "nobody sleeps");
+        assert!(!is_readable(&parker), "nobody sleeps");
         parker.arm();
         let waker = parker.clone();
         std::thread::spawn(move || waker.wake_if_armed()).join().unwrap();
-        assert!(is_ringing(&parker));
+        assert!(is_readable(&parker));
         parker.wait();
         parker.disarm();
-        assert!(!is_ringing(&parker));
+        assert!(!is_readable(&parker));
     }
 
-    fn is_ringing(parker: &Parker) -> bool {
+    fn is_readable(parker: &Parker) -> bool {
         poll(&mut [PollFd::new(&parker.fd, PollFlags::IN)], Some(&Timespec::default())).unwrap() > 0
     }
 }
