@@ -135,10 +135,11 @@ impl Worker {
     /// Serves every RPC with `service` until the server stops.
     pub fn run<S: Service>(mut self, service: &S) {
         let Inner { way, preemption } = self.inner.get_mut();
-        with_core!(way, core => match preemption {
-            Some(preemption) => preemption.run(core, service),
-            None => core.run(service),
-        });
+        match (way, preemption) {
+            (way, Some(preemption)) => with_core!(way, core => preemption.run(core, service)),
+            (Way::InlineShm(core), None) => core.run_in_runs(service),
+            (way, None) => with_core!(way, core => core.run(service)),
+        }
     }
 
     /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For callers that have their own loop.
@@ -152,10 +153,11 @@ impl Worker {
     #[inline]
     pub fn turn<S: Service>(&mut self, service: &S) -> usize {
         let Inner { way, preemption } = self.inner.get_mut();
-        with_core!(way, core => match preemption {
-            Some(preemption) => preemption.turn(core, service),
-            None => core.turn(service),
-        })
+        match (way, preemption) {
+            (way, Some(preemption)) => with_core!(way, core => preemption.turn(core, service)),
+            (Way::InlineShm(core), None) => core.turn_in_runs(service),
+            (way, None) => with_core!(way, core => core.turn(service)),
+        }
     }
 }
 

@@ -6,13 +6,14 @@ use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::engine::turn::Engine;
 use crate::net::Watch;
 use crate::nic::recorder::Choice;
+use crate::nic::transport::Transport;
 use crate::rpc::job::{Jobs, Queues, WorkerLink};
 use crate::rpc::parking::Parker;
 use crate::transport::shm::registry::{ChannelCache, Registry};
 use crate::transport::shm::rings::Rings;
 use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Core, Parts};
-use crate::ways::inline::{Inline, Runs};
+use crate::ways::inline::Inline;
 use crate::ways::lock::Lock;
 use crate::ways::logged_turns::LoggedTurns;
 use crate::ways::preemption::Preemption;
@@ -31,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
 /// A transport that servers can be built over.
-pub(super) trait Served: Runs {
+pub(super) trait Served: Transport + Sized {
     /// The way of a worker that is the engine too.
     fn inline(core: Core<Inline<Self>>) -> Way;
 

@@ -3,7 +3,6 @@
 use super::completions::Completions;
 use super::source::Source;
 use crate::config::server::{IdlePolicy, ServerConfig};
-use crate::engine::run::Turn;
 use crate::net::{Time, Watch};
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::fault::Fault;
@@ -19,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// One core: its completion queue, the source that fills it, and the rings that replies go to.
 #[derive(Debug)]
 pub(crate) struct Core<X> {
-    source: X,
+    pub(crate) source: X,
     pub(crate) completions: Completions,
     pub(crate) channels: ChannelCache,
     idle: IdlePolicy,
@@ -62,7 +61,6 @@ fn reply_to<'a>(
     }
 }
 
-/// What is compiled for each type of service is only what calls it once an RPC, so that a type more costs its user little time to compile.
 impl<X: Source> Core<X> {
     pub(crate) fn new(source: X, Parts { frontend, channels, stop }: Parts) -> Self {
         Self {
@@ -87,45 +85,22 @@ impl<X: Source> Core<X> {
     }
 
     /// Serves until the server stops.
-    pub(crate) fn run<S: Service>(&mut self, service: &S) {
-        if self.source.serves_runs() {
-            self.run_runs(service);
-        } else {
-            let mut idle_since = None;
-            // Asked every turn: under load there may always be something to do.
-            while !self.is_stopped() {
-                if self.turn(service) > 0 {
-                    idle_since = None;
-                } else {
-                    self.rest(&mut idle_since);
-                }
+    pub(crate) fn run(&mut self, service: &dyn Service) {
+        let mut idle_since = None;
+        // Asked every turn: under load there may always be something to do.
+        while !self.is_stopped() {
+            if self.turn(service) > 0 {
+                idle_since = None;
+            } else {
+                self.rest(&mut idle_since);
             }
         }
         self.finish();
     }
 
-    /// Serves runs until the server stops.
-    fn run_runs<S: Service>(&mut self, service: &S) {
-        let mut idle_since = None;
-        loop {
-            match self.turn_of_runs(service, true) {
-                Turn::Glance => continue,
-                Turn::Idle => self.rest(&mut idle_since),
-                Turn::Busy(_) => {}
-            }
-            // Asked whenever more than the rings is looked at: under load there may always be something to do.
-            if self.is_stopped() {
-                return;
-            }
-        }
-    }
-
     /// One turn; returns how many RPCs were served in it.
     #[inline]
-    pub(crate) fn turn<S: Service>(&mut self, service: &S) -> usize {
-        if self.source.serves_runs() {
-            return if let Turn::Busy(served) = self.turn_of_runs(service, false) { served } else { 0 };
-        }
+    pub(crate) fn turn(&mut self, service: &dyn Service) -> usize {
         self.pull(service);
         let (mut served, most) = (0, self.source.rpcs_per_turn());
         let began = self.source.begin_serving();
@@ -138,23 +113,6 @@ impl<X: Source> Core<X> {
         self.source.end_serving(began, most);
         self.settle();
         served
-    }
-
-    #[inline(always)]
-    fn turn_of_runs<S: Service>(&mut self, service: &S, may_glance: bool) -> Turn {
-        if self.completions.frontend.outstanding() > 0 {
-            self.finish_given(service);
-        }
-        self.source.turn_of_runs(service, self.completions.steers(), may_glance)
-    }
-
-    /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its credit.
-    #[cold]
-    fn finish_given<S: Service>(&mut self, service: &S) {
-        while let Some(begun) = self.begin(service) {
-            self.serve(begun, service);
-        }
-        self.settle();
     }
 
     /// Takes what has been dispatched to this core; one that is the engine too first runs a turn of it.
@@ -201,7 +159,7 @@ impl<X: Source> Core<X> {
     }
 
     #[inline(always)]
-    fn serve<S: Service>(&mut self, mut begun: Begun, service: &S) {
+    pub(crate) fn serve(&mut self, mut begun: Begun, service: &dyn Service) {
         let Begun { arrival, held, .. } = &mut begun;
         if let Some(mut reply) = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut()) {
             let request = held.lease.payload(arrival.bytes as usize);

@@ -1,6 +1,7 @@
 //! A worker that is the engine too: RPCs come by a call, and slots go back by a call.
 
 use super::completions::Completions;
+use super::core::Core;
 use super::source::Source;
 use crate::engine::run::Turn;
 use crate::engine::turn::Engine;
@@ -8,7 +9,6 @@ use crate::nic::transport::Transport;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::service::{Service, Stage};
 use crate::transport::shm::rings::Rings;
-use crate::transport::udp::port::UdpPort;
 use nebula_nic::Arrival;
 
 /// The engine of this thread.
@@ -17,45 +17,13 @@ pub(crate) struct Inline<T> {
     engine: Box<Engine<T>>,
 }
 
-/// A transport whose engine can be the worker too.
-pub(crate) trait Runs: Transport + Sized {
-    /// Whether RPCs are served in runs.
-    fn serves_runs(engine: &Engine<Self>) -> bool;
-
-    /// A turn of an engine that serves runs.
-    fn turn_of_runs<S: Service>(engine: &mut Engine<Self>, service: &S, may_prefetch: bool, may_glance: bool) -> Turn;
-}
-
-impl Runs for Rings {
-    #[inline(always)]
-    fn serves_runs(engine: &Engine<Self>) -> bool {
-        engine.serves_runs()
-    }
-
-    #[inline(always)]
-    fn turn_of_runs<S: Service>(engine: &mut Engine<Self>, service: &S, may_prefetch: bool, may_glance: bool) -> Turn {
-        engine.turn_of_runs(service, may_prefetch, may_glance)
-    }
-}
-
-impl Runs for UdpPort {
-    #[inline(always)]
-    fn serves_runs(_: &Engine<Self>) -> bool {
-        false
-    }
-
-    fn turn_of_runs<S: Service>(_: &mut Engine<Self>, _: &S, _: bool, _: bool) -> Turn {
-        Turn::Idle
-    }
-}
-
 impl<T> Inline<T> {
     pub(crate) fn new(engine: Engine<T>) -> Self {
         Self { engine: Box::new(engine) }
     }
 }
 
-impl<T: Runs> Source for Inline<T> {
+impl<T: Transport> Source for Inline<T> {
     fn pull(&mut self, completions: &mut Completions, service: &dyn Service) {
         let engine = &mut self.engine;
         let now = engine.begin_turn();
@@ -125,14 +93,53 @@ impl<T: Runs> Source for Inline<T> {
         self.engine.rest(self.engine.now());
         true
     }
+}
 
-    #[inline(always)]
-    fn serves_runs(&self) -> bool {
-        T::serves_runs(&self.engine)
+/// Over shared memory a worker that is the engine too serves runs, where there is one queue for all RPCs. Only this is compiled for each type of
+/// service, so that a type more costs its user little time to compile.
+impl Core<Inline<Rings>> {
+    /// As [`run`](Core::run), in runs where that is possible.
+    pub(crate) fn run_in_runs<S: Service>(&mut self, service: &S) {
+        if !self.source.engine.serves_runs() {
+            return self.run(service);
+        }
+        let mut idle_since = None;
+        loop {
+            match self.turn_of_runs(service, true) {
+                Turn::Glance => continue,
+                Turn::Idle => self.rest(&mut idle_since),
+                Turn::Busy(_) => {}
+            }
+            // Asked whenever more than the rings is looked at: under load there may always be something to do.
+            if self.is_stopped() {
+                return self.finish();
+            }
+        }
+    }
+
+    /// As [`turn`](Core::turn), in runs where that is possible.
+    #[inline]
+    pub(crate) fn turn_in_runs<S: Service>(&mut self, service: &S) -> usize {
+        if !self.source.engine.serves_runs() {
+            return self.turn(service);
+        }
+        if let Turn::Busy(served) = self.turn_of_runs(service, false) { served } else { 0 }
     }
 
     #[inline(always)]
-    fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, may_glance: bool) -> Turn {
-        T::turn_of_runs(&mut self.engine, service, may_prefetch, may_glance)
+    fn turn_of_runs<S: Service>(&mut self, service: &S, may_glance: bool) -> Turn {
+        if self.completions.frontend.outstanding() > 0 {
+            self.finish_given(service);
+        }
+        self.source.engine.turn_of_runs(service, self.completions.steers(), may_glance)
+    }
+
+    /// Serves what was dispatched for `wait_for_rpc` and not taken, so that the core has all its credit.
+    #[cold]
+    fn finish_given(&mut self, service: &dyn Service) {
+        while let Some(begun) = self.begin(service) {
+            self.serve(begun, service);
+        }
+        self.settle();
     }
 }

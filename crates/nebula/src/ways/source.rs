@@ -1,7 +1,6 @@
 //! Where a worker's RPCs come from, and where they go back to.
 
 use super::completions::Completions;
-use crate::engine::run::Turn;
 use crate::nic::ingress::RPCS_PER_TURN;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::parking::rest_after;
@@ -70,17 +69,5 @@ pub(crate) trait Source: Debug {
     /// Rests as fits a silence of `silence`; sleeps until there is work, where it can and the server does not stop.
     fn rest(&mut self, silence: Span, _stop: &AtomicBool) {
         rest_after(silence);
-    }
-
-    /// Whether RPCs are served in runs.
-    #[inline(always)]
-    fn serves_runs(&self) -> bool {
-        false
-    }
-
-    /// A turn of a source that serves runs.
-    #[inline(always)]
-    fn turn_of_runs<S: Service>(&mut self, _service: &S, _may_prefetch: bool, _may_glance: bool) -> Turn {
-        Turn::Idle
     }
 }
