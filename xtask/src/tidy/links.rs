@@ -29,7 +29,7 @@ fn page(tree: &Tree, path: &str, text: &str) -> Vec<Violation> {
     own.filter_map(|(line, target, label)| Some(Violation::new(path, line, wrong(target, label)?))).collect()
 }
 
-/// What a link is labelled with, if that is a name of code: `name` before "[`name`](".
+/// What a link is labelled with, if that is a name of code in backticks, where `before` ends with the bracket that opens its target.
 fn label(before: &str) -> Option<&str> {
     let label = before.strip_suffix("`](")?;
     let name = &label[label.rfind('`')? + 1..];
