@@ -32,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
 /// A transport that servers can be built over.
-pub(super) trait Served: Transport + Sized {
+pub(super) trait ServerTransport: Transport + Sized {
     /// The way of a worker that is the engine too.
     fn inline(core: Core<Inline<Self>>) -> Way;
 
@@ -40,7 +40,7 @@ pub(super) trait Served: Transport + Sized {
     fn lock(core: Core<Lock<Self>>) -> Way;
 }
 
-impl Served for Rings {
+impl ServerTransport for Rings {
     fn inline(core: Core<Inline<Self>>) -> Way {
         Way::InlineShm(core)
     }
@@ -50,7 +50,7 @@ impl Served for Rings {
     }
 }
 
-impl Served for UdpPort {
+impl ServerTransport for UdpPort {
     fn inline(core: Core<Inline<Self>>) -> Way {
         Way::InlineUdp(core)
     }
@@ -125,7 +125,7 @@ impl Assembly<'_> {
     }
 
     /// The workers, and the engine where it has its own thread.
-    pub(super) fn workers<T: Served>(
+    pub(super) fn workers<T: ServerTransport>(
         &self,
         ends: Vec<WorkerEnd>,
         engine: Engine<T>,
@@ -156,7 +156,7 @@ impl Assembly<'_> {
         })
     }
 
-    fn shared<T: Served>(&self, engine: Engine<T>) -> Vec<Worker> {
+    fn shared<T: ServerTransport>(&self, engine: Engine<T>) -> Vec<Worker> {
         let places = mcs::lock(engine, usize::from(self.config.workers));
         let worker = |(core, place)| Worker::new(T::lock(self.core(core, Lock::new(place, core))));
         self.cores().zip(places).map(worker).collect()

@@ -1,6 +1,6 @@
 //! A running server: its threads, and its shutdown.
 
-use super::assembly::{Assembly, Served};
+use super::assembly::{Assembly, ServerTransport};
 use super::groups::{Part, part};
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;
@@ -209,7 +209,7 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
 }
 
 /// Builds engines and workers, an engine for each transport, and starts the engines' threads.
-fn assemble<T: Served>(
+fn assemble<T: ServerTransport>(
     config: &ServerConfig,
     ground: Ground,
     transports: Vec<T>,
