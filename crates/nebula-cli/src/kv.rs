@@ -24,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --workers 2 --policy work-stealing            idle workers steal from busy ones
   nebula serve kv --inline --unbounded                          no NACKs until 64 MiB of requests wait
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      UDP on the loopback interface
+  nebula serve kv --endpoint udp://127.0.0.1:7400 --inline --engines 2 --workers 2      UDP on two cores
   nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
@@ -50,7 +51,10 @@ pub(crate) struct Args {
     /// SLO on the p99 latency; it determines the size of receive buffer and queue
     #[arg(long, default_value = "100us")]
     slo: Span,
-    /// Run NIC engine and worker on one thread; mcs-lock never has an engine thread
+    /// NIC engines, among which the clients and the workers of a udp:// server are divided
+    #[arg(long, default_value_t = 1)]
+    engines: u16,
+    /// Run each NIC engine and its worker on one thread; mcs-lock never has an engine thread
     #[arg(long)]
     inline: bool,
     /// Prefetch payload and item before the RPC's handler runs
@@ -169,6 +173,7 @@ fn config(args: &Args) -> ServerConfig {
         .policy(args.policy)
         .slo(args.slo)
         .workers(args.workers)
+        .engines(args.engines)
         .inline(args.inline)
         .steering(if args.steering == OnOff::On { Steering::On } else { Steering::Off })
         .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))

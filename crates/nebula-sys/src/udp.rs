@@ -14,15 +14,18 @@
 //! | `udp/name` | socket addresses in the kernel's format |
 //! | `udp/control` | ancillary data of a datagram: segment length, local address |
 //! | `udp/option` | socket options |
+//! | `udp/group` | several sockets at one address |
 //! | `udp/outbox` | collects datagrams and sends them with `sendmmsg` |
 //! | `udp/inbox` | receives with `recvmmsg` and splits coalesced datagrams |
 
 mod control;
+mod group;
 mod inbox;
 mod name;
 mod option;
 mod outbox;
 
+pub use group::{GROUP_MAX, GroupKey};
 use inbox::Inbox;
 use outbox::Outbox;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -107,6 +110,17 @@ impl UdpSocket {
     /// The kernel's error: the address is in use, or does not belong to this machine.
     pub fn bind(local: SocketAddr) -> io::Result<Self> {
         Self::of(std::net::UdpSocket::bind(local)?, None)
+    }
+
+    /// Binds `sockets` sockets to `local`. Each datagram goes to the one that `key` makes of it, wherever it comes from.
+    /// With port 0 they share the port that the kernel chooses.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for 0 or more than [`GROUP_MAX`] sockets. The kernel's error: the address is in use, by a group
+    /// too, or does not belong to this machine.
+    pub fn bind_group(local: SocketAddr, sockets: u16, key: GroupKey) -> io::Result<Vec<Self>> {
+        group::bind_all(local, sockets, key)?.into_iter().map(|socket| Self::of(socket, None)).collect()
     }
 
     /// A socket at an address chosen by the kernel that exchanges datagrams only with `server`: the kernel drops all

@@ -6,7 +6,7 @@
     reason = "a failing step fails the test; skipped cases are printed"
 )]
 
-use nebula_sys::udp::{DATAGRAM_BYTES_MAX, Offload, Received, UdpSocket};
+use nebula_sys::udp::{DATAGRAM_BYTES_MAX, GroupKey, Offload, Received, UdpSocket};
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
@@ -298,4 +298,59 @@ fn a_wait_ends_when_a_datagram_comes_from_another_thread() {
         client.flush().unwrap();
         assert!(waiter.join().unwrap().datagram);
     });
+}
+
+/// Byte 0 says 9 where any socket will do; byte 2 names the socket.
+const KEY: GroupKey = GroupKey { owner_at: 2, kind_at: 0, for_anyone: 9 };
+
+#[test]
+fn a_group_of_sockets_divides_datagrams_by_what_they_say_and_not_by_where_they_come_from() {
+    for at in families() {
+        let mut group = UdpSocket::bind_group(at, 3, KEY).unwrap();
+        let to = group[0].local();
+        assert!(group.iter().all(|socket| socket.local() == to));
+        for _ in 0..4 {
+            let mut client = UdpSocket::connect(to).unwrap();
+            for owner in 0..12 {
+                client.queue(to, None, &[1, 0, owner, 7], 4).unwrap();
+                client.flush().unwrap();
+            }
+        }
+        for (number, socket) in (0..).zip(&mut group) {
+            let owners: Vec<u8> = take(socket, 16).iter().map(|(_, datagram)| datagram[2]).collect();
+            assert_eq!(owners, [number, number + 3, number + 6, number + 9].repeat(4));
+        }
+    }
+}
+
+#[test]
+fn what_is_for_anyone_is_spread_over_a_group_and_what_is_too_short_goes_to_the_first() {
+    let mut group = UdpSocket::bind_group(V4.parse().unwrap(), 2, KEY).unwrap();
+    let to = group[0].local();
+    let mut client = UdpSocket::connect(to).unwrap();
+    for datagram in std::iter::repeat_n(&[9, 0, 1][..], 64).chain([&[1, 0][..], &[]]) {
+        client.queue(to, None, datagram, 3).unwrap();
+        client.flush().unwrap();
+    }
+    let mut taken = [0, 0];
+    let until = Instant::now() + LIMIT;
+    while taken[0] + taken[1] < 65 && Instant::now() < until {
+        for (socket, taken) in group.iter_mut().zip(&mut taken) {
+            *taken += socket.recv(&mut |_, _| {}).unwrap();
+        }
+    }
+    // The kernel draws: all 64 at one socket is as likely as 64 heads in a row.
+    assert!(taken[0] > 1 && taken[1] > 0, "{taken:?}");
+}
+
+#[test]
+fn an_address_that_a_group_has_is_taken_for_everybody_else() {
+    let group = UdpSocket::bind_group(V4.parse().unwrap(), 2, KEY).unwrap();
+    let at = group[0].local();
+    assert_eq!(UdpSocket::bind_group(at, 2, KEY).unwrap_err().kind(), ErrorKind::AddrInUse);
+    assert_eq!(UdpSocket::bind(at).unwrap_err().kind(), ErrorKind::AddrInUse);
+    for sockets in [0, 257] {
+        let at = V4.parse().unwrap();
+        assert_eq!(UdpSocket::bind_group(at, sockets, KEY).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
 }

@@ -1,7 +1,7 @@
 //! A server: an endpoint, a configuration and a service become threads that run.
 
 mod assembly;
-mod groups;
+mod parts;
 mod running;
 
 pub use running::RunningServer;
@@ -99,8 +99,27 @@ impl Server {
         self
     }
 
-    /// Runs engine and worker on one thread, for machines and services of one core. This takes one worker; under `mcs-lock`, which has no
-    /// engine thread, any number.
+    /// Sets the number of engines of a `udp://` server; 1 unless set. Clients are divided evenly among them, and so are the workers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, Reply, Server};
+    ///
+    /// let server = Server::bind("udp://127.0.0.1:0").engines(2).workers(2).inline(true);
+    /// let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let mut client = Client::connect(server.endpoint().clone())?;
+    /// assert_eq!(client.call(b"hello")?, b"hello");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn engines(mut self, engines: u16) -> Self {
+        self.config.engines = engines;
+        self
+    }
+
+    /// Runs each engine and its worker on one thread, for machines and services of few cores. This takes as many workers as engines; under
+    /// `mcs-lock`, which has no engine thread, any number.
     #[must_use]
     pub fn inline(mut self, inline: bool) -> Self {
         self.config.inline = inline;

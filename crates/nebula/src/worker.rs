@@ -121,7 +121,12 @@ impl Worker {
         let no_service = |_: &[u8], _: &mut Reply<'_>| ();
         let begun = with_core!(&mut self.inner.borrow_mut().way, core => {
             core.pull(&no_service);
-            core.begin(&no_service)
+            let begun = core.begin(&no_service);
+            // What needs no worker has answers too: handshakes, refusals.
+            if begun.is_none() {
+                core.settle();
+            }
+            begun
         });
         Some(Rpc { worker: self, begun: Some(begun?), is_answered: false })
     }

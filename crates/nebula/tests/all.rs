@@ -16,5 +16,6 @@ mod reply_room;
 mod steering;
 mod support;
 mod udp_client;
+mod udp_engines;
 mod udp_goodput;
 mod udp_relay;

@@ -49,8 +49,10 @@ pub enum ServeError {
         /// The policy asked for.
         policy: Policy,
     },
-    /// A `udp://` server has one engine.
-    #[error("policy {policy} needs several engines, and a udp:// server has one: serve over shm://, or use jbsq:2")]
+    /// Groups of a `udp://` server.
+    #[error(
+        "policy {policy} hands RPCs from engine to engine, which only a shm:// server does: serve over shm://, or use engines and jbsq:2"
+    )]
     GroupsOverUdp {
         /// The policy asked for.
         policy: Policy,
@@ -109,11 +111,37 @@ pub enum ServeError {
     /// A group's manager cannot have this configuration.
     #[error(transparent)]
     Manager(#[from] ManagerConfigError),
-    /// Inline mode with several workers.
-    #[error("inline mode runs engine and worker on one thread: it takes 1 worker, not {workers}")]
+    /// Inline mode with another number of workers than of engines.
+    #[error(
+        "inline mode runs an engine and its worker on one thread: it takes as many workers as engines, not {workers} and {engines}"
+    )]
     InlineWorkers {
         /// Workers asked for.
         workers: u16,
+        /// Engines asked for.
+        engines: u16,
+    },
+    /// Several engines over shared memory.
+    #[error("a shm:// server has 1 engine, not {engines}: serve over udp://, or use policy altocumulus:{engines}")]
+    EnginesOverShm {
+        /// Engines asked for.
+        engines: u16,
+    },
+    /// An impossible number of engines.
+    #[error(
+        "a udp:// server has 1 to 256 engines and at least a worker for each, not {engines} engines and {workers} workers"
+    )]
+    Engines {
+        /// Engines asked for.
+        engines: u16,
+        /// Workers asked for.
+        workers: u16,
+    },
+    /// Several engines over one network interface of the caller's.
+    #[error("a server over the caller's network has 1 engine, not {engines}: each needs its own socket")]
+    EnginesOverOneWire {
+        /// Engines asked for.
+        engines: u16,
     },
     /// An impossible payload of a slot or packet.
     #[error(

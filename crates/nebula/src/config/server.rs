@@ -66,8 +66,11 @@ pub struct ServerConfig {
     pub slo: Span,
     /// Worker threads. Default: 1.
     pub workers: u16,
-    /// Whether engine and worker run on one thread, which takes one worker. Under `mcs-lock` it changes nothing: there the workers
-    /// take turns as the engine. Default: `false`.
+    /// Over `udp://`: engines, among which clients are divided evenly; each has its own share of the workers, of the receive buffer and of what
+    /// is remembered. For more RPCs than one engine can take. Default: 1.
+    pub engines: u16,
+    /// Whether each engine and its worker run on one thread, which takes one worker an engine. Under `mcs-lock` it changes nothing: there the
+    /// workers take turns as the engine. Default: `false`.
     pub inline: bool,
     /// Whether the payload of a worker's next RPC is fetched while it serves the one before. Default: on.
     pub steering: Steering,
@@ -131,6 +134,7 @@ impl Default for ServerConfig {
             custom_policy: None,
             slo: Span::from_us(100),
             workers: 1,
+            engines: 1,
             inline: false,
             steering: Steering::On,
             rpc_bytes_max: 64 * 1024,
@@ -170,6 +174,11 @@ impl ServerConfig {
     /// How many groups its workers are parted into; 1 under policies without groups.
     pub(crate) fn groups(&self) -> u16 {
         groups_of(self.policy)
+    }
+
+    /// Parts of the server, each with an engine: its groups, or the engines asked for.
+    pub(crate) fn parts(&self) -> u16 {
+        self.groups().max(self.engines)
     }
 
     /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.
@@ -252,9 +261,6 @@ impl ServerConfig {
 
     /// What the back end is built with.
     pub(crate) fn backend_config(&self) -> Result<BackendConfig, ServeError> {
-        if self.kind() == Kind::Inline && self.workers != 1 {
-            return Err(ServeError::InlineWorkers { workers: self.workers });
-        }
         if u32::from(self.suspended_max) > SUSPENDED_MAX {
             return Err(ServeError::Suspended { got: self.suspended_max });
         }

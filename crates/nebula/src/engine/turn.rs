@@ -310,13 +310,11 @@ impl<T: Transport> Engine<T> {
     }
 }
 
-/// Begins the log of an engine; each group of a server has its own file.
+/// Begins the log of an engine.
 fn log(path: &Path, backend: &Backend, neighbors: Option<&Neighbors>) -> std::io::Result<Recorder> {
     let (Some(group), Some(neighbors)) = (backend.group(), neighbors) else {
         return Recorder::create(path, &format!("{LOG_HEADER} {}", backend.config()));
     };
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", group.group.0));
     let setup = GroupSetup { group, manager: neighbors.manager().clone() };
-    Recorder::create(Path::new(&name), &format!("{GROUP_LOG_HEADER} {setup}"))
+    Recorder::create(path, &format!("{GROUP_LOG_HEADER} {setup}"))
 }

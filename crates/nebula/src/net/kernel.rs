@@ -1,7 +1,7 @@
 //! The kernel's UDP sockets as a [`Wire`].
 
 use super::wire::{Route, Wire};
-use nebula_sys::udp::{Offload, UdpSocket};
+use nebula_sys::udp::{GroupKey, Offload, UdpSocket};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -46,7 +46,10 @@ impl KernelWire {
     ///
     /// The kernel's reason, such as that the address is in use, or not one of this machine.
     pub fn bind(local: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(local)?;
+        Ok(Self::of_server(UdpSocket::bind(local)?))
+    }
+
+    fn of_server(socket: UdpSocket) -> Self {
         let local = socket.local();
         // Only a connected socket knows its route; the socket's own address is reached as its loopback clients reach it.
         let bytes = if local.ip().is_loopback() {
@@ -54,7 +57,16 @@ impl KernelWire {
         } else {
             SAFE_DATAGRAM_BYTES
         };
-        Ok(Self { socket, datagram_bytes_max: bytes, refusal: None })
+        Self { socket, datagram_bytes_max: bytes, refusal: None }
+    }
+
+    /// Sockets at `local`, of which each datagram goes to the one that `key` makes of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    pub(crate) fn bind_group(local: SocketAddr, sockets: u16, key: GroupKey) -> io::Result<Vec<Self>> {
+        Ok(UdpSocket::bind_group(local, sockets, key)?.into_iter().map(Self::of_server).collect())
     }
 
     /// A socket that exchanges datagrams with `server` alone.

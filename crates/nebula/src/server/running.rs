@@ -1,24 +1,26 @@
 //! A running server: its threads, and its shutdown.
 
 use super::assembly::{Assembly, ServerTransport};
-use super::groups::{Part, part};
+use super::parts::{Part, check_parts, part};
 use crate::config::error::ServeError;
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::endpoint::Endpoint;
 use crate::engine::turn::{Engine, Parts};
-use crate::net::{Environment, KernelWire, Time, Watch};
+use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes};
 use crate::rpc::parking::Parker;
 use crate::rpc::slot::mtu_for;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{EventQueue, Listener, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
+use crate::transport::udp::numbers::{GROUP_KEY, Numbers};
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
 use nebula_nic::{Availability, CentralDispatch, Policy, Span};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,7 +102,7 @@ pub(super) fn serve(
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
     let pins = config.pin.clone();
-    let engines = if config.kind().has_engine() { usize::from(config.groups()) } else { 0 };
+    let engines = if config.kind().has_engine() { usize::from(config.parts()) } else { 0 };
     let (mut running, workers) = open(endpoint, config)?;
     for (index, worker) in workers.into_iter().enumerate() {
         let run = run.clone();
@@ -121,10 +123,20 @@ pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningS
             if config.key.is_none() && !config.insecure && !address.ip().is_loopback() {
                 return Err(ServeError::Insecure { endpoint });
             }
-            let wire = KernelWire::bind(address).map_err(|cause| taken(&endpoint, cause))?;
-            open_over(Environment::machine(wire)?, config)
+            let wires = bind(address, config.engines).map_err(|cause| taken(&endpoint, cause))?;
+            open_udp(wires, &Time::Machine, &random_bytes()?, config)
         }
     }
+}
+
+/// A socket for each engine.
+fn bind(address: SocketAddr, engines: u16) -> std::io::Result<Vec<Box<dyn Wire>>> {
+    let boxed = |wire: KernelWire| Box::new(wire) as Box<dyn Wire>;
+    // A server of one needs no choice made by the kernel, which may not have it.
+    if engines == 1 {
+        return Ok(vec![boxed(KernelWire::bind(address)?)]);
+    }
+    Ok(KernelWire::bind_group(address, engines, GROUP_KEY)?.into_iter().map(boxed).collect())
 }
 
 /// Opens a `shm://` server: an engine a group, each with the rings of its clients.
@@ -148,8 +160,9 @@ fn open_shm(
         registry,
         listener_waker: Some(listener.waker()),
         watch: Watch::new(&Time::Machine),
+        pin: config.pin.clone(),
     };
-    let (mut running, workers) = assemble(&config, ground, rings)?;
+    let (mut running, workers) = assemble(part(&config)?, ground, rings)?;
     let stop = running.stop.clone();
     running.threads.push(spawn("nebula-listener", None, Box::new(move || listener.run(&stop)))?);
     Ok((running, workers))
@@ -160,20 +173,44 @@ pub(super) fn open_over(
     environment: Environment,
     config: ServerConfig,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let endpoint = Endpoint::Udp(environment.wire.local());
-    let mut config = checked(&endpoint, config)?;
+    let Environment { wire, time, entropy } = environment;
+    let config = checked(&Endpoint::Udp(wire.local()), config)?;
+    if config.engines > 1 {
+        return Err(ServeError::EnginesOverOneWire { engines: config.engines });
+    }
+    open_udp(vec![wire], &time, &entropy, config)
+}
+
+/// Opens a `udp://` server: an engine a wire, all at one address.
+fn open_udp(
+    wires: Vec<Box<dyn Wire>>,
+    time: &Time,
+    entropy: &[u8; 32],
+    mut config: ServerConfig,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let endpoint = Endpoint::Udp(wires[0].local());
     if config.packet_bytes == 0 || !config.packet_bytes.is_multiple_of(64) {
         return Err(ServeError::Mtu { got: config.packet_bytes });
     }
     config.mtu_bytes = config.packet_bytes;
     // Packets that are lost are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
-    let backend_config = config.backend_config()?;
-    backend_config.validate()?;
-    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(1))?);
-    let watch = Watch::new(&environment.time);
-    let port = UdpPort::new(&config, &backend_config, environment);
-    assemble(&config, Ground { endpoint, status, registry: Arc::default(), listener_waker: None, watch }, vec![port])
+    let parts = part(&config)?;
+    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
+    let numbers = Numbers::for_engines(config.engines);
+    let ports = parts.iter().zip(wires).zip(numbers).map(|((part, wire), numbers)| {
+        Ok(UdpPort::new(&part.config, &part.config.backend_config()?, wire, entropy, numbers))
+    });
+    let ports = ports.collect::<Result<Vec<_>, ServeError>>()?;
+    let ground = Ground {
+        endpoint,
+        status,
+        registry: Arc::default(),
+        listener_waker: None,
+        watch: Watch::new(time),
+        pin: config.pin,
+    };
+    assemble(parts, ground, ports)
 }
 
 /// What a server stands on, beside its transports.
@@ -185,6 +222,8 @@ struct Ground {
     /// Wakes the listener, where there is one.
     listener_waker: Option<Arc<OwnedFd>>,
     watch: Watch,
+    /// Cores of the engines' threads.
+    pin: Vec<usize>,
 }
 
 /// The configuration, if this endpoint supports it.
@@ -199,26 +238,26 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     }
     let policy = config.policy;
     match endpoint {
+        Endpoint::Shm(_) if config.engines > 1 => Err(ServeError::EnginesOverShm { engines: config.engines }),
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
         Endpoint::Udp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
         Endpoint::Udp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
             Err(ServeError::Block { policy })
         }
-        Endpoint::Shm(_) | Endpoint::Udp(_) => Ok(config),
+        Endpoint::Shm(_) | Endpoint::Udp(_) => check_parts(&config).map(|()| config),
     }
 }
 
 /// Builds engines and workers, an engine for each transport, and starts the engines' threads.
 fn assemble<T: ServerTransport>(
-    config: &ServerConfig,
+    parts: Vec<Part>,
     ground: Ground,
     transports: Vec<T>,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let backend_config = config.backend_config()?;
-    backend_config.validate()?;
-    let Ground { endpoint, status, registry, listener_waker, watch } = ground;
-    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(config.groups()))?);
-    let (stop, bound) = (Arc::new(AtomicBool::new(false)), config.dispatcher(&backend_config).bound());
+    let engines_in_all = u16::try_from(parts.len()).unwrap_or(u16::MAX);
+    let Ground { endpoint, status, registry, listener_waker, watch, pin } = ground;
+    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(engines_in_all))?);
+    let stop = Arc::new(AtomicBool::new(false));
     let mut running = RunningServer {
         endpoint,
         stop: stop.clone(),
@@ -229,7 +268,10 @@ fn assemble<T: ServerTransport>(
         threads: Vec::new(),
     };
     let (mut engines, mut workers) = (Vec::new(), Vec::new());
-    for (Part { config, group }, transport) in part(config)?.into_iter().zip(transports) {
+    for (index, (Part { config, group }, transport)) in parts.into_iter().zip(transports).enumerate() {
+        let backend_config = config.backend_config()?;
+        backend_config.validate()?;
+        let bound = config.dispatcher(&backend_config).bound();
         let (log, choices) = config.decision_log.as_ref().map(|_| channel()).unzip();
         let seed = backend_config.seed;
         let parker = Arc::new(Parker::new()?);
@@ -245,7 +287,7 @@ fn assemble<T: ServerTransport>(
         };
         let (links, ends) = assembly.links()?;
         running.parkers.extend(links.iter().filter_map(|link| link.parker.clone()).chain([parker.clone()]));
-        let status = StatusPage::new(status.clone(), engines.len());
+        let status = StatusPage::new(status.clone(), index);
         let parts = Parts {
             transport,
             watch: watch.clone(),
@@ -261,7 +303,7 @@ fn assemble<T: ServerTransport>(
     }
     for (index, engine) in engines.into_iter().enumerate() {
         let name = if index == 0 { "nebula-engine".to_owned() } else { format!("nebula-engine-{index}") };
-        running.threads.push(spawn(&name, config.pin.get(index).copied(), Box::new(move || engine.run()))?);
+        running.threads.push(spawn(&name, pin.get(index).copied(), Box::new(move || engine.run()))?);
     }
     Ok((running, workers))
 }

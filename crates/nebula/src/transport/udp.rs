@@ -21,6 +21,7 @@ pub(crate) mod seal;
 pub(crate) mod train;
 pub(crate) mod handshake;
 pub(crate) mod port;
+pub(crate) mod numbers;
 mod requests;
 mod incomplete;
 mod outbox;

@@ -35,6 +35,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [the number of engines of a `udp://` server](Self#structfield.engines).
+    #[must_use]
+    pub fn engines(mut self, engines: u16) -> Self {
+        self.engines = engines;
+        self
+    }
+
     /// Sets [whether engine and worker run on one thread](Self#structfield.inline).
     #[must_use]
     pub fn inline(mut self, inline: bool) -> Self {
@@ -207,6 +214,7 @@ mod tests {
             custom_policy: Some(own()),
             slo: Span::from_us(7),
             workers: 7,
+            engines: 8,
             inline: true,
             steering: Steering::Off,
             rpc_bytes_max: 701,
@@ -236,7 +244,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, workers, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
+            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
             optional custom_policy, reply_bytes_max, key, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

@@ -15,6 +15,9 @@ pub(crate) const UDP_VERSION: u8 = 1;
 pub(crate) const DATAGRAM_BYTES_MAX: u16 = 65_507;
 /// Bytes of the header.
 pub(crate) const FRAME_BYTES: usize = 32;
+/// Where the kind stands, and the client's number, lowest byte first.
+pub(crate) const KIND_AT: usize = 1;
+pub(crate) const SNID_AT: usize = 16;
 /// Where the check of a plain datagram stands.
 pub(crate) const CHECK: std::ops::Range<usize> = 4..8;
 /// Flag: the rest is sealed.
@@ -82,10 +85,10 @@ impl Frame {
     pub(crate) fn encode(&self, datagram: &mut [u8], is_sealed: bool) {
         let mut header = [0; FRAME_BYTES];
         header[0] = UDP_VERSION;
-        header[1] = self.kind as u8;
+        header[KIND_AT] = self.kind as u8;
         header[2] = if is_sealed { SEALED } else { 0 };
         header[8..16].copy_from_slice(&self.incarnation.to_le_bytes());
-        header[16..20].copy_from_slice(&self.snid.0.to_le_bytes());
+        header[SNID_AT..SNID_AT + 4].copy_from_slice(&self.snid.0.to_le_bytes());
         header[20..22].copy_from_slice(&self.datagram_bytes.to_le_bytes());
         header[24..32].copy_from_slice(&self.word.to_le_bytes());
         datagram[..FRAME_BYTES].copy_from_slice(&header);
@@ -98,11 +101,11 @@ impl Frame {
         if header[0] != UDP_VERSION {
             return Err(FrameError::Version(header[0]));
         }
-        let kind = FrameKind::from_code(header[1]).ok_or(FrameError::Kind)?;
+        let kind = FrameKind::from_code(header[KIND_AT]).ok_or(FrameError::Kind)?;
         let frame = Self {
             kind,
             incarnation: long(header, 8),
-            snid: NodeId(word(header, 16)),
+            snid: NodeId(word(header, SNID_AT)),
             datagram_bytes: short(header, 20),
             word: long(header, 24),
         };

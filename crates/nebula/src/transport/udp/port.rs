@@ -8,11 +8,12 @@
 
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind};
 use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, half};
+use super::numbers::Numbers;
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
 use super::seal::Seal;
 use crate::config::server::ServerConfig;
-use crate::net::{Environment, Route, Wire};
+use crate::net::{Route, Wire};
 use crate::nic::ingress::Intake;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
@@ -45,8 +46,7 @@ struct Validation {
     seal: Seal,
     tokens: Tokens,
     incarnation: u64,
-    /// The number of the next client.
-    next_snid: u32,
+    numbers: Numbers,
     rpc_bytes_max: u32,
     /// 0 when the service does not say.
     reply_bytes_max: u32,
@@ -56,14 +56,22 @@ struct Validation {
 }
 
 impl UdpPort {
-    /// A port over `environment`, for a back end of `backend`.
-    pub(crate) fn new(config: &ServerConfig, backend: &BackendConfig, environment: Environment) -> Self {
-        let Environment { wire, entropy, .. } = environment;
-        let seal = Seal::new(config.key.as_ref(), derived(&entropy, 1).to_le_bytes());
+    /// A port over `wire`, for the engine of `numbers` and a back end of `backend`. The engines of a server have the same `entropy`, so that
+    /// each knows a token that another has made.
+    pub(crate) fn new(
+        config: &ServerConfig,
+        backend: &BackendConfig,
+        wire: Box<dyn Wire>,
+        entropy: &[u8; 32],
+        numbers: Numbers,
+    ) -> Self {
+        // No two engines use the same nonces.
+        let salt = derived(entropy, 1 | u64::from(numbers.engine()) << 32);
+        let seal = Seal::new(config.key.as_ref(), salt.to_le_bytes());
         let validation = Validation {
-            tokens: Tokens::new(derived(&entropy, 2).to_le_bytes()),
-            incarnation: half(derived(&entropy, 3)),
-            next_snid: 1,
+            tokens: Tokens::new(derived(entropy, 2).to_le_bytes()),
+            incarnation: half(derived(entropy, 3)),
+            numbers,
             rpc_bytes_max: config.rpc_bytes_max,
             reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
             mtu_bytes: config.mtu_bytes,
@@ -71,7 +79,7 @@ impl UdpPort {
             violations: 0,
             seal,
         };
-        let seed = half(derived(&entropy, 4));
+        let seed = half(derived(entropy, 4));
         let outbox = Outbox::new(&validation.seal, wire.datagram_bytes_max(), validation.incarnation, backend.mtu);
         Self { wire, memory: Memory::new(config, backend, seed), validation, outbox, now: Timestamp::ZERO }
     }
@@ -126,7 +134,7 @@ impl Transport for UdpPort {
 
     /// Nothing is kept of them: what is known is how many have been let in.
     fn clients(&self) -> u32 {
-        self.validation.next_snid - 1
+        self.validation.numbers.drawn()
     }
 
     fn violations(&self) -> u64 {
@@ -176,6 +184,10 @@ impl Validation {
             self.violations += 1;
             return self.refuse(Reason::Token, 0, &frame);
         }
+        if !self.numbers.is_own(frame.snid) {
+            self.violations += 1;
+            return Opened::Nothing;
+        }
         #[expect(clippy::cast_possible_truncation, reason = "some of the token's bits")]
         let tag = frame.word as u32;
         Opened::Frame(Peer { route, snid: frame.snid, tag, datagram_bytes: frame.datagram_bytes }, body)
@@ -189,7 +201,7 @@ impl Validation {
             return Opened::Nothing;
         };
         let is_known = hello.token != 0 && hello.token == self.tokens.of(peer, hello.snid);
-        let snid = if is_known { hello.snid } else { self.number() };
+        let snid = if is_known { hello.snid } else { self.numbers.draw() };
         let welcome = Welcome {
             echo: hello.echo,
             incarnation: self.incarnation,
@@ -203,13 +215,6 @@ impl Validation {
             slo: self.slo,
         };
         Opened::Answer(welcome.datagram(&mut self.seal))
-    }
-
-    fn number(&mut self) -> NodeId {
-        let snid = self.next_snid;
-        // After 2^32 clients numbers come again; the address is part of what is remembered of an RPC, too.
-        self.next_snid = self.next_snid.wrapping_add(1).max(1);
-        NodeId(snid)
     }
 
     #[cold]
@@ -231,5 +236,49 @@ impl Validation {
         };
         let refused = Refused { reason, echo: 0, incarnation: 0, snid: NodeId(0) };
         Opened::Answer(refused.datagram(&mut Seal::Plain))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::KernelWire;
+
+    fn validations() -> Vec<Validation> {
+        let config = ServerConfig::default();
+        let backend = config.backend_config().unwrap();
+        let ports = Numbers::for_engines(2).into_iter().map(|numbers| {
+            let wire = KernelWire::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            UdpPort::new(&config, &backend, Box::new(wire), &[7; 32], numbers).validation
+        });
+        ports.collect()
+    }
+
+    #[test]
+    fn an_engine_takes_messages_of_its_own_clients_and_knows_the_tokens_of_the_others() {
+        let mut engines = validations();
+        let peer: SocketAddr = "127.0.0.1:9".parse().unwrap();
+        for number in 1..=4 {
+            let snid = NodeId(number);
+            let frame = Frame {
+                kind: FrameKind::Client,
+                incarnation: engines[0].incarnation,
+                snid,
+                datagram_bytes: 1232,
+                word: engines[0].tokens.of(peer, snid),
+            };
+            let mut datagram = [0; 64];
+            Seal::Plain.close(&frame, &mut datagram);
+            for (index, engine) in (0..).zip(&mut engines) {
+                let mut datagram = datagram;
+                let opened = engine.open(Timestamp::ZERO, peer.into(), &mut datagram);
+                assert_eq!(
+                    matches!(opened, Opened::Frame(..)),
+                    number % 2 == index,
+                    "client {number} at engine {index}"
+                );
+            }
+        }
+        assert_eq!([engines[0].violations, engines[1].violations], [2, 2]);
     }
 }

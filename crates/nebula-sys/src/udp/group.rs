@@ -1,0 +1,85 @@
+//! Several sockets at one address, between which the kernel chooses by a byte of each datagram (`SO_REUSEPORT` with a
+//! program in classic BPF).
+//!
+//! The kernel's own choice is a hash of both addresses: a peer whose address changes would reach another socket, and so
+//! another thread, than the one that knows it.
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, socket_with, sockopt};
+use std::io;
+use std::mem::size_of;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+/// Which socket of a group a datagram goes to: its byte at `owner_at`, modulo the number of sockets. A datagram whose
+/// byte at `kind_at` is `for_anyone` goes to any of them, by chance, and one too short to have the byte to the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupKey {
+    /// Where the byte lies that names the socket.
+    pub owner_at: u16,
+    /// Where the byte lies that may say that any socket will do.
+    pub kind_at: u16,
+    /// What it then says.
+    pub for_anyone: u8,
+}
+
+/// Sockets of one group at most: what a byte can tell apart.
+pub const GROUP_MAX: u16 = 256;
+
+/// Sockets at `local`, as many as there are numbers from 0 to `sockets - 1`, in that order.
+pub(super) fn bind_all(local: SocketAddr, sockets: u16, key: GroupKey) -> io::Result<Vec<UdpSocket>> {
+    if sockets == 0 || sockets > GROUP_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a group has 1 to 256 sockets"));
+    }
+    // Sockets of another process of this user could be in the group too: this one finds them, as it shares with nobody.
+    let local = UdpSocket::bind(local)?.local_addr()?;
+    let group = (0..sockets).map(|_| bind_shared(local)).collect::<io::Result<Vec<_>>>()?;
+    attach(&group[0], &program(sockets, key))?;
+    Ok(group)
+}
+
+fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(ipproto::UDP))?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    bind(&socket, &local)?;
+    Ok(socket.into())
+}
+
+const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
+const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const JUMP: u32 = libc::BPF_JMP | libc::BPF_JA;
+const MODULO: u32 = libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K;
+const RETURN_A: u32 = libc::BPF_RET | libc::BPF_A;
+/// Where the kernel's random numbers "lie": `SKF_AD_OFF + SKF_AD_RANDOM` of `linux/filter.h`.
+const RANDOM_AT: u32 = (-0x1000_i32 + 56).cast_unsigned();
+
+/// The kernel's choice. A load beyond the datagram's end returns 0, the first socket.
+fn program(sockets: u16, key: GroupKey) -> [libc::sock_filter; 7] {
+    [
+        step(LOAD_BYTE, key.kind_at.into(), 0),
+        step(JUMP_IF_EQUAL, key.for_anyone.into(), 2),
+        step(LOAD_WORD, RANDOM_AT, 0),
+        step(JUMP, 1, 0),
+        step(LOAD_BYTE, key.owner_at.into(), 0),
+        step(MODULO, sockets.into(), 0),
+        step(RETURN_A, 0, 0),
+    ]
+}
+
+fn step(code: u32, k: u32, otherwise: u8) -> libc::sock_filter {
+    // The kernel's codes have 16 bits.
+    libc::sock_filter { code: u16::try_from(code).unwrap_or(u16::MAX), jt: 0, jf: otherwise, k }
+}
+
+/// Makes `program` choose among the sockets of the group of `socket`.
+fn attach(socket: &UdpSocket, program: &[libc::sock_filter; 7]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: 7, filter: program.as_ptr().cast_mut() };
+    #[expect(clippy::cast_possible_truncation, reason = "16 bytes")]
+    let bytes = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF);
+    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len` steps through the
+    // pointer in it, which is valid as long as the caller's borrow; it writes through neither.
+    let rc = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const program).cast(), bytes) };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,88 @@
+//! The parts of a server, each an engine and its workers: the engines of a `udp://` server, or the groups of `altocumulus:G`.
+
+use crate::config::error::ServeError;
+use crate::config::kind::Kind;
+use crate::config::migration::MigrationConfig;
+use crate::config::server::ServerConfig;
+use crate::nic::neighbors::{Neighbors, Ways, waiting_max};
+use nebula_nic::schedule::{Manager, ManagerConfig, Thresholds};
+use nebula_nic::{Backend, GroupConfig, GroupId};
+use nebula_sys::udp::GROUP_MAX;
+
+/// An engine and its workers, about to be built: a whole server, or a part of it.
+pub(super) struct Part {
+    /// The server's, with this part's share of it.
+    pub(super) config: ServerConfig,
+    pub(super) group: Option<(Backend, Neighbors)>,
+}
+
+/// Whether the workers of a server can be divided among its parts.
+pub(super) fn check_parts(config: &ServerConfig) -> Result<(), ServeError> {
+    let (groups, engines, workers) = (config.groups(), config.engines, config.workers);
+    if groups > workers {
+        return Err(ServeError::Groups { groups, workers });
+    }
+    if !(1..=GROUP_MAX).contains(&engines) || engines > workers {
+        return Err(ServeError::Engines { engines, workers });
+    }
+    if config.kind() == Kind::Inline && workers != engines {
+        return Err(ServeError::InlineWorkers { workers, engines });
+    }
+    Ok(())
+}
+
+/// Divides a server into its parts, as evenly as can be.
+pub(super) fn part(config: &ServerConfig) -> Result<Vec<Part>, ServeError> {
+    let groups = config.groups();
+    let configs: Vec<_> = (0..config.parts()).map(|index| share(config, index)).collect();
+    if groups > 1 {
+        return with_neighbors(configs, groups);
+    }
+    Ok(configs.into_iter().map(|config| Part { config, group: None }).collect())
+}
+
+/// What part `index` has of a server.
+fn share(config: &ServerConfig, index: u16) -> ServerConfig {
+    let parts = config.parts();
+    if parts == 1 {
+        return config.clone();
+    }
+    let decision_log = config.decision_log.as_ref().map(|path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{index}"));
+        name.into()
+    });
+    ServerConfig {
+        workers: config.workers / parts + u16::from(index < config.workers % parts),
+        engines: 1,
+        retention_rpcs: config.retention_rpcs / u32::from(parts),
+        retention_bytes: config.retention_bytes / usize::from(parts),
+        decision_log,
+        ..config.clone()
+    }
+}
+
+/// The groups of a server, which hand RPCs to one another.
+fn with_neighbors(configs: Vec<ServerConfig>, groups: u16) -> Result<Vec<Part>, ServeError> {
+    // One numbering for the slots of all: every group has as many as the largest needs, which is the first.
+    let slots = configs[0].backend_config()?.slots;
+    let managers = configs.iter().zip((0..).map(GroupId)).map(|(config, group)| manager(config, group, groups));
+    let managers = managers.collect::<Result<Vec<_>, _>>()?;
+    let neighbors = Ways::new(groups).with_managers(managers, configs[0].migration.waiting_max.is_some());
+    let parts = configs.into_iter().zip((0..).map(GroupId)).zip(neighbors).map(|((config, group), neighbors)| {
+        let backend = config.backend_config()?.slots(slots);
+        let foreign_max = config.migration.foreign_max;
+        let backend = Backend::try_group(GroupConfig { backend, group, groups, foreign_max })?;
+        Ok(Part { config, group: Some((backend, neighbors)) })
+    });
+    parts.collect()
+}
+
+/// The manager of the group whose workers `config` has.
+fn manager(config: &ServerConfig, group: GroupId, groups: u16) -> Result<Manager, ServeError> {
+    let MigrationConfig { period, bulk, concurrency, waiting_max: given, .. } = config.migration;
+    let waiting = given.unwrap_or_else(|| waiting_max(config.slo_bound(config.service_mean)));
+    let thresholds = Thresholds::fixed(waiting);
+    let manager = ManagerConfig::new(group, groups, config.workers, config.service_mean, thresholds);
+    Ok(Manager::try_new(manager.period(period).bulk(bulk, concurrency))?)
+}

@@ -1,0 +1,114 @@
+//! A `udp://` server with several engines: its clients are divided among them, and each is served by its own.
+
+use nebula::{Client, ClientConfig, Endpoint, Key, Reply, ServeError, Server, ServerConfig};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+const HERE: &str = "udp://127.0.0.1:0";
+
+/// The RPCs that a worker serves until it is to stop.
+fn count(worker: nebula::Worker) -> JoinHandle<u64> {
+    std::thread::spawn(move || {
+        let mut served = 0;
+        while let Some(mut rpc) = worker.wait_for_rpc() {
+            let payload = rpc.payload().to_vec();
+            rpc.rpc_send(&payload);
+            served += 1;
+        }
+        served
+    })
+}
+
+#[test]
+fn clients_are_divided_evenly_and_each_is_served_by_one_engine() {
+    for key in [None, Some(Key::new([5; 32]))] {
+        let mut config = ServerConfig::default().engines(3).workers(3).inline(true);
+        config.key = key.clone();
+        let (server, workers) = Server::bind(HERE).config(config).open().expect("it works");
+        let workers: Vec<_> = workers.into_iter().map(count).collect();
+        let mut clients: Vec<_> = (0..6)
+            .map(|_| {
+                let mut config = ClientConfig::default();
+                config.key = key.clone();
+                Client::connect_with(server.endpoint().clone(), config).expect("it works")
+            })
+            .collect();
+        for call in 0..100_u32 {
+            for client in &mut clients {
+                assert_eq!(client.call(&call.to_le_bytes()).expect("it works"), call.to_le_bytes());
+            }
+        }
+        // The workers are this test's: what they have counted is known when they have ended.
+        server.stopper().store(true, Ordering::Release);
+        let served: Vec<u64> = workers.into_iter().map(|worker| worker.join().expect("it works")).collect();
+        let status = server.stop();
+        assert_eq!(served, [200; 3]);
+        assert_eq!((status.freed, status.clients, status.workers, status.violations), (600, 6, 3, 0));
+    }
+}
+
+#[test]
+fn an_engine_with_its_own_thread_has_its_share_of_the_workers() {
+    let server = Server::bind(HERE).engines(2).workers(3);
+    let server = server.serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).expect("it works");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut client = Client::connect(server.endpoint().clone()).expect("it works");
+                while !stop.load(Ordering::Relaxed) {
+                    assert_eq!(client.call(b"hello").expect("it works"), b"hello");
+                }
+            });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        stop.store(true, Ordering::Relaxed);
+    });
+    let status = server.stop();
+    assert_eq!((status.workers, status.clients), (3, 2));
+    assert!(status.freed > 0);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_says_what_could() {
+    let refused = |server: Server| server.open().map(drop).unwrap_err();
+    assert!(matches!(refused(Server::bind(HERE).engines(0)), ServeError::Engines { engines: 0, workers: 1 }));
+    assert!(matches!(refused(Server::bind(HERE).engines(2)), ServeError::Engines { engines: 2, workers: 1 }));
+    assert!(matches!(refused(Server::bind(HERE).engines(257).workers(300)), ServeError::Engines { .. }));
+    let uneven = Server::bind(HERE).engines(2).workers(3).inline(true);
+    assert!(matches!(refused(uneven), ServeError::InlineWorkers { workers: 3, engines: 2 }));
+    let groups = Server::bind(HERE).engines(2).workers(2).policy("altocumulus:2".parse().expect("a policy"));
+    assert!(matches!(refused(groups), ServeError::GroupsOverUdp { .. }));
+    let shm = Server::bind("shm://engines-refused").engines(2).workers(2);
+    assert!(matches!(refused(shm), ServeError::EnginesOverShm { engines: 2 }));
+}
+
+#[test]
+fn an_address_is_served_by_one_server() {
+    let (server, _workers) = Server::bind(HERE).engines(2).workers(2).inline(true).open().expect("it works");
+    let Endpoint::Udp(at) = *server.endpoint() else { unreachable!("a udp:// server") };
+    for engines in 1..=2 {
+        let second = Server::bind(&format!("udp://{at}")).engines(engines).workers(engines).inline(true);
+        assert!(matches!(second.open().map(drop), Err(ServeError::Taken { .. })));
+    }
+}
+
+#[test]
+fn each_engine_writes_its_own_decision_log() {
+    let dir = std::env::temp_dir().join(format!("nebula-engines-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("it works");
+    let log = dir.join("decisions");
+    let config = ServerConfig::default().engines(2).workers(2).inline(true).decision_log(&log);
+    let server = Server::bind(HERE).config(config);
+    let server = server.serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).expect("it works");
+    for _ in 0..2 {
+        Client::connect(server.endpoint().clone()).expect("it works").call(b"noted").unwrap();
+    }
+    server.stop();
+    for index in 0..2 {
+        let text = std::fs::read_to_string(dir.join(format!("decisions.{index}"))).expect("it works");
+        assert_eq!(text.lines().filter(|line| line.contains("packet")).count(), 1, "{text}");
+        nebula_nic::replay_text(&text).expect("it works");
+    }
+    std::fs::remove_dir_all(&dir).expect("it works");
+}
