@@ -1,6 +1,7 @@
 //! Stations 1 and 11, at the client: an RPC is numbered, cut into slots, sent; its reply or NACK is matched and handed over.
 
 mod error;
+mod call;
 mod ticket;
 mod ring;
 mod retained;

@@ -405,10 +405,6 @@ impl Idle {
         Self { polls: 0, until: None, timeout }
     }
 
-    pub(crate) fn reset(&mut self) {
-        self.polls = 0;
-    }
-
     /// Whether the time is over; reads the clock only once it has begun to yield.
     pub(crate) fn is_over(&mut self) -> bool {
         if self.polls < 2048 {

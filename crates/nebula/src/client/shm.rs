@@ -1,5 +1,6 @@
 //! A client over shared memory: a ring of slots that it owns, and the server's counters.
 
+use super::call::{Caller, call};
 use super::retained::Retained;
 use super::ring::{self, Answered, Entry, Next, Ring, State};
 use crate::client::error::{CallError, ConnectError, SubmitError};
@@ -215,19 +216,8 @@ impl ShmClient {
     }
 
     pub(crate) fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
-        let ticket = self.submit_in_time(request)?;
-        let mut idle = ring::Idle::new(self.ring.call_timeout());
-        let (ours, bytes) = loop {
-            // The borrow of a reply cannot leave a loop that goes on, so what is kept is its length.
-            match self.poll() {
-                Some(Completion { ticket: t, result }) if t == ticket => break (ticket, result.map(<[u8]>::len)),
-                Some(_) => idle.reset(),
-                None if idle.is_over() => return Err(self.abandon(ticket)),
-                None => idle.pause(),
-            }
-        };
-        debug_assert_eq!(ours, ticket);
-        bytes.map(|bytes| &self.reply[..bytes])
+        let bytes = call(self, request)?;
+        Ok(&self.reply[..bytes])
     }
 
     #[inline]
@@ -268,28 +258,6 @@ impl ShmClient {
     #[inline(always)]
     fn now(&self) -> Timestamp {
         if self.is_timed { Timestamp::from_ps(self.clock.now_ps()) } else { Timestamp::ZERO }
-    }
-
-    /// Submits, waiting for room if a late answer still holds slots.
-    fn submit_in_time(&mut self, request: &[u8]) -> Result<Ticket, CallError> {
-        let mut idle = ring::Idle::new(self.ring.call_timeout());
-        loop {
-            match self.submit_keyed(request, 0) {
-                Err(SubmitError::Full) if !idle.is_over() => {
-                    let _ = self.poll();
-                    idle.pause();
-                }
-                Err(SubmitError::Full) => return Err(CallError::TimedOut),
-                submitted => return Ok(submitted?),
-            }
-        }
-    }
-
-    /// Gives up on the only outstanding RPC: its answer, should it still come, is ignored.
-    fn abandon(&mut self, ticket: Ticket) -> CallError {
-        self.give_up_all(None);
-        self.retained.drop_request(ticket.0);
-        CallError::TimedOut
     }
 
     /// Takes an answer out of the ring: the ticket it ends, with the bytes of its reply, which lie in `self.reply`.
@@ -421,6 +389,38 @@ impl ShmClient {
             }
             self.resends.pop_front();
         }
+    }
+}
+
+impl Caller for ShmClient {
+    /// Bytes of the reply, which lies in `reply`.
+    type Place = usize;
+    type Patience = ring::Idle;
+
+    fn patience(&mut self) -> ring::Idle {
+        ring::Idle::new(self.ring.call_timeout())
+    }
+
+    #[inline]
+    fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError> {
+        self.submit_keyed(request, 0)
+    }
+
+    #[inline]
+    fn next_end(&mut self) -> Option<(Ticket, Result<usize, CallError>)> {
+        let Completion { ticket, result } = self.poll()?;
+        Some((ticket, result.map(<[u8]>::len)))
+    }
+
+    #[inline]
+    fn pause(&mut self, idle: &mut ring::Idle) -> bool {
+        idle.pause();
+        !idle.is_over()
+    }
+
+    fn abandon(&mut self, ticket: Ticket) {
+        self.give_up_all(None);
+        self.retained.drop_request(ticket.0);
     }
 }
 

@@ -20,12 +20,13 @@ mod rpc;
 mod server_time;
 mod session;
 
+use crate::client::call::{Caller, call};
 use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options, Wait};
 use crate::net::{Environment, KernelWire, Wire};
 use done::Slice;
-use nebula_nic::Span;
+use nebula_nic::{Span, Timestamp};
 use session::Session;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -179,52 +180,8 @@ impl UdpClient {
     }
 
     pub(crate) fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
-        let started = self.session.tick();
-        let mut spins = 0;
-        let ticket = loop {
-            match self.submit(request, Options::default()) {
-                // The server has been refusing: the next RPC has to wait.
-                Err(SubmitError::Full) if self.session.now() - started < self.call_timeout => {
-                    self.turn();
-                    let waited = self.session.tick() - started;
-                    self.pause(&mut spins, waited);
-                }
-                Err(SubmitError::Full) => return Err(CallError::TimedOut),
-                submitted => break submitted?,
-            }
-        };
-        loop {
-            if self.session.done.is_empty() {
-                self.turn();
-            }
-            match self.take() {
-                // What an earlier call gave up may still end.
-                Some((ended, _)) if ended != ticket => {}
-                Some((_, result)) => return result.map(|slice| self.session.done.bytes(slice)),
-                None => {
-                    let waited = self.session.now() - started;
-                    if waited >= self.call_timeout {
-                        self.session.abandon(ticket);
-                        return Err(CallError::TimedOut);
-                    }
-                    self.pause(&mut spins, waited);
-                }
-            }
-        }
-    }
-
-    /// Between two polls of a call.
-    #[inline]
-    fn pause(&mut self, spins: &mut u32, waited: Span) {
-        *spins = spins.saturating_add(1);
-        match self.wait {
-            Wait::Block if waited >= SPIN => {
-                let left = self.call_timeout - waited;
-                self.wait(left);
-            }
-            Wait::Spin if *spins >= SPINS => std::thread::yield_now(),
-            Wait::Block | Wait::Spin => std::hint::spin_loop(),
-        }
+        let slice = call(self, request)?;
+        Ok(self.session.done.bytes(slice))
     }
 
     #[inline]
@@ -246,6 +203,53 @@ impl UdpClient {
 
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.session.buffer_bytes()
+    }
+}
+
+/// How long a call has waited.
+pub(crate) struct Patience {
+    started: Timestamp,
+    spins: u32,
+}
+
+impl Caller for UdpClient {
+    type Place = Slice;
+    type Patience = Patience;
+
+    fn patience(&mut self) -> Patience {
+        Patience { started: self.session.tick(), spins: 0 }
+    }
+
+    #[inline]
+    fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError> {
+        UdpClient::submit(self, request, Options::default())
+    }
+
+    #[inline]
+    fn next_end(&mut self) -> Option<(Ticket, Result<Slice, CallError>)> {
+        if self.session.done.is_empty() {
+            self.turn();
+        }
+        self.take()
+    }
+
+    #[inline]
+    fn pause(&mut self, patience: &mut Patience) -> bool {
+        let waited = self.session.now() - patience.started;
+        if waited >= self.call_timeout {
+            return false;
+        }
+        patience.spins = patience.spins.saturating_add(1);
+        match self.wait {
+            Wait::Block if waited >= SPIN => self.wait(self.call_timeout - waited),
+            Wait::Spin if patience.spins >= SPINS => std::thread::yield_now(),
+            Wait::Block | Wait::Spin => std::hint::spin_loop(),
+        }
+        true
+    }
+
+    fn abandon(&mut self, ticket: Ticket) {
+        self.session.abandon(ticket);
     }
 }
 

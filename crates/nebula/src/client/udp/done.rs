@@ -31,7 +31,7 @@ pub(super) struct Taken {
 
 /// A reply that is handed out.
 #[derive(Debug)]
-pub(super) struct Slice(Option<Range<usize>>);
+pub(crate) struct Slice(Option<Range<usize>>);
 
 /// The queue. Replies of one packet lie one behind another in one buffer, which is reused when the queue is empty.
 #[derive(Debug)]
