@@ -20,11 +20,12 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use udp_raw::{HELLO, Header, REFUSAL, SERVER, WELCOME, checked, opened};
+use udp_raw::{HELLO, Header, REFUSAL, SERVER, VERSION, WELCOME, checked, opened, secret_of};
 
 const REPLY_BYTES_MAX: u32 = 5000;
 const INCARNATION: u64 = 99;
 const SNID: u32 = 5;
+const TOKEN: u64 = 0x0808_0808_1234_5678;
 
 struct Scene {
     client: Client,
@@ -62,7 +63,7 @@ impl Scene {
     fn listen(&mut self) {
         self.hand.take(|_, datagram| {
             if datagram[1] == HELLO {
-                self.echo.copy_from_slice(&opened(datagram, None).1[..8]);
+                self.echo.copy_from_slice(&opened(datagram, None, 0).1[..8]);
             }
         });
     }
@@ -79,7 +80,7 @@ impl Scene {
 
     fn header(&self, kind: u8) -> Header {
         let word = self.clock.load(Relaxed) / 1000;
-        Header { version: 1, kind, incarnation: INCARNATION, snid: SNID, datagram_bytes: 9000, word }
+        Header { version: VERSION, kind, incarnation: INCARNATION, snid: SNID, datagram_bytes: 9000, word }
     }
 
     fn apply(&mut self, op: &Op) {
@@ -107,17 +108,18 @@ impl Scene {
                 let slo = 100_000_000_u64.to_le_bytes();
                 let sizes = [rpc_bytes_max.to_le_bytes(), (u32::from(*mtu) * 64).to_le_bytes()].concat();
                 let longest = u64::from(*rpc_bytes_max >> 16).to_le_bytes();
-                let body = [&self.echo[..], &[8; 8], &sizes, &slo, &longest].concat();
+                let body = [&self.echo[..], &TOKEN.to_le_bytes(), &sizes, &slo, &longest].concat();
                 self.hand.put(self.server, &self.header(WELCOME).plain(&body));
             }
             Op::Refusal { reason, is_for_hello } => {
                 let echo = if *is_for_hello { self.echo } else { [0; 8] };
                 let body = [&u32::from(*reason).to_le_bytes()[..], &[0; 4], &echo].concat();
-                self.hand.put(self.server, &self.header(REFUSAL).plain(&body));
+                let secret = if matches!(reason, 2 | 3) { secret_of(TOKEN) } else { 0 };
+                self.hand.put(self.server, &self.header(REFUSAL).plain_with(secret, &body));
             }
             Op::Answers(answers) => {
                 let body: Vec<u8> = answers.iter().flat_map(input::Answer::bytes).collect();
-                self.hand.put(self.server, &self.header(SERVER).plain(&body));
+                self.hand.put(self.server, &self.header(SERVER).plain_with(secret_of(TOKEN), &body));
             }
         }
     }

@@ -15,5 +15,5 @@ mod words;
 pub(crate) use crate::output::Format;
 pub(crate) use count::{bytes, count};
 pub(crate) use effort::EffortArgs;
-pub(crate) use key::read as read_key;
+pub(crate) use key::read as read_keys;
 pub(crate) use words::{Loads, Slo, arrivals, service};

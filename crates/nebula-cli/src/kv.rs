@@ -6,13 +6,14 @@ mod times;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Policy, Queueing, Server, ServerConfig, Span, Status, Steering};
+use nebula::{Endpoint, Policy, Queueing, RunningServer, Server, ServerConfig, Span, Status, Steering};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
 use crate::flags::Format;
 use crate::output::{self, Failure, Row, units};
-use crate::{flags, memory, signal};
+use crate::signal::{self, Signal};
+use crate::{flags, memory};
 use service::KvService;
 use times::ServiceTimes;
 
@@ -99,7 +100,7 @@ pub(crate) struct Args {
     /// When idle, block until a packet arrives: uses no CPU time, but the first RPC is later; udp:// only
     #[arg(long, conflicts_with = "spin")]
     block: bool,
-    /// Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen)
+    /// Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen); read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// Serve udp:// to other machines without a key
@@ -132,21 +133,40 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if args.end_with_parent {
         nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
     }
-    signal::catch()?;
+    match args.key_file {
+        Some(_) => signal::catch_with_hang_up()?,
+        None => signal::catch()?,
+    }
     check_writable(args.decision_log.as_deref())?;
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
+    // Before the store allocates a gigabyte.
+    let keys = flags::read_keys(args.key_file.as_deref(), &args.endpoint)?;
     let service = service(&args)?.timed(times.clone());
     let mut config = config(&args);
-    config.key = args.key_file.as_deref().map(flags::read_key).transpose()?;
+    config.keys = keys;
     let server = Server::bind(&args.endpoint).config(config).serve(service)?;
     announce(server.endpoint());
-    signal::wait();
+    while signal::wait() == Signal::HangUp {
+        read_keys_again(&server, &args);
+    }
     let status = server.stop();
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }
     output::print(args.format, &[counters(&status)])
+}
+
+/// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut
+/// anybody out.
+fn read_keys_again(server: &RunningServer, args: &Args) {
+    match flags::read_keys(args.key_file.as_deref(), &args.endpoint) {
+        Ok(keys) => {
+            server.set_keys(&keys);
+            output::note(format_args!("read the key file again: {} keys", keys.len()));
+        }
+        Err(failure) => output::note(format_args!("the keys stay as they were: {failure}")),
+    }
 }
 
 /// Creates the file before the store allocates a gigabyte.

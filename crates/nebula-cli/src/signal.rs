@@ -1,48 +1,92 @@
 //! Ctrl-C and other termination signals: a flag for loops to poll, and a blocking wait.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, Once, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::output::Failure;
 
 static IS_SET: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU32 = AtomicU32::new(0);
-static HAS_COME: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+/// Whether SIGHUP is news for a server, and not its end.
+static HANGS_UP: AtomicBool = AtomicBool::new(false);
+static COME: (Mutex<Come>, Condvar) = (Mutex::new(Come { is_end: false, has_hung_up: false }), Condvar::new());
+
+struct Come {
+    is_end: bool,
+    has_hung_up: bool,
+}
+
+/// What a server is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// SIGHUP: its files have changed.
+    HangUp,
+    /// It is to end.
+    End,
+}
 
 /// After this call the first SIGINT, SIGTERM or SIGHUP sets the flag, and a second one ends the process at once.
 pub(crate) fn catch() -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut caught = Ok(());
-    ONCE.call_once(|| caught = ctrlc::set_handler(on_signal));
+    ONCE.call_once(|| caught = listen());
     caught.map_err(|error| Failure::fault(format!("cannot catch Ctrl-C: {error}")))
 }
 
-/// Runs on a separate thread, not in the signal handler, so it may lock.
-fn on_signal() {
-    IS_SET.store(true, Ordering::Relaxed);
-    if COUNT.fetch_add(1, Ordering::Relaxed) > 0 {
-        std::process::exit(130);
-    }
-    *HAS_COME.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    HAS_COME.1.notify_all();
+/// As [`catch`], but SIGHUP ends nothing: [`wait`] returns it.
+pub(crate) fn catch_with_hang_up() -> Result<(), Failure> {
+    HANGS_UP.store(true, Ordering::Relaxed);
+    catch()
 }
 
-/// Whether a signal has arrived. Cheap enough for every iteration of a polling loop.
+/// Signals come to a separate thread, and not into what they interrupt, so that acting on one may lock.
+fn listen() -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let thread = std::thread::Builder::new().name("nebula-signals".to_owned());
+    thread.spawn(move || signals.forever().for_each(on_signal)).map(drop)
+}
+
+fn on_signal(signal: i32) {
+    if signal == SIGHUP && HANGS_UP.load(Ordering::Relaxed) {
+        come().has_hung_up = true;
+    } else {
+        IS_SET.store(true, Ordering::Relaxed);
+        if COUNT.fetch_add(1, Ordering::Relaxed) > 0 {
+            std::process::exit(130);
+        }
+        come().is_end = true;
+    }
+    COME.1.notify_all();
+}
+
+fn come() -> MutexGuard<'static, Come> {
+    COME.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a signal to end has arrived. Cheap enough for every iteration of a polling loop.
 #[inline(always)]
 pub(crate) fn has_come() -> bool {
     IS_SET.load(Ordering::Relaxed)
 }
 
-/// An error if a signal has arrived, for `?` between two steps.
+/// An error if a signal to end has arrived, for `?` between two steps.
 pub(crate) fn check() -> Result<(), Failure> {
     if has_come() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// Blocks until a signal arrives. The thread does not wake up in between, so it does not disturb measurements.
-pub(crate) fn wait() {
-    let (come, condvar) = &HAS_COME;
-    let mut has_come = come.lock().unwrap_or_else(PoisonError::into_inner);
-    while !*has_come {
-        has_come = condvar.wait(has_come).unwrap_or_else(PoisonError::into_inner);
+pub(crate) fn wait() -> Signal {
+    let mut come = come();
+    loop {
+        if come.is_end {
+            return Signal::End;
+        }
+        if std::mem::take(&mut come.has_hung_up) {
+            return Signal::HangUp;
+        }
+        come = COME.1.wait(come).unwrap_or_else(PoisonError::into_inner);
     }
 }

@@ -124,6 +124,46 @@ fn a_store_over_the_network_answers_who_has_its_key() {
 }
 
 #[test]
+fn a_key_file_is_read_again_on_sighup_and_only_its_owner_may_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [kv, old, new] = ["kv.key", "old.key", "new.key"].map(|name| folder.path().join(name));
+    let [kv, old, new] = [&kv, &old, &new].map(|path| path.to_str().unwrap());
+    nebula(&["keygen", old, "--name", "ann"]).assert_ok();
+    nebula(&["keygen", new, "--name", "bob"]).assert_ok();
+    nebula(&["keygen", kv, "--name", "a/b"]).assert_error(2, "--name");
+    std::fs::copy(old, kv).unwrap();
+    let (mut server, endpoint) = serve_anywhere("udp://127.0.0.1:0", &["--inline", "--block", "--key-file", kv]);
+    let mut said = BufReader::new(server.stderr.take().unwrap());
+    let mut hear = |wanted: &str| {
+        let mut line = String::new();
+        while !line.contains(wanted) {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "it never said {wanted}");
+        }
+    };
+    let run = |key| nebula(&load(&endpoint, &["--preload", "--rate", "1k", "--duration", "50ms", "--key-file", key]));
+    run(old).assert_ok();
+    std::fs::copy(new, kv).unwrap();
+    signal(&server, Signal::HUP);
+    hear("read the key file again: 1 keys");
+    run(new).assert_ok();
+    run(old).assert_error(1, "another key");
+    // A file that cannot be used shuts nobody out.
+    std::fs::write(kv, "oops").unwrap();
+    signal(&server, Signal::HUP);
+    hear("the keys stay as they were");
+    run(new).assert_ok();
+    signal(&server, Signal::TERM);
+    assert!(server.wait().unwrap().success());
+
+    std::fs::set_permissions(new, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    run(new).assert_error(2, &format!("chmod 600 {new}"));
+    run("/dev/zero").assert_error(2, "is no key file");
+    nebula(&load("shm://nobody", &["--key-file", old])).assert_error(2, "--key-file has no effect over shm://");
+    nebula(&["serve", "kv", "--key-file", old]).assert_error(2, "--key-file has no effect over shm://");
+}
+
+#[test]
 fn nobody_serves_the_network_without_a_key_by_accident() {
     let ended = nebula(&["serve", "kv", "--endpoint", "udp://0.0.0.0:0", "--items", "1k", "--value-bytes", "64"]);
     ended.assert_error(2, "give a key (ServerConfig::key, --key-file), or accept an open network");

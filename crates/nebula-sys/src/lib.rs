@@ -15,6 +15,7 @@
 //! | [`fiber`] | functions that can be suspended, on their own stacks |
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | the cores of the machine, and pinning a thread to one |
+//! | [`fork`] | whether this process is a fork of the one that made something |
 //! | [`process`] | the peer of a Unix socket, and ending together with the parent process |
 //! | [`udp`] | kernel UDP: many datagrams per system call, one buffer for many of equal length |
 //!
@@ -43,6 +44,8 @@ pub mod fiber;
 pub mod clock;
 #[cfg(not(loom))]
 pub mod affinity;
+#[cfg(not(loom))]
+pub mod fork;
 #[cfg(not(loom))]
 pub mod process;
 #[cfg(not(loom))]

@@ -14,6 +14,7 @@ pub use ticket::{Completion, Ticket};
 #[cfg(doc)]
 use crate::config::client::Wait;
 use crate::config::client::{ClientConfig, Options};
+use crate::config::key::Keys;
 use crate::endpoint::{Endpoint, IntoEndpoint};
 use crate::net::Environment;
 use crate::status::StatusReader;
@@ -214,6 +215,14 @@ impl Client {
         match &mut self.link {
             Link::Shm(shm) => shm.call(request),
             Link::Udp(udp) => udp.call(request),
+        }
+    }
+
+    /// Replaces the keys of a `udp://` client that was connected with keys: the first is spoken with from here on, and answers under any of them are
+    /// taken. Without any key, and for any other client, nothing changes.
+    pub fn set_keys(&mut self, keys: &Keys) {
+        if let Link::Udp(udp) = &mut self.link {
+            udp.set_keys(keys);
         }
     }
 

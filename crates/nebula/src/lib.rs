@@ -98,7 +98,7 @@ mod client;
 pub use client::{CallError, Client, Completion, ConnectError, Hint, SubmitError, Ticket};
 pub use config::client::{ClientConfig, Options, Wait};
 pub use config::error::ServeError;
-pub use config::key::{Key, KeyError};
+pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
 pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};

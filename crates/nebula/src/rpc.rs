@@ -4,6 +4,7 @@
 pub(crate) mod slot;
 pub(crate) mod fault;
 pub(crate) mod safe_point;
+pub(crate) mod recipient;
 pub(crate) mod answer;
 pub(crate) mod reply;
 pub(crate) mod requests;

@@ -158,10 +158,10 @@ impl Server {
         running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
     }
 
-    /// Sets the key that the clients of a `udp://` server have too.
+    /// Sets one key for the clients of a `udp://` server. For several, see [`ServerConfig::keys`].
     #[must_use]
     pub fn key(mut self, key: Key) -> Self {
-        self.config.key = Some(key);
+        self.config.keys = key.into();
         self
     }
 

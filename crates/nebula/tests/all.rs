@@ -17,5 +17,6 @@ mod steering;
 mod support;
 mod udp_client;
 mod udp_engines;
+mod udp_keys;
 mod udp_goodput;
 mod udp_relay;

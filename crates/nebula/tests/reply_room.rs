@@ -5,7 +5,7 @@ use crate::support;
 
 use crate::support::hand_wire::{Hand, hand_wire};
 use crate::support::raw::RawRing;
-use crate::support::udp_raw::{HELLO, Header, WELCOME, opened};
+use crate::support::udp_raw::{HELLO, Header, VERSION, WELCOME, opened};
 use crate::support::watch::Watchdog;
 use crate::support::{echo, endpoint};
 use nebula::net::{Environment, Time};
@@ -137,11 +137,11 @@ impl Net {
         let mut echo = None;
         self.hand.take(|_, datagram| {
             if datagram[1] == HELLO {
-                echo = Some(opened(datagram, None).1[..8].to_vec());
+                echo = Some(opened(datagram, None, 0).1[..8].to_vec());
             }
         });
         let header = Header {
-            version: 1,
+            version: VERSION,
             kind: WELCOME,
             incarnation: 99,
             snid: 5,

@@ -2,6 +2,7 @@
 
 use crate::support;
 
+use crate::support::datagram;
 use crate::support::datagram::{ACK, CANCEL, FAULT, Message, PULL, REQUEST};
 use crate::support::scene::{AHEAD_NS, MTU, Scene, server};
 use nebula::{CallError, ClientConfig, NackReason, Options, RetryPolicy, Span, SubmitError};
@@ -189,16 +190,17 @@ fn a_server_that_has_started_anew_ends_what_was_sent_and_gets_what_was_not() {
     assert_eq!(scene.sent().len(), 64, "as many as the first window allows");
     scene.client.submit(&[64]).expect("one may wait");
     assert_eq!(scene.client.submit(&[65]), Err(SubmitError::Full), "and no more");
+    scene.pass_us(20_000);
+    scene.on_their_way();
     scene.refuse(2);
-    let ends = scene.ends();
-    assert_eq!(ends.len(), 64);
-    assert!(ends.iter().zip(&tickets).all(|(end, &ticket)| *end == (ticket, Err(CallError::ServerGone))), "{ends:?}");
-    let token = u64::from(scene.snid) << 32 | 0x70CE;
-    assert_eq!(scene.hellos(), [(scene.snid, token)], "under the name that it had");
-    (scene.incarnation, scene.snid) = (0xDCBA, 6);
+    assert!(scene.end().is_none(), "a refusal ends nothing");
+    assert_eq!(scene.hellos(), [(scene.snid, scene.token())], "under the name that it had");
     scene.pass_us(20_000);
     assert!(scene.end().is_none());
-    scene.welcome();
+    (scene.incarnation, scene.snid) = (0xDCBA, 6);
+    let ends = scene.welcomed();
+    assert_eq!(ends.len(), 64);
+    assert!(ends.iter().zip(&tickets).all(|(end, &ticket)| *end == (ticket, Err(CallError::ServerGone))), "{ends:?}");
     let sent = scene.sent();
     assert_eq!(sent.iter().map(|message| message.payload[0]).collect::<Vec<_>>(), [64]);
     scene.answer(&sent.iter().map(echo).collect::<Vec<_>>());
@@ -430,6 +432,118 @@ fn stamps_follow_the_servers_clock() {
     let sent = scene.on_their_way();
     let own_ns = scene.server_ns() - AHEAD_NS;
     assert_eq!(sent[0].stamp_ns - own_ns, AHEAD_NS);
+}
+
+// -- who forges and who plays again --
+
+#[test]
+fn a_refusal_played_again_and_again_ends_nothing_and_hardly_costs_time() {
+    let mut scene = measured(ClientConfig::default());
+    scene.pass_us(1_000_000);
+    let (mut hellos, mut replies) = (0, 0);
+    let mut ticket = None;
+    for _ in 0..10_000 {
+        // A copy of the same one each time, as who has seen it once would have it.
+        scene.refuse(2 + replies % 2);
+        let end = scene.end();
+        let is_ours = end.is_none() || end == ticket.take().map(|ticket| (ticket, Ok(b"goes on".to_vec())));
+        assert!(is_ours, "{end:?}");
+        replies += u32::from(end.is_some());
+        ticket = ticket.or_else(|| scene.client.submit(b"goes on").ok());
+        let answers: Vec<_> = scene.all_on_their_way(&mut hellos).iter().map(echo).collect();
+        scene.answer(&answers);
+        scene.pass_us(100);
+    }
+    // One asking takes 100 us here, and is followed by 20 ms of trust.
+    assert!((40..=60).contains(&hellos), "{hellos} hellos in a second");
+    assert!(replies > 4500, "{replies} of 5,000 calls");
+}
+
+#[test]
+fn a_client_that_asks_believes_the_welcome_that_repeats_its_echo_and_no_other() {
+    let mut scene = measured(ClientConfig::default());
+    scene.pass_us(1_000_000);
+    let ticket = scene.client.submit(b"mine").unwrap();
+    let request = scene.on_their_way().remove(0);
+    scene.refuse(2);
+    assert!(scene.end().is_none());
+    let old = std::mem::replace(&mut scene.incarnation, 0xBAD);
+    scene.welcome_with_echo(&[7; 8]);
+    assert!(scene.end().is_none(), "nobody asked for that");
+    scene.incarnation = old;
+    scene.welcome();
+    scene.answer(&[echo(&request)]);
+    assert_eq!(scene.end(), Some((ticket, Ok(b"mine".to_vec()))));
+}
+
+#[test]
+fn who_does_not_know_the_token_makes_no_frame_that_is_taken() {
+    let mut scene = measured(ClientConfig::default());
+    let ticket = scene.client.submit(b"whose?").unwrap();
+    let request = scene.on_their_way().remove(0);
+    // It even knows what it would have to guess as well: number, transfer and time.
+    let forged = [Message::reply(request.tid, b"forged", 0, MTU)];
+    let mut datagram = scene.frame(&forged);
+    let right: [u8; 4] = datagram[4..8].try_into().unwrap();
+    let mut draw = crate::support::draw::Draw::new(1);
+    for _ in 0..GUESSES / GUESSES_AT_ONCE {
+        for _ in 0..GUESSES_AT_ONCE {
+            let guess = draw.number().to_le_bytes();
+            datagram[4..8].copy_from_slice(&guess[..4]);
+            assert_ne!(datagram[4..8], right, "another seed, please");
+            scene.deliver(server(), datagram.clone());
+        }
+        assert!(scene.end().is_none());
+    }
+    scene.answer(&[echo(&request)]);
+    assert_eq!(scene.ends(), [(ticket, Ok(b"whose?".to_vec()))]);
+}
+
+const GUESSES: usize = 10_000_000;
+const GUESSES_AT_ONCE: usize = 1000;
+
+#[test]
+fn transfers_begin_at_a_number_that_nobody_knows() {
+    let first = |entropy| {
+        let mut scene = Scene::with_entropy(entropy);
+        scene.client.submit(b"first").unwrap();
+        scene.on_their_way().remove(0).tid
+    };
+    let tids: std::collections::BTreeSet<u32> = (0..20).map(first).collect();
+    assert_eq!(tids.len(), 20);
+    assert!(tids.last().unwrap() - tids.first().unwrap() > 1 << 30, "{tids:?}");
+}
+
+#[test]
+fn a_frame_of_long_ago_is_not_taken_although_its_transfer_has_come_round_again() {
+    let mut scene = measured(ClientConfig::default());
+    let ticket = scene.client.submit(b"now").unwrap();
+    let request = scene.on_their_way().remove(0);
+    scene.pass_us(1_000_000);
+    let mut old = scene.header();
+    old.word -= 12_000_000_000;
+    let body = Message::reply(request.tid, b"old", 0, MTU).encode();
+    scene.deliver(server(), datagram::datagram(old, &body));
+    assert!(scene.end().is_none());
+    // Had the server's clock been stopped, it would say so in its welcome.
+    let mut hellos = 0;
+    scene.all_on_their_way(&mut hellos);
+    assert_eq!(hellos, 1);
+    scene.answer(&[echo(&request)]);
+    assert_eq!(scene.end(), Some((ticket, Ok(b"now".to_vec()))));
+}
+
+#[test]
+fn a_server_whose_clock_was_stopped_is_believed_when_it_answers_a_hello() {
+    let mut scene = measured(ClientConfig::default());
+    let ticket = scene.client.submit(b"slept").unwrap();
+    let request = scene.on_their_way().remove(0);
+    scene.behind_ns = 60_000_000_000;
+    scene.answer(&[echo(&request)]);
+    assert!(scene.end().is_none(), "it could be a copy of long ago");
+    scene.welcome();
+    scene.answer(&[echo(&request)]);
+    assert_eq!(scene.end(), Some((ticket, Ok(b"slept".to_vec()))));
 }
 
 /// A server that forgets nothing, behind a network that loses, doubles and reorders.

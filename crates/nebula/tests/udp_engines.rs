@@ -1,6 +1,6 @@
 //! A `udp://` server with several engines: its clients are divided among them, and each is served by its own.
 
-use nebula::{Client, ClientConfig, Endpoint, Key, Reply, ServeError, Server, ServerConfig};
+use nebula::{Client, ClientConfig, Endpoint, Key, Keys, Reply, ServeError, Server, ServerConfig};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
@@ -21,15 +21,15 @@ fn count(worker: nebula::Worker) -> JoinHandle<u64> {
 
 #[test]
 fn clients_are_divided_evenly_and_each_is_served_by_one_engine() {
-    for key in [None, Some(Key::new([5; 32]))] {
+    for keys in [Keys::default(), Key::new([5; 32]).into()] {
         let mut config = ServerConfig::default().engines(3).workers(3).inline(true);
-        config.key = key.clone();
+        config.keys = keys.clone();
         let (server, workers) = Server::bind(HERE).config(config).open().expect("it works");
         let workers: Vec<_> = workers.into_iter().map(count).collect();
         let mut clients: Vec<_> = (0..6)
             .map(|_| {
                 let mut config = ClientConfig::default();
-                config.key = key.clone();
+                config.keys = keys.clone();
                 Client::connect_with(server.endpoint().clone(), config).expect("it works")
             })
             .collect();

@@ -44,7 +44,7 @@ fn refusal(scene: &mut ByHand, from: std::net::SocketAddr, datagram: &[u8]) -> u
     let said = scene.say(from, datagram);
     let [(to, refusal)] = &said[..] else { panic!("one refusal, not {said:?}") };
     assert!(*to == from && refusal.len() <= datagram.len());
-    refused(refusal, None)
+    refusal_of(datagram, refusal, None)
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn who_is_not_let_in_is_refused_and_nothing_is_executed() {
         (Header { word: 0, ..good }, BY_TOKEN),
         (Header { snid: good.snid + 1, ..good }, BY_TOKEN),
         (Header { incarnation: good.incarnation ^ 1, ..good }, BY_INCARNATION),
-        (Header { version: 2, ..good }, BY_VERSION),
+        (Header { version: 3, ..good }, BY_VERSION),
     ];
     for (header, reason) in wrong {
         assert_eq!(refusal(&mut scene, client.address, &header.plain(&request)), reason, "{header:?}");
@@ -89,7 +89,7 @@ fn no_answer_to_who_has_proven_nothing_is_longer_than_what_came() {
         let mut scene = key.map_or_else(|| ByHand::open(|_| ()), ByHand::open_sealed);
         let client = scene.client();
         for kind in 0..7 {
-            for version in [1, 2] {
+            for version in [VERSION, 3] {
                 for incarnation in [0, client.incarnation] {
                     let header = Header { kind, version, incarnation, ..client.header() };
                     for len in 0..200 {
@@ -111,7 +111,7 @@ fn no_answer_to_any_bytes_is_longer_than_they_are() {
     seeded::seeded(|u| {
         let mut bytes: Vec<u8> = u.arbitrary()?;
         if bytes.len() >= 32 && u.arbitrary()? {
-            (bytes[0], bytes[1]) = (1, u.int_in_range(1..=5)?);
+            (bytes[0], bytes[1]) = (VERSION, u.int_in_range(1..=5)?);
             bytes = checked(bytes);
         }
         assert_no_longer(&mut scene.borrow_mut(), &bytes);
@@ -257,23 +257,36 @@ fn an_rpc_taken_back_while_it_waits_is_never_executed() {
     let now = scene.now_ns();
     let jobs = [1, 2, 3].map(|id| job(id, 100, 10));
     let mut messages: Vec<u8> = (1..).zip(&jobs).flat_map(|(tid, job)| Packet::whole(tid, now, job).bytes()).collect();
-    messages.extend([cancel(2), cancel(2), cancel(77)].concat());
+    messages.extend([cancel(2, now), cancel(2, now), cancel(77, now)].concat());
     let answers = scene.ask(&mut client, &messages);
     assert!(answers.contains(&Answer::Nack { tid: 2, reason: CANCELLED }), "{answers:?}");
     assert_eq!([1, 2, 3].map(|id| scene.executed(id)), [1, 0, 1]);
     let again = scene.ask(&mut client, &Packet::whole(2, now, &jobs[1]).bytes());
     assert_eq!(again, [Answer::Nack { tid: 2, reason: CANCELLED }]);
-    assert!(scene.ask(&mut client, &cancel(1)).is_empty(), "too late");
+    assert!(scene.ask(&mut client, &cancel(1, now)).is_empty(), "too late");
     assert_eq!(scene.ask(&mut client, &pull(1, 0, 1)), [reply(1, 1, 10)]);
     // One of which a part is there, taken back by its own client; nobody else can.
     let long = job(4, 2000, 10);
     let mut other = scene.client();
     assert!(scene.ask(&mut client, &Packet::part(4, now, &long, 0).bytes()).is_empty());
-    assert!(scene.ask(&mut other, &cancel(4)).is_empty());
-    assert!(scene.ask(&mut client, &cancel(4)).is_empty());
+    assert!(scene.ask(&mut other, &cancel(4, now)).is_empty());
+    assert!(scene.ask(&mut client, &cancel(4, now)).is_empty());
     let answers = scene.ask(&mut client, &Packet::part(4, now, &long, 1).bytes());
     assert_eq!(answers, [Answer::Nack { tid: 4, reason: CANCELLED }]);
     assert_eq!((scene.executed(4), scene.status().slots_used), (0, 0));
+}
+
+#[test]
+fn an_old_cancel_does_not_take_back_an_rpc_that_has_its_number() {
+    let mut scene = ByHand::open(|_| ());
+    let mut client = scene.client();
+    let (old, now) = (scene.now_ns() - 1000, scene.now_ns());
+    // Played again by somebody who has kept it, while another RPC of that number waits behind a first one.
+    let jobs = [1, 2].map(|id| job(id, 100, 10));
+    let mut messages: Vec<u8> = (1..).zip(&jobs).flat_map(|(tid, job)| Packet::whole(tid, now, job).bytes()).collect();
+    messages.extend(cancel(2, old));
+    assert_eq!(scene.ask(&mut client, &messages), [reply(1, 1, 10), reply(2, 2, 10)]);
+    assert_eq!(scene.status().violations, 1);
 }
 
 // -- replies in parts --
@@ -418,7 +431,7 @@ fn messages_cut_short_and_garbage_do_no_harm() {
     let mut scene = ByHand::open(|_| ());
     let mut client = scene.client();
     let now = scene.now_ns();
-    let messages = [Packet::whole(0, now, &job(1, 40, 8)).bytes(), pull(0, 0, 1), cancel(0)].concat();
+    let messages = [Packet::whole(0, now, &job(1, 40, 8)).bytes(), pull(0, 0, 1), cancel(0, now)].concat();
     for len in 0..messages.len() {
         let _ = scene.ask(&mut client, &messages[..len]);
     }
@@ -526,7 +539,7 @@ fn the_server_holds_nothing_for_its_clients() {
     let mut scene = ByHand::open(|_| ());
     scene.account.is_plain.set(true);
     let payload = job(1, 64, 0);
-    let mut held = 0;
+    let (mut held, mut first) = (0, 0);
     let peers = 100_000_u32;
     for peer in 0..peers {
         let address = std::net::SocketAddr::from((std::net::Ipv4Addr::from_bits(0x0B00_0000 + peer), 1000));
@@ -534,7 +547,8 @@ fn the_server_holds_nothing_for_its_clients() {
         let hello = client.hello(u64::from(peer));
         let said = scene.say(address, &hello);
         client.enter(&Welcome::read(&said[0].1, None));
-        assert_eq!(client.snid, peer + 1);
+        first = if peer == 0 { client.snid } else { first };
+        assert_eq!(client.snid, first.wrapping_add(peer), "one after the other");
         drop((hello, said));
         scene.advance_us(1);
         let now = scene.now_ns();
@@ -596,7 +610,7 @@ fn a_sealed_server_serves_who_has_the_key_and_nobody_else() {
         let mut changed = frame.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
         for (_, answer) in scene.say(client.address, &changed) {
-            let reason = refused(&answer, None);
+            let reason = refusal_of(&changed, &answer, None);
             assert!(reason == BY_VERSION || reason == KEY_WANTED, "bit {bit}: {reason}");
         }
     }
@@ -613,6 +627,58 @@ fn a_sealed_server_serves_who_has_the_key_and_nobody_else() {
     }
     let elsewhere = scene.address();
     let said = scene.say(elsewhere, &frame);
-    assert_eq!((said.len(), refused(&said[0].1, Some(key))), (1, BY_TOKEN), "a replay from elsewhere is not");
+    assert_eq!(
+        (said.len(), refusal_of(&frame, &said[0].1, Some(key))),
+        (1, BY_TOKEN),
+        "a replay from elsewhere is not"
+    );
     assert_eq!(scene.executed(2), 1);
+}
+
+#[test]
+fn a_client_whose_address_changes_goes_on_and_its_rpcs_are_executed_once() {
+    let key = [9; 32];
+    let mut scene = ByHand::open_sealed(key);
+    let mut client = scene.client();
+    scene.is_served(&mut client, 0, 1);
+    let request = Packet::whole(1, scene.now_ns(), &job(2, 100, 50)).bytes();
+    assert_eq!(scene.ask(&mut client, &request), [reply(1, 2, 50)]);
+    // The reply is lost, and the client's address becomes another: its token is not right there.
+    let snid = client.snid;
+    client.address = scene.address();
+    let frame = client.frame(&request);
+    let said = scene.say(client.address, &frame);
+    assert_eq!(refusal_of(&frame, &said[0].1, Some(key)), BY_TOKEN);
+    let hello = client.hello(5);
+    let said = scene.say(client.address, &hello);
+    let welcome = Welcome::read(&said[0].1, Some(key));
+    assert_eq!((welcome.snid, welcome.echo), (snid, 5), "it is the client that it was");
+    assert_ne!(welcome.token, client.token, "for this address");
+    client.enter(&welcome);
+    assert_eq!(scene.ask(&mut client, &request), [reply(1, 2, 50)], "from memory");
+    assert_eq!(scene.executed(2), 1);
+    // One of which a part had come goes on, too.
+    let long = job(3, 2000, 10);
+    let now = scene.now_ns();
+    assert!(scene.ask(&mut client, &Packet::part(2, now, &long, 0).bytes()).is_empty());
+    client.address = scene.address();
+    let hello = client.hello(6);
+    let said = scene.say(client.address, &hello);
+    client.enter(&Welcome::read(&said[0].1, Some(key)));
+    let whole = Packet { wants_ack: true, ..Packet::part(2, now, &long, 1) }.bytes();
+    let answers = scene.ask(&mut client, &whole);
+    assert!(answers.contains(&reply(2, 3, 10)), "{answers:?}");
+}
+
+#[test]
+fn in_plain_nobody_takes_a_client_over_from_another_address() {
+    let mut scene = ByHand::open(|_| ());
+    let mut client = scene.client();
+    let (snid, home) = (client.snid, client.address);
+    client.address = scene.address();
+    let hello = client.hello(5);
+    let said = scene.say(client.address, &hello);
+    assert_ne!(Welcome::read(&said[0].1, None).snid, snid);
+    client.address = home;
+    scene.is_served(&mut client, 0, 1);
 }

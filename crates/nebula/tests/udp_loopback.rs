@@ -175,7 +175,7 @@ fn what_expires_behind_a_slow_rpc_is_dropped_whoever_runs_the_worker() {
 fn a_key_opens_and_another_or_none_does_not() {
     let _watchdog = Watchdog::new("a_key_opens_and_another_or_none_does_not");
     let key = Key::new([7; 32]);
-    let server = serve(LOOPBACK, |config| config.key = Some(key.clone()));
+    let server = serve(LOOPBACK, |config| config.keys = key.clone().into());
     echo_sizes(&mut client(&server, patient().key(key)));
     let soon = ClientConfig::default().call_timeout(Duration::from_millis(300));
     for (config, expected) in [(soon.clone(), "key"), (soon.clone().key(Key::new([8; 32])), "key")] {

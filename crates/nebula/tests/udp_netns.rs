@@ -87,7 +87,7 @@ fn play(words: &[String]) -> ! {
     if words[0] == "server" {
         let config = server_config(|config| {
             config.queueing = Queueing::Unbounded { recv_buffer_bytes: 8 << 20 };
-            (config.inline, config.key) = (true, Some(key()));
+            (config.inline, config.keys) = (true, key().into());
         });
         let server = Server::bind("udp://0.0.0.0:7400").config(config).serve(echo).expect("a server");
         say("ready");

@@ -20,6 +20,7 @@ static ALLOCATOR: Counting = Counting::new();
 
 const MTU: usize = 1088;
 const DATAGRAM_BYTES: usize = 1232;
+const TOKEN: u64 = 9;
 const SERVER_ADDRESS: &str = "127.0.0.1:7400";
 
 /// A network with an echo server in it: answers are written while requests are sent. One datagram in 64 is lost.
@@ -42,21 +43,22 @@ impl EchoWire {
         let start = self.answers.len();
         self.answers.resize(start + FRAME_BYTES, 0);
         let header = &mut self.answers[start..];
-        (header[0], header[1], header[8], header[16]) = (1, kind, 7, 5);
+        (header[0], header[1], header[8], header[16]) = (datagram::VERSION, kind, 7, 5);
         header[20..22].copy_from_slice(&1232_u16.to_le_bytes());
         header[24..32].copy_from_slice(&(self.ps.load(Relaxed) / 1000).to_le_bytes());
     }
 
     fn end(&mut self) {
         let start = self.ends.last().copied().unwrap_or(0);
-        datagram::check(&mut self.answers[start..]);
+        let secret = if self.answers[start + 1] == SERVER { datagram::secret_of(TOKEN) } else { 0 };
+        datagram::check(&mut self.answers[start..], secret);
         self.ends.push(self.answers.len());
     }
 
     fn welcome(&mut self, echo: &[u8]) {
         self.begin(WELCOME);
         self.answers.extend_from_slice(echo);
-        self.answers.extend_from_slice(&9_u64.to_le_bytes());
+        self.answers.extend_from_slice(&TOKEN.to_le_bytes());
         self.answers.extend_from_slice(&(1_u32 << 20).to_le_bytes());
         self.answers.extend_from_slice(&1088_u32.to_le_bytes());
         self.answers.extend_from_slice(&[0; 16]);

@@ -5,7 +5,7 @@ use crate::support;
 use crate::support::draw::Draw;
 use crate::support::server_config;
 use crate::support::watch::Watchdog;
-use nebula::{CallError, Client, ClientConfig, Endpoint, Key, Queueing, Reply, RetryPolicy, Server, Span};
+use nebula::{CallError, Client, ClientConfig, Endpoint, Key, Keys, Queueing, Reply, RetryPolicy, Server, Span};
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,7 +102,8 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let seen = runs.clone();
     let config = server_config(|config| {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
-        (config.inline, config.key) = (true, key.clone());
+        config.inline = true;
+        config.keys = key.clone().map_or_else(Keys::default, Keys::from);
         // However late a client comes for its reply on a busy machine, it is still there.
         config.retention_bytes = 64 << 20;
     });
@@ -114,7 +115,7 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, link, seed);
     let mut config = ClientConfig::default().call_timeout(Duration::from_secs(30)).deadline(Span::from_secs(30));
-    config.key = key;
+    config.keys = key.map_or_else(Keys::default, Keys::from);
     // An RPC that was incomplete too long is refused, and may be tried again.
     config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed };
     let mut client = Client::connect_with(&format!("udp://{}", relay.address), config).expect("a client");

@@ -93,7 +93,7 @@ impl Message {
                 packet.bytes()
             }
             Self::Pull { tid, first, bitmap } => pull(tid.into(), first, bitmap),
-            Self::Cancel { tid } => cancel(tid.into()),
+            Self::Cancel { tid } => cancel(tid.into(), now_ns),
             Self::Cut { tid, by } => {
                 let whole = Packet::whole(tid.into(), now_ns, &[0; 40]).bytes();
                 whole[..whole.len() - usize::from(by).clamp(1, whole.len())].to_vec()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nebula::{ClientConfig, Endpoint, Key};
+use nebula::{ClientConfig, Endpoint};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
 
@@ -35,8 +35,8 @@ pub(crate) struct LoadPlan {
     pub(crate) pin: Vec<usize>,
     /// A trace to replay instead of random operations.
     pub(crate) trace: Option<Arc<[Operation]>>,
-    /// The key shared with a server over UDP.
-    pub(crate) key: Option<Key>,
+    /// The keys shared with a server over UDP.
+    pub(crate) network_keys: nebula::Keys,
     /// Allow a server on another machine without a key.
     pub(crate) insecure: bool,
 }
@@ -58,7 +58,7 @@ impl Default for LoadPlan {
             slots: 256,
             pin: Vec::new(),
             trace: None,
-            key: None,
+            network_keys: nebula::Keys::default(),
             insecure: false,
         }
     }
@@ -96,7 +96,7 @@ impl LoadPlan {
 
     /// Completes `config` with the key settings of this load.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
-        (config.key, config.insecure) = (self.key.clone(), self.insecure);
+        (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
         config
     }
 

@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
-use nebula::Key;
+use nebula::{Endpoint, Keys};
 
 use crate::output::Failure;
 
-/// Reads the key in `file`.
-pub(crate) fn read(file: &Path) -> Result<Key, Failure> {
-    let name = file.display();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Failure::bad_input(format!("cannot read {name}: {error}")))?;
-    text.parse().map_err(|error| Failure::bad_input(format!("{name}: {error}")))
+/// The keys in `file`, for an endpoint that has a use for them; none without a file.
+pub(crate) fn read(file: Option<&Path>, endpoint: &Endpoint) -> Result<Keys, Failure> {
+    match (file, endpoint) {
+        (None, _) => Ok(Keys::default()),
+        (Some(_), Endpoint::Shm(_)) => Err(Failure::bad_input(
+            "--key-file has no effect over shm://, where the kernel says who a peer is: leave it out",
+        )),
+        (Some(file), _) => Keys::read_file(file).map_err(Failure::bad_input),
+    }
 }

@@ -129,7 +129,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         slots: args.slots,
         pin: args.pin.clone(),
         trace: args.trace.as_deref().map(read_trace).transpose()?,
-        key: args.key_file.as_deref().map(flags::read_key).transpose()?,
+        network_keys: flags::read_keys(args.key_file.as_deref(), &args.endpoint)?,
         insecure: args.insecure,
     };
     // Errors of the report's path come before any connection.

@@ -1,7 +1,7 @@
 //! The configuration of a requester.
 
 use super::RetryPolicy;
-use crate::id::NodeId;
+use crate::id::{NodeId, TransferId};
 use crate::time::Span;
 use crate::wire::Mtu;
 
@@ -21,6 +21,8 @@ pub struct RequesterConfig {
     pub deadline: Span,
     /// What follows a NACK.
     pub retry: RetryPolicy,
+    /// The number of the first transfer. A random one is harder to guess for who would forge answers. 0 unless set.
+    pub first_tid: TransferId,
 }
 
 impl RequesterConfig {
@@ -28,7 +30,7 @@ impl RequesterConfig {
     #[must_use]
     pub const fn new(snid: NodeId, outstanding: u32) -> Self {
         let (mtu, deadline, retry) = (Mtu::MIN, Span::MAX, RetryPolicy::GiveUp);
-        Self { snid, outstanding, mtu, reply_bytes_max: mtu.bytes(), deadline, retry }
+        Self { snid, outstanding, mtu, reply_bytes_max: mtu.bytes(), deadline, retry, first_tid: TransferId(0) }
     }
 
     /// Sets the payload of one packet.
@@ -49,6 +51,13 @@ impl RequesterConfig {
     #[must_use]
     pub const fn deadline(mut self, deadline: Span) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Sets the number of the first transfer.
+    #[must_use]
+    pub const fn first_tid(mut self, tid: TransferId) -> Self {
+        self.first_tid = tid;
         self
     }
 

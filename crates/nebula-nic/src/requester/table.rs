@@ -60,19 +60,20 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(outstanding: u32, reply_packets_max: u32) -> Self {
+    pub(super) fn new(outstanding: u32, reply_packets_max: u32, first: TransferId) -> Self {
         let places = outstanding.next_power_of_two();
         let reply_words = if reply_packets_max <= 1 { 0 } else { reply_packets_max.div_ceil(64) as usize };
         let mut free = vec![u64::MAX; places.div_ceil(64) as usize];
         free[0] >>= 64 - places.min(64);
-        // The first number of a place is the place itself: numbers begin at 0 and rotate through the places.
-        let entry = |place: u32| Entry { tid: TransferId(place.wrapping_sub(places)), ..Entry::default() };
+        // Numbers begin at the first and rotate through the places: the first one of a place is the next that has its low bits.
+        let first_of = |place: u32| first.0.wrapping_add(place.wrapping_sub(first.0) & (places - 1));
+        let entry = |place: u32| Entry { tid: TransferId(first_of(place).wrapping_sub(places)), ..Entry::default() };
         Self {
             entries: (0..places).map(entry).collect(),
             free: free.into(),
             reply_bits: vec![0; places as usize * reply_words].into(),
             reply_words,
-            cursor: 0,
+            cursor: (first.0 & (places - 1)) as usize,
             outstanding: 0,
             oldest: NONE,
             newest: NONE,
@@ -267,16 +268,6 @@ impl Table {
         match newer {
             NONE => self.newest = older,
             _ => self.entries[newer as usize].older = older,
-        }
-    }
-
-    /// Makes numbers continue at `tid`, a multiple of the capacity away from where they would.
-    #[cfg(test)]
-    pub(super) fn skip_to(&mut self, tid: TransferId) {
-        let lap = self.capacity();
-        self.cursor = self.place(tid);
-        for (place, entry) in (0..).zip(&mut self.entries) {
-            entry.tid = TransferId(tid.0.wrapping_add(place).wrapping_sub(lap));
         }
     }
 }

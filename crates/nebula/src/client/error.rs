@@ -159,6 +159,9 @@ pub enum SubmitError {
     /// The server is gone.
     #[error("the server is gone: connect again")]
     ServerGone,
+    /// Over UDP: this process is a fork of the one that made the client, and would use its numbers a second time.
+    #[error("this process is a fork of the one that connected: connect again")]
+    Forked,
 }
 
 /// Why an RPC has no reply.
@@ -202,6 +205,9 @@ pub enum CallError {
     /// It was not sent.
     #[error(transparent)]
     NotSent(SubmitError),
+    /// Over UDP: this process is a fork of the one that submitted it, which gets the answer. It is unknown here whether it was executed.
+    #[error("this process is a fork of the one that submitted the RPC: its answer comes there")]
+    Forked,
     /// The answer is not part of this version's protocol.
     #[error("the answer is unknown to this version: build client and server from one release")]
     Protocol,

@@ -24,6 +24,7 @@ use crate::client::call::{Caller, call};
 use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options, Wait};
+use crate::config::key::Keys;
 use crate::net::{Environment, KernelWire, Wire};
 use done::Slice;
 use nebula_nic::{Span, Timestamp};
@@ -88,7 +89,7 @@ impl UdpClient {
             if !self.session.is_asking() {
                 return Ok(());
             }
-            if config.key.is_none() && hint != Hint::Nothing {
+            if config.keys.is_empty() && hint != Hint::Nothing {
                 return Err(ConnectError::NotAdmitted { endpoint, hint });
             }
             if self.session.refusals() >= REFUSALS && asked_for >= REFUSED_FOR {
@@ -103,6 +104,9 @@ impl UdpClient {
 
     #[inline]
     pub(crate) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        if self.session.is_forked() {
+            return Err(SubmitError::Forked);
+        }
         let ticket = self.session.submit(request, options)?;
         if self.session.is_to_send_at_once() {
             self.flush();
@@ -129,7 +133,7 @@ impl UdpClient {
     /// Sends what waits, takes in what has come, and keeps the time.
     fn turn(&mut self) {
         self.session.done.begin_batch();
-        if self.session.is_quiet() {
+        if self.session.is_quiet() || self.session.is_forked() {
             return;
         }
         let Self { wire, session, .. } = self;
@@ -155,7 +159,7 @@ impl UdpClient {
     }
 
     pub(crate) fn flush(&mut self) {
-        if self.session.has_to_send() {
+        if self.session.has_to_send() && !self.session.is_forked() {
             self.session.tick();
             self.session.transmit(&mut *self.wire);
         }
@@ -173,6 +177,10 @@ impl UdpClient {
             let slept = self.wire.wait(Some(Duration::from_nanos(due.as_ps().div_ceil(1000))), None);
             self.session.note(slept);
         }
+    }
+
+    pub(crate) fn set_keys(&mut self, keys: &Keys) {
+        self.session.set_keys(keys);
     }
 
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
@@ -259,6 +267,36 @@ fn endpoint(server: SocketAddr) -> String {
 
 /// Without a key only within this machine, unless told so.
 fn check_open(server: SocketAddr, config: &ClientConfig) -> Result<(), ConnectError> {
-    let is_fine = server.ip().is_loopback() || config.key.is_some() || config.insecure;
+    let is_fine = server.ip().is_loopback() || !config.keys.is_empty() || config.insecure;
     if is_fine { Ok(()) } else { Err(ConnectError::Open { endpoint: endpoint(server) }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::key::Key;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn a_fork_of_the_process_sends_nothing_and_its_rpcs_end() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        server.set_nonblocking(true).unwrap();
+        let at = server.local_addr().unwrap();
+        let sends = || server.recv(&mut [0; 2000]).is_ok();
+        let environment = Environment::machine(KernelWire::connect(at).unwrap()).unwrap();
+        let config = ClientConfig::default().key(Key::new([1; 32]));
+        let mut client = UdpClient::connect_over(at, environment, &config).unwrap();
+        let ticket = client.submit(b"before", Options::default()).unwrap();
+        assert!(client.poll().is_none());
+        assert!(sends(), "a hello");
+        client.session.mark.wipe();
+        assert!(
+            matches!(client.poll(), Some(Completion { ticket: ended, result: Err(CallError::Forked) }) if ended == ticket)
+        );
+        assert_eq!(client.submit(b"after", Options::default()), Err(SubmitError::Forked));
+        assert_eq!(client.call(b"after"), Err(CallError::NotSent(SubmitError::Forked)));
+        client.flush();
+        client.wait(Span::from_ms(30));
+        assert!(client.poll().is_none() && !sends());
+    }
 }

@@ -1,6 +1,6 @@
 //! The configuration of a client, and the options of one RPC.
 
-use crate::config::key::Key;
+use crate::config::key::{Key, Keys};
 use crate::rpc::slot::Geometry;
 use nebula_nic::{Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
 
@@ -26,8 +26,9 @@ pub struct ClientConfig {
     pub call_timeout: Span,
     /// How [`Client::call`](crate::Client::call) waits. Default: it polls.
     pub wait: Wait,
-    /// UDP: the key that the server has too. Every datagram is encrypted and authenticated with it. Default: none.
-    pub key: Option<Key>,
+    /// UDP: keys that the server has too. Every datagram is encrypted and authenticated with the first; answers under any of them are taken.
+    /// Default: none.
+    pub keys: Keys,
     /// UDP: whether to connect to another machine without a key. Then everybody on the path can read and forge RPCs. Default: `false`.
     pub insecure: bool,
     /// UDP: how often an RPC is sent without any answer before it ends; each wait is twice the one before. Default: 12.
@@ -82,7 +83,7 @@ impl Default for ClientConfig {
             deadline: Span::MAX,
             call_timeout: Span::from_secs(5),
             wait: Wait::Spin,
-            key: None,
+            keys: Keys::default(),
             insecure: false,
             transmissions_max: 12,
             datagram_bytes: None,
@@ -133,11 +134,17 @@ impl ClientConfig {
         self
     }
 
+    /// Sets the keys, the first of which is spoken with.
+    #[must_use]
+    pub fn keys(mut self, keys: Keys) -> Self {
+        self.keys = keys;
+        self
+    }
+
     /// Sets the key that the server has too.
     #[must_use]
-    pub fn key(mut self, key: Key) -> Self {
-        self.key = Some(key);
-        self
+    pub fn key(self, key: Key) -> Self {
+        self.keys(key.into())
     }
 
     /// Sets whether to go without a key even to another machine.
@@ -200,15 +207,15 @@ mod tests {
             deadline: Span::from_us(702),
             call_timeout: Span::from_us(703),
             wait: Wait::Block,
-            key: Some(Key::new([7; 32])),
+            keys: Key::new([7; 32]).into(),
             insecure: true,
             transmissions_max: 704,
             datagram_bytes: Some(705),
         };
         let rebuilt = rebuilt!(
             ClientConfig from unusual();
-            slots, retry, deadline, call_timeout, wait, insecure, transmissions_max;
-            optional reply_bytes_max, key, datagram_bytes
+            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max;
+            optional reply_bytes_max, datagram_bytes
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
         let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)) };

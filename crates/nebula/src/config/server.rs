@@ -11,7 +11,7 @@ use nebula_nic::{
 use super::error::ServeError;
 use super::kind::{Kind, groups_of};
 use super::migration::MigrationConfig;
-use crate::config::key::Key;
+use crate::config::key::Keys;
 use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
 
 /// When the server refuses RPCs because the queue is long: its admission control.
@@ -94,8 +94,10 @@ pub struct ServerConfig {
     pub retention_rpcs: u32,
     /// Over `udp://`: memory for replies that may have to be sent again, in bytes; at least four of the longest. Default: 8 MiB.
     pub retention_bytes: usize,
-    /// Over `udp://`: the key that the clients have too. With it every datagram is authenticated and encrypted. Default: none.
-    pub key: Option<Key>,
+    /// Over `udp://`: the keys of the clients, any of which is accepted. With keys every datagram is authenticated and encrypted, and a client whose
+    /// address changes goes on. They may be replaced while the server runs
+    /// ([`RunningServer::set_keys`](crate::RunningServer::set_keys)). Default: none.
+    pub keys: Keys,
     /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the address is served, and everybody
     /// on the path can read and change the RPCs. Default: `false`.
     pub insecure: bool,
@@ -143,7 +145,7 @@ impl Default for ServerConfig {
             reply_bytes_max: None,
             retention_rpcs: 65_536,
             retention_bytes: 8 << 20,
-            key: None,
+            keys: Keys::default(),
             insecure: false,
             service_mean: Span::from_ns(500),
             rpc_bytes_mean: 576,

@@ -2,8 +2,8 @@
 //! and comes back with the slots.
 
 use super::fault::Fault;
+use super::recipient::Recipient;
 use super::slot::{Geometry, HEADER_WORDS, Slots, mtu_for, store_unaligned};
-use crate::net::Route;
 use nebula_nic::{EntryId, NackReason, Timestamp, TransferId};
 use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
@@ -25,9 +25,7 @@ pub(crate) enum Fate {
 /// Who asked, how long the answer is of use, and the answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) route: Route,
-    /// The longest datagram that the client takes.
-    pub(crate) datagram_bytes: u16,
+    pub(crate) recipient: Recipient,
     pub(crate) tid: TransferId,
     /// The RPC, as the transport remembers it.
     pub(crate) entry: EntryId,
@@ -59,8 +57,7 @@ impl Answer {
     pub(crate) fn new(capacity: u32) -> Self {
         let slot = Geometry::new(1, mtu_for(capacity.min(FIRST_BYTES)));
         Self {
-            route: Route { peer: std::net::SocketAddr::from(([0; 4], 0)), local: None },
-            datagram_bytes: 0,
+            recipient: Recipient::none(),
             tid: TransferId(0),
             entry: EntryId(0),
             deadline: NEVER,

@@ -3,6 +3,7 @@
 use super::assembly::{Assembly, ServerTransport};
 use super::parts::{Part, check_parts, part};
 use crate::config::error::ServeError;
+use crate::config::key::Keys;
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::endpoint::Endpoint;
@@ -14,7 +15,8 @@ use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{EventQueue, Listener, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
-use crate::transport::udp::numbers::{GROUP_KEY, Numbers};
+use crate::transport::udp::key_box::KeyBox;
+use crate::transport::udp::numbers::{GROUP_KEY, Numbers, first_number};
 use crate::transport::udp::port::UdpPort;
 use crate::worker::Worker;
 use nebula_nic::{Availability, CentralDispatch, Policy, Span};
@@ -38,6 +40,8 @@ pub struct RunningServer {
     parkers: Vec<Arc<Parker>>,
     registry: Arc<Registry>,
     status: StatusReader,
+    /// Where engines find new keys.
+    key_boxes: Vec<Arc<KeyBox>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -52,6 +56,27 @@ impl RunningServer {
     #[must_use]
     pub fn status(&self) -> &StatusReader {
         &self.status
+    }
+
+    /// Replaces the keys of a `udp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
+    /// them gets no more answers. Without any key, and for a server that was started without, nothing changes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Key, Keys, Reply, Server};
+    ///
+    /// let old = Key::random()?;
+    /// let server = Server::bind("udp://127.0.0.1:0").inline(true).key(old.clone());
+    /// let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let keys: Keys = format!("{}\n{}", Key::random()?.to_hex(), old.to_hex()).parse()?;
+    /// server.set_keys(&keys);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_keys(&self, keys: &Keys) {
+        self.key_boxes.iter().for_each(|key_box| key_box.put(keys.clone()));
+        // An engine that sleeps is to know at once whom it must not answer any more.
+        self.parkers.iter().for_each(|parker| parker.wake());
     }
 
     /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in flight end with an error at their
@@ -120,7 +145,7 @@ pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningS
     match &endpoint {
         Endpoint::Shm(name) => open_shm(name, endpoint.clone(), config),
         &Endpoint::Udp(address) => {
-            if config.key.is_none() && !config.insecure && !address.ip().is_loopback() {
+            if config.keys.is_empty() && !config.insecure && !address.ip().is_loopback() {
                 return Err(ServeError::Insecure { endpoint });
             }
             let wires = bind(address, config.engines).map_err(|cause| taken(&endpoint, cause))?;
@@ -197,9 +222,10 @@ fn open_udp(
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
     let parts = part(&config)?;
     let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
-    let numbers = Numbers::for_engines(config.engines);
-    let ports = parts.iter().zip(wires).zip(numbers).map(|((part, wire), numbers)| {
-        Ok(UdpPort::new(&part.config, &part.config.backend_config()?, wire, entropy, numbers))
+    let numbers = Numbers::for_engines(config.engines, first_number(entropy));
+    let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
+    let ports = parts.iter().zip(wires).zip(numbers).zip(&key_boxes).map(|(((part, wire), numbers), key_box)| {
+        Ok(UdpPort::new(&part.config, &part.config.backend_config()?, wire, entropy, numbers, key_box.clone()))
     });
     let ports = ports.collect::<Result<Vec<_>, ServeError>>()?;
     let ground = Ground {
@@ -210,7 +236,9 @@ fn open_udp(
         watch: Watch::new(time),
         pin: config.pin,
     };
-    assemble(parts, ground, ports)
+    let (mut running, workers) = assemble(parts, ground, ports)?;
+    running.key_boxes = key_boxes;
+    Ok((running, workers))
 }
 
 /// What a server stands on, beside its transports.
@@ -265,6 +293,7 @@ fn assemble<T: ServerTransport>(
         parkers: Vec::new(),
         registry: registry.clone(),
         status: reader,
+        key_boxes: Vec::new(),
         threads: Vec::new(),
     };
     let (mut engines, mut workers) = (Vec::new(), Vec::new());

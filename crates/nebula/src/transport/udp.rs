@@ -22,6 +22,7 @@ pub(crate) mod train;
 pub(crate) mod handshake;
 pub(crate) mod port;
 pub(crate) mod numbers;
+pub(crate) mod key_box;
 mod requests;
 mod incomplete;
 mod outbox;

@@ -84,7 +84,7 @@ impl ByHand {
 
     /// As above, with a key.
     pub(crate) fn open_sealed(key: [u8; 32]) -> Self {
-        let mut scene = Self::open(|config| config.key = Some(Key::new(key)));
+        let mut scene = Self::open(|config| config.keys = Key::new(key).into());
         scene.key = Some(key);
         scene
     }

@@ -1,5 +1,7 @@
 //! Datagrams of `udp://` by hand, after docs/PROTOCOL.md: a second writing of the format, so that a mistake in the first one shows.
 
+/// The version that is spoken.
+pub(crate) const VERSION: u8 = 2;
 /// Kinds of datagrams.
 pub(crate) const HELLO: u8 = 1;
 pub(crate) const WELCOME: u8 = 2;
@@ -24,6 +26,13 @@ pub(crate) struct Frame {
     pub(crate) incarnation: u64,
     pub(crate) snid: u32,
     pub(crate) word: u64,
+    /// What the check goes on from: the halves of the client's token, one with the other, in what the server says to a client that it has let in.
+    pub(crate) secret: u32,
+}
+
+/// What the check of frames to the client with that token goes on from.
+pub(crate) fn secret_of(token: u64) -> u32 {
+    word(&token.to_le_bytes(), 0) ^ word(&token.to_le_bytes(), 4)
 }
 
 /// A message as it stands in a datagram.
@@ -47,30 +56,35 @@ pub(crate) struct Message {
 /// A whole datagram.
 pub(crate) fn datagram(frame: Frame, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; FRAME_BYTES];
-    (bytes[0], bytes[1]) = (1, frame.kind);
+    (bytes[0], bytes[1]) = (VERSION, frame.kind);
     bytes[8..16].copy_from_slice(&frame.incarnation.to_le_bytes());
     bytes[16..20].copy_from_slice(&frame.snid.to_le_bytes());
     bytes[20..22].copy_from_slice(&16_384_u16.to_le_bytes());
     bytes[24..32].copy_from_slice(&frame.word.to_le_bytes());
     bytes.extend_from_slice(body);
-    check(&mut bytes);
+    check(&mut bytes, frame.secret);
     bytes
 }
 
-/// Writes the check.
-pub(crate) fn check(datagram: &mut [u8]) {
+/// Writes the check that goes on from `secret`.
+pub(crate) fn check(datagram: &mut [u8], secret: u32) {
     datagram[4..8].fill(0);
-    let check = crc32c::crc32c(datagram);
+    let check = crc32c::crc32c_append(secret, datagram);
     datagram[4..8].copy_from_slice(&check.to_le_bytes());
 }
 
 /// Reads a datagram of a client's, which must be right.
 pub(crate) fn read(datagram: &[u8]) -> (Frame, Vec<u8>) {
     let mut copy = datagram.to_vec();
-    check(&mut copy);
-    assert!(copy == datagram && datagram[0] == 1 && datagram[2] == 0, "version, flags, check");
-    let frame =
-        Frame { kind: datagram[1], incarnation: long(datagram, 8), snid: word(datagram, 16), word: long(datagram, 24) };
+    check(&mut copy, 0);
+    assert!(copy == datagram && datagram[0] == VERSION && datagram[2] == 0, "version, flags, check");
+    let frame = Frame {
+        kind: datagram[1],
+        incarnation: long(datagram, 8),
+        snid: word(datagram, 16),
+        word: long(datagram, 24),
+        secret: 0,
+    };
     (frame, datagram[FRAME_BYTES..].to_vec())
 }
 
@@ -129,7 +143,7 @@ impl Message {
                 pkt_idx: short(body, 12),
                 ..Self::default()
             };
-            let mut len = 16;
+            let len;
             match message.kind {
                 REQUEST => {
                     (message.key_hash, message.budget_us) = (word(body, 16), word(body, 20));
@@ -141,7 +155,10 @@ impl Message {
                     message.bitmap = long(body, 16);
                     len = 24;
                 }
-                CANCEL => {}
+                CANCEL => {
+                    message.stamp_ns = long(body, 16);
+                    len = 24;
+                }
                 kind => panic!("a client sends no message of kind {kind}"),
             }
             messages.push(message);

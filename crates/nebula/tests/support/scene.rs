@@ -78,6 +78,10 @@ pub(crate) struct Scene {
     ps: Arc<AtomicU64>,
     pub(crate) incarnation: u64,
     pub(crate) snid: u32,
+    /// By how much the server's clock has fallen behind.
+    pub(crate) behind_ns: u64,
+    /// What the client's last hello wants repeated.
+    echo: [u8; 8],
 }
 
 impl Scene {
@@ -101,14 +105,26 @@ impl Scene {
 
     /// As [`outside`](Self::outside), over a network of other datagrams.
     pub(crate) fn outside_over(config: ClientConfig, datagram_bytes: usize) -> Self {
-        let (network, ps) = (Arc::<Mutex<Network>>::default(), Arc::new(AtomicU64::new(1_000_000 * PS_PER_US)));
-        let wire = Box::new(MemoryWire { network: network.clone(), datagram_bytes });
-        let environment = Environment { wire, time: Time::Manual(ps.clone()), entropy: [9; 32] };
-        let client = Client::connect_over(server(), environment, config).expect("a client");
-        Self { client, network, ps, incarnation: 0xABCD, snid: 5 }
+        Self::outside_with(config, datagram_bytes, 9)
     }
 
-    fn token(&self) -> u64 {
+    /// A welcomed client whose secrets are drawn from `entropy`.
+    pub(crate) fn with_entropy(entropy: u8) -> Self {
+        let mut scene = Self::outside_with(ClientConfig::default(), 1232, entropy);
+        assert!(scene.client.poll().is_none());
+        scene.welcome();
+        scene
+    }
+
+    fn outside_with(config: ClientConfig, datagram_bytes: usize, entropy: u8) -> Self {
+        let (network, ps) = (Arc::<Mutex<Network>>::default(), Arc::new(AtomicU64::new(100_000_000 * PS_PER_US)));
+        let wire = Box::new(MemoryWire { network: network.clone(), datagram_bytes });
+        let environment = Environment { wire, time: Time::Manual(ps.clone()), entropy: [entropy; 32] };
+        let client = Client::connect_over(server(), environment, config).expect("a client");
+        Self { client, network, ps, incarnation: 0xABCD, snid: 5, behind_ns: 0, echo: [0; 8] }
+    }
+
+    pub(crate) fn token(&self) -> u64 {
         u64::from(self.snid) << 32 | 0x70CE
     }
 
@@ -117,7 +133,7 @@ impl Scene {
     }
 
     pub(crate) fn server_ns(&self) -> u64 {
-        self.ps.load(Ordering::Relaxed) / 1000 + AHEAD_NS
+        self.ps.load(Ordering::Relaxed) / 1000 + AHEAD_NS - self.behind_ns
     }
 
     /// Datagrams that the client has sent.
@@ -130,22 +146,46 @@ impl Scene {
     pub(crate) fn hellos(&mut self) -> Vec<(u32, u64)> {
         let seen = self.datagrams();
         assert!(seen.iter().all(|(frame, body)| frame.kind == HELLO && body.len() == 128 - 32), "{seen:?}");
+        if let Some((_, body)) = seen.last() {
+            self.echo.copy_from_slice(&body[..8]);
+        }
         seen.iter().map(|(frame, _)| (frame.snid, frame.word)).collect()
     }
 
     /// Answers the last of the hellos that the client has sent.
     pub(crate) fn welcome(&mut self) {
-        let (hello, body) = self.datagrams().pop().expect("a hello");
-        assert_eq!(hello.kind, HELLO);
-        let mut welcome = body[..8].to_vec();
+        self.hear_hello();
+        let echo = self.echo;
+        self.welcome_with_echo(&echo);
+        assert!(self.client.poll().is_none());
+    }
+
+    /// As [`welcome`](Self::welcome): what ends with it.
+    pub(crate) fn welcomed(&mut self) -> Vec<End> {
+        self.hear_hello();
+        let echo = self.echo;
+        self.welcome_with_echo(&echo);
+        self.ends()
+    }
+
+    fn hear_hello(&mut self) {
+        for (frame, body) in self.datagrams() {
+            if frame.kind == HELLO {
+                self.echo.copy_from_slice(&body[..8]);
+            }
+        }
+    }
+
+    /// Welcomes the client with an echo.
+    pub(crate) fn welcome_with_echo(&mut self, echo: &[u8; 8]) {
+        let mut welcome = echo.to_vec();
         welcome.extend(self.token().to_le_bytes());
         welcome.extend((1_u32 << 20).to_le_bytes());
         welcome.extend(u32::try_from(MTU).expect("small").to_le_bytes());
         welcome.extend((100 * PS_PER_US).to_le_bytes());
         welcome.extend([0; 8]);
-        let frame = Frame { kind: WELCOME, incarnation: self.incarnation, snid: self.snid, word: self.server_ns() };
+        let frame = Frame { kind: WELCOME, word: self.server_ns(), secret: 0, ..self.header() };
         self.deliver(server(), datagram::datagram(frame, &welcome));
-        assert!(self.client.poll().is_none());
     }
 
     /// Messages that the client has sent since the last look, after a poll that ends nothing.
@@ -159,9 +199,25 @@ impl Scene {
     pub(crate) fn on_their_way(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         for (frame, body) in self.datagrams() {
-            let expected = Frame { kind: CLIENT, incarnation: self.incarnation, snid: self.snid, word: self.token() };
+            let expected = Frame { kind: CLIENT, word: self.token(), secret: 0, ..self.header() };
             assert_eq!(frame, expected);
             messages.extend(Message::read_all(&body));
+        }
+        messages
+    }
+
+    /// As [`on_their_way`](Self::on_their_way), where hellos may be among them: each is answered, and counted.
+    pub(crate) fn all_on_their_way(&mut self, hellos: &mut u32) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for (frame, body) in self.datagrams() {
+            if frame.kind == HELLO {
+                self.echo.copy_from_slice(&body[..8]);
+                let echo = self.echo;
+                self.welcome_with_echo(&echo);
+                *hellos += 1;
+            } else {
+                messages.extend(Message::read_all(&body));
+            }
         }
         messages
     }
@@ -170,9 +226,15 @@ impl Scene {
         self.network.lock().expect("one thread").to_client.push_back((from, datagram));
     }
 
+    /// The header of what the server says to the client that it has let in.
+    pub(crate) fn header(&self) -> Frame {
+        let (word, secret) = (self.server_ns(), datagram::secret_of(self.token()));
+        Frame { kind: SERVER, incarnation: self.incarnation, snid: self.snid, word, secret }
+    }
+
     /// A datagram of the server's.
     pub(crate) fn frame(&self, messages: &[Message]) -> Vec<u8> {
-        let frame = Frame { kind: SERVER, incarnation: self.incarnation, snid: self.snid, word: self.server_ns() };
+        let frame = self.header();
         datagram::datagram(frame, &messages.iter().flat_map(Message::encode).collect::<Vec<_>>())
     }
 
@@ -189,7 +251,7 @@ impl Scene {
     pub(crate) fn refuse(&mut self, reason: u32) {
         let mut body = vec![0; 16];
         body[..4].copy_from_slice(&reason.to_le_bytes());
-        let frame = Frame { kind: REFUSAL, incarnation: self.incarnation, snid: self.snid, word: 0 };
+        let frame = Frame { kind: REFUSAL, word: 0, ..self.header() };
         self.deliver(server(), datagram::datagram(frame, &body));
     }
 

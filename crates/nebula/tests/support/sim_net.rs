@@ -80,14 +80,16 @@ pub(crate) struct Fates {
     pub(crate) doubled: u64,
     pub(crate) changed: u64,
     pub(crate) replayed: u64,
+    /// By somebody who means harm.
+    pub(crate) injected: u64,
     pub(crate) delivered: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Datagram {
-    from: SocketAddr,
-    to: SocketAddr,
-    bytes: Vec<u8>,
+pub(crate) struct Datagram {
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +112,8 @@ struct State {
     /// Datagrams left of a burst of losses.
     burst_left: usize,
     before: VecDeque<Datagram>,
+    /// What an eavesdropper has seen and not yet taken; `None` without one.
+    seen: Option<Vec<Datagram>>,
     fates: Fates,
     hash: u64,
     is_traced: bool,
@@ -149,6 +153,7 @@ impl Network {
             cut_off: BTreeMap::new(),
             burst_left: 0,
             before: VecDeque::new(),
+            seen: None,
             fates: Fates::default(),
             hash: 0xCBF2_9CE4_8422_2325,
             is_traced,
@@ -171,6 +176,34 @@ impl Network {
         self.state().hosts.insert(local, Inbox::default());
         let local = Arc::new(Mutex::new(local));
         (SimWire { network: self.clone(), local: local.clone(), datagram_bytes_max }, local)
+    }
+
+    /// An address at which somebody takes what comes, by [`take_mail`](Self::take_mail).
+    pub(crate) fn add_host(&self, host: SocketAddr) {
+        self.state().hosts.insert(host, Inbox::default());
+    }
+
+    /// Takes what waits at `host`.
+    pub(crate) fn take_mail(&self, host: SocketAddr) -> Vec<Datagram> {
+        self.state().hosts.get_mut(&host).map(|inbox| inbox.waiting.drain(..).collect()).unwrap_or_default()
+    }
+
+    /// Whether somebody sees all that is sent.
+    pub(crate) fn set_watched(&self, is_watched: bool) {
+        self.state().seen = is_watched.then(Vec::new);
+    }
+
+    /// What has been seen since the last look.
+    pub(crate) fn take_seen(&self) -> Vec<Datagram> {
+        self.state().seen.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Puts a datagram of somebody else's on its way.
+    pub(crate) fn inject(&self, now_ps: u64, datagram: Datagram) {
+        let mut state = self.state();
+        state.fates.injected += 1;
+        let at = now_ps + state.link.delay_ps;
+        state.put(at, datagram);
     }
 
     /// Takes a host away: what comes for it is lost.
@@ -266,6 +299,9 @@ impl State {
     fn send(&mut self, now_ps: u64, datagram: Datagram) {
         let Link { lost, doubled, replayed, burst, burst_len, .. } = self.link;
         self.fates.sent += 1;
+        if let Some(seen) = &mut self.seen {
+            seen.push(datagram.clone());
+        }
         let bytes = &datagram.bytes;
         let mark = bytes.chunks(8).fold(bytes.len() as u64, |sum, part| {
             part.iter().fold(sum.rotate_left(9), |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()))

@@ -4,8 +4,12 @@
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
 use std::net::SocketAddr;
 
+/// The version that is spoken.
+pub(crate) const VERSION: u8 = 2;
 /// Kinds of frames.
 pub(crate) const HELLO: u8 = 1;
 pub(crate) const WELCOME: u8 = 2;
@@ -30,9 +34,9 @@ pub(crate) const BY_TOKEN: u32 = 3;
 pub(crate) const KEY_WANTED: u32 = 4;
 pub(crate) const NO_KEY: u32 = 5;
 
-/// CRC-32C, a bit at a time.
-pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
+/// CRC-32C that goes on from `secret`, a bit at a time.
+pub(crate) fn crc32c(secret: u32, bytes: &[u8]) -> u32 {
+    let mut crc = !secret;
     for byte in bytes {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
@@ -40,6 +44,18 @@ pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
         }
     }
     !crc
+}
+
+/// What the check of a server's frame to the client with `token` goes on from.
+pub(crate) fn secret_of(token: u64) -> u32 {
+    u32::try_from(token & 0xFFFF_FFFF).expect("32 bits") ^ u32::try_from(token >> 32).expect("32 bits")
+}
+
+/// What the header calls a key by.
+fn key_tag(key: [u8; 32]) -> u16 {
+    let mut hasher = SipHasher24::new_with_key(key[..16].try_into().expect("16 bytes"));
+    hasher.write(&key[16..]);
+    u16::try_from(hasher.finish() & 0xFFFF).expect("16 bits")
 }
 
 /// The 32 bytes before the messages.
@@ -55,26 +71,31 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    fn bytes(&self, is_sealed: bool) -> Vec<u8> {
-        let mut bytes = vec![self.version, self.kind, u8::from(is_sealed), 0, 0, 0, 0, 0];
+    fn bytes(&self, key: Option<[u8; 32]>) -> Vec<u8> {
+        let mut bytes = vec![self.version, self.kind, u8::from(key.is_some()), 0, 0, 0, 0, 0];
         bytes.extend(self.incarnation.to_le_bytes());
         bytes.extend(self.snid.to_le_bytes());
         bytes.extend(self.datagram_bytes.to_le_bytes());
-        bytes.extend([0, 0]);
+        bytes.extend(key.map_or(0, key_tag).to_le_bytes());
         bytes.extend(self.word.to_le_bytes());
         bytes
     }
 
-    /// A plain datagram of this header and `body`.
+    /// A plain datagram of this header and `body`, of a client.
     pub(crate) fn plain(&self, body: &[u8]) -> Vec<u8> {
-        let mut datagram = self.bytes(false);
+        self.plain_with(0, body)
+    }
+
+    /// A plain datagram whose check goes on from `secret`.
+    pub(crate) fn plain_with(&self, secret: u32, body: &[u8]) -> Vec<u8> {
+        let mut datagram = self.bytes(None);
         datagram.extend(body);
-        checked(datagram)
+        checked_with(secret, datagram)
     }
 
     /// A sealed one; `nonce` must be another each time.
     pub(crate) fn sealed(&self, body: &[u8], key: [u8; 32], nonce: u64) -> Vec<u8> {
-        let header = self.bytes(true);
+        let header = self.bytes(Some(key));
         let mut at = [7; 24];
         at[16..].copy_from_slice(&nonce.to_le_bytes());
         let mut text = body.to_vec();
@@ -86,15 +107,19 @@ impl Header {
 }
 
 /// The same datagram with the check that it should have.
-pub(crate) fn checked(mut datagram: Vec<u8>) -> Vec<u8> {
+pub(crate) fn checked(datagram: Vec<u8>) -> Vec<u8> {
+    checked_with(0, datagram)
+}
+
+fn checked_with(secret: u32, mut datagram: Vec<u8>) -> Vec<u8> {
     datagram[4..8].fill(0);
-    let check = crc32c(&datagram);
+    let check = crc32c(secret, &datagram);
     datagram[4..8].copy_from_slice(&check.to_le_bytes());
     datagram
 }
 
-/// Header and messages of a datagram that has come, opened with `key` if it is sealed.
-pub(crate) fn opened(datagram: &[u8], key: Option<[u8; 32]>) -> (Header, Vec<u8>) {
+/// Header and messages of a datagram that has come, opened with `key` if it is sealed, or else checked from `secret` on.
+pub(crate) fn opened(datagram: &[u8], key: Option<[u8; 32]>, secret: u32) -> (Header, Vec<u8>) {
     let header = Header {
         version: datagram[0],
         kind: datagram[1],
@@ -103,9 +128,10 @@ pub(crate) fn opened(datagram: &[u8], key: Option<[u8; 32]>) -> (Header, Vec<u8>
         datagram_bytes: short(datagram, 20),
         word: long(datagram, 24),
     };
-    assert_eq!((header.version, datagram[3], short(datagram, 22)), (1, 0, 0), "{header:?}");
+    let tag = if datagram[2] == 0 { 0 } else { key_tag(key.expect("a key for a sealed datagram")) };
+    assert_eq!((header.version, datagram[3], short(datagram, 22)), (VERSION, 0, tag), "{header:?}");
     if datagram[2] == 0 {
-        assert_eq!(checked(datagram.to_vec()), datagram, "the check is that of the datagram");
+        assert_eq!(checked_with(secret, datagram.to_vec()), datagram, "the check is that of the datagram");
         return (header, datagram[32..].to_vec());
     }
     let cipher = XChaCha20Poly1305::new(&key.expect("a key for a sealed datagram").into());
@@ -192,8 +218,8 @@ pub(crate) fn request_payloads(body: &[u8]) -> Vec<(u32, std::ops::Range<usize>)
         let len = match message[0] {
             1 => 32 + payload_bytes,
             2 => 16 + payload_bytes,
-            3 | 5 | 7 => 16,
-            4 | 6 => 24,
+            3 | 5 => 16,
+            4 | 6 | 7 => 24,
             _ => break,
         };
         if message.len() < len {
@@ -207,8 +233,11 @@ pub(crate) fn request_payloads(body: &[u8]) -> Vec<(u32, std::ops::Range<usize>)
     requests
 }
 
-pub(crate) fn cancel(tid: u32) -> Vec<u8> {
-    common(7, false, 0, tid, 0, 0)
+/// Takes back the RPC of that number and stamp.
+pub(crate) fn cancel(tid: u32, stamp_ns: u64) -> Vec<u8> {
+    let mut bytes = common(7, false, 0, tid, 0, 0);
+    bytes.extend(stamp_ns.to_le_bytes());
+    bytes
 }
 
 /// What a server says of an RPC.
@@ -261,7 +290,7 @@ pub(crate) struct Welcome {
 
 impl Welcome {
     pub(crate) fn read(datagram: &[u8], key: Option<[u8; 32]>) -> Self {
-        let (header, body) = opened(datagram, key);
+        let (header, body) = opened(datagram, key, 0);
         assert_eq!((header.kind, body.len()), (WELCOME, 40), "{header:?}");
         Self {
             incarnation: header.incarnation,
@@ -277,10 +306,12 @@ impl Welcome {
     }
 }
 
-/// The reason of a refusal.
-pub(crate) fn refused(datagram: &[u8], key: Option<[u8; 32]>) -> u32 {
-    let (header, body) = opened(datagram, key);
+/// The reason of the refusal of `refused`, which repeats bytes of it. Where that was opened, the check goes on from its token.
+pub(crate) fn refusal_of(refused: &[u8], datagram: &[u8], key: Option<[u8; 32]>) -> u32 {
+    let is_opened = matches!(word(datagram, 32), BY_INCARNATION | BY_TOKEN) || datagram[2] == 1;
+    let (header, body) = opened(datagram, key, if is_opened { secret_of(long(refused, 24)) } else { 0 });
     assert_eq!((header.kind, body.len()), (REFUSAL, 16), "{header:?}");
+    assert_eq!(long(&body, 8), if refused.len() < 40 { 0 } else { long(refused, 32) }, "what is refused is repeated");
     word(&body, 0)
 }
 
@@ -314,7 +345,7 @@ impl RawClient {
 
     pub(crate) fn hello(&mut self, echo: u64) -> Vec<u8> {
         let &mut Self { snid, token, .. } = self;
-        let header = Header { version: 1, kind: HELLO, incarnation: 0, snid, datagram_bytes: 1232, word: token };
+        let header = Header { version: VERSION, kind: HELLO, incarnation: 0, snid, datagram_bytes: 1232, word: token };
         let mut body = vec![0; 96];
         body[..8].copy_from_slice(&echo.to_le_bytes());
         self.datagram(&header, &body)
@@ -327,7 +358,7 @@ impl RawClient {
 
     pub(crate) fn header(&self) -> Header {
         let &Self { incarnation, snid, token: word, .. } = self;
-        Header { version: 1, kind: CLIENT, incarnation, snid, datagram_bytes: 1232, word }
+        Header { version: VERSION, kind: CLIENT, incarnation, snid, datagram_bytes: 1232, word }
     }
 
     /// A frame of these messages.
@@ -338,7 +369,7 @@ impl RawClient {
 
     /// The answers in a server's datagram, which must be for this client.
     pub(crate) fn read(&self, datagram: &[u8]) -> Vec<Answer> {
-        let (header, body) = opened(datagram, self.key);
+        let (header, body) = opened(datagram, self.key, secret_of(self.token));
         assert_eq!((header.kind, header.incarnation, header.snid), (SERVER, self.incarnation, self.snid));
         answers(&body)
     }

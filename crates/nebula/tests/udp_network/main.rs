@@ -13,6 +13,7 @@
 //! A run that fails says how to have it again: `cargo xtask network --seed N --trace`. Told by environment variables: `NEBULA_SEEDS` and
 //! `NEBULA_SEED_FROM`, how many and from where; `NEBULA_TRACE`, print what happens.
 
+mod adversary;
 mod oracle;
 mod scenario;
 #[path = "../support/mod.rs"]

@@ -2,7 +2,7 @@
 
 use crate::support::draw::Draw;
 use crate::support::sim_net::Link;
-use nebula::{ClientConfig, Key, Queueing, RetryPolicy, ServerConfig, Span};
+use nebula::{ClientConfig, Key, Keys, Queueing, RetryPolicy, ServerConfig, Span};
 
 /// Everything about a run that is fixed before it begins.
 #[derive(Clone, Debug)]
@@ -16,6 +16,10 @@ pub(crate) struct Scenario {
     pub(crate) is_fair: bool,
     pub(crate) is_ample: bool,
     pub(crate) datagram_bytes: usize,
+    /// Somebody means harm.
+    pub(crate) has_adversary: bool,
+    /// The clients' transfers come to the end of their numbers.
+    pub(crate) wraps: bool,
 }
 
 /// What one client does.
@@ -80,7 +84,8 @@ impl Scenario {
         let link = if is_calm { Link::CLEAN } else { Link::drawn(draw) };
         let datagram_bytes = [1232, 1232, 1452, 9000, 16_384][draw.below(5)];
         let is_fair = is_calm || is_fair(&link, &blows);
-        Self { link, server, clients, blows, service, is_fair, is_ample, datagram_bytes }
+        let (has_adversary, wraps) = (draw.once_in(3), draw.once_in(3));
+        Self { link, server, clients, blows, service, is_fair, is_ample, datagram_bytes, has_adversary, wraps }
     }
 }
 
@@ -123,7 +128,7 @@ fn server(draw: &mut Draw, is_ample: bool, is_large: bool, service: &ServiceTime
         .suspended_max(4);
     config.reply_bytes_max = reply_bytes_max;
     config.reassembly_timeout = [None, Some(Span::from_ms(2)), Some(Span::from_ms(20))][draw.below(3)];
-    config.key = key;
+    config.keys = key.map_or_else(Keys::default, Keys::from);
     config
 }
 
@@ -154,9 +159,7 @@ fn client(draw: &mut Draw, is_calm: bool, is_large: bool, server: &ServerConfig)
         // With less room than the longest reply that the server says it sends, nothing would be sent.
         config = config.reply_bytes_max(server.reply_bytes_max.unwrap_or(0).max(2000));
     }
-    if let Some(key) = &server.key {
-        config = config.key(key.clone());
-    }
+    config.keys = server.keys.clone();
     ClientPlan {
         config,
         bursts: 1 + draw.below(24),

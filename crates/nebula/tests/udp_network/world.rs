@@ -1,5 +1,6 @@
 //! One run: a real server and real clients on a simulated network, each with its own clock, moved on from event to event.
 
+use crate::adversary::Adversary;
 use crate::oracle::{Call, Laws, NAMED_BYTES, Oracle, request_of};
 use crate::scenario::{Blow, ClientPlan, Scenario, ServiceTimes, reply_bound};
 use crate::support::draw::Draw;
@@ -32,6 +33,10 @@ const LAST_CALLS: usize = 8;
 const PATIENT: u32 = 12;
 /// Memory that a server may take beside what it has at first and the buffers of its answers.
 const SERVER_GROWTH_BYTES: i64 = 1 << 20;
+
+/// Entropies whose clients number their first transfers within 40 of 2^32: what their bytes begin with, and their last eight as a number. Each is
+/// one client's, as no two may have the same.
+const LATE: [(u8, u64); 5] = [(1, 242_781), (2, 99_598_446), (3, 76_894_546), (4, 69_091_093), (5, 46_605_265)];
 
 /// What a run has shown.
 #[derive(Debug)]
@@ -116,6 +121,7 @@ pub(crate) struct World {
     work: Work,
     host: Option<Host>,
     nodes: Vec<Node>,
+    adversary: Option<Adversary>,
     server: SocketAddr,
     ports: u16,
     crashes: u64,
@@ -123,6 +129,8 @@ pub(crate) struct World {
     bytes_max: i64,
     events: u64,
     is_traced: bool,
+    /// Entropies of [`LATE`] that no client has yet.
+    late: Vec<(u8, u64)>,
 }
 
 /// Runs the scenario of a seed.
@@ -140,7 +148,13 @@ pub(crate) fn run(seed: u64, is_traced: bool) -> Outcome {
 impl World {
     fn new(seed: u64, scenario: Scenario, mut draw: Draw, is_traced: bool) -> Self {
         let network = Network::new(seed, scenario.link, is_traced);
-        let moves = |(_, blow): &(u64, Blow)| matches!(blow, Blow::Crash | Blow::Moved(_));
+        // Where datagrams are sealed a client goes on at its new address.
+        let is_sealed = !scenario.server.keys.is_empty();
+        let moves = |(_, blow): &(u64, Blow)| match blow {
+            Blow::Crash => true,
+            Blow::Moved(_) => !is_sealed,
+            Blow::Restart | Blow::CutOff(..) | Blow::Reborn(_) | Blow::Silence(_) => false,
+        };
         let may_be_gone = scenario.blows.iter().any(moves);
         let Scenario { is_fair, is_ample, .. } = scenario;
         let work = Work {
@@ -154,6 +168,10 @@ impl World {
         };
         let server = SocketAddr::from(([10, 0, 0, 1], 7400));
         let plans = scenario.clients.clone();
+        let adversary = scenario.has_adversary.then(|| {
+            let address = SocketAddr::from(([10, 0, 2, 1], 66));
+            Adversary::new(Draw::new(draw.number()), &network, address, server, is_sealed)
+        });
         let (nodes, crashes, repeated, bytes_max, events) = (Vec::new(), 0, 0, 0, 0);
         let mut world = Self {
             scenario,
@@ -162,6 +180,7 @@ impl World {
             work,
             host: None,
             nodes,
+            adversary,
             server,
             ports: 1,
             crashes,
@@ -169,6 +188,7 @@ impl World {
             bytes_max,
             events,
             is_traced,
+            late: LATE.to_vec(),
         };
         world.start_server();
         for plan in plans {
@@ -227,9 +247,22 @@ impl World {
         clock: &Arc<AtomicU64>,
     ) -> (Client, Arc<Mutex<SocketAddr>>) {
         let (wire, local) = self.network.host(address, self.scenario.datagram_bytes);
-        let entropy = self.draw.bytes(32).try_into().expect("32 bytes");
+        let entropy = self.entropy();
         let environment = Environment { wire: Box::new(wire), time: Time::Manual(clock.clone()), entropy };
         (Client::connect_over(self.server, environment, config.clone()).expect("a client"), local)
+    }
+
+    /// Random bytes for a client; some make its transfers begin where their numbers end soon.
+    fn entropy(&mut self) -> [u8; 32] {
+        let drawn = self.draw.bytes(32).try_into().expect("32 bytes");
+        match self.late.pop().filter(|_| self.scenario.wraps) {
+            None => drawn,
+            Some((byte, number)) => {
+                let mut entropy = [byte; 32];
+                entropy[24..].copy_from_slice(&number.to_le_bytes());
+                entropy
+            }
+        }
     }
 
     /// Runs until everything that was planned has happened, and all is over.
@@ -246,6 +279,9 @@ impl World {
             }
         }
         self.network.heal();
+        // On a network that has healed nobody means harm either.
+        self.adversary = None;
+        self.network.set_watched(false);
         if self.host.is_none() {
             self.start_server();
         }
@@ -269,7 +305,8 @@ impl World {
         self.events += 1;
         let server = self.host.as_ref().and_then(|host| host.next_ps);
         let node = (0..self.nodes.len()).filter_map(|which| Some((self.node_due(which)?, which))).min();
-        let times = [due, self.network.next_ps(), server, node.map(|(at, _)| at)];
+        let harm = self.adversary.as_ref().and_then(Adversary::next_ps);
+        let times = [due, self.network.next_ps(), server, harm, node.map(|(at, _)| at)];
         let Some(next) = times.into_iter().flatten().min() else { return false };
         self.network.now_ps().fetch_max(next, Relaxed);
         match times.map(|at| at == Some(next)) {
@@ -279,10 +316,18 @@ impl World {
                     self.note_mail(host);
                 }
             }
-            [_, _, true, _] => self.turn_server(),
+            [_, _, true, ..] => self.turn_server(),
+            [_, _, _, true, _] => self.do_harm(),
             _ => self.wake(node.expect("the least is its").1),
         }
         false
+    }
+
+    fn do_harm(&mut self) {
+        let (now_ps, clients): (_, Vec<_>) = (self.now_ps(), self.nodes.iter().map(Node::address).collect());
+        if let Some(adversary) = &mut self.adversary {
+            adversary.act(&self.network, now_ps, &clients);
+        }
     }
 
     fn node_due(&self, which: usize) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! The client's handshake: it sends hellos until a welcome arrives, and again when the server it knew is gone.
 
 use crate::client::error::Hint;
+use crate::rpc::recipient::{Cover, KeyId};
 use crate::transport::udp::frame::{Frame, FrameKind};
 use crate::transport::udp::handshake::{Hello, Reason, Refused, Welcome};
 use nebula_nic::{Mtu, NodeId, Span, Timestamp};
@@ -10,6 +11,11 @@ use std::hash::Hasher;
 /// Between two hellos, at first and at most.
 const PAUSE_FIRST: Span = Span::from_ms(20);
 const PAUSE_MAX: Span = Span::from_secs(1);
+/// After a welcome, refusals are not believed for so many times as long as it took to come, but for times between these two: who plays an old
+/// refusal to a client again and again slows it down by a ninth at most.
+const TRUST_TIMES: u64 = 8;
+const TRUST_MIN: Span = Span::from_ms(20);
+const TRUST_MAX: Span = Span::from_secs(1);
 
 /// What the server has granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +33,18 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`.
+    /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`; they are sealed with `key`.
     #[inline]
-    pub(super) fn frame(&self, datagram_bytes: u16) -> Frame {
+    pub(super) fn frame(&self, datagram_bytes: u16, key: KeyId) -> Frame {
         let &Self { incarnation, snid, token: word, .. } = self;
-        Frame { kind: FrameKind::Client, incarnation, snid, datagram_bytes, word }
+        let cover = Cover { secret: 0, key };
+        Frame { kind: FrameKind::Client, incarnation, snid, datagram_bytes, word, cover }
+    }
+
+    /// What the check of the server's frames to this client begins with.
+    #[inline]
+    pub(super) fn secret(&self) -> u32 {
+        Cover::of_token(self.token, KeyId::default()).secret
     }
 
     /// Whether a frame or a refusal is for the client that was granted this.
@@ -44,6 +57,8 @@ impl Admitted {
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     since: Timestamp,
+    /// The latest hello.
+    said: Timestamp,
     next: Timestamp,
     pause: Span,
     echo: u64,
@@ -56,13 +71,22 @@ pub(super) struct Handshake {
     asking: Option<Asking>,
     secret: [u8; 16],
     asked: u64,
+    /// Until then refusals are not believed: the server has just said that all is well.
+    trusted_until: Timestamp,
     pub(super) hint: Hint,
 }
 
 impl Handshake {
     /// Outside, about to say hello.
     pub(super) fn new(now: Timestamp, secret: [u8; 16]) -> Self {
-        let mut handshake = Self { admitted: None, asking: None, secret, asked: 0, hint: Hint::Nothing };
+        let mut handshake = Self {
+            admitted: None,
+            asking: None,
+            secret,
+            asked: 0,
+            trusted_until: Timestamp::ZERO,
+            hint: Hint::Nothing,
+        };
         handshake.ask(now);
         handshake
     }
@@ -89,7 +113,7 @@ impl Handshake {
         self.asked += 1;
         let mut hasher = SipHasher24::new_with_key(&self.secret);
         hasher.write_u64(self.asked);
-        self.asking = Some(Asking { since: now, next: now, pause: PAUSE_FIRST, echo: hasher.finish() });
+        self.asking = Some(Asking { since: now, said: now, next: now, pause: PAUSE_FIRST, echo: hasher.finish() });
     }
 
     /// How long it has been asking.
@@ -113,32 +137,37 @@ impl Handshake {
     pub(super) fn poll_hello(&mut self, now: Timestamp, datagram_bytes: u16) -> Option<Hello> {
         let (snid, token) = self.admitted.map_or((NodeId(0), 0), |admitted| (admitted.snid, admitted.token));
         let asking = self.asking.as_mut().filter(|asking| asking.next <= now)?;
-        asking.next = now + asking.pause;
+        (asking.said, asking.next) = (now, now + asking.pause);
         asking.pause = (asking.pause * 2).min(PAUSE_MAX);
         Some(Hello { echo: asking.echo, snid, token, datagram_bytes })
     }
 
     /// Takes a welcome that answers the hello. Returns what was granted before.
-    pub(super) fn handle_welcome(&mut self, welcome: &Welcome) -> Option<Option<Admitted>> {
+    pub(super) fn handle_welcome(&mut self, now: Timestamp, welcome: &Welcome) -> Option<Option<Admitted>> {
         let mtu = Mtu::try_new(welcome.mtu_bytes).ok()?;
-        self.asking.filter(|asking| asking.echo == welcome.echo)?;
+        let asking = self.asking.filter(|asking| asking.echo == welcome.echo)?;
         self.asking = None;
+        self.trusted_until = now + ((now - asking.said) * TRUST_TIMES).clamp(TRUST_MIN, TRUST_MAX);
         self.hint = Hint::Nothing;
         let &Welcome { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, slo, .. } = welcome;
         let admitted = Admitted { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, mtu, slo };
         Some(self.admitted.replace(admitted))
     }
 
-    /// Takes a refusal; whether it says that the grant is lost.
-    pub(super) fn handle_refusal(&mut self, refused: &Refused) -> bool {
-        match self.asking {
-            // A server that could not read the hello cannot repeat what was in it.
-            Some(asking) if asking.echo == refused.echo || refused.echo == 0 => {
-                self.note(refused.reason);
-                false
-            }
-            Some(_) => false,
-            None => self.admitted.is_some_and(|admitted| admitted.is_of(refused.incarnation, refused.snid)),
+    /// Takes the refusal of a frame under the grant, which may be old or another's: it ends nothing, but the client asks whether the server is still
+    /// the one that it knew.
+    pub(super) fn doubt(&mut self, now: Timestamp, refused: &Refused) {
+        let is_ours = self.admitted.is_some_and(|admitted| admitted.is_of(refused.incarnation, refused.snid));
+        if is_ours && self.asking.is_none() && now >= self.trusted_until {
+            self.ask(now);
+        }
+    }
+
+    /// Takes the refusal of a hello that the server could not open. It repeats what the hello began with behind its header: `lead` where that is
+    /// sealed.
+    pub(super) fn handle_unopened(&mut self, refused: &Refused, lead: Option<u64>) {
+        if self.asking.is_some_and(|asking| refused.echo == lead.unwrap_or(asking.echo)) {
+            self.note(refused.reason);
         }
     }
 

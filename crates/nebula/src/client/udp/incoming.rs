@@ -1,11 +1,12 @@
 //! What comes in: whether it is the server's, and whose answer it is.
 
+use super::handshake::Admitted;
 use super::rpc::Phase;
 use super::session::Session;
-use crate::client::error::{CallError, Hint};
+use crate::client::error::CallError;
 use crate::rpc::fault::Fault;
-use crate::transport::udp::frame::{Frame, FrameError, FrameKind};
-use crate::transport::udp::handshake::{Refused, Welcome};
+use crate::transport::udp::frame::{Frame, FrameError, FrameKind, KIND_AT};
+use crate::transport::udp::handshake::{Reason, Refused, Welcome, reason_of};
 use crate::transport::udp::message::{Message, Messages};
 use crate::transport::udp::seal::Seal;
 use nebula_nic::{Download, Header, Kind, NackReason, NodeId, Outcome, RpcKey, TransferId};
@@ -19,11 +20,22 @@ impl Session {
             self.ignored += 1;
             return;
         }
-        match self.outbox.seal.open(datagram) {
+        match self.outbox.seal.open(datagram, self.secret(datagram)) {
             Ok((frame, body)) if frame.kind == FrameKind::Server => self.receive_frame(&frame, body),
             Ok((frame, body)) => self.receive_handshake(&frame, body),
-            Err(error) => self.receive_strange(error, datagram),
+            Err(_) => self.receive_strange(datagram),
         }
+    }
+
+    /// What the check of a plain datagram of this kind begins with: nothing that is not welcomed yet could be known to both sides.
+    #[inline]
+    fn secret(&self, datagram: &[u8]) -> u32 {
+        let is_granted = match datagram.get(KIND_AT) {
+            Some(&kind) if kind == FrameKind::Server as u8 => true,
+            Some(&kind) if kind == FrameKind::Refusal as u8 => reason_of(datagram).is_some_and(Reason::is_of_opened),
+            _ => false,
+        };
+        self.handshake.admitted().filter(|_| is_granted).map_or(0, Admitted::secret)
     }
 
     #[inline]
@@ -31,6 +43,9 @@ impl Session {
         if !self.handshake.admitted().is_some_and(|admitted| admitted.is_of(frame.incarnation, frame.snid)) {
             self.ignored += 1;
             return;
+        }
+        if self.server_time.is_long_ago(self.now, frame.word) {
+            return self.receive_old();
         }
         (self.heard, self.refusals) = (self.now, 0);
         self.server_time.note(self.now, frame.word);
@@ -42,13 +57,21 @@ impl Session {
         }
     }
 
+    /// A frame of long ago is a copy that somebody kept: numbers of RPCs come again. Or the server's clock was stopped: then a welcome says so.
+    #[cold]
+    fn receive_old(&mut self) {
+        self.ignored += 1;
+        if !self.handshake.is_asking() {
+            self.handshake.ask(self.now);
+        }
+    }
+
     #[cold]
     fn receive_handshake(&mut self, frame: &Frame, body: &[u8]) {
         if let Some(refused) = Refused::read(frame, body) {
-            if self.handshake.handle_refusal(&refused) {
-                self.lose_server();
-                self.handshake.ask(self.now);
-                self.handshake.note(refused.reason);
+            match refused.reason.is_of_opened() {
+                true => self.handshake.doubt(self.now, &refused),
+                false => self.handshake.handle_unopened(&refused, self.outbox.seal.lead()),
             }
             return;
         }
@@ -60,29 +83,28 @@ impl Session {
             self.ignored += 1;
             return;
         };
-        if let Some(before) = self.handshake.handle_welcome(&welcome) {
+        if let Some(before) = self.handshake.handle_welcome(self.now, &welcome) {
             self.enter(before);
             (self.heard, self.refusals) = (self.now, 0);
-            self.server_time.note(self.now, welcome.time_ns);
+            self.server_time.note_fresh(self.now, welcome.time_ns);
         }
     }
 
-    /// What cannot be opened may at least say why a server does not let this client in.
+    /// What cannot be opened may at least say why a server does not let this client in, if it repeats what this client has sent.
     #[cold]
-    fn receive_strange(&mut self, error: FrameError, datagram: &mut [u8]) {
+    fn receive_strange(&mut self, datagram: &mut [u8]) {
         self.ignored += 1;
-        if !self.handshake.is_asking() {
+        if datagram.get(KIND_AT) != Some(&(FrameKind::Refusal as u8)) {
             return;
         }
-        match error {
-            FrameError::Version(_) => self.handshake.hint = Hint::Version,
-            FrameError::Sealing if self.outbox.seal.is_sealed() => {
-                let refused = Seal::Plain.open(datagram).ok().and_then(|(frame, body)| Refused::read(&frame, body));
-                if let Some(refused) = refused {
-                    self.handshake.handle_refusal(&refused);
-                }
-            }
-            _ => {}
+        let refused = match Seal::Plain.open(datagram, 0) {
+            Ok((frame, body)) => Refused::read(&frame, body),
+            // The layout of a refusal is the same in every version; how it is closed may not be.
+            Err(FrameError::Version(_)) => Refused::of_another_version(datagram),
+            Err(_) => None,
+        };
+        if let Some(refused) = refused.filter(|refused| !refused.reason.is_of_opened()) {
+            self.handshake.handle_unopened(&refused, self.outbox.seal.lead());
         }
     }
 

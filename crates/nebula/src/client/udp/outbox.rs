@@ -35,7 +35,7 @@ impl Outbox {
     /// Messages go out under `admitted` from here on.
     #[inline]
     pub(super) fn begin(&mut self, admitted: &Admitted) {
-        let frame = admitted.frame(self.datagram_bytes);
+        let frame = admitted.frame(self.datagram_bytes, self.seal.first());
         self.segment = usize::from(self.datagram_bytes.min(admitted.datagram_bytes));
         self.frame = Some(frame);
         self.train.begin(frame, self.segment);

@@ -22,8 +22,8 @@ impl Session {
         {
             self.send_rpc(wire, place);
         }
-        while let Some(tid) = self.cancelled.pop_front() {
-            self.outbox.push(wire, &Message::Cancel { tid });
+        while let Some((tid, stamp_ns)) = self.cancelled.pop_front() {
+            self.outbox.push(wire, &Message::Cancel { tid, stamp_ns });
         }
         self.outbox.depart(wire);
         let flushed = wire.flush();

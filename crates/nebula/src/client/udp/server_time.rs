@@ -8,6 +8,9 @@ use nebula_nic::{Span, Timestamp};
 /// How long a frame counts, at least: in that time two clocks that differ by 100 parts in a million drift 100 µs apart.
 const PERIOD: Span = Span::from_secs(1);
 
+/// The age from which on a frame is not believed: longer than any network keeps one, and 2^32 RPCs take longer at any rate that a server has.
+const LONG_AGO_NS: u64 = 10_000_000_000;
+
 /// The server's clock, estimated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ServerTime {
@@ -27,6 +30,20 @@ impl ServerTime {
             Some(since) if now - since < PERIOD => self.ahead_ns = self.ahead_ns.max(ahead_ns),
             since => self.begin_period(since, now, ahead_ns),
         }
+    }
+
+    /// Whether a frame of that time is too old to be believed: RPCs have numbers of 32 bits, which no client uses up in as long.
+    #[inline]
+    pub(super) fn is_long_ago(&self, now: Timestamp, server_ns: u64) -> bool {
+        self.since.is_some() && server_ns.saturating_add(LONG_AGO_NS) < self.at(now)
+    }
+
+    /// As [`note`](Self::note), from a frame that cannot be old. Where it is of long ago all the same, the server's clock has been stopped.
+    pub(super) fn note_fresh(&mut self, now: Timestamp, server_ns: u64) {
+        if self.is_long_ago(now, server_ns) {
+            *self = Self::default();
+        }
+        self.note(now, server_ns);
     }
 
     fn begin_period(&mut self, since: Option<Timestamp>, now: Timestamp, ahead_ns: i64) {

@@ -8,11 +8,14 @@ use super::server_time::ServerTime;
 use crate::client::error::{CallError, ConnectError, Hint, SubmitError};
 use crate::client::ticket::Ticket;
 use crate::config::client::{ClientConfig, Options};
+use crate::config::key::Keys;
 use crate::net::{Time, Watch, Wire};
+use crate::transport::udp::handshake::derived;
 use crate::transport::udp::message::NO_BUDGET;
 use crate::transport::udp::seal::Seal;
 use nebula_nic::{Call, Mtu, NodeId, Outbound, Overdue, Requester, RequesterConfig, Resend, Retransmit};
 use nebula_nic::{RetransmitConfig, Span, TableFull, Timestamp, TransferId};
+use nebula_sys::fork::ForkMark;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -32,6 +35,7 @@ const QUEUED_MAX: usize = 64;
 pub(super) struct Session {
     pub(super) server: SocketAddr,
     watch: Watch,
+    pub(super) mark: ForkMark,
     pub(super) now: Timestamp,
     pub(super) requester: Requester,
     pub(super) flights: Retransmit,
@@ -41,7 +45,7 @@ pub(super) struct Session {
     pub(super) queue: VecDeque<u32>,
     pub(super) begun: VecDeque<u32>,
     /// What the server is told to drop.
-    pub(super) cancelled: VecDeque<TransferId>,
+    pub(super) cancelled: VecDeque<(TransferId, u64)>,
     pub(super) done: Done,
     pub(super) outbox: Outbox,
     pub(super) handshake: Handshake,
@@ -71,12 +75,16 @@ impl Session {
         datagram_bytes: u16,
     ) -> Result<Self, ConnectError> {
         let reply_bytes_max = config.reply_bytes_max.unwrap_or(REPLY_BYTES_MAX);
-        let (salt, secret) = halves(entropy);
+        let [salt, secret, first] = [0, 1, 2].map(|what| derived(entropy, what).to_le_bytes());
+        let [a, b, c, d, ..] = first;
         // A packet's payload is the server's to say. The number that a client has is in the frame, not here.
         let bounds = RequesterConfig::new(NodeId(0), config.slots).deadline(config.deadline).retry(config.retry);
+        let bounds = bounds.first_tid(TransferId(u32::from_le_bytes([a, b, c, d])));
         let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
         let slots = requester.capacity();
         let flights = RetransmitConfig { transmissions_max: config.transmissions_max, ..RetransmitConfig::new(slots) };
+        let system = |cause| ConnectError::System { endpoint: format!("udp://{server}"), cause };
+        let mark = ForkMark::new().map_err(system)?;
         let watch = Watch::new(time);
         let now = Timestamp::from_ps(watch.now_ps());
         Ok(Self {
@@ -89,7 +97,7 @@ impl Session {
             begun: VecDeque::with_capacity(slots as usize),
             cancelled: VecDeque::with_capacity(slots as usize),
             done: Done::new(slots),
-            outbox: Outbox::new(server, Seal::new(config.key.as_ref(), salt), datagram_bytes),
+            outbox: Outbox::new(server, Seal::new(&config.keys, salt), datagram_bytes),
             handshake: Handshake::new(now, secret),
             server_time: ServerTime::default(),
             mtu: Mtu::MIN,
@@ -103,7 +111,24 @@ impl Session {
             deadline: config.deadline,
             hello_timeout: config.call_timeout,
             watch,
+            mark,
         })
+    }
+
+    /// Whether this process is a fork of the one that made the client. Then nothing may be sent: nonces and numbers are the parent's, and so are the
+    /// answers. What is outstanding ends.
+    #[inline]
+    pub(super) fn is_forked(&mut self) -> bool {
+        let is_forked = self.mark.is_forked();
+        if is_forked && self.requester.outstanding() > 0 {
+            self.lose(|_| Some(CallError::Forked));
+        }
+        is_forked
+    }
+
+    /// Replaces the keys, where there are any.
+    pub(super) fn set_keys(&mut self, keys: &Keys) {
+        self.outbox.seal.set_keys(keys);
     }
 
     /// Reads the clock.
@@ -323,7 +348,7 @@ impl Session {
         let Some(place) = self.place_of(ticket) else { return false };
         let rpc = &self.rpcs[place as usize];
         if rpc.is_sent() {
-            self.cancelled.push_back(rpc.tid);
+            self.cancelled.push_back((rpc.tid, rpc.stamp_ns));
         }
         self.end_with(place, CallError::Cancelled);
         true
@@ -394,8 +419,9 @@ impl Session {
         }
         let datagram_bytes = self.outbox.datagram_bytes;
         if let Some(hello) = self.handshake.poll_hello(self.now, datagram_bytes) {
-            let datagram = hello.datagram(&mut self.outbox.seal);
-            self.outbox.send_alone(wire, &datagram);
+            if let Some(datagram) = hello.datagram(&mut self.outbox.seal) {
+                self.outbox.send_alone(wire, &datagram);
+            }
             let flushed = wire.flush();
             self.note(flushed);
         }
@@ -461,14 +487,6 @@ impl Session {
             self.refusals += 1;
         }
     }
-}
-
-/// The random bytes for the seal, and those for hellos.
-fn halves(entropy: &[u8; 32]) -> ([u8; 16], [u8; 16]) {
-    let mut halves = ([0; 16], [0; 16]);
-    halves.0.copy_from_slice(&entropy[..16]);
-    halves.1.copy_from_slice(&entropy[16..]);
-    halves
 }
 
 const _: () = assert!(NO_BUDGET == u32::MAX);

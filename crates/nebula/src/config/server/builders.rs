@@ -1,7 +1,7 @@
 //! The builder methods of [`ServerConfig`]: one for each field, of the field's name.
 
 use super::{IdlePolicy, Queueing, ServerConfig};
-use crate::config::key::Key;
+use crate::config::key::{Key, Keys};
 use crate::config::migration::MigrationConfig;
 use nebula_nic::{CustomPolicy, Policy, Span, Steering};
 use std::path::PathBuf;
@@ -98,11 +98,17 @@ impl ServerConfig {
         self
     }
 
-    /// Sets [the key that the clients have too](Self#structfield.key).
+    /// Sets [the keys of the clients](Self#structfield.keys).
     #[must_use]
-    pub fn key(mut self, key: Key) -> Self {
-        self.key = Some(key);
+    pub fn keys(mut self, keys: Keys) -> Self {
+        self.keys = keys;
         self
+    }
+
+    /// Sets one [key](Self#structfield.keys) for all clients.
+    #[must_use]
+    pub fn key(self, key: Key) -> Self {
+        self.keys(key.into())
     }
 
     /// Sets [whether to serve other machines without a key](Self#structfield.insecure).
@@ -223,7 +229,7 @@ mod tests {
             reply_bytes_max: Some(704),
             retention_rpcs: 705,
             retention_bytes: 706,
-            key: Some(Key::new([7; 32])),
+            keys: Key::new([7; 32]).into(),
             insecure: true,
             service_mean: Span::from_us(707),
             rpc_bytes_mean: 708,
@@ -244,8 +250,8 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
-            optional custom_policy, reply_bytes_max, key, reassembly_timeout, decision_log
+            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
+            optional custom_policy, reply_bytes_max, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
     }

@@ -1,16 +1,17 @@
 //! The header of a datagram, 32 bytes: who sends, to which run of the server, and what stands behind it.
 //!
 //! ```text
-//! byte  0        1     2      3  4..8   8..16        16..20  20..22          22..24  24..32      little-endian
-//!       version  kind  flags  0  check  incarnation  snid    datagram_bytes  0       token or time
+//! byte  0        1     2      3  4..8   8..16        16..20  20..22          22..24   24..32      little-endian
+//!       version  kind  flags  0  check  incarnation  snid    datagram_bytes  key tag  token or time
 //! ```
 //!
 //! Reading takes any bytes: what is no frame of this version is an error and never a panic.
 
+use crate::rpc::recipient::Cover;
 use nebula_nic::NodeId;
 
 /// The version that this crate writes, and the only one it reads.
-pub(crate) const UDP_VERSION: u8 = 1;
+pub(crate) const UDP_VERSION: u8 = 2;
 /// The longest datagram that there is over IPv4: what a server takes.
 pub(crate) const DATAGRAM_BYTES_MAX: u16 = 65_507;
 /// Bytes of the header.
@@ -64,6 +65,7 @@ pub(crate) struct Frame {
     pub(crate) datagram_bytes: u16,
     /// From a client: its token, 0 while it has none. From the server: its time in nanoseconds.
     pub(crate) word: u64,
+    pub(crate) cover: Cover,
 }
 
 /// Bytes that are no frame.
@@ -80,23 +82,25 @@ pub(crate) enum FrameError {
 }
 
 impl Frame {
-    /// Writes the header into the first bytes of `datagram`, the check as 0.
+    /// Writes the header into the first bytes of `datagram`, the check as 0. A sealed one names its key.
     #[inline]
-    pub(crate) fn encode(&self, datagram: &mut [u8], is_sealed: bool) {
+    pub(crate) fn encode(&self, datagram: &mut [u8], key_tag: Option<u16>) {
         let mut header = [0; FRAME_BYTES];
         header[0] = UDP_VERSION;
         header[KIND_AT] = self.kind as u8;
-        header[2] = if is_sealed { SEALED } else { 0 };
+        header[2] = if key_tag.is_some() { SEALED } else { 0 };
         header[8..16].copy_from_slice(&self.incarnation.to_le_bytes());
         header[SNID_AT..SNID_AT + 4].copy_from_slice(&self.snid.0.to_le_bytes());
         header[20..22].copy_from_slice(&self.datagram_bytes.to_le_bytes());
+        header[22..24].copy_from_slice(&key_tag.unwrap_or(0).to_le_bytes());
         header[24..32].copy_from_slice(&self.word.to_le_bytes());
         datagram[..FRAME_BYTES].copy_from_slice(&header);
     }
 
-    /// Reads the header, unchecked: whether it is what its sender wrote is for [`Seal::open`](super::seal::Seal::open) to say.
+    /// Reads the header, unchecked, and the tag of the key if it is sealed: whether it is what its sender wrote is for
+    /// [`Seal::open`](super::seal::Seal::open) to say.
     #[inline]
-    pub(crate) fn decode(datagram: &[u8]) -> Result<(Self, bool), FrameError> {
+    pub(crate) fn decode(datagram: &[u8]) -> Result<(Self, Option<u16>), FrameError> {
         let header = datagram.first_chunk::<FRAME_BYTES>().ok_or(FrameError::TooShort)?;
         if header[0] != UDP_VERSION {
             return Err(FrameError::Version(header[0]));
@@ -108,8 +112,9 @@ impl Frame {
             snid: NodeId(word(header, SNID_AT)),
             datagram_bytes: short(header, 20),
             word: long(header, 24),
+            cover: Cover::default(),
         };
-        Ok((frame, header[2] & SEALED != 0))
+        Ok((frame, (header[2] & SEALED != 0).then(|| short(header, 22))))
     }
 }
 
@@ -136,12 +141,12 @@ mod tests {
     #[test]
     fn a_header_survives_the_way_there() {
         for kind in [FrameKind::Hello, FrameKind::Welcome, FrameKind::Refusal, FrameKind::Client, FrameKind::Server] {
-            let frame =
-                Frame { kind, incarnation: u64::MAX - 3, snid: NodeId(77), datagram_bytes: 1232, word: 1 << 63 };
-            for is_sealed in [false, true] {
+            let (incarnation, snid, cover) = (u64::MAX - 3, NodeId(77), Cover::default());
+            let frame = Frame { kind, incarnation, snid, datagram_bytes: 1232, word: 1 << 63, cover };
+            for key_tag in [None, Some(0), Some(u16::MAX)] {
                 let mut bytes = [9; 40];
-                frame.encode(&mut bytes, is_sealed);
-                assert_eq!(Frame::decode(&bytes), Ok((frame, is_sealed)));
+                frame.encode(&mut bytes, key_tag);
+                assert_eq!(Frame::decode(&bytes), Ok((frame, key_tag)));
             }
         }
     }
@@ -153,8 +158,8 @@ mod tests {
             let _ = Frame::decode(&bytes);
             Ok(())
         });
-        assert_eq!(Frame::decode(&[1; 31]), Err(FrameError::TooShort));
-        assert_eq!(Frame::decode(&[2; 32]), Err(FrameError::Version(2)));
-        assert_eq!(Frame::decode(&[1, 6].repeat(16)), Err(FrameError::Kind));
+        assert_eq!(Frame::decode(&[2; 31]), Err(FrameError::TooShort));
+        assert_eq!(Frame::decode(&[3; 32]), Err(FrameError::Version(3)));
+        assert_eq!(Frame::decode(&[2, 6].repeat(16)), Err(FrameError::Kind));
     }
 }

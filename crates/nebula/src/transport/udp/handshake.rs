@@ -4,10 +4,12 @@
 //! client ─ Hello: echo, filled up to 128 bytes ───▶ server     not longer than the hello, so that a forged source is worth nothing
 //!        ◀─ Welcome: echo, token, sizes, SLO ─────
 //!        ─ frames with incarnation, snid, token ──▶            a token is right for one address, one client, one run of the server
+//!        ◀─ Refusal: echo ───────────────────────             ends nothing: the client asks again, and believes a welcome with its new echo
 //! ```
 
-use super::frame::{Frame, FrameKind, long, word};
+use super::frame::{FRAME_BYTES, Frame, FrameKind, long, word};
 use super::seal::Seal;
+use crate::rpc::recipient::{Cover, KeyId};
 use nebula_nic::{NodeId, Span};
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
@@ -18,6 +20,8 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) const HELLO_BYTES: usize = 128;
 const WELCOME_BODY_BYTES: usize = 40;
 const REFUSAL_BODY_BYTES: usize = 16;
+/// Where the bytes lie that a refusal repeats: the echo of a plain hello, the nonce of what is sealed.
+const ECHO_AT: usize = FRAME_BYTES;
 
 /// What a client asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +69,26 @@ pub(crate) enum Reason {
     NoKey = 5,
 }
 
-/// A refusal. `echo` is the hello's, or 0; incarnation and snid are those of the frame refused, so that a client knows it for an answer.
+impl Reason {
+    /// Whether what was refused was opened: then the refusal is closed as other frames to that client are, and else in plain.
+    pub(crate) const fn is_of_opened(self) -> bool {
+        matches!(self, Self::Incarnation | Self::Token)
+    }
+
+    const fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            1 => Self::Version,
+            2 => Self::Incarnation,
+            3 => Self::Token,
+            4 => Self::KeyWanted,
+            5 => Self::NoKey,
+            _ => return None,
+        })
+    }
+}
+
+/// A refusal. `echo` is what stood at [`ECHO_AT`] of what is refused, incarnation and snid are those of its header, so that a client knows it for
+/// an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) reason: Reason,
@@ -75,26 +98,29 @@ pub(crate) struct Refused {
 }
 
 impl Hello {
-    /// The whole datagram.
-    pub(crate) fn datagram(&self, seal: &mut Seal) -> Vec<u8> {
+    /// The whole datagram, sealed with the first key.
+    pub(crate) fn datagram(&self, seal: &mut Seal) -> Option<Vec<u8>> {
         let Self { echo, snid, token, datagram_bytes } = *self;
-        let frame = Frame { kind: FrameKind::Hello, incarnation: 0, snid, datagram_bytes, word: token };
-        let mut body = [0; HELLO_BYTES - super::frame::FRAME_BYTES];
+        let cover = Cover { secret: 0, key: seal.first() };
+        let frame = Frame { kind: FrameKind::Hello, incarnation: 0, snid, datagram_bytes, word: token, cover };
+        let mut body = [0; HELLO_BYTES - FRAME_BYTES];
         body[..8].copy_from_slice(&echo.to_le_bytes());
         closed(seal, &frame, &body)
     }
 
     pub(crate) fn read(frame: &Frame, body: &[u8]) -> Option<Self> {
-        let is_one = frame.kind == FrameKind::Hello && body.len() >= HELLO_BYTES - super::frame::FRAME_BYTES;
+        let is_one = frame.kind == FrameKind::Hello && body.len() >= HELLO_BYTES - FRAME_BYTES;
         let Frame { snid, datagram_bytes, word: token, .. } = *frame;
         is_one.then(|| Self { echo: long(body, 0), snid, token, datagram_bytes })
     }
 }
 
 impl Welcome {
-    pub(crate) fn datagram(&self, seal: &mut Seal) -> Vec<u8> {
+    /// The whole datagram, sealed with `key`: the hello's.
+    pub(crate) fn datagram(&self, seal: &mut Seal, key: KeyId) -> Option<Vec<u8>> {
         let &Self { incarnation, snid, datagram_bytes, time_ns: word, .. } = self;
-        let frame = Frame { kind: FrameKind::Welcome, incarnation, snid, datagram_bytes, word };
+        let cover = Cover { secret: 0, key };
+        let frame = Frame { kind: FrameKind::Welcome, incarnation, snid, datagram_bytes, word, cover };
         let mut body = [0; WELCOME_BODY_BYTES];
         body[..8].copy_from_slice(&self.echo.to_le_bytes());
         body[8..16].copy_from_slice(&self.token.to_le_bytes());
@@ -129,39 +155,50 @@ impl Welcome {
     }
 }
 
+/// The bytes that a refusal of `datagram` repeats; 0 where it is too short.
+#[inline]
+pub(crate) fn echo_of(datagram: &[u8]) -> u64 {
+    if datagram.len() < ECHO_AT + 8 { 0 } else { long(datagram, ECHO_AT) }
+}
+
 impl Refused {
-    pub(crate) fn datagram(&self, seal: &mut Seal) -> Vec<u8> {
+    /// The whole datagram, closed with `cover`.
+    pub(crate) fn datagram(&self, seal: &mut Seal, cover: Cover) -> Option<Vec<u8>> {
         let Self { reason, echo, incarnation, snid } = *self;
-        let frame = Frame { kind: FrameKind::Refusal, incarnation, snid, datagram_bytes: 0, word: 0 };
+        let frame = Frame { kind: FrameKind::Refusal, incarnation, snid, datagram_bytes: 0, word: 0, cover };
         let mut body = [0; REFUSAL_BODY_BYTES];
         body[..4].copy_from_slice(&(reason as u32).to_le_bytes());
         body[8..16].copy_from_slice(&echo.to_le_bytes());
         closed(seal, &frame, &body)
     }
 
+    /// What a server of another version says, unchecked: that it is one.
+    pub(crate) fn of_another_version(datagram: &[u8]) -> Option<Self> {
+        let body = datagram.get(FRAME_BYTES..FRAME_BYTES + REFUSAL_BODY_BYTES)?;
+        Some(Self { reason: Reason::Version, echo: long(body, 8), incarnation: 0, snid: NodeId(0) })
+    }
+
     pub(crate) fn read(frame: &Frame, body: &[u8]) -> Option<Self> {
         if frame.kind != FrameKind::Refusal || body.len() < REFUSAL_BODY_BYTES {
             return None;
         }
-        let reason = match word(body, 0) {
-            1 => Reason::Version,
-            2 => Reason::Incarnation,
-            3 => Reason::Token,
-            4 => Reason::KeyWanted,
-            5 => Reason::NoKey,
-            _ => return None,
-        };
+        let reason = Reason::from_code(word(body, 0))?;
         Some(Self { reason, echo: long(body, 8), incarnation: frame.incarnation, snid: frame.snid })
     }
 }
 
-/// A datagram of `frame` and `body`.
-fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Vec<u8> {
+/// A datagram of `frame` and `body`, unless its key has been taken away.
+fn closed(seal: &mut Seal, frame: &Frame, body: &[u8]) -> Option<Vec<u8>> {
     let lead = seal.lead_bytes();
     let mut datagram = vec![0; lead + body.len() + seal.tail_bytes()];
     datagram[lead..][..body.len()].copy_from_slice(body);
-    seal.close(frame, &mut datagram);
-    datagram
+    seal.close(frame, &mut datagram).then_some(datagram)
+}
+
+/// The reason that the bytes of a refusal say, unchecked.
+pub(crate) fn reason_of(datagram: &[u8]) -> Option<Reason> {
+    let body = datagram.get(FRAME_BYTES..FRAME_BYTES + 4)?;
+    Reason::from_code(word(body, 0))
 }
 
 /// 16 secret bytes for use number `what`, out of random ones that are nobody else's: what is made for one use tells nothing of the others.
@@ -180,6 +217,9 @@ pub(crate) fn half(derived: u128) -> u64 {
 }
 
 /// Makes and checks tokens: one secret a run, nothing a client.
+///
+/// The upper half of a token is the client's **session**, whatever its address; the lower half is right for one address. So the server can tell
+/// that a client whose address has changed is the one it knew, and remembers its RPCs by the session.
 #[derive(Clone)]
 pub(crate) struct Tokens {
     secret: [u8; 16],
@@ -191,21 +231,37 @@ impl std::fmt::Debug for Tokens {
     }
 }
 
+/// What is hashed, before it: nothing that is hashed as one can be hashed as the other.
+const SESSION: u8 = 1;
+const ADDRESS: u8 = 2;
+
 impl Tokens {
     pub(crate) fn new(secret: [u8; 16]) -> Self {
         Self { secret }
     }
 
-    /// The token of client `snid` at `address`; never 0.
+    /// The session of client `snid`, who has a key of `owner`; never 0.
     #[inline]
-    pub(crate) fn of(&self, address: SocketAddr, snid: NodeId) -> u64 {
+    #[expect(clippy::cast_possible_truncation, reason = "half of the bits are wanted")]
+    pub(crate) fn session(&self, snid: NodeId, owner: u64) -> u32 {
         let mut hasher = SipHasher24::new_with_key(&self.secret);
+        hasher.write_u8(SESSION);
+        hasher.write_u64(owner);
+        hasher.write_u32(snid.0);
+        (hasher.finish() as u32).max(1)
+    }
+
+    /// The token of the client `snid` at `address`, whose session is `session`; never 0.
+    #[inline]
+    pub(crate) fn of(&self, address: SocketAddr, snid: NodeId, session: u32) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.secret);
+        hasher.write_u8(ADDRESS);
         match address.ip() {
             IpAddr::V4(ip) => hasher.write_u32(ip.to_bits()),
             IpAddr::V6(ip) => hasher.write_u128(ip.to_bits()),
         }
         hasher.write_u64(u64::from(address.port()) << 32 | u64::from(snid.0));
-        hasher.finish().max(1)
+        u64::from(session) << 32 | hasher.finish() >> 32
     }
 }
 
@@ -228,7 +284,7 @@ mod tests {
     };
 
     fn seals() -> [Seal; 2] {
-        [Seal::Plain, Seal::new(Some(&Key::new([1; 32])), [2; 16])]
+        [Seal::Plain, Seal::new(&Key::new([1; 32]).into(), [2; 16])]
     }
 
     #[test]
@@ -236,8 +292,14 @@ mod tests {
         let hello = Hello { echo: 9, snid: NodeId(8), token: 7, datagram_bytes: 16_384 };
         let refused = Refused { reason: Reason::Token, echo: 9, incarnation: 1, snid: NodeId(8) };
         for mut seal in seals() {
-            let mut said = [hello.datagram(&mut seal), WELCOME.datagram(&mut seal), refused.datagram(&mut seal)];
-            let [first, second, third] = said.each_mut().map(|datagram| seal.open(datagram).unwrap());
+            let key = seal.first();
+            let said = [
+                hello.datagram(&mut seal),
+                WELCOME.datagram(&mut seal, key),
+                refused.datagram(&mut seal, Cover { secret: 0, key }),
+            ];
+            let mut said = said.map(Option::unwrap);
+            let [first, second, third] = said.each_mut().map(|datagram| seal.open(datagram, 0).unwrap());
             assert_eq!(Hello::read(&first.0, first.1), Some(hello));
             assert_eq!(Welcome::read(&second.0, second.1), Some(WELCOME));
             assert_eq!(Refused::read(&third.0, third.1), Some(refused));
@@ -249,9 +311,10 @@ mod tests {
         let hello = Hello { echo: 9, snid: NodeId(0), token: 0, datagram_bytes: 1232 };
         let refused = Refused { reason: Reason::Incarnation, echo: 9, incarnation: 1, snid: NodeId(8) };
         for mut seal in seals() {
-            assert!(WELCOME.datagram(&mut seal).len() <= hello.datagram(&mut seal).len());
+            let (key, cover) = (seal.first(), Cover::default());
+            assert!(WELCOME.datagram(&mut seal, key).unwrap().len() <= hello.datagram(&mut seal).unwrap().len());
             // The shortest frame of a client has one message of 16 bytes.
-            assert!(refused.datagram(&mut seal).len() <= seal.lead_bytes() + 16 + seal.tail_bytes());
+            assert!(refused.datagram(&mut seal, cover).unwrap().len() <= seal.lead_bytes() + 16 + seal.tail_bytes());
         }
     }
 
@@ -259,10 +322,17 @@ mod tests {
     fn a_token_is_of_one_address_one_client_and_one_run() {
         let tokens = Tokens::new([1; 16]);
         let address: SocketAddr = "127.0.0.1:7400".parse().unwrap();
-        let token = tokens.of(address, NodeId(1));
+        let session = tokens.session(NodeId(1), 0);
+        let token = tokens.of(address, NodeId(1), session);
         let others = ["127.0.0.1:7401", "127.0.0.2:7400", "[::1]:7400"].map(|other| other.parse().unwrap());
-        assert!(others.iter().all(|&other| tokens.of(other, NodeId(1)) != token));
-        assert_ne!(tokens.of(address, NodeId(2)), token);
-        assert_ne!(Tokens::new([2; 16]).of(address, NodeId(1)), token);
+        for other in others {
+            let elsewhere = tokens.of(other, NodeId(1), session);
+            assert!(elsewhere != token && elsewhere >> 32 == token >> 32, "the session stays");
+        }
+        assert_ne!(tokens.of(address, NodeId(2), session), token);
+        assert_ne!(Tokens::new([2; 16]).of(address, NodeId(1), session), token);
+        let sessions =
+            [tokens.session(NodeId(2), 0), tokens.session(NodeId(1), 7), Tokens::new([2; 16]).session(NodeId(1), 0)];
+        assert!(!sessions.contains(&session), "of one client, one owner of keys, one run");
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! byte  0     1      2..4     4..8  8..12              12..14   14..16  16…
 //!       kind  flags  payload  tid   rpc_bytes or code  pkt_idx  0       request: key_hash 4, budget_us 4, stamp_ns 8, payload
-//!                                                                       reply: payload    ack, pull: bitmap 8
+//!                                                                       reply: payload    ack, pull: bitmap 8    cancel: stamp_ns 8
 //! ```
 //!
 //! Kind 0 is padding up to the end. Reading takes any bytes: a message that is cut short or unknown ends the datagram with an error.
@@ -17,8 +17,8 @@ const COMMON_BYTES: usize = 16;
 pub(crate) const REQUEST_BYTES: usize = COMMON_BYTES + 16;
 /// Bytes of a reply before its payload.
 pub(crate) const REPLY_BYTES: usize = COMMON_BYTES;
-/// Bytes of an acknowledgment or a pull.
-const BITMAP_BYTES: usize = COMMON_BYTES + 8;
+/// Bytes of an acknowledgment, a pull or a cancel.
+const LONGER_BYTES: usize = COMMON_BYTES + 8;
 /// No deadline.
 pub(crate) const NO_BUDGET: u32 = u32::MAX;
 
@@ -81,9 +81,10 @@ pub(crate) enum Message<'a> {
         first: u16,
         bitmap: u64,
     },
-    /// The answer is not needed any more.
+    /// The answer to the RPC of that number and stamp is not needed any more.
     Cancel {
         tid: TransferId,
+        stamp_ns: u64,
     },
 }
 
@@ -98,8 +99,8 @@ impl Message<'_> {
         match self {
             Self::Request(request) => REQUEST_BYTES + request.payload.len(),
             Self::Reply { payload, .. } => REPLY_BYTES + payload.len(),
-            Self::Ack { .. } | Self::Pull { .. } => BITMAP_BYTES,
-            Self::Nack { .. } | Self::Fault { .. } | Self::Cancel { .. } => COMMON_BYTES,
+            Self::Ack { .. } | Self::Pull { .. } | Self::Cancel { .. } => LONGER_BYTES,
+            Self::Nack { .. } | Self::Fault { .. } => COMMON_BYTES,
         }
     }
 
@@ -120,7 +121,10 @@ impl Message<'_> {
             }
             Self::Nack { tid, code } => common(out, NACK, false, 0, tid, code, 0),
             Self::Fault { tid, code } => common(out, FAULT, false, 0, tid, code, 0),
-            Self::Cancel { tid } => common(out, CANCEL, false, 0, tid, 0, 0),
+            Self::Cancel { tid, stamp_ns } => {
+                common(out, CANCEL, false, 0, tid, 0, 0);
+                out[16..24].copy_from_slice(&stamp_ns.to_le_bytes());
+            }
             Self::Ack { tid, is_whole, first_missing, bitmap } => {
                 common(out, ACK, is_whole, 0, tid, 0, first_missing);
                 out[16..24].copy_from_slice(&bitmap.to_le_bytes());
@@ -187,14 +191,17 @@ impl<'a> Messages<'a> {
             }
             NACK => (Message::Nack { tid, code: rpc_bytes }, COMMON_BYTES),
             FAULT => (Message::Fault { tid, code: rpc_bytes }, COMMON_BYTES),
-            CANCEL => (Message::Cancel { tid }, COMMON_BYTES),
+            CANCEL => {
+                let stamp_ns = long(rest.get(..LONGER_BYTES)?, 16);
+                (Message::Cancel { tid, stamp_ns }, LONGER_BYTES)
+            }
             ACK => {
-                let bitmap = long(rest.get(..BITMAP_BYTES)?, 16);
-                (Message::Ack { tid, is_whole: flag, first_missing: pkt_idx, bitmap }, BITMAP_BYTES)
+                let bitmap = long(rest.get(..LONGER_BYTES)?, 16);
+                (Message::Ack { tid, is_whole: flag, first_missing: pkt_idx, bitmap }, LONGER_BYTES)
             }
             PULL => {
-                let bitmap = long(rest.get(..BITMAP_BYTES)?, 16);
-                (Message::Pull { tid, first: pkt_idx, bitmap }, BITMAP_BYTES)
+                let bitmap = long(rest.get(..LONGER_BYTES)?, 16);
+                (Message::Pull { tid, first: pkt_idx, bitmap }, LONGER_BYTES)
             }
             _ => return None,
         };
@@ -249,7 +256,7 @@ mod tests {
             Message::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 },
             Message::Fault { tid, code: 2 },
             Message::Pull { tid, first: 32, bitmap: u64::MAX },
-            Message::Cancel { tid },
+            Message::Cancel { tid, stamp_ns: u64::MAX - 7 },
         ]
     }
 

@@ -2,9 +2,10 @@
 //!
 //! A server with several engines has a socket for each, and the kernel gives a datagram to the engine that its client's number names, wherever
 //! it comes from ([`GROUP_KEY`]). So a client stays with one engine, which remembers its RPCs, even when its address changes. Numbers are
-//! drawn one after the other by all engines together: consecutive clients belong to different engines.
+//! drawn one after the other by all engines together: consecutive clients belong to different engines. The first is random.
 
 use super::frame::{FrameKind, KIND_AT, SNID_AT};
+use super::handshake::derived;
 use nebula_nic::NodeId;
 use nebula_sys::udp::GroupKey;
 use std::sync::Arc;
@@ -14,6 +15,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[expect(clippy::cast_possible_truncation, reason = "places in a header of 32 bytes")]
 pub(crate) const GROUP_KEY: GroupKey =
     GroupKey { owner_at: SNID_AT as u16, kind_at: KIND_AT as u16, for_anyone: FrameKind::Hello as u8 };
+
+/// A random number for the first client.
+#[expect(clippy::cast_possible_truncation, reason = "32 bits are wanted")]
+pub(crate) fn first_number(entropy: &[u8; 32]) -> u32 {
+    derived(entropy, 5) as u32
+}
 
 /// The numbers of clients, at one engine.
 #[derive(Debug)]
@@ -25,9 +32,9 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Those of a server's engines.
-    pub(crate) fn for_engines(engines: u16) -> Vec<Self> {
-        let next = Arc::new(AtomicU32::new(1));
+    /// Those of a server's engines, from `first` on.
+    pub(crate) fn for_engines(engines: u16, first: u32) -> Vec<Self> {
+        let next = Arc::new(AtomicU32::new(first));
         (0..engines).map(|engine| Self { next: next.clone(), engine, engines, drawn: 0 }).collect()
     }
 
@@ -67,8 +74,7 @@ mod tests {
 
     #[test]
     fn every_client_belongs_to_one_engine_and_none_has_number_0() {
-        let mut engines = Numbers::for_engines(3);
-        engines[0].next.store(u32::MAX - 100, Ordering::Relaxed);
+        let mut engines = Numbers::for_engines(3, u32::MAX - 100);
         let mut owned = [0; 3];
         for turn in 0..999 {
             let snid = engines[turn % 2].draw();

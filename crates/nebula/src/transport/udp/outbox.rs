@@ -5,6 +5,7 @@ use super::message::{Message, REPLY_BYTES};
 use super::seal::Seal;
 use super::train::Train;
 use crate::net::{Route, Wire};
+use crate::rpc::recipient::Recipient;
 use nebula_nic::{Mtu, NodeId, ReplyAt, Retention, Timestamp, TransferId};
 
 /// Answers for which there is room from the start.
@@ -26,10 +27,8 @@ pub(super) enum Body {
 /// An answer, and whose it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parcel {
-    pub(super) route: Route,
+    pub(super) recipient: Recipient,
     pub(super) snid: NodeId,
-    /// The longest datagram that the client takes.
-    pub(super) datagram_bytes: u16,
     pub(super) body: Body,
 }
 
@@ -112,13 +111,15 @@ impl Outbox {
         self.oldest = u64::MAX;
         let Self { parcels, train, incarnation, datagram_bytes: (most, least), mtu, .. } = self;
         let one_client = |Queued { parcel: a, .. }: &Queued, Queued { parcel: b, .. }: &Queued| {
-            a.snid == b.snid && a.route == b.route && a.datagram_bytes == b.datagram_bytes
+            a.snid == b.snid && a.recipient == b.recipient
         };
         for parcels in parcels.chunk_by(one_client) {
-            let Parcel { route, snid, datagram_bytes, .. } = parcels[0].parcel;
+            let Parcel { recipient: Recipient { route, cover, datagram_bytes }, snid, .. } = parcels[0].parcel;
             let word = now.as_ps() / 1000;
             let kind = FrameKind::Server;
-            let frame = Frame { kind, incarnation: *incarnation, snid, datagram_bytes: DATAGRAM_BYTES_MAX, word };
+            let datagram_bytes_max = DATAGRAM_BYTES_MAX;
+            let frame =
+                Frame { kind, incarnation: *incarnation, snid, datagram_bytes: datagram_bytes_max, word, cover };
             let limit = usize::from(datagram_bytes).clamp(*least, *most);
             let mut sending = Sending { train, seal, wire, route, frame, limit };
             sending.train.begin(frame, limit);

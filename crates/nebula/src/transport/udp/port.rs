@@ -7,7 +7,8 @@
 //! ```
 
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind};
-use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, half};
+use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, echo_of, half};
+use super::key_box::KeyBox;
 use super::numbers::Numbers;
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
@@ -17,10 +18,12 @@ use crate::net::{Route, Wire};
 use crate::nic::ingress::Intake;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
+use crate::rpc::recipient::{Cover, KeyId, Recipient};
 use crate::status::NetworkCounters;
 use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Span, Timestamp};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Looks at the wire in a turn, each of some dozens of datagrams: more of them than an inline worker serves in a turn, so that under
@@ -36,6 +39,7 @@ pub(crate) struct UdpPort {
     validation: Validation,
     memory: Memory,
     outbox: Outbox,
+    keys: Arc<KeyBox>,
     /// The time of the last turn.
     now: Timestamp,
 }
@@ -64,10 +68,11 @@ impl UdpPort {
         wire: Box<dyn Wire>,
         entropy: &[u8; 32],
         numbers: Numbers,
+        keys: Arc<KeyBox>,
     ) -> Self {
         // No two engines use the same nonces.
         let salt = derived(entropy, 1 | u64::from(numbers.engine()) << 32);
-        let seal = Seal::new(config.key.as_ref(), salt.to_le_bytes());
+        let seal = Seal::new(&config.keys, salt.to_le_bytes());
         let validation = Validation {
             tokens: Tokens::new(derived(entropy, 2).to_le_bytes()),
             incarnation: half(derived(entropy, 3)),
@@ -81,7 +86,7 @@ impl UdpPort {
         };
         let seed = half(derived(entropy, 4));
         let outbox = Outbox::new(&validation.seal, wire.datagram_bytes_max(), validation.incarnation, backend.mtu);
-        Self { wire, memory: Memory::new(config, backend, seed), validation, outbox, now: Timestamp::ZERO }
+        Self { wire, memory: Memory::new(config, backend, seed), validation, outbox, keys, now: Timestamp::ZERO }
     }
 }
 
@@ -90,7 +95,10 @@ impl Transport for UdpPort {
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
         self.now = now;
-        let Self { wire, validation, memory, outbox, .. } = self;
+        let Self { wire, validation, memory, outbox, keys, .. } = self;
+        if let Some(keys) = keys.take_news() {
+            validation.seal.set_keys(&keys);
+        }
         let mut packets = 0;
         for _ in 0..LOOKS_PER_TURN {
             let looked = wire.recv(&mut |route, datagram| {
@@ -162,12 +170,19 @@ enum Opened<'d> {
     Nothing,
 }
 
+impl Opened<'_> {
+    fn of(answer: Option<Vec<u8>>) -> Self {
+        answer.map_or(Self::Nothing, Self::Answer)
+    }
+}
+
 impl Validation {
     #[inline]
     fn open<'d>(&mut self, now: Timestamp, route: Route, datagram: &'d mut [u8]) -> Opened<'d> {
-        let (frame, body) = match self.seal.open(datagram) {
+        let echo = echo_of(datagram);
+        let (frame, body) = match self.seal.open(datagram, 0) {
             Ok(opened) => opened,
-            Err(error) => return self.refuse_bytes(error),
+            Err(error) => return self.refuse_bytes(error, echo),
         };
         match frame.kind {
             FrameKind::Client => {}
@@ -178,19 +193,21 @@ impl Validation {
             }
         }
         if frame.incarnation != self.incarnation {
-            return self.refuse(Reason::Incarnation, 0, &frame);
+            return self.refuse(Reason::Incarnation, echo, &frame);
         }
-        if frame.word != self.tokens.of(route.peer, frame.snid) {
+        let key = frame.cover.key;
+        let session = self.tokens.session(frame.snid, self.seal.owner(key));
+        if frame.word != self.tokens.of(route.peer, frame.snid, session) {
             self.violations += 1;
-            return self.refuse(Reason::Token, 0, &frame);
+            return self.refuse(Reason::Token, echo, &frame);
         }
         if !self.numbers.is_own(frame.snid) {
             self.violations += 1;
             return Opened::Nothing;
         }
-        #[expect(clippy::cast_possible_truncation, reason = "some of the token's bits")]
-        let tag = frame.word as u32;
-        Opened::Frame(Peer { route, snid: frame.snid, tag, datagram_bytes: frame.datagram_bytes }, body)
+        let cover = Cover::of_token(frame.word, key);
+        let recipient = Recipient { route, cover, datagram_bytes: frame.datagram_bytes };
+        Opened::Frame(Peer { recipient, snid: frame.snid, session }, body)
     }
 
     /// Lets a client in: nothing is kept but how many there were.
@@ -200,13 +217,14 @@ impl Validation {
             self.violations += 1;
             return Opened::Nothing;
         };
-        let is_known = hello.token != 0 && hello.token == self.tokens.of(peer, hello.snid);
-        let snid = if is_known { hello.snid } else { self.numbers.draw() };
+        let key = frame.cover.key;
+        let snid = if self.knows(peer, &hello, key) { hello.snid } else { self.numbers.draw() };
+        let session = self.tokens.session(snid, self.seal.owner(key));
         let welcome = Welcome {
             echo: hello.echo,
             incarnation: self.incarnation,
             snid,
-            token: self.tokens.of(peer, snid),
+            token: self.tokens.of(peer, snid, session),
             datagram_bytes: DATAGRAM_BYTES_MAX,
             time_ns: now.as_ps() / 1000,
             rpc_bytes_max: self.rpc_bytes_max,
@@ -214,19 +232,28 @@ impl Validation {
             mtu_bytes: self.mtu_bytes,
             slo: self.slo,
         };
-        Opened::Answer(welcome.datagram(&mut self.seal))
+        Opened::of(welcome.datagram(&mut self.seal, key))
+    }
+
+    /// Whether it is a client that the server has let in. Where datagrams are sealed it may have another address now, which the welcome's way there
+    /// proves: nobody without its owner's key can say what it says.
+    fn knows(&self, peer: SocketAddr, hello: &Hello, key: KeyId) -> bool {
+        let session = self.tokens.session(hello.snid, self.seal.owner(key));
+        let is_same_session = hello.token >> 32 == u64::from(session);
+        is_same_session && (self.seal.is_sealed() || hello.token == self.tokens.of(peer, hello.snid, session))
     }
 
     #[cold]
     fn refuse<'d>(&mut self, reason: Reason, echo: u64, frame: &Frame) -> Opened<'d> {
         let refused = Refused { reason, echo, incarnation: frame.incarnation, snid: frame.snid };
-        Opened::Answer(refused.datagram(&mut self.seal))
+        // So that only who saw what is refused can have made it.
+        Opened::of(refused.datagram(&mut self.seal, Cover::of_token(frame.word, frame.cover.key)))
     }
 
     /// Answers bytes that could not be opened, where their sender may be a client of another version or one without the key: in plain,
     /// so that it can be read.
     #[cold]
-    fn refuse_bytes<'d>(&mut self, error: FrameError) -> Opened<'d> {
+    fn refuse_bytes<'d>(&mut self, error: FrameError, echo: u64) -> Opened<'d> {
         self.violations += 1;
         let reason = match error {
             FrameError::Version(_) => Reason::Version,
@@ -234,51 +261,93 @@ impl Validation {
             FrameError::Sealing => Reason::NoKey,
             FrameError::TooShort | FrameError::Kind | FrameError::Forged => return Opened::Nothing,
         };
-        let refused = Refused { reason, echo: 0, incarnation: 0, snid: NodeId(0) };
-        Opened::Answer(refused.datagram(&mut Seal::Plain))
+        let refused = Refused { reason, echo, incarnation: 0, snid: NodeId(0) };
+        Opened::of(refused.datagram(&mut Seal::Plain, Cover::default()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::key::{Key, Keys};
     use crate::net::KernelWire;
 
-    fn validations() -> Vec<Validation> {
-        let config = ServerConfig::default();
+    const ALWAYS: Timestamp = Timestamp::ZERO;
+
+    fn validations(keys: &Keys) -> Vec<Validation> {
+        let config = ServerConfig { keys: keys.clone(), ..ServerConfig::default() };
         let backend = config.backend_config().unwrap();
-        let ports = Numbers::for_engines(2).into_iter().map(|numbers| {
+        let ports = Numbers::for_engines(2, 1).into_iter().map(|numbers| {
             let wire = KernelWire::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-            UdpPort::new(&config, &backend, Box::new(wire), &[7; 32], numbers).validation
+            UdpPort::new(&config, &backend, Box::new(wire), &[7; 32], numbers, Arc::default()).validation
         });
         ports.collect()
     }
 
+    fn frame(validation: &Validation, peer: SocketAddr, snid: NodeId) -> Frame {
+        let session = validation.tokens.session(snid, validation.seal.owner(validation.seal.first()));
+        Frame {
+            kind: FrameKind::Client,
+            incarnation: validation.incarnation,
+            snid,
+            datagram_bytes: 1232,
+            word: validation.tokens.of(peer, snid, session),
+            cover: Cover { secret: 0, key: validation.seal.first() },
+        }
+    }
+
     #[test]
     fn an_engine_takes_messages_of_its_own_clients_and_knows_the_tokens_of_the_others() {
-        let mut engines = validations();
+        let mut engines = validations(&Keys::default());
         let peer: SocketAddr = "127.0.0.1:9".parse().unwrap();
         for number in 1..=4 {
-            let snid = NodeId(number);
-            let frame = Frame {
-                kind: FrameKind::Client,
-                incarnation: engines[0].incarnation,
-                snid,
-                datagram_bytes: 1232,
-                word: engines[0].tokens.of(peer, snid),
-            };
+            let frame = frame(&engines[0], peer, NodeId(number));
             let mut datagram = [0; 64];
-            Seal::Plain.close(&frame, &mut datagram);
+            assert!(Seal::Plain.close(&frame, &mut datagram));
             for (index, engine) in (0..).zip(&mut engines) {
                 let mut datagram = datagram;
-                let opened = engine.open(Timestamp::ZERO, peer.into(), &mut datagram);
-                assert_eq!(
-                    matches!(opened, Opened::Frame(..)),
-                    number % 2 == index,
-                    "client {number} at engine {index}"
-                );
+                let opened = engine.open(ALWAYS, peer.into(), &mut datagram);
+                let is_taken = matches!(opened, Opened::Frame(..));
+                assert_eq!(is_taken, number % 2 == index, "client {number} at engine {index}");
             }
         }
         assert_eq!([engines[0].violations, engines[1].violations], [2, 2]);
+    }
+
+    #[test]
+    fn no_two_engines_use_the_same_nonces() {
+        let engines = validations(&Key::new([1; 32]).into());
+        assert_ne!(engines[0].seal.lead(), engines[1].seal.lead());
+    }
+
+    /// The number under which a client goes on that says hello from `peer` with the number and the token of `frame`.
+    fn greeted(validation: &mut Validation, seal: &mut Seal, frame: &Frame, peer: SocketAddr) -> Option<NodeId> {
+        let hello = Hello { echo: 1, snid: frame.snid, token: frame.word, datagram_bytes: 1232 };
+        let mut hello = hello.datagram(seal)?;
+        let Opened::Answer(mut welcome) = validation.open(ALWAYS, peer.into(), &mut hello) else { return None };
+        let (frame, body) = seal.open(&mut welcome, 0).ok()?;
+        Welcome::read(&frame, body).map(|welcome| welcome.snid)
+    }
+
+    #[test]
+    fn a_client_stays_what_it_was_at_another_address_if_its_hello_is_sealed_with_a_key_of_the_same_owner() {
+        let [home, elsewhere] = ["127.0.0.1:9", "127.0.0.2:9"].map(|address| address.parse().unwrap());
+        let hex = |byte| Key::new([byte; 32]).to_hex();
+        let keys: Keys = format!("ann {}\nann {}\nbob {}", hex(1), hex(2), hex(3)).parse().unwrap();
+        let mut sealed = validations(&keys).remove(0);
+        let frame = frame(&sealed, home, NodeId(1000));
+        for (key, stays) in [(1, true), (2, true), (3, false)] {
+            let mut seal = Seal::new(&Key::new([key; 32]).into(), [key; 16]);
+            let snid = greeted(&mut sealed, &mut seal, &frame, elsewhere).unwrap();
+            assert_eq!(snid == frame.snid, stays, "key {key}");
+        }
+        let forged = Frame { word: frame.word ^ 1 << 32, ..frame };
+        let mut seal = Seal::new(&Key::new([1; 32]).into(), [9; 16]);
+        assert_ne!(greeted(&mut sealed, &mut seal, &forged, home), Some(frame.snid));
+
+        let mut plain = validations(&Keys::default()).remove(0);
+        let frame = self::frame(&plain, home, NodeId(1000));
+        assert_eq!(greeted(&mut plain, &mut Seal::Plain, &frame, home), Some(frame.snid));
+        assert_ne!(greeted(&mut plain, &mut Seal::Plain, &frame, elsewhere), Some(frame.snid));
     }
 }

@@ -11,10 +11,10 @@ use super::incomplete::Incomplete;
 use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
 use super::outbox::{Body, Outbox, Parcel};
 use crate::config::server::ServerConfig;
-use crate::net::Route;
 use crate::nic::ingress::Intake;
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::fault::Fault;
+use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
 use nebula_nic::{
     BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig, RetentionKey,
@@ -32,19 +32,17 @@ const WHOLE: u32 = 1 << 31;
 /// A client, for as long as its datagram is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
-    pub(crate) route: Route,
+    pub(crate) recipient: Recipient,
     pub(crate) snid: NodeId,
-    /// Part of its token: it tells clients apart that have had the same number.
-    pub(crate) tag: u32,
-    /// The longest datagram that it takes.
-    pub(crate) datagram_bytes: u16,
+    /// It tells clients apart that have had the same number.
+    pub(crate) session: u32,
 }
 
 impl Peer {
     /// The name of its RPC `tid`, as the server remembers it.
     #[inline(always)]
     const fn key(&self, tid: TransferId) -> RetentionKey {
-        RetentionKey { rpc: rpc_key(self.snid, tid), tag: self.tag }
+        RetentionKey { rpc: rpc_key(self.snid, tid), tag: self.session }
     }
 }
 
@@ -116,7 +114,7 @@ impl Memory {
                     self.take_request(now, peer, &request, intake, outbox);
                 }
                 Ok(Message::Pull { tid, first, bitmap }) => self.pull(peer, tid, first, bitmap, outbox),
-                Ok(Message::Cancel { tid }) => self.cancel(peer, tid, intake),
+                Ok(Message::Cancel { tid, stamp_ns }) => self.cancel(peer, tid, stamp_ns, intake),
                 Ok(Message::Reply { .. } | Message::Nack { .. } | Message::Ack { .. } | Message::Fault { .. })
                 | Err(_) => self.violations += 1,
             }
@@ -170,7 +168,7 @@ impl Memory {
                 self.violations += 1;
                 return;
             }
-            if self.incomplete.is_crowded(peer.route.peer.ip(), request.rpc_bytes) {
+            if self.incomplete.is_crowded(peer.recipient.route.peer.ip(), request.rpc_bytes) {
                 self.counters.crowded += 1;
                 return self.refuse(peer, key, request, NackReason::BufferFull, outbox);
             }
@@ -183,7 +181,7 @@ impl Memory {
                 let entry = entry.expect("asked above whether there is room");
                 let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(self.reply_bytes_max)));
                 answer.reset();
-                (answer.route, answer.datagram_bytes, answer.deadline) = (peer.route, peer.datagram_bytes, deadline);
+                (answer.recipient, answer.deadline) = (peer.recipient, deadline);
                 (answer.tid, answer.entry) = (request.tid, entry);
                 if !complete {
                     self.incomplete.take(&mut answer, slots.slots);
@@ -215,6 +213,7 @@ impl Memory {
         let (key, note) = (self.retention.key(entry), self.retention.note(entry));
         if note & WHOLE != 0 {
             self.counters.repeated += 1;
+            Self::redirect(entry, note, peer, intake);
             return self.wait_on(peer, request.tid, outbox);
         }
         // An RPC of one packet is whole with its first: here it would begin another of the same number.
@@ -229,6 +228,8 @@ impl Memory {
             if complete {
                 if let Some(answer) = intake.payloads.answer(slots.start.0) {
                     self.incomplete.give_back(answer);
+                    // Its client may be elsewhere than when it began.
+                    answer.recipient = peer.recipient;
                 }
                 self.retention.set_note(entry, note | WHOLE);
                 intake.note_fresh(slots, request.rpc_bytes);
@@ -238,6 +239,13 @@ impl Memory {
             self.wait_on(peer, request.tid, outbox);
         } else if request.wants_ack {
             self.acknowledge(peer, key, intake, outbox);
+        }
+    }
+
+    /// The answer goes where its client is now, unless a core has it already.
+    fn redirect(entry: EntryId, note: u32, peer: &Peer, intake: &mut Intake) {
+        if let Some(answer) = intake.payloads.answer(note & !WHOLE).filter(|answer| answer.entry == entry) {
+            answer.recipient = peer.recipient;
         }
     }
 
@@ -298,9 +306,14 @@ impl Memory {
     }
 
     /// The answer is not needed any more: the RPC is dropped, unless a core has begun it.
-    fn cancel(&mut self, peer: &Peer, tid: TransferId, intake: &mut Intake) {
+    fn cancel(&mut self, peer: &Peer, tid: TransferId, stamp_ns: u64, intake: &mut Intake) {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };
+        // Numbers come again, stamps do not: this was said of an RPC that is long over.
+        if self.retention.stamp_ns(entry) != stamp_ns {
+            self.violations += 1;
+            return;
+        }
         let start = self.retention.note(entry) & !WHOLE;
         if let Some(answer) = intake.payloads.answer(start).filter(|answer| answer.entry == entry) {
             answer.ending.fate = Fate::Refused(NackReason::Cancelled);
@@ -331,7 +344,7 @@ impl Memory {
                 nack(tid, reason)
             }
         };
-        outbox.push(Parcel { route: answer.route, snid, datagram_bytes: answer.datagram_bytes, body });
+        outbox.push(Parcel { recipient: answer.recipient, snid, body });
         self.spare.push(answer);
     }
 
@@ -378,7 +391,7 @@ fn header(key: RetentionKey, request: &Request<'_>) -> Header {
 
 #[inline(always)]
 fn parcel(peer: &Peer, body: Body) -> Parcel {
-    Parcel { route: peer.route, snid: peer.snid, datagram_bytes: peer.datagram_bytes, body }
+    Parcel { recipient: peer.recipient, snid: peer.snid, body }
 }
 
 fn nack(tid: TransferId, reason: NackReason) -> Body {

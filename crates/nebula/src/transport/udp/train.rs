@@ -73,16 +73,16 @@ impl Train {
         true
     }
 
-    /// Closes the datagrams: their bytes, and the length of each but the last. `None` when there is no message.
+    /// Closes the datagrams: their bytes, and the length of each but the last. `None` when there is no message, or not the key that they are to be
+    /// sealed with.
     #[inline]
     pub(crate) fn close(&mut self, seal: &mut Seal) -> Option<(&[u8], usize)> {
         let frame = self.frame.take().filter(|_| !self.is_empty)?;
         let bytes = self.end + self.tail;
-        for datagram in self.buffer[..bytes].chunks_mut(self.segment) {
-            seal.close(&frame, datagram);
-        }
+        let mut datagrams = self.buffer[..bytes].chunks_mut(self.segment);
+        let is_closed = datagrams.all(|datagram| seal.close(&frame, datagram));
         self.is_empty = true;
-        Some((&self.buffer[..bytes], self.segment.min(bytes)))
+        is_closed.then_some((&self.buffer[..bytes], self.segment.min(bytes)))
     }
 }
 
@@ -92,9 +92,21 @@ mod tests {
     use super::super::message::Messages;
     use super::*;
     use crate::config::key::Key;
+    use crate::rpc::recipient::{Cover, KeyId};
     use nebula_nic::{NodeId, TransferId};
 
-    const FRAME: Frame = Frame { kind: FrameKind::Server, incarnation: 1, snid: NodeId(2), datagram_bytes: 0, word: 0 };
+    const FRAME: Frame = Frame {
+        kind: FrameKind::Server,
+        incarnation: 1,
+        snid: NodeId(2),
+        datagram_bytes: 0,
+        word: 0,
+        cover: Cover { secret: 0, key: KeyId(0) },
+    };
+
+    fn sealed() -> Seal {
+        Seal::new(&Key::new([3; 32]).into(), [7; 16])
+    }
 
     fn reply(tid: u32, payload: &[u8]) -> Message<'_> {
         let rpc_bytes = u32::try_from(payload.len()).unwrap();
@@ -103,8 +115,7 @@ mod tests {
 
     #[test]
     fn messages_come_out_of_datagrams_in_the_order_in_which_they_went_in() {
-        for key in [None, Some(Key::new([3; 32]))] {
-            let mut seal = Seal::new(key.as_ref(), [7; 16]);
+        for mut seal in [Seal::Plain, sealed()] {
             let mut train = Train::new(&seal);
             seeded::seeded(|u| {
                 train.begin(FRAME, u.int_in_range(300..=2000)?);
@@ -123,7 +134,7 @@ mod tests {
                 if let Some((bytes, segment)) = train.close(&mut seal) {
                     assert!(bytes.len() <= BYTES_MAX && bytes.len().div_ceil(segment) <= DATAGRAMS_MAX);
                     for datagram in bytes.to_vec().chunks_mut(segment) {
-                        let (frame, body) = seal.open(datagram).unwrap();
+                        let (frame, body) = seal.open(datagram, 0).unwrap();
                         assert_eq!(frame, FRAME);
                         for message in Messages::new(body) {
                             let Ok(Message::Reply { tid, payload, .. }) = message else { panic!("{message:?}") };
@@ -152,7 +163,7 @@ mod tests {
     #[test]
     fn the_last_datagram_of_a_full_train_has_room_for_its_tag() {
         for segment in 9_000..9_100 {
-            let mut seal = Seal::new(Some(&Key::new([3; 32])), [7; 16]);
+            let mut seal = sealed();
             let mut train = Train::new(&seal);
             train.begin(FRAME, segment);
             let fitted = (0..u32::MAX).take_while(|&tid| train.push(&reply(tid, &[0; 5]))).count();
@@ -160,7 +171,7 @@ mod tests {
             let datagrams: Vec<_> = bytes.chunks(segment).map(<[u8]>::to_vec).collect();
             let read: usize = datagrams
                 .into_iter()
-                .map(|mut datagram| Messages::new(seal.open(&mut datagram).unwrap().1).count())
+                .map(|mut datagram| Messages::new(seal.open(&mut datagram, 0).unwrap().1).count())
                 .sum();
             assert_eq!(read, fitted);
         }

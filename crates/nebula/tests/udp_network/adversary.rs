@@ -1,0 +1,169 @@
+//! Somebody who means harm: of a sealed network one who sees every frame and has no key, of a plain one who sees nothing but is let in too.
+//!
+//! | it | on the path, sealed | off the path, plain |
+//! |---|---|---|
+//! | plays again | frames of both directions, to and from whom they were, and from its own address | – |
+//! | passes on | the answers that it gets itself, to clients, as if from the server | – |
+//! | forges | headers of frames that it has seen; plain refusals that repeat what was sent | replies, NACKs, refusals, welcomes, requests, cancels, by guess |
+
+use crate::support::draw::Draw;
+use crate::support::sim_net::{Datagram, Network};
+use crate::support::udp_raw::{
+    CLIENT, HELLO, Header, Packet, REFUSAL, RawClient, SERVER, VERSION, WELCOME, cancel, secret_of,
+};
+use std::net::SocketAddr;
+
+/// Between two acts, at most.
+const PAUSE_PS: u64 = 1_000_000_000;
+/// Acts of a run.
+const ACTS: u32 = 150;
+/// Frames that it remembers.
+const REMEMBERED: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Adversary {
+    draw: Draw,
+    address: SocketAddr,
+    server: SocketAddr,
+    is_on_path: bool,
+    /// Frames that it has seen, or got.
+    seen: Vec<Datagram>,
+    /// What it is known by, where it is let in.
+    own: RawClient,
+    acts_left: u32,
+    next_ps: u64,
+}
+
+impl Adversary {
+    /// One at `address`.
+    pub(crate) fn new(
+        mut draw: Draw,
+        network: &Network,
+        address: SocketAddr,
+        server: SocketAddr,
+        is_on_path: bool,
+    ) -> Self {
+        network.add_host(address);
+        network.set_watched(is_on_path);
+        let next_ps = draw.number() % PAUSE_PS;
+        let own = RawClient::new(address, None);
+        Self { draw, address, server, is_on_path, seen: Vec::new(), own, acts_left: ACTS, next_ps }
+    }
+
+    /// When it acts next.
+    pub(crate) fn next_ps(&self) -> Option<u64> {
+        (self.acts_left > 0).then_some(self.next_ps)
+    }
+
+    /// Does harm, as far as it can.
+    pub(crate) fn act(&mut self, network: &Network, now_ps: u64, clients: &[SocketAddr]) {
+        self.acts_left -= 1;
+        self.next_ps = now_ps + 1 + self.draw.number() % PAUSE_PS;
+        let client = clients[self.draw.below(clients.len())];
+        self.listen(network, client);
+        for _ in 0..=self.draw.below(4) {
+            let datagram = if self.is_on_path { self.replayed(client) } else { Some(self.guessed(client)) };
+            if let Some(datagram) = datagram {
+                network.inject(now_ps, datagram);
+            }
+        }
+    }
+
+    /// What it has seen, and what has come for itself: that goes on to a client, as if from the server.
+    fn listen(&mut self, network: &Network, client: SocketAddr) {
+        self.seen.extend(network.take_seen());
+        for got in network.take_mail(self.address) {
+            if !self.is_on_path && got.bytes.get(1) == Some(&WELCOME) {
+                self.enter(&got.bytes);
+            }
+            self.seen.push(Datagram { from: self.server, to: client, bytes: got.bytes });
+        }
+        self.seen.drain(..self.seen.len().saturating_sub(REMEMBERED));
+    }
+
+    /// Takes over what a welcome says, right or not: the network may have changed it.
+    fn enter(&mut self, welcome: &[u8]) {
+        let word =
+            |at: usize| welcome.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+        if let (Some(incarnation), Some(snid), Some(token)) = (word(8), word(16), word(40)) {
+            let snid = u32::try_from(snid & 0xFFFF_FFFF).expect("32 bits");
+            (self.own.incarnation, self.own.snid, self.own.token) = (incarnation, snid, token);
+        }
+    }
+
+    /// A frame that was seen, as it was or changed.
+    fn replayed(&mut self, client: SocketAddr) -> Option<Datagram> {
+        if self.seen.is_empty() {
+            return None;
+        }
+        let seen = self.seen[self.draw.below(self.seen.len())].clone();
+        let is_to_server = seen.to == self.server;
+        let mut again = seen.clone();
+        match self.draw.below(6) {
+            0 | 1 => {}
+            2 if is_to_server => again.from = self.address,
+            2 => again.to = client,
+            // To whom it came from.
+            3 => (again.from, again.to) = (seen.to, seen.from),
+            // The header says something else: whose, of which run, with which token.
+            4 => again.bytes[[8, 16, 22, 24, 28][self.draw.below(5)]] ^= 1 << self.draw.below(8),
+            _ => again.bytes = self.refusal(&seen.bytes),
+        }
+        Some(again)
+    }
+
+    /// A plain refusal of what was seen, as a server without a key, or of another version, would say it.
+    fn refusal(&mut self, refused: &[u8]) -> Vec<u8> {
+        let header = Header {
+            version: if self.draw.once_in(4) { VERSION + 1 } else { VERSION },
+            kind: REFUSAL,
+            incarnation: u64::from_le_bytes(refused[8..16].try_into().expect("eight bytes")),
+            snid: u32::from_le_bytes(refused[16..20].try_into().expect("four bytes")),
+            datagram_bytes: 0,
+            word: 0,
+        };
+        let echo = refused.get(32..40).map_or([0; 8], |echo| echo.try_into().expect("eight bytes"));
+        header.plain(&self.refusal_body(echo))
+    }
+
+    fn refusal_body(&mut self, echo: [u8; 8]) -> Vec<u8> {
+        let reason = 1 + u32::try_from(self.draw.below(5)).expect("small");
+        [&reason.to_le_bytes()[..], &[0; 4], &echo].concat()
+    }
+
+    /// A frame as it may be on a network that it does not see: only what a guest learns is known.
+    fn guessed(&mut self, client: SocketAddr) -> Datagram {
+        if self.own.token == 0 || self.draw.once_in(50) {
+            let echo = self.draw.number();
+            return Datagram { from: self.address, to: self.server, bytes: self.own.hello(echo) };
+        }
+        let kind = [HELLO, CLIENT, SERVER, SERVER, REFUSAL, WELCOME][self.draw.below(6)];
+        let near = u32::try_from(self.draw.below(8)).expect("small");
+        let header = Header {
+            version: VERSION,
+            kind,
+            incarnation: self.own.incarnation,
+            snid: self.own.snid.wrapping_add(near).wrapping_sub(4),
+            datagram_bytes: 1232,
+            word: if self.draw.once_in(2) { self.own.token } else { self.draw.number() },
+        };
+        let tid = u32::try_from(self.draw.number() >> 32).expect("32 bits");
+        let body = match kind {
+            HELLO => vec![7; 96],
+            CLIENT if self.draw.once_in(2) => cancel(tid, header.word),
+            CLIENT => Packet::whole(tid, header.word, &[9; 40]).bytes(),
+            REFUSAL => self.refusal_body(self.own.token.to_le_bytes()),
+            WELCOME => vec![1; 40],
+            _ => [2, 3, 4, 5]
+                .iter()
+                .flat_map(|&kind| [&[kind, 1, 0, 0][..], &tid.to_le_bytes(), &[0; 16]].concat())
+                .collect(),
+        };
+        let is_to_server = matches!(kind, HELLO | CLIENT);
+        // As if its token were the client's, or by guess.
+        let secret = if self.draw.once_in(2) { secret_of(self.own.token) } else { tid.rotate_left(7) };
+        let bytes = if is_to_server { header.plain(&body) } else { header.plain_with(secret, &body) };
+        let (from, to) = if is_to_server { (client, self.server) } else { (self.server, client) };
+        Datagram { from, to, bytes }
+    }
+}
