@@ -8,7 +8,7 @@ mod retained;
 mod shm;
 mod udp;
 
-pub use error::{CallError, ConnectError, Hint, SubmitError};
+pub use error::{CallError, ConnectError, Executed, Hint, SubmitError};
 pub use ticket::{Completion, Ticket};
 
 #[cfg(doc)]

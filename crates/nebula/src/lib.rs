@@ -50,13 +50,16 @@
 //! | an RPC ended with | was it executed? | what to do |
 //! |---|---|---|
 //! | [`CallError::Nack`] | no | try again later, or at another server; [`RetryPolicy`] does either |
-//! | [`CallError::Expired`], [`CallError::Cancelled`] | no, or nobody needs the answer | nothing |
+//! | [`CallError::Expired`] | no | nothing |
+//! | [`CallError::Cancelled`] | unknown | nothing |
 //! | [`CallError::TimedOut`], [`CallError::Stale`] | unknown | repeat it only if that does no harm |
 //! | [`CallError::ServerGone`] | unknown | connect again, then as after a timeout |
 //! | [`Fault::ReplyTooLarge`] | yes | connect with more room ([`ClientConfig::reply_bytes_max`]); see [`ServerConfig::reply_bytes_max`] |
-//! | [`Fault::HandlerPanicked`], [`Fault::Unanswered`] | begun | fix the service |
+//! | [`Fault::HandlerPanicked`], [`Fault::Unanswered`] | yes, perhaps not to the end | fix the service |
 //! | [`CallError::NotSent`], [`CallError::Outstanding`] | no | fix the client; [`SubmitError`] says what is wrong |
 //! | [`CallError::Protocol`] | unknown | build client and server from one release |
+//!
+//! [`CallError::was_executed`] says the second column to programs.
 //!
 //! [`ConnectError`] and [`ServeError`] say in one line why a client cannot connect or a server cannot start, and what to change.
 //!
@@ -95,7 +98,7 @@ mod worker;
 mod server;
 mod client;
 
-pub use client::{CallError, Client, Completion, ConnectError, Hint, SubmitError, Ticket};
+pub use client::{CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
 pub use config::client::{ClientConfig, Options, Wait};
 pub use config::error::ServeError;
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};

@@ -2,7 +2,8 @@
 
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config};
-use nebula::{CallError, Client, ClientConfig, Options, Server, Span, SubmitError};
+use nebula::{CallError, Client, ClientConfig, Executed, Options, Reply, Server, Span, SubmitError};
+use std::sync::Mutex;
 
 #[test]
 fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
@@ -15,14 +16,20 @@ fn what_is_taken_back_ends_once_and_its_slot_comes_free_with_its_answer() {
     let (first, second) = (client.submit(b"first").expect("room"), client.submit(b"second").expect("room"));
     assert!(client.cancel(first) && !client.cancel(first));
     assert_eq!(client.submit(b"third"), Err(SubmitError::Full), "its slot is the server's until it has answered");
-    let mut ends = Vec::new();
+    let (mut ends, runs) = (Vec::new(), Mutex::new(Vec::new()));
+    let service = |request: &[u8], reply: &mut Reply<'_>| {
+        runs.lock().expect("one thread").push(request.to_vec());
+        echo(request, reply);
+    };
     wait_until("both ends", || {
         ends.extend(client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::to_vec))));
-        worker.turn(&echo);
+        worker.turn(&service);
         (ends.len() == 2).then_some(())
     });
     ends.sort_unstable_by_key(|end| end.0);
     assert_eq!(ends, [(first, Err(CallError::Cancelled)), (second, Ok(b"second".to_vec()))]);
+    assert_eq!(*runs.lock().expect("one thread"), [b"first".to_vec(), b"second".to_vec()], "the server was not told");
+    assert_eq!(CallError::Cancelled.was_executed(), Executed::Unknown);
     assert_eq!((client.outstanding(), client.cancel(second)), (0, false));
     for _ in 0..2 {
         client.submit(b"again").expect("both slots are free");

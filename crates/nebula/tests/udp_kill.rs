@@ -2,7 +2,7 @@
 
 mod support;
 
-use nebula::{CallError, Client, ClientConfig, Queueing, Reply, RetryPolicy, Server, Span};
+use nebula::{CallError, Client, ClientConfig, Executed, Queueing, Reply, RetryPolicy, Server, Span};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -41,7 +41,8 @@ fn play_server(endpoint: &str, log: &str) -> ! {
 struct Ends {
     outstanding: HashMap<nebula::Ticket, u64>,
     replied: Vec<u64>,
-    unknown: u64,
+    /// Calls without a reply, and what their client was told of their execution.
+    failed: Vec<(u64, Executed)>,
 }
 
 impl Ends {
@@ -53,7 +54,15 @@ impl Ends {
                 assert_eq!(reply[..8], call.to_le_bytes());
                 self.replied.push(call);
             }
-            Err(CallError::ServerGone | CallError::TimedOut | CallError::Stale) => self.unknown += 1,
+            Err(
+                error @ (CallError::ServerGone
+                | CallError::TimedOut
+                | CallError::Stale
+                | CallError::Expired
+                | CallError::NotSent(_)),
+            ) => {
+                self.failed.push((call, error.was_executed()));
+            }
             Err(error) => panic!("{error}"),
         }
         true
@@ -119,6 +128,10 @@ fn check(ends: &Ends, calls: u64, path: &std::path::Path) {
     }
     assert!(runs.values().all(|&runs| runs == 1), "an RPC ran twice");
     assert!(ends.replied.iter().all(|call| runs.contains_key(call)), "a reply to an RPC that never ran");
-    assert_eq!(ends.replied.len() as u64 + ends.unknown, calls, "each call ends once");
-    assert!(ends.unknown > 0, "some were in the server as it was killed");
+    assert_eq!((ends.replied.len() + ends.failed.len()) as u64, calls, "each call ends once");
+    assert!(ends.failed.iter().any(|&(_, told)| told == Executed::Unknown), "some were in the server as it was killed");
+    for (call, told) in &ends.failed {
+        let is_told = *told == Executed::Unknown || runs.contains_key(call) == (*told == Executed::Yes);
+        assert!(is_told, "call {call} was said to be executed: {told:?}");
+    }
 }

@@ -5,7 +5,9 @@ use crate::support;
 use crate::support::draw::Draw;
 use crate::support::server_config;
 use crate::support::watch::Watchdog;
-use nebula::{CallError, Client, ClientConfig, Endpoint, Key, Keys, Queueing, Reply, RetryPolicy, Server, Span};
+use nebula::{
+    CallError, Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RetryPolicy, Server, Span,
+};
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,7 +171,13 @@ fn a_sealed_link_is_as_patient() {
 #[test]
 fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
     let _watchdog = Watchdog::new("a_link_that_is_gone_ends_every_call_by_its_deadline");
-    let server = Server::bind("udp://127.0.0.1:0").serve(support::echo).expect("a server");
+    let runs: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+    let seen = runs.clone();
+    let service = move |request: &[u8], reply: &mut Reply<'_>| {
+        seen.lock().expect("one thread").push(request.to_vec());
+        support::echo(request, reply);
+    };
+    let server = Server::bind("udp://127.0.0.1:0").serve(service).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, Link { lost: 0, doubled: 0, held_back: 0, changed: 0 }, 1);
     let config = ClientConfig::default().deadline(Span::from_ms(200));
@@ -185,8 +193,10 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
         assert!(started.elapsed() < Duration::from_secs(10), "a deadline of 200 ms");
         if let Some(done) = client.poll() {
             // What the window has held back was not even sent.
-            let is_definite = matches!(done.result, Err(CallError::TimedOut | CallError::Expired));
-            assert!(is_definite, "{:?}", done.result);
+            let Err(error @ (CallError::TimedOut | CallError::Expired)) = done.result else {
+                panic!("{:?}", done.result);
+            };
+            assert_ne!(error.was_executed(), Executed::Yes, "nothing has reached the server");
             ended.push(done.ticket);
         } else {
             std::thread::yield_now();
@@ -195,4 +205,6 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
     assert!(started.elapsed() >= Duration::from_millis(200));
     ended.sort_unstable();
     assert_eq!(ended, tickets, "each once");
+    server.stop();
+    assert_eq!(*runs.lock().expect("stopped"), [b"there"]);
 }

@@ -191,7 +191,7 @@ pub enum CallError {
     /// Its deadline was over before a worker began it. It was not executed.
     #[error("the deadline was over before the RPC was begun: it was not executed")]
     Expired,
-    /// It was cancelled with [`Client::cancel`](crate::Client::cancel).
+    /// It was cancelled with [`Client::cancel`](crate::Client::cancel). It is unknown whether it was or will be executed.
     #[error("cancelled")]
     Cancelled,
     /// [`Client::call`](crate::Client::call) was called while submitted RPCs are outstanding, whose answers would be lost. It was not sent.
@@ -213,7 +213,56 @@ pub enum CallError {
     Protocol,
 }
 
+/// Whether an RPC that has no reply was executed.
+///
+/// A handler runs at most once for each RPC, so `Yes` also means that it will not run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Executed {
+    /// The service has had it. The handler ran to its end, or until it panicked. A service of bursts
+    /// ([`Service::serve_burst`](crate::Service::serve_burst)) was called with it, whether or not it took it.
+    Yes,
+    /// No handler has seen it, and none will.
+    No,
+    /// Nobody can tell: it was executed, will be, or neither. Repeat it only where that does no harm.
+    Unknown,
+}
+
 impl CallError {
+    /// Whether the RPC was executed, as far as its client can know.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{CallError, Executed, NackReason};
+    ///
+    /// // Whatever was not executed can be tried again without harm.
+    /// let nacked = CallError::Nack { reason: NackReason::QueueBound };
+    /// assert_eq!(nacked.was_executed(), Executed::No);
+    /// assert_eq!(CallError::TimedOut.was_executed(), Executed::Unknown);
+    /// ```
+    #[must_use]
+    pub const fn was_executed(&self) -> Executed {
+        // Without a wildcard, here and below: who adds a variant has to say what it means.
+        match self {
+            Self::Nack { reason } => was_executed_of(*reason),
+            Self::Fault(fault) => match fault {
+                Fault::ReplyTooLarge | Fault::HandlerPanicked | Fault::Unanswered => Executed::Yes,
+            },
+            Self::Expired | Self::Outstanding { .. } => Executed::No,
+            Self::NotSent(error) => match error {
+                SubmitError::Full
+                | SubmitError::TooLarge { .. }
+                | SubmitError::ReplyRoom { .. }
+                | SubmitError::ServerGone
+                | SubmitError::Forked => Executed::No,
+            },
+            // A client that cancels an RPC does not wait to hear whether it was begun.
+            Self::Cancelled | Self::ServerGone | Self::TimedOut | Self::Stale | Self::Forked | Self::Protocol => {
+                Executed::Unknown
+            }
+        }
+    }
+
     /// The end of an RPC that was refused; `None` for a reason that does not exist.
     pub(crate) fn refused(reason: Option<NackReason>) -> Self {
         match reason {
@@ -223,6 +272,20 @@ impl CallError {
             Some(NackReason::Cancelled) => Self::Cancelled,
             Some(reason) => Self::Nack { reason },
         }
+    }
+}
+
+/// Whether an RPC that is refused for this reason was executed.
+const fn was_executed_of(reason: NackReason) -> Executed {
+    match reason {
+        NackReason::BufferFull
+        | NackReason::ReassemblerFull
+        | NackReason::QueueBound
+        | NackReason::TooLarge
+        | NackReason::Expired
+        | NackReason::Incomplete
+        | NackReason::Cancelled => Executed::No,
+        NackReason::Stale => Executed::Unknown,
     }
 }
 

@@ -6,7 +6,7 @@
 //! | each call ends once | with a reply, a NACK, or an error |
 //! | by its deadline | and without one, once the network has healed |
 //! | at most once | no call is executed twice, whatever restarts |
-//! | truly | what was NACKed or has expired was never executed; a reply is of the one execution, and its bytes are right |
+//! | truly | `CallError::was_executed` holds: *no* was never executed, *yes* once; a reply is of the one execution, and its bytes are right |
 //! | nothing is lost | at the end no slot and no place is held; the server's memory has a bound |
 //! | again | the same seed gives the same run |
 //!

@@ -1,6 +1,6 @@
 //! What is true of every run, however bad the network: each call ends once, in time, and truly.
 
-use nebula::{CallError, NackReason};
+use nebula::{CallError, Executed, NackReason};
 use std::collections::BTreeMap;
 
 /// Most bytes of a request that is too short to say which call it belongs to.
@@ -10,10 +10,8 @@ pub(crate) const NAMED_BYTES: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
     Replied,
-    /// Refused: never executed.
     Nacked(NackReason),
     Expired,
-    /// Never executed either.
     NotSent,
     Stale,
     ServerGone,
@@ -35,6 +33,8 @@ pub(crate) struct Call {
     pub(crate) is_patient: bool,
     pub(crate) is_cancelled: bool,
     pub(crate) end: Option<End>,
+    /// What its client was told of its execution.
+    pub(crate) told: Executed,
     pub(crate) executed: u32,
 }
 
@@ -127,7 +127,7 @@ impl Oracle {
         let Some(id) = known else { return self.violated(format!("executed call {id}, which nobody made")) };
         let call = &mut self.calls[id];
         call.executed += 1;
-        let (executed, end, bytes, reply_bytes) = (call.executed, call.end, call.bytes, call.reply_bytes);
+        let Call { executed, end, told, bytes, reply_bytes, .. } = *call;
         let mut expected = Vec::new();
         request_of(id, bytes, reply_bytes, &mut expected);
         if expected != request {
@@ -136,7 +136,7 @@ impl Oracle {
         if executed > 1 {
             self.violated(format!("call {id} was executed {executed} times"));
         }
-        if let Some(end @ (End::Nacked(_) | End::Expired | End::NotSent | End::Replied)) = end {
+        if let Some(end) = end.filter(|&end| end == End::Replied || told != Executed::Unknown) {
             self.violated(format!("call {id} was executed after it had ended as {end:?}"));
         }
         reply_of(id, reply_bytes, reply);
@@ -144,6 +144,7 @@ impl Oracle {
 
     /// A call is over.
     pub(crate) fn end(&mut self, now_ps: u64, id: usize, result: Result<&[u8], &CallError>) {
+        self.calls[id].told = result.map_or_else(CallError::was_executed, |_| Executed::Yes);
         let end = match result {
             Ok(reply) => {
                 self.check_reply(id, reply);
@@ -193,12 +194,12 @@ impl Oracle {
     }
 
     fn check_end(&mut self, now_ps: u64, id: usize, end: End) {
-        let Call { deadline_ps, is_patient, is_cancelled, executed, bytes, .. } = self.calls[id];
+        let Call { deadline_ps, is_patient, is_cancelled, executed, told, bytes, .. } = self.calls[id];
         let is_named = bytes >= NAMED_BYTES;
         let Laws { is_fair, is_ample, may_be_gone } = self.laws;
         let wrong = match end {
-            End::Replied | End::Faulted if is_named && executed != 1 => "without having been executed once",
-            End::Nacked(_) | End::Expired | End::NotSent if executed > 0 => "although it was executed",
+            _ if told == Executed::Yes && is_named && executed != 1 => "without having been executed once",
+            _ if told == Executed::No && executed > 0 => "although it was executed",
             End::TimedOut if is_fair && is_patient && deadline_ps.is_none() => {
                 "where a client that tries often enough succeeds"
             }
@@ -227,11 +228,10 @@ impl Oracle {
         for (id, call) in self.calls.iter().enumerate() {
             let is_unnamed = u32::from(call.bytes < NAMED_BYTES);
             unnamed[0] += is_unnamed * u32::from(call.end == Some(End::Replied));
-            unnamed[1] +=
-                is_unnamed * u32::from(!matches!(call.end, Some(End::Nacked(_) | End::Expired | End::NotSent)));
+            unnamed[1] += is_unnamed * u32::from(call.told != Executed::No);
             match call.end {
                 None => wrong.push(format!("call {id}, begun at {} ns, never ended", call.begun_ps / 1000)),
-                Some(end @ (End::Nacked(_) | End::Expired | End::NotSent)) if call.executed > 0 => {
+                Some(end) if call.told == Executed::No && call.executed > 0 => {
                     wrong.push(format!("call {id} ended as {end:?} and was executed"));
                 }
                 Some(_) => {}
@@ -258,6 +258,7 @@ impl Call {
             is_patient: true,
             is_cancelled: false,
             end: None,
+            told: Executed::Unknown,
             executed: 0,
         }
     }
