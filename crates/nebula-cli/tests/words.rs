@@ -1,6 +1,6 @@
 //! The command line: valid and invalid arguments, error messages, and the exact output formats.
 
-use crate::program::{command, nebula, wait};
+use crate::program::nebula;
 
 #[test]
 fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
@@ -58,7 +58,7 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["serve", "kv", "--items", "9", "--policy", "darc"], "simulated only"),
         (&["serve", "kv", "--endpoint", "kv"], "expected shm://NAME"),
         (&["serve", "kv", "--slo", "100"], "such as 100us"),
-        (&["serve", "kv", "--inline", "--workers", "2"], "takes 1 worker"),
+        (&["serve", "kv", "--inline", "--workers", "2"], "as many workers as engines"),
         (&["serve", "kv", "--items", "many"], "such as 1600000 or 1.6M"),
         (&["serve", "kv", "--items", "1G", "--memory-bytes", "64MiB"], "would fit"),
         (&["serve", "kv", "--items", "0"], "--items of 1 or more"),
@@ -122,16 +122,6 @@ fn size_prints_a_row_for_each_number_of_cores_and_each_load() {
     let pairs: Vec<String> =
         csv.lines().skip(1).map(|row| row.split(',').take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(pairs, ["2 0.5", "2 0.9", "4 0.5", "4 0.9"]);
-}
-
-#[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
-    for args in [&["size"][..], &["size", "--format", "csv"], &["size", "--format", "json"], &["--help"]] {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let ended = wait(command(args).stdout(writer).spawn().unwrap()).assert_ok();
-        assert_eq!(ended.stderr, "");
-    }
 }
 
 #[test]

@@ -19,6 +19,10 @@ pub(super) struct Part {
 /// Whether the workers of a server can be divided among its parts.
 pub(super) fn check_parts(config: &ServerConfig) -> Result<(), ServeError> {
     let (groups, engines, workers) = (config.groups(), config.engines, config.workers);
+    if workers == 0 {
+        // The NIC's configuration refuses that, and says how many there may be.
+        return Ok(());
+    }
     if groups > workers {
         return Err(ServeError::Groups { groups, workers });
     }
