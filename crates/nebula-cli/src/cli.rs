@@ -18,7 +18,8 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --endpoint shm://kv --find-slo 100us
   nebula keygen kv.key                                   a key for udp:// between machines
 
-Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C.";
+Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
+Results that cannot be written are an error at run time.";
 
 /// Microsecond-scale RPC with bounded tail latency
 #[derive(Debug, Parser)]

@@ -85,7 +85,7 @@ pub(crate) struct Args {
     /// Size of the receive buffer with --unbounded
     #[arg(long, default_value = "64MiB", value_parser = flags::bytes, requires = "unbounded")]
     recv_buffer_bytes: u64,
-    /// Write a log of every decision of the NIC to this file; slow
+    /// Write a log of every decision of the NIC to this file; slow. The server ends where the log cannot be written
     #[arg(long, value_name = "FILE")]
     decision_log: Option<PathBuf>,
     /// Sample the service time of one RPC in 32, and write the latest 65,536 samples to this file at the end
@@ -128,7 +128,7 @@ enum FullStore {
     Store,
 }
 
-/// Serves until a signal, then prints the server's counters.
+/// Serves until a signal, or until the decision log cannot be written, then prints the server's counters.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if args.end_with_parent {
         nebula_sys::process::end_with_parent().map_err(Failure::fault)?;
@@ -147,14 +147,19 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     config.keys = keys;
     let server = Server::bind(&args.endpoint).config(config).serve(service)?;
     announce(server.endpoint());
-    while signal::wait() == Signal::HangUp {
+    // A run without its log is not what was asked for.
+    let goes_on = || server.log_error().is_none();
+    let wait = || if args.decision_log.is_some() { signal::wait_while(goes_on) } else { signal::wait() };
+    while wait() == Signal::HangUp {
         read_keys_again(&server, &args);
     }
-    let status = server.stop();
+    let (status, log) = server.stop_with_log();
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }
-    output::print(args.format, &[counters(&status)])
+    let printed = output::print(args.format, &[counters(&status)]);
+    log.map_err(Failure::fault)?;
+    printed
 }
 
 /// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut

@@ -18,8 +18,9 @@
 //! | `report` | HTML reports and SVG charts |
 //! | `output`, `signal` | standard output and standard error; Ctrl-C |
 //!
-//! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for invalid input, 1 for a fault, 0 for
-//! a closed pipe, and nothing panics. *Enforced by* [`Failure`](output::Failure), which every command returns, and `tests/words.rs`.
+//! **Invariant:** results go to standard output, all else to standard error. The exit code is 2 for invalid input, 1 for a fault, 141 where
+//! nobody reads the results any more, and nothing panics. *Enforced by* [`Failure`](output::Failure), which every command returns,
+//! `tests/words.rs` and `tests/evidence.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -10,20 +10,28 @@ pub(crate) use format::Format;
 pub(crate) use nebula_sim::study::{Row, Value, text, units};
 pub(crate) use stream::RowStream;
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, StdoutLock, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+/// Standard output, for results.
+pub(crate) fn stdout() -> Result<StdoutLock<'static>, Failure> {
+    if nebula_sys::stdio::stdout_was_closed() {
+        return Err(Failure::fault("cannot write the results: standard output is closed"));
+    }
+    Ok(std::io::stdout().lock())
+}
+
 /// Prints `rows` to standard output.
 pub(crate) fn print(format: Format, rows: &[Row]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout()?;
     rows::write_rows(&mut out, format, rows)?;
     Ok(out.flush()?)
 }
 
 /// Prints one line to standard output.
 pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout()?;
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -81,12 +82,31 @@ pub(crate) fn check() -> Result<(), Failure> {
 pub(crate) fn wait() -> Signal {
     let mut come = come();
     loop {
-        if come.is_end {
-            return Signal::End;
-        }
-        if std::mem::take(&mut come.has_hung_up) {
-            return Signal::HangUp;
+        if let Some(signal) = take(&mut come) {
+            return signal;
         }
         come = COME.1.wait(come).unwrap_or_else(PoisonError::into_inner);
     }
+}
+
+/// As [`wait`], but no longer than `goes_on` holds, which it asks ten times per second: then it is the end.
+pub(crate) fn wait_while(goes_on: impl Fn() -> bool) -> Signal {
+    let mut come = come();
+    while goes_on() {
+        if let Some(signal) = take(&mut come) {
+            return signal;
+        }
+        come = COME.1.wait_timeout(come, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    Signal::End
+}
+
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The signal that has come, if one has.
+fn take(come: &mut Come) -> Option<Signal> {
+    if come.is_end {
+        return Some(Signal::End);
+    }
+    std::mem::take(&mut come.has_hung_up).then_some(Signal::HangUp)
 }

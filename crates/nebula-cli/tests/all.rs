@@ -3,6 +3,7 @@
 //! `cargo test -p nebula-cli --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
 
 mod compare;
+mod evidence;
 mod installation;
 mod pages;
 #[expect(

@@ -17,6 +17,7 @@
 //! | [`affinity`] | the cores of the machine, and pinning a thread to one |
 //! | [`fork`] | whether this process is a fork of the one that made something |
 //! | [`process`] | the peer of a Unix socket, and ending together with the parent process |
+//! | [`stdio`] | whether the process was started with a standard output |
 //! | [`udp`] | kernel UDP: many datagrams per system call, one buffer for many of equal length |
 //!
 //! **Invariant:** shared memory is only ever accessed as `&[AtomicU64]`. When another process changes it, that is a
@@ -48,5 +49,7 @@ pub mod affinity;
 pub mod fork;
 #[cfg(not(loom))]
 pub mod process;
+#[cfg(not(any(loom, miri)))]
+pub mod stdio;
 #[cfg(not(loom))]
 pub mod udp;

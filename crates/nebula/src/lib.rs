@@ -100,7 +100,7 @@ mod client;
 
 pub use client::{CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
 pub use config::client::{ClientConfig, Options, Wait};
-pub use config::error::ServeError;
+pub use config::error::{LogError, ServeError};
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
 pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};

@@ -4,6 +4,7 @@
 
 mod answers;
 mod cancel;
+mod decision_log;
 mod examples;
 mod groups;
 mod misuse;

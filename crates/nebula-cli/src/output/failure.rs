@@ -14,9 +14,9 @@ pub(crate) enum Failure {
     /// Ended by a signal.
     #[error("interrupted")]
     Interrupted,
-    /// Standard output is closed.
-    #[error("standard output is closed")]
-    OutputClosed,
+    /// The reader of standard output has gone.
+    #[error("nobody reads standard output any more")]
+    NobodyReads,
 }
 
 impl Failure {
@@ -32,17 +32,18 @@ impl Failure {
     pub(crate) fn line(&self) -> Option<String> {
         match self {
             Self::BadInput(line) | Self::Fault(line) => Some(format!("error: {line}")),
-            Self::Interrupted | Self::OutputClosed => None,
+            Self::Interrupted | Self::NobodyReads => None,
         }
     }
 
-    /// 2 for invalid input, 1 for a fault, 130 for Ctrl-C as in shells. A closed pipe is not an error: 0.
+    /// 2 for invalid input, 1 for a fault. As shells report signals: 130 for Ctrl-C, and 141 for a pipe that nobody reads any more, which
+    /// most programs are ended by.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::BadInput(_) => 2,
             Self::Fault(_) => 1,
             Self::Interrupted => 130,
-            Self::OutputClosed => 0,
+            Self::NobodyReads => 141,
         })
     }
 }
@@ -56,7 +57,7 @@ fn one_line(text: &str) -> String {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            std::io::ErrorKind::BrokenPipe => Self::NobodyReads,
             _ => Self::fault(format!("cannot write the results: {error}")),
         }
     }
@@ -77,7 +78,7 @@ impl From<nebula::ServeError> for Failure {
     fn from(error: nebula::ServeError) -> Self {
         use nebula::ServeError as E;
         match error {
-            E::Taken { .. } | E::System(_) | E::Memory(_) | E::Shared(_) => Self::fault(error),
+            E::Taken { .. } | E::System(_) | E::Memory(_) | E::Shared(_) | E::Log(_) => Self::fault(error),
             _ => Self::bad_input(error),
         }
     }
@@ -119,9 +120,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_one_line_and_a_closed_pipe_is_none() {
+    fn a_failure_is_one_line_and_a_pipe_without_a_reader_is_none() {
         assert_eq!(Failure::fault("one\n  two").line().unwrap(), "error: one two");
         let closed = Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
-        assert!(closed.line().is_none() && closed.exit_code() == ExitCode::SUCCESS);
+        assert!(closed.line().is_none() && closed.exit_code() == ExitCode::from(141));
     }
 }

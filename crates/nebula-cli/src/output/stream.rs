@@ -6,8 +6,8 @@ use nebula_sim::study::{Align, Cell, Row};
 
 use super::failure::Failure;
 use super::format::Format;
-use super::print;
 use super::rows::write_rows;
+use super::{print, stdout};
 
 /// Prints rows of one kind as they come. A table has the columns of the first row. CSV has the columns of all rows, so it is printed at
 /// the end.
@@ -30,7 +30,7 @@ impl RowStream {
 
     /// Prints one row.
     pub(crate) fn print(&mut self, row: Row) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout()?;
         self.write(&mut out, row)?;
         Ok(out.flush()?)
     }

@@ -5,6 +5,18 @@ use nebula_nic::schedule::ManagerConfigError;
 use nebula_nic::{ConfigError, GroupConfigError, Policy};
 use nebula_sys::mem::MemError;
 use nebula_sys::shared::SharedError;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The decision log could not be written to its end: what was decided after that is in no log.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot write the decision log {}: {cause}", path.display())]
+pub struct LogError {
+    /// The file.
+    pub path: PathBuf,
+    /// The kernel's reason.
+    pub cause: Arc<std::io::Error>,
+}
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +155,9 @@ pub enum ServeError {
         /// Engines asked for.
         engines: u16,
     },
+    /// The decision log cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// An impossible payload of a slot or packet.
     #[error(
         "a payload of {got} bytes in a slot or packet is not possible: give 1 to 1048576, in a packet of a network a multiple of 64"

@@ -125,7 +125,9 @@ pub struct ServerConfig {
     /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
     pub allowed_uids: Vec<u32>,
     /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each group appends its number to the
-    /// name. It costs far more time than the decisions. Default: none.
+    /// name. It costs far more time than the decisions. A server whose log cannot be begun does not start
+    /// ([`ServeError::Log`](crate::ServeError::Log)); one whose log cannot be written any more goes on without, and says so
+    /// ([`RunningServer::log_error`](crate::RunningServer::log_error), [`stop_with_log`](crate::RunningServer::stop_with_log)). Default: none.
     pub decision_log: Option<std::path::PathBuf>,
 }
 

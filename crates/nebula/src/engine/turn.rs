@@ -1,13 +1,13 @@
 //! The engine, and one turn of it: when it begins, when it ends, and what that is told.
 
-use crate::config::error::ServeError;
+use crate::config::error::{LogError, ServeError};
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::net::Watch;
 use crate::nic::ingress::{Intake, RPCS_PER_TURN};
 use crate::nic::neighbors::Neighbors;
 use crate::nic::pace::Pace;
 use crate::nic::payloads::Payloads;
-use crate::nic::recorder::{Choice, Recorder};
+use crate::nic::recorder::{Choice, FirstLogError, Recorder};
 use crate::nic::transport::Transport;
 use crate::rpc::job::WorkerLink;
 use crate::rpc::parking::Parker;
@@ -91,6 +91,7 @@ pub(crate) struct Parts<T> {
     pub(crate) status: StatusPage,
     pub(crate) links: Vec<WorkerLink>,
     pub(crate) choices: Option<Receiver<Choice>>,
+    pub(crate) log_error: FirstLogError,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
@@ -108,7 +109,7 @@ impl<T: Transport> Engine<T> {
         let slots = backend.config().slots;
         let all_slots = neighbors.as_ref().map(|neighbors| slots * neighbors.groups());
         let payloads = Payloads::new(slots, backend.first_slot(), all_slots)?;
-        let log = |path| log(path, &backend, neighbors.as_deref());
+        let log = |path| log(path, &backend, neighbors.as_deref(), parts.log_error);
         let recorder = config.decision_log.as_deref().map(log).transpose()?;
         // A worker on this thread asks, and one that serves runs asks each run itself.
         let serves_runs = T::SERVES_RUNS && backend.takes_bursts() && !matches!(config.policy, Policy::Preemptive(_));
@@ -311,10 +312,15 @@ impl<T: Transport> Engine<T> {
 }
 
 /// Begins the log of an engine.
-fn log(path: &Path, backend: &Backend, neighbors: Option<&Neighbors>) -> std::io::Result<Recorder> {
+fn log(
+    path: &Path,
+    backend: &Backend,
+    neighbors: Option<&Neighbors>,
+    error: FirstLogError,
+) -> Result<Recorder, LogError> {
     let (Some(group), Some(neighbors)) = (backend.group(), neighbors) else {
-        return Recorder::create(path, &format!("{LOG_HEADER} {}", backend.config()));
+        return Recorder::create(path, &format!("{LOG_HEADER} {}", backend.config()), error);
     };
     let setup = GroupSetup { group, manager: neighbors.manager().clone() };
-    Recorder::create(path, &format!("{GROUP_LOG_HEADER} {setup}"))
+    Recorder::create(path, &format!("{GROUP_LOG_HEADER} {setup}"), error)
 }

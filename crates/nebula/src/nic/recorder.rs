@@ -3,6 +3,7 @@
 //!
 //! For checking that the runtime carries out what the mechanisms decide; it allocates and writes, and costs far more than the decisions.
 
+use crate::config::error::LogError;
 use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
 use nebula_nic::schedule::{Migration, Thresholds};
 use nebula_nic::{
@@ -11,7 +12,8 @@ use nebula_nic::{
 };
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// What a worker's own machines have decided, for the decision log.
 #[derive(Clone, Copy, Debug)]
@@ -22,20 +24,29 @@ pub(crate) struct Choice {
     pub(crate) decision: Option<Decision>,
 }
 
-/// Writes the log, one line an input. Errors of the disk end the log and nothing else.
+/// Where the recorders of a server report the first error, and the server finds it.
+pub(crate) type FirstLogError = Arc<OnceLock<LogError>>;
+
+/// Writes the log, one line an input. An error of the disk ends the log, and is reported; the server goes on.
 #[derive(Debug)]
 pub(crate) struct Recorder {
+    path: PathBuf,
     out: Option<BufWriter<File>>,
+    error: FirstLogError,
     /// The latest line, to which decisions may still be added.
     pending: Option<GroupLine>,
 }
 
 impl Recorder {
-    /// A log that begins with `header`.
-    pub(crate) fn create(path: &Path, header: &str) -> std::io::Result<Self> {
-        let mut out = BufWriter::new(File::create(path)?);
-        writeln!(out, "{header}")?;
-        Ok(Self { out: Some(out), pending: None })
+    /// A log that begins with `header`, which is written at once: a disk that is full is found before anything is decided.
+    pub(crate) fn create(path: &Path, header: &str, error: FirstLogError) -> Result<Self, LogError> {
+        let begun = File::create(path).map(BufWriter::new).and_then(|mut out| {
+            writeln!(out, "{header}")?;
+            out.flush()?;
+            Ok(out)
+        });
+        let out = begun.map_err(|cause| LogError { path: path.to_owned(), cause: Arc::new(cause) })?;
+        Ok(Self { path: path.to_owned(), out: Some(out), error, pending: None })
     }
 
     fn note(&mut self, at: Timestamp, input: Input, decisions: Vec<Decision>) {
@@ -48,10 +59,18 @@ impl Recorder {
     }
 
     fn write_pending(&mut self) {
-        if let (Some(line), Some(out)) = (self.pending.take(), &mut self.out)
-            && writeln!(out, "{line}").is_err()
-        {
-            self.out = None;
+        if let (Some(line), Some(out)) = (self.pending.take(), &mut self.out) {
+            let written = writeln!(out, "{line}");
+            self.check(written);
+        }
+    }
+
+    /// Ends the log where it could not be written. The first error of a server is kept: what follows from it says less.
+    fn check(&mut self, written: std::io::Result<()>) {
+        if let Err(cause) = written {
+            // What it has not written yet would be tried again as it is dropped.
+            self.out.take().map(BufWriter::into_parts);
+            let _ = self.error.set(LogError { path: self.path.clone(), cause: Arc::new(cause) });
         }
     }
 
@@ -159,10 +178,9 @@ impl Recorder {
 
     /// Hands what is written to the disk. The latest line stays: decisions may still be added to it.
     pub(crate) fn flush(&mut self) {
-        if let Some(out) = &mut self.out
-            && out.flush().is_err()
-        {
-            self.out = None;
+        if let Some(out) = &mut self.out {
+            let flushed = out.flush();
+            self.check(flushed);
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::assembly::{Assembly, ServerTransport};
 use super::parts::{Part, check_parts, part};
-use crate::config::error::ServeError;
+use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::endpoint::Endpoint;
 use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes};
+use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
 use crate::rpc::slot::mtu_for;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
@@ -42,6 +43,7 @@ pub struct RunningServer {
     status: StatusReader,
     /// Where engines find new keys.
     key_boxes: Vec<Arc<KeyBox>>,
+    log_error: FirstLogError,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -79,6 +81,12 @@ impl RunningServer {
         self.parkers.iter().for_each(|parker| parker.wake());
     }
 
+    /// Why the [decision log](ServerConfig::decision_log) has ended, where it cannot be written any more. The server goes on without.
+    #[must_use]
+    pub fn log_error(&self) -> Option<&LogError> {
+        self.log_error.get()
+    }
+
     /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in flight end with an error at their
     /// clients.
     ///
@@ -86,6 +94,14 @@ impl RunningServer {
     pub fn stop(mut self) -> Status {
         self.shut_down();
         self.status.read()
+    }
+
+    /// As [`stop`](Self::stop), for a run whose decision log is evidence: also says whether the log is whole.
+    ///
+    /// Drop workers of your own ([`Server::open`](crate::Server::open)) before: the log of one that is the engine too ends with it.
+    pub fn stop_with_log(mut self) -> (Status, Result<(), LogError>) {
+        self.shut_down();
+        (self.status.read(), self.log_error.get().map_or(Ok(()), |error| Err(error.clone())))
     }
 
     /// Waits until [`stopper`](Self::stopper) stops the server.
@@ -294,6 +310,7 @@ fn assemble<T: ServerTransport>(
         registry: registry.clone(),
         status: reader,
         key_boxes: Vec::new(),
+        log_error: FirstLogError::default(),
         threads: Vec::new(),
     };
     let (mut engines, mut workers) = (Vec::new(), Vec::new());
@@ -324,6 +341,7 @@ fn assemble<T: ServerTransport>(
             status,
             links,
             choices,
+            log_error: running.log_error.clone(),
             stop: stop.clone(),
         };
         let (team, engine) = assembly.workers(ends, Engine::try_new(&config, group, parts)?)?;

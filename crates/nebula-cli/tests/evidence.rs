@@ -1,0 +1,102 @@
+//! Results and logs that cannot be written: the program says so, and does not end as if they had been.
+
+#![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use crate::program::{command, nebula, wait};
+use nebula::Client;
+
+/// Commands whose results are quick to have.
+const QUICK: &[&[&str]] = &[
+    &["--version"],
+    &["load", "kv", "--help"],
+    &["size"],
+    &["size", "--format", "json"],
+    &["size", "--format", "csv"],
+    &["simulate", "--rpcs", "1000", "--load", "0.5"],
+    &["simulate", "--rpcs", "1000", "--load", "0.5,0.6", "--format", "json"],
+    &["simulate", "--rpcs", "1000", "--load", "0.5,0.6", "--format", "csv"],
+    &["reproduce", "--list"],
+    &["completions", "bash"],
+    &["man"],
+];
+
+fn full() -> Stdio {
+    File::options().write(true).open("/dev/full").unwrap().into()
+}
+
+#[test]
+fn results_on_a_full_disk_are_an_error_of_one_line() {
+    for args in QUICK {
+        let ended = wait(command(args).stdout(full()).spawn().unwrap());
+        ended.assert_error(1, "cannot write the results: No space left on device");
+    }
+}
+
+#[test]
+fn results_without_a_standard_output_are_an_error_of_one_line() {
+    for args in QUICK {
+        // The shell closes it, and the program begins without.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_nebula")]).args(*args);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        wait(shell.spawn().unwrap()).assert_error(1, "cannot write the results: standard output is closed");
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_the_program_as_it_ends_others() {
+    for args in QUICK {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = wait(command(args).stdout(writer).spawn().unwrap());
+        // As a shell reports SIGPIPE.
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(141), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_decision_log_on_a_full_disk_starts_no_server() {
+    for policy in ["jbsq:2", "mcs-lock", "altocumulus:2"] {
+        let endpoint = format!("shm://cli-full-log-{}", std::process::id());
+        let log = if policy.starts_with("altocumulus") { full_log_of_groups() } else { "/dev/full".to_owned() };
+        let serve = ["serve", "kv", "--endpoint", &endpoint, "--items", "9", "--end-with-parent"];
+        let ended = nebula(&[&serve[..], &["--workers", "2", "--policy", policy, "--decision-log", &log]].concat());
+        ended.assert_error(1, "No space left on device");
+        assert!(ended.stderr.contains(&format!("cannot write the decision log {log}")), "{ended:?}");
+    }
+}
+
+/// A name to which a group appends its number to write to a full disk.
+fn full_log_of_groups() -> String {
+    let folder = std::env::temp_dir().join(format!("nebula-full-log-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for group in 0..2 {
+        let _ = std::os::unix::fs::symlink("/dev/full", folder.join(format!("log.{group}")));
+    }
+    folder.join("log").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_whose_decision_log_cannot_be_written_any_more_ends_and_says_so() {
+    let endpoint = format!("shm://cli-cut-log-{}", std::process::id());
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    // A log that is a pipe can be written as long as it is read.
+    let serve = ["serve", "kv", "--endpoint", &endpoint, "--items", "9", "--inline", "--end-with-parent"];
+    let mut server = command(&[&serve[..], &["--decision-log", "/dev/fd/0"]].concat());
+    let mut server = server.stdin(writer).spawn().unwrap();
+    BufReader::with_capacity(1, server.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    let mut client = Client::connect(&endpoint).unwrap();
+    client.call(b"malformed").unwrap();
+    reader.read_exact(&mut [0; 10]).unwrap();
+    drop(reader);
+    // Calls until the server is gone.
+    while client.call(b"malformed").is_ok() {}
+    let ended = wait(server);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("error: cannot write the decision log /dev/fd/0: Broken pipe"), "{ended:?}");
+    assert!(ended.stdout.contains("served"), "its counters are still printed: {ended:?}");
+}
