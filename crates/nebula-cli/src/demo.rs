@@ -258,6 +258,8 @@ impl<'a> Stage<'a> {
             key_count: self.items,
             value_bytes: self.args.value_bytes,
             slots: 1024,
+            // What an unbounded server makes of its queue is what is shown.
+            patience: Span::MAX,
             clients: self.machine.clients(),
             pin: self.machine.client_cores(),
             ..LoadPlan::default()

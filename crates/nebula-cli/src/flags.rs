@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `effort` | the amount of simulation, and the number of threads |
-//! | `words` | service times, arrivals, shares, loads and the SLO |
+//! | `words` | service times, arrivals, mixes, shares, loads and the SLO |
 //! | `count` | whole numbers and bytes |
 //! | `key` | reading a key file |
 
@@ -16,4 +16,4 @@ pub(crate) use crate::output::Format;
 pub(crate) use count::{bytes, count};
 pub(crate) use effort::EffortArgs;
 pub(crate) use key::read as read_keys;
-pub(crate) use words::{Loads, Slo, arrivals, service};
+pub(crate) use words::{Loads, Slo, arrivals, mix, service};

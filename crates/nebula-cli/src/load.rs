@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `rows` | the results as rows |
+//! | `verdict` | whether the load was what was asked for |
 
 mod args;
 mod rows;
+mod verdict;
 
 pub(crate) use args::{Args, run_command};

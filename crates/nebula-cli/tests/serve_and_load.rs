@@ -6,6 +6,8 @@ mod program;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use nebula::{Client, Reply, RunningServer, Server, ServerConfig, Span};
@@ -57,7 +59,7 @@ fn count(row: &Value, field: &str) -> u64 {
 
 /// Whether the counters account for every RPC offered.
 fn assert_adds_up(row: &Value) {
-    let ends = ["replied", "nacked", "lost", "never_sent"].map(|field| count(row, field));
+    let ends = ["replied", "nacked", "refused_by_client", "lost", "unsent"].map(|field| count(row, field));
     assert_eq!(count(row, "offered"), ends.iter().sum::<u64>(), "{row}");
 }
 
@@ -330,10 +332,12 @@ fn a_report_is_one_page_with_the_curve_of_what_was_printed() {
     nebula(&load(&endpoint, &brief)).assert_ok();
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<svg") && html.ends_with("</html>\n"), "{html}");
-    let nowhere = ["--rate", "10k", "--duration", "1ms", "--warm-up", "0ms", "--report", "no/such/folder/load.html"];
-    let ended = nebula(&load(&endpoint, &nowhere));
+    let nowhere = ["--rate", "10k", "--report", "no/such/folder/load.html"];
+    nebula(&load(&endpoint, &nowhere)).assert_error(2, "there is no directory no/such/folder");
+    let full = ["--rate", "10k", "--duration", "1ms", "--warm-up", "0ms", "--report", "/dev/full"];
+    let ended = nebula(&load(&endpoint, &full));
     assert_eq!((ended.code, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
-    assert!(ended.stderr.contains("cannot write the report to no/such/folder/load.html"), "{ended:?}");
+    assert!(ended.stderr.contains("cannot write the report to /dev/full"), "{ended:?}");
     signal(&server, Signal::INT);
     wait(server).assert_ok();
 }
@@ -359,17 +363,19 @@ fn a_wrong_answer_is_a_fault_and_not_throughput() {
     server.stop();
 }
 
+/// Takes 0.2 ms for each RPC, so that 5 k/s at most are served.
+fn slow(_: &[u8], reply: &mut Reply<'_>) {
+    let until = Instant::now() + Duration::from_micros(200);
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+    reply.write(&[0; 8]);
+}
+
 #[test]
 fn overload_is_refused_and_every_refusal_counted_as_infinitely_late() {
     let endpoint = endpoint("overload");
-    // Each takes 0.2 ms, so 5 k/s at most are served; 20 k/s are asked for, and some ten may wait.
-    let slow = |_: &[u8], reply: &mut Reply<'_>| {
-        let until = Instant::now() + Duration::from_micros(200);
-        while Instant::now() < until {
-            std::hint::spin_loop();
-        }
-        reply.write(&[0; 8]);
-    };
+    // 20 k/s are asked for, and some ten may wait.
     let server = serve_here(&endpoint, slow);
     let overload = ["--rate", "20k", "--mix", "set=1", "--duration", "500ms", "--warm-up", "0ms", "--slots", "1024"];
     let row = json(&nebula(&load(&endpoint, &overload)).assert_ok().stdout);
@@ -377,4 +383,100 @@ fn overload_is_refused_and_every_refusal_counted_as_infinitely_late() {
     assert!(count(&row, "nacked") > 0 && row["nack_share"].as_f64() > Some(0.01), "{row}");
     assert_eq!((count(&row, "lost"), &row["latency_ns"]["p99"]), (0, &Value::Null), "{row}");
     server.stop();
+}
+
+#[test]
+fn overload_over_the_network_is_refused_by_the_client_and_seen_in_a_separate_column() {
+    let server = serve_here("udp://127.0.0.1:0", slow);
+    let endpoint = server.endpoint().to_string();
+    // Forty times what is served: nearly all of it finds the window full.
+    let overload = ["--rate", "200k", "--mix", "set=1", "--duration", "500ms", "--warm-up", "0ms"];
+    let row = json(&nebula(&load(&endpoint, &overload)).assert_ok().stdout);
+    assert_adds_up(&row);
+    let [offered, replied, refused] = ["offered", "replied", "refused_by_client"].map(|field| count(&row, field));
+    assert!(replied > 0 && refused > offered / 2, "{row}");
+    assert_eq!((count(&row, "unsent"), count(&row, "lost")), (0, 0), "nothing waits in the client: {row}");
+    let rest = ["--keys", "10k", "--value-bytes", "64", "--patience", "0ns"];
+    let table = nebula(&[&["load", "kv", "--endpoint", &endpoint], &rest[..], &overload].concat());
+    assert!(table.stdout.contains("client full") && table.stdout.contains("∞ (client full)"), "{table:?}");
+    server.stop();
+}
+
+#[test]
+fn what_waits_for_room_instead_and_is_never_sent_is_an_error() {
+    let server = serve_here("udp://127.0.0.1:0", slow);
+    let endpoint = server.endpoint().to_string();
+    let overload = ["--rate", "200k", "--mix", "set=1", "--duration", "500ms", "--warm-up", "0ms"];
+    let ended = nebula(&[&load(&endpoint, &overload)[..], &["--patience", "600s"]].concat());
+    let row = json(&ended.stdout);
+    assert_adds_up(&row);
+    assert!(count(&row, "unsent") > 0 && count(&row, "refused_by_client") == 0, "{row}");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let errors: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 1 && errors[0].contains("RPCs were never sent: they waited for room"), "{ended:?}");
+    server.stop();
+}
+
+#[test]
+fn rpcs_without_an_answer_are_an_error_beside_the_results() {
+    let endpoint = endpoint("lost");
+    let server = serve(&endpoint, &[]);
+    let brief = ["--rate", "2k", "--duration", "2s", "--warm-up", "0ms"];
+    let load = command(&load(&endpoint, &brief)).spawn().unwrap();
+    wait_until_served(&endpoint);
+    signal(&server, Signal::STOP);
+    let ended = wait(load);
+    signal(&server, Signal::KILL);
+    wait(server);
+    let row = json(&ended.stdout);
+    assert_adds_up(&row);
+    assert!(count(&row, "lost") > 0, "{row}");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains(&format!("error: {} of ", count(&row, "lost"))), "{ended:?}");
+    assert!(ended.stderr.contains("RPCs got no answer"), "{ended:?}");
+}
+
+/// A long load of SETs.
+fn long_load(endpoint: &str) -> Child {
+    let long = ["--rate", "2k", "--mix", "set=1", "--duration", "600s", "--warm-up", "0ms"];
+    command(&load(endpoint, &long)).spawn().unwrap()
+}
+
+#[test]
+fn a_server_that_falls_silent_is_a_fault_of_the_load_within_seconds() {
+    for endpoint in [endpoint("silent"), "udp://127.0.0.1:0".to_owned()] {
+        let (served, is_released) = (AtomicU64::new(0), Arc::new(AtomicBool::new(false)));
+        let released = is_released.clone();
+        let service = move |_: &[u8], reply: &mut Reply<'_>| {
+            while served.fetch_add(1, Relaxed) >= 100 && !released.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            reply.write(&[0; 8]);
+        };
+        // Inline, for an engine on a separate thread would go on refusing.
+        let config = ServerConfig::default().inline(true);
+        let server = Server::bind(&endpoint).config(config).serve(service).unwrap();
+        let ended = wait(long_load(&server.endpoint().to_string()));
+        is_released.store(true, Relaxed);
+        server.stop();
+        ended.assert_error(1, "the server has not answered for 5 s");
+    }
+}
+
+#[test]
+fn a_server_over_the_network_that_ends_is_a_fault_of_the_load_within_seconds() {
+    let had = Arc::new(AtomicU64::new(0));
+    let counted = had.clone();
+    let server = serve_here("udp://127.0.0.1:0", move |_, reply| {
+        counted.fetch_add(1, Relaxed);
+        reply.write(&[0; 8]);
+    });
+    let load = long_load(&server.endpoint().to_string());
+    let until = Instant::now() + Duration::from_secs(60);
+    while had.load(Relaxed) < 10 {
+        assert!(Instant::now() < until, "nothing was served for a minute");
+        std::thread::yield_now();
+    }
+    server.stop();
+    wait(load).assert_error(1, "the server");
 }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! while let Some((token, operation)) = generator.poll_send(now) {
-//!     if the transport has no room { generator.handle_blocked(token); break }
+//!     if the transport has no room { generator.handle_refused(now, token) }      // or handle_blocked(token), and break
 //! }
 //! for each reply { generator.handle_reply(now, token, found) }       // or handle_nack, handle_lost
 //! ```
@@ -204,6 +204,17 @@ impl Generator {
             }
             _ => self.counts.unexpected += 1,
         }
+    }
+
+    /// Gives up an operation for which the transport has no room, at once and unsent: infinite latency.
+    ///
+    /// So an overload is seen where it happens. With [`handle_blocked`](Self::handle_blocked) the operations would queue in the client
+    /// instead, without limit.
+    pub fn handle_refused(&mut self, now: Timestamp, token: Token) -> Option<Operation> {
+        let operation = self.complete(now, token)?;
+        self.latency.record_infinite(operation.at, now);
+        self.counts.refused_by_client += u64::from(self.is_measured(&operation));
+        Some(operation)
     }
 
     /// Records a reply; `is_found` is false if the server did not have the key.

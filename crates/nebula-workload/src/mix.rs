@@ -47,7 +47,9 @@ impl Mix {
         }
     }
 
-    fn total(&self) -> u64 {
+    /// Returns the sum of the weights.
+    #[must_use]
+    pub fn total(&self) -> u64 {
         self.weights.iter().map(|&weight| u64::from(weight)).sum()
     }
 }

@@ -25,6 +25,8 @@ pub struct Counts {
     pub not_found: u64,
     /// Operations refused with a NACK.
     pub nacked: u64,
+    /// Operations that the client itself refused, because it had no room for them; they were not sent.
+    pub refused_by_client: u64,
     /// Operations given up without an answer.
     pub lost: u64,
     /// Operations that were due but could not be sent before the load was stopped.
@@ -39,7 +41,7 @@ impl Counts {
     /// Returns the operations whose outcome is known: all those offered, once a load has ended.
     #[must_use]
     pub fn settled(&self) -> u64 {
-        self.replied + self.nacked + self.lost + self.never_sent
+        self.replied + self.nacked + self.refused_by_client + self.lost + self.never_sent
     }
 
     /// Adds the counts of another client.
@@ -48,6 +50,7 @@ impl Counts {
         self.replied += other.replied;
         self.not_found += other.not_found;
         self.nacked += other.nacked;
+        self.refused_by_client += other.refused_by_client;
         self.lost += other.lost;
         self.never_sent += other.never_sent;
         self.held += other.held;

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use nebula_nic::{Span, Timestamp};
-use nebula_workload::{Arrivals, Generator, GeneratorConfig, Latency, Length, LoadReport, Rate, Seed, Token, Workload};
+use nebula_workload::{
+    Arrivals, Counts, Generator, GeneratorConfig, Latency, Length, LoadReport, Rate, Seed, Token, Workload,
+};
 
 const SERVICE: Span = Span::from_us(1);
 
@@ -18,6 +20,8 @@ struct Server {
     free_at: Timestamp,
     /// Operations that the transport carries at a time; more are blocked.
     room: usize,
+    /// What does not find room is refused by the client, and does not wait.
+    refuses: bool,
     /// Queue length beyond which the server refuses operations.
     bound: usize,
     /// The interval in which the server does nothing.
@@ -27,7 +31,14 @@ struct Server {
 impl Server {
     fn new() -> Self {
         let queue = VecDeque::new();
-        Self { queue, free_at: Timestamp::ZERO, room: usize::MAX, bound: usize::MAX, stall: (at_us(0), at_us(0)) }
+        Self {
+            queue,
+            free_at: Timestamp::ZERO,
+            room: usize::MAX,
+            refuses: false,
+            bound: usize::MAX,
+            stall: (at_us(0), at_us(0)),
+        }
     }
 
     fn accept(&mut self, now: Timestamp, token: Token) {
@@ -55,6 +66,10 @@ fn turn(generator: &mut Generator, server: &mut Server, now: Timestamp) {
     }
     while let Some((token, operation)) = generator.poll_send(now) {
         assert!(operation.at <= now, "nothing is sent early");
+        if server.queue.len() >= server.room && server.refuses {
+            generator.handle_refused(now, token);
+            continue;
+        }
         if server.queue.len() >= server.room {
             generator.handle_blocked(token);
             break;
@@ -97,8 +112,7 @@ fn paced(operations: u64) -> Generator {
 fn assert_accounts(report: &LoadReport) {
     assert_eq!(report.counts.settled(), report.counts.offered, "{:?}", report.counts);
     assert_eq!(report.latency.raw().count(), report.counts.offered);
-    let infinite = report.counts.nacked + report.counts.lost + report.counts.never_sent;
-    assert_eq!(report.latency.raw().infinite(), infinite);
+    assert_eq!(report.latency.raw().infinite(), report.counts.offered - report.counts.replied);
 }
 
 #[test]
@@ -210,6 +224,24 @@ fn a_load_lasts_until_its_end_or_its_last_answer() {
     assert_eq!(duration(1000, Server::new()), Span::from_us(1000));
     let stalled = Server { stall: (at_us(990), at_us(1100)), ..Server::new() };
     assert_eq!(duration(1000, stalled), Span::from_us(1105), "five are due during the stall");
+}
+
+#[test]
+fn what_the_client_refuses_does_not_wait_in_it_and_delays_nothing_behind_it() {
+    // Twice as much as is served, with room for four: half of it is refused.
+    let overload = || generator(workload(Arrivals::Paced, 2.0, 10_000), GeneratorConfig::default());
+    let report = run(overload(), Server { room: 4, refuses: true, ..Server::new() });
+    assert_accounts(&report);
+    let Counts { replied, refused_by_client, held, never_sent, .. } = report.counts;
+    assert!(replied.abs_diff(refused_by_client) < 10 && replied > 4900, "{:?}", report.counts);
+    assert_eq!((held, never_sent, report.generator_was_late()), (0, 0, false));
+    assert!(
+        report.latency.raw().quantile(0.49) <= Some(Latency::Finite(SERVICE * 5)),
+        "those sent wait for four at most"
+    );
+    // Where they wait for room, they wait ever longer.
+    let waiting = run(overload(), Server { room: 4, ..Server::new() });
+    assert!(waiting.latency.raw().quantile(0.49) > Some(Latency::Finite(SERVICE * 1000)));
 }
 
 #[test]

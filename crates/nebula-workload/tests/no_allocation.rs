@@ -22,7 +22,8 @@ fn drive(generator: &mut Generator, detector: &mut GapDetector) {
                 generator.handle_blocked(token);
                 break;
             }
-            match turns % 5 {
+            match turns % 7 {
+                2 => generator.handle_refused(now, token),
                 0 => generator.handle_nack(now, token),
                 1 => generator.handle_lost(now, token),
                 _ => generator.handle_reply(now, token, true),

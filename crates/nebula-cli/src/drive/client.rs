@@ -13,11 +13,16 @@ use nebula_workload::{Gap, GapDetector, GapLog, Generator, LoadReport, Operation
 
 use super::exchange::{self, Requests};
 use super::live::Live;
+use super::plan::LoadPlan;
 use crate::output::Failure;
 use crate::signal;
 
 /// The most RPCs sent, and received, in one iteration. With 512 B values each takes some hundred nanoseconds.
 const PER_TURN: usize = 4;
+/// The most RPCs refused in one iteration. Each takes some ten nanoseconds, and what is due in an overload is to be refused as fast as it comes.
+const REFUSED_PER_TURN: usize = 1024;
+/// After this long without an answer, while at least one is awaited, the load ends: the server is silent.
+const SILENCE: Span = Span::from_secs(5);
 /// Two readings of the clock this far apart are a gap: more than an iteration of [`PER_TURN`] RPCs, less than a timer tick.
 const GAP: Span = Span::from_us(3);
 /// After this long without a reply, the server is probably not running: several timer ticks.
@@ -69,6 +74,10 @@ pub(super) struct Driver {
     server_gaps: GapLog,
     server_gaps_seen: u64,
     look_at: Timestamp,
+    /// How long after it was due an RPC may wait for room.
+    patience: Span,
+    /// When the first RPC since the server's last answer was sent.
+    asked_at: Option<Timestamp>,
     /// The last time at which a reply came, or no RPC was outstanding.
     quiet_since: Timestamp,
     /// The client stops waiting for replies at this time.
@@ -76,20 +85,28 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// A client that sends the operations of `generator` over a ring of `slots` slots.
-    pub(super) fn new(client: Client, slots: u32, generator: Generator, requests: Requests, live: Arc<Live>) -> Self {
+    /// A client that sends the operations of `generator`, its share of the plan.
+    pub(super) fn new(
+        client: Client,
+        plan: &LoadPlan,
+        generator: Generator,
+        requests: Requests,
+        live: Arc<Live>,
+    ) -> Self {
         let clock = Clock::new();
         Self {
             server_gaps_seen: client.status().map_or(0, StatusReader::gaps_seen),
             client,
             generator,
             requests,
-            flights: vec![None; slots as usize].into(),
+            flights: vec![None; plan.slots as usize].into(),
             live,
             clock,
             gaps: GapDetector::new(GAP, GAPS_MAX),
             server_gaps: GapLog::with_capacity(GAPS_MAX),
             look_at: Timestamp::ZERO,
+            patience: plan.patience,
+            asked_at: None,
             quiet_since: Timestamp::ZERO,
             give_up_at: Timestamp::ZERO,
         }
@@ -109,6 +126,7 @@ impl Driver {
             self.let_others_run(now);
             if now >= self.look_at {
                 self.look_at_server(now);
+                self.check_that_it_answers(now)?;
             }
         }
     }
@@ -128,9 +146,10 @@ impl Driver {
                 Ok(ticket) => {
                     let at = index(ticket.0, self.flights.len());
                     self.flights[at] = Some(Flight { token, operation });
+                    self.asked_at.get_or_insert(now);
                 }
                 Err(SubmitError::Full) => {
-                    self.generator.handle_blocked(token);
+                    self.handle_full(now, token, operation);
                     return Ok(());
                 }
                 Err(error @ SubmitError::TooLarge { .. }) => return Err(Failure::bad_input(error)),
@@ -138,6 +157,26 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// There is no room for an RPC: nor for those that are due behind it, before replies are taken. They wait, but not without limit: a backlog
+    /// in the client would hide that there is an overload.
+    #[cold]
+    fn handle_full(&mut self, now: Timestamp, mut token: Token, mut operation: Operation) {
+        for _ in 0..REFUSED_PER_TURN {
+            if now - operation.at < self.patience {
+                return self.generator.handle_blocked(token);
+            }
+            self.refuse(now, token);
+            let Some(next) = self.generator.poll_send(now) else { return };
+            (token, operation) = next;
+        }
+        self.generator.handle_blocked(token);
+    }
+
+    fn refuse(&mut self, now: Timestamp, token: Token) {
+        self.generator.handle_refused(now, token);
+        self.live.count_refused();
     }
 
     /// Receives the replies that have arrived.
@@ -195,10 +234,12 @@ impl Driver {
     fn end(&mut self, now: Timestamp, flight: Flight, ending: Ending) {
         match ending {
             Ending::Replied { is_found } => {
+                self.asked_at = None;
                 self.generator.handle_reply(now, flight.token, is_found);
                 self.live.count_reply(now - flight.operation.at);
             }
             Ending::Nacked => {
+                self.asked_at = None;
                 self.generator.handle_nack(now, flight.token);
                 self.live.count_nack();
             }
@@ -217,6 +258,19 @@ impl Driver {
             self.server_gaps.push(Gap { start: Timestamp::from_ps(gap.from_ps), end: Timestamp::from_ps(gap.to_ps) });
         }
         self.server_gaps_seen = seen;
+    }
+
+    /// A server that says nothing to anything any more is not measured by waiting for it.
+    fn check_that_it_answers(&self, now: Timestamp) -> Result<(), Failure> {
+        match self.asked_at {
+            Some(asked_at) if now - asked_at > SILENCE => {
+                let (waited, replied) = (SILENCE.as_secs_f64(), self.generator.counts().replied);
+                Err(Failure::fault(format!(
+                    "the server has not answered for {waited} s, after {replied} replies to this client"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     #[cold]

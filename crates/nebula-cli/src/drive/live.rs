@@ -12,6 +12,7 @@ const LATEST: usize = 1024;
 pub(super) struct Live {
     replied: AtomicU64,
     nacked: AtomicU64,
+    refused: AtomicU64,
     /// The latest latencies in nanoseconds; 0 for an unused entry.
     latest_ns: Box<[AtomicU32]>,
 }
@@ -19,7 +20,7 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new() -> Self {
         let latest_ns = (0..LATEST).map(|_| AtomicU32::new(0)).collect();
-        Self { replied: AtomicU64::new(0), nacked: AtomicU64::new(0), latest_ns }
+        Self { replied: AtomicU64::new(0), nacked: AtomicU64::new(0), refused: AtomicU64::new(0), latest_ns }
     }
 
     #[inline]
@@ -33,6 +34,12 @@ impl Live {
     #[inline]
     pub(super) fn count_nack(&self) {
         self.nacked.store(self.nacked.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Counts an RPC for which this client has no room.
+    #[inline]
+    pub(super) fn count_refused(&self) {
+        self.refused.store(self.refused.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
@@ -53,6 +60,8 @@ pub(crate) struct Progress {
     pub(crate) replied: u64,
     /// RPCs NACKed.
     pub(crate) nacked: u64,
+    /// RPCs that the clients refused.
+    pub(crate) refused: u64,
     /// Replies per second since the last snapshot.
     pub(crate) replied_rps: f64,
     /// Of the latest latencies.
@@ -76,6 +85,7 @@ impl Progress {
             total,
             replied,
             nacked: sum(|live| &live.nacked),
+            refused: sum(|live| &live.refused),
             replied_rps: if seconds > 0.0 { fresh / seconds } else { 0.0 },
             p50: at(0.5),
             p99: at(0.99),
@@ -106,9 +116,10 @@ mod tests {
         (0..1024).for_each(|_| clients[0].count_reply(Span::from_us(3)));
         (0..1024).for_each(|_| clients[1].count_reply(Span::from_us(5)));
         clients[1].count_nack();
+        (0..2).for_each(|_| clients[0].count_refused());
         let before = Progress { replied: 2048, ..Progress::default() };
         let seen = Progress::look(&clients, &before, Span::from_secs(1), Span::from_secs(2));
-        assert_eq!((seen.replied, seen.nacked, seen.replied_rps), (7048, 1, 5000.0));
+        assert_eq!((seen.replied, seen.nacked, seen.refused, seen.replied_rps), (7048, 1, 2, 5000.0));
         assert_eq!((seen.p50, seen.p99), (Some(Span::from_us(5)), Some(Span::from_us(5))));
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct LoadPlan {
     pub(crate) seed: Seed,
     /// Slots in the ring of each client, a power of two.
     pub(crate) slots: u32,
+    /// How long an RPC may wait for room in its client, from when it was due; then it is refused there.
+    pub(crate) patience: Span,
     /// Cores to pin clients to, round-robin; no pinning if empty.
     pub(crate) pin: Vec<usize>,
     /// A trace to replay instead of random operations.
@@ -56,6 +58,7 @@ impl Default for LoadPlan {
             clients: 1,
             seed: Seed(1),
             slots: 256,
+            patience: Span::from_ms(10),
             pin: Vec::new(),
             trace: None,
             network_keys: nebula::Keys::default(),

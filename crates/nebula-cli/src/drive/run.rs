@@ -87,7 +87,7 @@ fn drive(
         GeneratorConfig { warm_up: plan.warm_up, pending_max: plan.pending_max(), ..GeneratorConfig::default() };
     let generator = Generator::new(plan.schedule(index, start)?, config);
     let requests = Requests::new(plan.value_bytes_max());
-    Driver::new(client, plan.slots, generator, requests, live).run(start + plan.span() + DRAIN)
+    Driver::new(client, plan, generator, requests, live).run(start + plan.span() + DRAIN)
 }
 
 /// Observes the clients while they run.

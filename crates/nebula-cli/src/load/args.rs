@@ -6,9 +6,10 @@ use std::sync::Arc;
 use nebula::Endpoint;
 use nebula_kvs::VALUE_BYTES_MAX;
 use nebula_nic::Span;
+use nebula_sys::affinity::allowed_cores;
 use nebula_workload::{Arrivals, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
-use super::rows;
+use super::{rows, verdict};
 use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
 use crate::flags::Format;
 use crate::output::{self, Failure, units};
@@ -22,7 +23,11 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
   nebula load kv --rate 500k --report load.html                 also write a report with charts
 
-Latency is measured from the scheduled send time. A NACK counts as infinite latency, which is null in JSON. Each tail is shown twice: raw, and without the RPCs that met a pause of the machine (gaps excluded), with the share of RPCs kept.";
+Every RPC that is due ends in one column: replied, NACKed, refused by the client because its slots or its window are full for longer than --patience (client full), lost \
+without an answer, or unsent. The exit code is 1, beside the results, if any is lost or unsent: then the load was not what was asked for, even where \
+the load generator was too slow for it. Sent late is not unsent: a note says so. A server that answers nothing for 5 s ends the load.
+
+Latency is measured from the scheduled send time. All but replies count as infinite latency, which is null in JSON. Each tail is shown twice: raw, and without the RPCs that met a pause of the machine (gaps excluded), with the share of RPCs kept.";
 
 /// Generate open-loop load for the key-value service and measure its latency
 #[derive(Debug, clap::Args)]
@@ -49,8 +54,8 @@ pub(crate) struct Args {
     /// Key distribution: uniform, zipf:THETA
     #[arg(long, default_value = "uniform", conflicts_with = "trace")]
     key_dist: Keys,
-    /// Weights of GET, SET and DELETE
-    #[arg(long, default_value = "get=50,set=50", conflicts_with = "trace")]
+    /// Weights of GET, SET and DELETE: percentages, or smaller numbers
+    #[arg(long, default_value = "get=50,set=50", conflicts_with = "trace", value_parser = flags::mix)]
     mix: Mix,
     /// Size of a value, in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(0..=VALUE_BYTES_MAX as i64))]
@@ -64,6 +69,9 @@ pub(crate) struct Args {
     /// Slots in the ring of each client, a power of two: the limit on outstanding RPCs
     #[arg(long, default_value_t = 256, value_parser = slots)]
     slots: u32,
+    /// How long an RPC may wait for room in its client before it is refused there; 0ns refuses at once
+    #[arg(long, default_value = "10ms")]
+    patience: Span,
     /// Key file shared with the server, for udp:// (see nebula keygen)
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -127,14 +135,27 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         clients: args.clients,
         seed: Seed(args.seed),
         slots: args.slots,
+        patience: args.patience,
         pin: args.pin.clone(),
         trace: args.trace.as_deref().map(read_trace).transpose()?,
         network_keys: flags::read_keys(args.key_file.as_deref(), &args.endpoint)?,
         insecure: args.insecure,
     };
-    // Errors of the report's path come before any connection.
-    plan.keys.over(plan.key_count)?;
+    check(&plan, args)?;
     Ok(plan)
+}
+
+/// Checks what can be known without a server, so that nothing is connected or stored for a load that cannot run.
+fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
+    plan.keys.over(plan.key_count)?;
+    let allowed = allowed_cores();
+    if let Some(core) = plan.pin.iter().find(|core| !allowed.contains(core)) {
+        return Err(Failure::bad_input(format!(
+            "--pin: a client cannot be pinned to core {core}: give cores that this process may use, such as {}",
+            allowed.first().unwrap_or(&0)
+        )));
+    }
+    args.report.as_deref().map_or(Ok(()), |path| report::check_directory("--report", path))
 }
 
 fn read_trace(path: &Path) -> Result<Arc<[Operation]>, Failure> {
@@ -168,19 +189,22 @@ fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     output::print(args.format, &[rows::load_row(&outcome)])?;
     draw(args, |footer| report::load::render_load(&outcome, footer))?;
     warn(plan, &outcome);
-    signal::check()
+    signal::check()?;
+    verdict::check(plan, &outcome)
 }
 
 fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
     let bar = output::bar("{msg}", None);
-    let mut judged = |probe: &Probe| bar.suspend(|| output::note(verdict(probe)));
+    let mut judged = |probe: &Probe| bar.suspend(|| output::note(describe(probe)));
     let found = find_slo(plan, slo, &mut |progress| bar.set_message(line(progress)), &mut judged);
     bar.finish_and_clear();
     let found = found?;
     output::print(args.format, &[rows::search_row(&found)])?;
     draw(args, |footer| report::load::render_search(&found, footer))?;
     warn_of_search(&found);
-    Ok(())
+    // Loads that miss the SLO are overloads on purpose.
+    let met = found.best().filter(|best| best.is_met);
+    met.map_or(Ok(()), |best| verdict::check(plan, &best.outcome))
 }
 
 /// Writes the report, if requested.
@@ -193,17 +217,18 @@ fn draw(args: &Args, render: impl FnOnce(&str) -> String) -> Result<(), Failure>
 fn line(progress: &Progress) -> String {
     let time = |span: Option<Span>| span.map_or("–".to_owned(), units::span);
     format!(
-        "{:.1} of {:.1} s  {:>6} RPC/s  p50 {:>8}  p99 {:>8}  {} NACKs",
+        "{:.1} of {:.1} s  {:>6} RPC/s  p50 {:>8}  p99 {:>8}  {} NACKs, {} refused here",
         progress.elapsed.as_secs_f64().min(progress.total.as_secs_f64()),
         progress.total.as_secs_f64(),
         units::rate(progress.replied_rps),
         time(progress.p50),
         time(progress.p99),
         progress.nacked,
+        progress.refused,
     )
 }
 
-fn verdict(probe: &Probe) -> String {
+fn describe(probe: &Probe) -> String {
     let p99 = units::latency(probe.outcome.report.latency.raw().quantile(0.99));
     format!(
         "{:>6} RPC/s  p99 {p99:>9}  {}",

@@ -39,7 +39,10 @@ fn with_fields(row: Row, outcome: &LoadOutcome) -> Row {
         .field("replied", counts.replied)
         .field("not_found", counts.not_found)
         .field("nacked", counts.nacked)
+        .field("refused_by_client", counts.refused_by_client)
         .field("lost", counts.lost)
+        .field("unsent", counts.never_sent)
+        // The name that it had first.
         .field("never_sent", counts.never_sent)
         .field("latency_ns", latency_value(latency.raw()))
         .field("latency_ns_gaps_excluded", latency_value(latency.gaps_excluded()))
@@ -67,6 +70,7 @@ fn with_table(row: Row, outcome: &LoadOutcome) -> Row {
     row.shown("rate", units::rate(report.rate_rps))
         .shown("achieved", units::rate(report.achieved_rps()))
         .shown("NACKed", units::percent(share(counts.nacked, counts.offered)))
+        .shown("client full", units::percent(share(counts.refused_by_client, counts.offered)))
         .shown("lost", counts.lost.to_string())
         .shown("unsent", counts.never_sent.to_string())
         .word("tail", "raw\ngaps excluded")
@@ -80,8 +84,10 @@ fn with_table(row: Row, outcome: &LoadOutcome) -> Row {
 
 /// The most frequent cause of infinite latencies.
 fn infinite(counts: &Counts) -> &'static str {
-    match counts.nacked.max(counts.lost).max(counts.never_sent) {
+    let Counts { nacked, refused_by_client, lost, never_sent, .. } = *counts;
+    match nacked.max(refused_by_client).max(lost).max(never_sent) {
         most if most == counts.nacked => "∞ (NACK)",
+        most if most == counts.refused_by_client => "∞ (client full)",
         most if most == counts.lost => "∞ (lost)",
         _ => "∞ (unsent)",
     }

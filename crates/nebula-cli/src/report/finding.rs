@@ -114,7 +114,7 @@ impl Point {
             offered_rps: report.rate_rps,
             served_rps: report.achieved_rps(),
             nack_share: share(report.counts.nacked),
-            unanswered_share: share(report.counts.lost + report.counts.never_sent),
+            unanswered_share: share(report.counts.refused_by_client + report.counts.lost + report.counts.never_sent),
             raw: Tail::of(report.latency.raw()).unwrap_or(NOTHING),
             gaps_excluded: enough.and_then(|_| Tail::of(report.latency.gaps_excluded())),
             share_kept,

@@ -17,10 +17,11 @@ pub(crate) fn render_load(outcome: &LoadOutcome, footer: &str) -> String {
     let p99 = p99
         .map_or("an infinite p99 (over 1 % got no reply)".to_owned(), |p99| format!("a p99 of {}", units::span(p99)));
     let verdict = format!(
-        "At {} RPC/s offered, {} RPC/s were served with {p99} (raw) and {} were NACKed.",
+        "At {} RPC/s offered, {} RPC/s were served with {p99} (raw), {} were NACKed, and {} were not sent or not answered.",
         units::rate(point.offered_rps),
         units::rate(point.served_rps),
         units::percent(point.nack_share),
+        units::percent(point.unanswered_share),
     );
     Page::new("Nebula: one load", &verdict, &machine(outcome))
         .charts(&[curve_figure(outcome)])
@@ -158,7 +159,7 @@ fn tails_table(outcome: &LoadOutcome) -> Table {
 
 fn remarks(point: &Point) -> Vec<String> {
     let mut remarks = vec![
-        "An RPC that was NACKed or got no reply counts as infinite latency.".to_owned(),
+        "An RPC that was NACKed, was refused by its own client, or got no reply counts as infinite latency.".to_owned(),
         "Gaps excluded: without the RPCs during which, or within 20 µs after which, the core of the client or of the server paused. Read it \
          only together with the raw tail and the share kept."
             .to_owned(),

@@ -19,7 +19,7 @@ pub(in super::super) struct BlocksArgs {
     #[arg(long, value_name = "NAME|FILE.toml")]
     pub(super) application: Option<String>,
     /// Weights of GET and SET of a key-value store [default: from the application]
-    #[arg(long)]
+    #[arg(long, value_parser = crate::flags::mix)]
     pub(super) mix: Option<Mix>,
     /// Size of a value of a key-value store, in bytes [default: from the application]
     #[arg(long)]
