@@ -4,8 +4,10 @@
 //! |---|---|---|
 //! | plays again | frames of both directions, to and from whom they were, and from its own address | – |
 //! | passes on | the answers that it gets itself, to clients, as if from the server | – |
+//! | floods | – | its own requests, whether they are refused or not |
 //! | forges | headers of frames that it has seen; plain refusals that repeat what was sent | replies, NACKs, refusals, welcomes, requests, cancels, by guess |
 
+use crate::oracle::FLOOD;
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Datagram, Network};
 use crate::support::udp_raw::{
@@ -17,6 +19,9 @@ use std::net::SocketAddr;
 const PAUSE_PS: u64 = 1_000_000_000;
 /// Acts of a run.
 const ACTS: u32 = 150;
+/// Datagrams of a flood, and requests in each.
+const FLOOD_DATAGRAMS: usize = 8;
+const FLOOD_REQUESTS: usize = 20;
 /// Frames that it remembers.
 const REMEMBERED: usize = 256;
 
@@ -30,6 +35,9 @@ pub(crate) struct Adversary {
     seen: Vec<Datagram>,
     /// What it is known by, where it is let in.
     own: RawClient,
+    /// Its latest transfer, and the server's time as it was let in.
+    tid: u32,
+    time_ns: u64,
     acts_left: u32,
     next_ps: u64,
 }
@@ -47,7 +55,7 @@ impl Adversary {
         network.set_watched(is_on_path);
         let next_ps = draw.number() % PAUSE_PS;
         let own = RawClient::new(address, None);
-        Self { draw, address, server, is_on_path, seen: Vec::new(), own, acts_left: ACTS, next_ps }
+        Self { draw, address, server, is_on_path, seen: Vec::new(), own, tid: 0, time_ns: 0, acts_left: ACTS, next_ps }
     }
 
     /// When it acts next.
@@ -61,12 +69,29 @@ impl Adversary {
         self.next_ps = now_ps + 1 + self.draw.number() % PAUSE_PS;
         let client = clients[self.draw.below(clients.len())];
         self.listen(network, client);
+        if !self.is_on_path && self.own.token != 0 && self.draw.once_in(8) {
+            self.flood(network, now_ps);
+        }
         for _ in 0..=self.draw.below(4) {
             let datagram = if self.is_on_path { self.replayed(client) } else { Some(self.guessed(client)) };
             if let Some(datagram) = datagram {
                 network.inject(now_ps, datagram);
             }
         }
+    }
+
+    /// Sends requests of its own at once, far more than its share, and does not listen.
+    fn flood(&mut self, network: &Network, now_ps: u64) {
+        for _ in 0..FLOOD_DATAGRAMS {
+            let body: Vec<u8> = (0..FLOOD_REQUESTS).flat_map(|_| self.request()).collect();
+            let bytes = self.own.frame(&body);
+            network.inject(now_ps, Datagram { from: self.address, to: self.server, bytes });
+        }
+    }
+
+    fn request(&mut self) -> Vec<u8> {
+        self.tid = self.tid.wrapping_add(1);
+        Packet::whole(self.tid, self.time_ns, &[&FLOOD[..], &[0; 8]].concat()).bytes()
     }
 
     /// What it has seen, and what has come for itself: that goes on to a client, as if from the server.
@@ -85,7 +110,8 @@ impl Adversary {
     fn enter(&mut self, welcome: &[u8]) {
         let word =
             |at: usize| welcome.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
-        if let (Some(incarnation), Some(snid), Some(token)) = (word(8), word(16), word(40)) {
+        if let (Some(incarnation), Some(snid), Some(time_ns), Some(token)) = (word(8), word(16), word(24), word(40)) {
+            self.time_ns = time_ns;
             let snid = u32::try_from(snid & 0xFFFF_FFFF).expect("32 bits");
             (self.own.incarnation, self.own.snid, self.own.token) = (incarnation, snid, token);
         }

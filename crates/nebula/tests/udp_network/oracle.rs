@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 /// Most bytes of a request that is too short to say which call it belongs to.
 pub(crate) const NAMED_BYTES: usize = 12;
 
+/// What the requests of somebody who means harm begin with.
+pub(crate) const FLOOD: [u8; 8] = [0xFF; 8];
+
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
@@ -117,6 +120,9 @@ impl Oracle {
 
     /// A request has come to the handler: the bytes of the reply, written into `reply`.
     pub(crate) fn execute(&mut self, request: &[u8], reply: &mut Vec<u8>) {
+        if request.starts_with(&FLOOD) {
+            return reply.clear();
+        }
         if request.len() < NAMED_BYTES {
             self.unnamed += 1;
             reply.clear();
