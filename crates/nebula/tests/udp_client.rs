@@ -460,6 +460,24 @@ fn a_refusal_played_again_and_again_ends_nothing_and_hardly_costs_time() {
 }
 
 #[test]
+fn an_old_frame_played_again_and_again_hardly_costs_time_either() {
+    let mut scene = measured(ClientConfig::default());
+    let mut old = scene.header();
+    old.word -= 12_000_000_000;
+    let old = datagram::datagram(old, &Message::nack(1, 1).encode());
+    let mut hellos = 0;
+    for _ in 0..10_000 {
+        scene.deliver(server(), old.clone());
+        assert!(scene.end().is_none());
+        scene.all_on_their_way(&mut hellos);
+        scene.pass_us(100);
+        // Nothing is heard where nothing is awaited.
+        let _ = scene.client.submit(b"awaited");
+    }
+    assert!((40..=60).contains(&hellos), "{hellos} hellos in a second");
+}
+
+#[test]
 fn a_client_that_asks_believes_the_welcome_that_repeats_its_echo_and_no_other() {
     let mut scene = measured(ClientConfig::default());
     scene.pass_us(1_000_000);
@@ -536,6 +554,7 @@ fn a_frame_of_long_ago_is_not_taken_although_its_transfer_has_come_round_again()
 #[test]
 fn a_server_whose_clock_was_stopped_is_believed_when_it_answers_a_hello() {
     let mut scene = measured(ClientConfig::default());
+    scene.pass_us(1_000_000);
     let ticket = scene.client.submit(b"slept").unwrap();
     let request = scene.on_their_way().remove(0);
     scene.behind_ns = 60_000_000_000;

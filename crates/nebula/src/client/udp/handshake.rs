@@ -11,8 +11,8 @@ use std::hash::Hasher;
 /// Between two hellos, at first and at most.
 const PAUSE_FIRST: Span = Span::from_ms(20);
 const PAUSE_MAX: Span = Span::from_secs(1);
-/// After a welcome, refusals are not believed for so many times as long as it took to come, but for times between these two: who plays an old
-/// refusal to a client again and again slows it down by a ninth at most.
+/// After a welcome, nothing gives rise to doubt for so many times as long as it took to come, but for times between these two: who plays an old
+/// frame to a client again and again slows it down by a ninth at most.
 const TRUST_TIMES: u64 = 8;
 const TRUST_MIN: Span = Span::from_ms(20);
 const TRUST_MAX: Span = Span::from_secs(1);
@@ -71,7 +71,7 @@ pub(super) struct Handshake {
     asking: Option<Asking>,
     secret: [u8; 16],
     asked: u64,
-    /// Until then refusals are not believed: the server has just said that all is well.
+    /// Until then nothing gives rise to doubt: the server has just said that all is well.
     trusted_until: Timestamp,
     pub(super) hint: Hint,
 }
@@ -156,9 +156,15 @@ impl Handshake {
 
     /// Takes the refusal of a frame under the grant, which may be old or another's: it ends nothing, but the client asks whether the server is still
     /// the one that it knew.
-    pub(super) fn doubt(&mut self, now: Timestamp, refused: &Refused) {
-        let is_ours = self.admitted.is_some_and(|admitted| admitted.is_of(refused.incarnation, refused.snid));
-        if is_ours && self.asking.is_none() && now >= self.trusted_until {
+    pub(super) fn handle_refusal(&mut self, now: Timestamp, refused: &Refused) {
+        if self.admitted.is_some_and(|admitted| admitted.is_of(refused.incarnation, refused.snid)) {
+            self.doubt(now);
+        }
+    }
+
+    /// Asks whether all is as it was, unless the server has said so just now.
+    pub(super) fn doubt(&mut self, now: Timestamp) {
+        if self.asking.is_none() && now >= self.trusted_until {
             self.ask(now);
         }
     }

@@ -61,16 +61,14 @@ impl Session {
     #[cold]
     fn receive_old(&mut self) {
         self.ignored += 1;
-        if !self.handshake.is_asking() {
-            self.handshake.ask(self.now);
-        }
+        self.handshake.doubt(self.now);
     }
 
     #[cold]
     fn receive_handshake(&mut self, frame: &Frame, body: &[u8]) {
         if let Some(refused) = Refused::read(frame, body) {
             match refused.reason.is_of_opened() {
-                true => self.handshake.doubt(self.now, &refused),
+                true => self.handshake.handle_refusal(self.now, &refused),
                 false => self.handshake.handle_unopened(&refused, self.outbox.seal.lead()),
             }
             return;
