@@ -10,7 +10,7 @@
 
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CoreId, Frontend, Header, Holder, Incomplete, Jbsq, Mtu, NodeId, Part,
-    Placement, Policy, Reassembler, RecvBuffer, Release, RpcKey, SlotRange, Timestamp, TransferId, Verdict,
+    Placement, Policy, Reassembler, RecvBuffer, Release, RpcKey, SlotRange, Sources, Timestamp, TransferId, Verdict,
 };
 use std::hint::black_box;
 
@@ -161,6 +161,7 @@ fn choose(jbsq: &mut Jbsq) -> CoreId {
 /// used.
 fn backend(clients: u32, cores: u16, n: u32) -> Result<(), String> {
     let config = BackendConfig::new(cores, Policy::Jbsq(BOUND)).slots(SLOTS).reassembler_entries(REASSEMBLER_ENTRIES);
+    let config = config.sources(Sources { shift: 0, bits: 14 });
     let backend = Backend::try_new(config).map_err(|error| error.to_string())?;
     let frontends = (0..cores).map(|core| Frontend::new(CoreId(core), BOUND)).collect();
     let mut server = Server { backend, frontends, requests: Requests::of(clients) };

@@ -11,6 +11,8 @@
 //! Here the service time is measured at run time, so the bound on the queue follows it, and the buffer only bounds
 //! bytes.
 //!
+//! Which source is refused first is [`fair_share`](crate::fair_share)'s to say.
+//!
 //! A policy with a queue per core divides the bound: each queue is judged alone, against the bound divided by the
 //! number of cores, rounded up.
 //!
@@ -18,12 +20,17 @@
 
 use crate::arrival_queue::ArrivalQueue;
 use crate::dispatch::Placement;
+use crate::fair_share::FairShare;
+use crate::id::NodeId;
+use crate::time::Timestamp;
 use crate::verdict::NackReason;
 
 /// The bound that an RPC's queue is judged against.
 #[derive(Clone, Copy, Debug)]
 pub struct Admission {
     bound: u32,
+    /// As many may wait before it depends on the source whether another is admitted.
+    open: u32,
     bound_per_core: u32,
     cores: u16,
     bound_max: u32,
@@ -38,7 +45,8 @@ impl Admission {
     #[must_use]
     pub fn new(bound: u32, bound_max: u32, cores: u16) -> Self {
         let bound = bound.min(bound_max);
-        Self { bound, bound_per_core: bound.div_ceil(u32::from(cores)), cores, bound_max }
+        let bound_per_core = bound.div_ceil(u32::from(cores));
+        Self { bound, open: FairShare::open(bound), bound_per_core, cores, bound_max }
     }
 
     /// Replaces the bound; 0 refuses every RPC, as before a shutdown.
@@ -46,22 +54,42 @@ impl Admission {
         *self = Self::new(bound, self.bound_max, self.cores);
     }
 
-    /// The reason to refuse an RPC that would queue at `placement`, if there is one.
-    #[must_use]
+    /// The reason to refuse an RPC of `snid` that would queue at `placement`, if there is one.
     #[inline]
-    pub fn refusal(&self, queue: &ArrivalQueue, placement: Placement) -> Option<NackReason> {
-        let bound = match placement {
-            Placement::Shared => self.bound,
-            Placement::Core(_) => self.bound_per_core,
+    pub fn refusal(
+        &self,
+        now: Timestamp,
+        (queue, share): (&ArrivalQueue, &mut FairShare),
+        (snid, placement): (NodeId, Placement),
+    ) -> Option<NackReason> {
+        let (bound, open) = match placement {
+            Placement::Shared => (self.bound, self.open),
+            Placement::Core(_) => (self.bound_per_core, FairShare::open(self.bound_per_core)),
         };
-        if queue.waiting_at(placement) >= bound { Some(NackReason::QueueBound) } else { None }
+        let waiting = queue.waiting_at(placement);
+        if waiting < open {
+            return None;
+        }
+        share.note(now, snid);
+        if share.room(now, snid, waiting, bound) == 0 { Some(NackReason::QueueBound) } else { None }
     }
 
-    /// How many RPCs the shared queue may take in before one is refused.
+    /// How many of `rpcs` RPCs of `snid`, one after the other, the shared queue may take in before one is refused.
     #[must_use]
     #[inline(always)]
-    pub fn room(&self, queue: &ArrivalQueue) -> u32 {
-        self.bound.saturating_sub(queue.waiting_at(Placement::Shared))
+    pub fn room(&self, now: Timestamp, (queue, share): (&ArrivalQueue, &FairShare), snid: NodeId, rpcs: u32) -> u32 {
+        let waiting = queue.waiting_at(Placement::Shared);
+        if rpcs <= self.open.saturating_sub(waiting) {
+            return rpcs;
+        }
+        share.room(now, snid, waiting, self.bound).min(rpcs)
+    }
+
+    /// How many RPCs may wait in the shared queue before it depends on the source whether another is admitted.
+    #[must_use]
+    #[inline(always)]
+    pub const fn open(&self) -> u32 {
+        self.open
     }
 
     /// The reason to refuse an RPC that finds `waiting` others, if there is one: for queues kept elsewhere, such as a

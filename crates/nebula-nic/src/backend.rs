@@ -14,6 +14,7 @@ use crate::burst::{BURST_MAX, Burst, BurstRpc, Run};
 use crate::config::{BackendConfig, ConfigError};
 use crate::counters::Counters;
 use crate::dispatch::{CentralDispatch, Dispatcher, JBSQ_BOUND_MAX, Placement, Queues};
+use crate::fair_share::FairShare;
 use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange};
 use crate::nack_memory::NackMemory;
 use crate::reassembler::{Missing, Reassembler};
@@ -88,6 +89,7 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     has_one_queue: bool,
     // -- admission --
     admission: Admission,
+    share: FairShare,
     // -- slots --
     buffer: RecvBuffer,
     // -- reassembly --
@@ -134,6 +136,7 @@ impl<D: CentralDispatch> Backend<D> {
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
             has_one_queue: dispatch.queues() == Queues::Shared,
             admission: Admission::new(queue_bound, config.queue_bound_max(), cores),
+            share: FairShare::new(config.sources),
             buffer: RecvBuffer::new(slots).in_order(config.slot_order),
             reassembler,
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
@@ -214,7 +217,7 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// The run that [`handle_burst`](Self::handle_burst) and then [`poll_run`](Self::poll_run) would give an idle core, for a core that serves it at
     /// once: nothing is changed until [`handle_run_served`](Self::handle_run_served), so that the replies come before the bookkeeping. `None` where
-    /// something waits, where the core has an RPC outstanding, where not all of the burst may wait, or where the slots behind the last ones given
+    /// something waits, where the core has an RPC outstanding, where not all of the burst may wait for every sender, or where the slots behind the last ones given
     /// out are too few for it.
     ///
     /// # Panics
@@ -230,7 +233,7 @@ impl<D: CentralDispatch> Backend<D> {
         assert!(self.takes_bursts() && core.0 < self.config.cores, "a run needs one queue and a core");
         debug_assert!(self.is_of_one_kind(burst, rpcs), "an RPC of a burst takes as many slots as the others");
         let is_free = !self.queue.has_shared() && self.dispatch.outstanding(core) == 0;
-        if !is_free || self.admission.room(&self.queue) < rpcs {
+        if !is_free || self.admission.open() < rpcs {
             return None;
         }
         let first_slot = self.buffer.next_for(burst.slots_each * rpcs)?;
@@ -290,6 +293,7 @@ impl<D: CentralDispatch> Backend<D> {
         let run = self.queue.pop_run(most.min(BURST_MAX));
         self.queue.note_waiting();
         let run = run?;
+        self.share.handle_unqueued(run.burst.first.snid, run.rpcs);
         self.give_run(core, &run);
         Some(run)
     }
@@ -415,6 +419,20 @@ impl<D: CentralDispatch> Backend<D> {
         self.admission.set_bound(waiting);
     }
 
+    /// Whether another RPC of `snid` would be refused for lack of room in the queue, as far as that is known before it comes: where each core
+    /// has its own queue it is not.
+    #[must_use]
+    #[inline]
+    pub fn refuses(&self, now: Timestamp, snid: NodeId) -> bool {
+        self.has_one_queue && self.admission.room(now, (&self.queue, &self.share), snid, 1) == 0
+    }
+
+    /// The RPCs that wait, by source.
+    #[must_use]
+    pub fn share(&self) -> &FairShare {
+        &self.share
+    }
+
     /// RPCs that wait and have not been given to a core.
     #[must_use]
     #[inline]
@@ -537,18 +555,24 @@ impl<D: CentralDispatch> Backend<D> {
     /// Takes in as many of the first RPCs of a burst as bound and buffer allow, without a search for room.
     #[inline(always)]
     fn take_in(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
-        let most = self.admission.room(&self.queue).min(rpcs);
+        let snid = burst.first.snid;
+        let most = self.admission.room(now, (&self.queue, &self.share), snid, rpcs);
         if most == 0 {
             return None;
         }
         let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, most)?;
         self.counters.completed += u64::from(rpcs);
-        Some(self.queue.push_burst(burst, first_slot, now, rpcs))
+        let run = self.queue.push_burst(burst, first_slot, now, rpcs);
+        self.share.handle_queued(snid, rpcs);
+        if self.queue.waiting_at(Placement::Shared) > self.admission.open() {
+            self.share.note(now, snid);
+        }
+        Some(run)
     }
 
     #[inline(never)]
     fn handle_whole(&mut self, now: Timestamp, header: &Header, placement: Placement) -> Verdict {
-        match self.admit(header, placement) {
+        match self.admit(now, header, placement) {
             Ok(slots) => {
                 let Header { rpc_bytes: bytes, key_hash, .. } = *header;
                 self.complete(placement, Arrival { rpc: header.rpc(), slots, bytes, key_hash, arrived: now });
@@ -562,8 +586,9 @@ impl<D: CentralDispatch> Backend<D> {
 
     /// Slots for the RPC that begins with this packet and will wait at `placement`, or the reason to refuse it.
     #[inline(always)]
-    fn admit(&mut self, header: &Header, placement: Placement) -> Result<SlotRange, NackReason> {
-        if let Some(reason) = self.admission.refusal(&self.queue, placement) {
+    fn admit(&mut self, now: Timestamp, header: &Header, placement: Placement) -> Result<SlotRange, NackReason> {
+        let Self { admission, queue, share, .. } = self;
+        if let Some(reason) = admission.refusal(now, (queue, share), (header.snid, placement)) {
             return Err(reason);
         }
         let slots = slots_of(header.rpc_bytes);
@@ -588,6 +613,12 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline(always)]
     fn complete(&mut self, placement: Placement, arrival: Arrival) {
         self.counters.completed += 1;
+        self.queue_up(placement, arrival);
+    }
+
+    #[inline(always)]
+    fn queue_up(&mut self, placement: Placement, arrival: Arrival) {
+        self.share.handle_queued(arrival.rpc.snid, 1);
         self.queue.push(placement, arrival);
     }
 
@@ -605,6 +636,7 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline(always)]
     fn give(&mut self, core: CoreId, arrival: Arrival) -> Dispatch {
         self.dispatch.handle_dispatched(core);
+        self.share.handle_unqueued(arrival.rpc.snid, 1);
         if !self.buffer.give(arrival.slots, core) {
             self.give_foreign(core, arrival.slots);
         }

@@ -2,6 +2,7 @@
 
 use crate::core_set::CORES_MAX;
 use crate::dispatch::{JBSQ_BOUND_MAX, Policy, PolicyName};
+use crate::fair_share::{SOURCE_BITS_MAX, Sources};
 use crate::id::DomainId;
 use crate::recv_buffer::{SLOTS_MAX, ScrubMode, SlotOrder};
 use crate::time::Span;
@@ -47,6 +48,9 @@ pub struct BackendConfig {
     pub custom: Option<PolicyName>,
     /// An RPC that finds this many waiting is NACKed.
     pub queue_bound: u32,
+    /// Which clients share a share of the queue when there is not room for all: those of equal bits are refused alike. By default all are
+    /// one source.
+    pub sources: Sources,
     /// Places in the arrival queue: at least as many as admission can admit (see
     /// [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
     pub queue_capacity: u32,
@@ -75,6 +79,7 @@ impl BackendConfig {
             policy,
             custom: None,
             queue_bound: 8192,
+            sources: Sources::ONE,
             queue_capacity: 8192,
             scrub: ScrubMode::OnFull,
             slot_order: SlotOrder::Circular,
@@ -145,6 +150,13 @@ impl BackendConfig {
     #[must_use]
     pub const fn queue_bound(mut self, waiting: u32) -> Self {
         self.queue_bound = waiting;
+        self
+    }
+
+    /// Sets which bits of a client's number say whose share of the queue is its.
+    #[must_use]
+    pub const fn sources(mut self, sources: Sources) -> Self {
+        self.sources = sources;
         self
     }
 
@@ -228,6 +240,9 @@ impl BackendConfig {
         if self.reassembler_entries > SLOTS_MAX {
             return Err(ConfigError::TooManyEntries { got: self.reassembler_entries });
         }
+        if !self.sources.is_possible() {
+            return Err(ConfigError::Sources { shift: self.sources.shift, bits: self.sources.bits });
+        }
         match self.policy {
             Policy::Jbsq(bound) if !(1..=JBSQ_BOUND_MAX).contains(&bound) => Err(ConfigError::JbsqBound { got: bound }),
             _ => Ok(()),
@@ -297,6 +312,14 @@ pub enum ConfigError {
     DispatchBound {
         /// The bound of the policy.
         got: u32,
+    },
+    /// Bits that a client's number does not have, or too many of them.
+    #[error("{bits} bits of a source above bit {shift} are not possible: give at most {SOURCE_BITS_MAX}, of 32")]
+    Sources {
+        /// The first bit asked for.
+        shift: u8,
+        /// Bits asked for.
+        bits: u8,
     },
     /// A JBSQ bound out of range.
     #[error("jbsq:{got} is not possible: give a bound from 1 to {JBSQ_BOUND_MAX}")]

@@ -91,6 +91,7 @@ pub mod outbound;
 pub mod wire;
 pub mod retention;
 pub mod admission;
+pub mod fair_share;
 pub mod recv_buffer;
 pub mod reassembler;
 mod nack_memory;
@@ -136,6 +137,7 @@ pub use dispatch::{
     JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, STEALABLE_BOUND, SingleQueue, StaticFlow,
     TwoChoices,
 };
+pub use fair_share::{FairShare, SOURCE_BITS_MAX, Sources};
 pub use frontend::{Begin, Frontend};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
 pub use outbound::Outbound;

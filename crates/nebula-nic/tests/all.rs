@@ -6,6 +6,7 @@ mod backend_histories;
 mod backend_random;
 mod burst;
 mod decision_text;
+mod fair_share;
 mod frontend;
 mod group;
 mod manager;

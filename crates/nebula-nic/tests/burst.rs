@@ -4,7 +4,7 @@
 use crate::support::histories::walk;
 use nebula_nic::{
     Backend, BackendConfig, Burst, BurstRpc, CoreId, Dispatch, Freed, Header, NodeId, Policy, RpcKey, Run, Slot,
-    SlotOrder, SlotRange, Timestamp, TransferId, Verdict,
+    SlotOrder, SlotRange, Sources, Timestamp, TransferId, Verdict,
 };
 
 /// Slots of the buffer, and RPCs that may wait.
@@ -22,6 +22,8 @@ enum Op {
     Serve { most: u32 },
     /// An RPC of several packets lacks its last one, or gets it.
     Part { idx: u32 },
+    /// Another client sends from now on.
+    Other,
 }
 
 /// The back end that decides in bursts, and the one that is told packet by packet.
@@ -33,6 +35,8 @@ struct Two {
     sent: u32,
     /// Slots of each.
     slots: u32,
+    /// Who sends.
+    snid: NodeId,
 }
 
 impl Two {
@@ -45,9 +49,10 @@ impl Two {
         let config = config
             .slot_order(order)
             .reassembler_entries(2)
+            .sources(Sources { shift: 0, bits: 3 })
             .mtu(nebula_nic::Mtu::try_new(128).expect("a multiple of 16"));
         let backend = || Backend::try_new(config).expect("possible");
-        Self { quick: backend(), slow: backend(), sent: 0, slots }
+        Self { quick: backend(), slow: backend(), sent: 0, slots, snid: NodeId(3) }
     }
 
     fn apply(&mut self, op: Op) {
@@ -56,15 +61,19 @@ impl Two {
             Op::AtOnce { rpcs, slots } => self.at_once(rpcs, slots),
             Op::Serve { most } => self.serve(most),
             Op::Part { idx } => self.part(idx),
+            Op::Other => self.snid.0 ^= 1,
         }
         assert_eq!(self.quick.slots_used(), self.slow.slots_used());
         assert_eq!(self.quick.queue_depth(), self.slow.queue_depth());
         assert_eq!(self.quick.counters(), self.slow.counters());
+        let client = self.snid;
+        assert_eq!(self.quick.share().waiting_of(client), self.slow.share().waiting_of(client));
+        assert_eq!(self.quick.refuses(Timestamp::ZERO, client), self.slow.refuses(Timestamp::ZERO, client));
     }
 
     /// Writes down the sizes of a burst: each RPC of another length, and of another key. How many there is a place for.
     fn write(&mut self, rpcs: u32, slots: u32) -> (Burst, u32) {
-        let first = RpcKey { snid: NodeId(3), tid: TransferId(self.sent) };
+        let first = RpcKey { snid: self.snid, tid: TransferId(self.sent) };
         self.sent += 2 * rpcs;
         let places = self.quick.burst_places();
         let rpcs = rpcs.min(u32::try_from(places.len()).expect("few"));
@@ -209,6 +218,23 @@ fn a_burst_is_its_rpcs_one_after_the_other_in_all_short_histories() {
         let histories = walk(&Two::new(policy, order), 5, &choices, &|two, op| two.apply(op));
         assert!(histories > 60_000, "{histories} histories");
     }
+}
+
+#[test]
+fn a_burst_of_one_of_two_sources_is_its_rpcs_one_after_the_other() {
+    let choices = |_: &Two| {
+        vec![
+            Op::Other,
+            Op::Burst { rpcs: 1, slots: 1 },
+            Op::Burst { rpcs: 7, slots: 1 },
+            Op::Burst { rpcs: 20, slots: 1 },
+            Op::AtOnce { rpcs: 16, slots: 1 },
+            Op::Serve { most: 5 },
+        ]
+    };
+    let two = Two::of(Policy::Jbsq(2), SlotOrder::FirstWhenEmpty, 40, 17);
+    let histories = walk(&two, 7, &choices, &|two, op| two.apply(op));
+    assert!(histories > 250_000, "{histories} histories");
 }
 
 #[test]

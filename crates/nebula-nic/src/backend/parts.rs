@@ -23,7 +23,7 @@ impl<D: CentralDispatch> Backend<D> {
         if self.nacked.recall(now, header.rpc()) {
             return self.drop(DropReason::AlreadyNacked);
         }
-        match self.admit_part(header) {
+        match self.admit_part(now, header) {
             Ok((slots, placement)) => {
                 let rpc = Incomplete {
                     rpc: header.rpc(),
@@ -42,7 +42,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    fn admit_part(&mut self, header: &Header) -> Result<(SlotRange, Placement), NackReason> {
+    fn admit_part(&mut self, now: Timestamp, header: &Header) -> Result<(SlotRange, Placement), NackReason> {
         if header.rpc_bytes > self.config.rpc_bytes_max {
             return Err(NackReason::TooLarge);
         }
@@ -50,7 +50,7 @@ impl<D: CentralDispatch> Backend<D> {
             return Err(NackReason::ReassemblerFull);
         }
         let placement = self.dispatch.place(header, &self.queue);
-        self.admit(header, placement).map(|slots| (slots, placement))
+        self.admit(now, header, placement).map(|slots| (slots, placement))
     }
 
     fn write_part(&mut self, now: Timestamp, part: Part, header: &Header) -> Verdict {

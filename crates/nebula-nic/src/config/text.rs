@@ -2,6 +2,7 @@
 
 use super::BackendConfig;
 use crate::dispatch::Policy;
+use crate::fair_share::Sources;
 use crate::id::DomainId;
 use crate::recv_buffer::{ScrubMode, SlotOrder};
 use crate::time::Span;
@@ -44,8 +45,12 @@ impl fmt::Display for BackendConfig {
             SlotOrder::FirstWhenEmpty => f.write_str(" slot_order=first-when-empty")?,
         }
         match self.incomplete_per_peer {
-            u32::MAX => Ok(()),
-            rpcs => write!(f, " incomplete_per_peer={rpcs}"),
+            u32::MAX => {}
+            rpcs => write!(f, " incomplete_per_peer={rpcs}")?,
+        }
+        match self.sources {
+            Sources::ONE => Ok(()),
+            Sources { shift, bits } => write!(f, " sources={shift}+{bits}"),
         }
     }
 }
@@ -80,6 +85,7 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
         },
         "queue_bound" => config.queue_bound = number(value)?,
         "queue_capacity" => config.queue_capacity = number(value)?,
+        "sources" => config.sources = sources(value)?,
         "scrub" => config.scrub = scrub_mode(value)?,
         "slot_order" => config.slot_order = slot_order(value)?,
         "reassembly_timeout_ps" => config.reassembly_timeout = Span::from_ps(number(value)?),
@@ -91,6 +97,12 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
 
 fn number<T: FromStr>(value: &str) -> Result<T, &'static str> {
     value.parse().map_err(|_| "a whole number that fits the field")
+}
+
+/// The first bit and how many there are.
+fn sources(value: &str) -> Result<Sources, &'static str> {
+    let (shift, bits) = value.split_once('+').ok_or("SHIFT+BITS")?;
+    Ok(Sources { shift: number(shift)?, bits: number(bits)? })
 }
 
 fn scrub_mode(value: &str) -> Result<ScrubMode, &'static str> {
@@ -123,6 +135,9 @@ mod tests {
         assert!(!config.to_string().contains('\n') && !config.to_string().contains("per_peer"));
         let config = config.incomplete_per_peer(0).slot_order(SlotOrder::FirstWhenEmpty);
         assert_eq!(config.to_string().parse(), Ok(config));
+        assert!(!config.to_string().contains("sources"));
+        let config = config.sources(Sources { shift: 18, bits: 14 });
+        assert_eq!(config.to_string().parse(), Ok(config));
         let custom = BackendConfig::new(3, Policy::default()).custom("own".parse().unwrap());
         assert!(custom.to_string().contains(" policy=custom:own "));
         assert_eq!(custom.to_string().parse(), Ok(custom));
@@ -137,6 +152,7 @@ mod tests {
             "policy=fifo",
             "scrub=never",
             "slot_order=any",
+            "sources=3",
             "color=red",
             "cores=65536",
         ] {

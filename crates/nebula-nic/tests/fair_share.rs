@@ -1,0 +1,160 @@
+//! Who is refused when there is not room for all, over a server that is kept busy: a queue of 64 places, an RPC a step, and clients that
+//! send whatever the answers say.
+
+use nebula_nic::{
+    Backend, BackendConfig, CoreId, Header, LogLine, NodeId, Policy, Sources, Span, Timestamp, TransferId, Verdict,
+    replay_text,
+};
+use std::collections::BTreeMap;
+
+const BOUND: u32 = 64;
+const STEPS: u32 = 20_000;
+const STEP: Span = Span::from_us(1);
+/// The client that asks for few, and how many steps lie between two of its RPCs.
+const HONEST: NodeId = NodeId(1 << 8);
+const EVERY: u32 = 40;
+
+/// What a client has sent, and what of it was admitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ends {
+    sent: u32,
+    admitted: u32,
+}
+
+/// A server and the clients' account.
+struct Scene {
+    backend: Backend,
+    ends: BTreeMap<u32, Ends>,
+    now: Timestamp,
+    sent: u32,
+}
+
+impl Scene {
+    fn new(policy: Policy, sources: Sources) -> Self {
+        let config = BackendConfig::new(1, policy).slots(256).rpc_bytes_max(64).queue_bound(BOUND).sources(sources);
+        let backend = Backend::try_new(config).expect("possible");
+        Self { backend, ends: BTreeMap::new(), now: Timestamp::ZERO, sent: 0 }
+    }
+
+    fn send(&mut self, snid: NodeId) {
+        self.sent += 1;
+        let header = Header { snid, tid: TransferId(self.sent), rpc_bytes: 40, ..Header::default() };
+        let refuses = self.backend.refuses(self.now, snid);
+        let verdict = self.backend.handle_packet(self.now, header);
+        let is_admitted = matches!(verdict, Verdict::Write { .. });
+        assert!(!refuses || !is_admitted, "what is said beforehand holds");
+        let ends = self.ends.entry(snid.0).or_default();
+        ends.sent += 1;
+        ends.admitted += u32::from(is_admitted);
+    }
+
+    /// The core serves an RPC.
+    fn serve(&mut self) {
+        self.now += STEP;
+        if let Some(dispatch) = self.backend.poll_dispatch() {
+            self.backend.handle_free(CoreId(0), dispatch.arrival.slots);
+        }
+    }
+
+    /// `heavy` clients with numbers below 256 send `times` the capacity together, beside the honest one.
+    fn run(&mut self, heavy: u32, times: u32) {
+        for step in 0..STEPS {
+            for index in 0..times {
+                self.send(NodeId((step * times + index) % heavy));
+            }
+            if step % EVERY == 0 {
+                self.send(HONEST);
+            }
+            self.serve();
+        }
+    }
+
+    fn of(&self, snid: NodeId) -> Ends {
+        self.ends[&snid.0]
+    }
+}
+
+const EACH: Sources = Sources { shift: 0, bits: 9 };
+
+#[test]
+fn a_client_that_asks_for_less_than_its_share_is_served_whatever_others_send() {
+    for heavy in [1, 8, 16] {
+        for times in [2, 4, 10] {
+            let mut unfair = Scene::new(Policy::Jbsq(2), Sources::ONE);
+            unfair.run(heavy, times);
+            let Ends { sent, admitted } = unfair.of(HONEST);
+            assert!(admitted * 10 < sent * 7, "{heavy} x {times}: as refused as anyone: {admitted} of {sent}");
+            let mut fair = Scene::new(Policy::Jbsq(2), EACH);
+            fair.run(heavy, times);
+            let Ends { sent, admitted } = fair.of(HONEST);
+            // The first ones may find a queue that nobody has shared so far.
+            assert!(admitted + 5 >= sent, "{heavy} x {times}: {admitted} of {sent}");
+            assert!(
+                fair.ends.values().map(|ends| ends.admitted).sum::<u32>() + BOUND >= STEPS,
+                "the core is never idle"
+            );
+        }
+    }
+}
+
+#[test]
+fn clients_that_all_send_too_much_get_the_same() {
+    let mut scene = Scene::new(Policy::Jbsq(2), EACH);
+    for step in 0..STEPS {
+        // The first sends eight times as much as the second, and always before it.
+        (0..8).for_each(|_| scene.send(NodeId(0)));
+        scene.send(NodeId(1));
+        scene.serve();
+        assert!(scene.backend.queue_depth() <= BOUND, "step {step}");
+    }
+    let [first, second] = [0, 1].map(|number| scene.of(NodeId(number)).admitted);
+    assert!(first.abs_diff(second) * 10 < first, "{first} and {second}");
+}
+
+#[test]
+fn a_client_that_is_alone_has_the_whole_queue() {
+    let mut scene = Scene::new(Policy::Jbsq(2), EACH);
+    (0..2 * BOUND).for_each(|_| scene.send(NodeId(7)));
+    assert_eq!(scene.of(NodeId(7)).admitted, BOUND);
+}
+
+#[test]
+fn queues_of_the_cores_are_shared_too() {
+    let mut scene = Scene::new(Policy::RoundRobin, EACH);
+    scene.run(8, 4);
+    let Ends { sent, admitted } = scene.of(HONEST);
+    assert!(admitted + 5 >= sent, "{admitted} of {sent}");
+}
+
+#[test]
+fn clients_of_one_host_share_its_share() {
+    // Sixteen clients a host: the first host has as many clients as it likes, the second one.
+    let mut scene = Scene::new(Policy::Jbsq(2), Sources { shift: 4, bits: 4 });
+    for step in 0..STEPS {
+        (0..8).for_each(|index| scene.send(NodeId((step * 8 + index) % 16)));
+        scene.send(NodeId(16));
+        scene.serve();
+    }
+    let first: u32 = (0..16).map(|number| scene.of(NodeId(number)).admitted).sum();
+    let second = scene.of(NodeId(16)).admitted;
+    assert!(first.abs_diff(second) * 10 < first, "{first} and {second}");
+}
+
+#[test]
+fn a_log_says_how_sources_are_told_apart_and_one_without_that_replays_as_before() {
+    for sources in [Sources::ONE, EACH] {
+        let config = BackendConfig::new(1, Policy::Jbsq(2)).slots(64).rpc_bytes_max(64).queue_bound(8).sources(sources);
+        let mut backend = Backend::try_new(config).expect("possible");
+        let mut log = format!("nebula-nic 1 {config}\n");
+        let mut nacked = 0;
+        for tid in 0..200 {
+            let header = Header { snid: NodeId(tid % 3), tid: TransferId(tid), rpc_bytes: 8, ..Header::default() };
+            let input = nebula_nic::Input::Packet(header);
+            let line = LogLine::record(&mut backend, Timestamp::from_ps(tid.into()), input).to_string();
+            nacked += u32::from(line.contains("nack queue-bound"));
+            log += &format!("{line}\n");
+        }
+        assert!(nacked > 0 && log.contains("sources=") == (sources != Sources::ONE));
+        assert_eq!(replay_text(&log).expect("the same decisions"), 200);
+    }
+}
