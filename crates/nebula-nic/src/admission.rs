@@ -71,7 +71,7 @@ impl Admission {
             return None;
         }
         share.note(now, snid);
-        if share.room(now, snid, waiting, bound) == 0 { Some(NackReason::QueueBound) } else { None }
+        if share.room(now, snid, (waiting, bound), 1) == 0 { Some(NackReason::QueueBound) } else { None }
     }
 
     /// How many of `rpcs` RPCs of `snid`, one after the other, the shared queue may take in before one is refused.
@@ -82,7 +82,7 @@ impl Admission {
         if rpcs <= self.open.saturating_sub(waiting) {
             return rpcs;
         }
-        share.room(now, snid, waiting, self.bound).min(rpcs)
+        share.room(now, snid, (waiting, self.bound), rpcs)
     }
 
     /// How many RPCs may wait in the shared queue before it depends on the source whether another is admitted.

@@ -250,6 +250,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.counters.dispatched += rpcs;
         self.counters.freed += rpcs;
         self.buffer.pass(run.first_slot, run.rpcs * run.burst.slots_each);
+        self.share.handle_admitted(run.burst.first.snid, run.rpcs);
         self.dispatch.handle_dispatched(core);
         self.dispatch.handle_freed(core);
     }
@@ -293,7 +294,6 @@ impl<D: CentralDispatch> Backend<D> {
         let run = self.queue.pop_run(most.min(BURST_MAX));
         self.queue.note_waiting();
         let run = run?;
-        self.share.handle_unqueued(run.burst.first.snid, run.rpcs);
         self.give_run(core, &run);
         Some(run)
     }
@@ -419,15 +419,25 @@ impl<D: CentralDispatch> Backend<D> {
         self.admission.set_bound(waiting);
     }
 
-    /// Whether another RPC of `snid` would be refused for lack of room in the queue, as far as that is known before it comes: where each core
-    /// has its own queue it is not.
+    /// Whether another RPC of `snid` would be refused for lack of room in the queue, and nothing else would follow from it: then nothing is
+    /// missed if it is not [reported](Self::handle_packet). Not known, and so `false`, where each core has its own queue.
     #[must_use]
     #[inline]
     pub fn refuses(&self, now: Timestamp, snid: NodeId) -> bool {
-        self.has_one_queue && self.admission.room(now, (&self.queue, &self.share), snid, 1) == 0
+        self.has_one_queue
+            && self.share.is_noted(now, snid)
+            && self.admission.room(now, (&self.queue, &self.share), snid, 1) == 0
     }
 
-    /// The RPCs that wait, by source.
+    /// Whether packets of RPCs that have begun may come from `snid`. Rarely true where none will: by a hash, as
+    /// [`Reassembler::may_hold`].
+    #[must_use]
+    #[inline]
+    pub fn may_have_begun(&self, snid: NodeId) -> bool {
+        self.reassembler.may_hold(snid)
+    }
+
+    /// What its sources have had.
     #[must_use]
     pub fn share(&self) -> &FairShare {
         &self.share
@@ -563,7 +573,7 @@ impl<D: CentralDispatch> Backend<D> {
         let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, most)?;
         self.counters.completed += u64::from(rpcs);
         let run = self.queue.push_burst(burst, first_slot, now, rpcs);
-        self.share.handle_queued(snid, rpcs);
+        self.share.handle_admitted(snid, rpcs);
         if self.queue.waiting_at(Placement::Shared) > self.admission.open() {
             self.share.note(now, snid);
         }
@@ -613,12 +623,7 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline(always)]
     fn complete(&mut self, placement: Placement, arrival: Arrival) {
         self.counters.completed += 1;
-        self.queue_up(placement, arrival);
-    }
-
-    #[inline(always)]
-    fn queue_up(&mut self, placement: Placement, arrival: Arrival) {
-        self.share.handle_queued(arrival.rpc.snid, 1);
+        self.share.handle_admitted(arrival.rpc.snid, 1);
         self.queue.push(placement, arrival);
     }
 
@@ -636,7 +641,6 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline(always)]
     fn give(&mut self, core: CoreId, arrival: Arrival) -> Dispatch {
         self.dispatch.handle_dispatched(core);
-        self.share.handle_unqueued(arrival.rpc.snid, 1);
         if !self.buffer.give(arrival.slots, core) {
             self.give_foreign(core, arrival.slots);
         }

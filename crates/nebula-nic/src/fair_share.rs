@@ -1,35 +1,40 @@
 //! Station 3, too: *whose RPC is refused when there is not room for all?*
 //!
-//! The sources that hold most of the queue are refused first, so that one that asks for less than its share is served whatever the others
-//! send. It is max-min fairness over the places of a queue: in a queue that is served in order all RPCs wait equally long, so equal places
-//! are equal throughput.
+//! The sources that have taken most of the room lately are refused first, so that one that asks for less than its share is served whatever
+//! the others send.
 //!
 //! ```text
-//!   waiting    0 ─────────────────────────── open ───────── bound
-//!              anyone is admitted            │ sources below │ nobody
-//!                                            │ their share   │
+//!   waiting    0 ─────────────────────────── open ─────────────────────────────── bound
+//!              anyone is admitted            │ sources that have had less than the mean: │
+//!                                            │ the fewer places are left, the less       │
 //! ```
 //!
-//! The last eighth of the room is kept for sources that hold less than an equal share of the open room. It is kept only while several sources
-//! have met a queue that is short of room, in the last second: one that is alone may fill the queue up to its bound.
+//! The last eighth of the room is kept for sources that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is
+//! kept only while several sources have met a queue that is short of room, in the last second: one that is alone may fill the queue up to its bound.
+//!
+//! What counts is what was admitted, not what waits: a queue may be filled and served to its end in turn, and then the first comer has it all
+//! each time.
 //!
 //! A source is what a range of bits in the client's number says ([`Sources`]): each client by itself, or the host of a client, if the
 //! transport gives out numbers that say so. There is a counter for each value of those bits, so memory and time are the same for any
-//! number of sources. Two sources with equal bits share a share.
-//!
-//! With about as many sources as places, even the least share, one RPC, is not there for all of them: then the first to come is admitted.
+//! number of sources. Two sources with equal bits share a share. All sources weigh the same.
 
 use crate::id::NodeId;
 use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// The part of the room that is kept for those below their share: 1 / 8. It is what they may have waiting beyond the others' RPCs.
+/// The part of the room that is kept: 1 / 8. It is what light sources may have waiting beyond the others' RPCs.
 const KEPT_SHIFT: u32 = 3;
 /// How long room is kept after another source was last seen: long against the time between two RPCs of a client that asks for few.
 const KEPT_FOR: Span = Span::from_ms(1000);
+/// RPCs admitted in a round. What was admitted in this round and the one before decides who is light: enough that one in a hundred is told
+/// from one in ten.
+const ROUND: u32 = 1024;
 /// No place.
 const NOWHERE: u32 = u32::MAX;
+
+const _: () = assert!(ROUND <= u16::MAX as u32, "a source's RPCs of a round are counted in 16 bits");
 
 /// Which bits of a client's number say whose it is.
 ///
@@ -70,17 +75,52 @@ impl Sources {
     }
 }
 
-/// The RPCs that wait, by source.
+/// What a source has had.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// The round that `now` counts.
+    round: u32,
+    /// RPCs admitted in that round, and in the one before it.
+    now: u16,
+    before: u16,
+}
+
+impl Use {
+    /// The same, seen from `round`.
+    #[inline(always)]
+    const fn at(self, round: u32) -> Self {
+        match round.wrapping_sub(self.round) {
+            0 => self,
+            1 => Self { round, now: 0, before: self.now },
+            _ => Self { round, now: 0, before: 0 },
+        }
+    }
+
+    const fn rpcs(self) -> u32 {
+        self.now as u32 + self.before as u32
+    }
+}
+
+/// RPCs of a round, and the sources that they came from or that were refused in it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    rpcs: u32,
+    sources: u32,
+}
+
+/// What the sources of a queue have had, and so whom it still has room for.
 ///
 /// # Cost
 ///
-/// Every operation O(1), a burst as one RPC; no allocation after construction.
+/// Every operation O(1), but [`room`](Self::room); no allocation after construction.
 #[derive(Clone, Debug)]
 pub struct FairShare {
     sources: Sources,
-    waiting: Box<[u32]>,
-    /// Sources with an RPC waiting.
-    present: u32,
+    uses: Box<[Use]>,
+    /// Counts from 2 on, so that an untouched counter is of no round.
+    round: u32,
+    now: Round,
+    before: Round,
     /// The source that was the last to meet a queue short of room.
     last: u32,
     /// Until then room is kept.
@@ -88,7 +128,7 @@ pub struct FairShare {
 }
 
 impl FairShare {
-    /// Nothing waits.
+    /// Nobody has had anything.
     ///
     /// # Panics
     ///
@@ -96,8 +136,9 @@ impl FairShare {
     #[must_use]
     pub fn new(sources: Sources) -> Self {
         assert!(sources.is_possible(), "{sources:?} are no bits of a number");
-        let waiting = vec![0; 1 << sources.bits].into();
-        Self { sources, waiting, present: 0, last: NOWHERE, kept_until: Timestamp::ZERO }
+        let uses = vec![Use::default(); 1 << sources.bits].into();
+        let (now, before) = (Round::default(), Round::default());
+        Self { sources, uses, round: 2, now, before, last: NOWHERE, kept_until: Timestamp::ZERO }
     }
 
     /// How many RPCs may wait before it depends on the source whether another is admitted: all but what is kept of `bound`.
@@ -108,54 +149,85 @@ impl FairShare {
         if kept > 0 || bound < 2 { bound - kept } else { bound - 1 }
     }
 
-    /// RPCs of the source of `snid` that wait.
+    /// RPCs of the source of `snid` that were admitted in this round and the one before.
     #[must_use]
     #[inline]
-    pub fn waiting_of(&self, snid: NodeId) -> u32 {
-        self.waiting[self.sources.of(snid) as usize]
+    pub fn used_by(&self, snid: NodeId) -> u32 {
+        self.use_of(snid).at(self.round).rpcs()
     }
 
-    /// Sources with an RPC waiting.
-    #[must_use]
-    #[inline]
-    pub const fn present(&self) -> u32 {
-        self.present
-    }
-
-    /// RPCs of `snid` have joined the queue.
     #[inline(always)]
-    pub fn handle_queued(&mut self, snid: NodeId, rpcs: u32) {
-        let waiting = &mut self.waiting[self.sources.of(snid) as usize];
-        self.present += u32::from(*waiting == 0);
-        *waiting += rpcs;
+    fn use_of(&self, snid: NodeId) -> Use {
+        self.uses[self.sources.of(snid) as usize]
     }
 
-    /// RPCs of `snid` have left the queue.
+    /// RPCs of `snid` are admitted, fewer than two rounds of them.
     #[inline(always)]
-    pub fn handle_unqueued(&mut self, snid: NodeId, rpcs: u32) {
-        let waiting = &mut self.waiting[self.sources.of(snid) as usize];
-        *waiting -= rpcs;
-        self.present -= u32::from(*waiting == 0);
+    pub fn handle_admitted(&mut self, snid: NodeId, rpcs: u32) {
+        let left = ROUND - self.now.rpcs;
+        if rpcs < left {
+            return self.count(snid, rpcs);
+        }
+        self.count_over(snid, rpcs, left);
     }
 
-    /// How many RPCs of `snid` would be admitted, one after the other, to a queue of `bound` places in which `waiting` wait.
+    /// As [`handle_admitted`](Self::handle_admitted), where the round ends after `left` of them.
+    #[inline(never)]
+    fn count_over(&mut self, snid: NodeId, rpcs: u32, left: u32) {
+        self.count(snid, left);
+        self.before = core::mem::take(&mut self.now);
+        self.round = self.round.wrapping_add(1);
+        if rpcs > left {
+            self.count(snid, rpcs - left);
+        }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "at most a round")]
+    fn count(&mut self, snid: NodeId, rpcs: u32) {
+        let used = &mut self.uses[self.sources.of(snid) as usize];
+        if used.round != self.round {
+            *used = used.at(self.round);
+            self.now.sources += 1;
+        }
+        used.now += rpcs as u16;
+        self.now.rpcs += rpcs;
+    }
+
+    /// How many of `most` RPCs of `snid` would be admitted, one after the other, to a queue of `bound` places in which `waiting` wait: at most to
+    /// the end of the round, and one at least if it has room.
+    ///
+    /// # Cost
+    ///
+    /// O(RPCs that are admitted).
     #[must_use]
     #[inline(never)]
-    pub fn room(&self, now: Timestamp, snid: NodeId, waiting: u32, bound: u32) -> u32 {
-        let free = bound.saturating_sub(waiting);
-        let source = self.sources.of(snid);
-        let is_other = self.last != NOWHERE && self.last != source;
+    pub fn room(&self, now: Timestamp, snid: NodeId, (waiting, bound): (u32, u32), most: u32) -> u32 {
+        let free = bound.saturating_sub(waiting).min(most);
+        let is_other = self.last != NOWHERE && self.last != self.sources.of(snid);
         if !is_other && now >= self.kept_until {
             return free;
         }
-        let own = self.waiting[source as usize];
-        let open = Self::open(bound);
-        let share = (open / (self.present + u32::from(own == 0)).max(1)).max(1);
-        let below_share = share.saturating_sub(own);
-        open.saturating_sub(waiting).max(below_share).min(free)
+        let free = free.min(ROUND - self.now.rpcs);
+        let own = self.use_of(snid);
+        let is_new = u32::from(own.round != self.round);
+        let own = own.at(self.round).rpcs();
+        let sources = (self.now.sources + is_new).max(self.before.sources);
+        let all = self.now.rpcs + self.before.rpcs;
+        let is_light = |more: u32| is_light(own + more, (all + more, sources), (bound - waiting - more, bound));
+        (0..free).find(|&more| !is_light(more)).unwrap_or(free)
     }
 
-    /// An RPC of `snid` has met a queue with more waiting than is [open](Self::open) to anyone, whether or not it was admitted.
+    /// Whether [`note`](Self::note) need not be told of another RPC of `snid` now: it knows already that there are several sources, and
+    /// of this one.
+    #[must_use]
+    #[inline]
+    pub fn is_noted(&self, now: Timestamp, snid: NodeId) -> bool {
+        let is_counted = self.use_of(snid).round == self.round;
+        is_counted && (self.last == self.sources.of(snid) || now + KEPT_FOR / 2 < self.kept_until)
+    }
+
+    /// An RPC of `snid` has met a queue with as many waiting as is [open](Self::open) to anyone, or more, whether or not it is admitted.
     #[inline(never)]
     pub fn note(&mut self, now: Timestamp, snid: NodeId) {
         let source = self.sources.of(snid);
@@ -165,7 +237,16 @@ impl FairShare {
             }
             self.last = source;
         }
+        self.count(snid, 0);
     }
+}
+
+/// Whether a source that has had `own` of `all` RPCs of so many sources may take one of `left` places of `bound`.
+#[inline(always)]
+fn is_light(own: u32, (all, sources): (u32, u32), (left, bound): (u32, u32)) -> bool {
+    let kept = bound - FairShare::open(bound);
+    // own / mean < left / kept
+    left > kept || own == 0 || u64::from(own * sources) * u64::from(kept) < u64::from(all) * u64::from(left)
 }
 
 #[cfg(test)]
@@ -173,63 +254,71 @@ mod tests {
     use super::*;
 
     const BOUND: u32 = 64;
+    const OPEN: u32 = FairShare::open(BOUND);
     const NOW: Timestamp = Timestamp::ZERO;
     const HEAVY: NodeId = NodeId(1);
     const LIGHT: NodeId = NodeId(2);
 
-    fn sources() -> FairShare {
+    fn share() -> FairShare {
         FairShare::new(Sources { shift: 0, bits: 4 })
+    }
+
+    /// The heavy source has had 90 of 100 RPCs, and both have met a queue short of room.
+    fn shared() -> FairShare {
+        let mut share = share();
+        share.handle_admitted(HEAVY, 90);
+        share.handle_admitted(LIGHT, 10);
+        share.note(NOW, HEAVY);
+        share.note(NOW, LIGHT);
+        share
     }
 
     #[test]
     fn one_source_alone_fills_the_queue() {
-        let mut share = sources();
-        share.handle_queued(HEAVY, 60);
+        let mut share = share();
+        share.handle_admitted(HEAVY, 60);
         share.note(NOW, HEAVY);
-        assert_eq!(share.room(NOW, HEAVY, 60, BOUND), 4);
-        assert_eq!(share.room(NOW, HEAVY, 64, BOUND), 0);
+        assert_eq!([60, 64].map(|waiting| share.room(NOW, HEAVY, (waiting, BOUND), 9)), [4, 0]);
     }
 
     #[test]
     fn beside_another_the_heavy_one_stops_where_the_kept_room_begins() {
-        let mut share = sources();
-        share.handle_queued(HEAVY, 50);
-        share.note(NOW, HEAVY);
-        share.note(NOW, LIGHT);
-        assert_eq!(share.room(NOW, HEAVY, 50, BOUND), FairShare::open(BOUND) - 50);
-        share.handle_queued(HEAVY, 6);
-        assert_eq!(share.room(NOW, HEAVY, 56, BOUND), 0);
-        assert_eq!(share.room(NOW, LIGHT, 56, BOUND), 8);
-        // With both waiting the share is half: below it, the heavy one may use the kept room too.
-        share.handle_queued(LIGHT, 4);
-        share.handle_unqueued(HEAVY, 30);
-        assert_eq!(share.room(NOW, HEAVY, 63, BOUND), 1);
+        let share = shared();
+        assert_eq!([40, OPEN, 63].map(|waiting| share.room(NOW, HEAVY, (waiting, BOUND), 64)), [OPEN - 40, 0, 0]);
+        // A fifth of the mean: up to a fifth of the kept places is left.
+        assert_eq!([OPEN, 62, 64].map(|waiting| share.room(NOW, LIGHT, (waiting, BOUND), 3)), [3, 1, 0]);
     }
 
     #[test]
     fn what_is_kept_is_given_out_again_when_the_others_stay_away() {
-        let mut share = sources();
-        share.handle_queued(HEAVY, 60);
-        share.note(NOW, LIGHT);
+        let mut share = shared();
         share.note(NOW, HEAVY);
-        assert_eq!(share.room(NOW, HEAVY, 60, BOUND), 0);
-        assert_eq!(share.room(NOW + KEPT_FOR, HEAVY, 60, BOUND), 4);
+        assert_eq!(share.room(NOW, HEAVY, (60, BOUND), 9), 0);
+        assert_eq!(share.room(NOW + KEPT_FOR, HEAVY, (60, BOUND), 9), 4);
+        // It is told of others twice as often as it forgets them.
+        assert!(share.is_noted(NOW, LIGHT) && !share.is_noted(NOW + KEPT_FOR / 2, LIGHT));
+    }
+
+    #[test]
+    fn what_was_had_two_rounds_ago_is_forgotten() {
+        let mut share = shared();
+        share.handle_admitted(LIGHT, ROUND);
+        assert_eq!((share.used_by(HEAVY), share.used_by(LIGHT)), (90, ROUND + 10));
+        share.handle_admitted(LIGHT, ROUND);
+        assert_eq!(share.used_by(HEAVY), 0);
+        assert!(share.room(NOW, HEAVY, (OPEN, BOUND), 1) > 0 && share.room(NOW, LIGHT, (OPEN, BOUND), 1) == 0);
     }
 
     #[test]
     fn few_places_keep_one_and_one_place_keeps_none() {
-        assert_eq!([1, 2, 7, 8, 64].map(FairShare::open), [1, 1, 6, 7, 56]);
-        assert_eq!(FairShare::open(0), 0);
+        assert_eq!([0, 1, 2, 7, 8, 64].map(FairShare::open), [0, 1, 1, 6, 7, 56]);
     }
 
     #[test]
-    fn sources_are_present_as_long_as_something_of_theirs_waits() {
-        let mut share = sources();
-        share.handle_queued(HEAVY, 2);
-        share.handle_queued(NodeId(17), 1);
-        share.handle_queued(LIGHT, 1);
-        assert_eq!((share.present(), share.waiting_of(HEAVY)), (2, 3), "17 and 1 have equal bits");
-        share.handle_unqueued(HEAVY, 3);
-        assert_eq!(share.present(), 1);
+    fn sources_of_equal_bits_are_one() {
+        let mut share = share();
+        share.handle_admitted(HEAVY, 2);
+        share.handle_admitted(NodeId(17), 1);
+        assert_eq!(share.used_by(HEAVY), 3);
     }
 }

@@ -171,6 +171,12 @@ impl Reassembler {
         self.free == NONE
     }
 
+    /// Whether an RPC of a peer may be being reassembled. With [limits](Self::per_peer) it mostly is then.
+    #[must_use]
+    pub fn may_hold(&self, snid: NodeId) -> bool {
+        self.live > 0 && self.shares.may_hold(snid)
+    }
+
     /// Whether a peer has reached [its limit](Self::per_peer) while others need the entries.
     #[must_use]
     pub fn is_beyond_share(&self, snid: NodeId) -> bool {

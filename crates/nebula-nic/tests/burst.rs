@@ -67,7 +67,7 @@ impl Two {
         assert_eq!(self.quick.queue_depth(), self.slow.queue_depth());
         assert_eq!(self.quick.counters(), self.slow.counters());
         let client = self.snid;
-        assert_eq!(self.quick.share().waiting_of(client), self.slow.share().waiting_of(client));
+        assert_eq!(self.quick.share().used_by(client), self.slow.share().used_by(client));
         assert_eq!(self.quick.refuses(Timestamp::ZERO, client), self.slow.refuses(Timestamp::ZERO, client));
     }
 

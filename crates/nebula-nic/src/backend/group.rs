@@ -200,10 +200,9 @@ impl<D: CentralDispatch> Backend<D> {
     ///
     /// Its slots stay held here; it is `to`'s to adopt or to refuse.
     pub fn take_newest_waiting(&mut self, to: GroupId) -> Option<Arrival> {
-        let Self { foreign, buffer, queue, share, .. } = self;
+        let Self { foreign, buffer, queue, .. } = self;
         let foreign = foreign.as_deref_mut().filter(|foreign| to != foreign.id && to.0 < foreign.groups)?;
         let newest = queue.pop_newest_shared(|newest| buffer.has(newest.slots))?;
-        share.handle_unqueued(newest.rpc.snid, 1);
         buffer.hand_over(newest.slots, Holder::Group(to));
         foreign.migrations.sent += 1;
         Some(newest)
@@ -220,7 +219,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
         foreign.waiting += 1;
         foreign.migrations.adopted += 1;
-        self.queue_up(Placement::Shared, arrival);
+        self.queue.push(Placement::Shared, arrival);
         Adoption::Taken
     }
 
@@ -233,7 +232,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
         foreign.migrations.sent_back += 1;
         self.buffer.hand_over(arrival.slots, Holder::Nic);
-        self.queue_up(Placement::Shared, arrival);
+        self.queue.push(Placement::Shared, arrival);
         true
     }
 

@@ -33,6 +33,11 @@ impl Shares {
         self.counts.get(self.place(snid)).is_some_and(|&count| count >= self.per_peer)
     }
 
+    /// Whether a peer may have incomplete RPCs.
+    pub(super) fn may_hold(&self, snid: NodeId) -> bool {
+        self.counts.get(self.place(snid)).is_none_or(|&count| count > 0)
+    }
+
     pub(super) fn take(&mut self, snid: NodeId) {
         let place = self.place(snid);
         if let Some(count) = self.counts.get_mut(place) {
