@@ -58,6 +58,8 @@ enum Field {
     Expired,
     Cancelled,
     Steered,
+    Unanswered,
+    Unread,
 }
 
 /// The server's end of the page.
@@ -91,6 +93,10 @@ pub(crate) struct NetworkCounters {
     pub(crate) stale: u64,
     pub(crate) expired: u64,
     pub(crate) cancelled: u64,
+    /// Requests that were neither served nor answered for lack of time.
+    pub(crate) unanswered: u64,
+    /// Datagrams of which nothing was read, for the same reason.
+    pub(crate) unread: u64,
     /// RPCs of several packets refused to keep room for those of one.
     pub(crate) crowded: u64,
 }
@@ -137,6 +143,8 @@ impl StatusPage {
         put(Field::Stale, extra.network.stale);
         put(Field::Expired, extra.network.expired);
         put(Field::Cancelled, extra.network.cancelled);
+        put(Field::Unanswered, extra.network.unanswered);
+        put(Field::Unread, extra.network.unread);
     }
 
     /// Adds a gap to the list; the oldest falls off. Of several engines the first one's gaps are listed.
@@ -214,6 +222,10 @@ pub struct Status {
     pub nacked_expired: u64,
     /// Over `udp://`: RPCs cancelled by their clients before a worker began them.
     pub cancelled: u64,
+    /// Over `udp://`: requests that were neither served nor refused, since refusing them would have taken time from serving others.
+    pub unanswered: u64,
+    /// Over `udp://`: datagrams that were not even read, for the same reason.
+    pub unread: u64,
 }
 
 impl Status {
@@ -296,6 +308,8 @@ impl StatusReader {
             nacked_stale: self.get(Field::Stale),
             nacked_expired: self.get(Field::Expired),
             cancelled: self.get(Field::Cancelled),
+            unanswered: self.get(Field::Unanswered),
+            unread: self.get(Field::Unread),
         }
     }
 

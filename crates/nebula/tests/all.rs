@@ -20,4 +20,5 @@ mod udp_client;
 mod udp_engines;
 mod udp_keys;
 mod udp_goodput;
+mod udp_overload;
 mod udp_relay;

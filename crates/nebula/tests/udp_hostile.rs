@@ -462,14 +462,16 @@ fn a_flood_of_rpcs_that_are_never_whole_gives_all_its_slots_back() {
     let rpc = job(0, 8192, 8);
     let mut ends = std::collections::BTreeMap::new();
     for round in 0..20_u32 {
-        let now = scene.now_ns();
         for tid in round * 100..(round + 1) * 100 {
+            // As fast as each can be told.
+            scene.advance_us(2);
+            let now = scene.now_ns();
             for answer in scene.ask(&mut flood, &Packet::part(tid, now, &rpc, 0).bytes()) {
                 let Answer::Nack { tid, reason } = answer else { panic!("{answer:?}") };
                 assert_eq!(ends.insert(tid, reason), None, "one end each");
             }
         }
-        scene.advance_us(400);
+        scene.advance_us(200);
         scene.is_served(&mut client, round, 1000 + u64::from(round));
     }
     scene.advance_us(11_000);
@@ -497,6 +499,7 @@ fn a_flood_of_long_rpcs_that_are_never_whole_leaves_room_for_short_ones() {
         for bytes in [8192, 4096, 2048, 1152, 1089] {
             for _ in 0..100 {
                 let mut flood = scene.client();
+                scene.advance_us(2);
                 let packet = Packet::part(0, scene.now_ns(), &job(0, bytes, 8), 0).bytes();
                 refused += scene.ask(&mut flood, &packet).len();
             }

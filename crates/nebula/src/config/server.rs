@@ -4,8 +4,8 @@ mod builders;
 
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, STEALABLE_BOUND,
-    SlotOrder, Span, Steering, queue_bound_for_slo, slots_of,
+    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, SOURCE_BITS_MAX,
+    STEALABLE_BOUND, SlotOrder, Sources, Span, Steering, queue_bound_for_slo, slots_of,
 };
 
 use super::error::ServeError;
@@ -241,8 +241,9 @@ impl ServerConfig {
     }
 
     /// The back end of this server.
-    pub(crate) fn backend(&self) -> Result<Backend, ServeError> {
+    pub(crate) fn backend(&self, sources: Option<Sources>) -> Result<Backend, ServeError> {
         let config = self.backend_config()?;
+        let config = sources.map_or(config, |sources| config.sources(sources));
         Ok(Backend::try_with(config, self.dispatcher(&config))?)
     }
 
@@ -252,6 +253,12 @@ impl ServerConfig {
             Some(policy) => policy.dispatcher(config.cores, config.seed),
             None => config.policy.dispatcher(config.cores, config.seed),
         }
+    }
+
+    /// Over shared memory each client has its own share: the low bits of its number are its place.
+    fn sources(&self) -> Sources {
+        let clients = u32::from(self.clients_max.max(1)).next_power_of_two();
+        Sources { shift: 0, bits: u8::try_from(clients.trailing_zeros()).unwrap_or(SOURCE_BITS_MAX) }
     }
 
     /// What the NIC does of the policy. RPCs that take turns at their workers keep their credit while they are suspended: a worker is
@@ -288,6 +295,7 @@ impl ServerConfig {
             .mtu(mtu)
             .rpc_bytes_max(self.rpc_bytes_max)
             .queue_bound(bound)
+            .sources(self.sources())
             .slot_order(SlotOrder::FirstWhenEmpty)
             .reassembler_entries(entries)
             // While the table is more than half full: so that who begins RPCs and does not end them leaves room for others.

@@ -10,7 +10,7 @@ use crate::rpc::requests::Requests;
 use crate::rpc::service::Service;
 use crate::rpc::slot::Slots;
 use crate::transport::shm::rings::Rings;
-use nebula_nic::{BurstRpc, CoreId, Run};
+use nebula_nic::{BurstRpc, CoreId, Run, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rings found empty, one after the other, before an idle turn looks at more than rings: some 300 ns.
@@ -45,6 +45,9 @@ impl Engine<Rings> {
         self.intake.begin_turn();
         let packets = self.transport.poll_and_serve(self.clock.started, &mut self.intake, &mut worker);
         let at_once = worker.served;
+        if self.intake.refusals.turned_away() > 0 {
+            self.note_refusals(at_once);
+        }
         let queued =
             if self.intake.backend.queue_depth() > 0 { self.serve_runs(service, may_prefetch, at_once) } else { 0 };
         let served = (at_once + queued) as usize;
@@ -58,6 +61,16 @@ impl Engine<Rings> {
         let now = self.begin_turn();
         self.end_turn(now, packets, served);
         if packets + served > 0 { Turn::Busy(served) } else { Turn::Idle }
+    }
+
+    /// Packets were turned away in this turn, whose ingress is over, and `at_once` RPCs served meanwhile.
+    #[cold]
+    fn note_refusals(&mut self, at_once: u32) {
+        if at_once > 0 {
+            return self.pace.leave_out_turn();
+        }
+        let now = Timestamp::from_ps(self.clock.watch.now_ps());
+        self.pace.end_ingress(now, self.intake.refusals.turned_away());
     }
 
     /// Serves what waits, as many RPCs as are left of a turn in which `before` were served. Returns how many.

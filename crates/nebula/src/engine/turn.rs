@@ -8,6 +8,7 @@ use crate::nic::neighbors::Neighbors;
 use crate::nic::pace::Pace;
 use crate::nic::payloads::Payloads;
 use crate::nic::recorder::{Choice, FirstLogError, Recorder};
+use crate::nic::refusals::Refusals;
 use crate::nic::transport::Transport;
 use crate::rpc::job::WorkerLink;
 use crate::rpc::parking::Parker;
@@ -104,7 +105,7 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Self, ServeError> {
         let (backend, neighbors) = match group {
             Some((backend, neighbors)) => (backend, Some(Box::new(neighbors))),
-            None => (config.backend()?, None),
+            None => (config.backend(T::SOURCES)?, None),
         };
         let slots = backend.config().slots;
         let all_slots = neighbors.as_ref().map(|neighbors| slots * neighbors.groups());
@@ -117,7 +118,14 @@ impl<T: Transport> Engine<T> {
         let watch = parts.watch;
         Ok(Self {
             transport: parts.transport,
-            intake: Intake::new(backend, neighbors, payloads, recorder, notes_fresh),
+            intake: Intake::new(
+                backend,
+                neighbors,
+                payloads,
+                recorder,
+                Refusals::new(T::MAKES_SYSTEM_CALLS),
+                notes_fresh,
+            ),
             links: parts.links,
             pace: Pace::new(config),
             clock: TurnClock {
@@ -272,13 +280,28 @@ impl<T: Transport> Engine<T> {
         if T::MAKES_SYSTEM_CALLS && self.served > 0 {
             let time = Span::from_ps(self.clock.watch.now_ps().saturating_sub(began));
             self.pace.end_serving(time, self.served, most);
+            let turned_away = self.intake.refusals.turned_away();
+            if turned_away > 0 {
+                self.pace.end_ingress(Timestamp::from_ps(began), turned_away);
+            }
         }
     }
 
     /// RPCs that an inline worker serves before answers go out and packets are looked for: fewer where each takes long and answers wait.
     #[inline(always)]
     pub(crate) fn rpcs_per_turn(&self) -> usize {
-        if T::MAKES_SYSTEM_CALLS { self.pace.rpcs_within(TURN) } else { RPCS_PER_TURN as usize }
+        match self.intake.refusals.turned_away() {
+            _ if !T::MAKES_SYSTEM_CALLS => RPCS_PER_TURN as usize,
+            0 => self.pace.rpcs_within(TURN),
+            _ => self.rpcs_beside_refusals(),
+        }
+    }
+
+    /// As many as take as long as the ingress of this turn, much of which went into packets that were turned away.
+    #[cold]
+    fn rpcs_beside_refusals(&self) -> usize {
+        let now = Timestamp::from_ps(self.clock.watch.now_ps());
+        self.pace.rpcs_within(TURN).max(self.pace.rpcs_of(now - self.clock.started))
     }
 
     /// Whether the server stops.

@@ -6,8 +6,11 @@
 use super::neighbors::Neighbors;
 use super::payloads::Payloads;
 use super::recorder::Recorder;
+use super::refusals::Refusals;
 use crate::rpc::slot::Slots;
-use nebula_nic::{Backend, Burst, BurstRpc, CoreId, Header, Missing, RpcKey, Run, SlotRange, Timestamp, Verdict};
+use nebula_nic::{
+    Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SlotRange, Timestamp, Verdict,
+};
 
 /// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
 pub(crate) const RPCS_PER_TURN: u32 = 32;
@@ -23,6 +26,7 @@ pub(crate) struct Intake {
     pub(crate) neighbors: Option<Box<Neighbors>>,
     pub(crate) payloads: Payloads,
     pub(crate) recorder: Option<Recorder>,
+    pub(crate) refusals: Refusals,
     /// RPCs that arrived in this turn, by first slot and length: what the worker's prefetches go through. Without capacity where nobody asks.
     fresh: Vec<(u32, u32)>,
 }
@@ -34,16 +38,18 @@ impl Intake {
         neighbors: Option<Box<Neighbors>>,
         payloads: Payloads,
         recorder: Option<Recorder>,
+        refusals: Refusals,
         notes_fresh: bool,
     ) -> Self {
         let fresh = Vec::with_capacity(if notes_fresh { FRESH_MAX } else { 0 });
-        Self { backend, neighbors, payloads, recorder, fresh }
+        Self { backend, neighbors, payloads, recorder, refusals, fresh }
     }
 
     /// Begins a turn: what arrived before is no news any more.
     #[inline(always)]
     pub(crate) fn begin_turn(&mut self) {
         self.fresh.clear();
+        self.refusals.begin_turn();
     }
 
     /// Calls `visit` with the payload of each RPC that arrived in this turn.
@@ -52,6 +58,18 @@ impl Intake {
         for &(start, bytes) in &self.fresh {
             visit(self.payloads.payload(start, bytes));
         }
+    }
+
+    /// Whether an RPC of `snid` would be refused and its client not be told: it is better not looked at.
+    #[inline]
+    pub(crate) fn turns_away(&mut self, now: Timestamp, snid: NodeId) -> bool {
+        !self.refusals.has_left(now) && self.backend.refuses(now, snid)
+    }
+
+    /// Whether whatever `snid` sends now is better not looked at: what it may send of RPCs that have begun is not lost by that.
+    #[inline]
+    pub(crate) fn turns_away_all(&mut self, now: Timestamp, snid: NodeId) -> bool {
+        self.refusals.is_used_up() && !self.backend.may_have_begun(snid) && self.turns_away(now, snid)
     }
 
     /// Has a packet decided about.

@@ -1,22 +1,20 @@
 //! How fast RPCs are served, and so how long a queue the SLO allows.
 //!
-//! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is the whole time that an RPC takes
-//! of a worker, the engine's share included. An inline worker's turn tells it: its length over the RPCs served in it. Workers with
-//! separate threads tell it only while the queue is never empty, so they are measured over windows of such time.
+//! An RPC that finds `q` waiting waits `q` service times over the number of workers. What counts is what an RPC takes of a worker, the
+//! engine's share included. An inline worker's turn tells it: its length over the RPCs served in it. Workers with separate threads tell it
+//! only while the queue is never empty, so they are measured over windows of such time.
 //!
-//! A pause of the machine says nothing about the service. So no measurement counts for more than some times the mean: a longer service
-//! is believed after some tens of turns, a pause is all but forgotten after as many.
+//! Two things say nothing about the service, and would end badly if they were believed: the bound falls, more is refused, and that takes
+//! longer still. One is the time for packets that were turned away. A turn in which there were any is measured from the end of
+//! its ingress, and of the ingress only the part of the packets that were taken counts. The other is a pause of the machine: what is believed is a
+//! [median](super::median), in which a pause does not appear.
 
+use super::median::Median;
 use crate::config::server::ServerConfig;
 use nebula_nic::{Span, Timestamp};
 
 /// RPCs in a window.
 const WINDOW: usize = 512;
-/// The most that one measurement counts for, in means.
-const OUTLIER_FACTOR: u64 = 4;
-/// Weight of a turn: 1 / 2^SHIFT; of a window.
-const TURN_SHIFT: u32 = 6;
-const WINDOW_SHIFT: u32 = 3;
 /// Turns between two looks at the bound: it costs a square root.
 const TURNS_PER_LOOK: u32 = 64;
 /// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the machine.
@@ -29,9 +27,11 @@ const RPCS_PER_TURN_MAX: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Pace {
     config: ServerConfig,
-    service: Span,
+    service: Median,
     /// What of it is the handler's; what is left is the network's, and shared by the RPCs of a turn.
-    handler: Span,
+    handler: Median,
+    /// The ingress of this turn, where packets were turned away in it.
+    ingress: Option<Ingress>,
     /// Whether the last turn served as many as it may: else what it spent on the network is no RPC's.
     was_full: bool,
     queue_bound: u32,
@@ -46,12 +46,30 @@ pub(crate) struct Pace {
     is_unfinished: bool,
 }
 
+/// The ingress of a turn.
+#[derive(Clone, Copy, Debug)]
+struct Ingress {
+    ended: Timestamp,
+    /// Packets turned away.
+    turned_away: u64,
+}
+
+impl Ingress {
+    /// What counts of a turn from `before` to `now`, in which `served` RPCs were served: under overload as many are taken.
+    #[inline(never)]
+    fn counted(&self, before: Timestamp, now: Timestamp, served: u64) -> Span {
+        let (ingress, rest) = (self.ended - before, now - self.ended);
+        rest + Span::from_ps(ingress.as_ps() / (served + self.turned_away) * served)
+    }
+}
+
 impl Pace {
     pub(crate) fn new(config: &ServerConfig) -> Self {
         let queue_bound = config.queue_bound(config.service_mean);
         Self {
-            service: config.service_mean,
-            handler: config.service_mean,
+            service: Median::new(config.service_mean),
+            handler: Median::new(config.service_mean),
+            ingress: None,
             was_full: true,
             config: config.clone(),
             queue_bound,
@@ -74,9 +92,14 @@ impl Pace {
             // What an RPC has had before it was suspended is learnt with the next that is served.
             let is_unfinished = std::mem::take(&mut self.is_unfinished) && served == 0;
             let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
+            let ingress = self.ingress.take();
             if let (Some(before), 1..) = (before, served) {
-                let each = if self.was_full { (now - before) / served as u64 } else { self.handler };
-                self.learn(each, TURN_SHIFT);
+                let turn = match ingress {
+                    _ if !self.was_full => self.handler.mean() * served as u64,
+                    None => now - before,
+                    Some(ingress) => ingress.counted(before, now, served as u64),
+                };
+                self.service.add(turn, served as u64);
             }
         } else {
             self.end_turn_of_window(now, served, waiting);
@@ -90,9 +113,21 @@ impl Pace {
     #[inline]
     pub(crate) fn end_serving(&mut self, time: Span, served: usize, most: usize) {
         if served > 0 {
-            self.handler = blend(self.handler, time / served as u64, TURN_SHIFT);
+            self.handler.add(time, served as u64);
         }
         self.was_full = served >= most;
+    }
+
+    /// Notes that the ingress of this turn was over at `now`, and how many of its packets were turned away.
+    #[inline(never)]
+    pub(crate) fn end_ingress(&mut self, now: Timestamp, turned_away: u32) {
+        self.ingress = Some(Ingress { ended: now, turned_away: turned_away.into() });
+    }
+
+    /// Notes that nobody knows what of this turn was ingress.
+    #[inline(never)]
+    pub(crate) fn leave_out_turn(&mut self) {
+        self.turn_ended = None;
     }
 
     #[inline]
@@ -104,15 +139,9 @@ impl Pace {
         };
         self.window_served += served;
         if self.window_served >= WINDOW {
-            let each = (now - started) * u64::from(self.config.workers) / self.window_served as u64;
-            self.learn(each, WINDOW_SHIFT);
+            self.service.add((now - started) * u64::from(self.config.workers), self.window_served as u64);
             self.window_started = None;
         }
-    }
-
-    #[inline]
-    fn learn(&mut self, each: Span, shift: u32) {
-        self.service = blend(self.service, each, shift);
     }
 
     /// The bound, if it has moved by more than an eighth. While nothing waits, separate threads tell nothing new: what was learnt
@@ -120,10 +149,9 @@ impl Pace {
     #[cold]
     fn look(&mut self, waiting: u32) -> Option<u32> {
         if !self.config.inline && waiting == 0 {
-            let (mean, first) = (self.service.as_ps(), self.config.service_mean.as_ps());
-            self.service = Span::from_ps(mean - (mean >> TURN_SHIFT) + (first >> TURN_SHIFT));
+            self.service.fade(self.config.service_mean);
         }
-        let bound = self.config.queue_bound(self.service);
+        let bound = self.config.queue_bound(self.service());
         let has_moved = bound.abs_diff(self.queue_bound) > self.queue_bound / 8;
         has_moved.then(|| {
             self.queue_bound = bound;
@@ -137,7 +165,7 @@ impl Pace {
         if std::mem::take(&mut self.has_rested) || self.is_unfinished {
             return Span::MAX;
         }
-        Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service.as_ps())
+        Span::from_ps(2_000_000 + self.work * EXPLAINED_FACTOR * self.service().as_ps())
     }
 
     pub(crate) fn has_rested(&mut self) {
@@ -151,7 +179,13 @@ impl Pace {
     /// RPCs that the handler serves in `time`: at least one, at most [`RPCS_PER_TURN_MAX`].
     #[inline]
     pub(crate) fn rpcs_within(&self, time: Span) -> usize {
-        usize::try_from(time.as_ps() / self.handler.as_ps().max(1)).unwrap_or(usize::MAX).clamp(1, RPCS_PER_TURN_MAX)
+        self.rpcs_of(time).clamp(1, RPCS_PER_TURN_MAX)
+    }
+
+    /// RPCs whose handler takes `time`.
+    #[inline]
+    pub(crate) fn rpcs_of(&self, time: Span) -> usize {
+        usize::try_from(time.as_ps() / self.handler.mean().as_ps().max(1)).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn queue_bound(&self) -> u32 {
@@ -159,16 +193,8 @@ impl Pace {
     }
 
     pub(crate) fn service(&self) -> Span {
-        self.service
+        self.service.mean()
     }
-}
-
-/// The mean after one more measurement of weight 1 / 2^`shift`, which counts for no more than some means.
-#[inline]
-fn blend(mean: Span, each: Span, shift: u32) -> Span {
-    let mean = mean.as_ps().max(1 << TURN_SHIFT);
-    let each = each.as_ps().min(OUTLIER_FACTOR * mean);
-    Span::from_ps(mean - (mean >> shift) + (each >> shift))
 }
 
 #[cfg(test)]
@@ -233,6 +259,51 @@ mod tests {
             run(&mut pace, 100, SERVICE, &mut now);
         }
         assert!(pace.queue_bound() * 8 >= before * 6, "{} of {before}", pace.queue_bound());
+    }
+
+    /// Turns of `served` RPCs of `service` each, behind the ingress of as many and of `turned_away` that take as long as half of one each.
+    fn run_refusing(pace: &mut Pace, turns: u32, turned_away: u32, now: &mut Timestamp) {
+        for _ in 0..turns {
+            let ingress = Span::from_ns(100) * 16 + Span::from_ns(500) * u64::from(turned_away);
+            let began = *now + ingress;
+            *now = began + SERVICE * 16;
+            if turned_away > 0 {
+                pace.end_ingress(began, turned_away);
+            }
+            pace.end_turn(*now, 32, 16, 100);
+        }
+    }
+
+    #[test]
+    fn refusals_are_no_service() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        run_refusing(&mut pace, 1000, 0, &mut now);
+        let first = pace.queue_bound();
+        for turned_away in [16, 256, 4096, 100_000] {
+            run_refusing(&mut pace, 1000, turned_away, &mut now);
+            // What of the ingress is refusals is known by their number only: some of what they take counts.
+            assert!(pace.service().as_ns() <= 1600, "{} where {turned_away} are refused", pace.service());
+            assert!(
+                pace.queue_bound() > first / 2,
+                "{} of {first} where {turned_away} are refused",
+                pace.queue_bound()
+            );
+        }
+    }
+
+    #[test]
+    fn half_a_core_is_not_taken_for_a_slow_service() {
+        for inline in [true, false] {
+            let (mut pace, mut now) = (pace(inline), Timestamp::ZERO);
+            run(&mut pace, 1000, SERVICE, &mut now);
+            let first = pace.queue_bound();
+            // 3 ms on the core, 3 ms without it.
+            for _ in 0..200 {
+                run(&mut pace, 3000 / 16, SERVICE, &mut now);
+                now += Span::from_ms(3);
+            }
+            assert!(pace.queue_bound() * 8 >= first * 7, "{} of {first}", pace.queue_bound());
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::ingress::Intake;
 use crate::rpc::answer::Answer;
 use crate::status::NetworkCounters;
-use nebula_nic::{NodeId, RpcKey, Timestamp};
+use nebula_nic::{NodeId, RpcKey, Sources, Timestamp};
 use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -14,6 +14,8 @@ pub(crate) trait Transport: Debug + Send + 'static {
     const MAKES_SYSTEM_CALLS: bool;
     /// Whether a core that is engine and worker takes its RPCs in runs, and answers them where they were read.
     const SERVES_RUNS: bool = false;
+    /// Which bits of a client's number say whose share of the queue is its; otherwise each client has one.
+    const SOURCES: Option<Sources> = None;
 
     /// Hands what has come to `intake`, at most some packets of each client. Returns the packets.
     fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize;

@@ -4,7 +4,7 @@
 use super::fault::Fault;
 use super::recipient::Recipient;
 use super::slot::{Geometry, HEADER_WORDS, Slots, mtu_for, store_unaligned};
-use nebula_nic::{EntryId, NackReason, Timestamp, TransferId};
+use nebula_nic::{EntryId, NackReason, NodeId, Timestamp, TransferId};
 use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
 
@@ -26,6 +26,8 @@ pub(crate) enum Fate {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) recipient: Recipient,
+    /// The client's number at the NIC.
+    pub(crate) number: NodeId,
     pub(crate) tid: TransferId,
     /// The RPC, as the transport remembers it.
     pub(crate) entry: EntryId,
@@ -58,6 +60,7 @@ impl Answer {
         let slot = Geometry::new(1, mtu_for(capacity.min(FIRST_BYTES)));
         Self {
             recipient: Recipient::none(),
+            number: NodeId(0),
             tid: TransferId(0),
             entry: EntryId(0),
             deadline: NEVER,

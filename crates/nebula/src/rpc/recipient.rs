@@ -1,6 +1,7 @@
 //! Whom an answer goes to where the transport has to find the way itself, and what its datagrams are closed with.
 
 use crate::net::Route;
+use nebula_nic::NodeId;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Who gets an answer.
@@ -8,6 +9,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 pub(crate) struct Recipient {
     pub(crate) route: Route,
     pub(crate) cover: Cover,
+    /// Its number.
+    pub(crate) snid: NodeId,
     /// The longest datagram that it takes.
     pub(crate) datagram_bytes: u16,
 }
@@ -16,7 +19,7 @@ impl Recipient {
     /// Nobody.
     pub(crate) fn none() -> Self {
         let route = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into();
-        Self { route, cover: Cover::default(), datagram_bytes: 0 }
+        Self { route, cover: Cover::default(), snid: NodeId(0), datagram_bytes: 0 }
     }
 }
 

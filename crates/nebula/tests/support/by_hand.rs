@@ -1,6 +1,6 @@
 //! A real server, engine and worker on the test's thread, whose network and clock are the test's own hands.
 
-use super::hand_wire::{Hand, hand_wire};
+use super::hand_wire::{Hand, Toll, hand_wire};
 use super::udp_raw::{Answer, Packet, RawClient, SERVER, Welcome};
 use nebula::net::{Environment, Time};
 use nebula::{Key, Reply, RunningServer, Server, ServerConfig, Service, Span, Status, Worker};
@@ -106,6 +106,11 @@ impl ByHand {
 
     pub(crate) fn advance_us(&self, us: u64) {
         self.clock.fetch_add(us * 1_000_000, Relaxed);
+    }
+
+    /// From now on the wire takes time: per datagram and per byte that comes in, and per byte that goes out.
+    pub(crate) fn demand(&self, datagram_in_ps: u64, byte_in_ps: u64, byte_out_ps: u64) {
+        self.hand.demand(Toll { clock: self.clock.clone(), datagram_in_ps, byte_in_ps, byte_out_ps });
     }
 
     /// Lets the server do what there is to do.

@@ -6,6 +6,7 @@ use nebula::net::{Route, Wire};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -46,10 +47,20 @@ impl Lane {
     }
 }
 
+/// What the wire takes of the server's time, in picoseconds of a clock that is moved by hand.
+#[derive(Debug)]
+pub(crate) struct Toll {
+    pub(crate) clock: Arc<AtomicU64>,
+    pub(crate) datagram_in_ps: u64,
+    pub(crate) byte_in_ps: u64,
+    pub(crate) byte_out_ps: u64,
+}
+
 #[derive(Debug, Default)]
 struct Lanes {
     there: Lane,
     back: Lane,
+    toll: Option<Toll>,
 }
 
 /// The server's end.
@@ -74,6 +85,18 @@ pub(crate) fn hand_wire(local: SocketAddr) -> (HandWire, Hand) {
 impl Hand {
     fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().expect("nobody panics with it")
+    }
+
+    /// From now on the wire takes time.
+    pub(crate) fn demand(&self, toll: Toll) {
+        self.lanes().toll = Some(toll);
+    }
+
+    /// Bytes that were put in and not looked at.
+    pub(crate) fn unread_bytes(&self) -> usize {
+        let lanes = self.lanes();
+        let looked_at = lanes.there.taken.checked_sub(1).map_or(0, |last| lanes.there.datagrams[last].1);
+        lanes.there.bytes.len() - looked_at
     }
 
     /// Puts a datagram in.
@@ -109,6 +132,9 @@ impl Wire for HandWire {
 
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
         let mut lanes = self.lanes();
+        if let Some(toll) = &lanes.toll {
+            toll.clock.fetch_add(toll.byte_out_ps * bytes.len() as u64, Relaxed);
+        }
         bytes.chunks(segment).for_each(|datagram| lanes.back.push(to.peer, datagram));
         Ok(())
     }
@@ -118,7 +144,14 @@ impl Wire for HandWire {
     }
 
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
-        Ok(self.lanes().there.visit(LOOK, |from, datagram| visit(from.into(), datagram)))
+        let mut lanes = self.lanes();
+        let Lanes { there, toll, .. } = &mut *lanes;
+        Ok(there.visit(LOOK, |from, datagram| {
+            if let Some(toll) = toll {
+                toll.clock.fetch_add(toll.datagram_in_ps + toll.byte_in_ps * datagram.len() as u64, Relaxed);
+            }
+            visit(from.into(), datagram);
+        }))
     }
 
     fn wait(&mut self, _: Option<Duration>, _: Option<BorrowedFd<'_>>) -> io::Result<()> {

@@ -14,12 +14,11 @@ use nebula_sys::sync::Ordering;
 use std::sync::Arc;
 
 /// Packets taken in from one ring in a turn, so that no client starves the others. More than an inline worker serves in a turn: under
-/// overload the queue then grows to its bound, and what is beyond it is refused, instead of waiting unseen in the ring.
+/// overload the queue then grows to its bound, and what is beyond it is refused, as far as there is [time](crate::nic::refusals) for that,
+/// instead of waiting unseen in the ring.
 const PACKETS_PER_RING: usize = BURST_MAX as usize;
 
 const _: () = assert!(BURST_MAX > crate::nic::ingress::RPCS_PER_TURN, "under overload the queue grows to its bound");
-/// Packets of one ring refused in a turn, which is quickly done.
-const NACKS_PER_RING: usize = 256;
 /// Rings of silent clients looked at in a turn, beyond which they take turns.
 const RINGS_PER_TURN: usize = 64;
 
@@ -125,6 +124,9 @@ impl Rings {
     #[inline(always)]
     fn poll_ring(&mut self, now: Timestamp, place: usize, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let ring = &mut self.list[place];
+        if intake.refusals.is_used_up() && ring.is_turned_away(now, intake) {
+            return 0;
+        }
         let line = ring.channel.slots().line(ring.look);
         // Acquire: as in `Slots::header`.
         let is_expected = line[0].load(Ordering::Acquire) == first_word(Mark::Request, ring.look, ring.span);
@@ -171,6 +173,11 @@ impl Rings {
         let is_sound = loop {
             let Some(slot) = slots.header(reader.cursor).filter(|slot| slot.mark == Mark::Request) else { break true };
             let Some(current) = reader.current(&slot, slots) else { break false };
+            // The rest of an RPC is never refused.
+            if reader.current.is_none() && intake.turns_away(now, snid) {
+                intake.refusals.count_unanswered(1);
+                break true;
+            }
             let Current { base, rpc_bytes, span, .. } = current;
             let (tid, pkt_idx, key_hash) = (TransferId(base), slot.pkt_idx, slot.extra);
             let header = Header { kind: Kind::Request, snid, tid, rpc_bytes, pkt_idx, key_hash };
@@ -190,13 +197,14 @@ impl Rings {
                 Verdict::Nack { reason } => {
                     channel.nack(base, reason);
                     reader.skip(current);
+                    intake.refusals.count();
                     refused += 1;
                 }
                 // The packets of an RPC are read once and in order, so none can be dropped; its client would wait for good.
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
-            if before + taken - refused == PACKETS_PER_RING || refused == NACKS_PER_RING {
+            if before + taken - refused == PACKETS_PER_RING || (refused > 0 && !intake.refusals.has_left(now)) {
                 break true;
             }
         };
@@ -238,6 +246,15 @@ impl PeerRing {
     #[inline(always)]
     fn has_request(&self) -> bool {
         self.channel.slots().has_request(self.cursor)
+    }
+
+    /// Whether the next RPC would be refused while there is no time for refusals: then nobody looks whether there is one.
+    #[cold]
+    fn is_turned_away(&self, now: Timestamp, intake: &mut Intake) -> bool {
+        // The rest of an RPC is never refused.
+        let is_turned_away = self.current.is_none() && intake.turns_away(now, self.channel.snid());
+        intake.refusals.count_unanswered(u32::from(is_turned_away));
+        is_turned_away
     }
 
     /// Whether RPCs can be taken from it in bursts now.

@@ -48,7 +48,7 @@ impl Numbers {
         self.drawn = self.drawn.saturating_add(1);
         loop {
             // Relaxed: nothing else is read that another engine has written.
-            // After 2^32 clients numbers come again; the address is part of what is remembered of an RPC, too.
+            // After 2^32 clients numbers come again.
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number != 0 {
                 return NodeId(number);

@@ -6,7 +6,7 @@ use super::seal::Seal;
 use super::train::Train;
 use crate::net::{Route, Wire};
 use crate::rpc::recipient::Recipient;
-use nebula_nic::{Mtu, NodeId, ReplyAt, Retention, Timestamp, TransferId};
+use nebula_nic::{Mtu, ReplyAt, Retention, Timestamp, TransferId};
 
 /// Answers for which there is room from the start.
 const PARCELS: usize = 1024;
@@ -28,7 +28,6 @@ pub(super) enum Body {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parcel {
     pub(super) recipient: Recipient,
-    pub(super) snid: NodeId,
     pub(super) body: Body,
 }
 
@@ -74,7 +73,7 @@ impl Outbox {
     /// Adds an answer.
     #[inline(always)]
     pub(super) fn push(&mut self, parcel: Parcel) {
-        self.is_mixed |= self.parcels.last().is_some_and(|last| last.parcel.snid != parcel.snid);
+        self.is_mixed |= self.parcels.last().is_some_and(|last| last.parcel.recipient.snid != parcel.recipient.snid);
         if let Body::Packets { at, .. } = parcel.body {
             self.oldest = self.oldest.min(at.start);
         }
@@ -106,15 +105,14 @@ impl Outbox {
         }
         if std::mem::take(&mut self.is_mixed) {
             // By number too, so that a client's answers stay in order; a sort that keeps it by itself allocates.
-            self.parcels.sort_unstable_by_key(|queued| (queued.parcel.snid.0, queued.number));
+            self.parcels.sort_unstable_by_key(|queued| (queued.parcel.recipient.snid.0, queued.number));
         }
         self.oldest = u64::MAX;
         let Self { parcels, train, incarnation, datagram_bytes: (most, least), mtu, .. } = self;
-        let one_client = |Queued { parcel: a, .. }: &Queued, Queued { parcel: b, .. }: &Queued| {
-            a.snid == b.snid && a.recipient == b.recipient
-        };
+        let one_client =
+            |Queued { parcel: a, .. }: &Queued, Queued { parcel: b, .. }: &Queued| a.recipient == b.recipient;
         for parcels in parcels.chunk_by(one_client) {
-            let Parcel { recipient: Recipient { route, cover, datagram_bytes }, snid, .. } = parcels[0].parcel;
+            let Recipient { route, cover, snid, datagram_bytes } = parcels[0].parcel.recipient;
             let word = now.as_ps() / 1000;
             let kind = FrameKind::Server;
             let datagram_bytes_max = DATAGRAM_BYTES_MAX;

@@ -6,13 +6,14 @@
 //! answers  ─▶ remembered ─▶ packed by client into trains of datagrams ─▶ wire           (outbox)
 //! ```
 
-use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind};
+use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind, KIND_AT, SNID_AT, word};
 use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, echo_of, half};
 use super::key_box::KeyBox;
 use super::numbers::Numbers;
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
 use super::seal::Seal;
+use super::source::{Hosts, SOURCES};
 use crate::config::server::ServerConfig;
 use crate::net::{Route, Wire};
 use crate::nic::ingress::Intake;
@@ -20,7 +21,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
 use crate::status::NetworkCounters;
-use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Span, Timestamp};
+use nebula_nic::{BackendConfig, NackReason, NodeId, RpcKey, Sources, Span, Timestamp};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ struct Validation {
     tokens: Tokens,
     incarnation: u64,
     numbers: Numbers,
+    hosts: Hosts,
     rpc_bytes_max: u32,
     /// 0 when the service does not say.
     reply_bytes_max: u32,
@@ -77,6 +79,7 @@ impl UdpPort {
             tokens: Tokens::new(derived(entropy, 2).to_le_bytes()),
             incarnation: half(derived(entropy, 3)),
             numbers,
+            hosts: Hosts::new(derived(entropy, 6).to_le_bytes()),
             rpc_bytes_max: config.rpc_bytes_max,
             reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
             mtu_bytes: config.mtu_bytes,
@@ -92,6 +95,7 @@ impl UdpPort {
 
 impl Transport for UdpPort {
     const MAKES_SYSTEM_CALLS: bool = true;
+    const SOURCES: Option<Sources> = Some(SOURCES);
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
         self.now = now;
@@ -103,6 +107,13 @@ impl Transport for UdpPort {
         for _ in 0..LOOKS_PER_TURN {
             let looked = wire.recv(&mut |route, datagram| {
                 let bytes = datagram.len();
+                if intake.refusals.is_used_up()
+                    && claimed(datagram)
+                        .is_some_and(|snid| intake.turns_away_all(now, validation.hosts.number(route.peer, now, snid)))
+                {
+                    // Not even opened, which costs more than all else: nothing follows from whose number it claims to be but this.
+                    return memory.leave_unread(bytes, intake);
+                }
                 match validation.open(now, route, datagram) {
                     Opened::Frame(peer, body) => packets += memory.take_messages(now, &peer, body, intake, outbox),
                     // Anti-amplification: an address that is not validated is sent no more bytes than came from it.
@@ -110,27 +121,27 @@ impl Transport for UdpPort {
                     Opened::Answer(_) | Opened::Nothing => {}
                 }
             });
-            if looked.is_ok_and(|datagrams| datagrams >= BUSY) {
-                continue;
+            // Once there is no time for refusals, more of the same would only keep what waits from being served.
+            if intake.refusals.is_used_up() || looked.map_or(true, |datagrams| datagrams < BUSY) {
+                break;
             }
-            break;
         }
         packets
     }
 
     #[inline]
-    fn ended(&mut self, snid: NodeId, answer: Option<Box<Answer>>) {
+    fn ended(&mut self, _: NodeId, answer: Option<Box<Answer>>) {
         let Some(answer) = answer else { return };
         if self.memory.overwrites(&answer, self.outbox.oldest()) {
             self.flush(self.now);
         }
-        self.memory.end(snid, answer, &mut self.outbox);
+        self.memory.end(answer, &mut self.outbox);
     }
 
-    fn abandoned(&mut self, rpc: RpcKey, answer: Option<Box<Answer>>) {
+    fn abandoned(&mut self, _: RpcKey, answer: Option<Box<Answer>>) {
         if let Some(mut answer) = answer {
             answer.ending.fate = crate::rpc::answer::Fate::Refused(NackReason::Incomplete);
-            self.memory.end(rpc.snid, answer, &mut self.outbox);
+            self.memory.end(answer, &mut self.outbox);
         }
     }
 
@@ -206,8 +217,12 @@ impl Validation {
             return Opened::Nothing;
         }
         let cover = Cover::of_token(frame.word, key);
-        let recipient = Recipient { route, cover, datagram_bytes: frame.datagram_bytes };
-        Opened::Frame(Peer { recipient, snid: frame.snid, session }, body)
+        let recipient = Recipient { route, cover, snid: frame.snid, datagram_bytes: frame.datagram_bytes };
+        let number = self.hosts.number(route.peer, now, frame.snid);
+        // Where anybody can have any number of numbers, one that comes again is told apart by its address. With a key the session stays when that
+        // changes.
+        let tag = if self.seal.is_sealed() { session } else { cover.secret };
+        Opened::Frame(Peer { recipient, number, tag }, body)
     }
 
     /// Lets a client in: nothing is kept but how many there were.
@@ -264,6 +279,13 @@ impl Validation {
         let refused = Refused { reason, echo, incarnation: 0, snid: NodeId(0) };
         Opened::of(refused.datagram(&mut Seal::Plain, Cover::default()))
     }
+}
+
+/// The client whose messages a datagram claims to have.
+#[inline]
+fn claimed(datagram: &[u8]) -> Option<NodeId> {
+    let is_client = datagram.len() >= SNID_AT + 4 && datagram[KIND_AT] == FrameKind::Client as u8;
+    is_client.then(|| NodeId(word(datagram, SNID_AT)))
 }
 
 #[cfg(test)]

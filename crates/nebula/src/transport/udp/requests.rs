@@ -18,7 +18,7 @@ use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
 use nebula_nic::{
     BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig, RetentionKey,
-    Seen, Timestamp, TransferId, UNASKED_PACKETS, Verdict,
+    RpcKey, Seen, Timestamp, TransferId, UNASKED_PACKETS, Verdict,
 };
 
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
@@ -26,6 +26,8 @@ const AHEAD_NS: u64 = 2_000_000;
 /// Packets of replies that one datagram can have sent again: 16 pulls in full. Or a client that asks for the same a thousand times in
 /// one datagram would keep the server busy with nothing else.
 const AGAIN_PACKETS: u32 = 1024;
+/// Bytes of a datagram that is not read whose copying costs what a packet does.
+const UNREAD_BYTES: usize = 2048;
 /// In the note of an RPC in the server, beside its first slot: it is whole.
 const WHOLE: u32 = 1 << 31;
 
@@ -33,16 +35,17 @@ const WHOLE: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) recipient: Recipient,
-    pub(crate) snid: NodeId,
+    /// What the NIC knows it by.
+    pub(crate) number: NodeId,
     /// It tells clients apart that have had the same number.
-    pub(crate) session: u32,
+    pub(crate) tag: u32,
 }
 
 impl Peer {
     /// The name of its RPC `tid`, as the server remembers it.
     #[inline(always)]
     const fn key(&self, tid: TransferId) -> RetentionKey {
-        RetentionKey { rpc: rpc_key(self.snid, tid), tag: self.session }
+        RetentionKey { rpc: rpc_key(self.recipient.snid, tid), tag: self.tag }
     }
 }
 
@@ -93,6 +96,15 @@ impl Memory {
 
     pub(super) fn counters(&self) -> NetworkCounters {
         self.counters
+    }
+
+    /// Counts a datagram of which nothing was read.
+    #[cold]
+    pub(super) fn leave_unread(&mut self, bytes: usize, intake: &mut Intake) {
+        // What reading it costs, in packets.
+        let packets = 1 + u32::try_from(bytes / UNREAD_BYTES).unwrap_or(u32::MAX);
+        intake.refusals.count_unanswered(packets);
+        self.counters.unread += 1;
     }
 
     /// Takes the messages of a datagram. Returns the packets of requests.
@@ -156,25 +168,28 @@ impl Memory {
             budget => request.stamp_ns.saturating_add(u64::from(budget) * 1000),
         };
         if deadline_ns <= now_ns {
-            return self.refuse(peer, key, request, NackReason::Expired, outbox);
+            return self.refuse(now, peer, key, request, NackReason::Expired, (intake, outbox));
         }
         if self.retention.is_full() {
             // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
             return;
         }
         if request.rpc_bytes > self.mtu.bytes() {
-            if intake.missing(key.rpc).is_some() {
-                // After 2^32 clients numbers come again: this one's RPC is not to get into another's.
+            if intake.missing(rpc_key(peer.number, request.tid)).is_some() {
+                // Two clients of a host may have the same number at the NIC: this one's RPC is not to get into another's.
                 self.violations += 1;
                 return;
             }
             if self.incomplete.is_crowded(peer.recipient.route.peer.ip(), request.rpc_bytes) {
                 self.counters.crowded += 1;
-                return self.refuse(peer, key, request, NackReason::BufferFull, outbox);
+                return self.refuse(now, peer, key, request, NackReason::BufferFull, (intake, outbox));
             }
         }
         let deadline = Timestamp::from_ps(deadline_ns.saturating_mul(1000));
-        match intake.receive(now, header(key, request)) {
+        if intake.refusals.is_used_up() && intake.turns_away(now, peer.number) {
+            return self.lose(intake);
+        }
+        match intake.receive(now, header(peer.number, request)) {
             Verdict::Write { slots, offset_bytes, complete, .. } => {
                 let whole = if complete { WHOLE } else { 0 };
                 let entry = self.retention.begin(key, request.stamp_ns, slots.start.0 | whole);
@@ -182,7 +197,7 @@ impl Memory {
                 let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(self.reply_bytes_max)));
                 answer.reset();
                 (answer.recipient, answer.deadline) = (peer.recipient, deadline);
-                (answer.tid, answer.entry) = (request.tid, entry);
+                (answer.tid, answer.entry, answer.number) = (request.tid, entry, peer.number);
                 if !complete {
                     self.incomplete.take(&mut answer, slots.slots);
                 }
@@ -191,10 +206,10 @@ impl Memory {
                 if complete {
                     intake.note_fresh(slots, request.rpc_bytes);
                 } else if request.wants_ack {
-                    self.acknowledge(peer, key, intake, outbox);
+                    self.acknowledge(peer, rpc_key(peer.number, request.tid), intake, outbox);
                 }
             }
-            Verdict::Nack { reason } => self.refuse(peer, key, request, reason, outbox),
+            Verdict::Nack { reason } => self.refuse(now, peer, key, request, reason, (intake, outbox)),
             // Its client hears of it, if it is one, when it asks again.
             Verdict::Drop { .. } => self.violations += 1,
         }
@@ -210,7 +225,7 @@ impl Memory {
         intake: &mut Intake,
         outbox: &mut Outbox,
     ) {
-        let (key, note) = (self.retention.key(entry), self.retention.note(entry));
+        let note = self.retention.note(entry);
         if note & WHOLE != 0 {
             self.counters.repeated += 1;
             Self::redirect(entry, note, peer, intake);
@@ -221,8 +236,11 @@ impl Memory {
             self.violations += 1;
             return;
         }
+        let answer = intake.payloads.answer(note).filter(|answer| answer.entry == entry);
+        // As it was when the RPC began: its client may be elsewhere now.
+        let Some(number) = answer.map(|answer| answer.number) else { return };
         let mut is_whole = false;
-        if let Verdict::Write { slots, offset_bytes, complete, .. } = intake.receive(now, header(key, request)) {
+        if let Verdict::Write { slots, offset_bytes, complete, .. } = intake.receive(now, header(number, request)) {
             intake.payloads.write_bytes(slots, offset_bytes, request.payload);
             is_whole = complete;
             if complete {
@@ -238,7 +256,7 @@ impl Memory {
         if request.wants_ack && is_whole {
             self.wait_on(peer, request.tid, outbox);
         } else if request.wants_ack {
-            self.acknowledge(peer, key, intake, outbox);
+            self.acknowledge(peer, rpc_key(number, request.tid), intake, outbox);
         }
     }
 
@@ -250,10 +268,10 @@ impl Memory {
     }
 
     /// Tells which packets have come.
-    fn acknowledge(&self, peer: &Peer, key: RetentionKey, intake: &Intake, outbox: &mut Outbox) {
-        let Some(Missing { first, bitmap }) = intake.missing(key.rpc) else { return };
+    fn acknowledge(&self, peer: &Peer, rpc: RpcKey, intake: &Intake, outbox: &mut Outbox) {
+        let Some(Missing { first, bitmap }) = intake.missing(rpc) else { return };
         let first_missing = u16::try_from(first).unwrap_or(u16::MAX);
-        let tid = key.rpc.tid;
+        let tid = rpc.tid;
         outbox.push(parcel(peer, Body::Message(Message::Ack { tid, is_whole: false, first_missing, bitmap })));
     }
 
@@ -263,21 +281,33 @@ impl Memory {
         outbox.push(parcel(peer, Body::Message(ack)));
     }
 
-    /// Refuses an RPC of which nothing is in the server, for good.
+    /// Refuses an RPC of which nothing is in the server, for good; or, where there is no time for that, acts as if it had been lost.
     #[cold]
     fn refuse(
         &mut self,
+        now: Timestamp,
         peer: &Peer,
         key: RetentionKey,
         request: &Request<'_>,
         reason: NackReason,
-        outbox: &mut Outbox,
+        (intake, outbox): (&mut Intake, &mut Outbox),
     ) {
+        if !intake.refusals.has_left(now) {
+            return self.lose(intake);
+        }
+        intake.refusals.count();
         // What cannot be remembered is not said: it would not be true of the next copy of it.
         if self.retention.nacked(key, request.stamp_ns, reason).is_ok() {
             self.counters.expired += u64::from(reason == NackReason::Expired);
             outbox.push(parcel(peer, nack(request.tid, reason)));
         }
+    }
+
+    /// Does nothing with a request: its client sends it again.
+    #[cold]
+    fn lose(&mut self, intake: &mut Intake) {
+        intake.refusals.count_unanswered(1);
+        self.counters.unanswered += 1;
     }
 
     /// Answers as before.
@@ -328,7 +358,7 @@ impl Memory {
 
     /// Remembers what became of an RPC, and sends it.
     #[inline]
-    pub(super) fn end(&mut self, snid: NodeId, mut answer: Box<Answer>, outbox: &mut Outbox) {
+    pub(super) fn end(&mut self, mut answer: Box<Answer>, outbox: &mut Outbox) {
         let (tid, entry) = (answer.tid, answer.entry);
         if answer.incomplete_slots > 0 {
             self.incomplete.give_back(&mut answer);
@@ -344,7 +374,7 @@ impl Memory {
                 nack(tid, reason)
             }
         };
-        outbox.push(Parcel { recipient: answer.recipient, snid, body });
+        outbox.push(Parcel { recipient: answer.recipient, body });
         self.spare.push(answer);
     }
 
@@ -384,14 +414,14 @@ struct Wanted {
 const UNASKED_BITS: Wanted = Wanted { first: 0, bitmap: (1 << UNASKED_PACKETS) - 1 };
 
 #[inline(always)]
-fn header(key: RetentionKey, request: &Request<'_>) -> Header {
-    let &Request { rpc_bytes, pkt_idx, key_hash, .. } = request;
-    Header { kind: Kind::Request, snid: key.rpc.snid, tid: key.rpc.tid, rpc_bytes, pkt_idx: pkt_idx.into(), key_hash }
+fn header(number: NodeId, request: &Request<'_>) -> Header {
+    let &Request { tid, rpc_bytes, pkt_idx, key_hash, .. } = request;
+    Header { kind: Kind::Request, snid: number, tid, rpc_bytes, pkt_idx: pkt_idx.into(), key_hash }
 }
 
 #[inline(always)]
 fn parcel(peer: &Peer, body: Body) -> Parcel {
-    Parcel { recipient: peer.recipient, snid: peer.snid, body }
+    Parcel { recipient: peer.recipient, body }
 }
 
 fn nack(tid: TransferId, reason: NackReason) -> Body {

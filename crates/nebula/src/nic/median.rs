@@ -1,0 +1,98 @@
+//! What an RPC takes, by measurements of which some are wrong for good: a pause of the machine, however long, is one of them.
+//!
+//! RPCs are taken together into batches. What is believed is the median of the last five batches, and of that a mean: two of the five may be
+//! any length. A service that becomes longer is believed after three batches.
+
+use nebula_nic::Span;
+
+/// RPCs of a batch.
+const BATCH: u64 = 64;
+/// A batch of slow RPCs is over after this time.
+const BATCH_PS: u64 = 1_000_000_000;
+/// Batches whose median is taken.
+const BATCHES: usize = 5;
+/// Weight of a median in the mean: 1 / 4.
+const SHIFT: u32 = 2;
+/// The shortest time of an RPC that is told apart from none, in picoseconds.
+const LEAST_PS: u64 = 64;
+
+/// The mean time of an RPC.
+#[derive(Clone, Debug)]
+pub(super) struct Median {
+    mean_ps: u64,
+    time_ps: u64,
+    rpcs: u64,
+    last_ps: [u64; BATCHES],
+    at: usize,
+}
+
+impl Median {
+    /// As long as nothing has been measured, RPCs take `first`.
+    pub(super) fn new(first: Span) -> Self {
+        Self { mean_ps: first.as_ps(), time_ps: 0, rpcs: 0, last_ps: [first.as_ps(); BATCHES], at: 0 }
+    }
+
+    /// The mean.
+    #[inline(always)]
+    pub(super) fn mean(&self) -> Span {
+        Span::from_ps(self.mean_ps)
+    }
+
+    /// `rpcs` RPCs, at least one, took `time` together.
+    #[inline(always)]
+    pub(super) fn add(&mut self, time: Span, rpcs: u64) {
+        self.time_ps += time.as_ps();
+        self.rpcs += rpcs;
+        if self.rpcs >= BATCH || self.time_ps >= BATCH_PS {
+            self.end_batch();
+        }
+    }
+
+    #[inline(never)]
+    fn end_batch(&mut self) {
+        self.last_ps[self.at] = self.time_ps / self.rpcs;
+        self.at = (self.at + 1) % BATCHES;
+        (self.time_ps, self.rpcs) = (0, 0);
+        let mut sorted = self.last_ps;
+        sorted.sort_unstable();
+        let mean = self.mean_ps - (self.mean_ps >> SHIFT) + (sorted[BATCHES / 2] >> SHIFT);
+        self.mean_ps = mean.max(LEAST_PS);
+    }
+
+    /// Moves the mean towards `first` by 1 / 64.
+    pub(super) fn fade(&mut self, first: Span) {
+        self.mean_ps = self.mean_ps - (self.mean_ps >> 6) + (first.as_ps() >> 6);
+        self.last_ps = [self.mean_ps; BATCHES];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: Span = Span::from_us(1);
+
+    #[test]
+    fn two_batches_of_five_may_be_any_length() {
+        let mut median = Median::new(US);
+        for round in 0..1000 {
+            let time = if round % 5 < 2 { Span::from_ms(40) } else { US * 64 };
+            median.add(time, 64);
+        }
+        assert_eq!(median.mean().as_ns(), 1000);
+    }
+
+    #[test]
+    fn a_longer_service_is_believed_after_some_batches() {
+        let mut median = Median::new(US);
+        for _ in 0..16 {
+            median.add(US * 10 * 64, 64);
+        }
+        assert!(median.mean().as_ns() > 9_000, "{}", median.mean());
+        // Slow ones fill a batch by their time.
+        for _ in 0..24 {
+            median.add(Span::from_ms(3), 1);
+        }
+        assert!(median.mean().as_ns() > 2_900_000, "{}", median.mean());
+    }
+}

@@ -1,0 +1,118 @@
+//! How many RPCs an engine refuses in a turn: so few that those it serves do not wait for it.
+//!
+//! A NACK costs the server some tens of nanoseconds over shared memory and some hundreds over a network. Clients that do not heed NACKs can
+//! ask for any number of them. So a sixteenth of the time may go into refusals, and what is beyond stays where it is: in the ring of the
+//! client that wrote it, unread, or on the network, lost. A client that backs off sends it again.
+
+use nebula_nic::{Span, Timestamp};
+
+/// Time between two refusals in the long run: sixteen times what one costs.
+const EACH: Span = Span::from_ns(3_200);
+const EACH_IN_MEMORY: Span = Span::from_ns(640);
+/// Refusals that may come together, such as those of a burst that meets a full queue.
+const TOGETHER: u32 = 64;
+
+/// The refusals of an engine.
+#[derive(Debug)]
+pub(crate) struct Refusals {
+    each: Span,
+    left: u32,
+    /// Since when none has been earned.
+    since: Timestamp,
+    /// What was turned away in this turn, answered or not, in packets.
+    turned_away: u32,
+}
+
+impl Refusals {
+    pub(crate) fn new(makes_system_calls: bool) -> Self {
+        let each = if makes_system_calls { EACH } else { EACH_IN_MEMORY };
+        Self { each, left: TOGETHER, since: Timestamp::ZERO, turned_away: 0 }
+    }
+
+    /// Begins a turn.
+    #[inline(always)]
+    pub(super) fn begin_turn(&mut self) {
+        self.turned_away = 0;
+    }
+
+    /// Whether none is left, as far as was last worked out.
+    #[inline(always)]
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether another RPC may be refused, and its client told. Nothing is worked out before the last one is used up.
+    #[inline]
+    pub(crate) fn has_left(&mut self, now: Timestamp) -> bool {
+        if self.left == 0 {
+            self.earn(now);
+        }
+        self.left > 0
+    }
+
+    #[inline(never)]
+    fn earn(&mut self, now: Timestamp) {
+        let earned = (now - self.since).as_ps() / self.each.as_ps();
+        self.left = u32::try_from(earned).unwrap_or(u32::MAX).min(TOGETHER);
+        if self.left > 0 {
+            self.since = now;
+        }
+    }
+
+    /// An RPC is refused, and its client told.
+    #[inline]
+    pub(crate) fn count(&mut self) {
+        self.left = self.left.saturating_sub(1);
+        self.turned_away += 1;
+    }
+
+    /// So many packets are turned away and nobody is told.
+    #[inline]
+    pub(crate) fn count_unanswered(&mut self, packets: u32) {
+        self.turned_away += packets;
+    }
+
+    /// Packets turned away in this turn.
+    #[inline(always)]
+    pub(crate) fn turned_away(&self) -> u32 {
+        self.turned_away
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Refusals answered of 1,000 at each of `moments`.
+    fn answered(refusals: &mut Refusals, moments: impl Iterator<Item = Timestamp>) -> usize {
+        let mut answered = 0;
+        for now in moments {
+            for _ in 0..1000 {
+                if refusals.has_left(now) {
+                    refusals.count();
+                    answered += 1;
+                }
+            }
+        }
+        answered
+    }
+
+    #[test]
+    fn some_come_together_and_then_one_a_while() {
+        let mut refusals = Refusals::new(true);
+        let start = Timestamp::ZERO + Span::from_ms(1);
+        assert_eq!(answered(&mut refusals, [start, start].into_iter()), 2 * TOGETHER as usize);
+        let later = answered(&mut refusals, (1..=1000).map(|us| start + Span::from_us(us)));
+        assert!((250..=313).contains(&later), "{later} in a millisecond");
+    }
+
+    #[test]
+    fn what_was_not_used_does_not_pile_up() {
+        let mut refusals = Refusals::new(false);
+        let start = Timestamp::ZERO + Span::from_ms(5_000);
+        assert_eq!(answered(&mut refusals, [start].into_iter()), 2 * TOGETHER as usize);
+        refusals.begin_turn();
+        refusals.count_unanswered(3);
+        assert_eq!((refusals.turned_away(), refusals.is_used_up()), (3, true));
+    }
+}
