@@ -187,3 +187,47 @@ fn without_a_bound_the_buffer_is_what_refuses() {
     // 32 slots an RPC; less than one RPC's room is left over when one is refused.
     assert!(status.slots_used_max > status.slots - 32, "{status:?}");
 }
+
+/// Turns of a server whose rings heavy clients keep full.
+const TURNS: usize = 3_000;
+/// Turns between two RPCs of the honest client.
+const HONEST_TURNS: usize = 4;
+
+#[test]
+fn an_honest_client_beside_clients_that_keep_their_rings_full_is_served() {
+    let _watchdog = Watchdog::new("an honest client beside heavy ones");
+    for heavy in [1, 8] {
+        let endpoint = endpoint(&format!("overload-honest-{heavy}"));
+        let config = server_config(|config| {
+            (config.inline, config.slo, config.service_mean) = (true, Span::from_us(200), Span::from_us(2));
+        });
+        let (server, mut workers) = Server::bind(&endpoint).config(config).open().expect("a server");
+        let mut worker = workers.pop().expect("one worker, the engine too");
+        let mut heavy: Vec<_> = (0..heavy).map(|_| Client::connect(&endpoint).expect("a connection")).collect();
+        let mut honest = Client::connect(&endpoint).expect("a connection");
+        let (mut asked, mut replied, mut refused_others) = (0, 0, 0);
+        for turn in 0..TURNS {
+            for client in &mut heavy {
+                while client.submit(b"one of many").is_ok() {}
+            }
+            if turn % HONEST_TURNS == 0 {
+                asked += u32::from(honest.submit(b"one").is_ok());
+            }
+            worker.turn(&|request: &[u8], reply: &mut Reply<'_>| {
+                spin(Duration::from_micros(2));
+                reply.write(request);
+            });
+            while let Some(done) = honest.poll() {
+                replied += u32::from(done.result.is_ok());
+            }
+            for client in &mut heavy {
+                while let Some(done) = client.poll() {
+                    refused_others += u32::from(done.result.is_err());
+                }
+            }
+        }
+        server.stop();
+        assert!(refused_others > 0, "the others are told");
+        assert!(replied + 20 >= asked, "{} heavy ones: {replied} of {asked}", heavy.len());
+    }
+}

@@ -58,7 +58,8 @@ pub(crate) struct Rings {
     /// By client index: index into `list`.
     places: Box<[u32]>,
     violations: u64,
-    turns: u32,
+    /// The ring that is looked at first in the next turn.
+    first: usize,
     registry: Arc<Registry>,
     events: Arc<EventQueue>,
 }
@@ -68,7 +69,7 @@ const NOWHERE: u32 = u32::MAX;
 impl Rings {
     pub(crate) fn new(clients_max: u16, registry: Arc<Registry>, events: Arc<EventQueue>) -> Self {
         let places = vec![NOWHERE; usize::from(clients_max)].into();
-        Self { list: Vec::new(), places, violations: 0, turns: 0, registry, events }
+        Self { list: Vec::new(), places, violations: 0, first: 0, registry, events }
     }
 
     fn len(&self) -> u32 {
@@ -430,8 +431,9 @@ impl Rings {
     pub(crate) fn poll_and_serve(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let rings = self.list.len();
         let looks = rings.min(RINGS_PER_TURN);
-        let first = if rings > looks { self.turns as usize * looks % rings } else { 0 };
-        self.turns = self.turns.wrapping_add(1);
+        // Another one is first each turn: under overload the first finds room.
+        let first = if self.first < rings { self.first } else { 0 };
+        self.first = first + if rings > looks { looks } else { 1 };
         let mut packets = 0;
         for look in 0..looks {
             let place = if first + look < rings { first + look } else { first + look - rings };
