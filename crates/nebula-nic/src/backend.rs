@@ -250,7 +250,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.counters.dispatched += rpcs;
         self.counters.freed += rpcs;
         self.buffer.pass(run.first_slot, run.rpcs * run.burst.slots_each);
-        self.share.handle_admitted(run.burst.first.snid, run.rpcs);
+        self.count_admitted(run.burst.first.snid, 0, run.rpcs);
         self.dispatch.handle_dispatched(core);
         self.dispatch.handle_freed(core);
     }
@@ -566,6 +566,7 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline(always)]
     fn take_in(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
         let snid = burst.first.snid;
+        let waiting = self.queue.waiting_at(Placement::Shared);
         let most = self.admission.room(now, (&self.queue, &self.share), snid, rpcs);
         if most == 0 {
             return None;
@@ -573,8 +574,8 @@ impl<D: CentralDispatch> Backend<D> {
         let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, most)?;
         self.counters.completed += u64::from(rpcs);
         let run = self.queue.push_burst(burst, first_slot, now, rpcs);
-        self.share.handle_admitted(snid, rpcs);
-        if self.queue.waiting_at(Placement::Shared) > self.admission.open() {
+        self.count_admitted(snid, waiting, rpcs);
+        if waiting + rpcs > self.admission.open() {
             self.share.note(now, snid);
         }
         Some(run)
@@ -623,8 +624,17 @@ impl<D: CentralDispatch> Backend<D> {
     #[inline(always)]
     fn complete(&mut self, placement: Placement, arrival: Arrival) {
         self.counters.completed += 1;
-        self.share.handle_admitted(arrival.rpc.snid, 1);
+        self.count_admitted(arrival.rpc.snid, self.queue.waiting_at(placement), 1);
         self.queue.push(placement, arrival);
+    }
+
+    /// RPCs of `snid` find `waiting` others; where that is none, the first one takes no room from anyone.
+    #[inline(always)]
+    fn count_admitted(&mut self, snid: NodeId, waiting: u32, rpcs: u32) {
+        let counted = rpcs - u32::from(waiting == 0);
+        if counted > 0 {
+            self.share.handle_admitted(snid, counted);
+        }
     }
 
     /// Dispatches an RPC from a core's own queue.

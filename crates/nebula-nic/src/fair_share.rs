@@ -12,8 +12,8 @@
 //! The last eighth of the room is kept for sources that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is
 //! kept only while several sources have met a queue that is short of room, in the last second: one that is alone may fill the queue up to its bound.
 //!
-//! What counts is what was admitted, not what waits: a queue may be filled and served to its end in turn, and then the first comer has it all
-//! each time.
+//! What counts is what was admitted while other RPCs waited, and not what waits: a queue may be filled and served to its end in turn, and then
+//! the first comer has it all each time. An RPC that finds nothing waiting takes no room from anyone, and costs nothing here.
 //!
 //! A source is what a range of bits in the client's number says ([`Sources`]): each client by itself, or the host of a client, if the
 //! transport gives out numbers that say so. There is a counter for each value of those bits, so memory and time are the same for any
@@ -89,11 +89,11 @@ impl Use {
     /// The same, seen from `round`.
     #[inline(always)]
     const fn at(self, round: u32) -> Self {
-        match round.wrapping_sub(self.round) {
-            0 => self,
-            1 => Self { round, now: 0, before: self.now },
-            _ => Self { round, now: 0, before: 0 },
-        }
+        let age = round.wrapping_sub(self.round);
+        let now = if age == 0 { self.now } else { 0 };
+        let before = if age == 1 { self.now } else { 0 };
+        let before = if age == 0 { self.before } else { before };
+        Self { round, now, before }
     }
 
     const fn rpcs(self) -> u32 {
@@ -115,7 +115,9 @@ struct Round {
 /// Every operation O(1), but [`room`](Self::room); no allocation after construction.
 #[derive(Clone, Debug)]
 pub struct FairShare {
-    sources: Sources,
+    /// The bits of a number that say the source.
+    shift: u32,
+    mask: u32,
     uses: Box<[Use]>,
     /// Counts from 2 on, so that an untouched counter is of no round.
     round: u32,
@@ -138,7 +140,8 @@ impl FairShare {
         assert!(sources.is_possible(), "{sources:?} are no bits of a number");
         let uses = vec![Use::default(); 1 << sources.bits].into();
         let (now, before) = (Round::default(), Round::default());
-        Self { sources, uses, round: 2, now, before, last: NOWHERE, kept_until: Timestamp::ZERO }
+        let (shift, mask) = (u32::from(sources.shift) % 32, (1 << sources.bits) - 1);
+        Self { shift, mask, uses, round: 2, now, before, last: NOWHERE, kept_until: Timestamp::ZERO }
     }
 
     /// How many RPCs may wait before it depends on the source whether another is admitted: all but what is kept of `bound`.
@@ -149,7 +152,7 @@ impl FairShare {
         if kept > 0 || bound < 2 { bound - kept } else { bound - 1 }
     }
 
-    /// RPCs of the source of `snid` that were admitted in this round and the one before.
+    /// RPCs of the source of `snid` that were counted in this round and the one before.
     #[must_use]
     #[inline]
     pub fn used_by(&self, snid: NodeId) -> u32 {
@@ -158,10 +161,16 @@ impl FairShare {
 
     #[inline(always)]
     fn use_of(&self, snid: NodeId) -> Use {
-        self.uses[self.sources.of(snid) as usize]
+        self.uses[self.source(snid) as usize]
     }
 
-    /// RPCs of `snid` are admitted, fewer than two rounds of them.
+    /// As [`Sources::of`].
+    #[inline(always)]
+    const fn source(&self, snid: NodeId) -> u32 {
+        snid.0.wrapping_shr(self.shift) & self.mask
+    }
+
+    /// Counts RPCs of `snid` that are admitted, fewer than two rounds of them.
     #[inline(always)]
     pub fn handle_admitted(&mut self, snid: NodeId, rpcs: u32) {
         let left = ROUND - self.now.rpcs;
@@ -185,11 +194,11 @@ impl FairShare {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "at most a round")]
     fn count(&mut self, snid: NodeId, rpcs: u32) {
-        let used = &mut self.uses[self.sources.of(snid) as usize];
-        if used.round != self.round {
-            *used = used.at(self.round);
-            self.now.sources += 1;
-        }
+        let used = &mut self.uses[(snid.0.wrapping_shr(self.shift) & self.mask) as usize];
+        // Without a branch, so that the first RPC of a source in a round costs what the others do.
+        let is_new = used.round != self.round;
+        self.now.sources += u32::from(is_new);
+        *used = used.at(self.round);
         used.now += rpcs as u16;
         self.now.rpcs += rpcs;
     }
@@ -204,7 +213,7 @@ impl FairShare {
     #[inline(never)]
     pub fn room(&self, now: Timestamp, snid: NodeId, (waiting, bound): (u32, u32), most: u32) -> u32 {
         let free = bound.saturating_sub(waiting).min(most);
-        let is_other = self.last != NOWHERE && self.last != self.sources.of(snid);
+        let is_other = self.last != NOWHERE && self.last != self.source(snid);
         if !is_other && now >= self.kept_until {
             return free;
         }
@@ -224,13 +233,13 @@ impl FairShare {
     #[inline]
     pub fn is_noted(&self, now: Timestamp, snid: NodeId) -> bool {
         let is_counted = self.use_of(snid).round == self.round;
-        is_counted && (self.last == self.sources.of(snid) || now + KEPT_FOR / 2 < self.kept_until)
+        is_counted && (self.last == self.source(snid) || now + KEPT_FOR / 2 < self.kept_until)
     }
 
     /// An RPC of `snid` has met a queue with as many waiting as is [open](Self::open) to anyone, or more, whether or not it is admitted.
     #[inline(never)]
     pub fn note(&mut self, now: Timestamp, snid: NodeId) {
-        let source = self.sources.of(snid);
+        let source = self.source(snid);
         if self.last != source {
             if self.last != NOWHERE {
                 self.kept_until = now + KEPT_FOR;
