@@ -15,6 +15,7 @@ mod measure;
 mod memory;
 mod peers;
 mod row;
+mod trust;
 mod udp;
 mod watchdog;
 mod ways;
@@ -40,8 +41,10 @@ fn main() -> Result<(), Failure> {
         ["serve-peer", rest @ ..] => peers::serve(rest),
         ["serve-memory", name] => memory::serve(name),
         ["serve-udp", rest @ ..] => udp::serve(rest),
+        ["trust", rest @ ..] => trust::run(rest),
+        ["serve-trust", core, address] => trust::serve(core, address),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | trust [whole | half CLIENTS TIMES]"
             .into()),
     }
 }

@@ -59,6 +59,11 @@ fn sections() -> Vec<Box<dyn Section>> {
             "UDP: the echo beside bare sockets, tonic, tarpc and quinn; loss, overload, 10,000 clients",
             "peers",
         ),
+        side_by_side(
+            "trust",
+            "overload by clients that ignore NACKs over UDP: what is served, and an honest client's share",
+            "",
+        ),
     ]
 }
 

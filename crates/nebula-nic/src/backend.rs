@@ -628,7 +628,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.queue.push(placement, arrival);
     }
 
-    /// RPCs of `snid` find `waiting` others; where that is none, the first one takes no room from anyone.
+    /// Counts RPCs of `snid` that find `waiting` others. The first one takes no room from anyone where nothing waits.
     #[inline(always)]
     fn count_admitted(&mut self, snid: NodeId, waiting: u32, rpcs: u32) {
         let counted = rpcs - u32::from(waiting == 0);

@@ -51,6 +51,8 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
     });
     let server = server.expect("a server");
     let half = half_an_rpc(&endpoint);
+    // Taken in before the others fill the queue.
+    wait_until("the half's arrival", || (server.status().read().packets > 0).then_some(()));
     std::thread::scope(|scope| {
         for seed in 0..CLIENTS {
             let endpoint = &endpoint;

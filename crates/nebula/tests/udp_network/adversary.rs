@@ -80,7 +80,7 @@ impl Adversary {
         }
     }
 
-    /// Sends requests of its own at once, far more than its share, and does not listen.
+    /// Sends its own requests at once, far more than its share, and does not listen.
     fn flood(&mut self, network: &Network, now_ps: u64) {
         for _ in 0..FLOOD_DATAGRAMS {
             let body: Vec<u8> = (0..FLOOD_REQUESTS).flat_map(|_| self.request()).collect();

@@ -1,0 +1,245 @@
+//! Overload by clients that do not back off: what a server still serves, and what an honest client beside them gets.
+//!
+//! The server has a core, or half of one; all clients share the other. The peak is that of a window of RPCs, kept full. Then some clients
+//! send a multiple of it by the clock and ignore every NACK, while an honest one asks for 5,000 RPCs a second.
+//!
+//! Part of the server's core is the kernel's at such rates, whatever the server does: a server that only receives is measured beside it.
+
+mod flood;
+
+use crate::Failure;
+use crate::child::{self, Server};
+use crate::row::{Bound, against, plain};
+use crate::watchdog::within;
+use flood::{Flood, Offer, Tally};
+use nebula::{CallError, Client, ClientConfig, IdlePolicy, Reply, ServerConfig};
+use nebula_sys::clock::Clock;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What the honest client asks for.
+const HONEST_RPS: f64 = 5_000.0;
+const SLO_NS: u64 = 100_000;
+/// RPCs outstanding while the peak is measured: fewer than the SLO leaves room for.
+const WINDOW: u64 = 64;
+/// Length of a round in picoseconds, and of its beginning that is not counted.
+const ROUND_PS: u64 = 1_500_000_000_000;
+const WARM_UP_PS: u64 = 300_000_000_000;
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// Measures and prints; with words, only the rounds of `CLIENTS` at `TIMES` the peak, on a `whole` or a `half` core.
+pub fn run(words: &[&str]) -> Result<(), Failure> {
+    child::pin_client()?;
+    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    within(LIMIT, "trust", move || match &words[..] {
+        [] => run_all(),
+        [core, clients, times] => {
+            let (clients, times) = (clients.parse()?, times.parse()?);
+            let peak = peak()?;
+            round(core, clients, times, peak)
+        }
+        _ => Err("usage: trust [whole|half CLIENTS TIMES]".into()),
+    })
+}
+
+fn run_all() -> Result<(), Failure> {
+    let peak = peak()?;
+    for clients in [1, 8] {
+        for times in [2.0, 4.0, 10.0] {
+            round("whole", clients, times, peak)?;
+        }
+    }
+    for times in [0.3, 1.0, 4.0] {
+        round("half", 1, times, peak)?;
+    }
+    Ok(())
+}
+
+fn peak() -> Result<f64, Failure> {
+    let peak = trial("whole", 1, Offer::Window(WINDOW))?;
+    plain("64 B echo over UDP, peak", peak.served_rps() / 1e6, "M RPC/s");
+    Ok(peak.served_rps())
+}
+
+fn round(core: &str, clients: usize, times: f64, peak_rps: f64) -> Result<(), Failure> {
+    let what = format!("{core} core, {clients} clients that ignore NACKs at {times} x the peak");
+    let bare = bare(clients, Offer::Rate(times * peak_rps))?;
+    let trial = trial(core, clients, Offer::Rate(times * peak_rps))?;
+    plain(&format!("{what}: offered"), trial.offered_rps() / 1e6, "M RPC/s");
+    plain(&format!("{what}: the kernel's share of the core"), bare, "of 1");
+    plain(&format!("{what}: refused by a NACK"), trial.flood.nacked as f64 / SECONDS / 1e6, "M RPC/s");
+    let possible = ("the peak less the kernel's share", peak_rps / 1e6 * (1.0 - bare));
+    let least = if core == "half" { 0.4 } else { 0.9 };
+    let bound = (times >= 1.0).then_some(Bound::AtLeast(least));
+    against(&format!("{what}: served"), trial.served_rps() / 1e6, "M RPC/s", possible, bound);
+    let honest = &trial.honest;
+    let asked = ("asked", honest.asked as f64 / SECONDS);
+    let bound = (core == "whole").then_some(Bound::AtLeast(0.95));
+    against(&format!("{what}: honest client served"), honest.replied as f64 / SECONDS, "RPC/s", asked, bound);
+    let p99 = honest.p99_ns();
+    against(&format!("{what}: honest client p99"), p99, "ns", ("SLO", SLO_NS as f64), None);
+    Ok(())
+}
+
+const SECONDS: f64 = (ROUND_PS - WARM_UP_PS) as f64 / 1e12;
+
+/// The result of one trial.
+struct Trial {
+    flood: Tally,
+    honest: Honest,
+}
+
+impl Trial {
+    fn served_rps(&self) -> f64 {
+        (self.flood.replied + self.honest.replied) as f64 / SECONDS
+    }
+
+    fn offered_rps(&self) -> f64 {
+        self.flood.sent as f64 / SECONDS
+    }
+}
+
+fn trial(core: &str, clients: usize, offer: Offer) -> Result<Trial, Failure> {
+    let address = child::unused_address()?;
+    let _server = Server::start(&["serve-trust", core, &address.to_string()])?;
+    let mut flood = Flood::connect(address, clients)?;
+    let mut honest = Asker::connect(address)?;
+    let clock = Clock::new();
+    let start = clock.now_ps();
+    let mut is_counted = false;
+    loop {
+        let elapsed = clock.now_ps() - start;
+        if elapsed > ROUND_PS {
+            break;
+        }
+        if !is_counted && elapsed > WARM_UP_PS {
+            is_counted = true;
+            flood.restart();
+            honest.restart();
+        }
+        flood.turn(offer)?;
+        if matches!(offer, Offer::Rate(_)) {
+            honest.turn()?;
+        }
+    }
+    Ok(Trial { flood: flood.tally, honest: honest.honest })
+}
+
+/// The share of a core that receiving alone takes, where the same is sent to a socket that does nothing else.
+fn bare(clients: usize, offer: Offer) -> Result<f64, Failure> {
+    let address = child::unused_address()?;
+    let server = Server::start(&["serve-trust", "bare", &address.to_string()])?;
+    let mut flood = Flood::connect(address, clients)?;
+    let clock = Clock::new();
+    let (start, core_ns) = (clock.now_ps(), server.core_ns()?);
+    while clock.now_ps() - start < ROUND_PS / 3 {
+        flood.turn(offer)?;
+    }
+    Ok((server.core_ns()? - core_ns) as f64 / ((clock.now_ps() - start) as f64 / 1e3))
+}
+
+/// What an honest client has seen.
+#[derive(Default)]
+struct Honest {
+    asked: u64,
+    replied: u64,
+    times_ns: Vec<u64>,
+}
+
+impl Honest {
+    fn p99_ns(&self) -> f64 {
+        let mut times = self.times_ns.clone();
+        times.sort_unstable();
+        times.get(times.len() * 99 / 100).copied().unwrap_or(u64::MAX) as f64
+    }
+}
+
+/// A client of the library that asks by the clock.
+struct Asker {
+    client: Client,
+    clock: Clock,
+    started_ps: u64,
+    submitted_ps: Vec<u64>,
+    due: u64,
+    honest: Honest,
+}
+
+impl Asker {
+    fn connect(server: SocketAddr) -> Result<Self, Failure> {
+        let clock = Clock::new();
+        let client = Client::connect_with(&format!("udp://{server}"), ClientConfig::default())?;
+        let (started_ps, submitted_ps) = (clock.now_ps(), Vec::new());
+        Ok(Self { client, clock, started_ps, submitted_ps, due: 0, honest: Honest::default() })
+    }
+
+    fn restart(&mut self) {
+        (self.honest, self.due, self.started_ps) = (Honest::default(), 0, self.clock.now_ps());
+    }
+
+    fn turn(&mut self) -> Result<(), Failure> {
+        let now = self.clock.now_ps();
+        let due = ((now - self.started_ps) as f64 / 1e12 * HONEST_RPS) as u64;
+        while self.due < due {
+            self.due += 1;
+            self.honest.asked += 1;
+            if let Ok(ticket) = self.client.submit(&[7; 64]) {
+                self.submitted_ps.resize(ticket.0 as usize + 1, 0);
+                self.submitted_ps[ticket.0 as usize] = now;
+            }
+        }
+        while let Some(done) = self.client.poll() {
+            match done.result {
+                Ok(_) => {
+                    self.honest.replied += 1;
+                    let since = self.submitted_ps[done.ticket.0 as usize];
+                    self.honest.times_ns.push((self.clock.now_ps() - since) / 1000);
+                }
+                Err(CallError::Nack { .. } | CallError::Stale) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A server: engine and worker on one core, which another thread may want as well; or a socket that only receives.
+pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
+    if core == "bare" {
+        return serve_bare(address.parse()?);
+    }
+    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
+    let server = nebula::Server::bind(&format!("udp://{address}")).config(config);
+    let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    if core == "half" {
+        std::thread::spawn(|| {
+            let pinned = nebula_sys::affinity::pin_to(child::server_core());
+            assert!(pinned.is_ok(), "{pinned:?}");
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+    }
+    child::ready()?;
+    server.join();
+    Ok(())
+}
+
+/// Welcomes clients by one datagram that says nothing true, receives, and rests as long as there is nothing to receive.
+fn serve_bare(address: SocketAddr) -> Result<(), Failure> {
+    let mut socket = nebula_sys::udp::UdpSocket::bind(address)?;
+    nebula_sys::affinity::pin_to(child::server_core())?;
+    child::ready()?;
+    loop {
+        let mut from = None;
+        let received = socket.recv(&mut |received, datagram| {
+            from = (datagram.get(1) == Some(&1)).then_some(received.from).or(from);
+        })?;
+        if let Some(from) = from {
+            socket.queue(from, None, &[0; 72], 72)?;
+            socket.flush()?;
+        }
+        if received == 0 {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
