@@ -1,0 +1,1 @@
+"""What a server must do for any client, checked through the reference client against a server that runs."""
