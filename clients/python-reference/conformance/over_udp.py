@@ -159,14 +159,14 @@ def without_the_key(server):
     equal(refused.code, frame.SEALED_ONLY, "the refusal")
     wrong = [keyfile.Key(server.keys[0].name, os.urandom(32))]
     silent = ends_with(outcomes.NoAnswer, lambda: udp.Client(server.endpoint, wrong, patience_s=IMPATIENT_S))
-    equal(silent.has_no_key, False, "whether something claimed to have no key")
+    equal(silent.claimed, None, "the refusal that was not believed")
 
 
 def with_a_key_that_the_server_has_not(server):
     """A plain server says so with refusal 5, which a client with a key does not believe."""
     keys = [keyfile.Key("", os.urandom(32))]
     silent = ends_with(outcomes.NoAnswer, lambda: udp.Client(server.endpoint, keys, patience_s=IMPATIENT_S))
-    equal(silent.has_no_key, True, "whether something claimed to have no key")
+    equal(silent.claimed, frame.NO_KEY, "the refusal that was not believed")
 
 
 def cancels(server):

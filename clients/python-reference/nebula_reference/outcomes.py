@@ -93,11 +93,11 @@ class Refused(ConnectError):
 
 
 class NoAnswer(ConnectError):
-    """No server answered. `has_no_key` says that something claimed to be a server without a key."""
+    """No server answered. `claimed` is the reason of a plain refusal that a client with a key did not believe, or None."""
 
-    def __init__(self, has_no_key=False):
-        super().__init__("no answer" + (", but a claim that the server has no key" if has_no_key else ""))
-        self.has_no_key = has_no_key
+    def __init__(self, claimed=None):
+        super().__init__("no answer" + (f", but a refusal {claimed} that anybody can make" if claimed else ""))
+        self.claimed = claimed
 
 
 class NoRoom(ConnectError):

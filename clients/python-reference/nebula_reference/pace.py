@@ -5,6 +5,7 @@ MILLI = 1_000_000
 RTO_MIN, RTO_MAX, RTO_FIRST = 100 * MICRO, 100 * MILLI, MILLI
 RTO_BACKED_OFF_MAX = 1_000 * MILLI
 LOSSES_BELIEVED = 8
+PATIENCE_ANSWERS = 1024
 WINDOW_FIRST, WINDOW_MAX, WINDOW_MIN = 64.0, 4096.0, 1 / 16
 
 
@@ -17,10 +18,14 @@ class RoundTrip:
         self._doublings = 0
         self._backed_off_at = 0
         self._late = 0
+        self._answers = 0
 
     def sample(self, taken):
         """Takes the time to the answer of what was sent once."""
         self._doublings = 0
+        self._answers += 1
+        if self._late and self._answers >= PATIENCE_ANSWERS:
+            self._late, self._answers = self._late - 1, 0
         if self.smoothed is None:
             self.smoothed, self.variation = taken, taken / 2
             return
@@ -46,7 +51,7 @@ class RoundTrip:
 
     def handle_late(self):
         """What had counted as lost was late."""
-        self._late = min(self._late + 1, 5)
+        self._late, self._answers = min(self._late + 1, 5), 0
 
     def or_guess(self):
         return self.smoothed if self.smoothed is not None else RTO_FIRST

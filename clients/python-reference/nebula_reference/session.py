@@ -2,7 +2,7 @@
 
 import os
 
-from . import frame, handshake, outcomes
+from . import frame, handshake, messages, outcomes
 
 SECOND, MILLI = 1_000_000_000, 1_000_000
 HELLO_FIRST, HELLO_MAX = 20 * MILLI, SECOND
@@ -23,7 +23,7 @@ class Session:
         self.token = 0
         self.server_datagram_bytes = 0
         self.heard_at = 0
-        self.has_no_key = False
+        self.claimed = None
         self.error = None
         self.refusals = []
         # -- asking --
@@ -54,7 +54,7 @@ class Session:
             return None
         if now - self._asked_at > self.patience:
             self.is_asking = False
-            self.error = outcomes.NoAnswer(self.has_no_key)
+            self.error = outcomes.NoAnswer(self.claimed)
             return None
         self.next_hello_at = now + self._asks_again_after
         self._asks_again_after = min(2 * self._asks_again_after, HELLO_MAX)
@@ -69,6 +69,9 @@ class Session:
         """Takes the welcome that repeats the echo. Whether it is another server, or another client to it; None if not taken."""
         welcome = handshake.welcome(body)
         if welcome is None or not self.is_asking or welcome.echo != self._echo:
+            return None
+        longest = min(self.datagram_bytes, header.datagram_bytes)
+        if frame.HEADER_BYTES + self.seal.overhead_bytes + messages.REQUEST_BYTES + welcome.mtu_bytes > longest:
             return None
         is_other = self.welcome is not None and (header.incarnation, header.snid) != (self.incarnation, self.snid)
         self.is_asking = False
@@ -93,9 +96,9 @@ class Session:
         if not self.is_asking or refusal.repeats not in self._hellos:
             return
         self.refusals.append(refusal.reason)
-        if refusal.reason == frame.NO_KEY and self.seal.is_sealed:
-            self.has_no_key = True
-        elif refusal.reason != frame.SEALED_ONLY or not self.seal.is_sealed:
+        if self.seal.is_sealed:
+            self.claimed = refusal.reason
+        else:
             self.is_asking = False
             self.error = outcomes.Refused(refusal.reason)
 

@@ -38,6 +38,7 @@ class Transfer:
         self.unknown = set()  # after a time-out: sent, or about to be
         self.arrived = set()
         self.is_whole = False
+        self.was_overtaken = False  # counted as lost because something sent later was answered
         # -- waiting --
         self.unanswered = 0  # transmissions since the last answer
         self.due = None
@@ -45,15 +46,28 @@ class Transfer:
         # -- the reply --
         self.reply_bytes = None
         self.reply_packets = {}
-        self.pulled_last = None
+        self.expected = set()  # packets of it that are to come without being asked for again
+        self.last_expected = None
+        self.wants_pull = False
         self.pulled_at = None
 
     @property
     def has_ended(self):
         return self.reply is not None or self.error is not None
 
+    @property
+    def in_flight(self):
+        """Its packets that count for the window."""
+        return len(self.flying) + len(self.expected)
+
+    @property
+    def has_to_send(self):
+        return bool(self.to_send) or self.wants_pull
+
     def end(self, reply=None, error=None):
         self.reply, self.error = reply, error
+        self.wants_pull = False
+        self.expected.clear()
         self.flying.clear()
         self.to_send.clear()
 
@@ -85,7 +99,7 @@ class Transfer:
         reached = message.pkt_idx + max(bits, default=-1)
         self.lose({packet for packet in self.flying if packet <= reached} | self.unknown)
         if not self.to_send and not self.is_whole:
-            self._plan_new()
+            self._plan_new(message.pkt_idx)
         return news & set(self.sent)
 
     def lose(self, packets):
@@ -94,8 +108,9 @@ class Transfer:
         self.unknown -= packets
         self.to_send = [] if self.is_whole else sorted((packets | set(self.to_send)) - self.arrived)
 
-    def _plan_new(self):
-        new = range(self.next_new, self.packets)[:BURST_PACKETS]
+    def _plan_new(self, first_missing):
+        """No more than one acknowledgment can name."""
+        new = range(self.next_new, min(self.packets, first_missing + BURST_PACKETS))
         self.next_new += len(new)
         self.to_send = list(new)
 
@@ -118,27 +133,34 @@ class Transfer:
         self.is_whole = True
         self.flying.clear()
         self.to_send.clear()
+        if self.reply_bytes is None:
+            self._expect(range(min(packets, REPLY_FIRST_PACKETS)))
         self.reply_bytes = message.number
+        self.expected.discard(message.pkt_idx)
         is_new = message.pkt_idx not in self.reply_packets
         self.reply_packets[message.pkt_idx] = message.payload
         if len(self.reply_packets) == packets:
             self.end(reply=b"".join(self.reply_packets[i] for i in range(packets)))
         return is_new
 
-    def is_pull_due(self, packet):
-        """Whether the arrival of this packet of the reply asks for the next ones."""
-        first = REPLY_FIRST_PACKETS - 1
-        return packet == (first if self.pulled_last is None else self.pulled_last) and not self.has_ended
+    def _expect(self, packets):
+        self.expected = set(packets)
+        self.last_expected = max(self.expected)
 
-    def pull(self, now):
-        """A pull of the first packets that are missing."""
+    def plan_pull(self):
+        """What was expected is not waited for any longer."""
+        self.expected.clear()
+        self.wants_pull = True
+
+    def pull(self, now, room):
+        """A pull of the first packets that are missing, `room` of them."""
         packets = messages.packets_of(self.reply_bytes, self.mtu_bytes)
         missing = [packet for packet in range(packets) if packet not in self.reply_packets]
-        first = missing[0]
-        wanted = [packet for packet in missing if packet < first + messages.BITMAP_PACKETS]
-        self.pulled_last, self.pulled_at = wanted[-1], now
-        bitmap = sum(1 << (packet - first) for packet in wanted)
-        return messages.encode_pull(self.tid, first, bitmap)
+        wanted = [packet for packet in missing if packet < missing[0] + messages.BITMAP_PACKETS][:room]
+        self._expect(wanted)
+        self.wants_pull, self.pulled_at = False, now
+        bitmap = sum(1 << (packet - missing[0]) for packet in wanted)
+        return messages.encode_pull(self.tid, missing[0], bitmap)
 
     def fail(self, message):
         """Ends with what a NACK or a fault says; a NACK with an unknown reason is ignored."""

@@ -156,6 +156,9 @@ class Client:
         if transfer is None or transfer.stamp is None:
             return
         if message.kind == messages.ACK:
+            if message.flag and transfer.was_overtaken:
+                transfer.was_overtaken = False
+                self.round_trip.handle_late()
             self._handle_answered(transfer, self._counted(transfer, lambda: transfer.handle_ack(message)), now)
             self._wait_for_more(transfer, now)
         elif message.kind == messages.REPLY:
@@ -168,50 +171,46 @@ class Client:
 
     def _handle_reply(self, transfer, message, now):
         packets = set(transfer.flying)
-        is_first = transfer.reply_bytes is None
-        is_new = self._counted(transfer, lambda: transfer.handle_reply(message))
-        if not is_new:
+        is_expected = message.pkt_idx in transfer.expected
+        if not self._counted(transfer, lambda: transfer.handle_reply(message)):
             return
-        if is_first:
-            self._handle_answered(transfer, packets, now)
-        elif transfer.pulled_at is not None and message.pkt_idx == transfer.pulled_last:
-            self.round_trip.sample(now - transfer.pulled_at)
         transfer.unanswered = 0
+        if is_expected:
+            self.window.handle_answered(self._flying + 1)
+        self._handle_answered(transfer, packets, now)
         if transfer.has_ended:
             del self._transfers[transfer.tid]
-        elif transfer.is_pull_due(message.pkt_idx):
-            self._add(transfer.pull(now))
+            return
+        if message.pkt_idx == transfer.last_expected:
+            if transfer.pulled_at is not None:
+                self.round_trip.sample(now - transfer.pulled_at)
+            self._counted(transfer, transfer.plan_pull)
+            self._queue(transfer)
         transfer.due = now + self.round_trip.timeout()
 
     def _handle_failed(self, transfer, packets, error, now):
         del self._transfers[transfer.tid]
         if isinstance(error, outcomes.Nacked) and error.is_for_lack_of_room:
-            self.window.handle_refused(now, max((sending.at for sending in transfer.sent.values()), default=0))
-            packets = packets and self._measure(transfer, packets, now) or ()
-        self._handle_answered(transfer, packets, now)
+            self.window.handle_refused(now, max(sending.at for sending in transfer.sent.values()))
+        else:
+            self._handle_answered(transfer, packets, now)
 
     def _handle_answered(self, transfer, packets, now):
         """These packets of a request were answered: the window grows, and what was sent earlier may be lost."""
         transfer.unanswered = 0
         for left in range(len(packets), 0, -1):
             self.window.handle_answered(self._flying + left)
-        if packets:
-            self._measure(transfer, packets, now)
-
-    def _measure(self, transfer, packets, now):
-        """Takes a sample from what was sent once."""
-        latest = max((transfer.sent[packet] for packet in packets), key=lambda sending: sending.at)
-        if latest.times == 1:
+        latest = max((transfer.sent[packet] for packet in packets), key=lambda sending: sending.at, default=None)
+        if latest is not None and latest.times == 1:
             self.round_trip.sample(now - latest.at)
             self._find_lost(latest.at)
-        elif now - latest.at < self.round_trip.or_guess() / 2:
-            self.round_trip.handle_late()
 
     def _find_lost(self, answered_at):
         before = answered_at - self.round_trip.margin()
         for transfer in self._transfers.values():
             lost = {p for p in transfer.flying if transfer.sent[p].at < before and transfer.sent[p].times == 1}
             if lost:
+                transfer.was_overtaken = True
                 self._lose(transfer, lost)
                 self._counted(transfer, lambda: transfer.lose(lost))
                 self._queue(transfer)
@@ -241,10 +240,14 @@ class Client:
         self._repeat(now)
         while self._waiting and self.window.has_room(now, self._flying):
             transfer = self._waiting[0]
-            if transfer.to_send and not transfer.has_ended:
+            if transfer.wants_pull:
+                room = max(int(self.window.packets) - self._flying, 1)
+                self._add(self._counted(transfer, lambda: transfer.pull(now, room)))
+                transfer.due = now + self.round_trip.timeout(transfer.unanswered)
+            elif transfer.to_send:
                 is_last = not self.window.has_room(now, self._flying + 1)
                 self._send_packet(transfer, transfer.to_send.pop(0), is_last, now)
-            if not transfer.to_send:
+            if not transfer.has_to_send:
                 self._waiting.pop(0)
         self._flush()
 
@@ -266,11 +269,13 @@ class Client:
             self._handle_timeout(transfer, now)
             transfer.due = now + self.round_trip.timeout(transfer.unanswered)
             if transfer.reply_bytes is not None:
-                self._add(transfer.pull(now))
+                for _ in transfer.expected:
+                    self.window.handle_lost(transfer.pulled_at or 0)
+                self._counted(transfer, transfer.plan_pull)
             else:
                 self._lose(transfer, transfer.flying)
                 self._counted(transfer, transfer.plan_repeat)
-                self._queue(transfer)
+            self._queue(transfer)
 
     def _handle_timeout(self, transfer, now):
         sent_at = max(sending.at for sending in transfer.sent.values())
@@ -282,7 +287,7 @@ class Client:
         self._timed_out_at = now
 
     def _queue(self, transfer):
-        if transfer.to_send and transfer not in self._waiting:
+        if transfer.has_to_send and transfer not in self._waiting:
             self._waiting.insert(0, transfer)
 
     def _add(self, message, transfer=None, packet=None):
@@ -306,9 +311,9 @@ class Client:
 
     def _counted(self, transfer, change):
         """Runs `change` of a transfer and keeps the number of packets in flight."""
-        before = len(transfer.flying)
+        before = transfer.in_flight
         result = change()
-        self._flying += len(transfer.flying) - before
+        self._flying += transfer.in_flight - before
         return result
 
     def _end(self, transfer, error):
