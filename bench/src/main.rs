@@ -44,7 +44,7 @@ fn main() -> Result<(), Failure> {
         ["trust", rest @ ..] => trust::run(rest),
         ["serve-trust", core, address] => trust::serve(core, address),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | trust [whole | half CLIENTS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | trust [whole | half CLIENTS TIMES | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -1,6 +1,6 @@
 //! Overload by clients that do not back off: what a server still serves, and what an honest client beside them gets.
 //!
-//! The server has a core, or half of one; all clients share the other. The peak is that of a window of RPCs, kept full. Then some clients
+//! The server has a core, or half of one; all clients share the other. The peak is the best of some windows of RPCs, each kept full. Then some clients
 //! send a multiple of it by the clock and ignore every NACK, while an honest one asks for 5,000 RPCs a second.
 //!
 //! Part of the server's core is the kernel's at such rates, whatever the server does: a server that only receives is measured beside it.
@@ -20,8 +20,8 @@ use std::time::Duration;
 /// What the honest client asks for.
 const HONEST_RPS: f64 = 5_000.0;
 const SLO_NS: u64 = 100_000;
-/// RPCs outstanding while the peak is measured: fewer than the SLO leaves room for.
-const WINDOW: u64 = 64;
+/// RPCs outstanding while the peak is measured: too few leave the server waiting, and more than the SLO leaves room for are refused.
+const WINDOWS: [u64; 4] = [64, 128, 256, 512];
 /// Length of a round in picoseconds, and of its beginning that is not counted.
 const ROUND_PS: u64 = 1_500_000_000_000;
 const WARM_UP_PS: u64 = 300_000_000_000;
@@ -31,14 +31,17 @@ const LIMIT: Duration = Duration::from_secs(240);
 pub fn run(words: &[&str]) -> Result<(), Failure> {
     child::pin_client()?;
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-    within(LIMIT, "trust", move || match &words[..] {
+    let soaks =
+        Duration::from_secs(if words.first().is_some_and(|word| word == "soak") { SOAK_SECONDS_MAX } else { 0 });
+    within(LIMIT + soaks, "trust", move || match &words[..] {
         [] => run_all(),
+        [soak, seconds, times] if soak == "soak" => self::soak(seconds.parse()?, times.parse()?),
         [core, clients, times] => {
             let (clients, times) = (clients.parse()?, times.parse()?);
             let peak = peak()?;
             round(core, clients, times, peak)
         }
-        _ => Err("usage: trust [whole|half CLIENTS TIMES]".into()),
+        _ => Err("usage: trust [whole|half CLIENTS TIMES | soak SECONDS TIMES]".into()),
     })
 }
 
@@ -55,10 +58,45 @@ fn run_all() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The longest soak, in seconds: an hour.
+const SOAK_SECONDS_MAX: u64 = 3600;
+/// Seconds between two looks at what the server holds.
+const LOOK_EVERY: u64 = 5;
+
+/// What a server holds under `times` its peak, after some seconds and in the end.
+fn soak(seconds: u64, times: f64) -> Result<(), Failure> {
+    let offer = Offer::Rate(times * peak()?);
+    let address = child::unused_address()?;
+    let server = Server::start(&["serve-trust", "whole", &address.to_string()])?;
+    let mut flood = Flood::connect(address, 1)?;
+    let (clock, mut looks) = (Clock::new(), Vec::new());
+    let start = clock.now_ps();
+    while looks.len() as u64 <= seconds.min(SOAK_SECONDS_MAX) / LOOK_EVERY {
+        flood.turn(offer)?;
+        if (clock.now_ps() - start) / 1_000_000_000_000 >= LOOK_EVERY * (looks.len() as u64 + 1) {
+            looks.push(server.holds()?);
+        }
+    }
+    let elapsed = (clock.now_ps() - start) as f64 / 1e12;
+    let what = format!("soak of {elapsed:.0} s at {times} x the peak");
+    plain(&format!("{what}: served"), flood.tally.replied as f64 / elapsed / 1e6, "M RPC/s");
+    plain(&format!("{what}: refused by a NACK"), flood.tally.nacked as f64 / elapsed / 1e6, "M RPC/s");
+    for (at, (name, unit)) in [("memory", "B"), ("files", "files"), ("threads", "threads")].into_iter().enumerate() {
+        let most = looks.iter().map(|held| held[at]).max().unwrap_or(0);
+        let first = ("after 5 s", looks[0][at] as f64);
+        against(&format!("{what}: {name}, at most"), most as f64, unit, first, Some(Bound::AtMost(1.01)));
+    }
+    Ok(())
+}
+
 fn peak() -> Result<f64, Failure> {
-    let peak = trial("whole", 1, Offer::Window(WINDOW))?;
-    plain("64 B echo over UDP, peak", peak.served_rps() / 1e6, "M RPC/s");
-    Ok(peak.served_rps())
+    let mut peak_rps: f64 = 0.0;
+    for window in WINDOWS {
+        let served_rps = trial("whole", 1, Offer::Window(window))?.served_rps();
+        plain(&format!("64 B echo over UDP, {window} outstanding"), served_rps / 1e6, "M RPC/s");
+        peak_rps = peak_rps.max(served_rps);
+    }
+    Ok(peak_rps)
 }
 
 fn round(core: &str, clients: usize, times: f64, peak_rps: f64) -> Result<(), Failure> {
