@@ -685,3 +685,22 @@ fn in_plain_nobody_takes_a_client_over_from_another_address() {
     client.address = home;
     scene.is_served(&mut client, 0, 1);
 }
+
+#[test]
+fn the_answer_to_an_rpc_that_waits_goes_where_its_client_is_now() {
+    let mut scene = ByHand::open_sealed([9; 32]);
+    let mut before = scene.client();
+    let mut after = RawClient { address: scene.address(), sealed: 1 << 60, ..before.clone() };
+    let hello = after.hello(5);
+    let said = scene.say(after.address, &hello);
+    after.enter(&Welcome::read(&said[0].1, Some([9; 32])));
+    // Both come before a core has begun the RPC.
+    let request = Packet::whole(0, scene.now_ns(), &job(1, 100, 50)).bytes();
+    for client in [&mut before, &mut after] {
+        let frame = client.frame(&request);
+        scene.hand.put(client.address, &frame);
+    }
+    let answers = scene.hear_each(&[&before, &after]);
+    assert_eq!(answers, [vec![], vec![whole(0), reply(0, 1, 50)]]);
+    assert_eq!(scene.executed(1), 1);
+}

@@ -8,8 +8,8 @@ use crate::verdict::NackReason;
 pub struct RetentionKey {
     /// Source node and transfer.
     pub rpc: RpcKey,
-    /// Distinguishes nodes that were given the same number one after the other: bits of the token of the node's
-    /// address.
+    /// Distinguishes nodes that were given the same number one after the other: bits of what the node was given with
+    /// it.
     pub tag: u32,
 }
 
