@@ -16,6 +16,7 @@ mod preemption;
 mod reply_room;
 mod steering;
 mod support;
+mod udp_address;
 mod udp_client;
 mod udp_engines;
 mod udp_keys;

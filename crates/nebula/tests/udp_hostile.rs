@@ -5,20 +5,11 @@ mod support;
 
 use allocations::Counting;
 use nebula::{Queueing, Span};
-use support::by_hand::{ByHand, job, reply_of};
+use support::by_hand::{ByHand, job, reply, reply_of, whole};
 use support::udp_raw::*;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::new();
-
-/// The reply to RPC `id`, in one packet.
-fn reply(tid: u32, id: u64, reply_bytes: u32) -> Answer {
-    Answer::Reply { tid, rpc_bytes: reply_bytes, pkt_idx: 0, payload: reply_of(id, reply_bytes) }
-}
-
-fn whole(tid: u32) -> Answer {
-    Answer::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 }
-}
 
 // -- the handshake --
 
@@ -636,71 +627,4 @@ fn a_sealed_server_serves_who_has_the_key_and_nobody_else() {
         "a replay from elsewhere is not"
     );
     assert_eq!(scene.executed(2), 1);
-}
-
-#[test]
-fn a_client_whose_address_changes_goes_on_and_its_rpcs_are_executed_once() {
-    let key = [9; 32];
-    let mut scene = ByHand::open_sealed(key);
-    let mut client = scene.client();
-    scene.is_served(&mut client, 0, 1);
-    let request = Packet::whole(1, scene.now_ns(), &job(2, 100, 50)).bytes();
-    assert_eq!(scene.ask(&mut client, &request), [reply(1, 2, 50)]);
-    // The reply is lost, and the client's address becomes another: its token is not right there.
-    let snid = client.snid;
-    client.address = scene.address();
-    let frame = client.frame(&request);
-    let said = scene.say(client.address, &frame);
-    assert_eq!(refusal_of(&frame, &said[0].1, Some(key)), BY_TOKEN);
-    let hello = client.hello(5);
-    let said = scene.say(client.address, &hello);
-    let welcome = Welcome::read(&said[0].1, Some(key));
-    assert_eq!((welcome.snid, welcome.echo), (snid, 5), "it is the client that it was");
-    assert_ne!(welcome.token, client.token, "for this address");
-    client.enter(&welcome);
-    assert_eq!(scene.ask(&mut client, &request), [reply(1, 2, 50)], "from memory");
-    assert_eq!(scene.executed(2), 1);
-    // One of which a part had come goes on, too.
-    let long = job(3, 2000, 10);
-    let now = scene.now_ns();
-    assert!(scene.ask(&mut client, &Packet::part(2, now, &long, 0).bytes()).is_empty());
-    client.address = scene.address();
-    let hello = client.hello(6);
-    let said = scene.say(client.address, &hello);
-    client.enter(&Welcome::read(&said[0].1, Some(key)));
-    let whole = Packet { wants_ack: true, ..Packet::part(2, now, &long, 1) }.bytes();
-    let answers = scene.ask(&mut client, &whole);
-    assert!(answers.contains(&reply(2, 3, 10)), "{answers:?}");
-}
-
-#[test]
-fn in_plain_nobody_takes_a_client_over_from_another_address() {
-    let mut scene = ByHand::open(|_| ());
-    let mut client = scene.client();
-    let (snid, home) = (client.snid, client.address);
-    client.address = scene.address();
-    let hello = client.hello(5);
-    let said = scene.say(client.address, &hello);
-    assert_ne!(Welcome::read(&said[0].1, None).snid, snid);
-    client.address = home;
-    scene.is_served(&mut client, 0, 1);
-}
-
-#[test]
-fn the_answer_to_an_rpc_that_waits_goes_where_its_client_is_now() {
-    let mut scene = ByHand::open_sealed([9; 32]);
-    let mut before = scene.client();
-    let mut after = RawClient { address: scene.address(), sealed: 1 << 60, ..before.clone() };
-    let hello = after.hello(5);
-    let said = scene.say(after.address, &hello);
-    after.enter(&Welcome::read(&said[0].1, Some([9; 32])));
-    // Both come before a core has begun the RPC.
-    let request = Packet::whole(0, scene.now_ns(), &job(1, 100, 50)).bytes();
-    for client in [&mut before, &mut after] {
-        let frame = client.frame(&request);
-        scene.hand.put(client.address, &frame);
-    }
-    let answers = scene.hear_each(&[&before, &after]);
-    assert_eq!(answers, [vec![], vec![whole(0), reply(0, 1, 50)]]);
-    assert_eq!(scene.executed(1), 1);
 }

@@ -27,6 +27,16 @@ pub(crate) fn reply_of(id: u64, reply_bytes: u32) -> Vec<u8> {
     (0..reply_bytes as usize).map(|at| filler(!id, at)).collect()
 }
 
+/// That reply in one packet, to transfer `tid`.
+pub(crate) fn reply(tid: u32, id: u64, reply_bytes: u32) -> Answer {
+    Answer::Reply { tid, rpc_bytes: reply_bytes, pkt_idx: 0, payload: reply_of(id, reply_bytes) }
+}
+
+/// The acknowledgement of a transfer that is whole.
+pub(crate) fn whole(tid: u32) -> Answer {
+    Answer::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 }
+}
+
 /// Byte `at` of what belongs to `id`: another for each packet.
 fn filler(id: u64, at: usize) -> u8 {
     (id.wrapping_add(at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
