@@ -114,8 +114,10 @@ fn round(core: &str, clients: usize, times: f64, peak_rps: f64) -> Result<(), Fa
     let asked = ("asked", honest.asked as f64 / SECONDS);
     let bound = (core == "whole").then_some(Bound::AtLeast(0.95));
     against(&format!("{what}: honest client served"), honest.replied as f64 / SECONDS, "RPC/s", asked, bound);
-    let p99 = honest.p99_ns();
-    against(&format!("{what}: honest client p99"), p99, "ns", ("SLO", SLO_NS as f64), None);
+    for percent in [50, 90, 99] {
+        let (slo, time) = (("SLO", SLO_NS as f64), honest.percentile_ns(percent));
+        against(&format!("{what}: honest client p{percent}"), time, "ns", slo, None);
+    }
     Ok(())
 }
 
@@ -185,10 +187,10 @@ struct Honest {
 }
 
 impl Honest {
-    fn p99_ns(&self) -> f64 {
+    fn percentile_ns(&self, percent: usize) -> f64 {
         let mut times = self.times_ns.clone();
         times.sort_unstable();
-        times.get(times.len() * 99 / 100).copied().unwrap_or(u64::MAX) as f64
+        times.get(times.len() * percent / 100).copied().unwrap_or(u64::MAX) as f64
     }
 }
 

@@ -227,6 +227,13 @@ impl FairShare {
         (0..free).find(|&more| !is_light(more)).unwrap_or(free)
     }
 
+    /// Whether the source of `snid` has had less than half of what the mean source has had.
+    #[must_use]
+    pub fn is_light(&self, snid: NodeId) -> bool {
+        let sources = self.now.sources.max(self.before.sources);
+        u64::from(self.used_by(snid)) * u64::from(2 * sources) < u64::from(self.now.rpcs + self.before.rpcs)
+    }
+
     /// Whether [`note`](Self::note) need not be told of another RPC of `snid` now: it knows already that there are several sources, and
     /// of this one.
     #[must_use]
@@ -316,6 +323,15 @@ mod tests {
         share.handle_admitted(LIGHT, ROUND);
         assert_eq!(share.used_by(HEAVY), 0);
         assert!(share.room(NOW, HEAVY, (OPEN, BOUND), 1) > 0 && share.room(NOW, LIGHT, (OPEN, BOUND), 1) == 0);
+    }
+
+    #[test]
+    fn light_is_who_has_had_less_than_half_the_mean() {
+        let mut share = shared();
+        assert_eq!([HEAVY, LIGHT].map(|snid| share.is_light(snid)), [false, true]);
+        share.handle_admitted(LIGHT, 20);
+        // 30 of 120 of two sources: half the mean.
+        assert!(!share.is_light(LIGHT));
     }
 
     #[test]

@@ -14,17 +14,22 @@
 //! | `udp/name` | socket addresses in the kernel's format |
 //! | `udp/control` | ancillary data of a datagram: segment length, local address |
 //! | `udp/option` | socket options |
+//! | `udp/program` | steps of the programs that the kernel runs for each datagram |
 //! | `udp/group` | several sockets at one address |
+//! | `udp/early_drop` | datagrams that are dropped before they take room in the socket |
 //! | `udp/outbox` | collects datagrams and sends them with `sendmmsg` |
 //! | `udp/inbox` | receives with `recvmmsg` and splits coalesced datagrams |
 
 mod control;
+mod early_drop;
 mod group;
 mod inbox;
 mod name;
 mod option;
 mod outbox;
+mod program;
 
+pub use early_drop::{DROP_RULES_MAX, DropRule};
 pub use group::{GROUP_MAX, GroupKey};
 use inbox::Inbox;
 use outbox::Outbox;
@@ -181,6 +186,20 @@ impl UdpSocket {
         }
         self.offload = Offload { gso: gso && wanted.gso, gro: gro && wanted.gro };
         Ok(())
+    }
+
+    /// Has the kernel drop datagrams by `rules`, and by no others, before they take room in the socket. The first rule that
+    /// names a datagram decides about it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for more than [`DROP_RULES_MAX`] rules. Otherwise the kernel's error.
+    ///
+    /// # Cost
+    ///
+    /// A system call, in which the kernel compiles a program: some microseconds. What is dropped costs the receiver nothing.
+    pub fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
+        early_drop::set_rules(&self.socket, rules)
     }
 
     /// The largest packet, IP header included, that fits the route to the connected server, as far as the kernel knows.

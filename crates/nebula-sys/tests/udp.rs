@@ -6,7 +6,7 @@
     reason = "a failing step fails the test; skipped cases are printed"
 )]
 
-use nebula_sys::udp::{DATAGRAM_BYTES_MAX, GroupKey, Offload, Received, UdpSocket};
+use nebula_sys::udp::{DATAGRAM_BYTES_MAX, DROP_RULES_MAX, DropRule, GroupKey, Offload, Received, UdpSocket};
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
@@ -352,5 +352,69 @@ fn an_address_that_a_group_has_is_taken_for_everybody_else() {
     for sockets in [0, 257] {
         let at = V4.parse().unwrap();
         assert_eq!(UdpSocket::bind_group(at, sockets, KEY).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}
+
+/// Datagrams of `senders[at]` for each `at`, of 1,000 that each sends and that have `word` at byte 4.
+fn passed(server: &mut UdpSocket, senders: &mut [UdpSocket], word: u32) -> Vec<usize> {
+    let to = server.local();
+    let mut counts = vec![0; senders.len()];
+    let datagram = [[9; 4], word.to_be_bytes()].concat();
+    for _ in 0..50 {
+        for sender in senders.iter_mut() {
+            (0..20).for_each(|_| sender.queue(to, None, &datagram, 8).unwrap());
+            // One buffer each: what is sent as one is dropped as one.
+            sender.flush().unwrap();
+        }
+        let mut visit = |received: Received, _: &mut [u8]| {
+            let of_it = |sender: &UdpSocket| sender.local().port() == received.from.port();
+            counts[senders.iter().position(of_it).unwrap()] += 1;
+        };
+        while server.recv(&mut visit).unwrap() > 0 {}
+    }
+    counts
+}
+
+#[test]
+fn the_kernel_drops_what_the_rules_name_and_nothing_else() {
+    for at in families() {
+        let mut server = UdpSocket::bind(at).unwrap();
+        let mut senders: Vec<_> = (0..3).map(|_| UdpSocket::connect(server.local()).unwrap()).collect();
+        senders.iter_mut().for_each(|sender| sender.set_offload(Offload::OFF).unwrap());
+        let rule = |sender: &UdpSocket, pass| DropRule { from: sender.local(), word_at: 4, word: [0, 0, 0, 7], pass };
+        assert_eq!(passed(&mut server, &mut senders, 7), [1000, 1000, 1000]);
+        server.set_drop_rules(&[rule(&senders[0], 0), rule(&senders[2], 1 << 31)]).unwrap();
+        let half = passed(&mut server, &mut senders, 7);
+        assert_eq!(half[..2], [0, 1000]);
+        assert!((350..650).contains(&half[2]), "{half:?}");
+        assert_eq!(passed(&mut server, &mut senders, 8), [1000, 1000, 1000], "another word");
+        let (to, short) = (server.local(), [9; 7]);
+        senders[0].queue(to, None, &short, 7).unwrap();
+        senders[0].flush().unwrap();
+        assert_eq!(take(&mut server, 1)[0].1, short, "too short to have the word");
+        server.set_drop_rules(&[]).unwrap();
+        server.set_drop_rules(&[]).unwrap();
+        assert_eq!(passed(&mut server, &mut senders, 7), [1000, 1000, 1000]);
+    }
+}
+
+#[test]
+fn a_socket_takes_as_many_rules_as_are_promised() {
+    for at in families() {
+        let mut server = UdpSocket::bind(at).unwrap();
+        let mut client = UdpSocket::connect(server.local()).unwrap();
+        let other = DropRule { from: server.local(), word_at: 16, word: [0; 4], pass: 0 };
+        let last = DropRule { from: client.local(), word_at: 0, word: *b"last", pass: 0 };
+        let mut rules = vec![other; DROP_RULES_MAX - 1];
+        rules.push(last);
+        server.set_drop_rules(&rules).unwrap();
+        let to = server.local();
+        for said in [b"last", b"next"] {
+            client.queue(to, None, said, 4).unwrap();
+            client.flush().unwrap();
+        }
+        assert_eq!(take(&mut server, 1)[0].1, b"next");
+        rules.push(last);
+        assert_eq!(server.set_drop_rules(&rules).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 }

@@ -11,6 +11,7 @@ mod environment;
 pub use environment::Environment;
 pub(crate) use environment::random_bytes;
 pub use kernel::{KernelWire, SAFE_DATAGRAM_BYTES};
+pub use nebula_sys::udp::DropRule;
 pub use time::Time;
 pub(crate) use time::Watch;
 pub use wire::{Route, Wire};

@@ -237,3 +237,18 @@ fn a_server_that_has_half_a_core_serves_most_of_what_half_a_core_can() {
         assert!(times > 2 || served * 10 >= peak * 4, "{times} x {peak}: {served} a millisecond");
     }
 }
+
+#[test]
+fn what_is_not_served_is_dropped_before_it_is_received_as_long_as_it_is_sent() {
+    let peak = peak();
+    let mut scene = Scene::new(2);
+    scene.run(Offer::PerMs(peak * 10), 0);
+    let (dropped, rules) = scene.server.hand.dropped();
+    let sent = scene.sent / PACKED;
+    assert!(dropped * 3 > sent && rules == 2, "{dropped} of {sent}, {rules} rules");
+    // They ask for what can be served.
+    for _ in 0..20 {
+        scene.run(Offer::Window(WINDOW), 0);
+    }
+    assert_eq!(scene.server.hand.dropped().1, 0, "rules left");
+}

@@ -4,6 +4,7 @@
 //! The kernel's own choice is a hash of both addresses: a peer whose address changes would reach another socket, and so
 //! another thread, than the one that knows it.
 
+use super::program::{JUMP_IF_EQUAL, LOAD_BYTE, LOAD_WORD, RANDOM_AT, step};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, socket_with, sockopt};
 use std::io;
 use std::mem::size_of;
@@ -45,14 +46,9 @@ fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
-const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const JUMP: u32 = libc::BPF_JMP | libc::BPF_JA;
 const MODULO: u32 = libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K;
 const RETURN_A: u32 = libc::BPF_RET | libc::BPF_A;
-/// Where the kernel's random numbers "lie": `SKF_AD_OFF + SKF_AD_RANDOM` of `linux/filter.h`.
-const RANDOM_AT: u32 = (-0x1000_i32 + 56).cast_unsigned();
 
 /// The kernel's choice. A load beyond the datagram's end returns 0, the first socket.
 fn program(sockets: u16, key: GroupKey) -> [libc::sock_filter; 7] {
@@ -65,11 +61,6 @@ fn program(sockets: u16, key: GroupKey) -> [libc::sock_filter; 7] {
         step(MODULO, sockets.into(), 0),
         step(RETURN_A, 0, 0),
     ]
-}
-
-fn step(code: u32, k: u32, otherwise: u8) -> libc::sock_filter {
-    // The kernel's codes have 16 bits.
-    libc::sock_filter { code: u16::try_from(code).unwrap_or(u16::MAX), jt: 0, jf: otherwise, k }
 }
 
 /// Makes `program` choose among the sockets of the group of `socket`.

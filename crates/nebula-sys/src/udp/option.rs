@@ -74,3 +74,8 @@ pub(super) fn route_mtu(socket: &Socket, peer: SocketAddr) -> Option<usize> {
     };
     get(socket, option).ok().and_then(|mtu| usize::try_from(mtu).ok()).filter(|&mtu| mtu > 0)
 }
+
+/// Takes the program away that [drops](super::early_drop) datagrams.
+pub(super) fn detach_filter(socket: &Socket) -> io::Result<()> {
+    set(socket, (libc::SOL_SOCKET, libc::SO_DETACH_FILTER), 0)
+}

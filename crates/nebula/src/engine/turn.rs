@@ -297,11 +297,13 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// As many as take as long as the ingress of this turn, much of which went into packets that were turned away.
+    /// As many as take as long as the ingress of this turn, much of which went into packets that were turned away; yet not so many that what
+    /// comes meanwhile waits for a large part of the SLO.
     #[cold]
     fn rpcs_beside_refusals(&self) -> usize {
         let now = Timestamp::from_ps(self.clock.watch.now_ps());
-        self.pace.rpcs_within(TURN).max(self.pace.rpcs_of(now - self.clock.started))
+        let as_long = self.pace.rpcs_of(now - self.clock.started).min(self.pace.rpcs_in_turn());
+        self.pace.rpcs_within(TURN).max(as_long)
     }
 
     /// Whether the server stops.

@@ -1,7 +1,7 @@
 //! The kernel's UDP sockets as a [`Wire`].
 
 use super::wire::{Route, Wire};
-use nebula_sys::udp::{GroupKey, Offload, UdpSocket};
+use nebula_sys::udp::{DropRule, GroupKey, Offload, UdpSocket};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -142,6 +142,10 @@ impl Wire for KernelWire {
     #[inline]
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
         self.socket.recv(&mut |received, datagram| visit(Route { peer: received.from, local: received.to }, datagram))
+    }
+
+    fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
+        self.socket.set_drop_rules(rules)
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {

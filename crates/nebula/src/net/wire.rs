@@ -1,5 +1,6 @@
 //! A network that carries datagrams, and the routes on it.
 
+use nebula_sys::udp::DropRule;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -49,6 +50,17 @@ pub trait Wire: Send + std::fmt::Debug {
     ///
     /// As [`flush`](Self::flush). It is no error that nothing has arrived.
     fn recv(&mut self, visit: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize>;
+
+    /// Drops datagrams by `rules`, and by no others, before they wait to be received; without rules none. A wire that cannot do that does
+    /// nothing: then more is received than can be served.
+    ///
+    /// # Errors
+    ///
+    /// When the system call fails; the rules are as before then.
+    fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
+        let _ = rules;
+        Ok(())
+    }
 
     /// Sleeps until a datagram has arrived, the eventfd `parker` is readable, or `timeout` is over.
     ///

@@ -60,10 +60,17 @@ impl Intake {
         }
     }
 
+    /// Whether an RPC of `snid` may be refused, and its client told.
+    #[inline]
+    pub(crate) fn may_refuse(&mut self, now: Timestamp, snid: NodeId) -> bool {
+        let asks_little = self.refusals.is_used_up() && self.backend.share().is_light(snid);
+        self.refusals.has_left(now, asks_little)
+    }
+
     /// Whether an RPC of `snid` would be refused and its client not be told: it is better not looked at.
     #[inline]
     pub(crate) fn turns_away(&mut self, now: Timestamp, snid: NodeId) -> bool {
-        !self.refusals.has_left(now) && self.backend.refuses(now, snid)
+        !self.may_refuse(now, snid) && self.backend.refuses(now, snid)
     }
 
     /// Whether whatever `snid` sends now is better not looked at: what it may send of RPCs that have begun is not lost by that.

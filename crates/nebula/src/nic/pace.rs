@@ -15,11 +15,17 @@ use nebula_nic::{Span, Timestamp};
 
 /// RPCs in a window.
 const WINDOW: usize = 512;
-/// Turns between two looks at the bound: it costs a square root.
+/// Turns between two looks at the bound: it costs a square root. Fewer while it falls.
 const TURNS_PER_LOOK: u32 = 64;
+const TURNS_PER_LOOK_FALLING: u32 = 16;
+/// At a look the bound falls by a sixteenth at most: less than the room that is kept for light sources, which would else be refused because of what
+/// waits already.
+const FALL: u32 = 16;
 /// What one packet or RPC may take beyond the mean before a long turn counts as a pause of the machine.
 const EXPLAINED_FACTOR: u64 = 4;
 
+/// Turns of overload in one SLO at least.
+const TURNS_PER_SLO: u64 = 3;
 /// The most RPCs whose answers share a turn, and so a datagram where they are short: a client with twice as many outstanding then sends
 /// one half while the other is served.
 const RPCS_PER_TURN_MAX: usize = 32;
@@ -39,6 +45,7 @@ pub(crate) struct Pace {
     window_started: Option<Timestamp>,
     window_served: usize,
     turns: u32,
+    is_falling: bool,
     /// Work of the last turn.
     work: u64,
     has_rested: bool,
@@ -77,6 +84,7 @@ impl Pace {
             window_started: None,
             window_served: 0,
             turns: 0,
+            is_falling: false,
             work: 0,
             has_rested: false,
             is_unfinished: false,
@@ -105,7 +113,8 @@ impl Pace {
             self.end_turn_of_window(now, served, waiting);
         }
         self.turns = self.turns.wrapping_add(1);
-        if self.turns.is_multiple_of(TURNS_PER_LOOK) { self.look(waiting) } else { None }
+        let turns_per_look = if self.is_falling { TURNS_PER_LOOK_FALLING } else { TURNS_PER_LOOK };
+        if self.turns.is_multiple_of(turns_per_look) { self.look(waiting) } else { None }
     }
 
     /// Notes that the handler took `time` for `served` RPCs of this turn, and that `most` might have been served. For transports
@@ -151,8 +160,12 @@ impl Pace {
         if !self.config.inline && waiting == 0 {
             self.service.fade(self.config.service_mean);
         }
-        let bound = self.config.queue_bound(self.service());
-        let has_moved = bound.abs_diff(self.queue_bound) > self.queue_bound / 8;
+        let wanted = self.config.queue_bound(self.service());
+        let bound = wanted.max(self.queue_bound - self.queue_bound.div_ceil(FALL));
+        // Once it falls, it falls to the end.
+        let has_moved =
+            wanted.abs_diff(self.queue_bound) > self.queue_bound / 8 || self.is_falling && wanted < self.queue_bound;
+        self.is_falling = has_moved && bound > wanted;
         has_moved.then(|| {
             self.queue_bound = bound;
             bound
@@ -186,6 +199,11 @@ impl Pace {
     #[inline]
     pub(crate) fn rpcs_of(&self, time: Span) -> usize {
         usize::try_from(time.as_ps() / self.handler.mean().as_ps().max(1)).unwrap_or(usize::MAX)
+    }
+
+    /// RPCs that are served, network and all, in a third of the SLO.
+    pub(crate) fn rpcs_in_turn(&self) -> usize {
+        usize::try_from(self.config.slo.as_ps() / TURNS_PER_SLO / self.service().as_ps().max(1)).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn queue_bound(&self) -> u32 {
@@ -226,6 +244,20 @@ mod tests {
             run(&mut pace, 10_000, SERVICE, &mut now);
             assert!(pace.queue_bound() > first / 2, "{} of {first}", pace.queue_bound());
         }
+    }
+
+    #[test]
+    fn the_queue_shortens_in_steps_that_leave_room_for_light_sources() {
+        let (mut pace, mut now) = (pace(true), Timestamp::ZERO);
+        run(&mut pace, 1000, SERVICE, &mut now);
+        let (mut before, mut turns) = (pace.queue_bound(), 0);
+        while pace.queue_bound() > 8 {
+            run(&mut pace, 1, SERVICE * 10, &mut now);
+            let bound = pace.queue_bound();
+            assert!(bound >= nebula_nic::FairShare::open(before) || bound + 1 == before, "{bound} after {before}");
+            (before, turns) = (bound, turns + 1);
+        }
+        assert!(turns < 800, "{turns} turns until a queue ten times as slow is as short as it must be");
     }
 
     /// Turns in each of which one RPC comes alone, at 5 us for the network and 100 ns for the handler.

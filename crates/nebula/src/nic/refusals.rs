@@ -11,6 +11,8 @@ const EACH: Span = Span::from_ns(3_200);
 const EACH_IN_MEMORY: Span = Span::from_ns(640);
 /// Refusals that may come together, such as those of a burst that meets a full queue.
 const TOGETHER: u32 = 64;
+/// Of which so many are kept for sources that ask for less than their share: they are told at once, and need not wait and ask again.
+const KEPT: u32 = 16;
 
 /// The refusals of an engine.
 #[derive(Debug)]
@@ -35,27 +37,28 @@ impl Refusals {
         self.turned_away = 0;
     }
 
-    /// Whether none is left, as far as was last worked out.
+    /// Whether none is left but those that are kept, as far as was last worked out.
     #[inline(always)]
     pub(crate) fn is_used_up(&self) -> bool {
-        self.left == 0
+        self.left <= KEPT
     }
 
-    /// Whether another RPC may be refused, and its client told. Nothing is worked out before the last one is used up.
+    /// Whether another RPC may be refused, and its client told; one of a source that `asks_little` also where only kept ones are left.
+    /// Nothing is worked out as long as there are others.
     #[inline]
-    pub(crate) fn has_left(&mut self, now: Timestamp) -> bool {
-        if self.left == 0 {
+    pub(crate) fn has_left(&mut self, now: Timestamp, asks_little: bool) -> bool {
+        if self.left <= KEPT {
             self.earn(now);
         }
-        self.left > 0
+        self.left > if asks_little { 0 } else { KEPT }
     }
 
     #[inline(never)]
     fn earn(&mut self, now: Timestamp) {
         let earned = (now - self.since).as_ps() / self.each.as_ps();
-        self.left = u32::try_from(earned).unwrap_or(u32::MAX).min(TOGETHER);
-        if self.left > 0 {
-            self.since = now;
+        if earned > 0 {
+            let left = u64::from(self.left).saturating_add(earned).min(TOGETHER.into());
+            (self.left, self.since) = (u32::try_from(left).unwrap_or(TOGETHER), now);
         }
     }
 
@@ -88,7 +91,7 @@ mod tests {
         let mut answered = 0;
         for now in moments {
             for _ in 0..1000 {
-                if refusals.has_left(now) {
+                if refusals.has_left(now, false) {
                     refusals.count();
                     answered += 1;
                 }
@@ -101,7 +104,7 @@ mod tests {
     fn some_come_together_and_then_one_a_while() {
         let mut refusals = Refusals::new(true);
         let start = Timestamp::ZERO + Span::from_ms(1);
-        assert_eq!(answered(&mut refusals, [start, start].into_iter()), 2 * TOGETHER as usize);
+        assert_eq!(answered(&mut refusals, [start, start].into_iter()), (2 * TOGETHER - 2 * KEPT) as usize);
         let later = answered(&mut refusals, (1..=1000).map(|us| start + Span::from_us(us)));
         assert!((250..=313).contains(&later), "{later} in a millisecond");
     }
@@ -110,9 +113,24 @@ mod tests {
     fn what_was_not_used_does_not_pile_up() {
         let mut refusals = Refusals::new(false);
         let start = Timestamp::ZERO + Span::from_ms(5_000);
-        assert_eq!(answered(&mut refusals, [start].into_iter()), 2 * TOGETHER as usize);
+        assert_eq!(answered(&mut refusals, [start].into_iter()), (2 * TOGETHER - 2 * KEPT) as usize);
         refusals.begin_turn();
         refusals.count_unanswered(3);
         assert_eq!((refusals.turned_away(), refusals.is_used_up()), (3, true));
+    }
+
+    #[test]
+    fn some_are_kept_for_those_who_ask_for_little() {
+        let mut refusals = Refusals::new(true);
+        let start = Timestamp::ZERO;
+        assert_eq!(answered(&mut refusals, [start].into_iter()), (TOGETHER - KEPT) as usize);
+        for _ in 0..KEPT {
+            assert!(!refusals.has_left(start, false) && refusals.has_left(start, true));
+            refusals.count();
+        }
+        assert!(!refusals.has_left(start, true));
+        // What is earned then is for them first.
+        let later = start + EACH * u64::from(KEPT);
+        assert!(!refusals.has_left(later, false) && refusals.has_left(later, true));
     }
 }

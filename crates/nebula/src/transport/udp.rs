@@ -24,6 +24,7 @@ pub(crate) mod handshake;
 pub(crate) mod port;
 pub(crate) mod numbers;
 pub(crate) mod key_box;
+mod early_drop;
 mod requests;
 mod incomplete;
 mod outbox;

@@ -2,7 +2,7 @@
 //!
 //! Nothing is allocated once its buffers are as long as they get, so that what a server allocates can be counted.
 
-use nebula::net::{Route, Wire};
+use nebula::net::{DropRule, Route, Wire};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -61,6 +61,25 @@ struct Lanes {
     there: Lane,
     back: Lane,
     toll: Option<Toll>,
+    rules: Vec<DropRule>,
+    /// What chance is made of, and datagrams dropped by it.
+    chance: u32,
+    dropped: u64,
+}
+
+impl Lanes {
+    /// Whether the first rule that names the datagram drops it.
+    fn drops(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let names = |rule: &&DropRule| {
+            let word_at = usize::from(rule.word_at);
+            rule.from == from && datagram.get(word_at..word_at + 4) == Some(&rule.word)
+        };
+        let Some(pass) = self.rules.iter().find(names).map(|rule| rule.pass) else { return false };
+        self.chance = self.chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let is_dropped = self.chance >= pass;
+        self.dropped += u64::from(is_dropped);
+        is_dropped
+    }
 }
 
 /// The server's end.
@@ -101,7 +120,16 @@ impl Hand {
 
     /// Puts a datagram in.
     pub(crate) fn put(&self, from: SocketAddr, datagram: &[u8]) {
-        self.lanes().there.push(from, datagram);
+        let mut lanes = self.lanes();
+        if !lanes.drops(from, datagram) {
+            lanes.there.push(from, datagram);
+        }
+    }
+
+    /// Datagrams that were dropped by the server's rules, and rules that it has now.
+    pub(crate) fn dropped(&self) -> (u64, usize) {
+        let lanes = self.lanes();
+        (lanes.dropped, lanes.rules.len())
     }
 
     /// Visits the datagrams that came out, and empties the lane.
@@ -152,6 +180,11 @@ impl Wire for HandWire {
             }
             visit(from.into(), datagram);
         }))
+    }
+
+    fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
+        self.lanes().rules = rules.to_vec();
+        Ok(())
     }
 
     fn wait(&mut self, _: Option<Duration>, _: Option<BorrowedFd<'_>>) -> io::Result<()> {

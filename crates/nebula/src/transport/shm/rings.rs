@@ -205,7 +205,7 @@ impl Rings {
                 Verdict::Drop { .. } => break false,
             }
             taken += 1;
-            if before + taken - refused == PACKETS_PER_RING || (refused > 0 && !intake.refusals.has_left(now)) {
+            if before + taken - refused == PACKETS_PER_RING || (refused > 0 && !intake.refusals.has_left(now, false)) {
                 break true;
             }
         };

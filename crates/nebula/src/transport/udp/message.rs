@@ -163,6 +163,11 @@ impl<'a> Messages<'a> {
         Self { rest: body }
     }
 
+    /// Bytes that are left, and how many requests with `payload_bytes` they may be.
+    pub(crate) const fn left(&self, payload_bytes: usize) -> (usize, usize) {
+        (self.rest.len(), self.rest.len() / (REQUEST_BYTES + payload_bytes))
+    }
+
     #[inline(always)]
     fn read(&mut self) -> Option<Message<'a>> {
         let rest = self.rest;

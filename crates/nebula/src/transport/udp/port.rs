@@ -6,6 +6,7 @@
 //! answers  ─▶ remembered ─▶ packed by client into trains of datagrams ─▶ wire           (outbox)
 //! ```
 
+use super::early_drop::EarlyDrop;
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameError, FrameKind, KIND_AT, SNID_AT, word};
 use super::handshake::{Hello, Reason, Refused, Tokens, Welcome, derived, echo_of, half};
 use super::key_box::KeyBox;
@@ -40,6 +41,7 @@ pub(crate) struct UdpPort {
     validation: Validation,
     memory: Memory,
     outbox: Outbox,
+    early_drop: EarlyDrop,
     keys: Arc<KeyBox>,
     /// The time of the last turn.
     now: Timestamp,
@@ -89,7 +91,8 @@ impl UdpPort {
         };
         let seed = half(derived(entropy, 4));
         let outbox = Outbox::new(&validation.seal, wire.datagram_bytes_max(), validation.incarnation, backend.mtu);
-        Self { wire, memory: Memory::new(config, backend, seed), validation, outbox, keys, now: Timestamp::ZERO }
+        let memory = Memory::new(config, backend, seed);
+        Self { wire, memory, validation, outbox, early_drop: EarlyDrop::new(), keys, now: Timestamp::ZERO }
     }
 }
 
@@ -99,7 +102,7 @@ impl Transport for UdpPort {
 
     fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
         self.now = now;
-        let Self { wire, validation, memory, outbox, keys, .. } = self;
+        let Self { wire, validation, memory, outbox, early_drop, keys, .. } = self;
         if let Some(keys) = keys.take_news() {
             validation.seal.set_keys(&keys);
         }
@@ -108,14 +111,24 @@ impl Transport for UdpPort {
             let looked = wire.recv(&mut |route, datagram| {
                 let bytes = datagram.len();
                 if intake.refusals.is_used_up()
-                    && claimed(datagram)
-                        .is_some_and(|snid| intake.turns_away_all(now, validation.hosts.number(route.peer, now, snid)))
+                    && let Some(snid) = claimed(datagram)
+                    && intake.turns_away_all(now, validation.hosts.number(route.peer, now, snid))
                 {
                     // Not even opened, which costs more than all else: nothing follows from whose number it claims to be but this.
+                    early_drop.note(now, route.peer, snid, bytes as u64, bytes as u64);
                     return memory.leave_unread(bytes, intake);
                 }
                 match validation.open(now, route, datagram) {
-                    Opened::Frame(peer, body) => packets += memory.take_messages(now, &peer, body, intake, outbox),
+                    Opened::Frame(peer, body) => {
+                        let unanswered = memory.unanswered();
+                        let taken = memory.take_messages(now, &peer, body, intake, outbox);
+                        packets += taken;
+                        let unanswered = memory.unanswered() - unanswered;
+                        if unanswered > 0 || !early_drop.is_idle() {
+                            let lost = bytes as u64 * unanswered / taken.max(1) as u64;
+                            early_drop.note(now, route.peer, peer.recipient.snid, bytes as u64, lost);
+                        }
+                    }
                     // Anti-amplification: an address that is not validated is sent no more bytes than came from it.
                     Opened::Answer(answer) if answer.len() <= bytes => outbox.send_now(route, answer),
                     Opened::Answer(_) | Opened::Nothing => {}
@@ -125,6 +138,12 @@ impl Transport for UdpPort {
             if intake.refusals.is_used_up() || looked.map_or(true, |datagrams| datagrams < BUSY) {
                 break;
             }
+        }
+        if !early_drop.is_idle()
+            && let Some(rules) = early_drop.end_turn(now, packets == 0 && intake.backend.queue_depth() == 0)
+        {
+            // Where that cannot be done, more comes than can be served, as before.
+            let _ = wire.set_drop_rules(rules);
         }
         packets
     }
@@ -165,6 +184,12 @@ impl Transport for UdpPort {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, parker: BorrowedFd<'_>) -> bool {
+        // What is dropped wakes nobody up.
+        if !self.early_drop.is_idle()
+            && let Some(rules) = self.early_drop.end()
+        {
+            let _ = self.wire.set_drop_rules(rules);
+        }
         // Where it cannot wait, it looks again: no harm but the time.
         let _ = self.wire.wait(timeout, Some(parker));
         true

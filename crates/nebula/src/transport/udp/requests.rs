@@ -98,12 +98,16 @@ impl Memory {
         self.counters
     }
 
+    /// Requests that were neither served nor refused by a NACK, so far, in datagrams that were read.
+    #[inline(always)]
+    pub(super) fn unanswered(&self) -> u64 {
+        self.counters.unanswered
+    }
+
     /// Counts a datagram of which nothing was read.
     #[cold]
     pub(super) fn leave_unread(&mut self, bytes: usize, intake: &mut Intake) {
-        // What reading it costs, in packets.
-        let packets = 1 + u32::try_from(bytes / UNREAD_BYTES).unwrap_or(u32::MAX);
-        intake.refusals.count_unanswered(packets);
+        intake.refusals.count_unanswered(cost_unread(bytes));
         self.counters.unread += 1;
     }
 
@@ -118,12 +122,19 @@ impl Memory {
         outbox: &mut Outbox,
     ) -> usize {
         let mut packets = 0;
+        let unanswered = self.counters.unanswered;
         self.again = AGAIN_PACKETS;
-        for message in Messages::new(body) {
+        let mut messages = Messages::new(body);
+        while let Some(message) = messages.next() {
             match message {
                 Ok(Message::Request(request)) => {
                     packets += 1;
                     self.take_request(now, peer, &request, intake, outbox);
+                    if self.counters.unanswered > unanswered && intake.turns_away_all(now, peer.number) {
+                        // The others would fare no better.
+                        let (bytes, left) = messages.left(request.payload.len());
+                        return packets + self.lose_rest(bytes, left, intake);
+                    }
                 }
                 Ok(Message::Pull { tid, first, bitmap }) => self.pull(peer, tid, first, bitmap, outbox),
                 Ok(Message::Cancel { tid, stamp_ns }) => self.cancel(peer, tid, stamp_ns, intake),
@@ -292,7 +303,7 @@ impl Memory {
         reason: NackReason,
         (intake, outbox): (&mut Intake, &mut Outbox),
     ) {
-        if !intake.refusals.has_left(now) {
+        if !intake.may_refuse(now, peer.number) {
             return self.lose(intake);
         }
         intake.refusals.count();
@@ -308,6 +319,14 @@ impl Memory {
     fn lose(&mut self, intake: &mut Intake) {
         intake.refusals.count_unanswered(1);
         self.counters.unanswered += 1;
+    }
+
+    /// Does nothing with the rest of a datagram: `bytes`, as many as `packets` requests have.
+    #[cold]
+    fn lose_rest(&mut self, bytes: usize, packets: usize, intake: &mut Intake) -> usize {
+        intake.refusals.count_unanswered(cost_unread(bytes));
+        self.counters.unanswered += packets as u64;
+        packets
     }
 
     /// Answers as before.
@@ -402,6 +421,11 @@ impl Memory {
         // An RPC that is too long is refused by the NIC, whatever it carries.
         bytes as usize == request.payload.len()
     }
+}
+
+/// What receiving bytes costs that are not read, in packets that are.
+fn cost_unread(bytes: usize) -> u32 {
+    u32::try_from(bytes / UNREAD_BYTES).unwrap_or(u32::MAX).saturating_add(1)
 }
 
 /// Which packets of a reply.

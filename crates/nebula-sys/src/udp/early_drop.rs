@@ -1,0 +1,110 @@
+//! Datagrams that the kernel drops before they take room in the socket's buffer, by a program in classic BPF.
+//!
+//! The program runs where a datagram arrives: on the loopback network that is the sender's core, on others the one that
+//! serves the network card's interrupt. The thread that reads the socket spends nothing on what is dropped.
+
+use super::program::{JUMP_IF_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM_AT, step};
+use std::io;
+use std::mem::size_of;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+/// Which of a sender's datagrams the kernel drops: any of them, by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropRule {
+    /// Their source address.
+    pub from: SocketAddr,
+    /// Where in a datagram the four bytes of `word` lie. Others of this sender are not dropped, nor shorter ones.
+    pub word_at: u16,
+    /// What they have to be.
+    pub word: [u8; 4],
+    /// How many of 2³² such datagrams pass. 0: none.
+    pub pass: u32,
+}
+
+/// Rules of one socket at most: their program is a fraction of what the kernel takes.
+pub const DROP_RULES_MAX: usize = 32;
+
+const JUMP_IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
+const LOAD_LENGTH: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_LEN;
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+/// A socket's program sees a datagram from its UDP header on.
+const UDP_HEADER_BYTES: u32 = 8;
+/// Where the IP header "lies": `SKF_NET_OFF` of `linux/filter.h`.
+const IP_HEADER_AT: u32 = (-0x10_0000_i32).cast_unsigned();
+const KEEP_ALL: u32 = u32::MAX;
+
+/// The kernel drops by `rules` from now on; by none if there are none.
+pub(super) fn set_rules(socket: &UdpSocket, rules: &[DropRule]) -> io::Result<()> {
+    if rules.is_empty() {
+        return detach(socket);
+    }
+    if rules.len() > DROP_RULES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a socket has at most 32 rules"));
+    }
+    attach(socket, &program(rules))
+}
+
+/// Rule after rule; in the end what no rule named.
+fn program(rules: &[DropRule]) -> Vec<libc::sock_filter> {
+    rules.iter().flat_map(steps_of).chain([step(RETURN, KEEP_ALL, 0)]).collect()
+}
+
+/// A test: what is loaded, from where, how it is compared, and with what.
+type Test = (u32, u32, u32, u32);
+
+/// The tests of a rule, of which the first that fails leads to the next rule, and then the choice.
+fn steps_of(rule: &DropRule) -> Vec<libc::sock_filter> {
+    let word_at = UDP_HEADER_BYTES + u32::from(rule.word_at);
+    let mut tests: Vec<Test> = vec![
+        // First, because a load beyond the end of a datagram ends the program and drops it.
+        (LOAD_LENGTH, 0, JUMP_IF_AT_LEAST, word_at + 4),
+        (LOAD_WORD, word_at, JUMP_IF_EQUAL, u32::from_be_bytes(rule.word)),
+        (LOAD_HALF, 0, JUMP_IF_EQUAL, rule.from.port().into()),
+    ];
+    match rule.from.ip().to_canonical() {
+        IpAddr::V4(ip) => tests.push((LOAD_WORD, IP_HEADER_AT.wrapping_add(12), JUMP_IF_EQUAL, ip.to_bits())),
+        IpAddr::V6(ip) => {
+            tests.extend((8..).step_by(4).zip(ip.octets().as_chunks().0).map(|(at, bytes)| {
+                (LOAD_WORD, IP_HEADER_AT.wrapping_add(at), JUMP_IF_EQUAL, u32::from_be_bytes(*bytes))
+            }))
+        }
+    }
+    let choice = [
+        step(LOAD_WORD, RANDOM_AT, 0),
+        step(JUMP_IF_AT_LEAST, rule.pass, 1),
+        step(RETURN, 0, 0),
+        step(RETURN, KEEP_ALL, 0),
+    ];
+    let mut left = 2 * tests.len() + choice.len();
+    let mut steps = Vec::with_capacity(left);
+    for (load, at, jump, value) in tests {
+        left -= 2;
+        let to_next_rule = u8::try_from(left).expect("a rule has some twenty steps");
+        steps.extend([step(load, at, 0), step(jump, value, to_next_rule)]);
+    }
+    steps.extend(choice);
+    steps
+}
+
+fn attach(socket: &UdpSocket, steps: &[libc::sock_filter]) -> io::Result<()> {
+    let len = u16::try_from(steps.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let program = libc::sock_fprog { len, filter: steps.as_ptr().cast_mut() };
+    #[expect(clippy::cast_possible_truncation, reason = "16 bytes")]
+    let bytes = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    // SAFETY: the kernel reads a `sock_fprog` through the pointer, as the length says, and `len` steps through the
+    // pointer in it, which is valid as long as the caller's borrow; it writes through neither.
+    let rc = unsafe {
+        let program = (&raw const program).cast();
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program, bytes)
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn detach(socket: &UdpSocket) -> io::Result<()> {
+    match super::option::detach_filter(socket) {
+        // There is none.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        detached => detached,
+    }
+}

@@ -1,0 +1,253 @@
+//! Early drop: what a client sends beyond what is served to it is dropped before it takes room in the socket.
+//!
+//! A client that ignores NACKs can fill the socket's buffer with datagrams of which hardly one is served. They wait there before the queue that
+//! the SLO bounds, and the others' datagrams wait behind them or are lost with them. So the wire is told to pass only a part of such a client's
+//! datagrams, by chance: twice as much as is served to it. Less would leave the server idle between two of them.
+//!
+//! As random early detection in routers, but by client: only who sends more than is served to it, and does not heed NACKs, is met.
+
+use super::frame::SNID_AT;
+use crate::net::DropRule;
+use nebula_nic::{NodeId, Span, Timestamp};
+use std::net::SocketAddr;
+
+/// Clients at most whose datagrams are dropped early. Those beyond are refused as before, until one of these backs off.
+const CLIENTS_MAX: usize = nebula_sys::udp::DROP_RULES_MAX;
+/// Between two looks at what was served.
+const LOOK_EVERY: Span = Span::from_ms(4);
+/// What was served to a client is judged after so many datagrams, or after some time: fewer tell nothing, since which of them pass is chance.
+const DATAGRAMS: u32 = 32;
+const JUDGED_AFTER: Span = Span::from_ms(64);
+/// A server that is idle for so large a part of the time passes too little: what it serves comes in bursts.
+const IDLE_PART: u64 = 32;
+/// Where the client's number stands.
+#[expect(clippy::cast_possible_truncation, reason = "16")]
+const WORD_AT: u16 = SNID_AT as u16;
+/// All of them pass.
+const ALL: u32 = u32::MAX;
+/// The least part that passes: one in 256 datagrams.
+const LEAST: u32 = 1 << 24;
+
+/// The clients that send more than is served to them.
+#[derive(Debug)]
+pub(super) struct EarlyDrop {
+    clients: Vec<Heavy>,
+    rules: Vec<DropRule>,
+    looked: Timestamp,
+    turned: Timestamp,
+    /// Whether the last turn found nothing to do, and for how long that was so since the last look.
+    was_idle: bool,
+    idle: Span,
+}
+
+/// One of them, and what came of it since it was judged: datagrams, and bytes.
+#[derive(Clone, Copy, Debug)]
+struct Heavy {
+    peer: SocketAddr,
+    snid: NodeId,
+    pass: u32,
+    since: Timestamp,
+    datagrams: u32,
+    came: u64,
+    lost: u64,
+}
+
+impl EarlyDrop {
+    pub(super) fn new() -> Self {
+        Self {
+            clients: Vec::with_capacity(CLIENTS_MAX),
+            rules: Vec::with_capacity(CLIENTS_MAX),
+            looked: Timestamp::ZERO,
+            turned: Timestamp::ZERO,
+            was_idle: false,
+            idle: Span::ZERO,
+        }
+    }
+
+    /// Whether there is such a client.
+    #[inline(always)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    /// Of a datagram of `came` bytes, `lost` bytes were requests that were neither served nor refused by a NACK.
+    #[cold]
+    pub(super) fn note(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId, came: u64, lost: u64) {
+        let known = self.clients.iter().position(|client| (client.peer, client.snid) == (peer, snid));
+        let at = known.or_else(|| (lost > 0 && self.clients.len() < CLIENTS_MAX).then(|| self.admit(now, peer, snid)));
+        if let Some(client) = at.and_then(|at| self.clients.get_mut(at)) {
+            client.datagrams += 1;
+            client.came += came;
+            client.lost += lost;
+        }
+    }
+
+    fn admit(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId) -> usize {
+        self.clients.push(Heavy { peer, snid, pass: ALL, since: now, datagrams: 0, came: 0, lost: 0 });
+        self.clients.len() - 1
+    }
+
+    /// The rules from now on, where it is time for a look and they are others than before. `is_idle`: nothing came in this turn, and nothing
+    /// waits.
+    #[cold]
+    pub(super) fn end_turn(&mut self, now: Timestamp, is_idle: bool) -> Option<&[DropRule]> {
+        if self.was_idle {
+            self.idle += now - self.turned;
+        }
+        (self.turned, self.was_idle) = (now, is_idle);
+        let elapsed = now - self.looked;
+        if elapsed < LOOK_EVERY {
+            return None;
+        }
+        let passes_too_little = std::mem::take(&mut self.idle) > Span::from_ps(elapsed.as_ps() / IDLE_PART);
+        self.looked = now;
+        self.clients.retain_mut(|client| {
+            let is_due = client.datagrams >= DATAGRAMS || now - client.since >= JUDGED_AFTER;
+            if passes_too_little {
+                client.change(now, 2.0);
+            } else if is_due {
+                client.judge(now);
+            }
+            client.pass < ALL || !(is_due || passes_too_little)
+        });
+        self.write_rules()
+    }
+
+    /// Ends all of it: nobody is there to see that a client sends less.
+    #[cold]
+    pub(super) fn end(&mut self) -> Option<&[DropRule]> {
+        self.clients.clear();
+        self.write_rules()
+    }
+
+    fn write_rules(&mut self) -> Option<&[DropRule]> {
+        let are_same = self.rules.len() == self.clients.len()
+            && self.rules.iter().zip(&self.clients).all(|(rule, client)| client.is_as_in(rule));
+        if are_same {
+            return None;
+        }
+        self.rules.clear();
+        self.rules.extend(self.clients.iter().map(Heavy::rule));
+        Some(&self.rules)
+    }
+}
+
+impl Heavy {
+    /// Half of what passes is to be served; a fifth to two thirds is near enough, because new rules cost some time. At most a quarter or
+    /// twice as much passes as before. A client of which nothing came sends less now.
+    fn judge(&mut self, now: Timestamp) {
+        let served = self.came - self.lost;
+        let factor = match self.came {
+            0 => 2.0,
+            came if served * 5 > came && served * 3 < came * 2 => 1.0,
+            came => (2.0 * served as f64 / came as f64).clamp(0.25, 2.0),
+        };
+        self.change(now, factor);
+    }
+
+    /// From now on `factor` times as much passes.
+    fn change(&mut self, now: Timestamp, factor: f64) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, and saturates as it should"
+        )]
+        let pass = (f64::from(self.pass) * factor) as u32;
+        *self = Self { pass: pass.max(LEAST), since: now, datagrams: 0, came: 0, lost: 0, ..*self };
+    }
+
+    fn rule(&self) -> DropRule {
+        DropRule { from: self.peer, word_at: WORD_AT, word: self.snid.0.to_le_bytes(), pass: self.pass }
+    }
+
+    fn is_as_in(&self, rule: &DropRule) -> bool {
+        self.rule() == *rule
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: u64 = 1000;
+
+    fn peer(number: u16) -> SocketAddr {
+        ([127, 0, 0, 1], 1000 + number).into()
+    }
+
+    /// Looks in which `datagrams` of each of the first clients were sent, of which a rule's part passes and `served` are served.
+    fn run(early: &mut EarlyDrop, now: &mut Timestamp, looks: u32, clients: &[(u64, u64)]) -> Vec<u32> {
+        let mut parts = vec![ALL; clients.len()];
+        for _ in 0..looks {
+            for ((number, part), &(sent, served)) in (0..).zip(&parts).zip(clients) {
+                let came = (sent * u64::from(*part)) >> 32;
+                for datagram in 0..came {
+                    let lost = if datagram < served { 0 } else { BYTES };
+                    early.note(*now, peer(number), NodeId(number.into()), BYTES, lost);
+                }
+            }
+            *now += LOOK_EVERY;
+            early.end_turn(*now, false);
+            for (number, part) in (0..).zip(&mut parts) {
+                *part = early.rules.iter().find(|rule| rule.from == peer(number)).map_or(ALL, |rule| rule.pass);
+            }
+        }
+        parts
+    }
+
+    #[test]
+    fn of_what_passes_about_half_is_served() {
+        for sent in [1_000, 4_000, 20_000] {
+            let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+            let parts = run(&mut early, &mut now, 100, &[(sent, 300), (20, 20)]);
+            let passes = (sent * u64::from(parts[0])) >> 32;
+            assert!((450..=1200).contains(&passes), "{passes} of {sent}");
+            assert_eq!(parts[1], ALL, "who is served is not met");
+        }
+    }
+
+    #[test]
+    fn a_client_that_sends_less_again_is_not_met_any_more() {
+        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        run(&mut early, &mut now, 50, &[(10_000, 100)]);
+        assert!(!early.rules.is_empty());
+        run(&mut early, &mut now, 200, &[(90, 100)]);
+        assert!(early.is_idle() && early.rules.is_empty());
+        run(&mut early, &mut now, 50, &[(10_000, 100)]);
+        // Silent from now on.
+        run(&mut early, &mut now, 300, &[(0, 100)]);
+        assert!(early.is_idle() && early.rules.is_empty());
+    }
+
+    #[test]
+    fn more_passes_where_the_server_is_idle_between_bursts() {
+        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        let before = run(&mut early, &mut now, 50, &[(10_000, 100)])[0];
+        let step = Span::from_ps(LOOK_EVERY.as_ps() / 8);
+        for turn in 1..=8 {
+            // Half of the turns find nothing.
+            early.end_turn(now + step * turn, turn % 2 == 0);
+        }
+        assert_eq!(early.rules[0].pass, 2 * before);
+    }
+
+    #[test]
+    fn nothing_is_dropped_where_nobody_looks() {
+        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        run(&mut early, &mut now, 50, &[(10_000, 100)]);
+        assert_eq!(early.end(), Some(&[][..]));
+        assert_eq!((early.is_idle(), early.end()), (true, None));
+    }
+
+    #[test]
+    fn rules_are_few_and_new_ones_only_where_they_change() {
+        let (mut early, mut now) = (EarlyDrop::new(), Timestamp::ZERO);
+        let parts = run(&mut early, &mut now, 50, &[(1_000, 10); 40]);
+        assert_eq!(parts.iter().filter(|&&part| part < ALL).count(), CLIENTS_MAX);
+        // Half of what passes is served: good as it is.
+        for _ in 0..2 * DATAGRAMS {
+            early.note(now, peer(0), NodeId(0), BYTES, BYTES / 2);
+        }
+        assert_eq!(early.end_turn(now + LOOK_EVERY, false), None);
+    }
+}
