@@ -136,7 +136,7 @@ impl<D: CentralDispatch> Backend<D> {
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
             has_one_queue: dispatch.queues() == Queues::Shared,
             admission: Admission::new(queue_bound, config.queue_bound_max(), cores),
-            share: FairShare::new(config.sources),
+            share: FairShare::new(config.sources).with_tenants(config.tenants),
             buffer: RecvBuffer::new(slots).in_order(config.slot_order),
             reassembler,
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),

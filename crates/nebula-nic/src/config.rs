@@ -2,7 +2,7 @@
 
 use crate::core_set::CORES_MAX;
 use crate::dispatch::{JBSQ_BOUND_MAX, Policy, PolicyName};
-use crate::fair_share::{SOURCE_BITS_MAX, Sources};
+use crate::fair_share::{SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
 use crate::id::DomainId;
 use crate::recv_buffer::{SLOTS_MAX, ScrubMode, SlotOrder};
 use crate::time::Span;
@@ -51,6 +51,8 @@ pub struct BackendConfig {
     /// Which clients share a share of the queue when there is not room for all: those of equal bits are refused alike. By default all are
     /// one source.
     pub sources: Sources,
+    /// Tenants among which what is admitted is parted by weight, before it is among sources. By default there is one.
+    pub tenants: Tenants,
     /// Places in the arrival queue: at least as many as admission can admit (see
     /// [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
     pub queue_capacity: u32,
@@ -80,6 +82,7 @@ impl BackendConfig {
             custom: None,
             queue_bound: 8192,
             sources: Sources::ONE,
+            tenants: Tenants::ONE,
             queue_capacity: 8192,
             scrub: ScrubMode::OnFull,
             slot_order: SlotOrder::Circular,
@@ -157,6 +160,13 @@ impl BackendConfig {
     #[must_use]
     pub const fn sources(mut self, sources: Sources) -> Self {
         self.sources = sources;
+        self
+    }
+
+    /// Sets the tenants and their weights.
+    #[must_use]
+    pub const fn tenants(mut self, tenants: Tenants) -> Self {
+        self.tenants = tenants;
         self
     }
 
@@ -243,6 +253,9 @@ impl BackendConfig {
         if !self.sources.is_possible() {
             return Err(ConfigError::Sources { shift: self.sources.shift, bits: self.sources.bits });
         }
+        if !self.tenants.are_possible() {
+            return Err(ConfigError::Tenants);
+        }
         match self.policy {
             Policy::Jbsq(bound) if !(1..=JBSQ_BOUND_MAX).contains(&bound) => Err(ConfigError::JbsqBound { got: bound }),
             _ => Ok(()),
@@ -321,6 +334,11 @@ pub enum ConfigError {
         /// Bits asked for.
         bits: u8,
     },
+    /// Tenants without a number or a weight.
+    #[error(
+        "such tenants are not possible: give 2 to {TENANTS_MAX}, each a weight from 1 to 255, numbered in bits of a client's number"
+    )]
+    Tenants,
     /// A JBSQ bound out of range.
     #[error("jbsq:{got} is not possible: give a bound from 1 to {JBSQ_BOUND_MAX}")]
     JbsqBound {

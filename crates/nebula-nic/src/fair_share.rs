@@ -17,12 +17,17 @@
 //!
 //! A source is what a range of bits in the client's number says ([`Sources`]): each client by itself, or the host of a client, if the
 //! transport gives out numbers that say so. There is a counter for each value of those bits, so memory and time are the same for any
-//! number of sources. Two sources with equal bits share a share. All sources weigh the same.
+//! number of sources. Two sources with equal bits share a share. All sources of a tenant weigh the same; [tenants](Tenants) have weights.
+
+mod tenants;
+
+pub use tenants::{TENANTS_MAX, Tenants};
 
 use crate::id::NodeId;
 use crate::time::{Span, Timestamp};
 use alloc::boxed::Box;
 use alloc::vec;
+use tenants::Shares;
 
 /// The part of the room that is kept: 1 / 8. It is what light sources may have waiting beyond the others' RPCs.
 const KEPT_SHIFT: u32 = 3;
@@ -118,6 +123,8 @@ pub struct FairShare {
     /// The bits of a number that say the source.
     shift: u32,
     mask: u32,
+    /// A round that ends with fewer RPCs is counted quickly: all rounds, unless tenants are counted too.
+    quick: u32,
     uses: Box<[Use]>,
     /// Counts from 2 on, so that an untouched counter is of no round.
     round: u32,
@@ -127,6 +134,8 @@ pub struct FairShare {
     last: u32,
     /// Until then room is kept.
     kept_until: Timestamp,
+    /// What tenants have had, where there are several.
+    shares: Option<Box<Shares>>,
 }
 
 impl FairShare {
@@ -141,7 +150,22 @@ impl FairShare {
         let uses = vec![Use::default(); 1 << sources.bits].into();
         let (now, before) = (Round::default(), Round::default());
         let (shift, mask) = (u32::from(sources.shift) % 32, (1 << sources.bits) - 1);
-        Self { shift, mask, uses, round: 2, now, before, last: NOWHERE, kept_until: Timestamp::ZERO }
+        let (last, kept_until) = (NOWHERE, Timestamp::ZERO);
+        Self { shift, mask, quick: ROUND, uses, round: 2, now, before, last, kept_until, shares: None }
+    }
+
+    /// The same among tenants, if there are several: by weight among them, and evenly among the sources of each.
+    ///
+    /// # Panics
+    ///
+    /// If there can be no such tenants: see [`Tenants::new`].
+    #[must_use]
+    pub fn with_tenants(self, tenants: Tenants) -> Self {
+        assert!(tenants.are_possible(), "{tenants:?} are no bits of a number and weights from 1");
+        if !tenants.are_several() {
+            return self;
+        }
+        Self { quick: 0, shares: Some(Box::new(Shares::new(tenants))), ..self }
     }
 
     /// How many RPCs may wait before it depends on the source whether another is admitted: all but what is kept of `bound`.
@@ -173,21 +197,36 @@ impl FairShare {
     /// Counts RPCs of `snid` that are admitted, fewer than two rounds of them.
     #[inline(always)]
     pub fn handle_admitted(&mut self, snid: NodeId, rpcs: u32) {
-        let left = ROUND - self.now.rpcs;
-        if rpcs < left {
+        if self.now.rpcs + rpcs < self.quick {
             return self.count(snid, rpcs);
         }
-        self.count_over(snid, rpcs, left);
+        self.count_over(snid, rpcs);
     }
 
-    /// As [`handle_admitted`](Self::handle_admitted), where the round ends after `left` of them.
+    /// As [`handle_admitted`](Self::handle_admitted), where the round may end with them, or tenants are counted.
     #[inline(never)]
-    fn count_over(&mut self, snid: NodeId, rpcs: u32, left: u32) {
-        self.count(snid, left);
+    fn count_over(&mut self, snid: NodeId, rpcs: u32) {
+        let left = ROUND - self.now.rpcs;
+        if rpcs < left {
+            return self.count_with_tenant(snid, rpcs);
+        }
+        self.count_with_tenant(snid, left);
         self.before = core::mem::take(&mut self.now);
         self.round = self.round.wrapping_add(1);
+        if let Some(shares) = &mut self.shares {
+            shares.end_round();
+        }
         if rpcs > left {
-            self.count(snid, rpcs - left);
+            self.count_with_tenant(snid, rpcs - left);
+        }
+    }
+
+    fn count_with_tenant(&mut self, snid: NodeId, rpcs: u32) {
+        let own = self.use_of(snid);
+        let own = (own.at(self.round).rpcs(), own.round != self.round);
+        self.count(snid, rpcs);
+        if let Some(shares) = &mut self.shares {
+            shares.count(snid, rpcs, own);
         }
     }
 
@@ -221,6 +260,11 @@ impl FairShare {
         let own = self.use_of(snid);
         let is_new = u32::from(own.round != self.round);
         let own = own.at(self.round).rpcs();
+        if let Some(shares) = &self.shares {
+            let kept = bound - Self::open(bound);
+            let is_light = |more: u32| shares.is_light(snid, own, more, (bound - waiting - more, kept));
+            return (0..free).find(|&more| !is_light(more)).unwrap_or(free);
+        }
         let sources = (self.now.sources + is_new).max(self.before.sources);
         let all = self.now.rpcs + self.before.rpcs;
         let is_light = |more: u32| is_light(own + more, (all + more, sources), (bound - waiting - more, bound));
@@ -253,7 +297,7 @@ impl FairShare {
             }
             self.last = source;
         }
-        self.count(snid, 0);
+        self.count_with_tenant(snid, 0);
     }
 }
 

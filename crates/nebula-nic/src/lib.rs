@@ -137,7 +137,7 @@ pub use dispatch::{
     JBSQ_BOUND_MAX, Jbsq, KeyHash, PER_CORE_BOUND, Random, RoundRobin, Rss, STEALABLE_BOUND, SingleQueue, StaticFlow,
     TwoChoices,
 };
-pub use fair_share::{FairShare, SOURCE_BITS_MAX, Sources};
+pub use fair_share::{FairShare, SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
 pub use frontend::{Begin, Frontend};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
 pub use outbound::Outbound;

@@ -7,6 +7,7 @@ mod backend_random;
 mod burst;
 mod decision_text;
 mod fair_share;
+mod fair_tenants;
 mod frontend;
 mod group;
 mod manager;

@@ -2,7 +2,7 @@
 
 use super::BackendConfig;
 use crate::dispatch::Policy;
-use crate::fair_share::Sources;
+use crate::fair_share::{Sources, Tenants};
 use crate::id::DomainId;
 use crate::recv_buffer::{ScrubMode, SlotOrder};
 use crate::time::Span;
@@ -49,9 +49,10 @@ impl fmt::Display for BackendConfig {
             rpcs => write!(f, " incomplete_per_peer={rpcs}")?,
         }
         match self.sources {
-            Sources::ONE => Ok(()),
-            Sources { shift, bits } => write!(f, " sources={shift}+{bits}"),
+            Sources::ONE => {}
+            Sources { shift, bits } => write!(f, " sources={shift}+{bits}")?,
         }
+        if self.tenants == Tenants::ONE { Ok(()) } else { write!(f, " tenants={}", self.tenants) }
     }
 }
 
@@ -86,6 +87,7 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
         "queue_bound" => config.queue_bound = number(value)?,
         "queue_capacity" => config.queue_capacity = number(value)?,
         "sources" => config.sources = sources(value)?,
+        "tenants" => config.tenants = value.parse()?,
         "scrub" => config.scrub = scrub_mode(value)?,
         "slot_order" => config.slot_order = slot_order(value)?,
         "reassembly_timeout_ps" => config.reassembly_timeout = Span::from_ps(number(value)?),
@@ -138,6 +140,10 @@ mod tests {
         assert!(!config.to_string().contains("sources"));
         let config = config.sources(Sources { shift: 18, bits: 14 });
         assert_eq!(config.to_string().parse(), Ok(config));
+        assert!(!config.to_string().contains("tenants"));
+        let config = config.tenants(Tenants::new(28, &[1, 255, 3]));
+        assert!(config.to_string().ends_with(" tenants=28+1,255,3"));
+        assert_eq!(config.to_string().parse(), Ok(config));
         let custom = BackendConfig::new(3, Policy::default()).custom("own".parse().unwrap());
         assert!(custom.to_string().contains(" policy=custom:own "));
         assert_eq!(custom.to_string().parse(), Ok(custom));
@@ -153,6 +159,9 @@ mod tests {
             "scrub=never",
             "slot_order=any",
             "sources=3",
+            "tenants=3",
+            "tenants=28+1,256",
+            "tenants=0+1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1",
             "color=red",
             "cores=65536",
         ] {
