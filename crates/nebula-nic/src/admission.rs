@@ -49,9 +49,15 @@ impl Admission {
         Self { bound, open: FairShare::open(bound), bound_per_core, cores, bound_max }
     }
 
+    /// The same, where it is up to `share` who is admitted when room is short.
+    #[must_use]
+    pub const fn sharing(self, share: &FairShare) -> Self {
+        Self { open: share.open_here(self.bound), ..self }
+    }
+
     /// Replaces the bound; 0 refuses every RPC, as before a shutdown.
-    pub fn set_bound(&mut self, bound: u32) {
-        *self = Self::new(bound, self.bound_max, self.cores);
+    pub fn set_bound(&mut self, share: &FairShare, bound: u32) {
+        *self = Self::new(bound, self.bound_max, self.cores).sharing(share);
     }
 
     /// The reason to refuse an RPC of `snid` that would queue at `placement`, if there is one.
@@ -64,7 +70,7 @@ impl Admission {
     ) -> Option<NackReason> {
         let (bound, open) = match placement {
             Placement::Shared => (self.bound, self.open),
-            Placement::Core(_) => (self.bound_per_core, FairShare::open(self.bound_per_core)),
+            Placement::Core(_) => (self.bound_per_core, share.open_here(self.bound_per_core)),
         };
         let waiting = queue.waiting_at(placement);
         if waiting < open {

@@ -131,12 +131,13 @@ impl<D: CentralDispatch> Backend<D> {
             u32::MAX => reassembler,
             rpcs => reassembler.per_peer(rpcs),
         };
+        let share = FairShare::new(config.sources).with_tenants(config.tenants);
         Ok(Self {
             config,
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
             has_one_queue: dispatch.queues() == Queues::Shared,
-            admission: Admission::new(queue_bound, config.queue_bound_max(), cores),
-            share: FairShare::new(config.sources).with_tenants(config.tenants),
+            admission: Admission::new(queue_bound, config.queue_bound_max(), cores).sharing(&share),
+            share,
             buffer: RecvBuffer::new(slots).in_order(config.slot_order),
             reassembler,
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
@@ -416,7 +417,7 @@ impl<D: CentralDispatch> Backend<D> {
     ///
     /// A bound above the capacity of the arrival queue is reduced to it.
     pub fn set_queue_bound(&mut self, waiting: u32) {
-        self.admission.set_bound(waiting);
+        self.admission.set_bound(&self.share, waiting);
     }
 
     /// Whether another RPC of `snid` would be refused for lack of room in the queue, and nothing else would follow from it: then nothing is

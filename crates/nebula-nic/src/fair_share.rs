@@ -9,7 +9,7 @@
 //!                                            │ the fewer places are left, the less       │
 //! ```
 //!
-//! The last eighth of the room is kept for sources that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is
+//! The last eighth of the room, or the second half where there are tenants, is kept for sources that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is
 //! kept only while several sources have met a queue that is short of room, in the last second: one that is alone may fill the queue up to its bound.
 //!
 //! What counts is what was admitted while other RPCs waited, and not what waits: a queue may be filled and served to its end in turn, and then
@@ -31,6 +31,9 @@ use tenants::Shares;
 
 /// The part of the room that is kept: 1 / 8. It is what light sources may have waiting beyond the others' RPCs.
 const KEPT_SHIFT: u32 = 3;
+/// The same where there are several tenants: 1 / 2. What a core serves in a turn comes free at once, and the first comer would have it all; where the
+/// kept part is an eighth, a tenant of weight 3 of 5 that asks after another gets 37 % (`udp_tenants`).
+const KEPT_FOR_TENANTS_SHIFT: u32 = 1;
 /// How long room is kept after another source was last seen: long against the time between two RPCs of a client that asks for few.
 const KEPT_FOR: Span = Span::from_ms(1000);
 /// RPCs admitted in a round. What was admitted in this round and the one before decides who is light: enough that one in a hundred is told
@@ -171,7 +174,17 @@ impl FairShare {
     /// How many RPCs may wait before it depends on the source whether another is admitted: all but what is kept of `bound`.
     #[must_use]
     pub const fn open(bound: u32) -> u32 {
-        let kept = bound >> KEPT_SHIFT;
+        Self::open_but(bound, KEPT_SHIFT)
+    }
+
+    /// The same for this one's tenants.
+    #[must_use]
+    pub const fn open_here(&self, bound: u32) -> u32 {
+        Self::open_but(bound, if self.shares.is_some() { KEPT_FOR_TENANTS_SHIFT } else { KEPT_SHIFT })
+    }
+
+    const fn open_but(bound: u32, kept_shift: u32) -> u32 {
+        let kept = bound >> kept_shift;
         // Of few places one is kept; of one place none.
         if kept > 0 || bound < 2 { bound - kept } else { bound - 1 }
     }
@@ -261,7 +274,7 @@ impl FairShare {
         let is_new = u32::from(own.round != self.round);
         let own = own.at(self.round).rpcs();
         if let Some(shares) = &self.shares {
-            let kept = bound - Self::open(bound);
+            let kept = bound - self.open_here(bound);
             let is_light = |more: u32| shares.is_light(snid, own, more, (bound - waiting - more, kept));
             return (0..free).find(|&more| !is_light(more)).unwrap_or(free);
         }
