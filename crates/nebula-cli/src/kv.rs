@@ -6,7 +6,7 @@ mod times;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Policy, Queueing, RunningServer, Server, ServerConfig, Span, Status, Steering};
+use nebula::{Endpoint, Policy, Queueing, RunningServer, Server, ServerConfig, Span, Status, Steering, Tenant};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      UDP on the loopback interface
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline --engines 2 --workers 2      UDP on two cores
   nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
+  nebula serve kv --endpoint udp://0.0.0.0:7400 --key-file kv.key --tenant ann=3 --tenant '*=1'      under overload, ann gets 3/4
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
 
@@ -103,6 +104,9 @@ pub(crate) struct Args {
     /// Key file shared with the clients, for authenticated and encrypted udp:// (see nebula keygen); read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Weight of a key owner's share when there is not room for all, from 1 to 255; repeat it for each; * is all others, 1 unless given
+    #[arg(long = "tenant", value_name = "NAME=WEIGHT", requires = "key_file")]
+    tenants: Vec<Tenant>,
     /// Serve udp:// to other machines without a key
     #[arg(long, conflicts_with = "key_file")]
     insecure: bool,
@@ -205,6 +209,7 @@ fn config(args: &Args) -> ServerConfig {
         .rpc_bytes_max(request_bytes(KEY_BYTES_MAX))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
         .insecure(args.insecure)
+        .tenants(args.tenants.clone())
         .pin(args.pin.clone());
     // Stated, because the receive buffer is sized before the first RPC can be measured.
     config.service_mean += args.work;

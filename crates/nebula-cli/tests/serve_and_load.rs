@@ -480,3 +480,23 @@ fn a_server_over_the_network_that_ends_is_a_fault_of_the_load_within_seconds() {
     server.stop();
     wait(load).assert_error(1, "the server");
 }
+
+#[test]
+fn a_tenant_is_the_owner_of_a_key_and_has_a_weight() {
+    let serve = |args: &[&str]| nebula(&[&["serve", "kv", "--items", "1k", "--value-bytes", "64"], args].concat());
+    serve(&["--tenant", "ann=3"]).assert_error(2, "--key-file");
+    serve(&["--tenant", "ann=0", "--key-file", "none"]).assert_error(2, "a tenant is NAME=WEIGHT");
+    let folder = tempfile::tempdir().unwrap();
+    let [key, log] = ["ann.key", "log"].map(|name| folder.path().join(name));
+    let [key, log] = [&key, &log].map(|path| path.to_str().unwrap());
+    nebula(&["keygen", key, "--name", "ann"]).assert_ok();
+    let udp = ["--endpoint", "udp://127.0.0.1:0", "--inline", "--key-file", key];
+    serve(&[&udp[..], &["--tenant", "ann=3", "--tenant", "ann=4"]].concat())
+        .assert_error(2, "tenant ann has two weights");
+    let told = ["--inline", "--key-file", key, "--tenant", "ann=3", "--tenant", "*=2", "--decision-log", log];
+    let (server, _) = serve_anywhere("udp://127.0.0.1:0", &told);
+    signal(&server, Signal::TERM);
+    wait(server).assert_ok();
+    let text = std::fs::read_to_string(log).unwrap();
+    assert!(text.lines().next().is_some_and(|line| line.ends_with(" tenants=28+2,3")), "{text}");
+}

@@ -1,6 +1,7 @@
 //! What users set, for servers and clients, and what follows from it.
 
 pub(crate) mod key;
+pub(crate) mod tenant;
 pub(crate) mod migration;
 pub(crate) mod error;
 pub(crate) mod server;

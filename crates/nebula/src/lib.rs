@@ -104,6 +104,7 @@ pub use config::error::{LogError, ServeError};
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
 pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
+pub use config::tenant::{Tenant, TenantError};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
 pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
 // What a custom policy is written with.

@@ -23,3 +23,4 @@ mod udp_keys;
 mod udp_goodput;
 mod udp_overload;
 mod udp_relay;
+mod udp_tenants;

@@ -155,6 +155,27 @@ pub enum ServeError {
         /// Engines asked for.
         engines: u16,
     },
+    /// A tenant with two weights.
+    #[error("tenant {name} has two weights: give it one")]
+    TenantTwice {
+        /// Its name.
+        name: String,
+    },
+    /// More tenants than the NIC counts, or none but the others.
+    #[error("a server has 1 to {max} tenants with a name, and * for all others")]
+    Tenants {
+        /// The most.
+        max: usize,
+    },
+    /// Tenants over UDP, where nobody can be known without a key.
+    #[error("a tenant over udp:// is the owner of a key: give keys with names (ServerConfig::keys, --key-file)")]
+    TenantsWithoutKeys,
+    /// A tenant over shared memory that is no user.
+    #[error("a tenant over shm:// is a user id, not {name}")]
+    TenantOverShm {
+        /// Its name.
+        name: String,
+    },
     /// The decision log cannot be written.
     #[error(transparent)]
     Log(#[from] LogError),

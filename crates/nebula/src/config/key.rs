@@ -264,7 +264,7 @@ impl std::str::FromStr for Keys {
     }
 }
 
-fn is_name(word: &str) -> bool {
+pub(super) fn is_name(word: &str) -> bool {
     word.len() <= NAME_BYTES_MAX && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c))
 }
 

@@ -12,6 +12,7 @@ use super::error::ServeError;
 use super::kind::{Kind, groups_of};
 use super::migration::MigrationConfig;
 use crate::config::key::Keys;
+use crate::config::tenant::{self, Tenant};
 use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
 
 /// When the server refuses RPCs because the queue is long: its admission control.
@@ -98,6 +99,10 @@ pub struct ServerConfig {
     /// address changes goes on. They may be replaced while the server runs
     /// ([`RunningServer::set_keys`](crate::RunningServer::set_keys)). Default: none.
     pub keys: Keys,
+    /// Clients that have one share of the server together while there is not room for all, and what it weighs: owners of keys over `udp://`, user ids
+    /// over `shm://`. A tenant gets at least its part by weight, or what it asks for if that is less; its clients share that evenly.
+    /// At most 15 and `*` for all others, fixed while the server runs. Default: none; then all clients share evenly.
+    pub tenants: Vec<Tenant>,
     /// Over `udp://`: whether to serve other machines without a key. Then everybody who reaches the address is served, and everybody
     /// on the path can read and change the RPCs. Default: `false`.
     pub insecure: bool,
@@ -148,6 +153,7 @@ impl Default for ServerConfig {
             retention_rpcs: 65_536,
             retention_bytes: 8 << 20,
             keys: Keys::default(),
+            tenants: Vec::new(),
             insecure: false,
             service_mean: Span::from_ns(500),
             rpc_bytes_mean: 576,
@@ -296,6 +302,7 @@ impl ServerConfig {
             .rpc_bytes_max(self.rpc_bytes_max)
             .queue_bound(bound)
             .sources(self.sources())
+            .tenants(tenant::weights(&self.tenants))
             .slot_order(SlotOrder::FirstWhenEmpty)
             .reassembler_entries(entries)
             // While the table is more than half full: so that who begins RPCs and does not end them leaves room for others.

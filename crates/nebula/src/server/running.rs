@@ -6,6 +6,7 @@ use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
 use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
+use crate::config::tenant;
 use crate::endpoint::Endpoint;
 use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes};
@@ -280,6 +281,7 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     if config.policy.availability() == Availability::Simulated {
         return Err(ServeError::SimulatedOnly { policy: config.policy });
     }
+    tenant::check(&config.tenants, matches!(endpoint, Endpoint::Udp(_)), !config.keys.is_empty())?;
     let policy = config.policy;
     match endpoint {
         Endpoint::Shm(_) if config.engines > 1 => Err(ServeError::EnginesOverShm { engines: config.engines }),
@@ -364,6 +366,7 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
         clients_max: config.clients_max,
         engines: config.groups(),
         allowed_uids: config.allowed_uids.clone(),
+        tenants: tenant::by_uid(&config.tenants),
     };
     Listener::open(name, terms, status)
 }

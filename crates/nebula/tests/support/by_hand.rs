@@ -154,18 +154,27 @@ impl ByHand {
         self.let_in().0
     }
 
+    /// The same with a key of its own.
+    pub(crate) fn client_with(&mut self, key: [u8; 32]) -> RawClient {
+        self.let_in_with(Some(key)).0
+    }
+
     /// What a client is told as it is let in.
     pub(crate) fn welcome(&mut self) -> Welcome {
         self.let_in().1
     }
 
     fn let_in(&mut self) -> (RawClient, Welcome) {
-        let mut client = RawClient::new(self.address(), self.key);
+        self.let_in_with(self.key)
+    }
+
+    fn let_in_with(&mut self, key: Option<[u8; 32]>) -> (RawClient, Welcome) {
+        let mut client = RawClient::new(self.address(), key);
         let hello = client.hello(77);
         let said = self.say(client.address, &hello);
         let [(to, welcome)] = &said[..] else { panic!("one welcome, not {said:?}") };
         assert_eq!(*to, client.address);
-        let welcome = Welcome::read(welcome, self.key);
+        let welcome = Welcome::read(welcome, key);
         client.enter(&welcome);
         (client, welcome)
     }

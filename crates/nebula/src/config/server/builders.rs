@@ -3,6 +3,7 @@
 use super::{IdlePolicy, Queueing, ServerConfig};
 use crate::config::key::{Key, Keys};
 use crate::config::migration::MigrationConfig;
+use crate::config::tenant::Tenant;
 use nebula_nic::{CustomPolicy, Policy, Span, Steering};
 use std::path::PathBuf;
 
@@ -109,6 +110,13 @@ impl ServerConfig {
     #[must_use]
     pub fn key(self, key: Key) -> Self {
         self.keys(key.into())
+    }
+
+    /// Sets [the tenants and what they weigh](Self#structfield.tenants).
+    #[must_use]
+    pub fn tenants(mut self, tenants: impl Into<Vec<Tenant>>) -> Self {
+        self.tenants = tenants.into();
+        self
     }
 
     /// Sets [whether to serve other machines without a key](Self#structfield.insecure).
@@ -230,6 +238,7 @@ mod tests {
             retention_rpcs: 705,
             retention_bytes: 706,
             keys: Key::new([7; 32]).into(),
+            tenants: vec![Tenant::try_new("ann", 7).expect("a tenant")],
             insecure: true,
             service_mean: Span::from_us(707),
             rpc_bytes_mean: 708,
@@ -250,7 +259,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
+            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
             optional custom_policy, reply_bytes_max, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

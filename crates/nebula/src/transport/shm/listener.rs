@@ -5,6 +5,7 @@
 
 use super::channel::Channel;
 use super::handshake::{self, Answer, Hello, Refusal, Welcome};
+use crate::config::tenant::{TENANT_MASK, TENANT_SHIFT};
 use crate::rpc::slot::Geometry;
 use nebula_nic::{Choose, Header, NodeId, Rss};
 use nebula_sys::process::{own_uid, peer_of};
@@ -78,6 +79,16 @@ pub(crate) struct Terms {
     pub(crate) engines: u16,
     /// User ids beside the server's own that may connect.
     pub(crate) allowed_uids: Vec<u32>,
+    /// User ids of the tenants from 1 on.
+    pub(crate) tenants: Vec<u32>,
+}
+
+impl Terms {
+    /// The tenant of a user, where there are tenants: 0 for those that have none of their own.
+    fn tenant(&self, uid: u32) -> Option<u32> {
+        let place = self.tenants.iter().position(|tenant| *tenant == uid).map_or(0, |at| at + 1);
+        u32::try_from(place).ok().filter(|_| !self.tenants.is_empty())
+    }
 }
 
 /// The name of an endpoint's socket. Abstract: it is no file, and it goes with the process, however that ends.
@@ -108,9 +119,11 @@ impl ClientIds {
         Self { generations: vec![0; usize::from(ids)], free: (0..ids).rev().collect() }
     }
 
-    fn take(&mut self) -> Option<NodeId> {
+    /// A number for a client of this tenant, which is in the highest bits where there are tenants.
+    fn take(&mut self, tenant: Option<u32>) -> Option<NodeId> {
         let index = self.free.pop()?;
-        Some(NodeId(u32::from(self.generations[usize::from(index)]) << 16 | u32::from(index)))
+        let number = u32::from(self.generations[usize::from(index)]) << 16 | u32::from(index);
+        Some(NodeId(tenant.map_or(number, |tenant| number & !TENANT_MASK | tenant << TENANT_SHIFT)))
     }
 
     fn give_back(&mut self, snid: NodeId) {
@@ -237,7 +250,7 @@ impl Listener {
             return Err(Refusal::UserId);
         }
         self.take_back_ids();
-        let snid = self.ids.take().ok_or(Refusal::TooManyClients)?;
+        let snid = self.ids.take(self.terms.tenant(peer.uid)).ok_or(Refusal::TooManyClients)?;
         Ok(Welcome {
             snid: snid.0,
             geometry: Geometry::new(hello.slots, self.terms.mtu_bytes),
@@ -268,4 +281,36 @@ impl Listener {
 /// Wakes the listener.
 pub(crate) fn wake(waker: &OwnedFd) {
     let _ = rustix::io::write(waker.as_fd(), &1_u64.to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_s_number_says_whose_it_is_where_there_are_tenants() {
+        let mut ids = ClientIds::new(2);
+        ids.generations[0] = 0xFFFF;
+        assert_eq!(ids.take(None), Some(NodeId(0xFFFF_0000)));
+        ids.give_back(NodeId(0xFFFF_0000));
+        ids.generations[0] = 0xFFFF;
+        assert_eq!(ids.take(Some(3)), Some(NodeId(0x3FFF_0000)));
+    }
+
+    #[test]
+    fn a_user_without_a_weight_is_of_the_tenant_of_all_others() {
+        let terms = |tenants| Terms {
+            mtu_bytes: 64,
+            rpc_bytes_max: 64,
+            reply_bytes_max: 0,
+            slo_ps: 0,
+            clients_max: 1,
+            engines: 1,
+            allowed_uids: Vec::new(),
+            tenants,
+        };
+        let several = terms(vec![1000, 1007]);
+        assert_eq!([1000, 1007, 0].map(|uid| several.tenant(uid)), [Some(1), Some(2), Some(0)]);
+        assert_eq!(terms(Vec::new()).tenant(1000), None);
+    }
 }

@@ -14,7 +14,7 @@ use super::numbers::Numbers;
 use super::outbox::Outbox;
 use super::requests::{Memory, Peer};
 use super::seal::Seal;
-use super::source::{Hosts, SOURCES};
+use super::source::{Hosts, SOURCES, Tenancy};
 use crate::config::server::ServerConfig;
 use crate::net::{Route, Wire};
 use crate::nic::ingress::Intake;
@@ -55,6 +55,7 @@ struct Validation {
     incarnation: u64,
     numbers: Numbers,
     hosts: Hosts,
+    tenancy: Tenancy,
     rpc_bytes_max: u32,
     /// 0 when the service does not say.
     reply_bytes_max: u32,
@@ -77,11 +78,13 @@ impl UdpPort {
         // No two engines use the same nonces.
         let salt = derived(entropy, 1 | u64::from(numbers.engine()) << 32);
         let seal = Seal::new(&config.keys, salt.to_le_bytes());
+        let tenancy = Tenancy::new(&config.tenants);
         let validation = Validation {
             tokens: Tokens::new(derived(entropy, 2).to_le_bytes()),
             incarnation: half(derived(entropy, 3)),
             numbers,
-            hosts: Hosts::new(derived(entropy, 6).to_le_bytes()),
+            hosts: Hosts::new(derived(entropy, 6).to_le_bytes(), tenancy.is_kept()),
+            tenancy,
             rpc_bytes_max: config.rpc_bytes_max,
             reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
             mtu_bytes: config.mtu_bytes,
@@ -112,7 +115,9 @@ impl Transport for UdpPort {
                 let bytes = datagram.len();
                 if intake.refusals.is_used_up()
                     && let Some(snid) = claimed(datagram)
-                    && intake.turns_away_all(now, validation.hosts.number(route.peer, now, snid))
+                    && validation
+                        .claimed_number(now, route.peer, datagram)
+                        .is_some_and(|number| intake.turns_away_all(now, number))
                 {
                     // Not even opened, which costs more than all else: nothing follows from whose number it claims to be but this.
                     early_drop.note(now, route.peer, snid, bytes as u64, bytes as u64);
@@ -232,7 +237,8 @@ impl Validation {
             return self.refuse(Reason::Incarnation, echo, &frame);
         }
         let key = frame.cover.key;
-        let session = self.tokens.session(frame.snid, self.seal.owner(key));
+        let owner = self.seal.owner(key);
+        let session = self.tokens.session(frame.snid, owner);
         if frame.word != self.tokens.of(route.peer, frame.snid, session) {
             self.violations += 1;
             return self.refuse(Reason::Token, echo, &frame);
@@ -243,11 +249,25 @@ impl Validation {
         }
         let cover = Cover::of_token(frame.word, key);
         let recipient = Recipient { route, cover, snid: frame.snid, datagram_bytes: frame.datagram_bytes };
-        let number = self.hosts.number(route.peer, now, frame.snid);
+        let number = self.number(now, route.peer, frame.snid, owner);
         // Where anybody can have any number of numbers, one that comes again is told apart by its address. With a key the session stays when that
         // changes.
         let tag = if self.seal.is_sealed() { session } else { cover.secret };
         Opened::Frame(Peer { recipient, number, tag }, body)
+    }
+
+    /// What the NIC knows a client of `owner` by.
+    #[inline]
+    fn number(&mut self, now: Timestamp, peer: SocketAddr, snid: NodeId, owner: u64) -> NodeId {
+        NodeId(self.hosts.number(peer, now, snid).0 | self.tenancy.bits(owner))
+    }
+
+    /// What the NIC knows the client by whose messages a datagram claims to have.
+    #[inline]
+    fn claimed_number(&mut self, now: Timestamp, peer: SocketAddr, datagram: &[u8]) -> Option<NodeId> {
+        let snid = claimed(datagram)?;
+        let owner = if self.tenancy.is_kept() { self.seal.claimed_owner(datagram)? } else { 0 };
+        Some(self.number(now, peer, snid, owner))
     }
 
     /// Lets a client in: nothing is kept but how many there were.

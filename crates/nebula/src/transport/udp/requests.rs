@@ -131,7 +131,7 @@ impl Memory {
                     packets += 1;
                     self.take_request(now, peer, &request, intake, outbox);
                     if self.counters.unanswered > unanswered && intake.turns_away_all(now, peer.number) {
-                        // The others would fare no better.
+                        // None of the others would be served.
                         let (bytes, left) = messages.left(request.payload.len());
                         return packets + self.lose_rest(bytes, left, intake);
                     }

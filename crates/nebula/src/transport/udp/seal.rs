@@ -61,7 +61,7 @@ fn key_tag(key: &Key) -> u16 {
 }
 
 /// What keys of one name have in common.
-fn owner(name: &str) -> u64 {
+pub(super) fn owner(name: &str) -> u64 {
     let mut hasher = SipHasher24::new_with_key(&[0; 16]);
     hasher.write(name.as_bytes());
     hasher.finish()
@@ -107,6 +107,15 @@ impl Seal {
             Self::Plain => 0,
             Self::Keyed(keyed) => keyed.entry(key).map_or(0, |entry| entry.owner),
         }
+    }
+
+    /// Whom the key belongs to that a datagram claims to be sealed with; `None` where it names no key, or those of several owners.
+    pub(crate) fn claimed_owner(&self, datagram: &[u8]) -> Option<u64> {
+        let Self::Keyed(keyed) = self else { return Some(0) };
+        let (_, tag) = Frame::decode(datagram).ok()?;
+        let mut owners = keyed.keys.iter().filter(|entry| Some(entry.tag) == tag).map(|entry| entry.owner);
+        let owner = owners.next()?;
+        owners.all(|other| other == owner).then_some(owner)
     }
 
     /// The eight bytes behind the header of a datagram that this side sends, as far as that is sealed: they do not change.
