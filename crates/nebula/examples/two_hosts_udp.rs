@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => both(),
         ["server", endpoint, key] => {
-            serve(&endpoint.parse()?, std::fs::read_to_string(key)?.parse()?)?.join();
+            serve(&endpoint.parse()?, std::fs::read_to_string(key)?.parse()?)?.join()?;
             Ok(())
         }
         ["client", endpoint, key] => call(&endpoint.parse()?, std::fs::read_to_string(key)?.parse()?),

@@ -5,6 +5,7 @@ use crate::support::{echo, endpoint, server_config};
 use nebula::{Client, ClientConfig, Policy, RunningServer, ServeError, Server, ServerConfig};
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
 
 /// Everywhere that an engine may run.
 fn configs() -> [(&'static str, ServerConfig); 4] {
@@ -52,6 +53,26 @@ fn a_log_that_cannot_be_written_any_more_is_told_and_costs_no_client_its_reply()
         let (status, log) = server.stop_with_log();
         assert_eq!(log.expect_err("it lacks the end").cause.kind(), ErrorKind::BrokenPipe, "{kind}");
         assert!(status.freed > 0, "{kind}: {status:?}");
+    }
+}
+
+#[test]
+fn who_waits_for_the_end_of_a_server_is_told_that_its_log_is_cut() {
+    let _watchdog = Watchdog::new("the end of a server whose log is cut");
+    for is_cut in [true, false] {
+        let (server, mut log) = serve_into_a_pipe(&endpoint(&format!("log-join-{is_cut}")), server_config(|_| ()));
+        let (stopper, name) = (server.stopper(), server.endpoint().to_string());
+        let waiting = std::thread::spawn(|| server.join());
+        if is_cut {
+            drop(log);
+            Client::connect(&name).expect("a connection").call(b"the last").expect("a reply");
+            stopper.store(true, Ordering::Release);
+        } else {
+            stopper.store(true, Ordering::Release);
+            log.read_to_end(&mut Vec::new()).expect("the whole log");
+        }
+        let ended = waiting.join().expect("no panic").map_err(|error| error.cause.kind());
+        assert_eq!(ended, if is_cut { Err(ErrorKind::BrokenPipe) } else { Ok(()) });
     }
 }
 

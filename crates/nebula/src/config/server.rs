@@ -132,7 +132,7 @@ pub struct ServerConfig {
     /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each group appends its number to the
     /// name. It costs far more time than the decisions. A server whose log cannot be begun does not start
     /// ([`ServeError::Log`](crate::ServeError::Log)); one whose log cannot be written any more goes on without, and says so
-    /// ([`RunningServer::log_error`](crate::RunningServer::log_error), [`stop_with_log`](crate::RunningServer::stop_with_log)). Default: none.
+    /// ([`RunningServer::log_error`](crate::RunningServer::log_error), [`stop_with_log`](crate::RunningServer::stop_with_log), [`join`](crate::RunningServer::join)). Default: none.
     pub decision_log: Option<std::path::PathBuf>,
 }
 

@@ -102,15 +102,25 @@ impl RunningServer {
     /// Drop workers of your own ([`Server::open`](crate::Server::open)) before: the log of one that is the engine too ends with it.
     pub fn stop_with_log(mut self) -> (Status, Result<(), LogError>) {
         self.shut_down();
-        (self.status.read(), self.log_error.get().map_or(Ok(()), |error| Err(error.clone())))
+        (self.status.read(), self.log_result())
     }
 
-    /// Waits until [`stopper`](Self::stopper) stops the server.
-    pub fn join(mut self) {
+    /// Whether the decision log is whole, after the threads have ended.
+    fn log_result(&self) -> Result<(), LogError> {
+        self.log_error.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Waits until [`stopper`](Self::stopper) stops the server. It goes on without its decision log where that cannot be written any more.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError`]: the decision log is not whole.
+    pub fn join(mut self) -> Result<(), LogError> {
         while !self.stop.load(Ordering::Acquire) {
             std::thread::park_timeout(std::time::Duration::from_millis(50));
         }
         self.shut_down();
+        self.log_result()
     }
 
     /// A flag that stops the server from another thread, such as a signal handler: set it to `true`.
