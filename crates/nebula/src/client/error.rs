@@ -159,7 +159,7 @@ pub enum SubmitError {
     /// The server is gone.
     #[error("the server is gone: connect again")]
     ServerGone,
-    /// Over UDP: this process is a fork of the one that made the client, and would use its numbers a second time.
+    /// This process is a fork of the one that made the client, and would use its numbers, or its ring, a second time.
     #[error("this process is a fork of the one that connected: connect again")]
     Forked,
 }
@@ -205,7 +205,7 @@ pub enum CallError {
     /// It was not sent.
     #[error(transparent)]
     NotSent(SubmitError),
-    /// Over UDP: this process is a fork of the one that submitted it, which gets the answer. It is unknown here whether it was executed.
+    /// This process is a fork of the one that submitted it, which gets the answer. It is unknown here whether it was executed.
     #[error("this process is a fork of the one that submitted the RPC: its answer comes there")]
     Forked,
     /// The answer is not part of this version's protocol.

@@ -14,6 +14,7 @@ use nebula_nic::{
 };
 use nebula_sys::clock::Clock;
 use nebula_sys::copy::UNIT_BYTES;
+use nebula_sys::fork::ForkMark;
 use std::collections::VecDeque;
 
 /// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there. Fewer
@@ -29,6 +30,7 @@ const YIELD_FROM: Span = Span::from_us(10);
 #[derive(Debug)]
 pub(crate) struct ShmClient {
     ring: Ring,
+    mark: ForkMark,
     /// Requests shorter than this go the short way: one packet, one slot, known to the ring alone. 0 where none may.
     whole_end: usize,
     /// Replies of up to so many bytes come back in one slot.
@@ -64,6 +66,8 @@ pub(crate) struct ShmClient {
 impl ShmClient {
     /// Connects to the server of `name`.
     pub(crate) fn connect(name: &str, config: &ClientConfig) -> Result<Self, ConnectError> {
+        let mark =
+            ForkMark::new().map_err(|cause| ConnectError::System { endpoint: format!("shm://{name}"), cause })?;
         let ring::Connected { mut ring, welcome, status } = ring::connect(name, config.slots)?;
         ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
@@ -99,13 +103,14 @@ impl ShmClient {
             server_reply_bytes_max: said,
             slo: Span::from_ps(welcome.slo_ps),
             ring,
+            mark,
             requester,
         })
     }
 
     #[inline(always)]
     pub(crate) fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
-        if request.len() < self.whole_end && self.ring.has_room(1) {
+        if request.len() < self.whole_end && self.ring.has_room(1) && !self.mark.is_forked() {
             let token = self.next_ticket;
             self.next_ticket += 1;
             self.sent += 1;
@@ -117,6 +122,10 @@ impl ShmClient {
 
     #[inline(never)]
     pub(crate) fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        // The ring is the parent's: both would write where the other does.
+        if self.mark.is_forked() {
+            return Err(SubmitError::Forked);
+        }
         let bytes = u32::try_from(request.len()).ok().filter(|&bytes| bytes <= self.rpc_bytes_max);
         let Some(bytes) = bytes else {
             return Err(SubmitError::TooLarge { bytes: request.len(), max: self.rpc_bytes_max });
@@ -175,6 +184,9 @@ impl ShmClient {
 
     #[inline(always)]
     pub(crate) fn poll(&mut self) -> Option<Completion<'_>> {
+        if self.mark.is_forked() {
+            return self.poll_forked();
+        }
         match self.ring.take_oldest(&mut self.reply, self.whole_reply_max) {
             Next::Reply { token, bytes } => {
                 self.sent -= 1;
@@ -191,6 +203,17 @@ impl ShmClient {
             Next::Empty | Next::Other => {}
         }
         self.poll_all()
+    }
+
+    /// In a fork of the process every RPC is over, and the ring is not looked at.
+    #[cold]
+    #[inline(never)]
+    fn poll_forked(&mut self) -> Option<Completion<'_>> {
+        if self.sent + self.requester.outstanding() > 0 {
+            self.give_up_all(Some(&CallError::Forked));
+        }
+        let (ticket, error) = self.ended.pop_front()?;
+        Some(Completion { ticket, result: Err(error) })
     }
 
     /// Looks at whatever may have come.
@@ -434,4 +457,47 @@ fn entry(token: u64, tid: Option<TransferId>, span: u32) -> Entry {
 /// The NACK that lies in a slot.
 fn nack(rpc: RpcKey, header: SlotHeader) -> Header {
     Header { kind: Kind::Nack, snid: rpc.snid, tid: rpc.tid, rpc_bytes: 0, pkt_idx: 0, key_hash: header.extra }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Server;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
+
+    #[test]
+    fn a_fork_of_the_process_writes_nothing_and_its_rpcs_end() {
+        for is_timed in [false, true] {
+            let name = format!("fork-{is_timed}-{}", std::process::id());
+            let (serve, served) = mpsc::channel();
+            let is_over = Arc::new(AtomicBool::new(false));
+            let go_on = is_over.clone();
+            let service = move |request: &[u8], reply: &mut crate::Reply<'_>| {
+                serve.send(request.to_vec()).unwrap();
+                while !go_on.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                reply.write(request);
+            };
+            let server = Server::bind(&format!("shm://{name}")).serve(service).unwrap();
+            let config = ClientConfig::default();
+            let config = if is_timed { config.deadline(Span::from_secs(60)) } else { config };
+            let mut client = ShmClient::connect(&name, &config).unwrap();
+            let ticket = client.submit_keyed(b"before", 0).unwrap();
+            assert_eq!(served.recv().unwrap(), b"before");
+            client.mark.wipe();
+            assert_eq!(
+                client.poll().map(|done| (done.ticket, done.result.map(<[u8]>::len))),
+                Some((ticket, Err(CallError::Forked)))
+            );
+            assert_eq!(client.submit_keyed(b"after", 0), Err(SubmitError::Forked));
+            assert_eq!(client.submit_with(b"after", Options::default()), Err(SubmitError::Forked));
+            assert_eq!(client.call(b"after"), Err(CallError::NotSent(SubmitError::Forked)));
+            is_over.store(true, Ordering::Release);
+            assert!(client.poll().is_none() && client.outstanding() == 0);
+            server.stop();
+            assert!(served.try_recv().is_err(), "nothing else was executed");
+        }
+    }
 }
