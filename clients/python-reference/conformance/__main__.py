@@ -2,7 +2,8 @@
 
 The server is `nebula serve kv --items 1k --value-bytes 100000`, with nothing stored. Prints a line for each case, and last, as JSON, how many RPCs
 the server has to have executed. With `--slow` the server has `--work 20ms --slo 1s --policy single-queue`. With `--restart` this program says when to
-`stop` and to `start` the server, and waits for a line on standard input each time.
+`stop` and to `start` the server, and waits for a line on standard input each time. With `--rotate` it says when to `add` a key of the same name to the
+server's file, of which the line then has the path of a file with that key alone, and when to `delete` the old one.
 """
 
 import argparse
@@ -34,10 +35,12 @@ class Server:
         return udp.Client(self.endpoint, self.keys, **more)
 
 
-def cases(server, is_slow, is_restarted):
+def cases(server, is_slow, is_restarted, is_rotated):
     """Each case and what it is given."""
     if is_restarted:
         return [(over_udp.a_restart, server)]
+    if is_rotated:
+        return [(over_udp.a_change_of_key, server)]
     if is_slow:
         return [(case, server) for case in over_udp.SLOW_CASES]
     of_transport = over_shm.CASES if server.is_shm else over_udp.CASES
@@ -52,10 +55,11 @@ def main():
     parser.add_argument("--key-file")
     parser.add_argument("--slow", action="store_true")
     parser.add_argument("--restart", action="store_true")
+    parser.add_argument("--rotate", action="store_true")
     args = parser.parse_args()
     server = Server(args.endpoint, keyfile.read(args.key_file) if args.key_file else None)
     has_failed = False
-    for case, given in cases(server, args.slow, args.restart):
+    for case, given in cases(server, args.slow, args.restart, args.rotate):
         began = time.monotonic()
         try:
             case(given)

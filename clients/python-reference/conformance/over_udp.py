@@ -7,10 +7,40 @@ import time
 
 from nebula_reference import frame, handshake, keyfile, kv, messages, outcomes, udp
 from nebula_reference.datagrams import Datagrams, Lossy
+from nebula_reference.transfer import Transfer
 
 from .checks import Counted, Failed, ends_with, equal, store
 
 IMPATIENT_S = 0.3
+# The server keeps 8 MiB of replies.
+REPLIES_KEPT_BYTES = 9 << 20
+LONG_BYTES = 100_000
+# A NACK has a head and nothing else.
+NACK_BYTES = 16
+# Longer than a client disregards refusals after a welcome.
+BELIEVES_S = 1.1
+
+
+class Moving:
+    """A client's network that gets another address when it is told to, as behind a translator."""
+
+    def __init__(self, endpoint):
+        self._endpoint = endpoint
+        self._network = Datagrams(endpoint)
+        self.datagram_bytes = self._network.datagram_bytes
+
+    def move(self):
+        before, self._network = self._network, Datagrams(self._endpoint)
+        before.close()
+
+    def send(self, datagram):
+        self._network.send(datagram)
+
+    def receive(self, wait_s):
+        return self._network.receive(wait_s)
+
+    def close(self):
+        self._network.close()
 
 
 class Recorded:
@@ -169,6 +199,134 @@ def with_a_key_that_the_server_has_not(server):
     equal(silent.claimed, frame.NO_KEY, "the refusal that was not believed")
 
 
+def a_reply_that_is_not_kept(server):
+    """A request that comes again when its reply is not kept any more is refused with NACK 5: it may have been executed, and will not be."""
+    network = Datagrams(server.endpoint)
+    client = server.connect(network=network)
+    equal(store(client).set(b"long", bytes(LONG_BYTES)), True, "set")
+    request = kv.encode(kv.GET, b"nothing")
+    first = client.submit(request)
+    equal(kv.decode(settled(client, first, request))[0], kv.NOT_FOUND, "get")
+    filled = 0
+    while filled <= REPLIES_KEPT_BYTES:
+        other = client.submit(kv.encode(kv.GET, b"long"))
+        # Replies that nobody reads, or a refusal, which is short.
+        is_reply = len(heard(network)) > 1000
+        while network.receive(0) is not None:
+            pass
+        client._end(other, outcomes.Cancelled())
+        Counted.executed += is_reply
+        filled += is_reply * LONG_BYTES
+    again = Transfer(first.tid, request, 0, messages.NO_BUDGET, client.mtu_bytes)
+    again.stamp = first.stamp
+    client._transfers[again.tid] = again
+    client._waiting.append(again)
+    error = ends_with(outcomes.Stale, lambda: client.wait(again))
+    equal(error.was_executed, None, "whether it was executed")
+    client.close()
+
+
+def settled(client, rpc, request):
+    """The reply. What was refused for lack of room is tried again."""
+    counted = Counted(client)
+    try:
+        return counted.wait(rpc)
+    except outcomes.Nacked as nacked:
+        if not nacked.is_for_lack_of_room:
+            raise
+        return counted.call(request)
+
+
+def the_end_of_the_numbers(server):
+    """Transfers go on at 0 behind 2^32 - 1."""
+    client = server.connect()
+    kept = store(client)
+    client._next_tid = (1 << 32) - 20
+    requests = [kv.encode(kv.SET, b"tid %d" % number, b"x") for number in range(40)]
+    sent = [client.submit(request) for request in requests]
+    equal([rpc.tid for rpc in sent[19:21]], [(1 << 32) - 1, 0], "both sides of the end")
+    for rpc, request in zip(sent, requests, strict=True):
+        equal(kv.decode(settled(client, rpc, request))[0], kv.OK, "set")
+    for number in range(40):
+        equal(kept.delete(b"tid %d" % number), True, "delete")
+    client.close()
+
+
+def many_clients(server):
+    """Clients are divided among the engines of a server, and each is served, whichever engine was asked."""
+    clients = [server.connect() for _ in range(16)]
+    equal(len({client.session.snid for client in clients}), len(clients), "numbers")
+    requests = [kv.encode(kv.SET, b"client %d" % at, b"%d" % at) for at in range(16)]
+    rpcs = [client.submit(request) for client, request in zip(clients, requests, strict=True)]
+    for client, rpc, request in zip(clients, rpcs, requests, strict=True):
+        equal(kv.decode(settled(client, rpc, request))[0], kv.OK, "set")
+    for at, client in enumerate(clients):
+        equal(store(client).get(b"client %d" % at), b"%d" % at, "get")
+        client.close()
+
+
+def another_address_sealed(server):
+    """With a key a client whose address changes is refused with refusal 3, says hello, and stays who it is; no RPC ends or is executed twice."""
+    network = Moving(server.endpoint)
+    client = server.connect(network=network)
+    kept = store(client)
+    before = (client.session.incarnation, client.session.snid, client.session.token >> 32)
+    for number in range(5):
+        key = b"moved %d" % number
+        equal(kept.set(key, b"x"), True, "set")
+        # Its reply goes to the address of before, and is asked for from the other: executed twice it would find nothing.
+        request = kv.encode(kv.DELETE, key)
+        sent = client.submit(request)
+        network.move()
+        equal(kv.decode(settled(client, sent, request))[0], kv.OK, "a DELETE under way")
+        session = client.session
+        equal((session.incarnation, session.snid, session.token >> 32), before, "run, number and session")
+    if frame.ANOTHER_TOKEN not in client.session.refusals:
+        raise Failed(f"refusals {client.session.refusals}")
+    client.close()
+
+
+def another_address_plain(server):
+    """Without a key it is another client, and what was sent ends: nobody knows whether it was executed."""
+    network = Moving(server.endpoint)
+    client = server.connect(network=network)
+    kept = store(client)
+    equal(kept.set(b"moved", b"x"), True, "set")
+    before = client.session.snid
+    time.sleep(BELIEVES_S)
+    sent = client.submit(kv.encode(kv.GET, b"moved"))
+    # It was answered, where nobody listens any more: a reply is longer than a refusal.
+    Counted.executed += len(heard(network)) > frame.HEADER_BYTES + NACK_BYTES
+    network.move()
+    error = ends_with(outcomes.ServerGone, lambda: client.wait(sent))
+    equal((error.was_executed, client.session.snid == before), (None, False), "executed, and the number")
+    equal(kept.get(b"moved"), b"x", "as another client")
+    client.close()
+
+
+def a_change_of_key(server):
+    """A key is changed while RPCs are under way, and none is lost; who has the old one alone is not answered any more."""
+    client, old = server.connect(), server.connect()
+    kept = store(client)
+    equal(store(old).set(b"old", b"x"), True, "set with the old key")
+    new = keyfile.read(ask_for("add"))
+    requests = [kv.encode(kv.SET, b"rotated %d" % number, b"x") for number in range(20)]
+    sent = [client.submit(request) for request in requests]
+    client.session.seal.keys = [*new, *server.keys]
+    snid = client.session.snid
+    for number, rpc in enumerate(sent):
+        equal(kv.decode(settled(client, rpc, requests[number]))[0], kv.OK, "what was under way")
+        equal(kept.get(b"rotated %d" % number), b"x", "with the new key")
+    ask_for("delete")
+    equal(kept.get(b"old"), b"x", "without the old key at the server")
+    equal(client.session.snid, snid, "the client's number")
+    lost = old.submit(kv.encode(kv.GET, b"old"))
+    ends_with(outcomes.TimedOut, lambda: old.wait(lost))
+    ends_with(outcomes.NoAnswer, lambda: udp.Client(server.endpoint, server.keys, patience_s=IMPATIENT_S))
+    client.close()
+    old.close()
+
+
 def cancels(server):
     """For a server whose RPCs take long: what waits is cancelled, and not executed; what is begun is not."""
     client = server.connect()
@@ -216,9 +374,9 @@ def a_restart(server):
 
 
 def ask_for(what):
-    """Says what to do with the server, and waits until it is done."""
+    """Says what to do with the server, and waits until it is done. What is answered."""
     print(what, flush=True)
-    sys.stdin.readline()
+    return sys.stdin.readline().rstrip("\n")
 
 
 def heard(network):
@@ -236,7 +394,10 @@ CASES = [
     nobody_is_sent_more_than_was_sent,
     a_wrong_token_or_run,
     asking_again,
+    a_reply_that_is_not_kept,
+    the_end_of_the_numbers,
+    many_clients,
 ]
-PLAIN_CASES = [with_a_key_that_the_server_has_not]
-SEALED_CASES = [without_the_key]
+PLAIN_CASES = [with_a_key_that_the_server_has_not, another_address_plain]
+SEALED_CASES = [without_the_key, another_address_sealed]
 SLOW_CASES = [cancels, deadlines_in_the_queue]

@@ -105,6 +105,47 @@ fn over_udp_with_keys_it_finds_what_the_page_says() {
 }
 
 #[test]
+fn over_ipv6_it_finds_what_the_page_says() {
+    assert_each_once(conform("udp://[::1]:0", &["--inline", "--block"], &[]), &[]);
+}
+
+#[test]
+fn of_several_engines_it_finds_what_the_page_says() {
+    assert_each_once(
+        conform("udp://127.0.0.1:0", &["--inline", "--block", "--engines", "2", "--workers", "2"], &[]),
+        &[],
+    );
+}
+
+#[test]
+fn a_key_is_changed_while_rpcs_are_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let [kv, old, new] = ["kv.key", "old.key", "new.key"].map(|name| folder.path().join(name));
+    let [kv, old, new] = [&kv, &old, &new].map(|path| path.to_str().unwrap());
+    nebula(&["keygen", old, "--name", "ann"]).assert_ok();
+    nebula(&["keygen", new, "--name", "ann"]).assert_ok();
+    std::fs::copy(old, kv).unwrap();
+    let (mut server, endpoint) = serve("udp://127.0.0.1:0", &["--inline", "--block", "--key-file", kv]);
+    let mut of_server = BufReader::new(server.stderr.take().unwrap()).lines();
+    let mut client = start(python(&["-m", "conformance", &endpoint, "--key-file", old, "--rotate"]));
+    let (mut to_client, mut said) =
+        (client.stdin.take().unwrap(), BufReader::new(client.stdout.take().unwrap()).lines());
+    for (wanted, files) in [("add", &[new, old][..]), ("delete", &[new])] {
+        assert_eq!(said.next().unwrap().unwrap(), wanted);
+        let keys: String = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        std::fs::write(kv, keys).unwrap();
+        signal(&server, Signal::HUP);
+        assert!(of_server.any(|line| line.unwrap().contains("read the key file again")), "{wanted}");
+        writeln!(to_client, "{new}").unwrap();
+    }
+    let client = wait(client);
+    let rest: Vec<String> = said.map(Result::unwrap).collect();
+    assert_eq!(client.code, Some(0), "{rest:?} {client:?}");
+    signal(&server, Signal::TERM);
+    wait(server).assert_ok();
+}
+
+#[test]
 fn what_waits_for_a_core_is_cancelled_or_expires() {
     let slow = ["--block", "--work", "20ms", "--slo", "1s", "--policy", "single-queue"];
     assert_each_once(conform("udp://127.0.0.1:0", &slow, &["--slow"]), &["Cancelled", "Expired"]);
