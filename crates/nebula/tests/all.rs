@@ -5,6 +5,7 @@
 mod answers;
 mod cancel;
 mod decision_log;
+mod ends;
 mod examples;
 mod groups;
 mod misuse;
