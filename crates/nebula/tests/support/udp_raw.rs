@@ -134,13 +134,18 @@ pub(crate) fn opened(datagram: &[u8], key: Option<[u8; 32]>, secret: u32) -> (He
         assert_eq!(checked_with(secret, datagram.to_vec()), datagram, "the check is that of the datagram");
         return (header, datagram[32..].to_vec());
     }
-    let cipher = XChaCha20Poly1305::new(&key.expect("a key for a sealed datagram").into());
-    let (nonce, end) = (XNonce::try_from(&datagram[32..56]).expect("24 bytes"), datagram.len() - 16);
+    let text = unsealed(datagram, key.expect("a key for a sealed datagram"));
+    (header, text.expect("sealed with the key"))
+}
+
+/// The text of a sealed datagram; `None` when it was not sealed with the key.
+pub(crate) fn unsealed(datagram: &[u8], key: [u8; 32]) -> Option<Vec<u8>> {
+    let end = datagram.len().checked_sub(16).filter(|&end| end >= 56)?;
+    let (nonce, tag) = (XNonce::try_from(&datagram[32..56]).ok()?, Tag::try_from(&datagram[end..]).ok()?);
     let mut text = datagram[56..end].to_vec();
-    let tag = Tag::try_from(&datagram[end..]).expect("16 bytes");
+    let cipher = XChaCha20Poly1305::new(&key.into());
     let opening = cipher.decrypt_inout_detached(&nonce, &datagram[..32], text.as_mut_slice().into(), &tag);
-    opening.expect("sealed with the key");
-    (header, text)
+    opening.ok().map(|()| text)
 }
 
 fn short(bytes: &[u8], at: usize) -> u16 {

@@ -5,13 +5,14 @@
 //! | plays again | frames of both directions, to and from whom they were, and from its own address | – |
 //! | passes on | the answers that it gets itself, to clients, as if from the server | – |
 //! | floods | – | its own requests, whether they are refused or not |
+//! | has a key of another owner | says hello as others do; seals with it requests, cancels, hellos, replies, NACKs, refusals and welcomes of others | – |
 //! | forges | headers of frames that it has seen; plain refusals that repeat what was sent | replies, NACKs, refusals, welcomes, requests, cancels, by guess |
 
 use crate::oracle::FLOOD;
 use crate::support::draw::Draw;
 use crate::support::sim_net::{Datagram, Network};
 use crate::support::udp_raw::{
-    CLIENT, HELLO, Header, Packet, REFUSAL, RawClient, SERVER, VERSION, WELCOME, cancel, secret_of,
+    CLIENT, HELLO, Header, Packet, REFUSAL, RawClient, SERVER, VERSION, WELCOME, cancel, secret_of, unsealed,
 };
 use std::net::SocketAddr;
 
@@ -22,6 +23,8 @@ const ACTS: u32 = 150;
 /// Datagrams of a flood, and requests in each.
 const FLOOD_DATAGRAMS: usize = 8;
 const FLOOD_REQUESTS: usize = 20;
+/// Transfers of clients that begin late, from 40 before the end of their numbers on: among these it guesses.
+const GUESSED_TIDS: usize = 120;
 /// Frames that it remembers.
 const REMEMBERED: usize = 256;
 
@@ -48,13 +51,13 @@ impl Adversary {
         mut draw: Draw,
         network: &Network,
         address: SocketAddr,
-        server: SocketAddr,
+        (server, key): (SocketAddr, Option<[u8; 32]>),
         is_on_path: bool,
     ) -> Self {
         network.add_host(address);
         network.set_watched(is_on_path);
         let next_ps = draw.number() % PAUSE_PS;
-        let own = RawClient::new(address, None);
+        let own = RawClient::new(address, key);
         Self { draw, address, server, is_on_path, seen: Vec::new(), own, tid: 0, time_ns: 0, acts_left: ACTS, next_ps }
     }
 
@@ -69,11 +72,16 @@ impl Adversary {
         self.next_ps = now_ps + 1 + self.draw.number() % PAUSE_PS;
         let client = clients[self.draw.below(clients.len())];
         self.listen(network, client);
-        if !self.is_on_path && self.own.token != 0 && self.draw.once_in(8) {
+        let is_guest = !self.is_on_path || self.own.key.is_some();
+        if is_guest && self.own.token != 0 && self.draw.once_in(8) {
             self.flood(network, now_ps);
         }
         for _ in 0..=self.draw.below(4) {
-            let datagram = if self.is_on_path { self.replayed(client) } else { Some(self.guessed(client)) };
+            let datagram = match self.own.key {
+                Some(key) if self.draw.once_in(2) => self.sealed(client, key),
+                _ if self.is_on_path => self.replayed(client),
+                _ => Some(self.guessed(client)),
+            };
             if let Some(datagram) = datagram {
                 network.inject(now_ps, datagram);
             }
@@ -98,8 +106,11 @@ impl Adversary {
     fn listen(&mut self, network: &Network, client: SocketAddr) {
         self.seen.extend(network.take_seen());
         for got in network.take_mail(self.address) {
-            if !self.is_on_path && got.bytes.get(1) == Some(&WELCOME) {
-                self.enter(&got.bytes);
+            match self.own.key {
+                _ if got.bytes.get(1) != Some(&WELCOME) => {}
+                Some(key) => self.enter_sealed(&got.bytes, key),
+                None if self.is_on_path => {}
+                None => self.enter(&got.bytes),
             }
             self.seen.push(Datagram { from: self.server, to: client, bytes: got.bytes });
         }
@@ -117,12 +128,66 @@ impl Adversary {
         }
     }
 
+    /// As [`enter`](Self::enter), of a welcome that is sealed with its own key.
+    fn enter_sealed(&mut self, welcome: &[u8], key: [u8; 32]) {
+        if let Some(body) = unsealed(welcome, key) {
+            self.enter(&[&welcome[..32], &body].concat());
+        }
+    }
+
+    /// What only somebody with a key can make: a frame of another, sealed with its own key.
+    fn sealed(&mut self, client: SocketAddr, key: [u8; 32]) -> Option<Datagram> {
+        if self.own.token == 0 || self.draw.once_in(20) {
+            let echo = self.draw.number();
+            return Some(Datagram { from: self.address, to: self.server, bytes: self.own.hello(echo) });
+        }
+        let kind = [HELLO, CLIENT, CLIENT, CLIENT, SERVER, REFUSAL, WELCOME][self.draw.below(7)];
+        let is_to_server = matches!(kind, HELLO | CLIENT);
+        // A header says in the clear whose it is, of which run, and with which token.
+        let fits = |seen: &&Datagram| seen.bytes.len() > 40 && (seen.to == self.server) == is_to_server;
+        let fitting: Vec<&Datagram> = self.seen.iter().filter(fits).collect();
+        let seen = (*fitting.get(self.draw.below(fitting.len().max(1)))?).clone();
+        let long = |at: usize| u64::from_le_bytes(seen.bytes[at..at + 8].try_into().expect("eight bytes"));
+        let snid = u32::from_le_bytes(seen.bytes[16..20].try_into().expect("four bytes"));
+        let header =
+            Header { version: VERSION, kind, incarnation: long(8), snid, datagram_bytes: 1232, word: long(24) };
+        let body = self.body_of(kind, seen.bytes[32..40].try_into().expect("eight bytes"));
+        self.own.sealed += 1;
+        let bytes = header.sealed(&body, key, self.own.sealed);
+        let (from, to) = if is_to_server { (seen.from, self.server) } else { (self.server, client) };
+        let from = if is_to_server && self.draw.once_in(3) { self.address } else { from };
+        Some(Datagram { from, to, bytes })
+    }
+
+    /// Messages that would do harm if they were taken for another's.
+    fn body_of(&mut self, kind: u8, echo: [u8; 8]) -> Vec<u8> {
+        let mut tid =
+            || 40_u32.wrapping_neg().wrapping_add(u32::try_from(self.draw.below(GUESSED_TIDS)).expect("small"));
+        let tids: Vec<u32> = (0..FLOOD_REQUESTS).map(|_| tid()).collect();
+        let payload = [&FLOOD[..], &[0; 8]].concat();
+        match kind {
+            HELLO => vec![7; 96],
+            CLIENT if self.draw.once_in(4) => tids.iter().flat_map(|&tid| cancel(tid, self.time_ns)).collect(),
+            CLIENT => tids.iter().flat_map(|&tid| Packet::whole(tid, self.time_ns, &payload).bytes()).collect(),
+            REFUSAL => self.refusal_body(echo),
+            WELCOME => [&echo[..], &[1; 32]].concat(),
+            _ => {
+                let kind = [2, 3, 5][self.draw.below(3)];
+                tids.iter().flat_map(|tid| [&[kind, 1, 0, 0][..], &tid.to_le_bytes(), &[0; 8]].concat()).collect()
+            }
+        }
+    }
+
     /// A frame that was seen, as it was or changed.
     fn replayed(&mut self, client: SocketAddr) -> Option<Datagram> {
         if self.seen.is_empty() {
             return None;
         }
         let seen = self.seen[self.draw.below(self.seen.len())].clone();
+        // The network may have cut what has come for itself.
+        if seen.bytes.len() < 40 {
+            return None;
+        }
         let is_to_server = seen.to == self.server;
         let mut again = seen.clone();
         match self.draw.below(6) {

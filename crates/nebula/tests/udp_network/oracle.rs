@@ -35,6 +35,8 @@ pub(crate) struct Call {
     /// It is sent so often that it comes through where anything does.
     pub(crate) is_patient: bool,
     pub(crate) is_cancelled: bool,
+    /// Its client's key is also the adversary's: it may be made to end as anything, but once, and in time.
+    pub(crate) is_exposed: bool,
     pub(crate) end: Option<End>,
     /// What its client was told of its execution.
     pub(crate) told: Executed,
@@ -133,7 +135,10 @@ impl Oracle {
         let Some(id) = known else { return self.violated(format!("executed call {id}, which nobody made")) };
         let call = &mut self.calls[id];
         call.executed += 1;
-        let Call { executed, end, told, bytes, reply_bytes, .. } = *call;
+        let Call { executed, end, told, bytes, reply_bytes, is_exposed, .. } = *call;
+        if is_exposed {
+            return reply_of(id, reply_bytes, reply);
+        }
         let mut expected = Vec::new();
         request_of(id, bytes, reply_bytes, &mut expected);
         if expected != request {
@@ -164,6 +169,8 @@ impl Oracle {
             Err(CallError::Expired) => End::Expired,
             Err(CallError::NotSent(_)) => End::NotSent,
             Err(CallError::Cancelled) => End::Cancelled,
+            // What who has its key has made up of the server's answers.
+            Err(CallError::Protocol) if self.calls[id].is_exposed => End::Faulted,
             Err(error) => return self.violated(format!("call {id} ended as {error:?}")),
         };
         self.check_end(now_ps, id, end);
@@ -179,7 +186,10 @@ impl Oracle {
     }
 
     fn check_reply(&mut self, id: usize, reply: &[u8]) {
-        let Call { bytes, reply_bytes, .. } = self.calls[id];
+        let Call { bytes, reply_bytes, is_exposed, .. } = self.calls[id];
+        if is_exposed {
+            return;
+        }
         let mut expected = Vec::new();
         if bytes < NAMED_BYTES {
             request_of(id, bytes, reply_bytes, &mut expected);
@@ -200,10 +210,11 @@ impl Oracle {
     }
 
     fn check_end(&mut self, now_ps: u64, id: usize, end: End) {
-        let Call { deadline_ps, is_patient, is_cancelled, executed, told, bytes, .. } = self.calls[id];
+        let Call { deadline_ps, is_patient, is_cancelled, executed, told, bytes, is_exposed, .. } = self.calls[id];
         let is_named = bytes >= NAMED_BYTES;
         let Laws { is_fair, is_ample, may_be_gone } = self.laws;
         let wrong = match end {
+            _ if is_exposed => "",
             _ if told == Executed::Yes && is_named && executed != 1 => "without having been executed once",
             _ if told == Executed::No && executed > 0 => "although it was executed",
             End::TimedOut if is_fair && is_patient && deadline_ps.is_none() => {
@@ -233,11 +244,11 @@ impl Oracle {
         let mut wrong = Vec::new();
         for (id, call) in self.calls.iter().enumerate() {
             let is_unnamed = u32::from(call.bytes < NAMED_BYTES);
-            unnamed[0] += is_unnamed * u32::from(call.end == Some(End::Replied));
-            unnamed[1] += is_unnamed * u32::from(call.told != Executed::No);
+            unnamed[0] += is_unnamed * u32::from(call.end == Some(End::Replied) && !call.is_exposed);
+            unnamed[1] += is_unnamed * u32::from(call.told != Executed::No || call.is_exposed);
             match call.end {
                 None => wrong.push(format!("call {id}, begun at {} ns, never ended", call.begun_ps / 1000)),
-                Some(end) if call.told == Executed::No && call.executed > 0 => {
+                Some(end) if call.told == Executed::No && call.executed > 0 && !call.is_exposed => {
                     wrong.push(format!("call {id} ended as {end:?} and was executed"));
                 }
                 Some(_) => {}
@@ -263,6 +274,7 @@ impl Call {
             deadline_ps,
             is_patient: true,
             is_cancelled: false,
+            is_exposed: false,
             end: None,
             told: Executed::Unknown,
             executed: 0,

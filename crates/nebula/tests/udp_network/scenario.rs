@@ -18,6 +18,9 @@ pub(crate) struct Scenario {
     pub(crate) datagram_bytes: usize,
     /// Somebody means harm.
     pub(crate) has_adversary: bool,
+    /// It has a key of the server's, of another owner than the clients, but for the first `exposed` of them.
+    pub(crate) insider: Option<[u8; 32]>,
+    pub(crate) exposed: usize,
     /// The clients' transfers come to the end of their numbers.
     pub(crate) wraps: bool,
 }
@@ -85,7 +88,36 @@ impl Scenario {
         let datagram_bytes = [1232, 1232, 1452, 9000, 16_384][draw.below(5)];
         let is_fair = is_calm || is_fair(&link, &blows);
         let (has_adversary, wraps) = (draw.once_in(3), draw.once_in(3));
-        Self { link, server, clients, blows, service, is_fair, is_ample, datagram_bytes, has_adversary, wraps }
+        let mut scenario = Self {
+            link,
+            server,
+            clients,
+            blows,
+            service,
+            is_fair,
+            is_ample,
+            datagram_bytes,
+            has_adversary,
+            insider: None,
+            exposed: 0,
+            wraps,
+        };
+        if has_adversary && !scenario.server.keys.is_empty() && draw.once_in(2) {
+            scenario.let_in_an_insider(draw);
+        }
+        scenario
+    }
+
+    /// The adversary gets a key of its own, which some clients have too. It knows about where the clients' transfers begin.
+    fn let_in_an_insider(&mut self, draw: &mut Draw) {
+        let key: [u8; 32] = draw.bytes(32).try_into().expect("a key's bytes");
+        let own = Key::new(key).to_hex();
+        let all: Vec<String> = self.server.keys.iter().map(|(_, key)| format!("honest {}", key.to_hex())).collect();
+        let parse = |text: &str| text.parse::<Keys>().expect("keys");
+        self.server.keys = parse(&format!("{}\nmallory {own}", all.join("\n")));
+        self.exposed = [0, 0, 1][draw.below(3)];
+        self.clients.iter_mut().take(self.exposed).for_each(|client| client.config.keys = parse(&own));
+        (self.insider, self.wraps) = (Some(key), true);
     }
 }
 

@@ -170,7 +170,7 @@ impl World {
         let plans = scenario.clients.clone();
         let adversary = scenario.has_adversary.then(|| {
             let address = SocketAddr::from(([10, 0, 2, 1], 66));
-            Adversary::new(Draw::new(draw.number()), &network, address, server, is_sealed)
+            Adversary::new(Draw::new(draw.number()), &network, address, (server, scenario.insider), is_sealed)
         });
         let (nodes, crashes, repeated, bytes_max, events) = (Vec::new(), 0, 0, 0, 0);
         let mut world = Self {
@@ -440,7 +440,8 @@ impl World {
             let deadline_ps = (within != Span::MAX).then(|| now_ps + within.as_ps());
             // Its account is there before it can be executed.
             let is_patient = plan.config.transmissions_max >= PATIENT;
-            oracle.begin(Call { is_patient, ..Call::new(bytes, reply_bytes, now_ps, deadline_ps) });
+            let is_exposed = which < self.scenario.exposed;
+            oracle.begin(Call { is_patient, is_exposed, ..Call::new(bytes, reply_bytes, now_ps, deadline_ps) });
             match client.submit_with(&request, options) {
                 Ok(ticket) => {
                     if open.insert(ticket, id).is_some() {
