@@ -2,7 +2,7 @@
 //!
 //! What is admitted is shared out twice: among tenants by weight, and what a tenant has among its sources evenly. A tenant's share is max-min
 //! fair: who asks for less than its part by weight gets what it asks for, and what that leaves is parted by weight among the others. Their
-//! number is bounded, so that the shares are worked out anew at the end of each round.
+//! number is bounded, so that the shares are worked out again at the end of each round.
 
 use crate::id::NodeId;
 use alloc::boxed::Box;

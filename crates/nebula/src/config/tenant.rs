@@ -70,7 +70,7 @@ impl std::str::FromStr for Tenant {
     }
 }
 
-/// Those that have a name of their own, in order: the first is tenant 1 of the NIC. Tenant 0 is all others.
+/// Those with a name other than `*`, in order: the first is tenant 1 of the NIC. Tenant 0 is all others.
 pub(crate) fn named(tenants: &[Tenant]) -> impl Iterator<Item = &Tenant> {
     tenants.iter().filter(|tenant| tenant.name != OTHERS)
 }

@@ -114,7 +114,7 @@ impl RunningServer {
     ///
     /// # Errors
     ///
-    /// [`LogError`]: the decision log is not whole.
+    /// [`LogError`]: the decision log is incomplete.
     pub fn join(mut self) -> Result<(), LogError> {
         while !self.stop.load(Ordering::Acquire) {
             std::thread::park_timeout(std::time::Duration::from_millis(50));

@@ -154,7 +154,7 @@ impl ByHand {
         self.let_in().0
     }
 
-    /// The same with a key of its own.
+    /// The same with another key than the scene has.
     pub(crate) fn client_with(&mut self, key: [u8; 32]) -> RawClient {
         self.let_in_with(Some(key)).0
     }

@@ -108,7 +108,7 @@ impl Scenario {
         scenario
     }
 
-    /// The adversary gets a key of its own, which some clients have too. It knows about where the clients' transfers begin.
+    /// The adversary gets another key than the clients have, but for some of them. It knows about where the clients' transfers begin.
     fn let_in_an_insider(&mut self, draw: &mut Draw) {
         let key: [u8; 32] = draw.bytes(32).try_into().expect("a key's bytes");
         let own = Key::new(key).to_hex();

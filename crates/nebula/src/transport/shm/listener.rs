@@ -84,7 +84,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The tenant of a user, where there are tenants: 0 for those that have none of their own.
+    /// The tenant of a user, where there are tenants: 0 for users that have no weight.
     fn tenant(&self, uid: u32) -> Option<u32> {
         let place = self.tenants.iter().position(|tenant| *tenant == uid).map_or(0, |at| at + 1);
         u32::try_from(place).ok().filter(|_| !self.tenants.is_empty())
