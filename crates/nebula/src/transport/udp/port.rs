@@ -114,10 +114,8 @@ impl Transport for UdpPort {
             let looked = wire.recv(&mut |route, datagram| {
                 let bytes = datagram.len();
                 if intake.refusals.is_used_up()
-                    && let Some(snid) = claimed(datagram)
-                    && validation
-                        .claimed_number(now, route.peer, datagram)
-                        .is_some_and(|number| intake.turns_away_all(now, number))
+                    && let Some((snid, number)) = validation.claimed(now, route.peer, datagram)
+                    && intake.turns_away_all(now, number)
                 {
                     // Not even opened, which costs more than all else: nothing follows from whose number it claims to be but this.
                     early_drop.note(now, route.peer, snid, bytes as u64, bytes as u64);
@@ -264,10 +262,10 @@ impl Validation {
 
     /// What the NIC knows the client by whose messages a datagram claims to have.
     #[inline]
-    fn claimed_number(&mut self, now: Timestamp, peer: SocketAddr, datagram: &[u8]) -> Option<NodeId> {
+    fn claimed(&mut self, now: Timestamp, peer: SocketAddr, datagram: &[u8]) -> Option<(NodeId, NodeId)> {
         let snid = claimed(datagram)?;
         let owner = if self.tenancy.is_kept() { self.seal.claimed_owner(datagram)? } else { 0 };
-        Some(self.number(now, peer, snid, owner))
+        Some((snid, self.number(now, peer, snid, owner)))
     }
 
     /// Lets a client in: nothing is kept but how many there were.
