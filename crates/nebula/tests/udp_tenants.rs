@@ -80,7 +80,8 @@ fn owners_of_keys_get_what_they_weigh() {
         (&["cid=2", "*=2"], [250, 250, 500]),
     ] {
         let got = replies(weights);
-        let is_due = got.iter().zip(due).all(|(got, due)| got.abs_diff(due) <= 50);
+        // Which datagrams pass is chance.
+        let is_due = got.iter().zip(due).all(|(got, due)| got.abs_diff(due) <= 60);
         assert!(is_due, "{weights:?}: {got:?} of a thousand, and not {due:?}");
     }
 }
