@@ -260,7 +260,7 @@ impl Validation {
         NodeId(self.hosts.number(peer, now, snid).0 | self.tenancy.bits(owner))
     }
 
-    /// What the NIC knows the client by whose messages a datagram claims to have.
+    /// The client whose messages a datagram claims to have, and what the NIC knows it by.
     #[inline]
     fn claimed(&mut self, now: Timestamp, peer: SocketAddr, datagram: &[u8]) -> Option<(NodeId, NodeId)> {
         let snid = claimed(datagram)?;
