@@ -22,7 +22,8 @@
 //! | 11 | the reply or the NACK is matched with its request | [`requester`] |
 //!
 //! On networks that lose and duplicate packets, [`retention`] runs between stations 2 and 3 and knows which RPCs
-//! arrived before.
+//! arrived before. Where a coherent interconnect connects NIC and cores, [`host_watch`] decides how the NIC learns of what a core has
+//! written.
 //!
 //! [`Backend`] joins stations 3 to 7 and the freeing of 10, [`Frontend`] stations 8 to 10 of one core, [`Requester`]
 //! stations 1 and 11. [`decision`] logs their decisions; [`sizing`] computes how large they should be.
@@ -97,6 +98,7 @@ pub mod reassembler;
 mod nack_memory;
 pub mod arrival_queue;
 pub mod burst;
+pub mod host_watch;
 pub mod dispatch;
 pub mod schedule;
 pub mod steering;
@@ -139,6 +141,7 @@ pub use dispatch::{
 };
 pub use fair_share::{FairShare, SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
 pub use frontend::{Begin, Frontend};
+pub use host_watch::{HostWatch, HostWatchConfig, HostWatchConfigError, Watching};
 pub use id::{CoreId, DomainId, GroupId, NodeId, RpcKey, SLOT_BYTES, Slot, SlotRange, TransferId};
 pub use outbound::Outbound;
 pub use reassembler::{Incomplete, Missing, Part, Reassembler};

@@ -10,6 +10,7 @@ mod fair_share;
 mod fair_tenants;
 mod frontend;
 mod group;
+mod host_watch;
 mod manager;
 mod pull;
 mod reassembler;

@@ -5,9 +5,9 @@ use nebula_nic::schedule::{
     Darc, DarcConfig, Manager, ManagerConfig, RpcType, RunQueue, Selection, Thresholds, TypedQueues,
 };
 use nebula_nic::{
-    Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, GroupConfig, GroupId, Header, NackReason, NodeId,
-    Outcome, Policy, Requester, RequesterConfig, Retention, RetentionConfig, RetentionKey, RetryPolicy, RpcKey, Seen,
-    Span, Timestamp, TransferId, Verdict,
+    Adoption, Backend, BackendConfig, CoreId, Freed, Frontend, GroupConfig, GroupId, Header, HostWatch,
+    HostWatchConfig, NackReason, NodeId, Outcome, Policy, Requester, RequesterConfig, Retention, RetentionConfig,
+    RetentionKey, RetryPolicy, RpcKey, Seen, Span, Timestamp, TransferId, Verdict,
 };
 
 #[global_allocator]
@@ -177,6 +177,22 @@ fn remembering_a_million_rpcs_allocates_nothing() {
     });
     assert_eq!(count, 0);
     assert!(sent_again > 10_000, "{sent_again}");
+}
+
+#[test]
+fn watching_a_million_lines_allocates_nothing() {
+    let config = HostWatchConfig { window: Span::from_us(1), polls_from: 20, polls_until: 10 };
+    let mut watch = HostWatch::try_new(config).unwrap();
+    let mut now = Timestamp::ZERO;
+    let count = made_by(|| {
+        for number in 0..1_000_000_u64 {
+            // A thousand lines at a high rate, a thousand at a low one.
+            now += Span::from_ns(if number / 1_000 % 2 == 0 { 20 } else { 500 });
+            watch.handle_line(now);
+        }
+    });
+    assert_eq!(count, 0);
+    assert!(watch.changes() > 900, "{}", watch.changes());
 }
 
 #[test]

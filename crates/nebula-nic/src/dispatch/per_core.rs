@@ -41,7 +41,13 @@ impl<C: Choose> PerCore<C> {
     /// The same with [`STEALABLE_BOUND`] RPCs per core: its queue is in memory, where other cores reach it.
     #[must_use]
     pub fn stealable(cores: u16, choice: C) -> Self {
-        Self { bound: STEALABLE_BOUND, ..Self::new(cores, choice) }
+        Self::bounded(cores, choice, STEALABLE_BOUND)
+    }
+
+    /// The same with `bound` RPCs per core: its queue is a ring in memory of as many entries.
+    #[must_use]
+    pub fn bounded(cores: u16, choice: C, bound: u32) -> Self {
+        Self { bound, ..Self::new(cores, choice) }
     }
 }
 
