@@ -1,7 +1,7 @@
 //! Errors of a simulation.
 
 use nebula_nic::schedule::{ManagerConfigError, ThresholdsError};
-use nebula_nic::{ConfigError, GroupConfigError, Policy, RequesterConfigError};
+use nebula_nic::{ConfigError, GroupConfigError, HostWatchConfigError, Policy, RequesterConfigError};
 use nebula_workload::WorkloadError;
 
 /// Why a simulation has no result. Each message is one line and says what to change.
@@ -85,6 +85,15 @@ pub enum SimError {
         /// What is wrong, and what to change.
         reason: &'static str,
     },
+    /// The settings of a host interface contradict each other or the system.
+    #[error("the host interface: {reason}")]
+    Host {
+        /// What is wrong, and what to change.
+        reason: &'static str,
+    },
+    /// The switch between invalidations and polling cannot be built with these settings.
+    #[error("the host interface: {0}")]
+    HostWatch(#[from] HostWatchConfigError),
     /// There are more types of RPCs than queues.
     #[error("{types} types of RPCs cannot be told apart: give 1 to {}", nebula_nic::schedule::TYPES_MAX)]
     Types {

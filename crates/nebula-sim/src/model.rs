@@ -8,7 +8,7 @@ mod groups;
 use crate::blocks::spelled;
 use crate::error::SimError;
 use crate::shipped::{Shipped, shipped};
-use crate::system::{Batch, Costs, Preemption, Router, System};
+use crate::system::{Batch, Costs, Host, Preemption, Router, System};
 use groups::Groups;
 use nebula_nic::{Policy, Span};
 use serde::Deserialize;
@@ -62,12 +62,16 @@ pub struct SystemModel {
     /// Groups of cores and their managers.
     #[serde(default)]
     groups: Option<Groups>,
+    /// The interface between cores and NIC.
+    #[serde(default)]
+    host: Option<Host>,
 }
 
 /// The shipped systems, by file name.
 const SHIPPED: Shipped = shipped!("systems":
     "rss", "ix", "zygos", "shinjuku", "persephone", "persephone-cfcfs", "concord", "nanopu", "rpcvalet-software", "r2p2",
-    "rpcvalet", "altocumulus-int", "altocumulus-rss", "nebula", "single-queue",
+    "rpcvalet", "altocumulus-int", "altocumulus-rss", "nebula", "dagger-mmio", "dagger-doorbell", "dagger-doorbell-batched", "dagger-upi",
+    "single-queue",
 );
 
 impl SystemModel {
@@ -118,10 +122,19 @@ impl SystemModel {
             Some(groups) => groups.part(system)?,
             None => system,
         };
+        let system = match self.host {
+            Some(_) if self.queue_bound_per_core.is_some() => {
+                return Err(SimError::Host { reason: BOUND_TWICE });
+            }
+            Some(host) => system.host(host),
+            None => system,
+        };
         system.validate()?;
         Ok(system)
     }
 }
+
+const BOUND_TWICE: &str = "the bound on a queue is its fifo: leave out queue_bound_per_core";
 
 /// A duration as people write it, such as `200ns`.
 pub(crate) fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Span, D::Error> {

@@ -154,6 +154,9 @@ impl System {
     /// ```
     #[must_use]
     pub fn saturation(&self, service: &ServiceTime) -> f64 {
+        if let Some(host) = &self.host {
+            return host.saturation(service.mean_ps(), self.workers());
+        }
         let Costs { dispatch, notify, receive, decision, lock_handoff, .. } = self.costs;
         let mean_ps = service.mean_ps();
         let busy_ps = mean_ps + (receive + lock_handoff).as_ps() as f64;

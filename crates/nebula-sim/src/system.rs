@@ -1,9 +1,11 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
 
 mod altocumulus;
+mod host;
 mod preemption;
 
 pub use altocumulus::Altocumulus;
+pub use host::{Host, Interface, Watch};
 pub use preemption::Preemption;
 
 use crate::error::SimError;
@@ -51,6 +53,8 @@ pub struct System {
     pub altocumulus: Option<Altocumulus>,
     /// How RPCs are preempted, under `preemptive:Q`.
     pub preemption: Preemption,
+    /// The interface between cores and NIC, where RPCs cross it line by line, under policies that choose a core at arrival.
+    pub host: Option<Host>,
 }
 
 /// A switch between clients and servers with one queue. It gives the head to the least loaded server that has fewer RPCs than a bound.
@@ -156,6 +160,7 @@ impl System {
             batch: None,
             altocumulus: None,
             preemption: Preemption::IDEAL,
+            host: None,
         }
     }
 
@@ -255,6 +260,7 @@ impl System {
         if self.dedicated > 0 && self.workers() == 0 {
             return Err(SimError::NoWorkers { cores: self.cores, dedicated: self.dedicated });
         }
+        self.validate_host()?;
         self.validate_costs()?;
         self.validate_groups()?;
         self.backend(SLOTS_FIRST, 0).map(|_| ())
@@ -382,6 +388,9 @@ impl System {
     pub(crate) fn per_core(&self) -> u32 {
         if self.has_queues() {
             return nebula_nic::STEALABLE_BOUND;
+        }
+        if let Some(host) = &self.host {
+            return host.ring.into();
         }
         if let Some(options) = &self.altocumulus {
             return options.bound;

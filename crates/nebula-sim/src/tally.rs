@@ -4,12 +4,14 @@
 
 mod core_time;
 mod ended;
+mod host;
 mod migrations;
 mod of_type;
 mod overheads;
 
 pub use core_time::CoreTime;
 pub(crate) use ended::{Ended, counted};
+pub use host::HostTraffic;
 pub use migrations::Migrations;
 pub use of_type::OfType;
 pub use overheads::Overheads;
@@ -182,6 +184,8 @@ pub struct Tally {
     pub overheads: Overheads,
     /// Migrations between groups of cores.
     pub migrations: Migrations,
+    /// Lines between cores and NIC, where there is a host interface.
+    pub host: HostTraffic,
     /// Measurements of the RPCs of each type, by [`TypeId`]; empty unless the service times are a mix.
     pub by_type: Vec<OfType>,
     opened: Option<Timestamp>,
@@ -203,6 +207,7 @@ impl Tally {
             busy_ps: 0,
             overheads: Overheads::ZERO,
             migrations: Migrations::default(),
+            host: HostTraffic::default(),
             by_type: Vec::new(),
             opened,
         }
@@ -264,6 +269,7 @@ impl Tally {
         self.busy_ps += other.busy_ps;
         self.overheads += other.overheads;
         self.migrations += other.migrations;
+        self.host += other.host;
         self.by_type.resize(self.by_type.len().max(other.by_type.len()), OfType::default());
         self.by_type.iter_mut().zip(&other.by_type).for_each(|(of_type, more)| of_type.add(more));
     }

@@ -24,18 +24,22 @@ mod cpu;
 mod reply;
 mod queues;
 mod routed;
+mod hosted;
 mod altocumulus;
 mod scheduler;
 mod watched;
 
 use crate::error::SimError;
 use crate::load::Load;
-use crate::system::{Router, SLOTS_LAST, System};
+use crate::system::{Host, Router, SLOTS_LAST, System};
 use crate::tally::Tally;
 use altocumulus::Grouped;
 use client::Clients;
 use cpu::Central;
-use nebula_nic::{CentralDispatch, Choose, Jbsq, Policy, Random, Rss, SingleQueue, Span, Timestamp};
+use hosted::Hosted;
+use nebula_nic::{
+    CentralDispatch, Choose, Jbsq, KeyHash, Policy, Random, RoundRobin, Rss, SingleQueue, Span, StaticFlow, Timestamp,
+};
 use nebula_workload::Seed;
 use queues::Queues;
 use routed::Routed;
@@ -99,6 +103,9 @@ impl Length {
 pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
     if let Some(router) = system.router {
         return run_routed(system, router, load, length, seed);
+    }
+    if let Some(host) = &system.host {
+        return run_hosted(system, host, load, length, seed);
     }
     // The policies with the most decisions are monomorphized; the others go through one `match`.
     let by_match = |cores, seed| system.dispatcher(cores, seed);
@@ -164,6 +171,28 @@ fn run_routed(system: &System, router: Router, load: &Load, length: Length, seed
         let servers = Central::try_new(&behind, slots, seed, &|cores, seed| system.dispatcher(cores, seed))?;
         Routed::try_new(system, router, slots, seed, servers)
     })
+}
+
+/// Runs `load` on a server behind a host interface.
+fn run_hosted(system: &System, host: &Host, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    fn with<C: Choose>(
+        (system, host): (&System, &Host),
+        (load, length, seed): (&Load, Length, Seed),
+        choice: impl Fn(u16) -> C,
+    ) -> Result<Tally, SimError> {
+        run_behind(system, load, length, seed, |slots| {
+            Hosted::try_new(system, host, slots, choice(system.workers()), seed)
+        })
+    }
+    let (server, demand) = ((system, host), (load, length, seed));
+    match system.policy {
+        Policy::RoundRobin => with(server, demand, RoundRobin::new),
+        Policy::Random => with(server, demand, |cores| Random::new(cores, seed.0)),
+        Policy::Rss => with(server, demand, |cores| Rss::new(cores, seed.0)),
+        Policy::KeyHash => with(server, demand, KeyHash::new),
+        // The only other one that such a system may have.
+        _ => with(server, demand, StaticFlow::new),
+    }
 }
 
 /// Runs `load` on groups of cores that migrate RPCs to each other.

@@ -9,6 +9,7 @@ mod closed_forms;
 mod darc;
 mod evaluation;
 mod golden;
+mod hosted;
 mod memory;
 mod own_policy;
 mod preemptive;

@@ -143,7 +143,18 @@ fn costs(system: &System) -> String {
     let router = system.router.map(|router| {
         format!("a router with at most {} outstanding at each, {} away", router.bound, units::span(router.dispatch))
     });
-    let said: Vec<String> = said.chain([batch, dedicated, bound, servers, router].into_iter().flatten()).collect();
+    let host = system.host.map(|host| {
+        let batch = if host.batch > 1 { format!(", batches of {}", host.batch) } else { String::new() };
+        format!(
+            "{} to the NIC{batch}, {} a crossing, {} and {} a batch of core time",
+            host.interface.name(),
+            units::span(host.hop),
+            units::span(host.per_rpc),
+            units::span(host.store),
+        )
+    });
+    let said: Vec<String> =
+        said.chain([batch, dedicated, bound, servers, router, host].into_iter().flatten()).collect();
     let said = if said.is_empty() { "no costs".to_owned() } else { said.join(", ") };
     format!("policy {}, {said}", system.policy)
 }

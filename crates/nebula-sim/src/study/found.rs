@@ -7,7 +7,7 @@ use super::units;
 use crate::error::SimError;
 use crate::experiment::Estimate;
 use crate::interval::Interval;
-use crate::tally::CoreTime;
+use crate::tally::{CoreTime, HostTraffic};
 
 /// A point and its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,8 @@ pub struct Figures {
     pub depth_p99: Interval,
     /// How the cores spent their time.
     pub core_time: CoreTime,
+    /// Lines between cores and NIC, where there is a host interface.
+    pub host: HostTraffic,
 }
 
 impl Figures {
@@ -66,6 +68,7 @@ impl Figures {
             depth_mean: Interval::of(&shown.depth_mean),
             depth_p99: Interval::of(&shown.depth_p99),
             core_time: tally.core_time(&point.system),
+            host: tally.host,
         })
     }
 }

@@ -27,6 +27,15 @@ impl<S: Servers> World<'_, S> {
         }
     }
 
+    /// RPCs that the servers have dropped since: at this level a client that waits knows at once.
+    #[inline(always)]
+    fn take_drops(&mut self, now: Timestamp) {
+        while let Some((rpc, number)) = self.servers.poll_dropped() {
+            self.tally.nacks += u64::from(self.length.is_measured(number));
+            self.take_nack(now, Header::nack(rpc, NackReason::QueueBound));
+        }
+    }
+
     /// The next event of the servers.
     #[inline(always)]
     pub(super) fn turn_servers(&mut self, now: Timestamp) {
@@ -34,7 +43,7 @@ impl<S: Servers> World<'_, S> {
             // Everything is idle, and the next RPC arrives after the end of the servers' clock.
             return self.stop_at_end();
         }
-        let Some(ended) = self.servers.turn(now) else { return };
+        let Some(ended) = self.servers.turn(now) else { return self.take_drops(now) };
         let served = ended.served;
         if self.length.is_measured(served.number) {
             let latency_ps = (now - served.sent).as_ps();

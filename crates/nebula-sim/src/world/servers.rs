@@ -10,6 +10,7 @@
 //! | `work-stealing`; `rss` and `random` with batching | [`queues`](super::queues) |
 //! | `altocumulus:G` | [`altocumulus`](super::altocumulus) |
 //! | `preemptive:Q`, `darc` | [`scheduler`](super::scheduler) |
+//! | policies that choose a core at arrival, behind a host interface | [`hosted`](super::hosted) |
 //! | any central policy, behind a router with one queue for all servers | [`routed`](super::routed) |
 //!
 //! Next: [`ingress`](super::ingress).
@@ -34,6 +35,12 @@ pub(super) trait Servers {
 
     /// The one packet of an RPC reaches a server.
     fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received;
+
+    /// The next RPC that was dropped after it had been received, and its number; none unless a host interface lies between client and NIC.
+    #[inline(always)]
+    fn poll_dropped(&mut self) -> Option<(RpcKey, u64)> {
+        None
+    }
 
     /// The run has ended: adds the servers' own counters to the tally.
     fn account(&self, _tally: &mut Tally) {}

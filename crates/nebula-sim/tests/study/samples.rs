@@ -30,6 +30,7 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
         depth_mean: Interval { value: 3.0, lo: -1.0, hi: 7.0 },
         depth_p99: Interval { value: 70.0, lo: 50.0, hi: 90.0 },
         core_time: CoreTime { service: load, idle: 1.0 - load, ..Default::default() },
+        host: Default::default(),
     };
     let one = |policy: Policy, load, accepted, p99_ns| {
         let load_of = Load::open("exp:1us".parse().unwrap(), load);

@@ -71,6 +71,7 @@ pub fn comparison() -> Fields<Found> {
         })
         .parts(&CoreTime::NAMES),
     ];
+    let behind = behind.into_iter().chain(host());
     let columns = [
         Column::new("system", "system", |found: &Found| Some(found.point.name.clone())).word(),
         Column::new("policy", "policy", |found: &Found| Some(found.point.system.policy.to_string())).word(),
@@ -85,6 +86,32 @@ pub fn comparison() -> Fields<Found> {
         fields: [name].into_iter().chain(fields()).chain(behind).collect(),
         columns: columns.into_iter().chain(core_time()).collect(),
     }
+}
+
+/// The interface between cores and NIC.
+fn host() -> [Field<Found>; 3] {
+    [
+        Field::new(
+            "host_interface",
+            "",
+            "how cores hand RPCs to the NIC: mmio, doorbell, poll, invalidate, adaptive; null without a host interface",
+            |found: &Found| Some(found.point.system.host.map(|host| host.interface.name().to_owned()).into()),
+        ),
+        Field::new(
+            "host_batch",
+            "RPCs",
+            "of which the NIC is told at once; null without a host interface",
+            |found: &Found| Some(found.point.system.host.map(|host| u32::from(host.batch)).into()),
+        ),
+        Field::new(
+            "host_reads_per_line",
+            "reads",
+            "by the NIC for each line that it got, those that found nothing included; null without a host interface",
+            |found: &Found| {
+                Some(found.figures.as_ref().and_then(|figures| figures.host.reads_per_line()).map(digits).into())
+            },
+        ),
+    ]
 }
 
 fn fields() -> Vec<Field<Found>> {
