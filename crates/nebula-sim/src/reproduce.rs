@@ -34,6 +34,7 @@ mod shinjuku;
 mod persephone;
 mod concord;
 mod rpcvalet;
+mod dagger;
 
 pub use evaluation::Memo;
 pub use lab::{Effort, Lab, Progress};
@@ -247,6 +248,27 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [3, 20, 95],
         is_by_default: true,
         reproduce: concord::micro,
+    },
+    Entry {
+        id: "dagger/interfaces",
+        title: "PCIe stores and doorbells against a coherent interconnect: throughput and round trip of one core",
+        seconds: [1, 2, 15],
+        is_by_default: true,
+        reproduce: dagger::interfaces,
+    },
+    Entry {
+        id: "dagger/scaling",
+        title: "throughput of one to eight threads over a coherent interconnect",
+        seconds: [1, 3, 15],
+        is_by_default: true,
+        reproduce: dagger::scaling,
+    },
+    Entry {
+        id: "dagger/kvs",
+        title: "round trips of key-value stores over a coherent interconnect",
+        seconds: [1, 1, 2],
+        is_by_default: true,
+        reproduce: dagger::kvs,
     },
 ];
 

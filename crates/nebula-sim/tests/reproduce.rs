@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot go on fails here")]
 
+use nebula_sim::SystemModel;
 use nebula_sim::reproduce::{ENTRIES, Effort, Judgment, Lab, Memo, Reproduction, Row, paper};
 use nebula_workload::Seed;
 use std::fs;
@@ -34,6 +35,7 @@ fn every_published_value_belongs_to_an_entry_and_has_a_source() {
         let texts = [paper, &figure.what, &figure.unit, &figure.tolerance_why, &figure.source];
         assert!(texts.iter().all(|text| !text.is_empty()), "{figure:?}");
         assert!(figure.value > 0.0 && figure.tolerance >= 0.0, "{figure:?}");
+        assert!(figure.cited.is_none() || figure.fitted.is_none() && figure.assumes.is_none(), "{figure:?}");
     }
     let mut ids: Vec<&str> = paper::figures().map(|(_, figure)| figure.id.as_str()).collect();
     ids.sort_unstable();
@@ -100,6 +102,9 @@ fn every_published_value_has_its_row_and_every_verdict_its_reason() {
         "persephone/reservation",
         "altocumulus/thresholds",
         "altocumulus/traffic",
+        "dagger/interfaces",
+        "dagger/scaling",
+        "dagger/kvs",
     ];
     for entry in ENTRIES.iter().filter(|entry| seconds.contains(&entry.id)) {
         let found = reproduced(entry.id);
@@ -115,7 +120,9 @@ fn every_published_value_has_its_row_and_every_verdict_its_reason() {
                 !needs_reason || row.why().is_some_and(|why| why.contains(|c: char| c.is_ascii_digit())),
                 "{row:?}"
             );
-            assert!(row.reproduced().lo <= row.reproduced().value && row.reproduced().value <= row.reproduced().hi);
+            let ours = row.reproduced();
+            let is_between = ours.lo <= ours.value && ours.value <= ours.hi;
+            assert!(is_between != (row.judgment() == Judgment::Cited), "{row:?}");
         }
     }
 }
@@ -167,5 +174,72 @@ fn a_lock_ends_throughput_where_its_hand_offs_fill_all_time() {
         // 16 cores of 1 µs against one hand-off after the other: the lock keeps the SLO up to 85 to 100 % of that.
         let at_most = nic * 16.0 * f64::from(handoff_ns) / 1000.0;
         assert!((at_most..at_most / 0.85).contains(&loss), "{handoff_ns} ns: {loss} of {at_most}");
+    }
+}
+
+// -- Dagger --
+
+/// The published throughput of a bar, as nanoseconds of core time for each RPC.
+fn bar_ns(bar: &str) -> f64 {
+    1e3 / paper::dagger().figure(&format!("dagger/interfaces/{bar}_mrps")).value
+}
+
+#[test]
+fn the_core_times_of_dagger_are_the_fits_of_two_bars_each() {
+    let handler_ns = paper::dagger().setup.service.mean_ps() / 1e3;
+    let of = |system: &str| SystemModel::named(system).unwrap().system(1).unwrap().host.unwrap();
+    let fits = [
+        (
+            ("doorbell-1", 1.0),
+            ("doorbell-11", 11.0),
+            &["dagger-doorbell", "dagger-doorbell-batched", "dagger-mmio"][..],
+        ),
+        (("upi-1", 1.0), ("upi-4", 4.0), &["dagger-upi"][..]),
+    ];
+    for ((short, few), (long, many), systems) in fits {
+        // ns = c + d / B at both.
+        let store = (bar_ns(short) - bar_ns(long)) / (1.0 / few - 1.0 / many);
+        let per_rpc = bar_ns(short) - store / few;
+        for host in systems.iter().map(|system| of(system)) {
+            assert!((host.store.as_ns_f64() - store).abs() < 0.1, "{host:?} and not {store}");
+            assert!((host.per_rpc.as_ns_f64() + handler_ns - per_rpc).abs() < 0.1, "{host:?} and not {per_rpc}");
+        }
+    }
+}
+
+#[test]
+fn the_other_bars_of_dagger_follow_from_the_fits_and_the_latency_of_mmio_does_not() {
+    let found = reproduced("dagger/interfaces");
+    let row = |name: &str| found.rows.iter().find(|row| row.id() == format!("dagger/interfaces/{name}")).unwrap();
+    for predicted in ["mmio_mrps", "doorbell-3_mrps", "doorbell-7_mrps"] {
+        let ratio = row(predicted).ratio().unwrap();
+        assert!(
+            (ratio - 1.0).abs() < 0.03 && row(predicted).judgment() == Judgment::Reproduced,
+            "{predicted}: {ratio}"
+        );
+    }
+    for fitted in ["doorbell-1_mrps", "doorbell-11_mrps", "upi-1_mrps", "upi-4_mrps", "upi-1_p50"] {
+        assert_eq!(row(fitted).judgment(), Judgment::Fitted, "{fitted}: {:?}", row(fitted).ratio());
+    }
+    let mmio = row("mmio_p50");
+    assert!(mmio.judgment() == Judgment::Differs && mmio.ratio().unwrap() < 0.7, "{mmio:?}");
+    assert!(mmio.why().unwrap().contains("4 crossings of 450 ns"), "{mmio:?}");
+    // Nothing is lost where the throughput is measured.
+    let dropped: Vec<f64> =
+        found.rows.iter().filter(|row| row.id().ends_with("_dropped")).map(|row| row.reproduced().value).collect();
+    assert_eq!(dropped, [0.0; 8]);
+}
+
+#[test]
+fn dagger_scales_by_one_thread_up_to_what_the_interconnect_carries() {
+    let found = reproduced("dagger/scaling");
+    let one = value(&found, "dagger/scaling/end-to-end_1");
+    for (way, most) in [("end-to-end", 42.0), ("raw", 84.0)] {
+        for threads in 1..=8_u32 {
+            let expected = (one * f64::from(threads)).min(most);
+            let ours = value(&found, &format!("dagger/scaling/{way}_{threads}"));
+            // Where both bounds meet, RPCs of one flow may wait while another has none.
+            assert!((ours / expected - 1.0).abs() < 0.025, "{way} {threads}: {ours} and not {expected}");
+        }
     }
 }

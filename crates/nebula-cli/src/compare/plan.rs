@@ -146,11 +146,11 @@ fn costs(system: &System) -> String {
     let host = system.host.map(|host| {
         let batch = if host.batch > 1 { format!(", batches of {}", host.batch) } else { String::new() };
         format!(
-            "{} to the NIC{batch}, {} a crossing, {} and {} a batch of core time",
+            "{} to the NIC{batch}, {} of core time an RPC and {} a batch, {} a crossing",
             host.interface.name(),
-            units::span(host.hop),
             units::span(host.per_rpc),
             units::span(host.store),
+            units::span(host.hop),
         )
     });
     let said: Vec<String> =

@@ -15,6 +15,8 @@ Verdicts:
   reproduced                     within the figure's tolerance, or a narrow interval contains the published value
   differs                        not reproduced
   not-reproducible-as-published  the published setup is incomplete, or cannot give the published value
+  fitted                         within the tolerance, because a parameter is fitted to it or is it; counted apart
+  cited                          nothing here is compared with it; counted apart
   note                           a variant of the setup, for which nothing is published
 The same seed and effort give the same output, on any number of threads.";
 

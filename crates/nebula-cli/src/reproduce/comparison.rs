@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nebula_sim::reproduce::paper::{self, Relation};
-use nebula_sim::reproduce::{Entry, Row};
+use nebula_sim::reproduce::{Entry, Judgment, Row};
 use serde::Deserialize;
 
 use crate::output::Failure;
@@ -64,12 +64,23 @@ impl Comparison {
         self.published.map(|value| format!("{sign}{value}"))
     }
 
+    /// Whether nothing of ours stands beside the published value.
+    fn is_cited(&self) -> bool {
+        self.verdict == Judgment::Cited.to_string()
+    }
+
     pub(super) fn value(&self) -> String {
+        if self.is_cited() {
+            return "–".to_owned();
+        }
         number(self.reproduced)
     }
 
     /// The interval; `exact` if a formula gives the value.
     pub(super) fn ends(&self) -> String {
+        if self.is_cited() {
+            return "–".to_owned();
+        }
         let [lo, hi] = self.interval;
         if lo.is_some() && lo == hi { "exact".to_owned() } else { format!("[{}, {}]", number(lo), number(hi)) }
     }

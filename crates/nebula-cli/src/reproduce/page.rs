@@ -30,9 +30,14 @@ const SETTING: &str =
 fn verdict(found: &[(Entry, Reproduction)]) -> String {
     let rows = || found.iter().flat_map(|(_, found)| &found.rows);
     let count = |judgment| rows().filter(|row| row.judgment() == judgment).count();
-    let published = rows().filter(|row| row.published().is_some()).count();
+    let (fitted, cited) = (count(Judgment::Fitted), count(Judgment::Cited));
+    let judged = rows().filter(|row| row.published().is_some()).count() - fitted - cited;
+    let apart = match fitted + cited {
+        0 => String::new(),
+        _ => format!(" Not among them: {fitted} to which parameters are fitted, and {cited} that are only cited."),
+    };
     format!(
-        "Of {published} published values {} are reproduced, {} differ, and {} are not reproducible as published.",
+        "Of {judged} published values {} are reproduced, {} differ, and {} are not reproducible as published.{apart}",
         count(Judgment::Reproduced),
         count(Judgment::Differs),
         count(Judgment::NotReproducibleAsPublished)
@@ -147,7 +152,12 @@ fn description(picture: &Picture) -> String {
 /// The position of a value on an axis.
 fn place(measure: Measure, value: f64) -> f64 {
     match measure {
-        Measure::Load | Measure::GbPerS | Measure::Mrps | Measure::GetsPercent => value,
+        Measure::Load
+        | Measure::GbPerS
+        | Measure::Mrps
+        | Measure::GetsPercent
+        | Measure::Threads
+        | Measure::Throughput => value,
         Measure::Queues(_) | Measure::ValueBytes => value.log2(),
         Measure::TailNs => (value.max(1.0) / 1e3).log10(),
     }
@@ -159,7 +169,8 @@ fn words(measure: Measure, value: f64) -> String {
         Measure::GbPerS => format!("{value:.1} GB/s"),
         Measure::Queues(cores) => queues(value, cores),
         Measure::TailNs => time(value),
-        Measure::Mrps => format!("{value:.1} MRPS"),
+        Measure::Mrps | Measure::Throughput => format!("{value:.1} MRPS"),
+        Measure::Threads => format!("{value:.0} threads"),
         Measure::GetsPercent => format!("{value:.0} % GETs"),
         Measure::ValueBytes => format!("{value:.0} B"),
     }
@@ -176,6 +187,8 @@ fn axis(measure: Measure, values: &[f64]) -> Axis {
         Measure::Load => linear("load, share of core time", high.max(1.0), load),
         Measure::GbPerS => linear("DRAM bandwidth, GB/s", high * 1.05, |at| format!("{at:.0}")),
         Measure::Mrps => linear("load, MRPS", high * 1.05, |at| format!("{at:.0}")),
+        Measure::Throughput => linear("served, MRPS", high * 1.05, |at| format!("{at:.0}")),
+        Measure::Threads => named("threads", 0.3, measure, values, |at| format!("{at:.0}")),
         Measure::GetsPercent => named("GETs, % of RPCs", 4.0, measure, values, |at| format!("{at:.0}")),
         Measure::ValueBytes => named("value size, bytes", 0.15, measure, values, |at| format!("{at:.0}")),
         Measure::Queues(cores) => named("queues × cores per queue", 0.15, measure, values, |at| queues(at, cores)),
@@ -243,6 +256,7 @@ mod tests {
             (Measure::Mrps, Measure::TailNs),
             (Measure::GetsPercent, Measure::Mrps),
             (Measure::ValueBytes, Measure::Mrps),
+            (Measure::Threads, Measure::Throughput),
         ] {
             let chart = figure(&picture(x, y)).chart;
             for dot in chart.lines.iter().flat_map(|line| &line.dots) {

@@ -3,6 +3,7 @@
 //! The files are compiled in. The first test that reads a file finds a mistake in it.
 
 mod altocumulus;
+mod dagger;
 mod evaluation;
 mod nebula;
 mod rpcvalet;
@@ -11,6 +12,7 @@ mod zygos;
 mod preemption;
 
 pub use altocumulus::{AltocumulusSetup, Scale, Thresholds, Traffic, TrainedLaw};
+pub use dagger::{DaggerSetup, Derived, HostCase, Interfaces, Kvs, Quantity, Scaling};
 pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
 pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
 pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
@@ -64,6 +66,12 @@ pub struct Figure {
     /// What has to be assumed to get the value, because it is not published.
     #[serde(default)]
     pub assumes: Option<String>,
+    /// The parameter that is fitted to this value, or is this value. If ours then agrees, it is counted apart.
+    #[serde(default)]
+    pub fitted: Option<String>,
+    /// Why nothing of ours stands beside this value. It is counted apart.
+    #[serde(default)]
+    pub cited: Option<String>,
 }
 
 /// Whether a published value is a value or a bound.
@@ -166,6 +174,17 @@ pub fn rpcvalet() -> &'static Paper<RpcValetSetup> {
     PAPER.get_or_init(|| parsed("rpcvalet.toml", include_str!("../../data/papers/rpcvalet.toml")))
 }
 
+/// Dagger, ASPLOS 2021.
+///
+/// # Panics
+///
+/// If `data/papers/dagger.toml` does not match its types.
+#[must_use]
+pub fn dagger() -> &'static Paper<DaggerSetup> {
+    static PAPER: OnceLock<Paper<DaggerSetup>> = OnceLock::new();
+    PAPER.get_or_init(|| parsed("dagger.toml", include_str!("../../data/papers/dagger.toml")))
+}
+
 /// ZygOS, SOSP 2017.
 ///
 /// # Panics
@@ -224,7 +243,12 @@ pub fn concord() -> &'static Paper<ConcordSetup> {
 /// All published values, each with the name of its paper.
 pub fn figures() -> impl Iterator<Item = (&'static str, &'static Figure)> {
     let preemptive = of(shinjuku()).chain(of(persephone())).chain(of(concord()));
-    of(nebula()).chain(of(rpcvalet())).chain(of(zygos())).chain(of(altocumulus())).chain(preemptive)
+    of(nebula()).chain(of(rpcvalet())).chain(of(zygos())).chain(of(altocumulus())).chain(preemptive).chain(of(dagger()))
+}
+
+/// Reads a time from its text form.
+fn span<'de, D: Deserializer<'de>>(text: D) -> Result<Option<nebula_nic::Span>, D::Error> {
+    spelled(text).map(Some)
 }
 
 fn of<S>(paper: &'static Paper<S>) -> impl Iterator<Item = (&'static str, &'static Figure)> {

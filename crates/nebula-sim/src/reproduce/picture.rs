@@ -34,6 +34,10 @@ pub enum Measure {
     GetsPercent,
     /// Bytes of a value.
     ValueBytes,
+    /// Number of threads.
+    Threads,
+    /// 10⁶ RPCs served per second.
+    Throughput,
 }
 
 /// One line.

@@ -6,6 +6,9 @@
 //!
 //! A figure may depend on a parameter that is not published. It then never counts as reproduced, since a suitable parameter could be chosen.
 //!
+//! A figure to which a parameter of ours is fitted never counts as reproduced either: if our value agrees, the row is **fitted**. What nothing
+//! of ours stands beside is **cited**.
+//!
 //! Any other value **differs**, or is **not reproducible as published**. The latter means that the set-up as the paper describes it cannot give
 //! the value, or that the description omits a decisive parameter. A row states the reason in a sentence with the numbers of its run.
 
@@ -22,6 +25,10 @@ pub enum Judgment {
     Differs,
     /// The published set-up cannot give the value, or is not published in full.
     NotReproducibleAsPublished,
+    /// Our value agrees, and could not do otherwise: a parameter is fitted to the published one, or is it.
+    Fitted,
+    /// A published value beside which nothing of ours stands.
+    Cited,
     /// Nothing is published: a variant of the set-up.
     Note,
 }
@@ -32,6 +39,8 @@ impl fmt::Display for Judgment {
             Self::Reproduced => "reproduced",
             Self::Differs => "differs",
             Self::NotReproducibleAsPublished => "not-reproducible-as-published",
+            Self::Fitted => "fitted",
+            Self::Cited => "cited",
             Self::Note => "note",
         })
     }
@@ -54,6 +63,7 @@ impl Row {
     #[must_use]
     pub fn judged(figure: &Figure, ours: Interval, otherwise: (Judgment, String)) -> Self {
         let (judgment, why) = match (is_reproduced(figure, ours), &figure.assumes) {
+            (true, _) if figure.fitted.is_some() => (Judgment::Fitted, figure.fitted.clone()),
             (true, None) => (Judgment::Reproduced, None),
             (true, Some(_)) => (Judgment::NotReproducibleAsPublished, Some(otherwise.1)),
             (false, _) => (otherwise.0, Some(otherwise.1)),
@@ -66,6 +76,20 @@ impl Row {
             reproduced: ours,
             judgment,
             why,
+        }
+    }
+
+    /// A published value with nothing of ours beside it: our value and its interval are no numbers.
+    #[must_use]
+    pub fn cited(figure: &Figure) -> Self {
+        Self {
+            id: figure.id.clone(),
+            what: figure.what.clone(),
+            unit: figure.unit.clone(),
+            published: Some(figure.clone()),
+            reproduced: Interval::exact(f64::NAN),
+            judgment: Judgment::Cited,
+            why: figure.cited.clone(),
         }
     }
 
@@ -167,8 +191,9 @@ mod tests {
     fn figure(relation: Relation) -> Figure {
         let text = || "x".to_owned();
         let (id, what, unit, tolerance_why, source) = (text(), text(), text(), text(), text());
-        let (value, tolerance, origin, assumes) = (100.0, 2.0, Origin::Paper, None);
-        Figure { id, what, value, unit, relation, tolerance, tolerance_why, origin, source, assumes }
+        let (value, tolerance, origin) = (100.0, 2.0, Origin::Paper);
+        let [assumes, fitted, cited] = [None, None, None];
+        Figure { id, what, value, unit, relation, tolerance, tolerance_why, origin, source, assumes, fitted, cited }
     }
 
     fn judgment(relation: Relation, value: f64, half: f64) -> Judgment {
@@ -181,7 +206,7 @@ mod tests {
         assert_eq!(judgment(Relation::Equal, 102.0, 0.0), Judgment::Reproduced);
         assert_eq!(judgment(Relation::Equal, 103.0, 1.0), Judgment::Differs);
         assert_eq!(judgment(Relation::Equal, 103.0, 4.0), Judgment::Reproduced);
-        assert_eq!(judgment(Relation::Equal, 300.0, 250.0), Judgment::Differs, "too wide to say anything");
+        assert_eq!(judgment(Relation::Equal, 300.0, 240.0), Judgment::Differs, "too wide to say anything");
         assert_eq!(judgment(Relation::Equal, f64::INFINITY, 0.0), Judgment::Differs);
         assert_eq!(judgment(Relation::Equal, f64::NAN, 0.0), Judgment::Differs);
     }
@@ -209,6 +234,17 @@ mod tests {
         let figure = Figure { assumes: Some("luck".to_owned()), ..figure(Relation::Equal) };
         let row = Row::judged(&figure, Interval::exact(100.0), (Judgment::Differs, "because".to_owned()));
         assert_eq!((row.judgment(), row.why()), (Judgment::NotReproducibleAsPublished, Some("because")));
+    }
+
+    #[test]
+    fn what_is_fitted_or_cited_is_not_reproduced_and_a_bad_fit_differs() {
+        let fitted = Figure { fitted: Some("c and d".to_owned()), ..figure(Relation::Equal) };
+        let row = |value| Row::judged(&fitted, Interval::exact(value), (Judgment::Differs, "because".to_owned()));
+        assert_eq!((row(101.0).judgment(), row(101.0).why()), (Judgment::Fitted, Some("c and d")));
+        assert_eq!((row(103.0).judgment(), row(103.0).why()), (Judgment::Differs, Some("because")));
+        let cited = Row::cited(&Figure { cited: Some("no model".to_owned()), ..figure(Relation::Equal) });
+        assert_eq!((cited.judgment(), cited.why()), (Judgment::Cited, Some("no model")));
+        assert!(cited.reproduced().value.is_nan() && cited.published().is_some());
     }
 
     #[test]

@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn a_handoff_is_interpolated_between_two_that_ran() {
-        let sweep = [(100, 1.5), (200, 2.5), (300, 4.5)];
-        assert_eq!(handoff_ns_of(&sweep, 2.0), Some(150.0));
-        assert_eq!(handoff_ns_of(&sweep, 3.0), Some(225.0));
+        let sweep = [(100, 1.375), (200, 2.375), (300, 4.375)];
+        assert_eq!(handoff_ns_of(&sweep, 1.875), Some(150.0));
+        assert_eq!(handoff_ns_of(&sweep, 2.875), Some(225.0));
         assert_eq!((handoff_ns_of(&sweep, 1.0), handoff_ns_of(&sweep, 5.0)), (None, None));
     }
 }

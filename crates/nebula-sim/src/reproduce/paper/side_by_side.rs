@@ -1,6 +1,6 @@
 //! Systems side by side, as data.
 
-use super::spelled;
+use super::{span, spelled};
 use crate::error::SimError;
 use crate::model::SystemModel;
 use crate::system::{Costs, System};
@@ -72,10 +72,6 @@ const fn one() -> u16 {
 }
 
 fn policy<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<Policy>, D::Error> {
-    spelled(text).map(Some)
-}
-
-fn span<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<Span>, D::Error> {
     spelled(text).map(Some)
 }
 
