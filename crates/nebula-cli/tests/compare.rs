@@ -44,7 +44,7 @@ fn an_interface_to_the_nic_is_named_and_a_wrong_one_is_refused() {
     let of = |field: &str| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("host_interface"), [Value::from("poll"), Value::from("doorbell"), Value::Null]);
     assert_eq!(of("host_batch"), [Value::from(1), Value::from(11), Value::Null]);
-    // A line in 5 µs, and a read in 150 ns; DMA reads nothing in vain.
+    // A line in 5 µs, and a read in 150 ns; each of the reads by DMA finds one.
     let reads = of("host_reads_per_line");
     assert!(
         (reads[0].as_f64().unwrap() / 33.3 - 1.0).abs() < 0.1 && reads[1] == 1.0 && reads[2].is_null(),
@@ -54,7 +54,7 @@ fn an_interface_to_the_nic_is_named_and_a_wrong_one_is_refused() {
     let host =
         "[host]\ninterface = 'mmio'\nper_rpc = '70ns'\nstore = '150ns'\nhop = '450ns'\nfifo = 8\nring = 8\nbatch = 4\n";
     std::fs::write(&path, format!("name = 'own'\ntitle = 'mine'\npolicy = 'static'\nhardware = true\n{host}")).unwrap();
-    nebula(&["compare", "--system", &path]).assert_error(2, "under mmio each RPC is a store of its own");
+    nebula(&["compare", "--system", &path]).assert_error(2, "under mmio each RPC is a separate store");
     std::fs::remove_file(&path).unwrap();
 }
 

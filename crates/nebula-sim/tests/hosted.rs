@@ -225,7 +225,7 @@ fn what_cannot_be_or_would_be_ignored_is_refused() {
         (Host { batch: 65, batch_wait: us, ..base() }, "1 to 64"),
         (Host { batch: 2, ..base() }, "batch_wait"),
         (Host { batch_wait: us, ..base() }, "batch_wait"),
-        (Host { batch: 2, batch_wait: us, ..host(Interface::Mmio) }, "a store of its own"),
+        (Host { batch: 2, batch_wait: us, ..host(Interface::Mmio) }, "a separate store"),
         (Host { push: 3, push_wait: us, ..base() }, "1, 2 or 4"),
         (Host { push: 2, ..base() }, "push_wait"),
         (Host { push_wait: us, ..base() }, "push_wait"),

@@ -40,7 +40,7 @@ fn mrps(
     Ok((tallies.iter().map(|tally| tally.served_rps() / 1e6).collect(), dropped))
 }
 
-/// Median and p99 of the round trip in microseconds, at a share of what the system bears.
+/// Median and p99 of the round trip in microseconds, at a share of what the system sustains.
 fn latencies(
     lab: &Lab<'_>,
     setup: &DaggerSetup,
@@ -90,7 +90,7 @@ pub(super) fn interfaces(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> 
 struct Found<'a> {
     case: &'a HostCase,
     host: Host,
-    /// The load of the latencies, as a share of what the core bears.
+    /// The load of the latencies, as a share of what the core sustains.
     share: f64,
     mrps: Vec<f64>,
     dropped: f64,
@@ -136,7 +136,7 @@ impl<'a> Found<'a> {
                 host.batch
             ),
             Quantity::P50 | Quantity::P99 => format!(
-                "{}: {value} µs at {} % of what the core bears: {} crossings of {} ns, twice {} ns in the NIC, the cores' work and waiting",
+                "{}: {value} µs at {} % of what the core sustains: {} crossings of {} ns, twice {} ns in the NIC, the cores' work and waiting",
                 case.what,
                 wording::number(100.0 * share),
                 self.crossings(),
@@ -274,7 +274,7 @@ pub(super) fn kvs(lab: &Lab<'_>) -> Result<Reproduction, ReproduceError> {
     let rows = rows("dagger/kvs", |figure, name| {
         let ours = if name.ends_with("_p50") { p50 } else { p99 };
         let why = format!(
-            "{} µs with a service of {} at {} % of what the core bears",
+            "{} µs with a service of {} at {} % of what the core sustains",
             wording::with_interval(ours),
             kvs.service,
             wording::number(100.0 * kvs.busy)

@@ -188,7 +188,7 @@ impl Host {
         match *self {
             Self { batch, .. } if !(1..=BATCH_MAX).contains(&batch) => wrong("a batch is of 1 to 64 RPCs"),
             Self { interface: Interface::Mmio, batch, .. } if batch > 1 => {
-                wrong("under mmio each RPC is a store of its own: leave the batch out, or give the interface doorbell")
+                wrong("under mmio each RPC is a separate store: leave the batch out, or give the interface doorbell")
             }
             Self { batch, batch_wait, .. } if (batch > 1) != (batch_wait > Span::ZERO) => wrong(
                 "a batch of several RPCs needs a batch_wait, the longest time that it waits to be full, and a batch of one has none",

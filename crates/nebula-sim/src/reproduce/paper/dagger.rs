@@ -32,7 +32,7 @@ pub struct DaggerSetup {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interfaces {
-    /// The load at which latencies without batches are measured, as a share of what the core bears.
+    /// The load at which latencies without batches are measured, as a share of what the core sustains.
     pub idle: f64,
     /// The load at which latencies with batches are measured.
     pub busy: f64,
@@ -128,7 +128,7 @@ pub struct Kvs {
     /// The service time of the store.
     #[serde(deserialize_with = "spelled")]
     pub service: ServiceTime,
-    /// The load, as a share of what the core bears.
+    /// The load, as a share of what the core sustains.
     pub busy: f64,
 }
 
