@@ -128,6 +128,23 @@ fn a_bound_refuses_and_clients_react() {
 }
 
 #[test]
+fn without_a_queue_a_row_says_what_is_lost_and_how_busy_the_cores_are() {
+    let row = &simulate("--policy single-queue --queue-bound 0 --cores 1 --load 1.5 --rpcs 50000 --replications 4")[0];
+    // Erlang B of one core: a share a / (1 + a) is lost.
+    assert_near(row, "accepted", 0.4, 0.01);
+    assert_near(row, "busy", 0.6, 0.01);
+    assert_near(row, "core_time.service", 0.6, 0.01);
+    assert_eq!((number(row, "queue_bound"), number(row, "queue_depth.p99")), (0.0, 0.0));
+    let table = nebula(&["simulate", "--cores", "2", "--load", "0.5", "--rpcs", "2000", "--replications", "2"]);
+    let table = table.assert_ok().stdout;
+    let [headings, cells]: [Vec<&str>; 2] =
+        [0, 1].map(|line| table.lines().nth(line).unwrap().split("  ").filter(|cell| !cell.is_empty()).collect());
+    let place = headings.iter().position(|heading| heading.trim() == "busy").unwrap();
+    let busy: f64 = cells[place].trim().trim_end_matches(" %").parse().unwrap();
+    assert!((45.0..55.0).contains(&busy), "{table}");
+}
+
+#[test]
 fn a_precision_is_reached_or_said_not_to_be() {
     let reached = &simulate("--cores 2 --load 0.5 --rpcs 20000 --replications 4 --precision 3%")[0];
     assert_eq!(reached["precise"], true);

@@ -48,6 +48,7 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["simulate", "--lock-handoff", "1us"], "add it to --policy"),
         (&["simulate", "--on-nack", "retry:1us"], "give a --queue-bound"),
         (&["simulate", "--on-nack", "another", "--queue-bound", "9"], "--servers 2 or more"),
+        (&["simulate", "--queue-bound", "0", "--policy", "work-stealing"], "give a queue bound of 1 or more"),
         (&["simulate", "--on-nack", "hope"], "expected drop, retry:10us"),
         (&["simulate", "--plot", "plot.png"], "ends in .svg, not plot.png"),
         (&["simulate", "--plot", "no/such/plot.svg"], "no directory no/such"),

@@ -5,6 +5,7 @@
 
 mod parts;
 mod group;
+mod without_queue;
 
 pub use group::{Adoption, GroupConfig, GroupConfigError, Migrations};
 

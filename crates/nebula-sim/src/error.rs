@@ -71,6 +71,12 @@ pub enum SimError {
         /// Requested policy.
         policy: Policy,
     },
+    /// Nothing may wait, but the policy queues every RPC first.
+    #[error("{policy} queues every RPC before a core takes it: give a queue bound of 1 or more")]
+    NoQueue {
+        /// Requested policy.
+        policy: Policy,
+    },
     /// The policy does not have the mechanism that the cost is for.
     #[error("{policy} has no {cost}: leave its cost out, or give another policy")]
     CostWithout {

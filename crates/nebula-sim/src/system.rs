@@ -39,7 +39,8 @@ pub struct System {
     pub servers: u16,
     /// An RPC that finds this many RPCs waiting at its server is NACKed; without a bound every RPC is admitted.
     ///
-    /// Under a policy with one queue per core the bound is divided among the cores, as in the runtime's admission control.
+    /// Under a policy with one queue per core the bound is divided among the cores, as in the runtime's admission control. With 0 nothing
+    /// waits at the NIC: an RPC is NACKed unless a core has credit for it.
     pub queue_bound: Option<u32>,
     /// What a client does after a NACK.
     pub reaction: RetryPolicy,
@@ -263,6 +264,9 @@ impl System {
         self.validate_host()?;
         self.validate_costs()?;
         self.validate_groups()?;
+        if self.queue_bound == Some(0) && self.always_queues() {
+            return Err(SimError::NoQueue { policy: self.policy });
+        }
         self.backend(SLOTS_FIRST, 0).map(|_| ())
     }
 
@@ -365,6 +369,11 @@ impl System {
         self.policy == Policy::WorkStealing || self.batch.is_some()
     }
 
+    /// Whether an RPC is queued by its type or its group before a core is chosen, so that a bound of 0 would refuse all.
+    fn always_queues(&self) -> bool {
+        self.has_queues() || matches!(self.policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_))
+    }
+
     /// The NIC of one server with room for at least `slots` RPCs, waiting or being served.
     pub(crate) fn backend(&self, slots: u32, seed: u64) -> Result<BackendConfig, SimError> {
         // An RPC is one packet in one slot here: only the number of RPCs matters at this level.
@@ -372,7 +381,7 @@ impl System {
             .slots(slots)
             .rpc_bytes_max(64)
             .reassembler_entries(1)
-            .queue_bound(self.queue_bound.unwrap_or(u32::MAX))
+            .queue_bound(self.queue_bound.filter(|&bound| bound > 0).unwrap_or(u32::MAX))
             .seed(seed);
         config.validate()?;
         Ok(config)

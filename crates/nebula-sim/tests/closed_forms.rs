@@ -136,6 +136,36 @@ fn a_bound_on_the_queue_loses_what_mmkk_says() {
 }
 
 #[test]
+fn without_a_queue_the_loss_is_erlangs_and_the_cores_carry_the_rest() {
+    // Erlang's formula holds for any service time.
+    for (policy, cores, load, service) in [
+        (Policy::SingleQueue, 4_u16, 0.8, "exp:1us"),
+        (Policy::Jbsq(1), 16, 1.5, "exp:1us"),
+        (Policy::SingleQueue, 16, 0.9, "bimodal:500ns@0.9,5500ns@0.1"),
+        (Policy::McsLock, 8, 0.7, "fixed:1us"),
+    ] {
+        let system = System::new(policy, cores).queue_bound(0);
+        let found = measure(&system, &Load::open(service.parse().unwrap(), load));
+        let lost = erlang_b(cores.into(), f64::from(cores) * load);
+        assert_loss(&format!("{policy}, {service}"), lost, &found);
+        let busy = found.tally.core_time(&system).busy();
+        assert!((busy / (load * (1.0 - lost)) - 1.0).abs() < 0.01, "{policy}, {service}: busy {busy}");
+        assert_eq!((found.tally.queue_depth.quantile(1.0), found.tally.queued.max()), (0.0, 0), "nothing waits");
+    }
+    // A core that holds two RPCs is M/M/1/2, whether it is chosen at random or alone.
+    for (policy, cores) in [(Policy::Random, 8), (Policy::Jbsq(2), 1)] {
+        let found = measure(&System::new(policy, cores).queue_bound(0), &Load::open("exp:1us".parse().unwrap(), 0.8));
+        assert_loss(&policy.to_string(), 0.64 / (1.0 + 0.8 + 0.64), &found);
+    }
+}
+
+#[track_caller]
+fn assert_loss(what: &str, theory: f64, found: &Estimate) {
+    let lost = 1.0 - found.tally.accepted();
+    assert!((lost - theory).abs() < 0.02 * theory + 2e-5, "{what}: theory {theory}, found {lost}");
+}
+
+#[test]
 fn a_closed_loop_is_the_machine_repair_model() {
     // N clients who think for 9 µs and are served for 1 µs by one core: M/M/1//N.
     let (clients, think_us) = (8_u32, 9.0);

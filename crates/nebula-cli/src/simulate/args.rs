@@ -13,6 +13,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --policy rss,single-queue,jbsq:2 --load 0.5..0.95:10
   nebula simulate --policy jbsq:2 --cores 16 --service trace:get.csv --find-slo --slo 50us
   nebula simulate --load 0.9,1.2 --queue-bound 100 --on-nack retry:10us,8
+  nebula simulate --policy single-queue --queue-bound 0 --load 0.8       Erlang's loss system
   nebula simulate --servers 4 --cores 16 --load 0.95 --queue-bound 50 --on-nack another
   nebula simulate --clients 200 --think exp:10us --cores 16          a closed loop
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2

@@ -28,7 +28,7 @@ pub(super) struct QueueingArgs {
     /// Think time between a reply and the client's next RPC [default: 0ns]
     #[arg(long, value_name = "SERVICE", value_parser = flags::service, requires = "clients")]
     pub(super) think: Option<ServiceTime>,
-    /// Limit on the queue of each server; further RPCs are NACKed [default: none]
+    /// Limit on the queue of each server; further RPCs are NACKed. With 0 nothing waits at the NIC [default: none]
     #[arg(long, value_name = "N")]
     pub(super) queue_bound: Option<u32>,
     /// Reaction to a NACK: drop, retry:FIRST[,TRIES] with exponential backoff from FIRST, or another (server)

@@ -50,6 +50,12 @@ impl CoreTime {
         let Self { service, dispatch, stealing, lock, preemption, migration, scheduling, idle } = *self;
         [service, dispatch, stealing, lock, preemption, migration, scheduling, idle]
     }
+
+    /// All shares but the idle one: the utilization of the cores.
+    #[must_use]
+    pub const fn busy(&self) -> f64 {
+        1.0 - self.idle
+    }
 }
 
 impl Tally {

@@ -27,6 +27,8 @@ use nebula_workload::Seed;
 /// Servers whose NIC dispatches RPCs to cores.
 pub(super) struct Central<'a, D: CentralDispatch> {
     costs: &'a Costs,
+    /// Whether RPCs may wait at the NIC.
+    has_queue: bool,
     cores_each: usize,
     servers: Box<[CentralServer<D>]>,
     /// The end of each core's service; core `c` of server `s` is source `s · cores + c`.
@@ -49,7 +51,8 @@ impl<'a, D: CentralDispatch> Central<'a, D> {
         let servers: Box<[_]> = (0..u64::from(system.servers)).map(one).collect::<Result<_, SimError>>()?;
         let cores_each = usize::from(system.workers());
         let calendar = Calendar::new(cores_each * servers.len());
-        Ok(Self { costs: &system.costs, cores_each, servers, calendar, wires: Wires::default() })
+        let has_queue = system.queue_bound != Some(0);
+        Ok(Self { costs: &system.costs, has_queue, cores_each, servers, calendar, wires: Wires::default() })
     }
 }
 
@@ -75,9 +78,12 @@ impl<D: CentralDispatch> Servers for Central<'_, D> {
 
     #[inline(always)]
     fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
+        let has_queue = self.has_queue;
         let mut cores = self.cores(usize::from(server));
-        let depth = cores.server.backend.queue_depth();
-        let verdict = cores.server.backend.handle_packet(now, header);
+        let nic = &mut cores.server.backend;
+        let depth = nic.queue_depth();
+        let verdict =
+            if has_queue { nic.handle_packet(now, header) } else { nic.handle_packet_without_queue(now, header) };
         if let Verdict::Write { slots, .. } = verdict {
             cores.server.in_flight[slots.start.0 as usize] = request.into();
             cores.hand_out(now);

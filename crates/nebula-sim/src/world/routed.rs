@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 pub(super) struct Routed<S> {
     servers: S,
     router: Backend<Jbsq>,
+    /// Whether RPCs may wait at the router.
+    has_queue: bool,
     there: Span,
     back: Span,
     /// The RPCs at the router and the servers, by slot.
@@ -50,6 +52,7 @@ impl<S: Servers> Routed<S> {
         Ok(Self {
             servers,
             router: Backend::try_with(config, dispatch)?,
+            has_queue: system.queue_bound != Some(0),
             there: router.dispatch,
             back: router.feedback,
             held: vec![Held::default(); slots as usize].into(),
@@ -130,7 +133,10 @@ impl<S: Servers> Servers for Routed<S> {
 
     fn receive(&mut self, now: Timestamp, _: u16, header: Header, request: &Request) -> Received {
         let depth = self.router.queue_depth();
-        let verdict = self.router.handle_packet(now, header);
+        let verdict = match self.has_queue {
+            true => self.router.handle_packet(now, header),
+            false => self.router.handle_packet_without_queue(now, header),
+        };
         if let Verdict::Write { slots, .. } = verdict {
             let held = Held { header, request: *request, slots, received: now, ..Held::default() };
             self.held[slots.start.0 as usize] = held;

@@ -40,6 +40,7 @@ pub fn queueing() -> Fields<Found> {
         Column::new("offered", "offered_mrps", |found: &Found| Some(shown(found, |f| units::rate(f.offered_rps)))),
         Column::new("served", "throughput_mrps", |found: &Found| Some(found.shown(|o| units::rate(o.served_rps)))),
         super::nacked(),
+        Column::new("busy", "busy", |found: &Found| Some(shown(found, |f| units::percent(f.core_time.busy())))),
         super::mean(),
         super::p50(),
         super::p99(),
@@ -60,17 +61,9 @@ pub fn comparison() -> Fields<Found> {
     let name = Field::new("system", "", "the system's name, or its policy", |found: &Found| {
         Some(found.point.name.clone().into())
     });
-    let behind = [
-        Field::new("dedicated", "cores", "that only schedule, of each server", |found: &Found| {
-            Some(u32::from(found.point.system.dedicated).into())
-        }),
-        Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
-            let named = |f: &Figures| CoreTime::NAMES.into_iter().zip(f.core_time.shares());
-            let object = |f: &Figures| named(f).map(|(name, share)| (name, digits(share).into())).collect();
-            Some(found.figures.as_ref().map_or(Value::Null, |figures| Value::Object(object(figures))))
-        })
-        .parts(&CoreTime::NAMES),
-    ];
+    let behind = [Field::new("dedicated", "cores", "that only schedule, of each server", |found: &Found| {
+        Some(u32::from(found.point.system.dedicated).into())
+    })];
     let behind = behind.into_iter().chain(host());
     let columns = [
         Column::new("system", "system", |found: &Found| Some(found.point.name.clone())).word(),
@@ -122,6 +115,7 @@ fn fields() -> Vec<Field<Found>> {
             Some(figure(found, |f| f.offered_rps / 1e6))
         })],
         super::latency().into(),
+        cores(),
         queue(),
         super::replications().into(),
         search(),
@@ -145,6 +139,20 @@ fn question() -> Vec<Field<Found>> {
             "of the cores' time: offered in an open loop, achieved in a closed one",
             |found: &Found| Some(figure(found, |f| f.load)),
         ),
+    ]
+}
+
+fn cores() -> Vec<Field<Found>> {
+    vec![
+        Field::new("busy", "share", "of all cores' time, that a core was not idle", |found: &Found| {
+            Some(figure(found, |f| f.core_time.busy()))
+        }),
+        Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
+            let shares = found.figures.as_ref().map(|figures| figures.core_time.shares().map(digits));
+            let part = |(index, name)| (name, shares.map(|shares| shares[index]).into());
+            Some(Value::Object(CoreTime::NAMES.into_iter().enumerate().map(part).collect()))
+        })
+        .parts(&CoreTime::NAMES),
     ]
 }
 

@@ -71,7 +71,7 @@ pub(in crate::world) struct Cores<'a, D: CentralDispatch> {
 impl<D: CentralDispatch> Central<'_, D> {
     #[inline(always)]
     pub(super) fn cores(&mut self, index: usize) -> Cores<'_, D> {
-        let Self { servers, calendar, wires, costs, cores_each } = self;
+        let Self { servers, calendar, wires, costs, cores_each, .. } = self;
         let first = if index == 0 { 0 } else { index * *cores_each };
         Cores { index, first, server: &mut servers[index], calendar, wires, costs }
     }
