@@ -145,6 +145,23 @@ fn without_a_queue_a_row_says_what_is_lost_and_how_busy_the_cores_are() {
 }
 
 #[test]
+fn shared_flows_and_keys_show_in_the_hottest_core() {
+    let base = "--cores 8 --load 0.1 --rpcs 20000 --replications 3";
+    let found = simulate(&format!("{base} --policy rss,random --flows 1"));
+    // One flow is one core of eight.
+    assert_near(&found[0], "hottest", 0.8, 0.03);
+    assert!(number(&found[1], "hottest") < 0.25 && found[1]["flows"] == "1" && found[1]["keys"].is_null(), "{found:?}");
+    let hot = &simulate(&format!("{base} --policy key-hash --keys zipf:1.2,500"))[0];
+    assert!(number(hot, "hottest") > 0.2 && hot["keys"] == "zipf:1.2,500" && hot["flows"].is_null(), "{hot}");
+    assert!(simulate(base)[0]["hottest"].is_null(), "where cores do not differ there is no such field");
+    let words =
+        "simulate --cores 8 --flows 1 --policy rss,jbsq:2 --load 0.2 --rpcs 2000 --replications 2 --format json";
+    let ended = nebula(&words.split(' ').collect::<Vec<_>>());
+    assert!(ended.code == Some(1) && ended.stderr.contains("lower it below 0.1250"), "{ended:?}");
+    assert_eq!(parsed(&ended).len(), 1, "the policy that serves it has its row");
+}
+
+#[test]
 fn a_precision_is_reached_or_said_not_to_be() {
     let reached = &simulate("--cores 2 --load 0.5 --rpcs 20000 --replications 4 --precision 3%")[0];
     assert_eq!(reached["precise"], true);

@@ -166,6 +166,35 @@ pub enum SimError {
         /// Requested clients.
         got: u32,
     },
+    /// There are no flows or keys, or too many.
+    #[error("{got} flows or keys cannot be simulated: give 1 to {}", crate::load::POPULATION_MAX)]
+    Population {
+        /// Requested number.
+        got: u32,
+    },
+    /// The text does not say how RPCs are spread over flows or keys.
+    #[error("expected a number such as 64, or zipf:0.99, or zipf:0.99,10000 for that many, not {text:?}")]
+    PopulationText {
+        /// The text.
+        text: String,
+    },
+    /// The flows are to be clients, and an open loop has none.
+    #[error("an open loop has no clients that could be flows: give a number of flows, or a closed loop (--clients)")]
+    FlowsOfNoClients,
+    /// One core is given more than it can serve, and the queue is unbounded.
+    #[error(
+        "under {policy} the hottest core is given {times:.2} times its share of the RPCs: a load of {load} with an unbounded queue has no steady state; lower it below {most:.4}, or give a --queue-bound"
+    )]
+    HotCore {
+        /// The policy.
+        policy: Policy,
+        /// The core's share of the RPCs, times the number of cores.
+        times: f64,
+        /// Requested load.
+        load: f64,
+        /// The load at which the core saturates.
+        most: f64,
+    },
     /// The run does not fit the range of simulated time.
     #[error(
         "the run would last longer than {seconds} simulated seconds, the range of its clock: measure fewer or shorter RPCs"

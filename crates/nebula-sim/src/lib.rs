@@ -9,6 +9,7 @@
 //! | what is simulated (servers, policy, costs, reactions of clients)? | `system` |
 //! | how are published systems described? | `model`, `data/systems/*.toml` |
 //! | what load is offered? | `load`, with `nebula-workload` |
+//! | which core is the hottest, where flows or keys decide? | `hottest` |
 //! | which event is next? | `calendar` |
 //! | how does one RPC pass its stations in simulated time? | `world` |
 //! | what was measured? | `tally` |
@@ -54,6 +55,7 @@ mod shipped;
 mod system;
 mod model;
 mod load;
+mod hottest;
 mod calendar;
 mod world;
 mod tally;
@@ -71,7 +73,7 @@ pub use calendar::Calendar;
 pub use error::{LOAD_MAX, SimError};
 pub use experiment::{Effort, Estimate, estimate};
 pub use interval::Interval;
-pub use load::{CLIENTS_MAX, Load, Source};
+pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Source};
 pub use model::SystemModel;
 pub use search::{Bracket, LoadAtSlo, Objective, load_at_objective, load_at_slo};
 pub use system::{Altocumulus, Batch, CORES_TOTAL_MAX, Costs, Host, Interface, Preemption, Router, System, Watch};

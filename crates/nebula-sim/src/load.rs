@@ -1,5 +1,9 @@
 //! The load of a system: service times and arrivals.
 
+mod population;
+
+pub use population::{Flows, POPULATION_MAX, Population};
+
 use crate::error::{LOAD_MAX, SimError};
 use crate::system::System;
 use nebula_nic::Span;
@@ -27,6 +31,10 @@ pub struct Load {
     pub service: ServiceTime,
     /// When RPCs arrive.
     pub source: Source,
+    /// Which flow each RPC belongs to.
+    pub flows: Flows,
+    /// How RPCs are spread over keys; if not set, each has a key of its own.
+    pub keys: Option<Population>,
 }
 
 /// When RPCs arrive.
@@ -52,13 +60,37 @@ impl Load {
     /// Poisson arrivals at a share `utilization` of the cores' capacity.
     #[must_use]
     pub const fn open(service: ServiceTime, utilization: f64) -> Self {
-        Self { service, source: Source::Open { arrivals: Arrivals::Poisson, utilization } }
+        Self::of(service, Source::Open { arrivals: Arrivals::Poisson, utilization })
     }
 
     /// `clients` that each wait for a reply, then think before they send again.
     #[must_use]
     pub const fn closed(service: ServiceTime, clients: u32, think: Option<ServiceTime>) -> Self {
-        Self { service, source: Source::Closed { clients, think } }
+        Self::of(service, Source::Closed { clients, think })
+    }
+
+    const fn of(service: ServiceTime, source: Source) -> Self {
+        Self { service, source, flows: Flows::EachRpc, keys: None }
+    }
+
+    /// Sets which flow each RPC belongs to.
+    #[must_use]
+    pub const fn flows(mut self, flows: Flows) -> Self {
+        self.flows = flows;
+        self
+    }
+
+    /// Spreads the RPCs over keys.
+    #[must_use]
+    pub const fn keys(mut self, keys: Population) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Whether RPCs share neither flows nor keys, so that no core is chosen for more of them than another but by chance.
+    #[must_use]
+    pub fn is_even(&self) -> bool {
+        self.flows == Flows::EachRpc && self.keys.is_none()
     }
 
     /// Sets the arrival process of an open loop; no effect on a closed loop.
@@ -104,6 +136,7 @@ impl Load {
             return Err(SimError::Service { mean_ns: mean_ps / 1e3 });
         }
         self.rate(system)?;
+        self.validate_shares()?;
         match self.source {
             Source::Open { utilization, .. } if utilization >= 1.0 && system.queue_bound.is_none() => {
                 Err(SimError::Unstable { got: utilization })
@@ -111,6 +144,15 @@ impl Load {
             Source::Closed { clients, .. } if !(1..=CLIENTS_MAX).contains(&clients) => {
                 Err(SimError::Clients { got: clients })
             }
+            _ => Ok(()),
+        }
+    }
+
+    fn validate_shares(&self) -> Result<(), SimError> {
+        self.keys.as_ref().map_or(Ok(()), Population::validate)?;
+        match (&self.flows, &self.source) {
+            (Flows::Among(flows), _) => flows.validate(),
+            (Flows::Clients, Source::Open { .. }) => Err(SimError::FlowsOfNoClients),
             _ => Ok(()),
         }
     }

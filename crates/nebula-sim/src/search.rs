@@ -176,7 +176,7 @@ fn bisect(
         let load = load.clone().at(at);
         match run(system, &load, effort.length(&load), seed) {
             // A queue that exceeds its limit has missed every SLO.
-            Err(SimError::Outgrown { .. }) => Ok(None),
+            Err(SimError::Outgrown { .. } | SimError::HotCore { .. }) => Ok(None),
             tally => tally.map(Some),
         }
     };

@@ -243,6 +243,11 @@ impl System {
         u32::from(self.cores) * u32::from(self.servers)
     }
 
+    /// Cores of all servers that serve RPCs.
+    pub(crate) fn workers_total(&self) -> usize {
+        usize::from(self.workers()) * usize::from(self.servers)
+    }
+
     /// Cores of one server that serve RPCs.
     #[must_use]
     pub const fn workers(&self) -> u16 {

@@ -182,12 +182,17 @@ pub struct Tally {
     pub busy_ps: u128,
     /// Core time of those RPCs in addition to their service.
     pub overheads: Overheads,
+    /// Core time of the core that was busiest in its run, of RPCs that ended in the window, in picoseconds; 0 unless flows, keys or speeds make
+    /// cores differ.
+    pub hottest_ps: u128,
     /// Migrations between groups of cores.
     pub migrations: Migrations,
     /// Lines between cores and NIC, where there is a host interface.
     pub host: HostTraffic,
     /// Measurements of the RPCs of each type, by [`TypeId`]; empty unless the service times are a mix.
     pub by_type: Vec<OfType>,
+    /// The busy time of each core; empty where cores do not differ.
+    by_core_ps: Vec<u64>,
     opened: Option<Timestamp>,
 }
 
@@ -206,9 +211,11 @@ impl Tally {
             window,
             busy_ps: 0,
             overheads: Overheads::ZERO,
+            hottest_ps: 0,
             migrations: Migrations::default(),
             host: HostTraffic::default(),
             by_type: Vec::new(),
+            by_core_ps: Vec::new(),
             opened,
         }
     }
@@ -218,6 +225,18 @@ impl Tally {
         let types = service.types().len();
         let of_each = if types > 1 { types } else { 0 };
         Self { by_type: vec![OfType::default(); of_each], ..Self::new() }
+    }
+
+    /// Has the time of each of so many cores counted.
+    pub(crate) fn by_core(mut self, cores: usize) -> Self {
+        self.by_core_ps = vec![0; cores];
+        self
+    }
+
+    /// The share of its time that the busiest core of a run spent on RPCs; 0 unless flows, keys or speeds make cores differ.
+    #[must_use]
+    pub fn hottest(&self) -> f64 {
+        if self.window == Span::ZERO { 0.0 } else { self.hottest_ps as f64 / self.window.as_ps() as f64 }
     }
 
     /// Latency over service time of all RPCs of a mix that were served, in thousandths; `None` unless the service times are a mix.
@@ -253,6 +272,18 @@ impl Tally {
     }
 
     #[inline]
+    pub(crate) fn note_core(&mut self, core: Option<usize>, busy_ps: u64) {
+        if let Some(sum) = core.and_then(|core| self.by_core_ps.get_mut(core)) {
+            *sum += busy_ps;
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn close(&mut self) {
+        self.hottest_ps = self.by_core_ps.iter().copied().max().unwrap_or(0).into();
+    }
+
+    #[inline]
     pub(crate) fn note_arrival(&mut self, now: Timestamp) {
         let opened = *self.opened.get_or_insert(now);
         self.window = now - opened;
@@ -268,6 +299,7 @@ impl Tally {
         self.window += other.window;
         self.busy_ps += other.busy_ps;
         self.overheads += other.overheads;
+        self.hottest_ps += other.hottest_ps;
         self.migrations += other.migrations;
         self.host += other.host;
         self.by_type.resize(self.by_type.len().max(other.by_type.len()), OfType::default());

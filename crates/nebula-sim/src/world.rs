@@ -17,6 +17,7 @@
 //! Next: [`client`].
 
 mod client;
+mod identity;
 mod ingress;
 mod servers;
 mod dispatch;
@@ -30,6 +31,7 @@ mod scheduler;
 mod watched;
 
 use crate::error::SimError;
+use crate::hottest;
 use crate::load::Load;
 use crate::system::{Host, Router, SLOTS_LAST, System};
 use crate::tally::Tally;
@@ -233,6 +235,7 @@ fn run_behind<S: Servers>(
 ) -> Result<Tally, SimError> {
     system.validate()?;
     load.validate(system)?;
+    hottest::check(system, load, seed)?;
     let mut slots = system.slots_first();
     loop {
         match World::try_new(system, load, length, seed, servers(slots)?, slots)?.run() {
@@ -282,7 +285,7 @@ impl<'a, S: Servers> World<'a, S> {
             length,
             clients: Clients::try_new(system, load, seed, room)?,
             servers,
-            tally: Tally::of(&load.service),
+            tally: Tally::of(&load.service).by_core(if load.is_even() { 0 } else { system.workers_total() }),
             is_over: false,
             stop: None,
         })
@@ -293,6 +296,7 @@ impl<'a, S: Servers> World<'a, S> {
             self.turn();
         }
         self.servers.account(&mut self.tally);
+        self.tally.close();
         self.stop.map_or(Ok(self.tally), Err)
     }
 

@@ -18,4 +18,5 @@ mod queues;
 mod reproduce;
 mod routed;
 mod sizing;
+mod skew;
 mod systems;

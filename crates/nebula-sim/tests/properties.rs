@@ -203,7 +203,7 @@ fn what_has_no_answer_is_refused_in_one_line() {
     assert!(matches!(refused(&sixteen, &exp().at(f64::NAN)), SimError::Load { .. }));
     assert!(matches!(refused(&System::new(Policy::Jbsq(2), 0), &exp()), SimError::Nic(_)));
     assert!(matches!(refused(&sixteen.clone().servers(0), &exp()), SimError::Servers { .. }));
-    assert!(matches!(refused(&sixteen.clone().queue_bound(0), &exp()), SimError::Nic(_)));
+    assert!(matches!(refused(&System::new(Policy::WorkStealing, 16).queue_bound(0), &exp()), SimError::NoQueue { .. }));
     let costs = Costs { lock_handoff: Span::from_ns(1), ..Costs::default() };
     assert!(matches!(refused(&sixteen.clone().costs(costs), &exp()), SimError::LockWithout { .. }));
     let closed = Load::closed("exp:1us".parse().unwrap(), 0, None);

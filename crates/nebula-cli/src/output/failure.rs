@@ -94,7 +94,7 @@ impl From<nebula_sim::SimError> for Failure {
     fn from(error: nebula_sim::SimError) -> Self {
         use nebula_sim::SimError as E;
         match error {
-            E::Outgrown { .. } | E::Endless { .. } | E::Threads { .. } => Self::fault(error),
+            E::Outgrown { .. } | E::HotCore { .. } | E::Endless { .. } | E::Threads { .. } => Self::fault(error),
             _ => Self::bad_input(error),
         }
     }

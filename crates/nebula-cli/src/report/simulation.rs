@@ -1,6 +1,6 @@
 //! The page of simulated operating points: tail latency and queue depth over the load for each policy, or the highest load under the SLO.
 
-use nebula_sim::{Interval, Source};
+use nebula_sim::{Flows, Interval, Source};
 use plotters::style::RGBColor;
 
 use super::chart::{
@@ -270,10 +270,15 @@ fn setting(found: &[Found]) -> String {
         Source::Open { arrivals, .. } => format!("{arrivals} arrivals"),
         Source::Closed { clients, .. } => format!("{clients} clients in a closed loop"),
     };
+    let flows = match point.load.flows {
+        Flows::EachRpc => String::new(),
+        flows => format!(", flows {flows}"),
+    };
+    let shares = flows + &point.load.keys.map_or(String::new(), |keys| format!(", keys {keys}"));
     let bound =
         point.system.queue_bound.map_or("no bound on the queue".to_owned(), |bound| format!("at most {bound} waiting"));
     format!(
-        "{servers}, service {}, {source}, {bound}; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
+        "{servers}, service {}, {source}{shares}, {bound}; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
         point.load.service,
         effort.replications,
         units::rate(effort.rpcs as f64),

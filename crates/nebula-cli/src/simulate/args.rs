@@ -15,6 +15,8 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --load 0.9,1.2 --queue-bound 100 --on-nack retry:10us,8
   nebula simulate --policy single-queue --queue-bound 0 --load 0.8       Erlang's loss system
   nebula simulate --servers 4 --cores 16 --load 0.95 --queue-bound 50 --on-nack another
+  nebula simulate --policy rss,two-choices --cores 16 --flows 200 --load 0.5     a few heavy flows
+  nebula simulate --policy key-hash,jbsq:2 --cores 16 --keys zipf:0.9 --load 0.3  hot keys
   nebula simulate --clients 200 --think exp:10us --cores 16          a closed loop
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --load 0.95 --precision 1% --format json

@@ -36,6 +36,7 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
 fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
     let (system, effort) = (system(args, policy), args.effort.effort(args.find_slo));
     let point = |load: Load, ask| {
+        let load = Load { flows: args.queueing.flows.unwrap_or_default(), keys: args.queueing.keys, ..load };
         let slo = args.slo.of(&load);
         Point { name: policy.to_string(), system: system.clone(), slo, load, ask, effort }
     };

@@ -1,6 +1,7 @@
 //! The flags of the queueing level: cores, policies, service times.
 
 use nebula_nic::{Policy, Span};
+use nebula_sim::{Flows, Population};
 use nebula_workload::ServiceTime;
 
 use super::words::Reaction;
@@ -28,6 +29,12 @@ pub(super) struct QueueingArgs {
     /// Think time between a reply and the client's next RPC [default: 0ns]
     #[arg(long, value_name = "SERVICE", value_parser = flags::service, requires = "clients")]
     pub(super) think: Option<ServiceTime>,
+    /// Flows that RPCs belong to, for rss and static: N equal ones, zipf:THETA[,N], or clients (of a closed loop) [default: each RPC its own]
+    #[arg(long, value_name = "N|zipf:THETA[,N]|clients")]
+    pub(super) flows: Option<Flows>,
+    /// Keys that RPCs are about, for key-hash: N equal ones, or zipf:THETA[,N] [default: each RPC its own]
+    #[arg(long, value_name = "N|zipf:THETA[,N]")]
+    pub(super) keys: Option<Population>,
     /// Limit on the queue of each server; further RPCs are NACKed. With 0 nothing waits at the NIC [default: none]
     #[arg(long, value_name = "N")]
     pub(super) queue_bound: Option<u32>,

@@ -52,6 +52,8 @@ pub struct Figures {
     pub core_time: CoreTime,
     /// Lines between cores and NIC, where there is a host interface.
     pub host: HostTraffic,
+    /// The share of its time that the busiest core spent on RPCs; `None` unless flows, keys or speeds make cores differ.
+    pub hottest: Option<f64>,
 }
 
 impl Figures {
@@ -69,6 +71,7 @@ impl Figures {
             depth_p99: Interval::of(&shown.depth_p99),
             core_time: tally.core_time(&point.system),
             host: tally.host,
+            hottest: (!point.load.is_even()).then(|| tally.hottest()),
         })
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! Next: [`ingress`](super::ingress).
 
+use super::identity::{Identities, Identity};
 use super::servers::Servers;
 use super::{Stop, World};
 use crate::error::SimError;
@@ -27,6 +28,7 @@ pub(super) struct Request {
     pub(super) ticket: u32,
     /// The client, in a closed loop.
     client: u32,
+    identity: Identity,
 }
 
 /// All clients of the run.
@@ -38,6 +40,7 @@ pub(super) struct Clients<'a> {
     /// RPCs numbered so far.
     numbered: u64,
     source: NextRpc<'a>,
+    identities: Identities,
     /// Clients that wait for replies.
     pub(super) listening: Option<Listening>,
 }
@@ -74,6 +77,7 @@ impl<'a> Clients<'a> {
             choices: seed.stream("servers"),
             numbered: 0,
             source,
+            identities: Identities::try_new(load, seed)?,
             listening,
         })
     }
@@ -95,7 +99,9 @@ impl<'a> Clients<'a> {
         self.numbered += 1;
         let (kind, service) = self.service.sample_typed(&mut self.services);
         let client = self.source.advance();
-        Request { number, service_ps: service.as_ps(), kind, sent: now, ticket: 0, client }
+        #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
+        let identity = self.identities.next(number as u32, client);
+        Request { number, service_ps: service.as_ps(), kind, sent: now, ticket: 0, client, identity }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "below the number of servers, which is 16 bits")]
@@ -104,20 +110,14 @@ impl<'a> Clients<'a> {
         if self.servers == 1 { 0 } else { self.choices.below(self.servers) as u16 }
     }
 
-    /// The header of an RPC whose reply no client waits for: to RSS each RPC is a separate flow.
+    /// The header of an RPC whose reply no client waits for.
     #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
     #[inline]
     fn header(request: &Request) -> Header {
-        let low = request.number as u32;
-        let key_hash = scattered(low);
-        Header { kind: Kind::Request, snid: NodeId(low), tid: TransferId(low), rpc_bytes: 64, pkt_idx: 0, key_hash }
+        let tid = TransferId(request.number as u32);
+        let Identity { flow, key_hash } = request.identity;
+        Header { kind: Kind::Request, snid: NodeId(flow), tid, rpc_bytes: 64, pkt_idx: 0, key_hash }
     }
-}
-
-/// A hash of the RPC's number, which gives uniformly distributed keys.
-const fn scattered(number: u32) -> u32 {
-    let mixed = (number as u64 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as u32
 }
 
 impl<'a> NextRpc<'a> {
@@ -184,7 +184,7 @@ impl Listening {
             self.requests.push(request);
         }
         self.requests[place as usize] = request;
-        let key_hash = Clients::header(&request).key_hash;
+        let key_hash = request.identity.key_hash;
         self.requester.begin_call(now, Call { bytes: 64, key_hash, server, token: u64::from(place) }).ok()
     }
 
@@ -243,8 +243,9 @@ impl<S: Servers> World<'_, S> {
     /// An RPC is one packet at this level, and the wire takes no time.
     pub(super) fn send(&mut self, now: Timestamp, server: u16, mut outbound: Outbound, request: &Request) {
         if let Some(header) = outbound.next() {
-            // To RSS each RPC is a separate flow, although one table numbers them all.
-            self.receive(now, server, Header { snid: NodeId(header.tid.0), ..header }, request);
+            // One table numbers the RPCs of all clients: where they share no flow, each is one of its own.
+            let flow = if self.clients.identities.share_flows() { request.identity.flow } else { header.tid.0 };
+            self.receive(now, server, Header { snid: NodeId(flow), ..header }, request);
         }
     }
 

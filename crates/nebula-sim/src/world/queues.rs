@@ -86,7 +86,7 @@ impl<C: Choose> Queues<C> {
             self.schedule(server, home);
         }
         self.give_out(now, server);
-        Some(ended)
+        Some(Ended { core: Some(source), ..ended })
     }
 
     /// RPCs that the NIC has credit for go to the cores' queues.

@@ -106,7 +106,9 @@ impl<C: Chooser> Servers for Scheduled<C> {
         let (_, source) = self.calendar.next()?;
         let sources = self.terms.sources();
         let (server, mut agenda) = self.parts(source / sources);
-        server.turn(now, source % sources, &mut agenda)
+        let ended = server.turn(now, source % sources, &mut agenda)?;
+        let first = source / sources * usize::from(self.terms.workers);
+        Some(Ended { core: ended.core.map(|core| core + first), ..ended })
     }
 
     #[inline(always)]

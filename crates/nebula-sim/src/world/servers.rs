@@ -59,6 +59,8 @@ pub(super) struct Received {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) rpc: RpcKey,
+    /// The core that served it, counted over all servers; `None` for a core that only schedules otherwise.
+    pub(super) core: Option<usize>,
     /// The RPC as its client knows it.
     pub(super) served: InFlight,
     /// Time from its arrival until a core began it.

@@ -31,6 +31,7 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
         depth_p99: Interval { value: 70.0, lo: 50.0, hi: 90.0 },
         core_time: CoreTime { service: load, idle: 1.0 - load, ..Default::default() },
         host: Default::default(),
+        hottest: None,
     };
     let one = |policy: Policy, load, accepted, p99_ns| {
         let load_of = Load::open("exp:1us".parse().unwrap(), load);

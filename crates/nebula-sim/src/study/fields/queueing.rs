@@ -9,7 +9,7 @@ use super::super::value::Value;
 use super::{Column, Field, Fields, Shown};
 use crate::experiment::Effort;
 use crate::interval::Interval;
-use crate::load::Source;
+use crate::load::{Flows, Source};
 use crate::tally::CoreTime;
 use nebula_nic::Span;
 
@@ -41,6 +41,9 @@ pub fn queueing() -> Fields<Found> {
         Column::new("served", "throughput_mrps", |found: &Found| Some(found.shown(|o| units::rate(o.served_rps)))),
         super::nacked(),
         Column::new("busy", "busy", |found: &Found| Some(shown(found, |f| units::percent(f.core_time.busy())))),
+        Column::new("hottest", "hottest", |found: &Found| {
+            (!found.point.load.is_even()).then(|| shown(found, |f| f.hottest.map_or("–".to_owned(), units::percent)))
+        }),
         super::mean(),
         super::p50(),
         super::p99(),
@@ -147,6 +150,14 @@ fn cores() -> Vec<Field<Found>> {
         Field::new("busy", "share", "of all cores' time, that a core was not idle", |found: &Found| {
             Some(figure(found, |f| f.core_time.busy()))
         }),
+        Field::new(
+            "hottest",
+            "share",
+            "of its time, that the busiest core of a run was not idle; only where flows or keys are shared",
+            |found: &Found| {
+                (!found.point.load.is_even()).then(|| found.figures.and_then(|f| f.hottest).map(digits).into())
+            },
+        ),
         Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
             let shares = found.figures.as_ref().map(|figures| figures.core_time.shares().map(digits));
             let part = |(index, name)| (name, shares.map(|shares| shares[index]).into());
@@ -227,6 +238,13 @@ fn setting() -> Vec<Field<Found>> {
                 Source::Closed { think, .. } => Some(think.as_ref().map(ToString::to_string).into()),
                 Source::Open { .. } => None,
             }
+        }),
+        Field::new("flows", "", "how RPCs are spread over flows; only where they share them", |found: &Found| {
+            let flows = found.point.load.flows;
+            (flows != Flows::EachRpc).then(|| flows.to_string().into())
+        }),
+        Field::new("keys", "", "how RPCs are spread over keys; only where they share them", |found: &Found| {
+            found.point.load.keys.map(|keys| keys.to_string().into())
         }),
         Field::new("servers", "servers", "that share the load", |found: &Found| {
             Some(u32::from(found.point.system.servers).into())

@@ -136,10 +136,11 @@ impl<D: CentralDispatch> Grouped<'_, D> {
             self.send_free(now, number, release.core, slots);
         }
         let group = &self.groups[number];
+        let first = group.first;
         if group.cores[core].frontend.in_service() == 0 {
-            self.calendar.clear(group.first + core);
+            self.calendar.clear(first + core);
         }
-        Ended { rpc, served, queued_ps, overheads }
+        Ended { rpc, core: Some(first + core), served, queued_ps, overheads }
     }
 
     #[cold]

@@ -97,7 +97,7 @@ impl<D: CentralDispatch> Central<'_, D> {
         let Serving { rpc, slots, queued_ps, overheads } = cores.server.cores[core].serving;
         let served = *cores.server.in_flight(slots);
         cores.finish(now, core, slots);
-        Some(Ended { rpc, served, queued_ps, overheads })
+        Some(Ended { rpc, core: Some(source), served, queued_ps, overheads })
     }
 
     /// The server and the core of a source of the calendar.

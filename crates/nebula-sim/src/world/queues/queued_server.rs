@@ -125,7 +125,7 @@ impl<C: Choose> QueuedServer<C> {
         let served = self.in_flight[slots.start.0 as usize];
         self.backend.handle_free(home, slots);
         let stolen_from = if self.cores[core.index()].is_serving() { None } else { self.go_on(now, core, terms) };
-        Some((Ended { rpc, served, queued_ps, overheads }, stolen_from))
+        Some((Ended { rpc, core: Some(core.index()), served, queued_ps, overheads }, stolen_from))
     }
 
     /// An idle core takes from its own queue, or else from another queue; returns the core of that queue.

@@ -59,6 +59,6 @@ impl Rpcs {
     pub(super) fn end(&mut self, place: u32) -> Ended {
         self.unused.push(place);
         let Rpc { key, known, queued_ps, overheads, .. } = *self.get(place);
-        Ended { rpc: key, served: known, queued_ps: queued_ps.unwrap_or(0), overheads }
+        Ended { rpc: key, core: None, served: known, queued_ps: queued_ps.unwrap_or(0), overheads }
     }
 }

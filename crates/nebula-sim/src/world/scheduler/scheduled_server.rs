@@ -285,7 +285,7 @@ impl<C: Chooser> ScheduledServer<C> {
         self.begin(now, core, agenda);
         self.notify(now, Notice { core: core_id(core), back: None }, agenda);
         self.rpcs.get_mut(place).overheads.preemption_ps += checks_ps;
-        Some(self.end(place))
+        Some(Ended { core: Some(core), ..self.end(place) })
     }
 
     fn end(&mut self, place: u32) -> Ended {

@@ -1,0 +1,65 @@
+//! Which share of a server's RPCs its hottest core is given, where flows or keys decide: computed from their shares, before a run.
+
+use crate::error::SimError;
+use crate::load::Population;
+use crate::load::{Flows, Load, Source};
+use crate::system::System;
+use nebula_nic::{Choose, Header, KeyHash, NodeId, Policy, Rss, StaticFlow};
+use nebula_workload::Seed;
+
+/// The hash of the key of this rank, or of the RPC of this number where each has a key of its own.
+pub(crate) const fn key_hash(rank: u32) -> u32 {
+    let mixed = (rank as u64 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as u32
+}
+
+/// The share of its server's RPCs that the hottest core of all servers is given under this seed. `None` where the core does not follow from
+/// the flow or the key, or the shares of flows are not known.
+///
+/// # Cost
+///
+/// Two powers and a hash for each flow or key, and a hash for each server.
+pub(crate) fn hottest_share(system: &System, load: &Load, seed: Seed) -> Option<f64> {
+    let workers = system.workers();
+    let of_flow = |flow: u32| Header { snid: NodeId(flow), ..Header::default() };
+    let of_key = |key: u32| Header { key_hash: key_hash(key), ..Header::default() };
+    let of_servers = |population: &Population, header: &dyn Fn(u32) -> Header| {
+        let server = |index: u64| {
+            let hash = &mut Rss::new(workers, seed.replica(index).0);
+            hottest(population, workers, &mut |rank| hash.choose(&header(rank)).index())
+        };
+        (0..u64::from(system.servers)).map(server).fold(0.0, f64::max)
+    };
+    match (system.policy, load.flows, &load.keys) {
+        _ if system.custom.is_some() || system.router.is_some() => None,
+        (Policy::Rss, Flows::Among(flows), _) => Some(of_servers(&flows, &of_flow)),
+        (Policy::Static, Flows::Among(flows), _) => {
+            Some(hottest(&flows, workers, &mut |flow| StaticFlow::new(workers).choose(&of_flow(flow)).index()))
+        }
+        (Policy::KeyHash, _, Some(keys)) => {
+            Some(hottest(keys, workers, &mut |key| KeyHash::new(workers).choose(&of_key(key)).index()))
+        }
+        _ => None,
+    }
+}
+
+fn hottest(population: &Population, workers: u16, core: &mut dyn FnMut(u32) -> usize) -> f64 {
+    let mut shares = vec![0.0_f64; workers.into()];
+    (0..).zip(population.shares()).for_each(|(rank, share)| shares[core(rank)] += share);
+    shares.into_iter().fold(0.0, f64::max)
+}
+
+/// Refuses a load that the hottest core cannot serve while its queue has no bound.
+pub(crate) fn check(system: &System, load: &Load, seed: Seed) -> Result<(), SimError> {
+    let Source::Open { utilization, .. } = load.source else { return Ok(()) };
+    if system.queue_bound.is_some() {
+        return Ok(());
+    }
+    let Some(share) = hottest_share(system, load, seed) else { return Ok(()) };
+    let times = share * f64::from(system.workers());
+    let most = system.saturation(&load.service) / times;
+    if utilization < most {
+        return Ok(());
+    }
+    Err(SimError::HotCore { policy: system.policy, times, load: utilization, most })
+}
