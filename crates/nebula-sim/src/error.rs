@@ -195,6 +195,17 @@ pub enum SimError {
         /// The load at which the core saturates.
         most: f64,
     },
+    /// The clients of a closed loop have no RPC outstanding, or too many.
+    #[error(
+        "{clients} clients cannot have {got} RPCs outstanding each: give 1 or more, and at most {} in all",
+        crate::load::OUTSTANDING_MAX
+    )]
+    Outstanding {
+        /// Requested RPCs of each client.
+        got: u32,
+        /// Clients.
+        clients: u32,
+    },
     /// The run does not fit the range of simulated time.
     #[error(
         "the run would last longer than {seconds} simulated seconds, the range of its clock: measure fewer or shorter RPCs"

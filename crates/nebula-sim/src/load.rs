@@ -9,6 +9,9 @@ use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::{Arrivals, Rate, ServiceTime};
 
+/// Most RPCs that all clients of a closed loop have outstanding.
+pub(crate) const OUTSTANDING_MAX: u32 = nebula_nic::requester::OUTSTANDING_MAX;
+
 /// Most clients of a closed loop.
 pub const CLIENTS_MAX: u32 = 1 << 20;
 
@@ -47,10 +50,12 @@ pub enum Source {
         /// Offered load as a share of the capacity of all cores.
         utilization: f64,
     },
-    /// Closed loop: each client sends its next RPC after the reply to its last one.
+    /// Closed loop: a client sends its next RPC after the reply to an earlier one.
     Closed {
-        /// Clients, each with at most one outstanding RPC.
+        /// Clients: connections.
         clients: u32,
+        /// RPCs that each client has outstanding or thinks about.
+        outstanding: u32,
         /// Think time from a reply to the next RPC; `None` for zero.
         think: Option<ServiceTime>,
     },
@@ -66,7 +71,16 @@ impl Load {
     /// `clients` that each wait for a reply, then think before they send again.
     #[must_use]
     pub const fn closed(service: ServiceTime, clients: u32, think: Option<ServiceTime>) -> Self {
-        Self::of(service, Source::Closed { clients, think })
+        Self::of(service, Source::Closed { clients, outstanding: 1, think })
+    }
+
+    /// Sets how many RPCs each client of a closed loop has outstanding; no effect on an open loop.
+    #[must_use]
+    pub fn outstanding(mut self, rpcs: u32) -> Self {
+        if let Source::Closed { outstanding, .. } = &mut self.source {
+            *outstanding = rpcs;
+        }
+        self
     }
 
     const fn of(service: ServiceTime, source: Source) -> Self {
@@ -143,6 +157,9 @@ impl Load {
             }
             Source::Closed { clients, .. } if !(1..=CLIENTS_MAX).contains(&clients) => {
                 Err(SimError::Clients { got: clients })
+            }
+            Source::Closed { clients, outstanding, .. } if !(1..=OUTSTANDING_MAX / clients).contains(&outstanding) => {
+                Err(SimError::Outstanding { got: outstanding, clients })
             }
             _ => Ok(()),
         }

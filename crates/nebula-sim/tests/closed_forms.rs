@@ -4,8 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tests may panic")]
 
-use nebula_nic::{Policy, Span, erlang_b, erlang_c, queue_depth_mean};
-use nebula_sim::{Effort, Estimate, Interval, Load, System, estimate};
+use nebula_nic::{Choose, Header, NodeId, Policy, Rss, Span, erlang_b, erlang_c, queue_depth_mean};
+use nebula_sim::{Effort, Estimate, Flows, Interval, Length, Load, System, estimate, run};
 use nebula_workload::{Arrivals, Seed};
 
 fn effort() -> Effort {
@@ -165,25 +165,64 @@ fn assert_loss(what: &str, theory: f64, found: &Estimate) {
     assert!((lost - theory).abs() < 0.02 * theory + 2e-5, "{what}: theory {theory}, found {lost}");
 }
 
+/// The mean number of busy cores under M/M/k//N: `clients` that think for `think` mean services, and then wait.
+fn busy_cores(cores: u32, clients: u32, think: f64) -> f64 {
+    // Weights relative to the largest so far, so that none overflows.
+    let (mut weight, mut sum, mut busy) = (1.0, 1.0, 0.0);
+    for n in 1..=clients {
+        weight *= f64::from(clients - n + 1) / think / f64::from(n.min(cores));
+        sum += weight;
+        busy += weight * f64::from(n.min(cores));
+        if weight > 1e200 {
+            (weight, sum, busy) = (weight / 1e200, sum / 1e200, busy / 1e200);
+        }
+    }
+    busy / sum
+}
+
 #[test]
 fn a_closed_loop_is_the_machine_repair_model() {
-    // N clients who think for 9 µs and are served for 1 µs by one core: M/M/1//N.
-    let (clients, think_us) = (8_u32, 9.0);
-    let think = Some("exp:9us".parse().unwrap());
-    let load = Load::closed("exp:1us".parse().unwrap(), clients, think);
-    let found = measure(&System::new(Policy::SingleQueue, 1), &load);
-    let weights: Vec<f64> = (0..=clients)
-        .scan(1.0, |weight, n| {
-            let now = *weight;
-            *weight *= f64::from(clients - n) / think_us;
-            Some(now)
-        })
-        .collect();
-    let busy = 1.0 - weights[0] / weights.iter().sum::<f64>();
-    let served_mrps = found.tally.served_rps() / 1e6;
-    assert!((served_mrps / busy - 1.0).abs() < 0.01, "theory {busy} MRPS, found {served_mrps}");
-    // Little's law over the whole loop.
-    assert_agrees("mean latency", f64::from(clients) / busy - think_us, mean_us(&found), 0.01);
+    // A few clients of one core, and thousands of connections of many; and what few clients with many RPCs each have outstanding.
+    for (cores, clients, outstanding, think_us) in
+        [(1_u16, 8_u32, 1, 9.0), (16, 5_000, 1, 320.0), (16, 5_000, 1, 300.0), (4, 10, 6, 12.0)]
+    {
+        let think = Some(format!("exp:{think_us}us").parse().unwrap());
+        let load = Load::closed("exp:1us".parse().unwrap(), clients, think).outstanding(outstanding);
+        let found = measure(&System::new(Policy::SingleQueue, cores), &load);
+        let all = clients * outstanding;
+        let busy = busy_cores(cores.into(), all, think_us);
+        let served_mrps = found.tally.served_rps() / 1e6;
+        let what = format!("{clients} clients of {cores} cores");
+        assert!((served_mrps / busy - 1.0).abs() < 0.01, "{what}: theory {busy} MRPS, found {served_mrps}");
+        // Little's law over the whole loop.
+        assert_agrees(&what, f64::from(all) / busy - think_us, mean_us(&found), 0.03);
+    }
+}
+
+#[test]
+fn with_a_flow_each_connections_of_rss_are_a_machine_repair_model_a_core() {
+    let (cores, clients, think_us) = (8_u16, 60_u32, 12.0);
+    let load = Load::closed("exp:1us".parse().unwrap(), clients, Some("exp:12us".parse().unwrap()));
+    let load = load.flows(Flows::Clients);
+    let served = |policy, seed: Seed| {
+        let length = Length { warmup: 20_000, rpcs: 300_000 };
+        run(&System::new(policy, cores), &load, length, seed).unwrap()
+    };
+    for seed in [Seed(1), Seed(2), Seed(3)] {
+        let mut rss = Rss::new(cores, seed.replica(0).0);
+        let mut connections = [0_u32; 8];
+        (0..clients).for_each(|client| {
+            connections[rss.choose(&Header { snid: NodeId(client), ..Header::default() }).index()] += 1;
+        });
+        let busy = connections.map(|clients| busy_cores(1, clients, think_us));
+        let all: f64 = busy.iter().sum();
+        let found = served(Policy::Rss, seed);
+        assert!((found.served_rps() / 1e6 / all - 1.0).abs() < 0.01, "{all} for {}", found.served_rps());
+        let hottest = busy.into_iter().fold(0.0, f64::max);
+        assert!((found.hottest() / hottest - 1.0).abs() < 0.02, "{hottest} for {}", found.hottest());
+        let by_chance = served(Policy::Random, seed).hottest();
+        assert!(by_chance < 0.95 * hottest, "a random core for each RPC has no hot core: {by_chance}");
+    }
 }
 
 #[test]

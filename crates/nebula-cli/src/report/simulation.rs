@@ -268,7 +268,10 @@ fn setting(found: &[Found]) -> String {
     };
     let source = match &point.load.source {
         Source::Open { arrivals, .. } => format!("{arrivals} arrivals"),
-        Source::Closed { clients, .. } => format!("{clients} clients in a closed loop"),
+        Source::Closed { clients, outstanding: 1, .. } => format!("{clients} clients in a closed loop"),
+        Source::Closed { clients, outstanding, .. } => {
+            format!("{clients} clients in a closed loop, each with {outstanding} RPCs outstanding")
+        }
     };
     let flows = match point.load.flows {
         Flows::EachRpc => String::new(),

@@ -18,6 +18,8 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --policy rss,two-choices --cores 16 --flows 200 --load 0.5     a few heavy flows
   nebula simulate --policy key-hash,jbsq:2 --cores 16 --keys zipf:0.9 --load 0.3  hot keys
   nebula simulate --clients 200 --think exp:10us --cores 16          a closed loop
+  nebula simulate --clients 5000 --think exp:400us --cores 16 --policy rss,jbsq:2 --flows clients
+  nebula simulate --clients 50 --outstanding 4 --think exp:10us --cores 16
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --load 0.95 --precision 1% --format json
   nebula simulate --machine isca20           block level: six NIC designs, a key-value store, six rates

@@ -42,10 +42,8 @@ fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
     };
     let open = |load| Load::open(args.queueing.service.clone(), load).arrivals(args.arrivals.clone());
     if let Some(clients) = args.queueing.clients {
-        return vec![point(
-            Load::closed(args.queueing.service.clone(), clients, args.queueing.think.clone()),
-            Ask::Measure,
-        )];
+        let closed = Load::closed(args.queueing.service.clone(), clients, args.queueing.think.clone());
+        return vec![point(closed.outstanding(args.queueing.outstanding.unwrap_or(1)), Ask::Measure)];
     }
     if args.find_slo {
         return vec![point(open(LOWEST), Ask::FindLoad)];

@@ -23,9 +23,12 @@ pub(super) struct QueueingArgs {
     /// Offered loads, as shares of core time: 0.5,0.9 or 0.5..0.99:20 [default: 0.5,0.9]
     #[arg(long, conflicts_with = "clients")]
     pub(super) load: Option<Loads>,
-    /// Closed loop with this many clients, each with one outstanding RPC
+    /// Closed loop with this many clients, such as connections
     #[arg(long, value_name = "N")]
     pub(super) clients: Option<u32>,
+    /// RPCs that each client has outstanding [default: 1]
+    #[arg(long, value_name = "RPCS", requires = "clients")]
+    pub(super) outstanding: Option<u32>,
     /// Think time between a reply and the client's next RPC [default: 0ns]
     #[arg(long, value_name = "SERVICE", value_parser = flags::service, requires = "clients")]
     pub(super) think: Option<ServiceTime>,

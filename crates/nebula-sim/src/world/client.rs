@@ -67,7 +67,9 @@ impl<'a> Clients<'a> {
                 let at = Timestamp::ZERO + process.next_gap(&mut gaps);
                 NextRpc::Open { process, gaps, at }
             }
-            (Source::Closed { clients, think }, _) => NextRpc::closed(*clients, think.as_ref(), seed),
+            (Source::Closed { clients, outstanding, think }, _) => {
+                NextRpc::closed(*clients, *outstanding, think.as_ref(), seed)
+            }
             (Source::Open { utilization, .. }, None) => return Err(SimError::Load { got: *utilization }),
         };
         Ok(Self {
@@ -121,10 +123,10 @@ impl<'a> Clients<'a> {
 }
 
 impl<'a> NextRpc<'a> {
-    fn closed(clients: u32, think: Option<&'a ServiceTime>, seed: Seed) -> Self {
+    fn closed(clients: u32, outstanding: u32, think: Option<&'a ServiceTime>, seed: Seed) -> Self {
         let mut thoughts = seed.stream("think");
         let mut begin = |client| Reverse((Timestamp::ZERO + first_thought(think, &mut thoughts), client));
-        let thinking = (0..clients).map(&mut begin).collect();
+        let thinking = (0..outstanding).flat_map(|_| 0..clients).map(&mut begin).collect();
         Self::Closed { think, thoughts, thinking }
     }
 
@@ -171,7 +173,7 @@ impl Listening {
             Source::Open { .. } => {
                 room.saturating_mul(u32::from(system.servers)).min(nebula_nic::requester::OUTSTANDING_MAX)
             }
-            Source::Closed { clients, .. } => clients,
+            Source::Closed { clients, outstanding, .. } => clients * outstanding,
         };
         let config = RequesterConfig::new(NodeId(0), outstanding).retry(system.reaction);
         Ok(Self { requester: Requester::try_new(config)?, requests: Vec::new(), unused: Vec::new() })

@@ -225,13 +225,17 @@ fn setting() -> Vec<Field<Found>> {
                 Source::Closed { .. } => None,
             }
         }),
-        Field::new("clients", "clients", "each with one RPC at a time; of a closed loop", |found: &Found| match found
-            .point
-            .load
-            .source
-        {
-            Source::Closed { clients, .. } => Some(clients.into()),
-            Source::Open { .. } => None,
+        Field::new("clients", "clients", "that wait for replies; of a closed loop", |found: &Found| {
+            match found.point.load.source {
+                Source::Closed { clients, .. } => Some(clients.into()),
+                Source::Open { .. } => None,
+            }
+        }),
+        Field::new("outstanding", "RPCs", "that each client has at a time; of a closed loop", |found: &Found| {
+            match found.point.load.source {
+                Source::Closed { outstanding, .. } => Some(outstanding.into()),
+                Source::Open { .. } => None,
+            }
         }),
         Field::new("think", "", "between an answer and the next RPC; of a closed loop", |found: &Found| {
             match &found.point.load.source {
