@@ -162,6 +162,17 @@ fn shared_flows_and_keys_show_in_the_hottest_core() {
 }
 
 #[test]
+fn slow_cores_count_for_less_of_the_load() {
+    let words =
+        "--cores 3 --speeds 1,2x0.5 --policy jbsq:1 --service fixed:1us --load 0.5 --rpcs 20000 --replications 3";
+    let row = &simulate(words)[0];
+    // Half of two cores' worth.
+    assert_near(row, "offered_mrps", 1.0, 1e-9);
+    assert!(number(row, "latency_ns.p50") <= 2000.0 && number(row, "latency_ns.p99") > 1999.0, "{row}");
+    assert!(row["speeds"] == "1,2x0.5" && number(row, "hottest") > 0.5, "{row}");
+}
+
+#[test]
 fn a_precision_is_reached_or_said_not_to_be() {
     let reached = &simulate("--cores 2 --load 0.5 --rpcs 20000 --replications 4 --precision 3%")[0];
     assert_eq!(reached["precise"], true);

@@ -206,6 +206,20 @@ pub enum SimError {
         /// Clients.
         clients: u32,
     },
+    /// The text does not give speeds of cores.
+    #[error("expected speeds such as 1,1,0.5 or 4x1,12x0.5, each from 0.001 to 1000, not {text:?}")]
+    SpeedsText {
+        /// The text.
+        text: String,
+    },
+    /// There are speeds for another number of cores.
+    #[error("{speeds} speeds for {workers} cores: give a speed for each core that serves, such as {workers}x1")]
+    Speeds {
+        /// Given speeds.
+        speeds: usize,
+        /// Cores that serve.
+        workers: u16,
+    },
     /// The run does not fit the range of simulated time.
     #[error(
         "the run would last longer than {seconds} simulated seconds, the range of its clock: measure fewer or shorter RPCs"

@@ -13,20 +13,20 @@ pub(crate) const fn key_hash(rank: u32) -> u32 {
     (mixed >> 32) as u32
 }
 
-/// The share of its server's RPCs that the hottest core of all servers is given under this seed. `None` where the core does not follow from
+/// The share of its server's RPCs that the hottest core of all servers is given under this seed, over its share of the server's speed. `None` where the core does not follow from
 /// the flow or the key, or the shares of flows are not known.
 ///
 /// # Cost
 ///
 /// Two powers and a hash for each flow or key, and a hash for each server.
-pub(crate) fn hottest_share(system: &System, load: &Load, seed: Seed) -> Option<f64> {
+fn hottest_times(system: &System, load: &Load, seed: Seed) -> Option<f64> {
     let workers = system.workers();
     let of_flow = |flow: u32| Header { snid: NodeId(flow), ..Header::default() };
     let of_key = |key: u32| Header { key_hash: key_hash(key), ..Header::default() };
     let of_servers = |population: &Population, header: &dyn Fn(u32) -> Header| {
         let server = |index: u64| {
             let hash = &mut Rss::new(workers, seed.replica(index).0);
-            hottest(population, workers, &mut |rank| hash.choose(&header(rank)).index())
+            hottest(system, population, &mut |rank| hash.choose(&header(rank)).index())
         };
         (0..u64::from(system.servers)).map(server).fold(0.0, f64::max)
     };
@@ -34,19 +34,29 @@ pub(crate) fn hottest_share(system: &System, load: &Load, seed: Seed) -> Option<
         _ if system.custom.is_some() || system.router.is_some() => None,
         (Policy::Rss, Flows::Among(flows), _) => Some(of_servers(&flows, &of_flow)),
         (Policy::Static, Flows::Among(flows), _) => {
-            Some(hottest(&flows, workers, &mut |flow| StaticFlow::new(workers).choose(&of_flow(flow)).index()))
+            Some(hottest(system, &flows, &mut |flow| StaticFlow::new(workers).choose(&of_flow(flow)).index()))
         }
         (Policy::KeyHash, _, Some(keys)) => {
-            Some(hottest(keys, workers, &mut |key| KeyHash::new(workers).choose(&of_key(key)).index()))
+            Some(hottest(system, keys, &mut |key| KeyHash::new(workers).choose(&of_key(key)).index()))
         }
         _ => None,
     }
 }
 
-fn hottest(population: &Population, workers: u16, core: &mut dyn FnMut(u32) -> usize) -> f64 {
-    let mut shares = vec![0.0_f64; workers.into()];
+fn hottest(system: &System, population: &Population, core: &mut dyn FnMut(u32) -> usize) -> f64 {
+    let workers = usize::from(system.workers());
+    let mut shares = vec![0.0_f64; workers];
     (0..).zip(population.shares()).for_each(|(rank, share)| shares[core(rank)] += share);
-    shares.into_iter().fold(0.0, f64::max)
+    let of_core = |(core, share)| match &system.speeds {
+        None => share * workers as f64,
+        Some(speeds) => share * speeds.sum() / speeds.of_cores()[core],
+    };
+    shares.into_iter().enumerate().map(of_core).fold(0.0, f64::max)
+}
+
+/// Whether some cores are busier than others by what is simulated, and not by chance.
+pub(crate) fn cores_differ(system: &System, load: &Load) -> bool {
+    !load.is_even() || system.speeds.is_some()
 }
 
 /// Refuses a load that the hottest core cannot serve while its queue has no bound.
@@ -55,9 +65,9 @@ pub(crate) fn check(system: &System, load: &Load, seed: Seed) -> Result<(), SimE
     if system.queue_bound.is_some() {
         return Ok(());
     }
-    let Some(share) = hottest_share(system, load, seed) else { return Ok(()) };
-    let times = share * f64::from(system.workers());
-    let most = system.saturation(&load.service) / times;
+    let Some(times) = hottest_times(system, load, seed) else { return Ok(()) };
+    // That of equal cores: the speeds are in the share of the hottest core already.
+    let most = System { speeds: None, ..system.clone() }.saturation(&load.service) / times;
     if utilization < most {
         return Ok(());
     }

@@ -135,7 +135,7 @@ impl Load {
         if !(utilization > 0.0 && utilization <= LOAD_MAX) {
             return Err(SimError::Load { got: utilization });
         }
-        let capacity_rps = f64::from(system.cores_total()) * PS_PER_SEC / self.service.mean_ps();
+        let capacity_rps = system.capacity() * PS_PER_SEC / self.service.mean_ps();
         Ok(Some(Rate::try_new(utilization * capacity_rps)?))
     }
 

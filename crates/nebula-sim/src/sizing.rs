@@ -9,7 +9,7 @@ use crate::experiment::{Effort, Estimate, estimate};
 use crate::interval::Interval;
 use crate::load::{Load, Source};
 use crate::search::{Bracket, LoadAtSlo, load_at_slo};
-use crate::system::{Costs, System};
+use crate::system::{Costs, Speeds, System};
 use nebula_nic::sizing::QUEUE_ROOM;
 use nebula_nic::{Policy, SLOT_BYTES, Sizing, Span, erlang_c, queue_depth_mean};
 use nebula_workload::{Arrivals, ServiceTime};
@@ -89,7 +89,7 @@ pub fn queue_at_load(
     load.validate(system)?;
     let Source::Open { utilization, .. } = load.source else {
         let shown = estimate(system, load, effort, progress)?;
-        let achieved = shown.tally.served_rps() * load.service.mean_ps() / 1e12 / f64::from(system.cores_total());
+        let achieved = shown.tally.served_rps() * load.service.mean_ps() / 1e12 / system.capacity();
         return Ok(QueueAt::simulated(achieved, &shown));
     };
     if let Some(exact) = Mmk::of(system, load) {
@@ -165,9 +165,31 @@ impl System {
         // Each queue in software has its own lock.
         let lock_handoff = if self.has_queues() { Span::ZERO } else { lock_handoff };
         let workers = f64::from(self.workers()) / f64::from(self.cores);
-        let in_turn = |span: Span| mean_ps / (span.as_ps() as f64 * f64::from(self.cores));
-        let at_cores = core.min(mean_ps / busy_ps).min(1.0) * workers;
+        let capacity = self.capacity() / f64::from(self.servers);
+        let in_turn = |span: Span| mean_ps / (span.as_ps() as f64 * capacity);
+        let at_cores = match &self.speeds {
+            None => core.min(mean_ps / busy_ps).min(1.0) * workers,
+            Some(speeds) => self.saturation_at(speeds, mean_ps) / capacity,
+        };
         at_cores.min(in_turn(lock_handoff)).min(in_turn(decision))
+    }
+
+    /// What the cores of a server can serve of RPCs of this mean service time, in cores of speed 1. Where RPCs are spread evenly over the
+    /// cores, the slowest one determines it.
+    fn saturation_at(&self, speeds: &Speeds, mean_ps: f64) -> f64 {
+        let Costs { dispatch, notify, receive, lock_handoff, .. } = self.costs;
+        let of_core = |&speed: &f64| {
+            let busy_ps = mean_ps / speed + (receive + lock_handoff).as_ps() as f64;
+            let round_ps = busy_ps + (dispatch + notify).as_ps() as f64;
+            mean_ps * (f64::from(self.per_core()) / round_ps).min(1.0 / busy_ps)
+        };
+        let of_cores = speeds.of_cores().iter().map(of_core);
+        let is_even =
+            matches!(self.policy, Policy::Rss | Policy::Static | Policy::Random | Policy::RoundRobin | Policy::KeyHash);
+        match is_even && self.custom.is_none() {
+            true => of_cores.fold(f64::INFINITY, f64::min) * speeds.cores() as f64,
+            false => of_cores.sum(),
+        }
     }
 
     /// The range that contains the highest load that meets an SLO.
@@ -230,7 +252,10 @@ impl Mmk {
     fn of(system: &System, load: &Load) -> Option<Self> {
         let Source::Open { arrivals: Arrivals::Poisson, utilization } = load.source else { return None };
         let has_one_queue = matches!(system.policy, Policy::SingleQueue | Policy::Jbsq(1));
-        let is_plain = has_one_queue && system.queue_bound.is_none() && system.costs == Costs::default();
+        let is_plain = has_one_queue
+            && system.queue_bound.is_none()
+            && system.costs == Costs::default()
+            && system.speeds.is_none();
         (is_plain && load.service.is_exponential()).then(|| Self {
             cores: system.cores.into(),
             service_ps: load.service.mean_ps(),

@@ -3,10 +3,12 @@
 mod altocumulus;
 mod host;
 mod preemption;
+mod speeds;
 
 pub use altocumulus::Altocumulus;
 pub use host::{Host, Interface, Watch};
 pub use preemption::Preemption;
+pub use speeds::Speeds;
 
 use crate::error::SimError;
 use crate::model::span;
@@ -56,6 +58,8 @@ pub struct System {
     pub preemption: Preemption,
     /// The interface between cores and NIC, where RPCs cross it line by line, under policies that choose a core at arrival.
     pub host: Option<Host>,
+    /// The speeds of the cores of each server that serve RPCs; all 1 if not set.
+    pub speeds: Option<Speeds>,
 }
 
 /// A switch between clients and servers with one queue. It gives the head to the least loaded server that has fewer RPCs than a bound.
@@ -162,6 +166,7 @@ impl System {
             altocumulus: None,
             preemption: Preemption::IDEAL,
             host: None,
+            speeds: None,
         }
     }
 
@@ -230,6 +235,13 @@ impl System {
         self
     }
 
+    /// Sets the speeds of the cores.
+    #[must_use]
+    pub fn speeds(mut self, speeds: Speeds) -> Self {
+        self.speeds = Some(speeds);
+        self
+    }
+
     /// Sets the costs of the mechanisms.
     #[must_use]
     pub const fn costs(mut self, costs: Costs) -> Self {
@@ -241,6 +253,13 @@ impl System {
     #[must_use]
     pub fn cores_total(&self) -> u32 {
         u32::from(self.cores) * u32::from(self.servers)
+    }
+
+    /// The speed of all cores of all servers together, of which a load is a share: the number of cores where all are equal.
+    #[must_use]
+    pub fn capacity(&self) -> f64 {
+        let of_server = |speeds: &Speeds| speeds.sum() + f64::from(self.dedicated);
+        self.speeds.as_ref().map_or(self.cores_total().into(), |speeds| of_server(speeds) * f64::from(self.servers))
     }
 
     /// Cores of all servers that serve RPCs.
@@ -269,6 +288,7 @@ impl System {
         self.validate_host()?;
         self.validate_costs()?;
         self.validate_groups()?;
+        self.validate_speeds()?;
         if self.queue_bound == Some(0) && self.always_queues() {
             return Err(SimError::NoQueue { policy: self.policy });
         }
@@ -307,6 +327,19 @@ impl System {
             }
             Some(_) if !matches!(policy, Policy::Rss | Policy::Random) => {
                 Err(SimError::CostWithout { cost: "batching", policy })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn validate_speeds(&self) -> Result<(), SimError> {
+        let policy = self.policy;
+        match &self.speeds {
+            Some(_) if matches!(policy, Policy::Preemptive(_) | Policy::Darc) => {
+                Err(SimError::CostWithout { cost: "cores of different speeds", policy })
+            }
+            Some(speeds) if speeds.cores() != usize::from(self.workers()) => {
+                Err(SimError::Speeds { speeds: speeds.cores(), workers: self.workers() })
             }
             _ => Ok(()),
         }

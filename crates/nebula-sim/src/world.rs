@@ -285,7 +285,11 @@ impl<'a, S: Servers> World<'a, S> {
             length,
             clients: Clients::try_new(system, load, seed, room)?,
             servers,
-            tally: Tally::of(&load.service).by_core(if load.is_even() { 0 } else { system.workers_total() }),
+            tally: Tally::of(&load.service).by_core(if hottest::cores_differ(system, load) {
+                system.workers_total()
+            } else {
+                0
+            }),
             is_over: false,
             stop: None,
         })

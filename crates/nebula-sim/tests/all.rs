@@ -19,4 +19,5 @@ mod reproduce;
 mod routed;
 mod sizing;
 mod skew;
+mod speeds;
 mod systems;

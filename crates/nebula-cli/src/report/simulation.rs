@@ -266,6 +266,8 @@ fn setting(found: &[Found]) -> String {
         1 => format!("{} cores", point.system.cores),
         servers => format!("{servers} servers of {} cores", point.system.cores),
     };
+    let servers =
+        servers + &point.system.speeds.as_ref().map_or(String::new(), |speeds| format!(" of speeds {speeds}"));
     let source = match &point.load.source {
         Source::Open { arrivals, .. } => format!("{arrivals} arrivals"),
         Source::Closed { clients, outstanding: 1, .. } => format!("{clients} clients in a closed loop"),

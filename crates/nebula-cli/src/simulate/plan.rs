@@ -62,7 +62,7 @@ fn system(args: &Args, policy: Policy) -> System {
     let reaction = args.queueing.on_nack.policy(args.queueing.servers, args.effort.seed().0);
     let system =
         System::new(policy, args.queueing.cores).servers(args.queueing.servers).reaction(reaction).costs(costs);
-    System { queue_bound: args.queueing.queue_bound, ..system }
+    System { queue_bound: args.queueing.queue_bound, speeds: args.queueing.speeds.clone(), ..system }
 }
 
 fn check_lock(args: &Args) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! The flags of the queueing level: cores, policies, service times.
 
 use nebula_nic::{Policy, Span};
-use nebula_sim::{Flows, Population};
+use nebula_sim::{Flows, Population, Speeds};
 use nebula_workload::ServiceTime;
 
 use super::words::Reaction;
@@ -17,6 +17,9 @@ pub(super) struct QueueingArgs {
     /// Cores of each server
     #[arg(long, default_value_t = 64)]
     pub(super) cores: u16,
+    /// Speeds of the cores of a server, in order: 1,1,0.5 or 4x1,12x0.5; of several idle cores most policies take the first
+    #[arg(long, value_name = "[NUMBERx]SPEED,...")]
+    pub(super) speeds: Option<Speeds>,
     /// Service time of an RPC
     #[arg(long, default_value = "exp:1us", value_parser = flags::service)]
     pub(super) service: ServiceTime,

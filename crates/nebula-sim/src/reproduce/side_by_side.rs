@@ -58,7 +58,7 @@ fn measure<'a>(
     let load = Load::open(case.service.clone(), BRACKET.lowest);
     let objective = objective(setup, case, &load);
     let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
-    let capacity_mrps = f64::from(system.cores_total()) * 1e6 / load.service.mean_ps();
+    let capacity_mrps = system.capacity() * 1e6 / load.service.mean_ps();
     let loads = match lab.load_at_objective(&system, &load, objective, BRACKET, &runs) {
         // No load keeps the SLO.
         Err(ReproduceError::Sim(SimError::Slo { .. } | SimError::Slowdown { .. })) => vec![0.0; replications as usize],

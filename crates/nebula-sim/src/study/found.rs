@@ -6,6 +6,7 @@ use super::text::load;
 use super::units;
 use crate::error::SimError;
 use crate::experiment::Estimate;
+use crate::hottest::cores_differ;
 use crate::interval::Interval;
 use crate::tally::{CoreTime, HostTraffic};
 
@@ -59,7 +60,7 @@ pub struct Figures {
 impl Figures {
     pub(super) fn of(point: &Point, shown: &Estimate) -> Result<Self, SimError> {
         let tally = &shown.tally;
-        let capacity_rps = f64::from(point.system.cores_total()) * 1e12 / point.load.service.mean_ps();
+        let capacity_rps = point.system.capacity() * 1e12 / point.load.service.mean_ps();
         let offered_rps = point.load.rate(&point.system)?.map_or(tally.offered_rps(), |rate| rate.as_rps());
         Ok(Self {
             load: point.offered().unwrap_or(tally.served_rps() / capacity_rps),
@@ -71,7 +72,7 @@ impl Figures {
             depth_p99: Interval::of(&shown.depth_p99),
             core_time: tally.core_time(&point.system),
             host: tally.host,
-            hottest: (!point.load.is_even()).then(|| tally.hottest()),
+            hottest: cores_differ(&point.system, &point.load).then(|| tally.hottest()),
         })
     }
 }

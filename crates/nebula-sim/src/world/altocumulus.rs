@@ -22,7 +22,7 @@ use super::servers::{Ended, InFlight, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::load::Load;
-use crate::system::{Altocumulus, Costs, System};
+use crate::system::{Altocumulus, Costs, Speeds, System};
 use crate::tally::{Migrations, Tally};
 use group::{Group, Place};
 use managers::Message;
@@ -34,6 +34,7 @@ use std::collections::VecDeque;
 pub(super) struct Grouped<'a, D: CentralDispatch> {
     costs: &'a Costs,
     options: &'a Altocumulus,
+    speeds: Option<&'a Speeds>,
     groups_each: usize,
     /// Groups of all servers; those of server `s` start at `s` times the groups per server.
     groups: Box<[Group<D>]>,
@@ -76,6 +77,7 @@ impl<'a, D: CentralDispatch> Grouped<'a, D> {
         Ok(Self {
             costs: &system.costs,
             options,
+            speeds: system.speeds.as_ref(),
             groups_each,
             rss: Rss::new(system.groups(), seed.0),
             flows: options.flows.map(|flows| Rss::new(flows, !seed.0)),

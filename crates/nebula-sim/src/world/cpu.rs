@@ -15,7 +15,7 @@ use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::calendar::Calendar;
 use crate::error::SimError;
-use crate::system::{Costs, System};
+use crate::system::{Costs, Speeds, System};
 pub(super) use central_server::{Core, Serving};
 pub(super) use cores::Cores;
 
@@ -27,6 +27,7 @@ use nebula_workload::Seed;
 /// Servers whose NIC dispatches RPCs to cores.
 pub(super) struct Central<'a, D: CentralDispatch> {
     costs: &'a Costs,
+    speeds: Option<&'a Speeds>,
     /// Whether RPCs may wait at the NIC.
     has_queue: bool,
     cores_each: usize,
@@ -52,7 +53,15 @@ impl<'a, D: CentralDispatch> Central<'a, D> {
         let cores_each = usize::from(system.workers());
         let calendar = Calendar::new(cores_each * servers.len());
         let has_queue = system.queue_bound != Some(0);
-        Ok(Self { costs: &system.costs, has_queue, cores_each, servers, calendar, wires: Wires::default() })
+        Ok(Self {
+            costs: &system.costs,
+            speeds: system.speeds.as_ref(),
+            has_queue,
+            cores_each,
+            servers,
+            calendar,
+            wires: Wires::default(),
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::units;
 use super::super::value::Value;
 use super::{Column, Field, Fields, Shown};
 use crate::experiment::Effort;
+use crate::hottest::cores_differ;
 use crate::interval::Interval;
 use crate::load::{Flows, Source};
 use crate::tally::CoreTime;
@@ -42,7 +43,7 @@ pub fn queueing() -> Fields<Found> {
         super::nacked(),
         Column::new("busy", "busy", |found: &Found| Some(shown(found, |f| units::percent(f.core_time.busy())))),
         Column::new("hottest", "hottest", |found: &Found| {
-            (!found.point.load.is_even()).then(|| shown(found, |f| f.hottest.map_or("–".to_owned(), units::percent)))
+            is_uneven(found).then(|| shown(found, |f| f.hottest.map_or("–".to_owned(), units::percent)))
         }),
         super::mean(),
         super::p50(),
@@ -153,10 +154,8 @@ fn cores() -> Vec<Field<Found>> {
         Field::new(
             "hottest",
             "share",
-            "of its time, that the busiest core of a run was not idle; only where flows or keys are shared",
-            |found: &Found| {
-                (!found.point.load.is_even()).then(|| found.figures.and_then(|f| f.hottest).map(digits).into())
-            },
+            "of its time, that the busiest core of a run was not idle; only where flows, keys or speeds make cores differ",
+            |found: &Found| is_uneven(found).then(|| found.figures.and_then(|f| f.hottest).map(digits).into()),
         ),
         Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
             let shares = found.figures.as_ref().map(|figures| figures.core_time.shares().map(digits));
@@ -250,6 +249,9 @@ fn setting() -> Vec<Field<Found>> {
         Field::new("keys", "", "how RPCs are spread over keys; only where they share them", |found: &Found| {
             found.point.load.keys.map(|keys| keys.to_string().into())
         }),
+        Field::new("speeds", "", "of the cores of a server, where they differ", |found: &Found| {
+            found.point.system.speeds.as_ref().map(|speeds| speeds.to_string().into())
+        }),
         Field::new("servers", "servers", "that share the load", |found: &Found| {
             Some(u32::from(found.point.system.servers).into())
         }),
@@ -283,6 +285,10 @@ fn core_time() -> impl Iterator<Item = Column<Found>> {
 fn share(found: &Found, index: usize) -> String {
     let percent = |share: f64| if share == 0.0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * share) };
     found.figures.as_ref().map_or("–".to_owned(), |figures| percent(figures.core_time.shares()[index]))
+}
+
+fn is_uneven(found: &Found) -> bool {
+    cores_differ(&found.point.system, &found.point.load)
 }
 
 fn is_measured(found: &Found) -> bool {

@@ -100,7 +100,12 @@ impl<D: CentralDispatch> Grouped<'_, D> {
         let Some(begin) = self.groups[number].cores[core].frontend.poll_completion() else { return };
         let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
         let overheads = self.overheads(number, slots);
-        let service_ps = self.in_flight[self.in_flight_at(number, slots)].service_ps;
+        let place = self.in_flight_at(number, slots);
+        if let Some(speeds) = self.speeds {
+            let at_server = (self.groups[number].first + core) % speeds.cores();
+            self.in_flight[place].service_ps = speeds.time_ps(at_server, self.in_flight[place].service_ps);
+        }
+        let service_ps = self.in_flight[place].service_ps;
         let group = &mut self.groups[number];
         let queued_ps = (now - begin.arrival.arrived).as_ps();
         group.cores[core].serving = Serving { rpc, slots, queued_ps, overheads };

@@ -1,6 +1,7 @@
 //! One server: its NIC's back end, a front end for each core, and the state of its RPCs.
 
 use crate::error::SimError;
+use crate::system::Speeds;
 use crate::tally::Overheads;
 use crate::world::servers::InFlight;
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, CoreId, Frontend, RpcKey, SlotRange, Steering, Timestamp};
@@ -55,6 +56,13 @@ impl<D: CentralDispatch> CentralServer<D> {
             lock_free: Timestamp::ZERO,
             dispatcher_free: Timestamp::ZERO,
         })
+    }
+
+    /// The RPC takes as long as this core needs for its service.
+    #[cold]
+    pub(super) fn take_at_speed(&mut self, speeds: &Speeds, core: usize, slots: SlotRange) {
+        let service_ps = &mut self.in_flight[slots.start.0 as usize].service_ps;
+        *service_ps = speeds.time_ps(core, *service_ps);
     }
 
     #[inline]

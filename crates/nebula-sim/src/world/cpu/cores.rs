@@ -6,7 +6,7 @@
 use super::Central;
 use super::central_server::{CentralServer, Serving};
 use crate::calendar::Calendar;
-use crate::system::Costs;
+use crate::system::{Costs, Speeds};
 use crate::tally::Overheads;
 use crate::world::servers::Ended;
 use nebula_nic::{CentralDispatch, CoreId, Dispatch, SlotRange, Span, Timestamp};
@@ -66,14 +66,15 @@ pub(in crate::world) struct Cores<'a, D: CentralDispatch> {
     calendar: &'a mut Calendar,
     pub(in crate::world) wires: &'a mut Wires,
     pub(in crate::world) costs: &'a Costs,
+    speeds: Option<&'a Speeds>,
 }
 
 impl<D: CentralDispatch> Central<'_, D> {
     #[inline(always)]
     pub(super) fn cores(&mut self, index: usize) -> Cores<'_, D> {
-        let Self { servers, calendar, wires, costs, cores_each, .. } = self;
+        let Self { servers, calendar, wires, costs, speeds, cores_each, .. } = self;
         let first = if index == 0 { 0 } else { index * *cores_each };
-        Cores { index, first, server: &mut servers[index], calendar, wires, costs }
+        Cores { index, first, server: &mut servers[index], calendar, wires, costs, speeds: *speeds }
     }
 
     /// Handles the messages that have arrived at a NIC or a core.
@@ -123,6 +124,9 @@ impl<D: CentralDispatch> Cores<'_, D> {
         let Some(begin) = at_core.frontend.poll_completion() else { return };
         let (rpc, slots) = (begin.arrival.rpc, begin.arrival.slots);
         at_core.serving = Serving { rpc, slots, queued_ps: (now - begin.arrival.arrived).as_ps(), overheads };
+        if let Some(speeds) = self.speeds {
+            self.server.take_at_speed(speeds, core, slots);
+        }
         let end = now + Span::from_ps(overheads.total_ps() + self.server.in_flight(slots).service_ps);
         // The calendar ends at its latest time; arrivals end there too, and the run with them.
         self.calendar.set(self.first + core, end);

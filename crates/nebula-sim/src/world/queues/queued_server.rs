@@ -2,7 +2,7 @@
 
 use super::core::{Core, Serving};
 use crate::error::SimError;
-use crate::system::System;
+use crate::system::{Speeds, System};
 use crate::tally::Overheads;
 use crate::world::client::Request;
 use crate::world::servers::{Ended, InFlight, Received};
@@ -13,7 +13,7 @@ use nebula_nic::{
 };
 
 /// The costs and limits of the mechanisms of all servers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) workers: usize,
     pub(super) is_stealing: bool,
@@ -21,6 +21,7 @@ pub(super) struct Terms {
     pub(super) batch_max: usize,
     /// The bound: RPCs waiting in all queues of a server when it refuses the next.
     queue_bound: u32,
+    speeds: Option<Speeds>,
     per_batch: Span,
     receive: Span,
     lock_handoff: Span,
@@ -39,6 +40,7 @@ impl Terms {
             is_stealing: system.policy == Policy::WorkStealing,
             batch_max: batch_max.into(),
             queue_bound: system.queue_bound.unwrap_or(u32::MAX),
+            speeds: system.speeds.clone(),
             per_batch,
             receive: costs.receive,
             lock_handoff: costs.lock_handoff,
@@ -155,7 +157,7 @@ impl<C: Choose> QueuedServer<C> {
             self.cores[home.index()].end += interrupt;
         }
         let at_thief = terms.receive + terms.steal + Span::from_ps(lock_ps);
-        let service = Span::from_ps(self.in_flight[arrival.slots.start.0 as usize].service_ps);
+        let service = Span::from_ps(self.service_at(core, &arrival, terms));
         let stealing_ps = (terms.steal + interrupt).as_ps();
         let overheads = Overheads { dispatch_ps: terms.receive.as_ps(), stealing_ps, lock_ps, ..Overheads::ZERO };
         self.cores[core.index()].end = now + at_thief + service;
@@ -173,10 +175,20 @@ impl<C: Choose> QueuedServer<C> {
             let Some(arrival) = self.take(core) else { break };
             let dispatch_ps = terms.receive.as_ps() + shared_ps;
             let lock_ps = if nth == 0 { lock_ps } else { 0 };
-            end += Span::from_ps(dispatch_ps + self.in_flight[arrival.slots.start.0 as usize].service_ps);
+            end += Span::from_ps(dispatch_ps + self.service_at(core, &arrival, terms));
             self.serve(now, core, core, arrival, Overheads { dispatch_ps, lock_ps, ..Overheads::ZERO });
         }
         self.cores[core.index()].end = end;
+    }
+
+    /// How long the core takes for the service of an RPC.
+    #[inline]
+    fn service_at(&mut self, core: CoreId, arrival: &Arrival, terms: &Terms) -> u64 {
+        let service_ps = &mut self.in_flight[arrival.slots.start.0 as usize].service_ps;
+        if let Some(speeds) = &terms.speeds {
+            *service_ps = speeds.time_ps(core.index(), *service_ps);
+        }
+        *service_ps
     }
 
     /// Takes the oldest RPC of a queue.
