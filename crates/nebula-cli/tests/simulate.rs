@@ -173,6 +173,19 @@ fn slow_cores_count_for_less_of_the_load() {
 }
 
 #[test]
+fn a_load_that_changes_has_a_peak_and_a_time_to_recover() {
+    let words = "--cores 1 --policy single-queue --arrivals paced --service fixed:1us --rpcs 30000 --replications 2 \
+                 --load-over-time 0.5/300us,1.5/100us";
+    let row = &simulate(&words.split_whitespace().collect::<Vec<_>>().join(" "))[0];
+    assert_near(row, "load", 0.75, 1e-9);
+    // 50 µs of work too many; a slot is 4 µs.
+    assert_near(row, "peak_p99_ns", 51_000.0, 0.03);
+    assert_near(row, "recovery_ns", 84_000.0, 0.03);
+    let lists = ["slot_at_ns", "slot_load", "slot_p99_ns"].map(|field| row[field].as_array().unwrap().len());
+    assert!(lists == [100; 3] && row["load_over_time"] == "0.5/300us,1.5/100us", "{row}");
+}
+
+#[test]
 fn a_precision_is_reached_or_said_not_to_be() {
     let reached = &simulate("--cores 2 --load 0.5 --rpcs 20000 --replications 4 --precision 3%")[0];
     assert_eq!(reached["precise"], true);

@@ -220,6 +220,17 @@ pub enum SimError {
         /// Cores that serve.
         workers: u16,
     },
+    /// The text does not say how a load changes.
+    #[error(
+        "expected steps such as 0.5/2ms,1.5/100us, or a wave such as wave:0.2..0.9/10ms, with loads from 0 to {LOAD_MAX}, not {text:?}"
+    )]
+    ProfileText {
+        /// The text.
+        text: String,
+    },
+    /// A closed loop has no load that could change.
+    #[error("the load of a closed loop follows from its clients: give an open loop, or leave out the change over time")]
+    ClosedOverTime,
     /// The run does not fit the range of simulated time.
     #[error(
         "the run would last longer than {seconds} simulated seconds, the range of its clock: measure fewer or shorter RPCs"

@@ -73,9 +73,11 @@ pub use calendar::Calendar;
 pub use error::{LOAD_MAX, SimError};
 pub use experiment::{Effort, Estimate, estimate};
 pub use interval::Interval;
-pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Source};
+pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Profile, Source};
 pub use model::SystemModel;
 pub use search::{Bracket, LoadAtSlo, Objective, load_at_objective, load_at_slo};
 pub use system::{Altocumulus, Batch, CORES_TOTAL_MAX, Costs, Host, Interface, Preemption, Router, Speeds, System, Watch};
-pub use tally::{CoreTime, Depths, Distribution, HostTraffic, Migrations, OfType, Overheads, Tally};
+pub use tally::{
+    CoreTime, Depths, Distribution, HostTraffic, Migrations, OfType, OverTime, Overheads, SLOTS, Slot, Tally,
+};
 pub use world::{Length, run, run_with};

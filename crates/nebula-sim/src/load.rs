@@ -1,7 +1,10 @@
 //! The load of a system: service times and arrivals.
 
+mod over_time;
 mod population;
 
+pub(crate) use over_time::Pace;
+pub use over_time::Profile;
 pub use population::{Flows, POPULATION_MAX, Population};
 
 use crate::error::{LOAD_MAX, SimError};
@@ -38,6 +41,8 @@ pub struct Load {
     pub flows: Flows,
     /// How RPCs are spread over keys; if not set, each has a key of its own.
     pub keys: Option<Population>,
+    /// How an open load changes over time around its mean; it does not if not set.
+    pub over_time: Option<Profile>,
 }
 
 /// When RPCs arrive.
@@ -84,7 +89,7 @@ impl Load {
     }
 
     const fn of(service: ServiceTime, source: Source) -> Self {
-        Self { service, source, flows: Flows::EachRpc, keys: None }
+        Self { service, source, flows: Flows::EachRpc, keys: None, over_time: None }
     }
 
     /// Sets which flow each RPC belongs to.
@@ -99,6 +104,13 @@ impl Load {
     pub const fn keys(mut self, keys: Population) -> Self {
         self.keys = Some(keys);
         self
+    }
+
+    /// Lets an open load change over time, and sets its height to the mean of the profile.
+    #[must_use]
+    pub fn over_time(self, profile: Profile) -> Self {
+        let mean = profile.mean();
+        Self { over_time: Some(profile), ..self.at(mean) }
     }
 
     /// Whether RPCs share neither flows nor keys, so that no core is chosen for more of them than another but by chance.
@@ -168,6 +180,7 @@ impl Load {
     fn validate_shares(&self) -> Result<(), SimError> {
         self.keys.as_ref().map_or(Ok(()), Population::validate)?;
         match (&self.flows, &self.source) {
+            (_, Source::Closed { .. }) if self.over_time.is_some() => Err(SimError::ClosedOverTime),
             (Flows::Among(flows), _) => flows.validate(),
             (Flows::Clients, Source::Open { .. }) => Err(SimError::FlowsOfNoClients),
             _ => Ok(()),

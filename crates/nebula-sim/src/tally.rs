@@ -7,6 +7,7 @@ mod ended;
 mod host;
 mod migrations;
 mod of_type;
+mod over_time;
 mod overheads;
 
 pub use core_time::CoreTime;
@@ -14,6 +15,7 @@ pub(crate) use ended::{Ended, counted};
 pub use host::HostTraffic;
 pub use migrations::Migrations;
 pub use of_type::OfType;
+pub use over_time::{OverTime, SLOTS, Slot};
 pub use overheads::Overheads;
 
 use hdrhistogram::Histogram;
@@ -191,6 +193,8 @@ pub struct Tally {
     pub host: HostTraffic,
     /// Measurements of the RPCs of each type, by [`TypeId`]; empty unless the service times are a mix.
     pub by_type: Vec<OfType>,
+    /// The RPCs by when they were sent within the period; `None` unless the load changes over time.
+    pub over_time: Option<OverTime>,
     /// The busy time of each core; empty where cores do not differ.
     by_core_ps: Vec<u64>,
     opened: Option<Timestamp>,
@@ -216,6 +220,7 @@ impl Tally {
             host: HostTraffic::default(),
             by_type: Vec::new(),
             by_core_ps: Vec::new(),
+            over_time: None,
             opened,
         }
     }
@@ -230,6 +235,12 @@ impl Tally {
     /// Has the time of each of so many cores counted.
     pub(crate) fn by_core(mut self, cores: usize) -> Self {
         self.by_core_ps = vec![0; cores];
+        self
+    }
+
+    /// Has RPCs counted by the time within this period.
+    pub(crate) fn over_time(mut self, period: Option<Span>) -> Self {
+        self.over_time = period.map(OverTime::new);
         self
     }
 
@@ -278,6 +289,14 @@ impl Tally {
         }
     }
 
+    /// An RPC that was sent at `sent` has ended, after a latency or given up.
+    #[inline]
+    pub(crate) fn note_sent(&mut self, sent: Timestamp, latency_ps: Option<u64>) {
+        if let Some(over_time) = &mut self.over_time {
+            over_time.note(sent, latency_ps);
+        }
+    }
+
     /// The run is over.
     pub(crate) fn close(&mut self) {
         self.hottest_ps = self.by_core_ps.iter().copied().max().unwrap_or(0).into();
@@ -300,6 +319,11 @@ impl Tally {
         self.busy_ps += other.busy_ps;
         self.overheads += other.overheads;
         self.hottest_ps += other.hottest_ps;
+        match (&mut self.over_time, &other.over_time) {
+            (Some(over_time), Some(more)) => over_time.add(more),
+            (over_time @ None, more) => over_time.clone_from(more),
+            _ => {}
+        }
         self.migrations += other.migrations;
         self.host += other.host;
         self.by_type.resize(self.by_type.len().max(other.by_type.len()), OfType::default());

@@ -32,7 +32,7 @@ mod watched;
 
 use crate::error::SimError;
 use crate::hottest;
-use crate::load::Load;
+use crate::load::{Load, Profile};
 use crate::system::{Host, Router, SLOTS_LAST, System};
 use crate::tally::Tally;
 use altocumulus::Grouped;
@@ -285,11 +285,9 @@ impl<'a, S: Servers> World<'a, S> {
             length,
             clients: Clients::try_new(system, load, seed, room)?,
             servers,
-            tally: Tally::of(&load.service).by_core(if hottest::cores_differ(system, load) {
-                system.workers_total()
-            } else {
-                0
-            }),
+            tally: Tally::of(&load.service)
+                .by_core(if hottest::cores_differ(system, load) { system.workers_total() } else { 0 })
+                .over_time(load.over_time.as_ref().map(Profile::period)),
             is_over: false,
             stop: None,
         })

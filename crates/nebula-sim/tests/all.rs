@@ -11,6 +11,7 @@ mod evaluation;
 mod golden;
 mod hosted;
 mod memory;
+mod over_time;
 mod own_policy;
 mod preemptive;
 mod properties;

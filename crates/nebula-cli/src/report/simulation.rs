@@ -269,7 +269,10 @@ fn setting(found: &[Found]) -> String {
     let servers =
         servers + &point.system.speeds.as_ref().map_or(String::new(), |speeds| format!(" of speeds {speeds}"));
     let source = match &point.load.source {
-        Source::Open { arrivals, .. } => format!("{arrivals} arrivals"),
+        Source::Open { arrivals, .. } => match &point.load.over_time {
+            Some(profile) => format!("{arrivals} arrivals, load {profile}"),
+            None => format!("{arrivals} arrivals"),
+        },
         Source::Closed { clients, outstanding: 1, .. } => format!("{clients} clients in a closed loop"),
         Source::Closed { clients, outstanding, .. } => {
             format!("{clients} clients in a closed loop, each with {outstanding} RPCs outstanding")

@@ -45,6 +45,9 @@ fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
         let closed = Load::closed(args.queueing.service.clone(), clients, args.queueing.think.clone());
         return vec![point(closed.outstanding(args.queueing.outstanding.unwrap_or(1)), Ask::Measure)];
     }
+    if let Some(profile) = &args.queueing.load_over_time {
+        return vec![point(open(LOWEST).over_time(profile.clone()), Ask::Measure)];
+    }
     if args.find_slo {
         return vec![point(open(LOWEST), Ask::FindLoad)];
     }

@@ -1,7 +1,7 @@
 //! The flags of the queueing level: cores, policies, service times.
 
 use nebula_nic::{Policy, Span};
-use nebula_sim::{Flows, Population, Speeds};
+use nebula_sim::{Flows, Population, Profile, Speeds};
 use nebula_workload::ServiceTime;
 
 use super::words::Reaction;
@@ -26,6 +26,9 @@ pub(super) struct QueueingArgs {
     /// Offered loads, as shares of core time: 0.5,0.9 or 0.5..0.99:20 [default: 0.5,0.9]
     #[arg(long, conflicts_with = "clients")]
     pub(super) load: Option<Loads>,
+    /// Load that changes and repeats: steps 0.5/2ms,1.5/100us of a load and its time each, or wave:0.2..0.9/10ms; gives the recovery time
+    #[arg(long, value_name = "LOAD/TIME,...|wave:LOW..HIGH/TIME", conflicts_with_all = ["load", "clients", "find_slo"])]
+    pub(super) load_over_time: Option<Profile>,
     /// Closed loop with this many clients, such as connections
     #[arg(long, value_name = "N")]
     pub(super) clients: Option<u32>,

@@ -1,6 +1,7 @@
 //! The result of a point of the queueing level.
 
 use super::outcome::{Outcome, PS_PER_NS};
+use super::over_time::OverTime;
 use super::point::Point;
 use super::text::load;
 use super::units;
@@ -19,6 +20,8 @@ pub struct Found {
     pub at_slo: Option<AtSlo>,
     /// `None` if no load meets the SLO.
     pub figures: Option<Figures>,
+    /// Results over the period of a load that changes.
+    pub over_time: Option<OverTime>,
 }
 
 /// The highest load that meets the SLO.

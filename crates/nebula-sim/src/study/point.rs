@@ -1,6 +1,7 @@
 //! One operating point of the queueing level.
 
 use super::found::{AtSlo, Figures, Found};
+use super::over_time::OverTime;
 use crate::error::SimError;
 use crate::experiment::{Effort, estimate};
 use crate::load::{Load, Source};
@@ -74,7 +75,9 @@ impl Point {
 
     fn show(&self, progress: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
         let shown = estimate(&self.system, &self.load, &self.effort, progress)?;
-        Ok(Found { point: self.clone(), at_slo: None, figures: Some(Figures::of(self, &shown)?) })
+        let over_time = self.load.over_time.as_ref().zip(shown.tally.over_time.as_ref());
+        let over_time = over_time.map(|(profile, tally)| OverTime::of(profile, tally, self.slo));
+        Ok(Found { point: self.clone(), at_slo: None, figures: Some(Figures::of(self, &shown)?), over_time })
     }
 
     /// Searches first, then measures at the load that was found.
@@ -84,7 +87,7 @@ impl Point {
             found => Some(found?),
         };
         let Some(LoadAtSlo { load, served_rps, .. }) = at_slo else {
-            return Ok(Found { point: self.clone(), at_slo: None, figures: None });
+            return Ok(Found { point: self.clone(), at_slo: None, figures: None, over_time: None });
         };
         let there = Self { load: self.load.clone().at(load.value), ..self.clone() };
         let mut found = there.show(progress)?;

@@ -9,7 +9,7 @@ use super::identity::{Identities, Identity};
 use super::servers::Servers;
 use super::{Stop, World};
 use crate::error::SimError;
-use crate::load::{Load, Source};
+use crate::load::{Load, Pace, Source};
 use crate::system::System;
 use nebula_nic::{Call, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId};
 use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
@@ -46,7 +46,7 @@ pub(super) struct Clients<'a> {
 }
 
 enum NextRpc<'a> {
-    Open { process: ArrivalProcess, gaps: Rng, at: Timestamp },
+    Open { process: ArrivalProcess, gaps: Rng, pace: Option<Pace>, at: Timestamp },
     Closed { think: Option<&'a ServiceTime>, thoughts: Rng, thinking: BinaryHeap<Reverse<(Timestamp, u32)>> },
 }
 
@@ -64,8 +64,10 @@ impl<'a> Clients<'a> {
         let source = match (&load.source, load.rate(system)?) {
             (Source::Open { arrivals, .. }, Some(rate)) => {
                 let (mut process, mut gaps) = (arrivals.at(rate), seed.stream("arrivals"));
-                let at = Timestamp::ZERO + process.next_gap(&mut gaps);
-                NextRpc::Open { process, gaps, at }
+                let mut pace = load.over_time.as_ref().map(Pace::new);
+                let first = process.next_gap(&mut gaps);
+                let first = pace.as_mut().map_or(first, |pace| pace.stretch(first));
+                NextRpc::Open { process, gaps, pace, at: Timestamp::ZERO + first }
             }
             (Source::Closed { clients, outstanding, think }, _) => {
                 NextRpc::closed(*clients, *outstanding, think.as_ref(), seed)
@@ -142,8 +144,9 @@ impl<'a> NextRpc<'a> {
     #[inline]
     fn advance(&mut self) -> u32 {
         match self {
-            Self::Open { process, gaps, at } => {
-                *at += process.next_gap(gaps);
+            Self::Open { process, gaps, pace, at } => {
+                let gap = process.next_gap(gaps);
+                *at += pace.as_mut().map_or(gap, |pace| pace.stretch(gap));
                 0
             }
             Self::Closed { thinking, .. } => thinking.pop().map_or(0, |Reverse((_, client))| client),

@@ -3,6 +3,7 @@
 //! What follows a NACK is the requester's to say: another server, another try, or the end.
 
 use super::World;
+use super::client::Request;
 use super::servers::Servers;
 use nebula_nic::{Header, Outcome, RpcKey, Timestamp};
 
@@ -18,8 +19,11 @@ impl<S: Servers> World<'_, S> {
                 self.send(now, server, outbound, &request);
             }
             Outcome::GaveUp { token, .. } => {
-                let number = listening.request(token).number;
-                self.tally.given_up += u64::from(self.length.is_measured(number));
+                let Request { number, sent, .. } = listening.request(token);
+                if self.length.is_measured(number) {
+                    self.tally.given_up += 1;
+                    self.tally.note_sent(sent, None);
+                }
                 self.is_over = self.tally.ended() == self.length.rpcs;
                 self.end(now, token);
             }

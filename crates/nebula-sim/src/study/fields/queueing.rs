@@ -2,8 +2,9 @@
 
 use super::super::found::{Figures, Found};
 use super::super::outcome::Outcome;
+use super::super::over_time::{OverTime, Slot};
 use super::super::point::Ask;
-use super::super::text::{depth, digits, ends, load, with_half};
+use super::super::text::{depth, digits, ends, load, time, with_half};
 use super::super::units;
 use super::super::value::Value;
 use super::{Column, Field, Fields, Shown};
@@ -49,6 +50,12 @@ pub fn queueing() -> Fields<Found> {
         super::p50(),
         super::p99(),
         super::p999(),
+        Column::new("peak p99", "peak_p99_ns", |found: &Found| {
+            found.over_time.as_ref().map(|over| time(over.peak_p99))
+        }),
+        Column::new("recovery", "recovery_ns", |found: &Found| {
+            found.over_time.as_ref().map(|over| over.recovery.map_or("none".to_owned(), time))
+        }),
         super::slo(),
         super::met(),
         Column::new("queue mean", "queue_depth.mean", |found: &Found| {
@@ -123,6 +130,7 @@ fn fields() -> Vec<Field<Found>> {
         queue(),
         super::replications().into(),
         search(),
+        over_time(),
         setting(),
     ];
     groups.into_iter().flatten().collect()
@@ -211,6 +219,46 @@ fn search() -> Vec<Field<Found>> {
             "RPC/s",
             "served at that load; only where it was searched for",
             |found: &Found| (!is_measured(found)).then(|| found.at_slo.map(|at| digits(at.served_rps)).into()),
+        ),
+    ]
+}
+
+/// What a load that changes does over its period.
+fn over_time() -> Vec<Field<Found>> {
+    let list = |found: &Found, get: fn(&Slot) -> f64| {
+        let figures = |over: &OverTime| over.slots.iter().map(|slot| digits(get(slot)).into()).collect();
+        found.over_time.as_ref().map(|over| Value::List(figures(over)))
+    };
+    vec![
+        Field::new("load_over_time", "", "how the load changes; of a load that changes", |found: &Found| {
+            found.point.load.over_time.as_ref().map(|profile| profile.to_string().into())
+        }),
+        Field::new(
+            "peak_p99_ns",
+            "ns",
+            "the highest p99 of a hundredth of the period, a NACK counted as infinite; of a load that changes",
+            |found: &Found| found.over_time.as_ref().map(|over| digits(over.peak_p99).into()),
+        ),
+        Field::new(
+            "recovery_ns",
+            "ns",
+            "from the end of the highest load until the p99 is within the SLO, to a hundredth of the period; null if not before the next; of a load that changes",
+            |found: &Found| found.over_time.as_ref().map(|over| over.recovery.map(digits).into()),
+        ),
+        Field::new(
+            "slot_at_ns",
+            "ns",
+            "when each hundredth of the period begins; of a load that changes",
+            move |found: &Found| list(found, |slot| slot.at),
+        ),
+        Field::new("slot_load", "share", "the load in it; of a load that changes", move |found: &Found| {
+            list(found, |slot| slot.load)
+        }),
+        Field::new(
+            "slot_p99_ns",
+            "ns",
+            "the p99 of the RPCs sent in it; of a load that changes",
+            move |found: &Found| list(found, |slot| slot.p99),
         ),
     ]
 }

@@ -1,0 +1,82 @@
+//! Latencies by the time within the period of a load that changes.
+
+use hdrhistogram::Histogram;
+use nebula_nic::{Span, Timestamp};
+use std::fmt;
+
+/// The RPCs of each part of the period, by when their client meant to send them.
+#[derive(Clone, Debug)]
+pub struct OverTime {
+    period: Span,
+    slots: Vec<Slot>,
+}
+
+/// The RPCs of one part of the period.
+#[derive(Clone)]
+pub struct Slot {
+    /// Of RPCs served, in picoseconds, to a hundredth: there are many of these histograms.
+    latency: Histogram<u64>,
+    /// RPCs that their client gave up.
+    pub given_up: u64,
+}
+
+/// Parts of a period.
+pub const SLOTS: usize = 100;
+
+impl OverTime {
+    pub(crate) fn new(period: Span) -> Self {
+        let latency = Histogram::new_with_bounds(1, 1 << 62, 2).expect("bounds that hdrhistogram allows");
+        let slot = Slot { latency, given_up: 0 };
+        Self { period, slots: vec![slot; SLOTS] }
+    }
+
+    /// The parts of the period, from its begin on.
+    #[must_use]
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Counts an RPC that was sent at `sent`; without a latency, it was given up.
+    pub(crate) fn note(&mut self, sent: Timestamp, latency_ps: Option<u64>) {
+        let within = u128::from(sent.as_ps() % self.period.as_ps()) * SLOTS as u128 / u128::from(self.period.as_ps());
+        let slot = &mut self.slots[within as usize];
+        match latency_ps {
+            Some(latency_ps) => slot.latency.saturating_record(latency_ps),
+            None => slot.given_up += 1,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (slot, more) in self.slots.iter_mut().zip(&other.slots) {
+            slot.latency.add(&more.latency).expect("both have the same bounds");
+            slot.given_up += more.given_up;
+        }
+    }
+}
+
+/// Prints figures instead of counts, of which there are thousands.
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slot {{ sent: {}, p99_ps: {} }}", self.sent(), self.p99_ps())
+    }
+}
+
+impl Slot {
+    /// RPCs that were sent.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.latency.len() + self.given_up
+    }
+
+    /// The p99 in picoseconds, with an RPC that was given up as infinite; 0 without any RPC.
+    #[must_use]
+    pub fn p99_ps(&self) -> f64 {
+        let sent = self.sent();
+        let rank = 0.99 * sent as f64 / self.latency.len() as f64;
+        match sent {
+            0 => 0.0,
+            _ if rank > 1.0 => f64::INFINITY,
+            _ => self.latency.median_equivalent(self.latency.value_at_quantile(rank)) as f64,
+        }
+    }
+}
