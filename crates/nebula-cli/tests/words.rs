@@ -58,6 +58,11 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["simulate", "--load-over-time", "0.5"], "steps such as 0.5/2ms,1.5/100us"),
         (&["simulate", "--load-over-time", "1.5/1ms,0.9/1ms"], "a load less than 1, or a --queue-bound"),
         (&["simulate", "--load-over-time", "0.5/1ms", "--load", "0.5"], "cannot be used with"),
+        (&["simulate", "--per-core-time", "1ns"], "give a --decision-time as well"),
+        (
+            &["simulate", "--decision-time", "10ns", "--per-core-time", "1ns", "--cores", "256", "--load", "0.5"],
+            "less than 0.0147",
+        ),
         (&["simulate", "--flows", "few"], "such as 64, or zipf:0.99"),
         (&["simulate", "--flows", "0"], "give 1 to 10000000"),
         (&["simulate", "--flows", "clients"], "an open loop has no clients"),

@@ -85,6 +85,14 @@ pub enum SimError {
         /// Requested policy.
         policy: Policy,
     },
+    /// There is no scheduler in software that would look at each core.
+    #[error(
+        "under {policy} nothing looks at each core for every RPC: give a --decision-time as well, or the policy work-stealing"
+    )]
+    PerCoreWithout {
+        /// Requested policy.
+        policy: Policy,
+    },
     /// The settings of preemption contradict each other.
     #[error("preemption: {reason}")]
     Preemption {

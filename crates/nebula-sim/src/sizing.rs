@@ -157,6 +157,9 @@ impl System {
         if let Some(host) = &self.host {
             return host.saturation(service.mean_ps(), self.workers());
         }
+        if self.costs.grow() {
+            return self.at_size().saturation(service);
+        }
         let Costs { dispatch, notify, receive, decision, lock_handoff, .. } = self.costs;
         let mean_ps = service.mean_ps();
         let busy_ps = mean_ps + (receive + lock_handoff).as_ps() as f64;
@@ -171,7 +174,8 @@ impl System {
             None => core.min(mean_ps / busy_ps).min(1.0) * workers,
             Some(speeds) => self.saturation_at(speeds, mean_ps) / capacity,
         };
-        at_cores.min(in_turn(lock_handoff)).min(in_turn(decision))
+        // Each group has its dispatcher.
+        at_cores.min(in_turn(lock_handoff)).min(in_turn(decision) * f64::from(self.groups()))
     }
 
     /// What the cores of a server can serve of RPCs of this mean service time, in cores of speed 1. Where RPCs are spread evenly over the
@@ -255,7 +259,8 @@ impl Mmk {
         let is_plain = has_one_queue
             && system.queue_bound.is_none()
             && system.costs == Costs::default()
-            && system.speeds.is_none();
+            && system.speeds.is_none()
+            && load.over_time.is_none();
         (is_plain && load.service.is_exponential()).then(|| Self {
             cores: system.cores.into(),
             service_ps: load.service.mean_ps(),

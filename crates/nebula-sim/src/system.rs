@@ -1,11 +1,13 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
 
 mod altocumulus;
+mod growth;
 mod host;
 mod preemption;
 mod speeds;
 
 pub use altocumulus::Altocumulus;
+pub use growth::mesh_hops;
 pub use host::{Host, Interface, Watch};
 pub use preemption::Preemption;
 pub use speeds::Speeds;
@@ -126,6 +128,12 @@ pub struct Costs {
     /// Latency from the arrival of an RPC at a busy core's queue until an idle core notices it.
     #[serde(deserialize_with = "span")]
     pub discover: Span,
+    /// Latency of one hop of the mesh between cores: [`at_size`](System::at_size) says what takes how many.
+    #[serde(deserialize_with = "span")]
+    pub hop: Span,
+    /// Time that a dispatcher in software (`decision`), or a thief, spends on the cache line of each core for every RPC.
+    #[serde(deserialize_with = "span")]
+    pub per_core: Span,
 }
 
 impl Costs {
@@ -139,6 +147,8 @@ impl Costs {
         steal: Span::ZERO,
         interrupt: Span::ZERO,
         discover: Span::ZERO,
+        hop: Span::ZERO,
+        per_core: Span::ZERO,
     };
 
     /// Whether an RPC occupies its core for longer than its service.
@@ -309,6 +319,7 @@ impl System {
         if self.has_queues() && dispatch + notify + decision != Span::ZERO {
             return Err(SimError::CostWithout { cost: "dispatch by the NIC", policy });
         }
+        self.validate_growth()?;
         self.preemption.validate()?;
         if self.preemption != Preemption::IDEAL && !matches!(policy, Policy::Preemptive(_)) {
             return Err(SimError::CostWithout { cost: "preemption", policy });

@@ -103,6 +103,10 @@ impl Length {
 /// # Ok::<(), nebula_sim::SimError>(())
 /// ```
 pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    if system.costs.grow() {
+        system.validate()?;
+        return run(&system.at_size(), load, length, seed);
+    }
     if let Some(router) = system.router {
         return run_routed(system, router, load, length, seed);
     }
@@ -151,6 +155,10 @@ pub fn run_with<D: CentralDispatch>(
     seed: Seed,
     dispatch: impl Fn(u16, u64) -> D,
 ) -> Result<Tally, SimError> {
+    if system.costs.grow() {
+        system.validate()?;
+        return run_with(&system.at_size(), load, length, seed, dispatch);
+    }
     run_behind(system, load, length, seed, |slots| Central::try_new(system, slots, seed, &dispatch))
 }
 

@@ -9,6 +9,7 @@ mod closed_forms;
 mod darc;
 mod evaluation;
 mod golden;
+mod growth;
 mod hosted;
 mod memory;
 mod over_time;

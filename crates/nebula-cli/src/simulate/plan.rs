@@ -59,6 +59,9 @@ fn system(args: &Args, policy: Policy) -> System {
     let costs = Costs {
         dispatch: args.queueing.dispatch_latency,
         notify: args.queueing.notify_latency,
+        decision: args.queueing.decision_time,
+        hop: args.queueing.hop_latency,
+        per_core: args.queueing.per_core_time,
         lock_handoff: lock_handoff(policy, args.queueing.lock_handoff),
         ..Costs::ZERO
     };

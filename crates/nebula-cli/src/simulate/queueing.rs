@@ -59,6 +59,15 @@ pub(super) struct QueueingArgs {
     /// Delay from the end of an RPC until the NIC knows of it
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     pub(super) notify_latency: Span,
+    /// Time for which the one dispatcher of a server, or of a group, is busy with each RPC; zero for a NIC
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    pub(super) decision_time: Span,
+    /// Latency of a hop of the mesh: dispatch, notice, lock and steal then take the mean way of that many cores
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    pub(super) hop_latency: Span,
+    /// Time that a dispatcher with a --decision-time, or a thief, spends on the cache line of each core for every RPC
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    pub(super) per_core_time: Span,
     /// Time for which mcs-lock holds its lock for each RPC [default: 150ns, assumed]
     #[arg(long, value_name = "TIME")]
     pub(super) lock_handoff: Option<Span>,

@@ -312,6 +312,21 @@ fn setting() -> Vec<Field<Found>> {
         Field::new("notify_ns", "ns", "from an RPC's end until the NIC knows of it", |found: &Found| {
             Some(found.point.system.costs.notify.as_ns_f64().into())
         }),
+        Field::new(
+            "decision_ns",
+            "ns",
+            "that the one dispatcher is busy with each RPC, where given",
+            |found: &Found| given(found.point.system.costs.decision),
+        ),
+        Field::new("hop_ns", "ns", "of a hop of the mesh between cores, where given", |found: &Found| {
+            given(found.point.system.costs.hop)
+        }),
+        Field::new(
+            "per_core_ns",
+            "ns",
+            "that a dispatcher or a thief spends on each core for every RPC, where given",
+            |found: &Found| given(found.point.system.costs.per_core),
+        ),
         Field::new("lock_handoff_ns", "ns", "that a core of mcs-lock holds the lock for each RPC", |found: &Found| {
             Some(found.point.system.costs.lock_handoff.as_ns_f64().into())
         }),
@@ -333,6 +348,10 @@ fn core_time() -> impl Iterator<Item = Column<Found>> {
 fn share(found: &Found, index: usize) -> String {
     let percent = |share: f64| if share == 0.0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * share) };
     found.figures.as_ref().map_or("–".to_owned(), |figures| percent(figures.core_time.shares()[index]))
+}
+
+fn given(cost: Span) -> Option<Value> {
+    (cost != Span::ZERO).then(|| cost.as_ns_f64().into())
 }
 
 fn is_uneven(found: &Found) -> bool {
