@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `level` | which flags belong to which level |
-//! | `words` | value syntax of this command only: reactions to a NACK |
+//! | `words` | value syntax of this command only: reactions to a NACK, balancers |
 //! | `queueing` | the flags of the queueing level |
 //! | `plan` | its operating points, validated before the first run |
 //! | `blocks` | the block level, with files of the same names |

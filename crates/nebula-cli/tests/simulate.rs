@@ -186,6 +186,19 @@ fn a_load_that_changes_has_a_peak_and_a_time_to_recover() {
 }
 
 #[test]
+fn a_balancer_at_a_distance_and_a_mesh_add_their_ways() {
+    let base = "--policy jbsq:1 --service fixed:1us --load 0.01 --rpcs 5000 --replications 2";
+    let row = &simulate(&format!("{base} --cores 4 --servers 2 --balancer two-choices --distance 2us"))[0];
+    assert_near(row, "latency_ns.p50", 3000.0, 0.002);
+    assert!(row["balancer"] == "two-choices" && number(row, "distance_ns") == 2000.0, "{row}");
+    let row = &simulate(&format!("{base} --cores 64 --hop-latency 20ns --decision-time 30ns --per-core-time 1ns"))[0];
+    // 5.25 hops, and a dispatcher that looks at 64 cores.
+    assert_near(row, "latency_ns.p50", 1000.0 + 105.0 + 94.0, 0.002);
+    let given = ["hop_ns", "decision_ns", "per_core_ns"].map(|field| number(row, field));
+    assert!(given == [20.0, 30.0, 1.0] && row["balancer"].is_null(), "{row}");
+}
+
+#[test]
 fn a_precision_is_reached_or_said_not_to_be() {
     let reached = &simulate("--cores 2 --load 0.5 --rpcs 20000 --replications 4 --precision 3%")[0];
     assert_eq!(reached["precise"], true);

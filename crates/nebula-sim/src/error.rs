@@ -126,6 +126,20 @@ pub enum SimError {
         /// Servers behind the router.
         servers: u16,
     },
+    /// A router that does not hold RPCs back keeps too few at a server for its cores.
+    #[error(
+        "a router that chooses at arrival keeps {} RPCs at a server, few for {workers} cores: give a server at most {} cores, and leave the bound at {}",
+        nebula_nic::STEALABLE_BOUND,
+        nebula_nic::STEALABLE_BOUND / 2,
+        nebula_nic::STEALABLE_BOUND
+    )]
+    RouterOfLarge {
+        /// Cores of a server that serve.
+        workers: u16,
+    },
+    /// Clients cannot choose a server where a router does.
+    #[error("behind a balancer clients cannot choose another server: let them drop or retry")]
+    AnotherBehindRouter,
     /// The batch is empty, or larger than a queue.
     #[error("a batch of {max} RPCs is not possible: give 1 to {}", nebula_nic::STEALABLE_BOUND)]
     Batch {

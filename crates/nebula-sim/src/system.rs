@@ -4,12 +4,14 @@ mod altocumulus;
 mod growth;
 mod host;
 mod preemption;
+mod router;
 mod speeds;
 
 pub use altocumulus::Altocumulus;
 pub use growth::mesh_hops;
 pub use host::{Host, Interface, Watch};
 pub use preemption::Preemption;
+pub use router::{Balance, Router};
 pub use speeds::Speeds;
 
 use crate::error::SimError;
@@ -50,7 +52,7 @@ pub struct System {
     pub reaction: RetryPolicy,
     /// What each mechanism costs.
     pub costs: Costs,
-    /// A router that holds one queue for all servers, instead of clients that choose a random server; under central policies.
+    /// A router that chooses the servers, instead of clients that choose a random one; under central policies.
     pub router: Option<Router>,
     /// Batching: a core takes several RPCs at once, under `rss` and `random`.
     pub batch: Option<Batch>,
@@ -62,24 +64,6 @@ pub struct System {
     pub host: Option<Host>,
     /// The speeds of the cores of each server that serve RPCs; all 1 if not set.
     pub speeds: Option<Speeds>,
-}
-
-/// A switch between clients and servers with one queue. It gives the head to the least loaded server that has fewer RPCs than a bound.
-///
-/// # Source
-///
-/// R2P2: JBSQ(n) in a programmable switch; servers send feedback when they finish an RPC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Router {
-    /// Most RPCs at a server, 1 to [`JBSQ_BOUND_MAX`](nebula_nic::JBSQ_BOUND_MAX).
-    pub bound: u16,
-    /// Latency from the router to a server.
-    #[serde(deserialize_with = "span")]
-    pub dispatch: Span,
-    /// Latency from the end of an RPC at a server until the router knows it.
-    #[serde(deserialize_with = "span")]
-    pub feedback: Span,
 }
 
 /// Batching: a core takes the RPCs that wait in its queue, serves them all, and then sends their replies together.
@@ -324,14 +308,7 @@ impl System {
         if self.preemption != Preemption::IDEAL && !matches!(policy, Policy::Preemptive(_)) {
             return Err(SimError::CostWithout { cost: "preemption", policy });
         }
-        if let Some(Router { bound, .. }) = self.router {
-            if !(1..=nebula_nic::JBSQ_BOUND_MAX).contains(&bound.into()) || self.servers > nebula_nic::CORES_MAX {
-                return Err(SimError::Router { bound, servers: self.servers });
-            }
-            if self.has_queues() || matches!(policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_)) {
-                return Err(SimError::CostWithout { cost: "router before its servers", policy });
-            }
-        }
+        self.validate_router()?;
         match self.batch {
             Some(Batch { max, .. }) if !(1..=nebula_nic::STEALABLE_BOUND).contains(&max.into()) => {
                 Err(SimError::Batch { max })

@@ -33,14 +33,15 @@ mod watched;
 use crate::error::SimError;
 use crate::hottest;
 use crate::load::{Load, Profile};
-use crate::system::{Host, Router, SLOTS_LAST, System};
+use crate::system::{Balance, Host, Router, SLOTS_LAST, System};
 use crate::tally::Tally;
 use altocumulus::Grouped;
 use client::Clients;
 use cpu::Central;
 use hosted::Hosted;
 use nebula_nic::{
-    CentralDispatch, Choose, Jbsq, KeyHash, Policy, Random, RoundRobin, Rss, SingleQueue, Span, StaticFlow, Timestamp,
+    CentralDispatch, Choose, Jbsq, KeyHash, PerCore, Policy, Random, RoundRobin, Rss, SingleQueue, Span, StaticFlow,
+    Timestamp, TwoChoices,
 };
 use nebula_workload::Seed;
 use queues::Queues;
@@ -177,9 +178,35 @@ fn run_queues<C: Choose>(
 fn run_routed(system: &System, router: Router, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
     // What the router has dispatched waits at a server, which refuses nothing.
     let behind = System { queue_bound: None, router: None, ..system.clone() };
+    match router.balance {
+        Balance::Jbsq => {
+            run_balanced(system, &behind, router, load, length, seed, |servers| Jbsq::new(servers, router.bound.into()))
+        }
+        Balance::Random => run_balanced(system, &behind, router, load, length, seed, |servers| {
+            PerCore::stealable(servers, Random::new(servers, seed.0))
+        }),
+        Balance::RoundRobin => run_balanced(system, &behind, router, load, length, seed, |servers| {
+            PerCore::stealable(servers, RoundRobin::new(servers))
+        }),
+        Balance::TwoChoices => run_balanced(system, &behind, router, load, length, seed, |servers| {
+            PerCore::stealable(servers, TwoChoices::new(servers, seed.0))
+        }),
+    }
+}
+
+/// Runs `load` on the servers `behind` a router, whose choice `balance` creates for a number of servers.
+fn run_balanced<D: CentralDispatch>(
+    system: &System,
+    behind: &System,
+    router: Router,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    balance: impl Fn(u16) -> D,
+) -> Result<Tally, SimError> {
     run_behind(system, load, length, seed, |slots| {
-        let servers = Central::try_new(&behind, slots, seed, &|cores, seed| system.dispatcher(cores, seed))?;
-        Routed::try_new(system, router, slots, seed, servers)
+        let servers = Central::try_new(behind, slots, seed, &|cores, seed| system.dispatcher(cores, seed))?;
+        Routed::try_new(system, router, slots, seed, servers, balance(system.servers))
     })
 }
 

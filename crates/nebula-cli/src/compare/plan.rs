@@ -132,6 +132,8 @@ fn costs(system: &System) -> String {
         ("lock handoff", costs.lock_handoff),
         ("steal", costs.steal),
         ("interrupt", costs.interrupt),
+        ("hop of the mesh", costs.hop),
+        ("look at each core", costs.per_core),
     ];
     let said =
         each.iter().filter(|(_, cost)| cost.as_ps() > 0).map(|(what, cost)| format!("{what} {}", units::span(*cost)));
@@ -140,9 +142,8 @@ fn costs(system: &System) -> String {
         (system.dedicated > 0).then(|| format!("{} of {} cores only schedule", system.dedicated, system.cores));
     let bound = system.queue_bound.map(|bound| format!("at most {bound} waiting"));
     let servers = (system.servers > 1).then(|| format!("{} servers", system.servers));
-    let router = system.router.map(|router| {
-        format!("a router with at most {} outstanding at each, {} away", router.bound, units::span(router.dispatch))
-    });
+    let router =
+        system.router.map(|router| format!("a router that chooses by {router}, {} away", units::span(router.dispatch)));
     let host = system.host.map(|host| {
         let batch = if host.batch > 1 { format!(", batches of {}", host.batch) } else { String::new() };
         format!(

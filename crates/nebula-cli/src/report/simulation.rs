@@ -266,6 +266,7 @@ fn setting(found: &[Found]) -> String {
         1 => format!("{} cores", point.system.cores),
         servers => format!("{servers} servers of {} cores", point.system.cores),
     };
+    let servers = servers + &point.system.router.map_or(String::new(), |router| format!(" behind {router}"));
     let servers =
         servers + &point.system.speeds.as_ref().map_or(String::new(), |speeds| format!(" of speeds {speeds}"));
     let source = match &point.load.source {

@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --clients 200 --think exp:10us --cores 16          a closed loop
   nebula simulate --clients 5000 --think exp:400us --cores 16 --policy rss,jbsq:2 --flows clients
   nebula simulate --clients 50 --outstanding 4 --think exp:10us --cores 16
+  nebula simulate --servers 8 --cores 8 --balancer two-choices --distance 2us --load 0.9
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --policy jbsq:1,altocumulus:16 --cores 256 --hop-latency 2ns --decision-time 20ns --per-core-time 1ns --find-slo
   nebula simulate --load 0.95 --precision 1% --format json

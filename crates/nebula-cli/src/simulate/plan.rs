@@ -21,7 +21,7 @@ const LOWEST: f64 = 0.01;
 ///
 /// Invalid input: the first point that cannot be simulated.
 pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
-    check_reaction(args)?;
+    check_servers(args)?;
     check_lock(args)?;
     args.effort.effort(args.find_slo).validate()?;
     let points: Vec<Point> = args.queueing.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect();
@@ -68,7 +68,8 @@ fn system(args: &Args, policy: Policy) -> System {
     let reaction = args.queueing.on_nack.policy(args.queueing.servers, args.effort.seed().0);
     let system =
         System::new(policy, args.queueing.cores).servers(args.queueing.servers).reaction(reaction).costs(costs);
-    System { queue_bound: args.queueing.queue_bound, speeds: args.queueing.speeds.clone(), ..system }
+    let router = args.queueing.balancer.map(|balancer| balancer.router(args.queueing.distance));
+    System { router, queue_bound: args.queueing.queue_bound, speeds: args.queueing.speeds.clone(), ..system }
 }
 
 fn check_lock(args: &Args) -> Result<(), Failure> {
@@ -78,7 +79,10 @@ fn check_lock(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_reaction(args: &Args) -> Result<(), Failure> {
+fn check_servers(args: &Args) -> Result<(), Failure> {
+    if args.queueing.balancer.is_some() && args.queueing.servers < 2 {
+        return Err(Failure::bad_input("--balancer needs servers to choose from: give --servers 2 or more"));
+    }
     let wrong = match args.queueing.on_nack {
         Reaction::Another if args.queueing.servers < 2 => {
             "--on-nack another needs another server: give --servers 2 or more"

@@ -4,7 +4,7 @@ use nebula_nic::{Policy, Span};
 use nebula_sim::{Flows, Population, Profile, Speeds};
 use nebula_workload::ServiceTime;
 
-use super::words::Reaction;
+use super::words::{Balancer, Reaction};
 use crate::flags::{self, Loads};
 
 /// The flags that only the queueing level has.
@@ -53,6 +53,12 @@ pub(super) struct QueueingArgs {
     /// Servers that share the load; each RPC goes to a random one
     #[arg(long, default_value_t = 1)]
     pub(super) servers: u16,
+    /// Balancer that chooses the servers: jbsq:N (most RPCs at a server), random, round-robin or two-choices
+    #[arg(long)]
+    pub(super) balancer: Option<Balancer>,
+    /// Delay between the balancer and a server, in each direction: its counts are that old
+    #[arg(long, value_name = "TIME", requires = "balancer", default_value = "0ns")]
+    pub(super) distance: Span,
     /// Delay from the dispatch of an RPC until its core can begin it
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     pub(super) dispatch_latency: Span,

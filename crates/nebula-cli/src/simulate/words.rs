@@ -1,8 +1,9 @@
-//! Value syntax of `simulate` only: reactions to a NACK.
+//! Value syntax of `simulate` only: reactions to a NACK, balancers.
 
 use std::str::FromStr;
 
 use nebula_nic::{RetryPolicy, Span};
+use nebula_sim::{Balance, Router};
 
 /// The reaction of a client to a NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +58,48 @@ impl std::fmt::Display for Reaction {
     }
 }
 
+/// The choice of a balancer before several servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Balancer {
+    Jbsq(u16),
+    AtArrival(Balance),
+}
+
+impl Balancer {
+    pub(super) const fn router(self, distance: Span) -> Router {
+        match self {
+            Self::Jbsq(bound) => Router::jbsq(bound, distance),
+            Self::AtArrival(balance) => Router::at_arrival(balance, distance),
+        }
+    }
+}
+
+impl FromStr for Balancer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = match text {
+            "random" => Some(Self::AtArrival(Balance::Random)),
+            "round-robin" => Some(Self::AtArrival(Balance::RoundRobin)),
+            "two-choices" => Some(Self::AtArrival(Balance::TwoChoices)),
+            _ => text.strip_prefix("jbsq:").and_then(|bound| bound.parse().ok()).map(Self::Jbsq),
+        };
+        read.ok_or_else(|| format!("expected jbsq:8, random, round-robin or two-choices, not {text:?}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn balancers_read_as_policies_do() {
+        assert_eq!("jbsq:8".parse(), Ok(Balancer::Jbsq(8)));
+        assert_eq!("two-choices".parse(), Ok(Balancer::AtArrival(Balance::TwoChoices)));
+        for wrong in ["", "jbsq", "jbsq:", "jbsq:many", "rss"] {
+            assert!(wrong.parse::<Balancer>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn reactions_read_with_or_without_their_tries() {

@@ -1,21 +1,21 @@
-//! Servers behind a router that holds the queue of all of them: JBSQ(n) across servers, as R2P2's switch does.
+//! Servers behind a router that chooses one for each RPC: JBSQ(n) across servers, as R2P2's switch does, or a choice at arrival.
 //!
 //! The router is a [`Backend`] whose "cores" are servers: it admits RPCs, keeps them in one queue, and gives the head to the least
-//! loaded server that has fewer than n of them. Each server then schedules the RPC itself, as any other kind of [`Servers`]. Both
+//! loaded server that has fewer than n of them; or it chooses a server when an RPC arrives, as a policy with a queue per core does. Each server then schedules the RPC itself, as any other kind of [`Servers`]. Both
 //! directions between router and servers have a constant latency, so each is a FIFO.
 
 use super::client::Request;
 use super::servers::{Ended, Received, Servers};
 use crate::error::SimError;
 use crate::system::{Router, System};
-use nebula_nic::{Backend, CoreId, Header, Jbsq, Policy, SlotRange, Span, Timestamp, Verdict};
+use nebula_nic::{Backend, CentralDispatch, CoreId, Header, Policy, SlotRange, Span, Timestamp, Verdict};
 use nebula_workload::Seed;
 use std::collections::VecDeque;
 
 /// Servers, and the router before them.
-pub(super) struct Routed<S> {
+pub(super) struct Routed<S, D: CentralDispatch> {
     servers: S,
-    router: Backend<Jbsq>,
+    router: Backend<D>,
     /// Whether RPCs may wait at the router.
     has_queue: bool,
     there: Span,
@@ -37,7 +37,7 @@ struct Held {
     before_ps: u64,
 }
 
-impl<S: Servers> Routed<S> {
+impl<S: Servers, D: CentralDispatch> Routed<S, D> {
     /// The router of `system`, with room for `slots` RPCs, before these servers.
     pub(super) fn try_new(
         system: &System,
@@ -45,10 +45,10 @@ impl<S: Servers> Routed<S> {
         slots: u32,
         seed: Seed,
         servers: S,
+        dispatch: D,
     ) -> Result<Self, SimError> {
         let as_cores = System::new(Policy::Jbsq(router.bound.into()), system.servers);
         let config = System { queue_bound: system.queue_bound, ..as_cores }.backend(slots, seed.0)?;
-        let dispatch = Jbsq::new(system.servers, router.bound.into());
         Ok(Self {
             servers,
             router: Backend::try_with(config, dispatch)?,
@@ -106,7 +106,7 @@ fn head_ps(fifo: &VecDeque<(Timestamp, u16, u32)>) -> u64 {
     fifo.front().map_or(u64::MAX, |(at, ..)| at.as_ps())
 }
 
-impl<S: Servers> Servers for Routed<S> {
+impl<S: Servers, D: CentralDispatch> Servers for Routed<S, D> {
     fn next_ps(&self) -> u64 {
         self.servers.next_ps().min(head_ps(&self.requests)).min(head_ps(&self.feedback))
     }

@@ -303,6 +303,12 @@ fn setting() -> Vec<Field<Found>> {
         Field::new("servers", "servers", "that share the load", |found: &Found| {
             Some(u32::from(found.point.system.servers).into())
         }),
+        Field::new("balancer", "", "that chooses the server of an RPC, where there is one", |found: &Found| {
+            found.point.system.router.map(|router| router.to_string().into())
+        }),
+        Field::new("distance_ns", "ns", "from the balancer to a server, where there is one", |found: &Found| {
+            found.point.system.router.map(|router| router.dispatch.as_ns_f64().into())
+        }),
         Field::new("queue_bound", "RPCs", "that may wait at a server; null for any number", |found: &Found| {
             Some(found.point.system.queue_bound.into())
         }),
