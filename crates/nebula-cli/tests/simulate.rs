@@ -181,6 +181,11 @@ fn a_load_that_changes_has_a_peak_and_a_time_to_recover() {
     // 50 µs of work too many; a slot is 4 µs.
     assert_near(row, "peak_p99_ns", 51_000.0, 0.03);
     assert_near(row, "recovery_ns", 84_000.0, 0.03);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html").to_str().unwrap().to_owned();
+    nebula(&["simulate", "--cores", "2", "--load-over-time", "0.5/1ms,1.2/100us", "--rpcs", "5000", "--report", &page])
+        .assert_ok();
+    assert!(std::fs::read_to_string(page).unwrap().contains("Tail latency over the period"));
     let lists = ["slot_at_ns", "slot_load", "slot_p99_ns"].map(|field| row[field].as_array().unwrap().len());
     assert!(lists == [100; 3] && row["load_over_time"] == "0.5/300us,1.5/100us", "{row}");
 }

@@ -1,5 +1,7 @@
 //! The page of simulated operating points: tail latency and queue depth over the load for each policy, or the highest load under the SLO.
 
+mod over_time;
+
 use nebula_sim::{Flows, Interval, Source};
 use plotters::style::RGBColor;
 
@@ -37,7 +39,8 @@ pub(super) fn figures(found: &[Found]) -> Vec<Figure> {
         return vec![at_slo_figure(found)];
     }
     let nacked = found.iter().filter_map(|found| found.figures).any(|figures| figures.outcome.accepted < 1.0);
-    let figures = [Some(tail_figure(found)), Some(depth_figure(found)), nacked.then(|| nack_figure(found))];
+    let over_time = found.iter().any(|found| found.over_time.is_some()).then(|| over_time::figure(found));
+    let figures = [over_time, Some(tail_figure(found)), Some(depth_figure(found)), nacked.then(|| nack_figure(found))];
     figures.into_iter().flatten().collect()
 }
 
@@ -299,7 +302,7 @@ fn remarks() -> Vec<String> {
     [
         "A load meets the SLO if the p99 of all RPCs offered is within it. A NACK counts as infinite latency.",
         "Confidence intervals come from independent replications. All policies get the same arrivals and service times.",
-        "Load is the arrival rate times the mean service time, divided by the number of cores. It does not include the costs of dispatch, completion notice and locks.",
+        "Load is the arrival rate times the mean service time, divided by the speeds of all cores, 1 each unless given. It does not include the costs of dispatch, completion notice and locks.",
     ]
     .map(str::to_owned)
     .into()
