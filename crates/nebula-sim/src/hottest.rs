@@ -7,7 +7,7 @@ use crate::system::System;
 use nebula_nic::{Choose, Header, KeyHash, NodeId, Policy, Rss, StaticFlow};
 use nebula_workload::Seed;
 
-/// The hash of the key of this rank, or of the RPC of this number where each has a key of its own.
+/// The hash of the key of this rank, or of the RPC of this number where each has its own key.
 pub(crate) const fn key_hash(rank: u32) -> u32 {
     let mixed = (rank as u64 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32

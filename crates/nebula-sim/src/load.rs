@@ -39,7 +39,7 @@ pub struct Load {
     pub source: Source,
     /// Which flow each RPC belongs to.
     pub flows: Flows,
-    /// How RPCs are spread over keys; if not set, each has a key of its own.
+    /// How RPCs are spread over keys; if not set, each has its own key.
     pub keys: Option<Population>,
     /// How an open load changes over time around its mean; it does not if not set.
     pub over_time: Option<Profile>,

@@ -31,7 +31,7 @@ fn the_mean_way_is_that_between_all_pairs_of_tiles() {
 
 #[test]
 fn a_message_takes_the_way_across_its_mesh() {
-    // 5.25 hops of 10 ns among 64 cores, 10.625 among 256; groups of 16 have 2.5 of their own.
+    // 5.25 hops of 10 ns among 64 cores, 10.625 among 256; within groups of 16 they are 2.5.
     for (policy, cores, way_ns) in
         [("jbsq:1", 64, 52.5), ("jbsq:2", 256, 106.25), ("rss", 64, 52.5), ("altocumulus:16", 256, 25.0)]
     {

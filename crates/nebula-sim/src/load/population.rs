@@ -91,7 +91,7 @@ impl fmt::Display for Population {
 /// Which flow an RPC belongs to: what `rss` and `static` choose a core by.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Flows {
-    /// Each RPC is a flow of its own, so that RSS spreads them by chance.
+    /// Each RPC is a separate flow, so that RSS spreads them by chance.
     #[default]
     EachRpc,
     /// Each client of a closed loop is a flow.

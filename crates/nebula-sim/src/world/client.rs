@@ -248,7 +248,7 @@ impl<S: Servers> World<'_, S> {
     /// An RPC is one packet at this level, and the wire takes no time.
     pub(super) fn send(&mut self, now: Timestamp, server: u16, mut outbound: Outbound, request: &Request) {
         if let Some(header) = outbound.next() {
-            // One table numbers the RPCs of all clients: where they share no flow, each is one of its own.
+            // One table numbers the RPCs of all clients: where they share no flow, each is a separate one.
             let flow = if self.clients.identities.share_flows() { request.identity.flow } else { header.tid.0 };
             self.receive(now, server, Header { snid: NodeId(flow), ..header }, request);
         }
