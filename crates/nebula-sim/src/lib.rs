@@ -77,7 +77,8 @@ pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Profile, So
 pub use model::SystemModel;
 pub use search::{Bracket, LoadAtSlo, Objective, load_at_objective, load_at_slo};
 pub use system::{
-    Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Costs, Host, Interface, Preemption, Router, Speeds, System, Watch, mesh_hops,
+    Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Costs, Host, Interface, Preemption, Router, Speeds, System, Watch,
+    mesh_hops,
 };
 pub use tally::{
     CoreTime, Depths, Distribution, HostTraffic, Migrations, OfType, OverTime, Overheads, SLOTS, Slot, Tally,

@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// use nebula_sim::Profile;
 ///
 /// let burst: Profile = "0.5/300us,1.5/100us".parse()?;
-/// assert_eq!((burst.mean(), burst.period().to_string()), (0.75, "400us".to_owned()));
+/// assert_eq!((burst.mean(), burst.period()), (0.75, nebula_nic::Span::from_us(400)));
 /// # Ok::<(), nebula_sim::SimError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,8 @@ use std::str::FromStr;
 /// use nebula_sim::Population;
 ///
 /// let keys: Population = "zipf:1,3".parse()?;
-/// assert_eq!(keys.shares().collect::<Vec<_>>(), [6.0 / 11.0, 3.0 / 11.0, 2.0 / 11.0]);
+/// let percent: Vec<_> = keys.shares().map(|share| (share * 100.0).round()).collect();
+/// assert_eq!(percent, [55.0, 27.0, 18.0]);
 /// assert_eq!("zipf:0.99".parse::<Population>()?.to_string(), "zipf:0.99,1000000");
 /// # Ok::<(), nebula_sim::SimError>(())
 /// ```

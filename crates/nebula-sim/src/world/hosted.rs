@@ -66,6 +66,8 @@ struct Rpc {
     received: Timestamp,
     queued_ps: u64,
     overheads: Overheads,
+    /// The core that serves it.
+    served_by: CoreId,
     /// Its entry of a ring.
     core: CoreId,
     slots: SlotRange,
@@ -254,6 +256,7 @@ impl<C: Choose> Hosted<C> {
         let Rpc { core, served, received, .. } = *self.rpc(place);
         let per_rpc = self.host.per_rpc;
         self.rpc(place).overheads.dispatch_ps = per_rpc.as_ps();
+        self.rpc(place).served_by = core;
         let work = per_rpc + Span::from_ps(served.service_ps);
         let (begun, ended) = self.write(now, Side::Reply, core.0, place, work);
         self.rpc(place).queued_ps = (begun - received).as_ps();
@@ -261,9 +264,9 @@ impl<C: Choose> Hosted<C> {
     }
 
     fn end(&mut self, place: u32) -> Ended {
-        let Rpc { header, served, queued_ps, overheads, .. } = *self.rpc(place);
+        let Rpc { header, served_by, served, queued_ps, overheads, .. } = *self.rpc(place);
         self.unused.push(place);
-        Ended { rpc: header.rpc(), served, queued_ps, overheads }
+        Ended { rpc: header.rpc(), core: Some(served_by.index()), served, queued_ps, overheads }
     }
 
     /// A line is through the NIC's pipeline: it goes to its flow, or the RPC has ended.
