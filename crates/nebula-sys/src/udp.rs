@@ -197,7 +197,7 @@ impl UdpSocket {
     ///
     /// # Cost
     ///
-    /// A system call, in which the kernel compiles a program: some microseconds. What is dropped costs the receiver nothing.
+    /// A system call, in which the kernel compiles a program: some tens of microseconds. What is dropped costs the receiver nothing.
     pub fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
         early_drop::set_rules(&self.socket, rules)
     }
