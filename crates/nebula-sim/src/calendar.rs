@@ -16,6 +16,15 @@ use nebula_nic::Timestamp;
 /// The key of a source without a pending event.
 const NEVER: u64 = u64::MAX;
 
+/// A power of four, at least 4.
+const fn leaves_for(sources: usize) -> usize {
+    let mut leaves = 4;
+    while leaves < sources {
+        leaves *= 4;
+    }
+    leaves
+}
+
 /// The pending event of each source, and the earliest of them.
 ///
 /// # Cost
@@ -50,15 +59,16 @@ impl Calendar {
     /// A calendar for the sources `0..sources`, without any pending event.
     #[must_use]
     pub fn new(sources: usize) -> Self {
-        let mut leaves = 4;
-        while leaves < sources {
-            leaves *= 4;
-        }
+        let leaves = leaves_for(sources);
         // 1 + 4 + 16 + … + leaves / 4 groups.
         let groups = vec![[NEVER; 4]; (leaves - 1) / 3].into();
         let source_bits = leaves.trailing_zeros();
-        let latest = Timestamp::from_ps((NEVER >> source_bits) - 1);
-        Self { groups, root: NEVER, leaf_groups: leaves / 4, source_bits, latest }
+        Self { groups, root: NEVER, leaf_groups: leaves / 4, source_bits, latest: Self::latest_of(sources) }
+    }
+
+    /// The latest time that a key can hold in a calendar of so many sources.
+    pub(crate) const fn latest_of(sources: usize) -> Timestamp {
+        Timestamp::from_ps((NEVER >> leaves_for(sources).trailing_zeros()) - 1)
     }
 
     /// The latest time that a key can hold; with 1,024 sources about five hours.

@@ -12,6 +12,7 @@
 //! | which core is the hottest, where flows or keys decide? | `hottest` |
 //! | which event is next? | `calendar` |
 //! | how does one RPC pass its stations in simulated time? | `world` |
+//! | which runs need no events? | `recursion` |
 //! | what was measured? | `tally` |
 //! | how precise is a result? | `interval`, `experiment` |
 //! | what is the highest load that meets the SLO, and how long is the queue there? | `search`, [`sizing`] |
@@ -58,6 +59,7 @@ mod load;
 mod hottest;
 mod calendar;
 mod world;
+mod recursion;
 mod tally;
 mod interval;
 mod experiment;

@@ -3,6 +3,7 @@
 //! Memory does not grow with the number of RPCs. Sums are whole picoseconds, so adding tallies gives the same bytes in any order.
 
 mod core_time;
+mod distribution;
 mod ended;
 mod host;
 mod migrations;
@@ -11,6 +12,7 @@ mod over_time;
 mod overheads;
 
 pub use core_time::CoreTime;
+pub use distribution::Distribution;
 pub(crate) use ended::{Ended, counted};
 pub use host::HostTraffic;
 pub use migrations::Migrations;
@@ -18,94 +20,13 @@ pub use of_type::OfType;
 pub use over_time::{OverTime, SLOTS, Slot};
 pub use overheads::Overheads;
 
-use hdrhistogram::Histogram;
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{ServiceTime, TypeId};
-use std::fmt;
-
-/// Counts by value, to three significant digits.
-#[derive(Clone)]
-pub struct Distribution {
-    counts: Histogram<u64>,
-    sum: u128,
-}
-
-/// The largest value; larger ones are counted as this. 52 days in picoseconds.
-const VALUE_MAX: u64 = 1 << 62;
-const DIGITS: u8 = 3;
-
-impl Distribution {
-    pub(crate) fn new() -> Self {
-        let counts = Histogram::new_with_bounds(1, VALUE_MAX, DIGITS).expect("bounds that hdrhistogram allows");
-        Self { counts, sum: 0 }
-    }
-
-    #[inline]
-    pub(crate) fn record(&mut self, value: u64) {
-        self.counts.saturating_record(value);
-        self.sum += u128::from(value);
-    }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.counts.add(&other.counts).expect("both have the same bounds");
-        self.sum += other.sum;
-    }
-
-    /// How many values were recorded.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.counts.len()
-    }
-
-    /// The mean of all values, exact; 0 without any.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
-    }
-
-    /// The value that a share `share` of all values does not exceed, to 0.1 %; 0 without any.
-    #[must_use]
-    pub fn quantile(&self, share: f64) -> f64 {
-        if self.count() == 0 {
-            return 0.0;
-        }
-        self.counts.median_equivalent(self.counts.value_at_quantile(share)) as f64
-    }
-
-    /// The value that a share `share` of *all* does not exceed, if only a share `accepted` of all was recorded and the others count as
-    /// infinite.
-    pub(crate) fn quantile_of_all(&self, share: f64, accepted: f64) -> f64 {
-        if share > accepted { f64::INFINITY } else { self.quantile(share / accepted) }
-    }
-
-    /// The share of values above `value`, to three significant digits.
-    #[must_use]
-    pub fn share_above(&self, value: u64) -> f64 {
-        if self.count() == 0 {
-            return 0.0;
-        }
-        1.0 - self.counts.count_between(0, value) as f64 / self.count() as f64
-    }
-
-    /// The largest value, to 0.1 %.
-    #[must_use]
-    pub fn max(&self) -> u64 {
-        self.counts.max()
-    }
-}
-
-/// Prints figures instead of counts, of which there are tens of thousands.
-impl fmt::Debug for Distribution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (count, mean, p99, max) = (self.count(), self.mean(), self.quantile(0.99), self.max());
-        write!(f, "Distribution {{ count: {count}, mean: {mean}, p99: {p99}, max: {max} }}")
-    }
-}
 
 /// How often each queue depth was found. Exact, as depths are small whole numbers.
 ///
 /// Memory depends on the deepest queue, not on the number of observations.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Depths {
     counts: Vec<u64>,
 }
@@ -164,7 +85,7 @@ impl Depths {
 }
 
 /// The measurements of the RPCs in a run's measured window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
     /// From the client's intended send time until the buffer was freed, in picoseconds, of RPCs served. Includes back-offs.
     pub latency: Distribution,
@@ -362,19 +283,5 @@ mod tests {
         both.add(&depths);
         assert_eq!((both.count(), both.mean()), (102, (4950.0 + 5007.0) / 102.0));
         assert_eq!((depths.quantile(0.5), depths.quantile(1.0), depths.share_above(99)), (50.0, 5000.0, 1.0 / 101.0));
-    }
-
-    #[test]
-    fn quantiles_are_right_to_a_thousandth() {
-        let mut values = Distribution::new();
-        for value in 1..=1_000_000_u64 {
-            values.record(value * 1000);
-        }
-        for share in [0.01, 0.5, 0.9, 0.99, 0.999] {
-            let exact = share * 1e9;
-            assert!((values.quantile(share) / exact - 1.0).abs() < 1e-3, "{share}: {}", values.quantile(share));
-        }
-        assert_eq!(values.mean(), 500_000_500.0);
-        assert!((values.share_above(900_000_000) - 0.1).abs() < 1e-3);
     }
 }

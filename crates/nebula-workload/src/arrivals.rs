@@ -183,6 +183,21 @@ impl ArrivalProcess {
             Process::Recorded(process) => process.next_gap(),
         }
     }
+
+    /// Draws the next `gaps.len()` gaps: those that as many calls of [`next_gap`](Self::next_gap) draw.
+    ///
+    /// # Cost
+    ///
+    /// That of the draws; the kind of arrivals is looked at once.
+    pub fn fill(&mut self, rng: &mut Rng, gaps: &mut [Span]) {
+        match &mut self.0 {
+            Process::Poisson(process) => gaps.fill_with(|| process.next_gap(rng)),
+            Process::Paced(process) => gaps.fill_with(|| process.next_gap()),
+            Process::Packets(process) => gaps.fill_with(|| process.next_gap(rng)),
+            Process::Modulated(process) => gaps.fill_with(|| process.next_gap(rng)),
+            Process::Recorded(process) => gaps.fill_with(|| process.next_gap()),
+        }
+    }
 }
 
 const PS_PER_SEC: u64 = 1_000_000_000_000;

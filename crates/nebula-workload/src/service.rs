@@ -119,6 +119,28 @@ impl ServiceTime {
         }
     }
 
+    /// Draws the next `times.len()` service times and the types of their requests: those that as many calls of
+    /// [`sample_typed`](Self::sample_typed) draw.
+    ///
+    /// # Cost
+    ///
+    /// That of the draws; the distribution is looked at once.
+    ///
+    /// # Panics
+    ///
+    /// If there is not a type for each time.
+    pub fn fill_typed(&self, rng: &mut Rng, types: &mut [TypeId], times: &mut [Span]) {
+        assert_eq!(types.len(), times.len(), "each time has a type");
+        match &self.shape {
+            Shape::Mix(mix) => types.iter_mut().zip(times).for_each(|(kind, time)| (*kind, *time) = mix.sample(rng)),
+            Shape::Sum(parts) => times.fill_with(|| sample_sum(parts, rng)),
+            Shape::Part(part) => part.fill(rng, times),
+        }
+        if !matches!(self.shape, Shape::Mix(_)) {
+            types.fill(TypeId(0));
+        }
+    }
+
     /// Returns the request types with their shares, by [`TypeId`]; one called `all` unless this is a mix.
     #[must_use]
     pub fn types(&self) -> Vec<(String, f64)> {

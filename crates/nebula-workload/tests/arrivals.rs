@@ -41,6 +41,16 @@ mod suite {
         assert_eq!(gaps(arrivals, 1e6, 4, 1000), gaps(arrivals, 1e6, 4, 1000));
     }
 
+    pub(crate) fn fills_with_the_gaps_that_it_draws(arrivals: &Arrivals) {
+        let mut filled = [Span::ZERO; 1000];
+        let (mut process, mut rng) = (arrivals.at(Rate::try_new(1e6).expect("a rate")), Seed(4).stream("arrivals"));
+        // In pieces, the second of which is empty.
+        process.fill(&mut rng, &mut filled[..7]);
+        process.fill(&mut rng, &mut []);
+        process.fill(&mut rng, &mut filled[7..]);
+        assert_eq!(filled[..], gaps(arrivals, 1e6, 4, 1000));
+    }
+
     pub(crate) fn keeps_its_rate(arrivals: &Arrivals) {
         for rps in [0.5, 1e3, 1e6 / 3.0, 22e6] {
             let ratio = mean_ps(&gaps(arrivals, rps, 1, GAPS)) * rps / 1e12;
@@ -68,6 +78,11 @@ macro_rules! conforms {
             #[test]
             fn is_repeatable() {
                 suite::is_repeatable(&$arrivals);
+            }
+
+            #[test]
+            fn fills_with_the_gaps_that_it_draws() {
+                suite::fills_with_the_gaps_that_it_draws(&$arrivals);
             }
 
             #[test]

@@ -3,7 +3,7 @@
 use super::Distribution;
 
 /// Latencies and slowdowns of the RPCs of one type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OfType {
     /// As [`Tally::latency`](super::Tally::latency).
     pub latency: Distribution,

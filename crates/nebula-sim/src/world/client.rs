@@ -5,6 +5,7 @@
 //!
 //! Next: [`ingress`](super::ingress).
 
+use super::draws::{Gaps, Services};
 use super::identity::{Identities, Identity};
 use super::servers::Servers;
 use super::{Stop, World};
@@ -12,7 +13,7 @@ use crate::error::SimError;
 use crate::load::{Load, Pace, Source};
 use crate::system::System;
 use nebula_nic::{Call, Header, Kind, NodeId, Outbound, Requester, RequesterConfig, RpcKey, Timestamp, TransferId};
-use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
+use nebula_workload::{Rng, Seed, ServiceTime, TypeId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -33,8 +34,7 @@ pub(super) struct Request {
 
 /// All clients of the run.
 pub(super) struct Clients<'a> {
-    service: &'a ServiceTime,
-    services: Rng,
+    services: Services<'a>,
     servers: u64,
     choices: Rng,
     /// RPCs numbered so far.
@@ -46,7 +46,7 @@ pub(super) struct Clients<'a> {
 }
 
 enum NextRpc<'a> {
-    Open { process: ArrivalProcess, gaps: Rng, pace: Option<Pace>, at: Timestamp },
+    Open { gaps: Gaps, pace: Option<Pace>, at: Timestamp },
     Closed { think: Option<&'a ServiceTime>, thoughts: Rng, thinking: BinaryHeap<Reverse<(Timestamp, u32)>> },
 }
 
@@ -63,11 +63,11 @@ impl<'a> Clients<'a> {
         let listening = if listens { Some(Listening::try_new(system, load, room)?) } else { None };
         let source = match (&load.source, load.rate(system)?) {
             (Source::Open { arrivals, .. }, Some(rate)) => {
-                let (mut process, mut gaps) = (arrivals.at(rate), seed.stream("arrivals"));
+                let mut gaps = Gaps::new(arrivals.at(rate), seed);
                 let mut pace = load.over_time.as_ref().map(Pace::new);
-                let first = process.next_gap(&mut gaps);
+                let first = gaps.next();
                 let first = pace.as_mut().map_or(first, |pace| pace.stretch(first));
-                NextRpc::Open { process, gaps, pace, at: Timestamp::ZERO + first }
+                NextRpc::Open { gaps, pace, at: Timestamp::ZERO + first }
             }
             (Source::Closed { clients, outstanding, think }, _) => {
                 NextRpc::closed(*clients, *outstanding, think.as_ref(), seed)
@@ -75,8 +75,7 @@ impl<'a> Clients<'a> {
             (Source::Open { utilization, .. }, None) => return Err(SimError::Load { got: *utilization }),
         };
         Ok(Self {
-            service: &load.service,
-            services: seed.stream("service"),
+            services: Services::new(&load.service, seed),
             servers: u64::from(system.servers),
             choices: seed.stream("servers"),
             numbered: 0,
@@ -101,7 +100,7 @@ impl<'a> Clients<'a> {
     fn next_request(&mut self, now: Timestamp) -> Request {
         let number = self.numbered;
         self.numbered += 1;
-        let (kind, service) = self.service.sample_typed(&mut self.services);
+        let (kind, service) = self.services.next();
         let client = self.source.advance();
         #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
         let identity = self.identities.next(number as u32, client);
@@ -115,13 +114,24 @@ impl<'a> Clients<'a> {
     }
 
     /// The header of an RPC whose reply no client waits for.
-    #[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
     #[inline]
     fn header(request: &Request) -> Header {
-        let tid = TransferId(request.number as u32);
-        let Identity { flow, key_hash } = request.identity;
-        Header { kind: Kind::Request, snid: NodeId(flow), tid, rpc_bytes: 64, pkt_idx: 0, key_hash }
+        header_as(request.number, request.identity)
     }
+}
+
+/// The header of the RPC of this number, if no client waits for its reply and neither flows nor keys are shared: to RSS each RPC is a separate flow.
+#[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
+#[inline]
+pub(crate) fn header_of(number: u64) -> Header {
+    header_as(number, Identity::of(number as u32))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "numbers come again after 2^32 RPCs")]
+#[inline]
+fn header_as(number: u64, identity: Identity) -> Header {
+    let Identity { flow, key_hash } = identity;
+    Header { kind: Kind::Request, snid: NodeId(flow), tid: TransferId(number as u32), rpc_bytes: 64, pkt_idx: 0, key_hash }
 }
 
 impl<'a> NextRpc<'a> {
@@ -144,8 +154,8 @@ impl<'a> NextRpc<'a> {
     #[inline]
     fn advance(&mut self) -> u32 {
         match self {
-            Self::Open { process, gaps, pace, at } => {
-                let gap = process.next_gap(gaps);
+            Self::Open { gaps, pace, at } => {
+                let gap = gaps.next();
                 *at += pace.as_mut().map_or(gap, |pace| pace.stretch(gap));
                 0
             }
@@ -227,7 +237,7 @@ impl<S: Servers> World<'_, S> {
             self.tally.note_arrival(now);
         }
         let Some(listening) = &mut self.clients.listening else {
-            return self.receive(now, server, Clients::header(&request), &request);
+            return self.receive(now, server, header_of(request.number), &request);
         };
         match listening.begin(now, request, server) {
             Some(outbound) => self.send(now, server, outbound, &request),

@@ -14,6 +14,14 @@ pub(super) struct Identity {
     pub(super) key_hash: u32,
 }
 
+impl Identity {
+    /// Of the RPC of this number, where each has a flow and a key that no other has.
+    #[inline(always)]
+    pub(super) fn of(number: u32) -> Self {
+        Self { flow: number, key_hash: key_hash(number) }
+    }
+}
+
 /// Where identities come from.
 pub(super) struct Identities {
     flows: Option<Draws>,

@@ -55,6 +55,19 @@ impl Part {
         }
     }
 
+    /// Draws as many times as there is room for.
+    pub(super) fn fill(&self, rng: &mut Rng, times: &mut [Span]) {
+        match self {
+            Self::Exponential(law) => times.fill_with(|| law.sample(rng)),
+            Self::Fixed(law) => times.fill(law.sample(rng)),
+            Self::Points(law) => times.fill_with(|| law.sample(rng)),
+            other => {
+                let law = other.law();
+                times.fill_with(|| law.sample(rng));
+            }
+        }
+    }
+
     pub(super) fn moments(&self) -> Moments {
         self.law().moments()
     }

@@ -1,0 +1,198 @@
+//! First come, first served, without events: when an RPC begins follows from the RPCs before it.
+//!
+//! Where every RPC is admitted, none changes its core and cores serve in order, a run needs no calendar:
+//!
+//! | policies | recursion | file |
+//! |---|---|---|
+//! | `single-queue`, `mcs-lock` without its lock, `jbsq:1` | Kiefer and Wolfowitz: an RPC begins when it has arrived and the first core is free | [`one_queue`] |
+//! | `rss`, `static`, `random`, `round-robin`, `key-hash` | Lindley, for each core: when it has arrived and the RPC before it has ended | [`per_core`] |
+//!
+//! The result is the one of the event-driven [`world`](crate::world), to the byte: the same streams give the same draws, and
+//! `nebula-nic` chooses the cores. Only what is equal on both sides of it is simplified: which of several idle cores takes an RPC changes
+//! no time, and is not told. Latencies between NIC and core and core time an RPC are terms of both recursions ([`Terms`]). A test runs
+//! both, RPC by RPC ([`tests`]).
+//!
+//! RPCs are taken in blocks, so that draws, recursion and statistics are loops of their own.
+//!
+//! # Source
+//!
+//! J. Kiefer, J. Wolfowitz, "On the theory of queues with many servers", Trans. AMS 78, 1955; D. V. Lindley, "The theory of queues with a
+//! single server", Proc. Cambridge Phil. Soc. 48, 1952.
+
+mod block;
+mod first_free;
+mod one_queue;
+mod per_core;
+#[cfg(test)]
+mod tests;
+
+use crate::calendar::Calendar;
+use crate::error::SimError;
+use crate::load::{Load, Source};
+use crate::system::{Costs, System};
+use crate::tally::{Overheads, Tally};
+use crate::world::Length;
+use block::{Block, Draws};
+use nebula_nic::{Choose, KeyHash, Policy, Random, RoundRobin, Rss, Span, StaticFlow, Timestamp};
+use nebula_workload::Seed;
+use one_queue::OneQueue;
+use per_core::PerCore;
+
+/// What a run under first come, first served needs: [`serve`](Self::serve) says when each RPC of a block begins and ends.
+trait Recursion {
+    /// RPCs of a block, at most.
+    fn block_rpcs(&self) -> usize;
+
+    /// Fills in when the RPCs of a block begin and end, and how many wait when each arrives. `false` if more wait than a run can hold.
+    fn serve(&mut self, block: &mut Block) -> bool;
+}
+
+/// The latencies and the core time that an RPC takes in addition to its service, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Terms {
+    /// From its dispatch until its core can begin it.
+    dispatch: u64,
+    /// Core time before its service.
+    receive: u64,
+    /// From its end until the NIC knows it.
+    notify: u64,
+}
+
+/// Whether the recursions are exact for a run: nothing in it depends on more than the order of arrival.
+pub(crate) fn fits(system: &System, load: &Load) -> bool {
+    let Costs { dispatch: _, notify: _, receive: _, decision, lock_handoff, steal, interrupt, discover } = system.costs;
+    let is_open = matches!(load.source, Source::Open { .. });
+    let has_one_server = system.servers == 1 && system.router.is_none() && system.batch.is_none();
+    let is_unbounded = system.queue_bound.is_none() && system.custom.is_none();
+    let is_simple = decision + lock_handoff + steal + interrupt + discover == Span::ZERO;
+    is_open && has_one_server && is_unbounded && is_simple && (is_one_queue(system.policy) || is_per_core(system.policy))
+}
+
+const fn is_one_queue(policy: Policy) -> bool {
+    matches!(policy, Policy::SingleQueue | Policy::McsLock | Policy::Jbsq(1))
+}
+
+const fn is_per_core(policy: Policy) -> bool {
+    matches!(policy, Policy::Rss | Policy::Static | Policy::RoundRobin | Policy::Random | Policy::KeyHash)
+}
+
+/// Runs `load` as [`run`](crate::run) does, if the recursions are exact for it.
+///
+/// # Errors
+///
+/// Those of [`run`](crate::run), in the `Result`.
+pub(crate) fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Option<Result<Tally, SimError>> {
+    fits(system, load).then(|| {
+        system.validate()?;
+        load.validate(system)?;
+        let mut measured = Measured::of(system, load);
+        simulate(system, load, length, seed, &mut |block| measured.note(block))?;
+        measured.tally_before(Calendar::latest_of(usize::from(system.workers())).as_ps())
+    })
+}
+
+/// Hands the blocks of the measured window to `note`.
+fn simulate(
+    system: &System,
+    load: &Load,
+    length: Length,
+    seed: Seed,
+    note: &mut dyn FnMut(&Block),
+) -> Result<(), SimError> {
+    let (cores, own) = (system.workers(), seed.replica(0).0);
+    let Costs { dispatch, receive, notify, .. } = system.costs;
+    let terms = Terms { dispatch: dispatch.as_ps(), receive: receive.as_ps(), notify: notify.as_ps() };
+    let draws = Draws::try_new(system, load, seed)?;
+    let is_served = match system.policy {
+        Policy::Rss => by_core(Rss::new(cores, own), cores, terms, draws, length, note),
+        Policy::Static => by_core(StaticFlow::new(cores), cores, terms, draws, length, note),
+        Policy::RoundRobin => by_core(RoundRobin::new(cores), cores, terms, draws, length, note),
+        Policy::Random => by_core(Random::new(cores, own), cores, terms, draws, length, note),
+        Policy::KeyHash => by_core(KeyHash::new(cores), cores, terms, draws, length, note),
+        _ => serve_all(OneQueue::new(cores, terms), draws, length, note),
+    };
+    let outgrown = SimError::Outgrown { rpcs: crate::system::SLOTS_LAST, policy: system.policy_name() };
+    if is_served { Ok(()) } else { Err(outgrown) }
+}
+
+fn by_core<C: Choose>(
+    choice: C,
+    cores: u16,
+    terms: Terms,
+    draws: Draws<'_>,
+    length: Length,
+    note: &mut dyn FnMut(&Block),
+) -> bool {
+    serve_all(PerCore::new(choice, cores, terms), draws, length, note)
+}
+
+/// Serves a run's RPCs block by block; `false` if the queue outgrows the run.
+fn serve_all<R: Recursion>(
+    mut recursion: R,
+    mut draws: Draws<'_>,
+    Length { warmup, rpcs }: Length,
+    note: &mut dyn FnMut(&Block),
+) -> bool {
+    let mut block = Block::default();
+    for (part, is_measured) in [(warmup, false), (rpcs, true)] {
+        let mut left = part;
+        while left > 0 {
+            let most = recursion.block_rpcs();
+            let count = usize::try_from(left).unwrap_or(most).min(most);
+            draws.fill(&mut block, count);
+            if !recursion.serve(&mut block) {
+                return false;
+            }
+            if is_measured {
+                note(&block);
+            }
+            left -= count as u64;
+        }
+    }
+    true
+}
+
+/// The tally of the measured window, and when the last of its RPCs ends.
+struct Measured {
+    tally: Tally,
+    receive: Span,
+    last_arrived: u64,
+    last_ended: u64,
+}
+
+impl Measured {
+    fn of(system: &System, load: &Load) -> Self {
+        let (tally, receive) = (Tally::of(&load.service), system.costs.receive);
+        Self { tally, receive, last_arrived: 0, last_ended: 0 }
+    }
+
+    fn note(&mut self, block: &Block) {
+        let tally = &mut self.tally;
+        let Block { arrived, service, begun, ended, .. } = block;
+        let count = arrived.len() as u64;
+        for &at in [arrived.first(), arrived.last()].into_iter().flatten() {
+            tally.note_arrival(Timestamp::from_ps(at));
+            self.last_arrived = at;
+        }
+        tally.served += count;
+        block.found.iter().for_each(|&found| tally.queue_depth.record(found));
+        begun.iter().zip(arrived).for_each(|(begun, arrived)| tally.queued.record(begun - arrived));
+        ended.iter().zip(arrived).for_each(|(ended, arrived)| tally.latency.record(ended - arrived));
+        tally.busy_ps += service.iter().map(|&ps| u128::from(ps)).sum::<u128>();
+        tally.overheads += Overheads { dispatch_ps: self.receive.as_ps() * count, ..Overheads::ZERO };
+        self.last_ended = ended.iter().fold(self.last_ended, |last, &ended| last.max(ended));
+        if !tally.by_type.is_empty() {
+            for (index, &kind) in block.kinds.iter().enumerate() {
+                tally.note_type(kind, ended[index] - arrived[index], service[index]);
+            }
+        }
+    }
+
+    /// The tally, if everything measured happens before `latest_ps`, the end of the machines' clock.
+    fn tally_before(self, latest_ps: u64) -> Result<Tally, SimError> {
+        if self.last_arrived > latest_ps || self.last_ended >= latest_ps {
+            return Err(SimError::Endless { seconds: latest_ps / 1_000_000_000_000 });
+        }
+        Ok(self.tally)
+    }
+}

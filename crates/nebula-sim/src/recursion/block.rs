@@ -1,0 +1,78 @@
+//! RPCs in a row: what is drawn for them, and what a recursion says of them.
+
+use crate::error::SimError;
+use crate::load::{Load, Source};
+use crate::system::System;
+use nebula_nic::Span;
+use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
+
+/// The RPCs of a block, in the order of their arrival: a column for each of their properties. Times are in picoseconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
+    /// The number of the first one, counted over the run.
+    pub(super) first: u64,
+    // -- drawn --
+    pub(super) arrived: Vec<u64>,
+    pub(super) service: Vec<u64>,
+    pub(super) kinds: Vec<TypeId>,
+    // -- served --
+    /// When its core begins it.
+    pub(super) begun: Vec<u64>,
+    pub(super) ended: Vec<u64>,
+    /// RPCs that it finds waiting at the NIC.
+    pub(super) found: Vec<u32>,
+}
+
+impl Block {
+    fn resize(&mut self, count: usize) {
+        for times in [&mut self.arrived, &mut self.service, &mut self.begun, &mut self.ended] {
+            times.resize(count, 0);
+        }
+        self.kinds.resize(count, TypeId(0));
+        self.found.resize(count, 0);
+    }
+}
+
+/// The arrivals and service times of a run, from the streams that the event-driven world draws them from.
+pub(super) struct Draws<'a> {
+    process: ArrivalProcess,
+    gaps: Rng,
+    service: &'a ServiceTime,
+    services: Rng,
+    /// RPCs drawn so far, and when the last of them arrived.
+    drawn: u64,
+    last_arrived: u64,
+    /// Room for a block's gaps, and then for its service times.
+    spans: Vec<Span>,
+}
+
+impl<'a> Draws<'a> {
+    pub(super) fn try_new(system: &System, load: &'a Load, seed: Seed) -> Result<Self, SimError> {
+        let Source::Open { arrivals, utilization } = &load.source else { return Err(SimError::Clients { got: 0 }) };
+        let rate = load.rate(system)?.ok_or(SimError::Load { got: *utilization })?;
+        Ok(Self {
+            process: arrivals.at(rate),
+            gaps: seed.stream("arrivals"),
+            service: &load.service,
+            services: seed.stream("service"),
+            drawn: 0,
+            last_arrived: 0,
+            spans: Vec::new(),
+        })
+    }
+
+    /// Draws the next `count` RPCs of the run.
+    pub(super) fn fill(&mut self, block: &mut Block, count: usize) {
+        block.resize(count);
+        block.first = self.drawn;
+        self.drawn += count as u64;
+        self.spans.resize(count, Span::ZERO);
+        self.process.fill(&mut self.gaps, &mut self.spans);
+        for (arrived, gap) in block.arrived.iter_mut().zip(&self.spans) {
+            self.last_arrived = self.last_arrived.saturating_add(gap.as_ps());
+            *arrived = self.last_arrived;
+        }
+        self.service.fill_typed(&mut self.services, &mut block.kinds, &mut self.spans);
+        block.service.iter_mut().zip(&self.spans).for_each(|(service, span)| *service = span.as_ps());
+    }
+}

@@ -1,0 +1,135 @@
+//! The recursions against the machines, RPC by RPC.
+
+use super::*;
+use crate::world::{Noted, run_noted, run_with};
+use nebula_nic::{CentralDispatch, SingleQueue};
+use nebula_nic::{Dispatcher, Jbsq};
+
+const RPCS: u64 = 1_000_000;
+
+fn open(service: &str, load: f64) -> Load {
+    Load::open(service.parse().unwrap(), load)
+}
+
+/// Each RPC of a run by the recursions, warm-up and all.
+fn by_recursion(system: &System, load: &Load, rpcs: u64, seed: Seed) -> Vec<Noted> {
+    assert!(fits(system, load), "{system:?}");
+    let mut all = Vec::new();
+    let whole = Length { warmup: 0, rpcs };
+    let mut note = |block: &Block| {
+        assert_eq!(block.first, all.len() as u64);
+        all.extend((0..block.arrived.len()).map(|index| Noted {
+            arrived: block.arrived[index],
+            found: block.found[index],
+            begun: block.begun[index],
+            ended: block.ended[index],
+        }));
+    };
+    simulate(system, load, whole, seed, &mut note).unwrap();
+    all
+}
+
+/// Both give each RPC the same times, and both tallies are equal in every cell.
+fn assert_equal<D: CentralDispatch>(system: &System, load: &Load, rpcs: u64, dispatch: impl Fn(u16, u64) -> D) {
+    let (seed, length) = (Seed(11), Length { warmup: rpcs / 10, rpcs: rpcs - rpcs / 10 });
+    let (machines, tally) = run_noted(system, load, length, seed, dispatch).unwrap();
+    let ours = by_recursion(system, load, rpcs, seed);
+    assert_eq!(machines.len(), ours.len());
+    for (number, (ours, machines)) in ours.iter().zip(&machines).enumerate() {
+        assert_eq!(ours, machines, "RPC {number} under {} on {} cores, {load:?}", system.policy, system.cores);
+    }
+    assert!(run(system, load, length, seed).unwrap().unwrap() == tally, "{system:?} {load:?}");
+}
+
+fn assert_policy(policy: &str, cores: u16, load: &Load, costs: Costs, rpcs: u64) {
+    let system = System::new(policy.parse().unwrap(), cores).costs(costs);
+    assert_equal(&system, load, rpcs, |cores, seed| -> Dispatcher { system.dispatcher(cores, seed) });
+}
+
+#[test]
+fn a_million_rpcs_of_each_policy_are_those_of_the_machines() {
+    let system = System::new(Policy::SingleQueue, 64);
+    assert_equal(&system, &open("exp:1us", 0.95), RPCS, |cores, _| SingleQueue::new(cores));
+    let system = System::new(Policy::Jbsq(1), 16);
+    assert_equal(&system, &open("bimodal:500ns@0.9,5500ns@0.1", 0.9), RPCS, |cores, _| Jbsq::new(cores, 1));
+    for policy in ["rss", "static", "random", "round-robin", "key-hash"] {
+        assert_policy(policy, 16, &open("exp:1us", 0.9), Costs::ZERO, RPCS);
+    }
+}
+
+#[test]
+fn latencies_and_core_time_are_terms_of_the_recursions() {
+    let ns = Span::from_ns;
+    let each = [
+        Costs { dispatch: ns(40), ..Costs::ZERO },
+        Costs { notify: ns(25), ..Costs::ZERO },
+        Costs { receive: ns(50), ..Costs::ZERO },
+        Costs { dispatch: ns(40), notify: ns(25), receive: ns(50), ..Costs::ZERO },
+    ];
+    for costs in each {
+        for policy in ["single-queue", "rss", "random"] {
+            assert_policy(policy, 16, &open("lognormal:mean=1us,scv=2", 0.8), costs, 100_000);
+        }
+    }
+}
+
+#[test]
+fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
+    let bursts = |load| open("exp:1us", load).arrivals("mmpp2:50x,0.05,200us".parse().unwrap());
+    for policy in ["single-queue", "mcs-lock", "round-robin", "random"] {
+        for cores in [1, 2, 3, 100] {
+            assert_policy(policy, cores, &open("exp:1us", 0.8), Costs::ZERO, 50_000);
+        }
+        // Everything happens at once: arrivals and ends on the same picosecond.
+        let together = open("fixed:1us", 0.5).arrivals("paced".parse().unwrap());
+        assert_policy(policy, 4, &together, Costs::ZERO, 50_000);
+        // Hundreds of thousands wait in a burst.
+        assert_policy(policy, 16, &bursts(0.5), Costs::ZERO, 300_000);
+        assert_policy(policy, 16, &open("mix:get=0.9*fixed:500ns;scan=0.1*exp:5us", 0.9), Costs::ZERO, 50_000);
+        assert_policy(policy, 16, &open("fixed:1us", 0.9).arrivals("on-off:100us,300us".parse().unwrap()), Costs::ZERO, 50_000);
+    }
+}
+
+#[test]
+fn what_depends_on_more_than_the_order_of_arrival_is_left_to_the_machines() {
+    let load = open("exp:1us", 0.5);
+    let plain = System::new(Policy::SingleQueue, 16);
+    assert!(fits(&plain, &load) && fits(&plain.clone().dedicated(2), &load));
+    assert!(!fits(&plain, &Load::closed("exp:1us".parse().unwrap(), 4, None)));
+    assert!(!fits(&plain.clone().queue_bound(1000), &load) && !fits(&plain.clone().servers(2), &load));
+    for policy in ["jbsq:2", "two-choices", "work-stealing", "preemptive:5us", "darc", "altocumulus:2"] {
+        assert!(!fits(&System::new(policy.parse().unwrap(), 16), &load), "{policy}");
+    }
+    let ns = Span::from_ns(40);
+    for costs in [Costs { decision: ns, ..Costs::ZERO }, Costs { lock_handoff: ns, ..Costs::ZERO }] {
+        assert!(!fits(&System::new(Policy::McsLock, 16).costs(costs), &load), "{costs:?}");
+    }
+    let batch = crate::system::Batch { max: 8, cost: Span::ZERO };
+    assert!(!fits(&System::new(Policy::Rss, 16).batch(batch), &load));
+}
+
+#[test]
+fn the_same_is_refused_as_on_the_machines() {
+    let length = Length { warmup: 0, rpcs: 1000 };
+    let refused = |system: &System, load: &Load| {
+        let ours = run(system, load, length, Seed(1)).unwrap().unwrap_err();
+        let machines = run_with(system, load, length, Seed(1), |cores, _| SingleQueue::new(cores)).unwrap_err();
+        assert_eq!(ours, machines);
+        ours
+    };
+    let system = System::new(Policy::SingleQueue, 4);
+    assert!(matches!(refused(&system, &open("exp:1us", 1.0)), SimError::Unstable { .. }));
+    assert!(matches!(refused(&system, &open("exp:1us", -1.0)), SimError::Load { .. }));
+    assert!(matches!(refused(&System::new(Policy::SingleQueue, 0), &open("exp:1us", 0.5)), SimError::Nic(_)));
+    // Some 300 seconds of service each: 1,000 RPCs on 1,000 cores last longer than the clock of so many cores.
+    assert!(matches!(refused(&System::new(Policy::SingleQueue, 1000), &open("exp:1s", 1e-5)), SimError::Endless { .. }));
+}
+
+#[test]
+fn a_queue_that_grows_without_limit_is_refused() {
+    // Dispatch and notice take as long as the service: one queue saturates at a third of the cores' capacity.
+    let costs = Costs { dispatch: Span::from_us(1), notify: Span::from_us(1), ..Costs::ZERO };
+    let system = System::new(Policy::SingleQueue, 4).costs(costs);
+    let refused = run(&system, &open("exp:1us", 0.9), Length { warmup: 0, rpcs: 20_000_000 }, Seed(1)).unwrap();
+    assert!(matches!(refused, Err(SimError::Outgrown { .. })), "{refused:?}");
+}

@@ -1,0 +1,191 @@
+//! Counts by value in cells whose width grows with the value: three significant digits at every scale.
+//!
+//! ```text
+//! value     0 … 2047        2048 … 4095       4096 … 8191      …
+//! width            1                  2                 4      …       1,024 cells each, 2,048 in the first row
+//! ```
+//!
+//! The cells are those of an HDR histogram of three digits from 1 to 2⁶³ - 1, and so are the answers; a test compares the two. A record is
+//! one addition to one cell: that an RPC is recorded twice was a seventh of a run's instructions with the general histogram.
+
+use std::fmt;
+
+/// Counts by value, to three significant digits.
+#[derive(Clone, PartialEq)]
+pub struct Distribution {
+    counts: Box<[u64]>,
+    count: u64,
+    sum: u128,
+}
+
+/// Half the cells of the first row, and all of every other: log2. 2,048 values of their own are three significant digits.
+const HALF_BITS: u32 = 10;
+
+/// The largest value; larger ones are counted as this. 106 days in picoseconds.
+const VALUE_MAX: u64 = (1 << 63) - 1;
+
+const CELLS: usize = cell(VALUE_MAX) + 1;
+
+/// The cell that counts a value.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most 53 rows of 1,024 cells")]
+const fn cell(value: u64) -> usize {
+    let row = 63 - HALF_BITS - (value | ((2 << HALF_BITS) - 1)).leading_zeros();
+    ((row as usize) << HALF_BITS) + (value >> row) as usize
+}
+
+/// The lowest value of a cell, and how many values it has.
+const fn values(cell: usize) -> (u64, u64) {
+    let row = (cell >> HALF_BITS).saturating_sub(1);
+    let lowest = (cell - (row << HALF_BITS)) as u64;
+    (lowest << row, 1 << row)
+}
+
+impl Distribution {
+    pub(crate) fn new() -> Self {
+        Self { counts: vec![0; CELLS].into(), count: 0, sum: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn record(&mut self, value: u64) {
+        self.counts[cell(value.min(VALUE_MAX))] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    /// How many values were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean of all values, exact; 0 without any.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// The value that a share `share` of all values does not exceed, to 0.1 %; 0 without any.
+    ///
+    /// # Cost
+    ///
+    /// O(cells), of which there are 54,000.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+    pub fn quantile(&self, share: f64) -> f64 {
+        let wanted = (libm::ceil(share.min(1.0) * self.count as f64) as u64).max(1);
+        let mut below = 0;
+        let reaches = |count: &u64| {
+            below += count;
+            below >= wanted
+        };
+        let found = self.counts.iter().position(reaches);
+        found.map_or(0.0, |cell| {
+            let (lowest, width) = values(cell);
+            (lowest + width / 2) as f64
+        })
+    }
+
+    /// The value that a share `share` of *all* does not exceed, if only a share `accepted` of all was recorded and the others count as
+    /// infinite.
+    pub(crate) fn quantile_of_all(&self, share: f64, accepted: f64) -> f64 {
+        if share > accepted { f64::INFINITY } else { self.quantile(share / accepted) }
+    }
+
+    /// The share of values above `value`, to three significant digits.
+    #[must_use]
+    pub fn share_above(&self, value: u64) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        let within: u64 = self.counts[..=cell(value.min(VALUE_MAX))].iter().sum();
+        1.0 - within as f64 / self.count as f64
+    }
+
+    /// The largest value, to 0.1 %.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.counts.iter().rposition(|&count| count > 0).map_or(0, |cell| {
+            let (lowest, width) = values(cell);
+            lowest + (width - 1)
+        })
+    }
+}
+
+/// Prints figures instead of counts, of which there are tens of thousands.
+impl fmt::Debug for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, mean, p99, max) = (self.count(), self.mean(), self.quantile(0.99), self.max());
+        write!(f, "Distribution {{ count: {count}, mean: {mean}, p99: {p99}, max: {max} }}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+    use nebula_workload::Seed;
+
+    #[test]
+    fn quantiles_are_right_to_a_thousandth() {
+        let mut values = Distribution::new();
+        for value in 1..=1_000_000_u64 {
+            values.record(value * 1000);
+        }
+        for share in [0.01, 0.5, 0.9, 0.99, 0.999] {
+            let exact = share * 1e9;
+            assert!((values.quantile(share) / exact - 1.0).abs() < 1e-3, "{share}: {}", values.quantile(share));
+        }
+        assert_eq!(values.mean(), 500_000_500.0);
+        assert!((values.share_above(900_000_000) - 0.1).abs() < 1e-3);
+    }
+
+    #[test]
+    fn it_answers_as_an_hdr_histogram_of_the_same_cells_does() {
+        let mut rng = Seed(5).stream("distribution");
+        for bits in [1, 11, 12, 30, 63] {
+            let mut ours = Distribution::new();
+            let mut theirs = Histogram::<u64>::new_with_bounds(1, 1 << 62, 3).unwrap();
+            assert_eq!((ours.quantile(0.5), ours.max(), ours.share_above(7)), (0.0, 0, 0.0));
+            for _ in 0..5_000 {
+                let value = rng.next_u64() >> (64 - bits) >> rng.below(bits);
+                ours.record(value);
+                theirs.saturating_record(value);
+            }
+            for share in [0.0, 1e-9, 0.01, 0.5, 0.99, 0.999, 1.0, 1.5] {
+                let expected = theirs.median_equivalent(theirs.value_at_quantile(share)) as f64;
+                assert_eq!(ours.quantile(share), expected, "{bits} bits, {share}");
+                let value = ours.quantile(share) as u64;
+                let above = 1.0 - theirs.count_between(0, value) as f64 / 5_000.0;
+                assert_eq!(ours.share_above(value), above, "{bits} bits above {value}");
+            }
+            assert_eq!((ours.count(), ours.max()), (theirs.len(), theirs.max()), "{bits} bits");
+        }
+    }
+
+    #[test]
+    fn a_value_beyond_the_largest_counts_as_that() {
+        let mut values = Distribution::new();
+        values.record(u64::MAX);
+        assert_eq!((values.count(), values.max(), values.share_above(u64::MAX)), (1, VALUE_MAX, 0.0));
+    }
+
+    #[test]
+    fn sums_of_two_are_as_if_all_were_recorded_in_one() {
+        let [mut one, mut other, mut all] = [(); 3].map(|()| Distribution::new());
+        for value in [0, 1, 2047, 2048, 99_999, u64::MAX] {
+            one.record(value);
+            other.record(value / 3);
+            all.record(value);
+            all.record(value / 3);
+        }
+        one.add(&other);
+        assert_eq!(one, all);
+    }
+}
