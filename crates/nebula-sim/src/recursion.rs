@@ -5,11 +5,12 @@
 //! | policies | recursion | file |
 //! |---|---|---|
 //! | `single-queue`, `mcs-lock` without its lock, `jbsq:1` | Kiefer and Wolfowitz: an RPC begins when it has arrived and the first core is free | [`one_queue`] |
+//! | `jbsq:N` | the same with credit: when it has arrived, the RPC before it has been dispatched and a core has credit | [`by_credit`] |
 //! | `rss`, `static`, `random`, `round-robin`, `key-hash` | Lindley, for each core: when it has arrived and the RPC before it has ended | [`per_core`] |
 //!
 //! The result is the one of the event-driven [`world`](crate::world), to the byte: the same streams give the same draws, and
-//! `nebula-nic` chooses the cores. Only what is equal on both sides of it is simplified: which of several idle cores takes an RPC changes
-//! no time, and is not told. Latencies between NIC and core and core time an RPC are terms of both recursions ([`Terms`]). A test runs
+//! `nebula-nic` chooses the cores. Only what changes no time is left out: which of several idle cores takes
+//! an RPC of one queue. Latencies between NIC and core and core time an RPC are terms of both recursions ([`Terms`]). A test runs
 //! both, RPC by RPC ([`tests`]).
 //!
 //! RPCs are taken in blocks, so that draws, recursion and statistics are loops of their own.
@@ -20,9 +21,12 @@
 //! single server", Proc. Cambridge Phil. Soc. 48, 1952.
 
 mod block;
+mod by_credit;
 mod first_free;
+mod found;
 mod one_queue;
 mod per_core;
+mod waiting;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +37,8 @@ use crate::system::{Costs, System};
 use crate::tally::{Overheads, Tally};
 use crate::world::Length;
 use block::{Block, Draws};
-use nebula_nic::{Choose, KeyHash, Policy, Random, RoundRobin, Rss, Span, StaticFlow, Timestamp};
+use by_credit::ByCredit;
+use nebula_nic::{Choose, Jbsq, KeyHash, Policy, Random, RoundRobin, Rss, Span, StaticFlow, Timestamp};
 use nebula_workload::Seed;
 use one_queue::OneQueue;
 use per_core::PerCore;
@@ -65,15 +70,14 @@ pub(crate) fn fits(system: &System, load: &Load) -> bool {
     let has_one_server = system.servers == 1 && system.router.is_none() && system.batch.is_none();
     let is_unbounded = system.queue_bound.is_none() && system.custom.is_none();
     let is_simple = decision + lock_handoff + steal + interrupt + discover == Span::ZERO;
-    is_open && has_one_server && is_unbounded && is_simple && (is_one_queue(system.policy) || is_per_core(system.policy))
+    is_open && has_one_server && is_unbounded && is_simple && is_in_order(system.policy)
 }
 
-const fn is_one_queue(policy: Policy) -> bool {
-    matches!(policy, Policy::SingleQueue | Policy::McsLock | Policy::Jbsq(1))
-}
-
-const fn is_per_core(policy: Policy) -> bool {
-    matches!(policy, Policy::Rss | Policy::Static | Policy::RoundRobin | Policy::Random | Policy::KeyHash)
+/// Whether a policy decides about RPCs in the order of their arrival, by what came before.
+const fn is_in_order(policy: Policy) -> bool {
+    let has_one_queue = matches!(policy, Policy::SingleQueue | Policy::McsLock | Policy::Jbsq(_));
+    let by_rpc = matches!(policy, Policy::Rss | Policy::Static | Policy::RoundRobin | Policy::Random | Policy::KeyHash);
+    has_one_queue || by_rpc
 }
 
 /// Runs `load` as [`run`](crate::run) does, if the recursions are exact for it.
@@ -109,6 +113,9 @@ fn simulate(
         Policy::RoundRobin => by_core(RoundRobin::new(cores), cores, terms, draws, length, note),
         Policy::Random => by_core(Random::new(cores, own), cores, terms, draws, length, note),
         Policy::KeyHash => by_core(KeyHash::new(cores), cores, terms, draws, length, note),
+        Policy::Jbsq(bound) if bound > 1 => {
+            serve_all(ByCredit::new(Jbsq::new(cores, bound), cores, terms), draws, length, note)
+        }
         _ => serve_all(OneQueue::new(cores, terms), draws, length, note),
     };
     let outgrown = SimError::Outgrown { rpcs: crate::system::SLOTS_LAST, policy: system.policy_name() };

@@ -1,0 +1,129 @@
+//! One queue, and cores with credit for several RPCs: `jbsq:N`, whose state in `nebula-nic` picks the cores.
+//!
+//! No RPC depends on those behind it: it is dispatched when it has arrived, the RPC before it has been dispatched and a core has credit.
+//! When its core then begins and ends it follows from the RPC before it at that core. So the only events are the returns of credit, one
+//! pending for each core.
+
+use super::block::Block;
+use super::waiting::Waiting;
+use super::{Recursion, Terms};
+use crate::calendar::Calendar;
+use nebula_nic::{CentralDispatch, CoreId, Timestamp};
+
+/// The state of the recursion, with the policy that picks the core.
+pub(super) struct ByCredit<D> {
+    dispatch: D,
+    terms: Terms,
+    cores: Box<[Core]>,
+    /// By core: when the NIC knows of the end of each RPC that it has, from the oldest on; a ring of [`bound`](Self::bound) places each.
+    known: Box<[u64]>,
+    bound: usize,
+    /// When each core returns credit next.
+    returns: Calendar,
+    last_dispatched: u64,
+    waiting: Waiting,
+}
+
+/// The RPCs that a core has been given.
+#[derive(Clone, Copy, Debug, Default)]
+struct Core {
+    /// When the last one ends.
+    ended: u64,
+    /// The place of the oldest one that the NIC counts, and how many it counts.
+    oldest: u32,
+    outstanding: u32,
+}
+
+/// RPCs of a block.
+const BLOCK_RPCS: usize = 512;
+
+impl<D: CentralDispatch> ByCredit<D> {
+    /// All cores below `cores` idle.
+    pub(super) fn new(dispatch: D, cores: u16, terms: Terms) -> Self {
+        let (all, bound) = (usize::from(cores), (dispatch.bound() as usize).next_power_of_two());
+        Self {
+            dispatch,
+            terms,
+            cores: vec![Core::default(); all].into(),
+            known: vec![0; all * bound].into(),
+            bound,
+            returns: Calendar::new(all),
+            last_dispatched: 0,
+            waiting: Waiting::new(),
+        }
+    }
+
+    /// The next credit comes back; returns when.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a bound is small")]
+    fn take_credit(&mut self) -> u64 {
+        let (now, index) = self.returns.next().expect("a core without credit has RPCs that end");
+        let core = &mut self.cores[index];
+        core.oldest = (core.oldest + 1) & (self.bound as u32 - 1);
+        core.outstanding -= 1;
+        if core.outstanding == 0 {
+            self.returns.clear(index);
+        } else {
+            self.returns.set(index, Timestamp::from_ps(self.known[index * self.bound + core.oldest as usize]));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of cores, which is a u16")]
+        self.dispatch.handle_freed(CoreId(index as u16));
+        now.as_ps()
+    }
+
+    /// The core that takes the RPC that arrives now, and when.
+    #[inline(always)]
+    fn pick(&mut self, arrived: u64) -> (CoreId, u64) {
+        let mut dispatched = arrived.max(self.last_dispatched);
+        // Credit that comes back while RPCs wait is taken at once, one by one.
+        while arrived == dispatched && self.returns.next_ps() <= arrived {
+            self.take_credit();
+        }
+        loop {
+            match self.dispatch.pick() {
+                Some(core) => return (core, dispatched),
+                None => dispatched = self.take_credit(),
+            }
+        }
+    }
+
+    /// When a core that is given an RPC begins and ends it.
+    #[inline(always)]
+    fn give(&mut self, to: CoreId, dispatched: u64, service: u64) -> (u64, u64) {
+        self.dispatch.handle_dispatched(to);
+        let (index, core) = (to.index(), &mut self.cores[to.index()]);
+        let begun = dispatched.saturating_add(self.terms.dispatch).max(core.ended);
+        let ended = begun.saturating_add(self.terms.receive).saturating_add(service);
+        let known = ended.saturating_add(self.terms.notify);
+        let place = (core.oldest + core.outstanding) as usize & (self.bound - 1);
+        self.known[index * self.bound + place] = known;
+        core.ended = ended;
+        core.outstanding += 1;
+        if core.outstanding == 1 {
+            self.returns.set(index, Timestamp::from_ps(known));
+        }
+        (begun, ended)
+    }
+}
+
+impl<D: CentralDispatch> Recursion for ByCredit<D> {
+    fn block_rpcs(&self) -> usize {
+        BLOCK_RPCS
+    }
+
+    fn serve(&mut self, block: &mut Block) -> bool {
+        if !self.waiting.reserve(block.arrived.len()) {
+            return false;
+        }
+        let drawn = block.arrived.iter().zip(&block.service);
+        let served = block.begun.iter_mut().zip(&mut block.ended).zip(&mut block.found);
+        for ((&arrived, &service), ((begun, ended), found)) in drawn.zip(served) {
+            *found = self.waiting.found(arrived);
+            let (core, dispatched) = self.pick(arrived);
+            self.last_dispatched = dispatched;
+            self.waiting.push(arrived, dispatched);
+            (*begun, *ended) = self.give(core, dispatched, service);
+        }
+        true
+    }
+}
