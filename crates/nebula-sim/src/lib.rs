@@ -77,6 +77,7 @@ pub use experiment::{Effort, Estimate, estimate};
 pub use interval::Interval;
 pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Profile, Source};
 pub use model::SystemModel;
+pub use recursion::lanes;
 pub use search::{Bracket, LoadAtSlo, Objective, load_at_objective, load_at_slo};
 pub use system::{
     Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Costs, Host, Interface, Preemption, Router, Speeds, System, Watch,

@@ -24,6 +24,7 @@ mod block;
 mod by_credit;
 mod first_free;
 mod found;
+pub mod lanes;
 mod one_queue;
 mod per_core;
 mod waiting;

@@ -4,16 +4,20 @@
 //! arrivals, only closer together, so the p99 is nearly monotonic in the load. The results of the replications are independent and
 //! give the interval.
 
+mod side_by_side;
+
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
 use crate::experiment::Effort;
 use crate::interval::Interval;
 use crate::load::Load;
+use crate::recursion::lanes::LANES;
 use crate::system::System;
 use crate::tally::Tally;
 use crate::world::run;
 use nebula_nic::{Policy, Span};
 use nebula_workload::{Seed, TypeId};
+use side_by_side::SideBySide;
 
 /// The highest load that meets an SLO.
 #[derive(Clone, Debug)]
@@ -92,7 +96,8 @@ impl Objective {
 ///
 /// # Cost
 ///
-/// About log2((highest − lowest) / width) runs per replication: 11 by default.
+/// About log2((highest − lowest) / width) runs per replication: 11 by default. Under first come, first served with Poisson arrivals and no
+/// costs eight replications are simulated [side by side](crate::lanes), with the same result.
 pub fn load_at_slo(
     system: &System,
     load: &Load,
@@ -122,12 +127,18 @@ pub fn load_at_objective(
     progress: &(dyn Fn() + Sync),
 ) -> Result<LoadAtSlo, SimError> {
     effort.validate()?;
-    let bisect_one = |&index: &u32| {
-        let found = bisect(system, load, objective, bracket, effort, effort.seed.replica(u64::from(index)));
-        progress();
-        found
+    // Where one run is asked for alone, each replication is a piece of work; runs side by side are one piece together.
+    let lanes = SideBySide::of(system, load, objective, bracket, effort);
+    let bisect_some = |indices: &&[u32]| -> Result<Vec<(f64, Tally)>, SimError> {
+        let seeds: Vec<Seed> = indices.iter().map(|&index| effort.seed.replica(u64::from(index))).collect();
+        let alone = |&seed: &Seed| bisect(system, load, objective, bracket, effort, seed);
+        let found = lanes.as_ref().map_or_else(|| seeds.iter().map(alone).collect(), |lanes| lanes.bisect(&seeds))?;
+        indices.iter().for_each(|_| progress());
+        Ok(found)
     };
-    let found: Vec<(f64, Tally)> = try_each(&replications(0..effort.replications), bisect_one)?;
+    let all = replications(0..effort.replications);
+    let pieces: Vec<&[u32]> = all.chunks(if lanes.is_some() { LANES } else { 1 }).collect();
+    let found: Vec<(f64, Tally)> = try_each(&pieces, bisect_some)?.into_iter().flatten().collect();
     let over = |figure: &dyn Fn(&Tally) -> f64| {
         Interval::of(&found.iter().map(|(_, tally)| figure(tally)).collect::<Vec<_>>())
     };

@@ -42,8 +42,6 @@ use crate::tally::Tally;
 use altocumulus::Grouped;
 use client::Clients;
 pub(crate) use client::header_of;
-#[cfg(test)]
-pub(crate) use noted::{Noted, run_noted};
 use cpu::Central;
 use hosted::Hosted;
 use nebula_nic::{
@@ -51,6 +49,8 @@ use nebula_nic::{
     Timestamp, TwoChoices,
 };
 use nebula_workload::Seed;
+#[cfg(test)]
+pub(crate) use noted::{Noted, run_noted};
 use queues::Queues;
 use routed::Routed;
 use scheduler::{LeastLoaded, Reserved, Scheduled, first_plan};

@@ -86,6 +86,12 @@ impl Rng {
         Exp1.sample(self)
     }
 
+    /// Draws as many numbers from the exponential distribution with mean 1 as there is room for: those that as many calls of
+    /// [`exponential`](Self::exponential) draw.
+    pub fn fill_exponential(&mut self, draws: &mut [f64]) {
+        draws.fill_with(|| self.exponential());
+    }
+
     /// Draws a number in `0..bound`, each equally likely; 0 if `bound` is 0.
     ///
     /// # Cost

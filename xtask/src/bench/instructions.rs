@@ -6,7 +6,10 @@
 //!
 //! Built as a user builds: without optimization across crates.
 //!
-//! An echo through the whole runtime is counted too, client and server together ([`echo`]): there the gate is a number.
+//! An echo through the whole runtime is counted too, client and server together ([`echo`]), and an RPC of the queueing level
+//! ([`simulated`]): there the gate is a number.
+
+mod simulated;
 
 use std::path::{Path, PathBuf};
 
@@ -46,17 +49,17 @@ impl Section for Instructions {
     }
 
     fn what(&self) -> &'static str {
-        "instructions an operation, by callgrind; the same for 16 and 10,000 clients, 16 and 64 cores"
+        "instructions an operation, by callgrind, the same for 16 and 10,000 clients, 16 and 64 cores; and a simulated RPC"
     }
 
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        Ok([rows(shell, 100_000)?, echo(shell, 32_000)?, lines(shell)?].concat())
+        Ok([rows(shell, 100_000)?, echo(shell, 32_000)?, lines(shell)?, simulated::rows(shell)?].concat())
     }
 }
 
 /// Fails when an operation's counts differ too much.
 pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
-    let rows = [rows(shell, 20_000)?, echo(shell, 8_000)?, lines(shell)?].concat();
+    let rows = [rows(shell, 20_000)?, echo(shell, 8_000)?, lines(shell)?, simulated::rows(shell)?].concat();
     for row in &rows {
         println!("{}: {:.1} {}", row.what, row.value, row.unit);
     }

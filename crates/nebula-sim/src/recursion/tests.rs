@@ -85,11 +85,23 @@ fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
         let together = open("fixed:1us", 0.5).arrivals("paced".parse().unwrap());
         assert_policy(policy, 4, &together, Costs::ZERO, 50_000);
         // Some RPCs take no time at all, so that a core ends several at once.
-        assert_policy(policy, 4, &open("bimodal:0ns@0.5,2us@0.5", 0.9).arrivals("paced".parse().unwrap()), Costs::ZERO, 50_000);
+        assert_policy(
+            policy,
+            4,
+            &open("bimodal:0ns@0.5,2us@0.5", 0.9).arrivals("paced".parse().unwrap()),
+            Costs::ZERO,
+            50_000,
+        );
         // Hundreds of thousands wait in a burst.
         assert_policy(policy, 16, &bursts(0.5), Costs::ZERO, 300_000);
         assert_policy(policy, 16, &open("mix:get=0.9*fixed:500ns;scan=0.1*exp:5us", 0.9), Costs::ZERO, 50_000);
-        assert_policy(policy, 16, &open("fixed:1us", 0.9).arrivals("on-off:100us,300us".parse().unwrap()), Costs::ZERO, 50_000);
+        assert_policy(
+            policy,
+            16,
+            &open("fixed:1us", 0.9).arrivals("on-off:100us,300us".parse().unwrap()),
+            Costs::ZERO,
+            50_000,
+        );
     }
 }
 
@@ -125,7 +137,10 @@ fn the_same_is_refused_as_on_the_machines() {
     assert!(matches!(refused(&system, &open("exp:1us", -1.0)), SimError::Load { .. }));
     assert!(matches!(refused(&System::new(Policy::SingleQueue, 0), &open("exp:1us", 0.5)), SimError::Nic(_)));
     // Some 300 seconds of service each: 1,000 RPCs on 1,000 cores last longer than the clock of so many cores.
-    assert!(matches!(refused(&System::new(Policy::SingleQueue, 1000), &open("exp:1s", 1e-5)), SimError::Endless { .. }));
+    assert!(matches!(
+        refused(&System::new(Policy::SingleQueue, 1000), &open("exp:1s", 1e-5)),
+        SimError::Endless { .. }
+    ));
 }
 
 #[test]

@@ -59,6 +59,20 @@ impl Distribution {
         self.sum += other.sum;
     }
 
+    /// The highest value that is counted as at most `bound`: a [quantile](Self::quantile) is at most `bound` if enough values are at most
+    /// this.
+    pub(crate) const fn highest_within(bound: u64) -> u64 {
+        let (lowest, width) = values(cell(if bound < VALUE_MAX { bound } else { VALUE_MAX }));
+        // A quantile is the middle of a cell.
+        if lowest + width / 2 <= bound { lowest + (width - 1) } else { lowest - 1 }
+    }
+
+    /// How many of `count` values a share `share` of them is, for a [quantile](Self::quantile).
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+    pub(crate) fn rank(share: f64, count: u64) -> u64 {
+        (libm::ceil(share.min(1.0) * count as f64) as u64).max(1)
+    }
+
     /// How many values were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -77,9 +91,8 @@ impl Distribution {
     ///
     /// O(cells), of which there are 54,000.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
     pub fn quantile(&self, share: f64) -> f64 {
-        let wanted = (libm::ceil(share.min(1.0) * self.count as f64) as u64).max(1);
+        let wanted = Self::rank(share, self.count);
         let mut below = 0;
         let reaches = |count: &u64| {
             below += count;
@@ -174,6 +187,20 @@ mod tests {
         let mut values = Distribution::new();
         values.record(u64::MAX);
         assert_eq!((values.count(), values.max(), values.share_above(u64::MAX)), (1, VALUE_MAX, 0.0));
+    }
+
+    #[test]
+    fn a_quantile_is_within_a_bound_if_enough_values_are() {
+        let mut rng = Seed(6).stream("distribution");
+        for _ in 0..50 {
+            let mut all = Distribution::new();
+            let drawn: Vec<u64> = (0..1000).map(|_| rng.next_u64() >> (40 + rng.below(20))).collect();
+            drawn.iter().for_each(|&value| all.record(value));
+            for bound in drawn.iter().flat_map(|&value| [value.saturating_sub(1), value, value + 1]) {
+                let within = drawn.iter().filter(|&&value| value <= Distribution::highest_within(bound)).count() as u64;
+                assert_eq!(all.quantile(0.99) <= bound as f64, within >= Distribution::rank(0.99, 1000), "{bound}");
+            }
+        }
     }
 
     #[test]
