@@ -25,7 +25,7 @@
 //! # Invariants
 //!
 //! - **Decisions of `nebula-nic` are not made a second time here.** *Enforced by* `tests/properties.rs` and `tests/golden.rs`; this
-//!   crate contains no dispatch policy.
+//!   crate contains no dispatch policy. One queue for all cores is also a recursion, which `recursion/tests.rs` holds to those decisions.
 //! - **Results depend on the seed alone**, never on threads, wall-clock time or hash order. *Enforced by* `tests/properties.rs`, `tests/golden.rs`.
 //! - **Results agree with queueing theory** where a closed form exists. *Enforced by* `tests/closed_forms.rs`.
 //! - **Memory does not grow with the number of RPCs.** *Enforced by* `tests/memory_bound.rs`.

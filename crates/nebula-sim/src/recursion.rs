@@ -1,12 +1,13 @@
 //! First come, first served, without events: when an RPC begins follows from the RPCs before it.
 //!
-//! Where every RPC is admitted, none changes its core and cores serve in order, a run needs no calendar:
+//! Where none changes its core, cores serve in order and nobody waits for an answer, a run needs no calendar:
 //!
 //! | policies | recursion | file |
 //! |---|---|---|
-//! | `single-queue`, `mcs-lock` without its lock, `jbsq:1` | Kiefer and Wolfowitz: an RPC begins when it has arrived and the first core is free | [`one_queue`] |
+//! | `single-queue`, `mcs-lock` without its lock, `jbsq:1` | Kiefer and Wolfowitz: an RPC begins when it has arrived and the first core is free | [`any_core`] |
 //! | `jbsq:N` | the same with credit: when it has arrived, the RPC before it has been dispatched and a core has credit | [`by_credit`] |
 //! | `rss`, `static`, `random`, `round-robin`, `key-hash` | Lindley, for each core: when it has arrived and the RPC before it has ended | [`per_core`] |
+//! | `two-choices` | the same, and who is at a core is kept for the choice | [`loads`] |
 //!
 //! The result is the one of the event-driven [`world`](crate::world), to the byte: the same streams give the same draws, and
 //! `nebula-nic` chooses the cores. Only what changes no time is left out: which of several idle cores takes
@@ -20,11 +21,13 @@
 //! J. Kiefer, J. Wolfowitz, "On the theory of queues with many servers", Trans. AMS 78, 1955; D. V. Lindley, "The theory of queues with a
 //! single server", Proc. Cambridge Phil. Soc. 48, 1952.
 
+mod any_core;
 mod block;
 mod by_credit;
 mod first_free;
 mod found;
 pub mod lanes;
+mod loads;
 mod one_queue;
 mod per_core;
 mod waiting;
@@ -37,9 +40,13 @@ use crate::load::{Load, Source};
 use crate::system::{Costs, System};
 use crate::tally::{Overheads, Tally};
 use crate::world::Length;
+use any_core::AnyCore;
 use block::{Block, Draws};
 use by_credit::ByCredit;
-use nebula_nic::{Choose, Jbsq, KeyHash, Policy, Random, RoundRobin, Rss, Span, StaticFlow, Timestamp};
+use loads::{Known, NotAsked};
+use nebula_nic::{
+    Choose, Jbsq, KeyHash, Policy, Random, RetryPolicy, RoundRobin, Rss, Span, StaticFlow, Timestamp, TwoChoices,
+};
 use nebula_workload::Seed;
 use one_queue::OneQueue;
 use per_core::PerCore;
@@ -69,16 +76,25 @@ pub(crate) fn fits(system: &System, load: &Load) -> bool {
     let Costs { dispatch: _, notify: _, receive: _, decision, lock_handoff, steal, interrupt, discover } = system.costs;
     let is_open = matches!(load.source, Source::Open { .. });
     let has_one_server = system.servers == 1 && system.router.is_none() && system.batch.is_none();
-    let is_unbounded = system.queue_bound.is_none() && system.custom.is_none();
+    // What is refused is gone, unless its client tries again.
+    let admits = system.queue_bound.is_none_or(|bound| {
+        bound <= BOUND_MAX && has_one_queue(system.policy) && system.reaction == RetryPolicy::GiveUp
+    });
     let is_simple = decision + lock_handoff + steal + interrupt + discover == Span::ZERO;
-    is_open && has_one_server && is_unbounded && is_simple && is_in_order(system.policy)
+    let is_in_order = has_one_queue(system.policy) || has_queue_per_core(system.policy);
+    is_open && has_one_server && admits && is_simple && is_in_order && system.custom.is_none()
 }
 
-/// Whether a policy decides about RPCs in the order of their arrival, by what came before.
-const fn is_in_order(policy: Policy) -> bool {
-    let has_one_queue = matches!(policy, Policy::SingleQueue | Policy::McsLock | Policy::Jbsq(_));
+/// Above this bound on the queue, the slots of a server may be the bound that is met.
+const BOUND_MAX: u32 = 1 << 16;
+
+const fn has_one_queue(policy: Policy) -> bool {
+    matches!(policy, Policy::SingleQueue | Policy::McsLock | Policy::Jbsq(_))
+}
+
+const fn has_queue_per_core(policy: Policy) -> bool {
     let by_rpc = matches!(policy, Policy::Rss | Policy::Static | Policy::RoundRobin | Policy::Random | Policy::KeyHash);
-    has_one_queue || by_rpc
+    by_rpc || matches!(policy, Policy::TwoChoices)
 }
 
 /// Runs `load` as [`run`](crate::run) does, if the recursions are exact for it.
@@ -104,7 +120,7 @@ fn simulate(
     seed: Seed,
     note: &mut dyn FnMut(&Block),
 ) -> Result<(), SimError> {
-    let (cores, own) = (system.workers(), seed.replica(0).0);
+    let (cores, own, bound) = (system.workers(), seed.replica(0).0, system.queue_bound);
     let Costs { dispatch, receive, notify, .. } = system.costs;
     let terms = Terms { dispatch: dispatch.as_ps(), receive: receive.as_ps(), notify: notify.as_ps() };
     let draws = Draws::try_new(system, load, seed)?;
@@ -114,10 +130,15 @@ fn simulate(
         Policy::RoundRobin => by_core(RoundRobin::new(cores), cores, terms, draws, length, note),
         Policy::Random => by_core(Random::new(cores, own), cores, terms, draws, length, note),
         Policy::KeyHash => by_core(KeyHash::new(cores), cores, terms, draws, length, note),
-        Policy::Jbsq(bound) if bound > 1 => {
-            serve_all(ByCredit::new(Jbsq::new(cores, bound), cores, terms), draws, length, note)
+        Policy::Jbsq(credit) if credit > 1 => {
+            let cores = ByCredit::new(Jbsq::new(cores, credit), cores, terms);
+            serve_all(OneQueue::new(cores, bound), draws, length, note)
         }
-        _ => serve_all(OneQueue::new(cores, terms), draws, length, note),
+        Policy::TwoChoices => {
+            let (choice, loads) = (TwoChoices::new(cores, own), Known::new(cores));
+            serve_all(PerCore::new(choice, loads, cores, terms), draws, length, note)
+        }
+        _ => serve_all(OneQueue::new(AnyCore::new(cores, terms), bound), draws, length, note),
     };
     let outgrown = SimError::Outgrown { rpcs: crate::system::SLOTS_LAST, policy: system.policy_name() };
     if is_served { Ok(()) } else { Err(outgrown) }
@@ -131,7 +152,7 @@ fn by_core<C: Choose>(
     length: Length,
     note: &mut dyn FnMut(&Block),
 ) -> bool {
-    serve_all(PerCore::new(choice, cores, terms), draws, length, note)
+    serve_all(PerCore::new(choice, NotAsked, cores, terms), draws, length, note)
 }
 
 /// Serves a run's RPCs block by block; `false` if the queue outgrows the run.
@@ -177,12 +198,12 @@ impl Measured {
     fn note(&mut self, block: &Block) {
         let tally = &mut self.tally;
         let Block { arrived, service, begun, ended, .. } = block;
-        let count = arrived.len() as u64;
-        for &at in [arrived.first(), arrived.last()].into_iter().flatten() {
-            tally.note_arrival(Timestamp::from_ps(at));
-            self.last_arrived = at;
-        }
+        let (count, refused) = (arrived.len() as u64, (block.found.len() - arrived.len()) as u64);
+        block.window.iter().for_each(|&at| tally.note_arrival(Timestamp::from_ps(at)));
+        self.last_arrived = block.window[1];
         tally.served += count;
+        tally.nacks += refused;
+        tally.given_up += refused;
         block.found.iter().for_each(|&found| tally.queue_depth.record(found));
         begun.iter().zip(arrived).for_each(|(begun, arrived)| tally.queued.record(begun - arrived));
         ended.iter().zip(arrived).for_each(|(ended, arrived)| tally.latency.record(ended - arrived));

@@ -82,3 +82,11 @@ fn a_bound_of_zero_or_one_gives_zero() {
     let mut rng = Seed(2).stream("below");
     assert_eq!((rng.below(0), rng.below(1)), (0, 0));
 }
+
+#[test]
+fn exponential_draws_in_a_block_are_those_one_by_one() {
+    let (mut block, mut singles) = (Seed(3).stream("block"), Seed(3).stream("block"));
+    let mut draws = [0.0; 1000];
+    block.fill_exponential(&mut draws);
+    assert!(draws.iter().all(|&draw| draw == singles.exponential()));
+}

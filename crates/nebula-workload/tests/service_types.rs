@@ -46,6 +46,27 @@ fn typed_and_untyped_draws_are_the_same_times() {
 }
 
 #[test]
+fn times_that_are_drawn_in_blocks_are_those_drawn_one_by_one() {
+    for spelling in [
+        "mix:a=0.5*exp:1us;b=0.5*lognormal:mean=1us,sigma=1+exp:3us",
+        "exp:1us",
+        "fixed:1us",
+        "bimodal:500ns@0.9,5500ns@0.1",
+        "uniform:0ns-2us",
+        "exp:1us+exp:2us",
+    ] {
+        let service: ServiceTime = spelling.parse().unwrap();
+        let (mut blocks, mut singles) = (Seed(2).stream("service"), Seed(2).stream("service"));
+        let (mut types, mut times) = ([TypeId(7); 1000], [Span::ZERO; 1000]);
+        service.fill_typed(&mut blocks, &mut types[..3], &mut times[..3]);
+        service.fill_typed(&mut blocks, &mut types[3..], &mut times[3..]);
+        for drawn in types.into_iter().zip(times) {
+            assert_eq!(drawn, service.sample_typed(&mut singles), "{spelling}");
+        }
+    }
+}
+
+#[test]
 fn the_times_of_a_type_can_be_asked_for() {
     let service = persephone();
     let mean_ps = |index| service.of_type(TypeId(index)).map(ServiceTime::mean_ps);

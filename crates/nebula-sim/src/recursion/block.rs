@@ -11,15 +11,17 @@ use nebula_workload::{ArrivalProcess, Rng, Seed, ServiceTime, TypeId};
 pub(super) struct Block {
     /// The number of the first one, counted over the run.
     pub(super) first: u64,
+    /// When the first and the last one arrive.
+    pub(super) window: [u64; 2],
     // -- drawn --
     pub(super) arrived: Vec<u64>,
     pub(super) service: Vec<u64>,
     pub(super) kinds: Vec<TypeId>,
-    // -- served --
+    // -- served: the RPCs refused are not in the columns above any more --
     /// When its core begins it.
     pub(super) begun: Vec<u64>,
     pub(super) ended: Vec<u64>,
-    /// RPCs that it finds waiting at the NIC.
+    /// RPCs that each finds waiting at the NIC, those refused included.
     pub(super) found: Vec<u32>,
 }
 
@@ -30,6 +32,14 @@ impl Block {
         }
         self.kinds.resize(count, TypeId(0));
         self.found.resize(count, 0);
+    }
+
+    /// Only the first `served` rows are of RPCs that are served; the others were refused.
+    pub(super) fn keep(&mut self, served: usize) {
+        for times in [&mut self.arrived, &mut self.service, &mut self.begun, &mut self.ended] {
+            times.truncate(served);
+        }
+        self.kinds.truncate(served);
     }
 }
 
@@ -72,6 +82,7 @@ impl<'a> Draws<'a> {
             self.last_arrived = self.last_arrived.saturating_add(gap.as_ps());
             *arrived = self.last_arrived;
         }
+        block.window = [block.arrived.first().copied().unwrap_or(self.last_arrived), self.last_arrived];
         self.service.fill_typed(&mut self.services, &mut block.kinds, &mut self.spans);
         block.service.iter_mut().zip(&self.spans).for_each(|(service, span)| *service = span.as_ps());
     }

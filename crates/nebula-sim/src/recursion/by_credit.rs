@@ -1,12 +1,11 @@
-//! One queue, and cores with credit for several RPCs: `jbsq:N`, whose state in `nebula-nic` picks the cores.
+//! Cores with credit for several RPCs: `jbsq:N`, whose state in `nebula-nic` picks the cores.
 //!
 //! No RPC depends on those behind it: it is dispatched when it has arrived, the RPC before it has been dispatched and a core has credit.
 //! When its core then begins and ends it follows from the RPC before it at that core. So the only events are the returns of credit, one
 //! pending for each core.
 
-use super::block::Block;
-use super::waiting::Waiting;
-use super::{Recursion, Terms};
+use super::Terms;
+use super::one_queue::{Cores, Taken};
 use crate::calendar::Calendar;
 use nebula_nic::{CentralDispatch, CoreId, Timestamp};
 
@@ -21,7 +20,6 @@ pub(super) struct ByCredit<D> {
     /// When each core returns credit next.
     returns: Calendar,
     last_dispatched: u64,
-    waiting: Waiting,
 }
 
 /// The RPCs that a core has been given.
@@ -33,9 +31,6 @@ struct Core {
     oldest: u32,
     outstanding: u32,
 }
-
-/// RPCs of a block.
-const BLOCK_RPCS: usize = 512;
 
 impl<D: CentralDispatch> ByCredit<D> {
     /// All cores below `cores` idle.
@@ -49,7 +44,6 @@ impl<D: CentralDispatch> ByCredit<D> {
             bound,
             returns: Calendar::new(all),
             last_dispatched: 0,
-            waiting: Waiting::new(),
         }
     }
 
@@ -89,7 +83,7 @@ impl<D: CentralDispatch> ByCredit<D> {
 
     /// When a core that is given an RPC begins and ends it.
     #[inline(always)]
-    fn give(&mut self, to: CoreId, dispatched: u64, service: u64) -> (u64, u64) {
+    fn give(&mut self, to: CoreId, dispatched: u64, service: u64) -> Taken {
         self.dispatch.handle_dispatched(to);
         let (index, core) = (to.index(), &mut self.cores[to.index()]);
         let begun = dispatched.saturating_add(self.terms.dispatch).max(core.ended);
@@ -102,28 +96,15 @@ impl<D: CentralDispatch> ByCredit<D> {
         if core.outstanding == 1 {
             self.returns.set(index, Timestamp::from_ps(known));
         }
-        (begun, ended)
+        Taken { dispatched, begun, ended }
     }
 }
 
-impl<D: CentralDispatch> Recursion for ByCredit<D> {
-    fn block_rpcs(&self) -> usize {
-        BLOCK_RPCS
-    }
-
-    fn serve(&mut self, block: &mut Block) -> bool {
-        if !self.waiting.reserve(block.arrived.len()) {
-            return false;
-        }
-        let drawn = block.arrived.iter().zip(&block.service);
-        let served = block.begun.iter_mut().zip(&mut block.ended).zip(&mut block.found);
-        for ((&arrived, &service), ((begun, ended), found)) in drawn.zip(served) {
-            *found = self.waiting.found(arrived);
-            let (core, dispatched) = self.pick(arrived);
-            self.last_dispatched = dispatched;
-            self.waiting.push(arrived, dispatched);
-            (*begun, *ended) = self.give(core, dispatched, service);
-        }
-        true
+impl<D: CentralDispatch> Cores for ByCredit<D> {
+    #[inline(always)]
+    fn take(&mut self, arrived: u64, service: u64) -> Taken {
+        let (core, dispatched) = self.pick(arrived);
+        self.last_dispatched = dispatched;
+        self.give(core, dispatched, service)
     }
 }

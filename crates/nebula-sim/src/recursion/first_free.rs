@@ -55,17 +55,41 @@ impl FirstFree {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits hold a core, which is an index")]
     pub(super) fn replace(&mut self, at_ps: u64) {
-        let leaves = self.losers.len();
-        let core = self.winner as usize & (leaves - 1);
-        let mut key = (at_ps.min(self.latest_ps) << self.core_bits) | core as u64;
-        let mut node = (leaves + core) / 2;
-        while node > 0 {
-            let met = &mut self.losers[node & (leaves - 1)];
-            (key, *met) = (key.min(*met), key.max(*met));
-            node /= 2;
-        }
-        self.winner = key;
+        let core = self.winner as usize & (self.losers.len() - 1);
+        let key = (at_ps.min(self.latest_ps) << self.core_bits) | core as u64;
+        // The numbers of cores of the papers: all steps of a known number, without a check.
+        self.winner = if let Ok(losers) = <&mut [u64; 64]>::try_from(&mut *self.losers) {
+            climb(losers, core, key)
+        } else if let Ok(losers) = <&mut [u64; 16]>::try_from(&mut *self.losers) {
+            climb(losers, core, key)
+        } else {
+            climb_any(&mut self.losers, core, key)
+        };
     }
+}
+
+/// The key of a core goes up as far as it wins, and whoever wins against it goes on: returns the one that arrives at the top.
+#[inline(always)]
+fn climb<const LEAVES: usize>(losers: &mut [u64; LEAVES], core: usize, mut key: u64) -> u64 {
+    let mut node = (LEAVES + core) / 2;
+    for _ in 0..LEAVES.ilog2() {
+        let met = &mut losers[node % LEAVES];
+        (key, *met) = (key.min(*met), key.max(*met));
+        node /= 2;
+    }
+    key
+}
+
+/// The same for any number of leaves.
+fn climb_any(losers: &mut [u64], core: usize, mut key: u64) -> u64 {
+    let leaves = losers.len();
+    let mut node = (leaves + core) / 2;
+    while node > 0 {
+        let met = &mut losers[node & (leaves - 1)];
+        (key, *met) = (key.min(*met), key.max(*met));
+        node /= 2;
+    }
+    key
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Lane {
 /// Times are whole picoseconds in an `f64` or in its 52 bits of fraction.
 const TIME_MAX: f64 = (1_u64 << 52) as f64;
 
-/// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs, and times that an `f64` holds.
+/// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a bound, and times that an `f64` holds.
 #[must_use]
 pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
     let is_poisson = matches!(load.source, Source::Open { arrivals: Arrivals::Poisson, .. });
@@ -47,7 +47,8 @@ pub fn hold(system: &System, load: &Load, lanes: &[Lane]) -> bool {
         (lane.length.warmup + lane.length.rpcs) as f64 * gap_ps * 4.0 < TIME_MAX
     };
     let lanes_fit = (1..=LANES).contains(&lanes.len()) && lanes.iter().all(is_short);
-    is_poisson && has_one_queue && is_steady && lanes_fit && system.costs == Costs::ZERO && fits(system, load)
+    let is_plain = system.costs == Costs::ZERO && system.queue_bound.is_none();
+    is_poisson && has_one_queue && is_plain && is_steady && lanes_fit && fits(system, load)
 }
 
 /// With more variable service the queue may outgrow a run, which lanes do not notice.
@@ -239,35 +240,56 @@ struct Any<'a> {
     law: &'a ServiceTime,
     streams: Each<Rng>,
     free: Each<FirstFree>,
+    services: Box<[Each<u64>; BLOCK]>,
 }
 
 impl<'a> Any<'a> {
     fn new(cores: u16, law: &'a ServiceTime, lanes: &Each<Lane>) -> Self {
-        let (streams, free) =
-            (lanes.map(|lane| lane.seed.stream("service")), [(); LANES].map(|()| FirstFree::new(cores)));
-        Self { law, streams, free }
+        let streams = lanes.map(|lane| lane.seed.stream("service"));
+        let free = [(); LANES].map(|()| FirstFree::new(cores));
+        Self { law, streams, free, services: Box::new([[0; LANES]; BLOCK]) }
+    }
+
+    /// Draws the service times of a block.
+    fn draw(&mut self) {
+        let mut types = [TypeId(0); BLOCK];
+        let mut spans = [Span::ZERO; BLOCK];
+        for (lane, stream) in self.streams.iter_mut().enumerate() {
+            self.law.fill_typed(stream, &mut types, &mut spans);
+            self.services.iter_mut().zip(&spans).for_each(|(services, span)| services[lane] = span.as_ps());
+        }
+    }
+
+    /// The same for exponential times: they are rounded in vectors, as [`ServiceTime`] rounds them.
+    fn draw_exponential(&mut self) {
+        let mut drawn = [0.0; BLOCK];
+        let mean_ps = self.law.mean_ps();
+        for (lane, stream) in self.streams.iter_mut().enumerate() {
+            stream.fill_exponential(&mut drawn);
+            drawn.iter_mut().for_each(|drawn| *drawn = floor(*drawn * mean_ps + 0.5));
+            self.services.iter_mut().zip(&drawn).for_each(|(services, &drawn)| services[lane] = whole(drawn));
+        }
     }
 }
 
 impl Serve for Any<'_> {
     fn serve(&mut self, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
-        let mut services = [[Span::ZERO; BLOCK]; LANES];
-        let mut types = [TypeId(0); BLOCK];
-        for (stream, services) in self.streams.iter_mut().zip(&mut services) {
-            self.law.fill_typed(stream, &mut types, services);
+        if self.law.is_exponential() {
+            self.draw_exponential();
+        } else {
+            self.draw();
         }
-        let measured = counts.measured();
         let mut late = [[0_u8; LANES]; BLOCK];
-        for (index, (arrived, late)) in arrived.iter().zip(&mut late).enumerate() {
+        for ((arrived, services), late) in arrived.iter().zip(self.services.iter()).zip(&mut late) {
             for lane in 0..LANES {
                 let free = &mut self.free[lane];
                 let arrived = whole(arrived[lane]);
-                let ended = free.first_ps().max(arrived) + services[lane][index].as_ps();
+                let ended = free.first_ps().max(arrived) + services[lane];
                 free.replace(ended);
                 late[lane] = u8::from(ended - arrived > counts.within);
             }
         }
-        for (lane, measured) in measured.into_iter().enumerate() {
+        for (lane, measured) in counts.measured().into_iter().enumerate() {
             let count = measured.len() as u64;
             let late: u64 = late[measured].iter().map(|late| u64::from(late[lane])).sum();
             counts.on_time[lane] += count - late;
@@ -304,8 +326,8 @@ mod tests {
                 for (lane, count) in lanes.iter().zip(counts) {
                     let tally = run(&system, &load.clone().at(lane.load), lane.length, lane.seed).unwrap();
                     let late = tally.latency.share_above(within.as_ps());
-                    let alone = libm::round((1.0 - late) * lane.length.rpcs as f64) as u64;
-                    assert_eq!(count, alone, "{service} on {cores} cores, {lane:?}");
+                    let alone = libm::round((1.0 - late) * lane.length.rpcs as f64);
+                    assert_eq!(count as f64, alone, "{service} on {cores} cores, {lane:?}");
                 }
             }
         }
@@ -329,7 +351,7 @@ mod tests {
     fn the_whole_part_is_that_of_the_number() {
         for number in [0.0, 0.25, 0.5, 0.999_999, 1.0, 1.5, 2.5, 15_624.999_999_9, 4_503_599_627_370_494.5] {
             assert_eq!(floor(number), libm::floor(number), "{number}");
-            assert_eq!(whole(floor(number)), number as u64, "{number}");
+            assert_eq!(whole(floor(number)) as f64, libm::floor(number), "{number}");
         }
     }
 }

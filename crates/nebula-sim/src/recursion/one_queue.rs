@@ -1,48 +1,84 @@
-//! One queue for all cores: an RPC is dispatched when it has arrived and the NIC knows of a core that is free.
+//! One queue for all cores: RPCs are dispatched in the order of their arrival, and who waits is known when an RPC arrives.
+//!
+//! So an RPC that finds as many waiting as the bound of the queue is refused, which changes nothing for the others.
 
+use super::Recursion;
 use super::block::Block;
-use super::first_free::FirstFree;
 use super::waiting::Waiting;
-use super::{Recursion, Terms};
 
-/// The state of the recursion: when the NIC knows of each core that it is free, and who waits.
-#[derive(Clone, Debug)]
-pub(super) struct OneQueue {
-    free: FirstFree,
-    terms: Terms,
-    waiting: Waiting,
+/// The cores behind one queue.
+pub(super) trait Cores {
+    /// Gives out the RPC that arrives at `arrived`, behind all before it.
+    fn take(&mut self, arrived: u64, service: u64) -> Taken;
 }
 
-impl OneQueue {
-    /// All cores below `cores` idle.
-    pub(super) fn new(cores: u16, terms: Terms) -> Self {
-        Self { free: FirstFree::new(cores), terms, waiting: Waiting::new() }
-    }
+/// When an RPC leaves the queue, and when its core begins and ends it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) dispatched: u64,
+    pub(super) begun: u64,
+    pub(super) ended: u64,
+}
+
+/// A queue before its cores.
+pub(super) struct OneQueue<C> {
+    cores: C,
+    bound: Option<u32>,
+    waiting: Waiting,
 }
 
 /// RPCs of a block: draws, recursion and statistics of this many stay in the first cache.
 const BLOCK_RPCS: usize = 512;
 
-impl Recursion for OneQueue {
+impl<C: Cores> OneQueue<C> {
+    /// An empty queue that refuses RPCs which find `bound` waiting.
+    pub(super) fn new(cores: C, bound: Option<u32>) -> Self {
+        Self { cores, bound, waiting: Waiting::new() }
+    }
+
+    fn serve_all(&mut self, block: &mut Block) {
+        let Self { cores, waiting, .. } = self;
+        let drawn = block.arrived.iter().zip(&block.service);
+        let served = block.begun.iter_mut().zip(&mut block.ended).zip(&mut block.found);
+        for ((&arrived, &service), ((begun, ended), found)) in drawn.zip(served) {
+            *found = waiting.found(arrived);
+            let taken = cores.take(arrived, service);
+            waiting.push(arrived, taken.dispatched);
+            (*begun, *ended) = (taken.begun, taken.ended);
+        }
+    }
+
+    /// The columns of a block keep what is served, one behind the other.
+    fn serve_below(&mut self, bound: u32, block: &mut Block) {
+        let mut served = 0;
+        for index in 0..block.arrived.len() {
+            let (arrived, service) = (block.arrived[index], block.service[index]);
+            let found = self.waiting.found(arrived);
+            block.found[index] = found;
+            if found < bound {
+                let taken = self.cores.take(arrived, service);
+                self.waiting.push(arrived, taken.dispatched);
+                (block.arrived[served], block.service[served]) = (arrived, service);
+                (block.begun[served], block.ended[served]) = (taken.begun, taken.ended);
+                block.kinds[served] = block.kinds[index];
+                served += 1;
+            }
+        }
+        block.keep(served);
+    }
+}
+
+impl<C: Cores> Recursion for OneQueue<C> {
     fn block_rpcs(&self) -> usize {
         BLOCK_RPCS
     }
 
     fn serve(&mut self, block: &mut Block) -> bool {
-        if !self.waiting.reserve(block.arrived.len()) {
-            return false;
+        let has_room = self.waiting.reserve(block.arrived.len());
+        match self.bound {
+            None => self.serve_all(block),
+            Some(bound) => self.serve_below(bound, block),
         }
-        let Self { free, terms: Terms { dispatch, receive, notify }, waiting } = self;
-        let drawn = block.arrived.iter().zip(&block.service);
-        let served = block.begun.iter_mut().zip(&mut block.ended).zip(&mut block.found);
-        for ((&arrived, &service), ((begun, ended), found)) in drawn.zip(served) {
-            *found = waiting.found(arrived);
-            let dispatched = free.first_ps().max(arrived);
-            waiting.push(arrived, dispatched);
-            *begun = dispatched.saturating_add(*dispatch);
-            *ended = begun.saturating_add(*receive).saturating_add(service);
-            free.replace(ended.saturating_add(*notify));
-        }
-        true
+        has_room
     }
 }

@@ -5,6 +5,7 @@
 
 use super::block::Block;
 use super::found::Found;
+use super::loads::Loads;
 use super::{Recursion, Terms};
 use crate::system::SLOTS_LAST;
 use crate::world::header_of;
@@ -12,8 +13,9 @@ use nebula_nic::{Choose, PER_CORE_BOUND};
 
 /// The state of the recursion, with the policy that chooses the core.
 #[derive(Clone, Debug)]
-pub(super) struct PerCore<C> {
+pub(super) struct PerCore<C, L> {
     choice: C,
+    loads: L,
     terms: Terms,
     cores: Box<[Core]>,
     /// When each RPC of the block leaves the NIC.
@@ -32,15 +34,15 @@ struct Core {
 
 const _: () = assert!(PER_CORE_BOUND == 2, "a core keeps the ends of as many RPCs as the NIC gives it");
 
-impl<C: Choose> PerCore<C> {
+impl<C: Choose, L: Loads> PerCore<C, L> {
     /// All cores below `cores` idle.
-    pub(super) fn new(choice: C, cores: u16, terms: Terms) -> Self {
+    pub(super) fn new(choice: C, loads: L, cores: u16, terms: Terms) -> Self {
         let cores = vec![Core::default(); usize::from(cores)].into();
-        Self { choice, terms, cores, dispatched: Vec::new(), found: Found::default() }
+        Self { choice, loads, terms, cores, dispatched: Vec::new(), found: Found::default() }
     }
 }
 
-impl<C: Choose> Recursion for PerCore<C> {
+impl<C: Choose, L: Loads> Recursion for PerCore<C, L> {
     fn block_rpcs(&self) -> usize {
         // The RPCs that wait are looked at once a block: of longer blocks where more wait, that is a constant number for each.
         self.found.waiting().next_power_of_two().clamp(1 << 9, 1 << 16)
@@ -52,11 +54,14 @@ impl<C: Choose> Recursion for PerCore<C> {
         let drawn = block.arrived.iter().zip(&block.service);
         let served = block.begun.iter_mut().zip(&mut block.ended).zip(&mut self.dispatched);
         for (number, ((&arrived, &service), ((begun, ended), dispatched))) in (block.first..).zip(drawn.zip(served)) {
-            let core = &mut self.cores[self.choice.choose(&header_of(number)).index()];
+            let loads = &self.loads;
+            let id = self.choice.choose_by_load(&header_of(number), |core| loads.load(core, arrived));
+            let core = &mut self.cores[id.index()];
             *dispatched = arrived.max(core.known[1]);
             *begun = dispatched.saturating_add(dispatch).max(core.ended);
             *ended = begun.saturating_add(receive).saturating_add(service);
             *core = Core { ended: *ended, known: [ended.saturating_add(notify), core.known[0]] };
+            self.loads.give(id, arrived, core.known[0]);
         }
         self.found.count(&block.arrived, &self.dispatched, &mut block.found);
         self.found.waiting() <= SLOTS_LAST as usize

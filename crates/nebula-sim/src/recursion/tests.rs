@@ -52,7 +52,7 @@ fn a_million_rpcs_of_each_policy_are_those_of_the_machines() {
     assert_equal(&system, &open("exp:1us", 0.95), RPCS, |cores, _| SingleQueue::new(cores));
     let system = System::new(Policy::Jbsq(1), 16);
     assert_equal(&system, &open("bimodal:500ns@0.9,5500ns@0.1", 0.9), RPCS, |cores, _| Jbsq::new(cores, 1));
-    for policy in ["jbsq:2", "jbsq:5", "rss", "static", "random", "round-robin", "key-hash"] {
+    for policy in ["jbsq:2", "jbsq:5", "rss", "static", "random", "round-robin", "key-hash", "two-choices"] {
         assert_policy(policy, 16, &open("exp:1us", 0.9), Costs::ZERO, RPCS);
     }
     assert_policy("jbsq:2", 64, &open("exp:1us", 0.99), Costs::ZERO, RPCS);
@@ -68,7 +68,7 @@ fn latencies_and_core_time_are_terms_of_the_recursions() {
         Costs { dispatch: ns(40), notify: ns(25), receive: ns(50), ..Costs::ZERO },
     ];
     for costs in each {
-        for policy in ["single-queue", "jbsq:2", "jbsq:3", "rss", "random"] {
+        for policy in ["single-queue", "jbsq:2", "jbsq:3", "rss", "random", "two-choices"] {
             assert_policy(policy, 16, &open("lognormal:mean=1us,scv=2", 0.8), costs, 100_000);
         }
     }
@@ -77,7 +77,7 @@ fn latencies_and_core_time_are_terms_of_the_recursions() {
 #[test]
 fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
     let bursts = |load| open("exp:1us", load).arrivals("mmpp2:50x,0.05,200us".parse().unwrap());
-    for policy in ["single-queue", "mcs-lock", "jbsq:2", "jbsq:4", "round-robin", "random"] {
+    for policy in ["single-queue", "mcs-lock", "jbsq:2", "jbsq:4", "round-robin", "random", "two-choices"] {
         for cores in [1, 2, 3, 100] {
             assert_policy(policy, cores, &open("exp:1us", 0.8), Costs::ZERO, 50_000);
         }
@@ -92,8 +92,8 @@ fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
             Costs::ZERO,
             50_000,
         );
-        // Hundreds of thousands wait in a burst.
-        assert_policy(policy, 16, &bursts(0.5), Costs::ZERO, 300_000);
+        // Thousands wait in a burst.
+        assert_policy(policy, 16, &bursts(0.5), Costs::ZERO, 100_000);
         assert_policy(policy, 16, &open("mix:get=0.9*fixed:500ns;scan=0.1*exp:5us", 0.9), Costs::ZERO, 50_000);
         assert_policy(
             policy,
@@ -106,13 +106,52 @@ fn any_number_of_cores_arrivals_and_service_are_as_on_the_machines() {
 }
 
 #[test]
+fn what_is_refused_and_served_behind_a_bound_is_as_on_the_machines() {
+    let services = ["exp:1us", "bimodal:500ns@0.9,5500ns@0.1", "mix:get=0.9*fixed:500ns;scan=0.1*exp:5us"];
+    for (policy, bound, load) in
+        [("single-queue", 20, 1.3), ("jbsq:2", 20, 1.3), ("jbsq:2", 540, 0.99), ("mcs-lock", 1, 0.9)]
+    {
+        for service in services {
+            let (system, load) = (System::new(policy.parse().unwrap(), 16).queue_bound(bound), open(service, load));
+            assert!(fits(&system, &load));
+            let (seed, length) = (Seed(12), Length { warmup: 20_000, rpcs: 180_000 });
+            let dispatch = |cores, seed| system.dispatcher(cores, seed);
+            let (machines, tally) = run_noted(&system, &load, length, seed, dispatch).unwrap();
+            let (mut found, mut served) = (Vec::new(), Vec::new());
+            let whole = Length { warmup: 0, rpcs: 200_000 };
+            let mut note = |block: &Block| {
+                found.extend_from_slice(&block.found);
+                served.extend(
+                    (0..block.arrived.len())
+                        .map(|index| [block.arrived[index], block.begun[index], block.ended[index]]),
+                );
+            };
+            simulate(&system, &load, whole, seed, &mut note).unwrap();
+            assert!(machines.iter().map(|rpc| rpc.found).eq(found), "{policy} {service}");
+            // Those refused have no end, and every one served has.
+            let ended = machines.iter().filter(|rpc| rpc.found < bound).map(|rpc| [rpc.arrived, rpc.begun, rpc.ended]);
+            assert!(ended.eq(served), "{policy} {service}");
+            assert!(run(&system, &load, length, seed).unwrap().unwrap() == tally, "{policy} {service}");
+            assert!(tally.nacks > 0 || bound == 540, "{policy} {service}: nothing is refused");
+        }
+    }
+}
+
+#[test]
 fn what_depends_on_more_than_the_order_of_arrival_is_left_to_the_machines() {
     let load = open("exp:1us", 0.5);
     let plain = System::new(Policy::SingleQueue, 16);
     assert!(fits(&plain, &load) && fits(&plain.clone().dedicated(2), &load));
     assert!(!fits(&plain, &Load::closed("exp:1us".parse().unwrap(), 4, None)));
-    assert!(!fits(&plain.clone().queue_bound(1000), &load) && !fits(&plain.clone().servers(2), &load));
-    for policy in ["two-choices", "work-stealing", "preemptive:5us", "darc", "altocumulus:2"] {
+    assert!(!fits(&plain.clone().servers(2), &load) && !fits(&System::new(Policy::Rss, 16).queue_bound(1000), &load));
+    let again = RetryPolicy::BackOff { first: Span::from_us(3), factor: 2, attempts: 5, seed: 7 };
+    let bounded = plain.clone().queue_bound(1000);
+    assert!(
+        fits(&bounded, &load)
+            && !fits(&bounded.reaction(again), &load)
+            && !fits(&plain.clone().queue_bound(1 << 20), &load)
+    );
+    for policy in ["work-stealing", "preemptive:5us", "darc", "altocumulus:2"] {
         assert!(!fits(&System::new(policy.parse().unwrap(), 16), &load), "{policy}");
     }
     let ns = Span::from_ns(40);

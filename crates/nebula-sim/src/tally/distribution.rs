@@ -174,7 +174,7 @@ mod tests {
             for share in [0.0, 1e-9, 0.01, 0.5, 0.99, 0.999, 1.0, 1.5] {
                 let expected = theirs.median_equivalent(theirs.value_at_quantile(share)) as f64;
                 assert_eq!(ours.quantile(share), expected, "{bits} bits, {share}");
-                let value = ours.quantile(share) as u64;
+                let value = theirs.value_at_quantile(share);
                 let above = 1.0 - theirs.count_between(0, value) as f64 / 5_000.0;
                 assert_eq!(ours.share_above(value), above, "{bits} bits above {value}");
             }

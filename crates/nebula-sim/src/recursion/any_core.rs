@@ -1,0 +1,31 @@
+//! Cores that take an RPC when they are idle: whichever the NIC knows of first.
+
+use super::Terms;
+use super::first_free::FirstFree;
+use super::one_queue::{Cores, Taken};
+
+/// When the NIC knows of each core that it is idle.
+#[derive(Clone, Debug)]
+pub(super) struct AnyCore {
+    free: FirstFree,
+    terms: Terms,
+}
+
+impl AnyCore {
+    /// All cores below `cores` idle.
+    pub(super) fn new(cores: u16, terms: Terms) -> Self {
+        Self { free: FirstFree::new(cores), terms }
+    }
+}
+
+impl Cores for AnyCore {
+    #[inline(always)]
+    fn take(&mut self, arrived: u64, service: u64) -> Taken {
+        let Terms { dispatch, receive, notify } = self.terms;
+        let dispatched = self.free.first_ps().max(arrived);
+        let begun = dispatched.saturating_add(dispatch);
+        let ended = begun.saturating_add(receive).saturating_add(service);
+        self.free.replace(ended.saturating_add(notify));
+        Taken { dispatched, begun, ended }
+    }
+}

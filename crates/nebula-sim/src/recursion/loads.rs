@@ -1,0 +1,56 @@
+//! How many RPCs are at a core, for a policy that chooses by it.
+
+use nebula_nic::CoreId;
+use std::collections::VecDeque;
+
+/// The RPCs of each core, as far as a policy asks.
+pub(super) trait Loads {
+    /// RPCs that the NIC counts at a core at `now`, those that wait for it included.
+    fn load(&self, core: CoreId, now: u64) -> u32;
+
+    /// A core is given an RPC at `now`; the NIC knows of its end at `known`.
+    fn give(&mut self, core: CoreId, now: u64, known: u64);
+}
+
+/// For a policy that does not ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotAsked;
+
+impl Loads for NotAsked {
+    #[inline(always)]
+    fn load(&self, _: CoreId, _: u64) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn give(&mut self, _: CoreId, _: u64, _: u64) {}
+}
+
+/// By core: when the NIC knows of the end of each RPC that it has, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Known(Box<[VecDeque<u64>]>);
+
+impl Known {
+    /// All cores below `cores` idle.
+    pub(super) fn new(cores: u16) -> Self {
+        Self(vec![VecDeque::new(); usize::from(cores)].into())
+    }
+}
+
+impl Loads for Known {
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "no more than fit in a run")]
+    fn load(&self, core: CoreId, now: u64) -> u32 {
+        let ends = &self.0[core.index()];
+        (ends.len() - ends.partition_point(|&known| known <= now)) as u32
+    }
+
+    #[inline(always)]
+    fn give(&mut self, core: CoreId, now: u64, known: u64) {
+        let ends = &mut self.0[core.index()];
+        while ends.front().is_some_and(|&known| known <= now) {
+            ends.pop_front();
+        }
+        ends.push_back(known);
+    }
+}
