@@ -122,17 +122,39 @@ impl Calendar {
     #[inline]
     fn put(&mut self, source: usize, key: u64) {
         assert!(source < 4 * self.leaf_groups, "a calendar has no source beyond those it was made for");
-        let (mut first, mut width, mut place, mut smallest) = (0, self.leaf_groups, source, key);
-        while width > 0 {
-            let group = &mut self.groups[first + place / 4];
-            group[place % 4] = smallest;
-            smallest = group[0].min(group[1]).min(group[2].min(group[3]));
-            first += width;
-            width /= 4;
-            place /= 4;
-        }
-        self.root = smallest;
+        // The papers' number of cores, in steps of a known number and without a check.
+        self.root = match <&mut [[u64; 4]; 21]>::try_from(&mut *self.groups) {
+            Ok(groups) => put_of_64(groups, source, key),
+            Err(_) => put_of_any(&mut self.groups, self.leaf_groups, source, key),
+        };
     }
+}
+
+/// Sets the key of a source of 64; returns the smallest key of all.
+#[inline(always)]
+fn put_of_64(groups: &mut [[u64; 4]; 21], source: usize, key: u64) -> u64 {
+    let (source, mut smallest) = (source % 64, key);
+    for (group, place) in [(source / 4, source), (16 + source / 16, source / 4), (20, source / 16)] {
+        let group = &mut groups[group];
+        group[place % 4] = smallest;
+        smallest = group[0].min(group[1]).min(group[2].min(group[3]));
+    }
+    smallest
+}
+
+/// The same for any number of sources.
+#[inline]
+fn put_of_any(groups: &mut [[u64; 4]], leaf_groups: usize, source: usize, key: u64) -> u64 {
+    let (mut first, mut width, mut place, mut smallest) = (0, leaf_groups, source, key);
+    while width > 0 {
+        let group = &mut groups[first + place / 4];
+        group[place % 4] = smallest;
+        smallest = group[0].min(group[1]).min(group[2].min(group[3]));
+        first += width;
+        width /= 4;
+        place /= 4;
+    }
+    smallest
 }
 
 #[cfg(test)]
