@@ -58,8 +58,9 @@ pub(super) struct Draws<'a> {
 
 impl<'a> Draws<'a> {
     pub(super) fn try_new(system: &System, load: &'a Load, seed: Seed) -> Result<Self, SimError> {
-        let Source::Open { arrivals, utilization } = &load.source else { return Err(SimError::Clients { got: 0 }) };
-        let rate = load.rate(system)?.ok_or(SimError::Load { got: *utilization })?;
+        let (Source::Open { arrivals, .. }, Some(rate)) = (&load.source, load.rate(system)?) else {
+            unreachable!("only an open load is simulated by recursion, and it has a rate");
+        };
         Ok(Self {
             process: arrivals.at(rate),
             gaps: seed.stream("arrivals"),

@@ -34,7 +34,8 @@ pub struct Lane {
 }
 
 /// Times are whole picoseconds in an `f64` or in its 52 bits of fraction.
-const TIME_MAX: f64 = (1_u64 << 52) as f64;
+const TIME_BITS: u32 = 52;
+const TIME_MAX: f64 = (1_u64 << TIME_BITS) as f64;
 
 /// Whether all of these runs can be made in lanes: Poisson arrivals at one queue without costs or a bound, and times that an `f64` holds.
 #[must_use]
@@ -167,7 +168,7 @@ fn floor(number: f64) -> f64 {
 /// The bits of a whole number from 0 to 2⁵² as an integer.
 #[inline(always)]
 fn whole(number: f64) -> u64 {
-    (number + TIME_MAX).to_bits() & (TIME_MAX as u64 - 1)
+    (number + TIME_MAX).to_bits() & ((1 << TIME_BITS) - 1)
 }
 
 /// What is counted.

@@ -12,13 +12,13 @@ const BLOCK: usize = 64;
 pub(super) struct Gaps {
     process: ArrivalProcess,
     stream: Rng,
-    drawn: [Span; BLOCK],
+    drawn: Box<[Span; BLOCK]>,
     next: usize,
 }
 
 impl Gaps {
     pub(super) fn new(process: ArrivalProcess, seed: Seed) -> Self {
-        Self { process, stream: seed.stream("arrivals"), drawn: [Span::ZERO; BLOCK], next: BLOCK }
+        Self { process, stream: seed.stream("arrivals"), drawn: Box::new([Span::ZERO; BLOCK]), next: BLOCK }
     }
 
     #[inline(always)]
@@ -33,7 +33,7 @@ impl Gaps {
 
     #[inline(never)]
     fn draw(&mut self) {
-        self.process.fill(&mut self.stream, &mut self.drawn);
+        self.process.fill(&mut self.stream, &mut *self.drawn);
         self.next = 0;
     }
 }
