@@ -14,7 +14,7 @@
 //! an RPC of one queue. Latencies between NIC and core and core time an RPC are terms of both recursions ([`Terms`]). A test runs
 //! both, RPC by RPC ([`tests`]).
 //!
-//! RPCs are taken in blocks, so that draws, recursion and statistics are loops of their own.
+//! RPCs are taken in blocks, so that draws, recursion and statistics are separate loops.
 //!
 //! # Source
 //!

@@ -68,7 +68,7 @@ impl FirstFree {
     }
 }
 
-/// The key of a core goes up as far as it wins, and whoever wins against it goes on: returns the one that arrives at the top.
+/// The key of a core goes up as far as it wins, and a key that wins against it goes on: returns the key that arrives at the top.
 #[inline(always)]
 fn climb<const LEAVES: usize>(losers: &mut [u64; LEAVES], core: usize, mut key: u64) -> u64 {
     let mut node = (LEAVES + core) / 2;

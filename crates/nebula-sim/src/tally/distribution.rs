@@ -18,7 +18,7 @@ pub struct Distribution {
     sum: u128,
 }
 
-/// Half the cells of the first row, and all of every other: log2. 2,048 values of their own are three significant digits.
+/// Half the cells of the first row, and all of every other: log2. 2,048 cells for one value each are three significant digits.
 const HALF_BITS: u32 = 10;
 
 /// The largest value; larger ones are counted as this. 106 days in picoseconds.
