@@ -12,6 +12,7 @@ use nebula_sim::lanes::{self, LANES, Lane};
 use nebula_sim::{Costs, Length, Load, SimError, System, run};
 use nebula_workload::Seed;
 use std::hint::black_box;
+use std::io::Write;
 use std::time::Instant;
 
 type Failure = Box<dyn std::error::Error>;
@@ -30,7 +31,7 @@ fn main() -> Result<(), Failure> {
         case.simulate(rpcs)?;
         best = best.max(rpcs as f64 / start.elapsed().as_secs_f64() / 1e6);
     }
-    println!("{name:26} {best:8.2} M RPC/s");
+    writeln!(std::io::stdout(), "{name:26} {best:8.2} M RPC/s")?;
     Ok(())
 }
 

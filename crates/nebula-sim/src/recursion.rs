@@ -1,6 +1,6 @@
 //! First come, first served, without events: when an RPC begins follows from the RPCs before it.
 //!
-//! Where none changes its core, cores serve in order and nobody waits for an answer, a run needs no calendar:
+//! Where no RPC changes its core, cores serve in order and no client waits for an answer, a run needs no calendar:
 //!
 //! | policies | recursion | file |
 //! |---|---|---|
@@ -56,8 +56,8 @@ trait Recursion {
     /// RPCs of a block, at most.
     fn block_rpcs(&self) -> usize;
 
-    /// Fills in when the RPCs of a block begin and end, and how many wait when each arrives. `false` if more wait than a run can hold.
-    fn serve(&mut self, block: &mut Block) -> bool;
+    /// Fills in when the RPCs of a block begin and end, and how many wait when each arrives.
+    fn serve(&mut self, block: &mut Block) -> Result<(), Stop>;
 }
 
 /// The latencies and the core time that an RPC takes in addition to its service, in picoseconds.
@@ -73,16 +73,19 @@ struct Terms {
 
 /// Whether the recursions are exact for a run: nothing in it depends on more than the order of arrival.
 pub(crate) fn fits(system: &System, load: &Load) -> bool {
-    let Costs { dispatch: _, notify: _, receive: _, decision, lock_handoff, steal, interrupt, discover } = system.costs;
+    let Costs { dispatch: _, notify: _, receive: _, decision, lock_handoff, steal, interrupt, discover, hop, per_core } =
+        system.costs;
     let is_open = matches!(load.source, Source::Open { .. });
     let has_one_server = system.servers == 1 && system.router.is_none() && system.batch.is_none();
     // What is refused is gone, unless its client tries again.
     let admits = system.queue_bound.is_none_or(|bound| {
-        bound <= BOUND_MAX && has_one_queue(system.policy) && system.reaction == RetryPolicy::GiveUp
+        (1..=BOUND_MAX).contains(&bound) && has_one_queue(system.policy) && system.reaction == RetryPolicy::GiveUp
     });
-    let is_simple = decision + lock_handoff + steal + interrupt + discover == Span::ZERO;
+    let is_simple = decision + lock_handoff + steal + interrupt + discover + hop + per_core == Span::ZERO;
     let is_in_order = has_one_queue(system.policy) || has_queue_per_core(system.policy);
-    is_open && has_one_server && admits && is_simple && is_in_order && system.custom.is_none()
+    // What tells cores or moments apart.
+    let is_even = load.is_even() && load.over_time.is_none() && system.speeds.is_none() && system.host.is_none();
+    is_open && has_one_server && admits && is_simple && is_in_order && is_even && system.custom.is_none()
 }
 
 /// Above this bound on the queue, the slots of a server may be the bound that is met.
@@ -108,8 +111,17 @@ pub(crate) fn run(system: &System, load: &Load, length: Length, seed: Seed) -> O
         load.validate(system)?;
         let mut measured = Measured::of(system, load);
         simulate(system, load, length, seed, &mut |block| measured.note(block))?;
-        measured.tally_before(Calendar::latest_of(usize::from(system.workers())).as_ps())
+        if measured.last_ended < latest_ps(system) { Ok(measured.tally) } else { Err(endless(system)) }
     })
+}
+
+/// The end of the machines' clock.
+fn latest_ps(system: &System) -> u64 {
+    Calendar::latest_of(usize::from(system.workers())).as_ps()
+}
+
+fn endless(system: &System) -> SimError {
+    SimError::Endless { seconds: latest_ps(system) / 1_000_000_000_000 }
 }
 
 /// Hands the blocks of the measured window to `note`.
@@ -123,8 +135,8 @@ fn simulate(
     let (cores, own, bound) = (system.workers(), seed.replica(0).0, system.queue_bound);
     let Costs { dispatch, receive, notify, .. } = system.costs;
     let terms = Terms { dispatch: dispatch.as_ps(), receive: receive.as_ps(), notify: notify.as_ps() };
-    let draws = Draws::try_new(system, load, seed)?;
-    let is_served = match system.policy {
+    let draws = Draws::try_new(system, load, seed, latest_ps(system))?;
+    let served = match system.policy {
         Policy::Rss => by_core(Rss::new(cores, own), cores, terms, draws, length, note),
         Policy::Static => by_core(StaticFlow::new(cores), cores, terms, draws, length, note),
         Policy::RoundRobin => by_core(RoundRobin::new(cores), cores, terms, draws, length, note),
@@ -140,8 +152,10 @@ fn simulate(
         }
         _ => serve_all(OneQueue::new(AnyCore::new(cores, terms), bound), draws, length, note),
     };
-    let outgrown = SimError::Outgrown { rpcs: crate::system::SLOTS_LAST, policy: system.policy_name() };
-    if is_served { Ok(()) } else { Err(outgrown) }
+    served.map_err(|stop| match stop {
+        Stop::Outgrown => SimError::Outgrown { rpcs: crate::system::SLOTS_LAST, policy: system.policy_name() },
+        Stop::NoTime => endless(system),
+    })
 }
 
 fn by_core<C: Choose>(
@@ -151,48 +165,54 @@ fn by_core<C: Choose>(
     draws: Draws<'_>,
     length: Length,
     note: &mut dyn FnMut(&Block),
-) -> bool {
+) -> Result<(), Stop> {
     serve_all(PerCore::new(choice, NotAsked, cores, terms), draws, length, note)
 }
 
-/// Serves a run's RPCs block by block; `false` if the queue outgrows the run.
+/// Why a run ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// More RPCs wait than a run can hold.
+    Outgrown,
+    /// An RPC arrives after the end of the machines' clock.
+    NoTime,
+}
+
+/// Serves a run's RPCs block by block.
 fn serve_all<R: Recursion>(
     mut recursion: R,
     mut draws: Draws<'_>,
     Length { warmup, rpcs }: Length,
     note: &mut dyn FnMut(&Block),
-) -> bool {
+) -> Result<(), Stop> {
     let mut block = Block::default();
     for (part, is_measured) in [(warmup, false), (rpcs, true)] {
         let mut left = part;
         while left > 0 {
             let most = recursion.block_rpcs();
             let count = usize::try_from(left).unwrap_or(most).min(most);
-            draws.fill(&mut block, count);
-            if !recursion.serve(&mut block) {
-                return false;
-            }
+            draws.fill(&mut block, count)?;
+            recursion.serve(&mut block)?;
             if is_measured {
                 note(&block);
             }
             left -= count as u64;
         }
     }
-    true
+    Ok(())
 }
 
 /// The tally of the measured window, and when the last of its RPCs ends.
 struct Measured {
     tally: Tally,
     receive: Span,
-    last_arrived: u64,
     last_ended: u64,
 }
 
 impl Measured {
     fn of(system: &System, load: &Load) -> Self {
         let (tally, receive) = (Tally::of(&load.service), system.costs.receive);
-        Self { tally, receive, last_arrived: 0, last_ended: 0 }
+        Self { tally, receive, last_ended: 0 }
     }
 
     fn note(&mut self, block: &Block) {
@@ -200,7 +220,6 @@ impl Measured {
         let Block { arrived, service, begun, ended, .. } = block;
         let (count, refused) = (arrived.len() as u64, (block.found.len() - arrived.len()) as u64);
         block.window.iter().for_each(|&at| tally.note_arrival(Timestamp::from_ps(at)));
-        self.last_arrived = block.window[1];
         tally.served += count;
         tally.nacks += refused;
         tally.given_up += refused;
@@ -215,13 +234,5 @@ impl Measured {
                 tally.note_type(kind, ended[index] - arrived[index], service[index]);
             }
         }
-    }
-
-    /// The tally, if everything measured happens before `latest_ps`, the end of the machines' clock.
-    fn tally_before(self, latest_ps: u64) -> Result<Tally, SimError> {
-        if self.last_arrived > latest_ps || self.last_ended >= latest_ps {
-            return Err(SimError::Endless { seconds: latest_ps / 1_000_000_000_000 });
-        }
-        Ok(self.tally)
     }
 }

@@ -1,5 +1,6 @@
 //! RPCs in a row: what is drawn for them, and what a recursion says of them.
 
+use super::Stop;
 use crate::error::SimError;
 use crate::load::{Load, Source};
 use crate::system::System;
@@ -52,12 +53,14 @@ pub(super) struct Draws<'a> {
     /// RPCs drawn so far, and when the last of them arrived.
     drawn: u64,
     last_arrived: u64,
+    /// After this the machines have no time.
+    latest: u64,
     /// Room for a block's gaps, and then for its service times.
     spans: Vec<Span>,
 }
 
 impl<'a> Draws<'a> {
-    pub(super) fn try_new(system: &System, load: &'a Load, seed: Seed) -> Result<Self, SimError> {
+    pub(super) fn try_new(system: &System, load: &'a Load, seed: Seed, latest: u64) -> Result<Self, SimError> {
         let (Source::Open { arrivals, .. }, Some(rate)) = (&load.source, load.rate(system)?) else {
             unreachable!("only an open load is simulated by recursion, and it has a rate");
         };
@@ -68,12 +71,13 @@ impl<'a> Draws<'a> {
             services: seed.stream("service"),
             drawn: 0,
             last_arrived: 0,
+            latest,
             spans: Vec::new(),
         })
     }
 
     /// Draws the next `count` RPCs of the run.
-    pub(super) fn fill(&mut self, block: &mut Block, count: usize) {
+    pub(super) fn fill(&mut self, block: &mut Block, count: usize) -> Result<(), Stop> {
         block.resize(count);
         block.first = self.drawn;
         self.drawn += count as u64;
@@ -86,5 +90,6 @@ impl<'a> Draws<'a> {
         block.window = [block.arrived.first().copied().unwrap_or(self.last_arrived), self.last_arrived];
         self.service.fill_typed(&mut self.services, &mut block.kinds, &mut self.spans);
         block.service.iter_mut().zip(&self.spans).for_each(|(service, span)| *service = span.as_ps());
+        if self.last_arrived > self.latest { Err(Stop::NoTime) } else { Ok(()) }
     }
 }

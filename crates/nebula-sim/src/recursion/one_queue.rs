@@ -2,9 +2,9 @@
 //!
 //! So an RPC that finds as many waiting as the bound of the queue is refused, which changes nothing for the others.
 
-use super::Recursion;
 use super::block::Block;
 use super::waiting::Waiting;
+use super::{Recursion, Stop};
 
 /// The cores behind one queue.
 pub(super) trait Cores {
@@ -73,12 +73,12 @@ impl<C: Cores> Recursion for OneQueue<C> {
         BLOCK_RPCS
     }
 
-    fn serve(&mut self, block: &mut Block) -> bool {
-        let has_room = self.waiting.reserve(block.arrived.len());
+    fn serve(&mut self, block: &mut Block) -> Result<(), Stop> {
+        self.waiting.reserve(block.arrived.len())?;
         match self.bound {
             None => self.serve_all(block),
             Some(bound) => self.serve_below(bound, block),
         }
-        has_room
+        Ok(())
     }
 }

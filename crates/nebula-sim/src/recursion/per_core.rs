@@ -6,7 +6,7 @@
 use super::block::Block;
 use super::found::Found;
 use super::loads::Loads;
-use super::{Recursion, Terms};
+use super::{Recursion, Stop, Terms};
 use crate::system::SLOTS_LAST;
 use crate::world::header_of;
 use nebula_nic::{Choose, PER_CORE_BOUND};
@@ -48,7 +48,7 @@ impl<C: Choose, L: Loads> Recursion for PerCore<C, L> {
         self.found.waiting().next_power_of_two().clamp(1 << 9, 1 << 16)
     }
 
-    fn serve(&mut self, block: &mut Block) -> bool {
+    fn serve(&mut self, block: &mut Block) -> Result<(), Stop> {
         let Terms { dispatch, receive, notify } = self.terms;
         self.dispatched.resize(block.arrived.len(), 0);
         let drawn = block.arrived.iter().zip(&block.service);
@@ -64,6 +64,6 @@ impl<C: Choose, L: Loads> Recursion for PerCore<C, L> {
             self.loads.give(id, arrived, core.known[0]);
         }
         self.found.count(&block.arrived, &self.dispatched, &mut block.found);
-        self.found.waiting() <= SLOTS_LAST as usize
+        if self.found.waiting() > SLOTS_LAST as usize { Err(Stop::Outgrown) } else { Ok(()) }
     }
 }

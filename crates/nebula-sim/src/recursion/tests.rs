@@ -1,6 +1,7 @@
 //! The recursions against the machines, RPC by RPC.
 
 use super::*;
+use crate::model::SystemModel;
 use crate::world::{Noted, run_noted, run_with};
 use nebula_nic::{CentralDispatch, SingleQueue};
 use nebula_nic::{Dispatcher, Jbsq};
@@ -142,6 +143,16 @@ fn what_depends_on_more_than_the_order_of_arrival_is_left_to_the_machines() {
     let load = open("exp:1us", 0.5);
     let plain = System::new(Policy::SingleQueue, 16);
     assert!(fits(&plain, &load) && fits(&plain.clone().dedicated(2), &load));
+    let host = SystemModel::named("dagger-upi").unwrap().system(16).unwrap();
+    let slow = plain.clone().speeds("8x1,8x0.5".parse().unwrap());
+    assert!(!fits(&host, &load) && !fits(&slow, &load) && !fits(&plain.clone().queue_bound(0), &load));
+    let keyed = load.clone().keys("zipf:0.99,1000".parse().unwrap());
+    let flows = load.clone().flows("10".parse().unwrap());
+    let changing = load.clone().over_time("0.2/1ms,0.8/1ms".parse().unwrap());
+    assert!(!fits(&plain, &keyed) && !fits(&plain, &flows) && !fits(&plain, &changing));
+    let balance = crate::system::Balance::Jbsq;
+    let router = crate::system::Router { bound: 2, dispatch: Span::ZERO, feedback: Span::ZERO, balance };
+    assert!(!fits(&System { router: Some(router), ..plain.clone() }, &load));
     assert!(!fits(&plain, &Load::closed("exp:1us".parse().unwrap(), 4, None)));
     assert!(!fits(&plain.clone().servers(2), &load) && !fits(&System::new(Policy::Rss, 16).queue_bound(1000), &load));
     let again = RetryPolicy::BackOff { first: Span::from_us(3), factor: 2, attempts: 5, seed: 7 };
@@ -155,7 +166,13 @@ fn what_depends_on_more_than_the_order_of_arrival_is_left_to_the_machines() {
         assert!(!fits(&System::new(policy.parse().unwrap(), 16), &load), "{policy}");
     }
     let ns = Span::from_ns(40);
-    for costs in [Costs { decision: ns, ..Costs::ZERO }, Costs { lock_handoff: ns, ..Costs::ZERO }] {
+    let each = [
+        Costs { decision: ns, ..Costs::ZERO },
+        Costs { lock_handoff: ns, ..Costs::ZERO },
+        Costs { hop: ns, ..Costs::ZERO },
+        Costs { per_core: ns, ..Costs::ZERO },
+    ];
+    for costs in each {
         assert!(!fits(&System::new(Policy::McsLock, 16).costs(costs), &load), "{costs:?}");
     }
     let batch = crate::system::Batch { max: 8, cost: Span::ZERO };
@@ -164,7 +181,7 @@ fn what_depends_on_more_than_the_order_of_arrival_is_left_to_the_machines() {
 
 #[test]
 fn the_same_is_refused_as_on_the_machines() {
-    let length = Length { warmup: 0, rpcs: 1000 };
+    let length = Length { warmup: 0, rpcs: 100_000 };
     let refused = |system: &System, load: &Load| {
         let ours = run(system, load, length, Seed(1)).unwrap().unwrap_err();
         let machines = run_with(system, load, length, Seed(1), |cores, _| SingleQueue::new(cores)).unwrap_err();
@@ -175,11 +192,18 @@ fn the_same_is_refused_as_on_the_machines() {
     assert!(matches!(refused(&system, &open("exp:1us", 1.0)), SimError::Unstable { .. }));
     assert!(matches!(refused(&system, &open("exp:1us", -1.0)), SimError::Load { .. }));
     assert!(matches!(refused(&System::new(Policy::SingleQueue, 0), &open("exp:1us", 0.5)), SimError::Nic(_)));
-    // Some 300 seconds of service each: 1,000 RPCs on 1,000 cores last longer than the clock of so many cores.
-    assert!(matches!(
-        refused(&System::new(Policy::SingleQueue, 1000), &open("exp:1s", 1e-5)),
-        SimError::Endless { .. }
-    ));
+    // Five hundred seconds between two arrivals: they are longer than the clock of so many cores.
+    let rare = open("exp:1s", 2e-6);
+    assert_eq!(refused(&System::new(Policy::SingleQueue, 1000), &rare), SimError::Endless { seconds: 18_014 });
+    // A few take five hours: the arrivals are in time, and the ends are not.
+    let long = open("bimodal:0ns@0.99995,18100s@0.00005", 0.2);
+    assert_eq!(refused(&System::new(Policy::SingleQueue, 1000), &long), SimError::Endless { seconds: 18_014 });
+    for policy in ["jbsq:1", "jbsq:2", "jbsq:5", "rss", "static", "random", "round-robin", "key-hash", "two-choices"] {
+        for (load, what) in [(&rare, "arrivals"), (&long, "ends")] {
+            let ours = run(&System::new(policy.parse().unwrap(), 1000), load, length, Seed(1)).unwrap();
+            assert!(matches!(ours, Err(SimError::Endless { .. })), "{policy}, {what}: {ours:?}");
+        }
+    }
 }
 
 #[test]

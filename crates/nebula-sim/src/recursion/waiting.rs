@@ -1,5 +1,6 @@
 //! The RPCs that wait in one queue, by when they are dispatched.
 
+use super::Stop;
 use crate::system::SLOTS_LAST;
 
 /// A FIFO, since RPCs of one queue are dispatched in the order of their arrival.
@@ -21,8 +22,11 @@ impl Waiting {
         Self { dispatched: vec![NEVER; PLACES_FIRST].into(), head: 0, tail: 0 }
     }
 
-    /// Makes room for `more` RPCs; `false` if more wait already than a run can hold.
-    pub(super) fn reserve(&mut self, more: usize) -> bool {
+    /// Makes room for `more` RPCs, unless more wait already than a run can hold.
+    pub(super) fn reserve(&mut self, more: usize) -> Result<(), Stop> {
+        if self.tail - self.head > SLOTS_LAST as usize {
+            return Err(Stop::Outgrown);
+        }
         let wanted = self.tail - self.head + more + AHEAD;
         if wanted > self.dispatched.len() {
             let len = wanted.next_power_of_two();
@@ -32,7 +36,7 @@ impl Waiting {
             }
             self.dispatched = longer.into();
         }
-        self.tail - self.head <= SLOTS_LAST as usize
+        Ok(())
     }
 
     /// How many wait at `now`, after those that have been dispatched have left.

@@ -5,14 +5,14 @@ use nebula_nic::{Span, Timestamp};
 use std::fmt;
 
 /// The RPCs of each part of the period, by when their client meant to send them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OverTime {
     period: Span,
     slots: Vec<Slot>,
 }
 
 /// The RPCs of one part of the period.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Slot {
     /// Of RPCs served, in picoseconds, to a hundredth: there are many of these histograms.
     latency: Histogram<u64>,

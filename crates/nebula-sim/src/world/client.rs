@@ -131,7 +131,14 @@ pub(crate) fn header_of(number: u64) -> Header {
 #[inline]
 fn header_as(number: u64, identity: Identity) -> Header {
     let Identity { flow, key_hash } = identity;
-    Header { kind: Kind::Request, snid: NodeId(flow), tid: TransferId(number as u32), rpc_bytes: 64, pkt_idx: 0, key_hash }
+    Header {
+        kind: Kind::Request,
+        snid: NodeId(flow),
+        tid: TransferId(number as u32),
+        rpc_bytes: 64,
+        pkt_idx: 0,
+        key_hash,
+    }
 }
 
 impl<'a> NextRpc<'a> {
@@ -237,7 +244,7 @@ impl<S: Servers> World<'_, S> {
             self.tally.note_arrival(now);
         }
         let Some(listening) = &mut self.clients.listening else {
-            return self.receive(now, server, header_of(request.number), &request);
+            return self.receive(now, server, Clients::header(&request), &request);
         };
         match listening.begin(now, request, server) {
             Some(outbound) => self.send(now, server, outbound, &request),
