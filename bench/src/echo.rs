@@ -146,6 +146,6 @@ pub fn serve(name: &str, bytes: &str) -> Result<(), Failure> {
     let server = nebula::Server::bind(name).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;
-    server.join();
+    server.join()?;
     Ok(())
 }

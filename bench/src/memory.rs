@@ -87,7 +87,7 @@ pub fn serve(name: &str) -> Result<(), Failure> {
     let config = ServerConfig::default().inline(true).pin([child::server_core()]);
     let server = nebula::Server::bind(name).config(config).serve(answer)?;
     child::ready()?;
-    server.join();
+    server.join()?;
     Ok(())
 }
 

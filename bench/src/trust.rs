@@ -260,7 +260,7 @@ pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
         });
     }
     child::ready()?;
-    server.join();
+    server.join()?;
     Ok(())
 }
 

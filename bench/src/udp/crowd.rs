@@ -188,6 +188,6 @@ pub fn serve(address: &str) -> Result<(), Failure> {
     let server = nebula::Server::bind(&format!("udp://{address}")).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;
-    server.join();
+    server.join()?;
     Ok(())
 }

@@ -60,6 +60,6 @@ pub fn serve(endpoint: &str) -> Result<(), Failure> {
     let server = nebula::Server::bind(endpoint).config(config);
     let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
     child::ready()?;
-    server.join();
+    server.join()?;
     Ok(())
 }

@@ -174,6 +174,6 @@ pub fn serve(endpoint: &str) -> Result<(), Failure> {
         reply.write(request);
     })?;
     child::ready()?;
-    server.join();
+    server.join()?;
     Ok(())
 }

@@ -215,7 +215,7 @@ fn the_log_of_a_thief_that_has_a_choice_replays() {
     for client in &mut clients[..usize::from(WORKERS)] {
         client.submit(b"hold").expect("a free slot");
     }
-    wait_until("four workers that stand still", || (held.load(Ordering::Relaxed) == WORKERS).then_some(()));
+    wait_until("four workers in a handler", || (held.load(Ordering::Relaxed) == WORKERS).then_some(()));
     let packets = server.status().read().packets;
     for sender in (0..clients.len()).cycle().take(OTHERS) {
         clients[sender].submit(b"one of many").expect("a free slot");
