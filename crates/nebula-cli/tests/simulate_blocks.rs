@@ -91,6 +91,45 @@ fn the_rate_at_the_slo_is_found_with_its_interval_or_there_is_none() {
     assert!(never.stderr.contains("rss keeps the SLO of 200 ns at no rate"), "{never:?}");
 }
 
+/// The paper's machine with a link that carries 4.3 million RPCs a second: 536 B and 24 B in turn.
+fn with_a_slow_link(folder: &std::path::Path) -> String {
+    let text = include_str!("../../nebula-sim/data/machines/isca20.toml");
+    let slow = text.replace("link_gbps = 120.0", "link_gbps = 10.0");
+    assert_ne!(slow, text);
+    let path = folder.join("slow.toml").to_str().unwrap().to_owned();
+    std::fs::write(&path, slow).unwrap();
+    path
+}
+
+#[test]
+fn a_rate_that_the_link_cannot_carry_is_neither_served_nor_met() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = |more: &str| {
+        let machine = with_a_slow_link(folder.path());
+        format!("simulate --machine {machine} --design nebula --slo 6us --rpcs 4000 --warmup 2000 {more} --format json")
+    };
+    let row = |more: &str| -> Value {
+        let words = words(more);
+        serde_json::from_str(&nebula(&words.split(' ').collect::<Vec<_>>()).assert_ok().stdout).unwrap()
+    };
+    let over = row("--rate 10MRPS");
+    let served = number(&over, "throughput_mrps");
+    assert!((4.1..4.6).contains(&served), "{over}");
+    assert_eq!((&over["meets_slo"], &over["nacks"]), (&false.into(), &0.into()), "no NACK: nothing but the link is full");
+    assert!(number(&over, "stage_ns.link") > 0.95 * number(&over, "latency_ns.mean"), "{over}");
+    assert!(number(&over, "idle") > 0.8, "{over}");
+    let found = number(&row("--find-slo"), "throughput_under_slo_rps");
+    assert!((2.5e6..4.4e6).contains(&found), "{found}");
+}
+
+#[test]
+fn a_link_with_room_makes_nobody_wait() {
+    let row = &rows("--design nebula --rate 2MRPS --arrivals paced")[0];
+    assert_eq!((number(row, "stage_ns.link"), &row["meets_slo"]), (0.0, &true.into()));
+    // 2 MRPS of some 630 ns each, on 16 cores.
+    assert!((number(row, "idle") - (1.0 - 2.0 * 0.63 / 16.0)).abs() < 0.01, "{row}");
+}
+
 #[test]
 fn the_mix_the_values_and_the_buffer_are_those_asked_for() {
     let bare = &rows("--design nebula --rate 5MRPS --mix get=1 --value-bytes 64 --receive-buffer 40KiB")[0];

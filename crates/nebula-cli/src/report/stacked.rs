@@ -24,7 +24,7 @@ pub(super) struct Stack<T> {
 }
 
 /// The labels of pieces and legend.
-pub(super) const NUMERALS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
+pub(super) const NUMERALS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"];
 
 /// One bar and its vertical position.
 pub(super) struct Bar<'a, T> {

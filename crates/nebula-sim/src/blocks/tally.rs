@@ -9,6 +9,8 @@ use nebula_nic::{SLOT_BYTES, Span, Timestamp};
 /// The stages of an RPC; their times add up to its server latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// Waiting for the link, while it carries other messages.
+    Link,
     /// From the first packet until the last block is written.
     Receive,
     /// Latencies of the NIC: notification and dispatch.
@@ -33,7 +35,8 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order of an RPC's path.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
+        Self::Link,
         Self::Receive,
         Self::Dispatch,
         Self::Queue,
@@ -50,6 +53,7 @@ impl Stage {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Link => "link",
             Self::Receive => "receive",
             Self::Dispatch => "dispatch",
             Self::Queue => "queue",
@@ -105,7 +109,8 @@ impl Stages {
 /// The measurements of the RPCs in a run's measured window.
 #[derive(Clone, Debug)]
 pub struct BlocksTally {
-    /// Latency from the receipt of the first packet until the buffer is freed, in picoseconds, of RPCs served.
+    /// Latency from the arrival at the link until the buffer is freed, in picoseconds, of RPCs served. Receiving the first packet is not
+    /// part of it, waiting for the link is.
     pub latency: Distribution,
     /// From the start of service until the buffer is freed, in picoseconds, of RPCs served.
     pub service: Distribution,
@@ -113,6 +118,8 @@ pub struct BlocksTally {
     pub queue_depth: Depths,
     /// Total time of the served RPCs by stage.
     pub stages: Stages,
+    /// Time that cores spent on the served RPCs, in picoseconds.
+    pub busy_ps: u64,
     /// RPCs that were served.
     pub served: u64,
     /// RPCs that were NACKed.
@@ -136,6 +143,7 @@ impl BlocksTally {
             service: Distribution::new(),
             queue_depth: Depths::default(),
             stages: Stages::default(),
+            busy_ps: 0,
             served: 0,
             nacked: 0,
             queued_at_core: 0,
@@ -150,6 +158,21 @@ impl BlocksTally {
     #[must_use]
     pub fn served_rps(&self) -> f64 {
         self.done as f64 / self.window.as_secs_f64()
+    }
+
+    /// The share of the time of `cores` cores that they spend on no RPC.
+    #[must_use]
+    pub fn idle_share(&self, cores: u16) -> f64 {
+        let busy_ps = self.busy_ps as f64 / self.served.max(1) as f64;
+        (1.0 - self.served_rps() * busy_ps / 1e12 / f64::from(cores)).max(0.0)
+    }
+
+    /// How much later than they should be RPCs are at the end of the window, for what came in it and was neither served nor NACKed: the
+    /// time in which as many arrive, in picoseconds. Negative if a backlog became shorter.
+    #[must_use]
+    pub fn lag_ps(&self) -> f64 {
+        let behind = self.arrived as f64 - (self.done + self.nacked) as f64;
+        behind * self.window.as_ps() as f64 / self.arrived.max(1) as f64
     }
 
     /// DRAM traffic in 10⁹ bytes per second.
@@ -179,7 +202,8 @@ impl BlocksTally {
     #[inline]
     pub(super) fn note_served(&mut self, message: &Message, now: Timestamp) {
         self.served += 1;
-        self.latency.record((now - message.first).as_ps());
+        self.latency.record(message.latency(now).as_ps());
+        self.busy_ps += message.busy.as_ps();
         self.service.record((now - message.begun).as_ps());
         self.queued_at_core += u64::from(message.was_queued_at_core);
         self.stages.merge(&message.stages);
@@ -190,6 +214,7 @@ impl BlocksTally {
         self.service.add(&other.service);
         self.queue_depth.add(&other.queue_depth);
         self.stages.merge(&other.stages);
+        self.busy_ps += other.busy_ps;
         self.served += other.served;
         self.nacked += other.nacked;
         self.queued_at_core += other.queued_at_core;

@@ -73,7 +73,7 @@ impl<'a> Runner<'a> {
         Ok(World::try_new(self.scenario, &self.compiled, rate, length, seed)?.run())
     }
 
-    /// Like [`run`](Self::run), but `None` as soon as it is certain that fewer than 99 % of RPCs meet `slo`.
+    /// Like [`run`](Self::run), but `None` as soon as it is certain that fewer than 99 % of RPCs meet `slo`, or that the server falls behind by more than that.
     pub(super) fn run_within(
         &self,
         slo: Span,
@@ -85,7 +85,8 @@ impl<'a> Runner<'a> {
         world.late_ps = slo.as_ps();
         world.late_max = length.rpcs / 100;
         let tally = world.run();
-        Ok((tally.ended() == length.rpcs && tally.latency_with_nacks(0.99) <= slo.as_ps() as f64).then_some(tally))
+        let (slo_ps, is_whole) = (slo.as_ps() as f64, tally.ended() == length.rpcs);
+        Ok((is_whole && tally.latency_with_nacks(0.99) <= slo_ps && tally.lag_ps() <= slo_ps).then_some(tally))
     }
 }
 

@@ -182,6 +182,10 @@ fn replications<T: Shown>() -> [Field<T>; 3] {
 
 // -- columns of both levels --
 
+fn served<T: Shown>() -> Column<T> {
+    Column::new("served", "throughput_mrps", |of: &T| Some(of.shown(|o| units::rate(o.served_rps))))
+}
+
 fn nacked<T: Shown>() -> Column<T> {
     Column::new("NACKed", "accepted", |of: &T| Some(of.shown(|o| units::percent(1.0 - o.accepted))))
 }

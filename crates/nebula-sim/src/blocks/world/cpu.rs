@@ -331,6 +331,7 @@ impl World<'_> {
     fn finish(&mut self, now: Timestamp, core: usize, place: u32) {
         let at_core = &mut self.cores[core];
         let message = self.messages.at_mut(place);
+        message.busy = now - message.begun;
         at_core.frontend.handle_release(message.arrival.slots);
         let freed = now.max(Timestamp::from_ps(at_core.last_store_ps));
         // A core without room for its stores finishes when there is room.
@@ -347,12 +348,13 @@ impl World<'_> {
 }
 
 impl super::message::Message {
-    /// A core begins an RPC: the time since its arrival that was neither receipt nor NIC latency was waiting.
+    /// A core begins an RPC: the time since its receipt that was not NIC latency was waiting.
     #[inline]
     fn note_begun(&mut self, now: Timestamp, latency: Span) {
         self.begun = now;
         let after_receipt = now - self.written;
         let dispatch = latency.min(after_receipt);
+        self.stages.add(Stage::Link, self.waited.as_ps());
         self.stages.add(Stage::Receive, (self.written - self.first).as_ps());
         self.stages.add(Stage::Dispatch, dispatch.as_ps());
         self.stages.add(Stage::Queue, (after_receipt - dispatch).as_ps());

@@ -91,7 +91,7 @@ impl World<'_> {
         self.done += u64::from(kind.share > 0.0);
         if message.is_measured {
             self.tally.note_served(&message, now);
-            self.late += u64::from((now - message.first).as_ps() > self.late_ps);
+            self.late += u64::from(message.latency(now).as_ps() > self.late_ps);
         }
         let (core, slots) = (message.core, message.arrival.slots);
         self.push(now + self.delays.free, Event::Credit(core, slots.start.0, slots.slots));

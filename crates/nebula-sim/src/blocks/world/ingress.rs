@@ -6,17 +6,24 @@ use super::super::map::Part;
 use super::message::Message;
 use super::{Event, World};
 use nebula_memsys::Block;
-use nebula_nic::{Header, Kind, NodeId, RpcKey, SLOT_BYTES, Timestamp, TransferId, Verdict};
+use nebula_nic::{Header, Kind, NodeId, RpcKey, SLOT_BYTES, Span, Timestamp, TransferId, Verdict};
 use std::collections::VecDeque;
 
 /// The link into the server: one message after another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Link {
-    /// Messages that wait for the link: their type, and whether they are measured.
-    waiting: VecDeque<(u16, bool)>,
+    waiting: VecDeque<Waiting>,
     receiving: Option<Receiving>,
     /// Messages so far.
     numbered: u32,
+}
+
+/// A message that waits for the link.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    type_index: u16,
+    is_measured: bool,
+    since: Timestamp,
 }
 
 /// The message being received.
@@ -25,6 +32,8 @@ struct Receiving {
     type_index: u16,
     is_measured: bool,
     begun: Timestamp,
+    /// How long it waited for the link.
+    waited: Span,
     /// The next packet.
     packet: u32,
     /// Its RPC; `None` before the first packet and after a NACK.
@@ -35,16 +44,18 @@ impl World<'_> {
     /// A message arrives at the link.
     #[inline(always)]
     pub(super) fn arrive(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
+        let message = Waiting { type_index, is_measured, since: now };
         if self.link.receiving.is_some() {
-            self.link.waiting.push_back((type_index, is_measured));
+            self.link.waiting.push_back(message);
         } else {
-            self.begin_receiving(now, type_index, is_measured);
+            self.begin_receiving(now, message);
         }
     }
 
     #[inline(always)]
-    fn begin_receiving(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
-        let receiving = Receiving { type_index, is_measured, begun: now, packet: 0, message: None };
+    fn begin_receiving(&mut self, now: Timestamp, message: Waiting) {
+        let Waiting { type_index, is_measured, since } = message;
+        let receiving = Receiving { type_index, is_measured, begun: now, waited: now - since, packet: 0, message: None };
         self.link.receiving = Some(receiving);
         self.calendar.set(self.link_source(), now + self.on_link(self.bytes_until(type_index, 1)));
     }
@@ -87,7 +98,7 @@ impl World<'_> {
     fn end_receiving(&mut self, end: Timestamp) {
         self.link.receiving = None;
         match self.link.waiting.pop_front() {
-            Some((type_index, is_measured)) => self.begin_receiving(end, type_index, is_measured),
+            Some(message) => self.begin_receiving(end, message),
             None => self.calendar.clear(self.link_source()),
         }
     }
@@ -153,7 +164,7 @@ impl World<'_> {
             item: regions.log.at(item * item_blocks),
             state,
             state_region: regions.state,
-            ..Message::new(receiving.type_index, receiving.is_measured, now)
+            ..Message::new(receiving.type_index, receiving.is_measured, now, receiving.waited)
         }
     }
 

@@ -3,7 +3,7 @@
 use super::super::map::{Part, Region};
 use super::super::tally::Stages;
 use nebula_memsys::Block;
-use nebula_nic::{Arrival, CoreId, Timestamp};
+use nebula_nic::{Arrival, CoreId, Span, Timestamp};
 
 /// One RPC, from its first packet until its buffer is freed.
 #[derive(Clone, Copy, Debug)]
@@ -24,19 +24,22 @@ pub(in crate::blocks) struct Message {
     /// The first block of state; the others are scattered over the region.
     pub(in crate::blocks) state: u32,
     pub(in crate::blocks) state_region: Region,
+    /// How long it waited for the link.
+    pub(in crate::blocks) waited: Span,
     /// When its first packet was received.
     pub(in crate::blocks) first: Timestamp,
     /// When its last block was written.
     pub(in crate::blocks) written: Timestamp,
-    /// When a core began.
+    /// When a core began, and how long the core was busy with it.
     pub(in crate::blocks) begun: Timestamp,
+    pub(in crate::blocks) busy: Span,
     /// When the prefetched blocks are in the core's L1.
     pub(in crate::blocks) fetched: Timestamp,
     pub(in crate::blocks) stages: Stages,
 }
 
 impl Message {
-    pub(super) fn new(type_index: u16, is_measured: bool, first: Timestamp) -> Self {
+    pub(super) fn new(type_index: u16, is_measured: bool, first: Timestamp, waited: Span) -> Self {
         let none = Block(0);
         Self {
             type_index,
@@ -51,12 +54,20 @@ impl Message {
             item: none,
             state: 0,
             state_region: Region::default(),
+            waited,
             first,
             written: first,
             begun: first,
+            busy: Span::ZERO,
             fetched: first,
             stages: Stages::default(),
         }
+    }
+
+    /// Its latency, if its buffer is freed at `now`: since it waited for the link or was received.
+    #[inline]
+    pub(in crate::blocks) fn latency(&self, now: Timestamp) -> Span {
+        now - self.first + self.waited
     }
 
     /// A block that it accesses.

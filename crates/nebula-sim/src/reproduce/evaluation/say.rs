@@ -36,7 +36,7 @@ fn tail(point: &Point) -> String {
 
 /// A core's time by stage.
 fn stages(point: &Point) -> String {
-    let of_core = |stage: &Stage| !matches!(stage, Stage::Receive | Stage::Dispatch | Stage::Queue);
+    let of_core = |stage: &Stage| !matches!(stage, Stage::Link | Stage::Receive | Stage::Dispatch | Stage::Queue);
     let named = Stage::ALL.iter().zip(point.stages_ns).filter(|(stage, ns)| of_core(stage) && *ns >= 0.5);
     named.map(|(stage, ns)| format!("{} {ns:.0}", stage.name())).collect::<Vec<_>>().join(", ")
 }

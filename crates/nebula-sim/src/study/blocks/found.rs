@@ -55,6 +55,8 @@ pub struct Figures {
     pub depth_p99: f64,
     /// Share of the served RPCs that were dispatched to a core which was serving another one, in 0 to 1.
     pub queued_at_core: f64,
+    /// Share of the time of all cores that they spend on no RPC, in 0 to 1.
+    pub idle: f64,
     /// Mean time in each stage, in the order of [`Stage::ALL`].
     pub stages: [f64; Stage::ALL.len()],
     /// DRAM traffic in 10⁹ bytes per second.
@@ -75,6 +77,7 @@ impl Figures {
             depth_mean: tally.queue_depth.mean(),
             depth_p99: tally.queue_depth.quantile(0.99),
             queued_at_core: tally.queued_at_core_share(),
+            idle: shown.over(|figures| figures.idle).value,
             stages: Stage::ALL.map(|stage| tally.stage_ns(stage)),
             dram_gb_per_s: shown.dram_gb_per_s(),
             blocks: Part::ALL.map(|part| Cause::ALL.map(|cause| per_rpc(tally.traffic.blocks(part.label(), cause)))),

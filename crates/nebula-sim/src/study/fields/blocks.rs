@@ -87,6 +87,9 @@ fn cores() -> Vec<Field<Found>> {
             "of the RPCs served, those given to a core that served another",
             |found: &Found| Some(figure(found, |f| f.queued_at_core)),
         ),
+        Field::new("idle", "share", "of the time of all cores, what they spend on no RPC", |found: &Found| {
+            Some(figure(found, |f| f.idle))
+        }),
     ]
 }
 
@@ -202,6 +205,7 @@ fn columns() -> Vec<Column<Found>> {
             let at_slo = || found.at_slo.map_or("none".to_owned(), |at| with_half(at.rate_rps, units::rate));
             found.setting.searches.then(at_slo)
         }),
+        super::served(),
         super::nacked(),
         super::mean(),
         super::p99(),

@@ -40,7 +40,7 @@ pub fn queueing() -> Fields<Found> {
         }),
         load_at_slo(),
         Column::new("offered", "offered_mrps", |found: &Found| Some(shown(found, |f| units::rate(f.offered_rps)))),
-        Column::new("served", "throughput_mrps", |found: &Found| Some(found.shown(|o| units::rate(o.served_rps)))),
+        super::served(),
         super::nacked(),
         Column::new("busy", "busy", |found: &Found| Some(shown(found, |f| units::percent(f.core_time.busy())))),
         Column::new("hottest", "hottest", |found: &Found| {
@@ -81,7 +81,7 @@ pub fn comparison() -> Fields<Found> {
         Column::new("policy", "policy", |found: &Found| Some(found.point.system.policy.to_string())).word(),
         Column::new("load", "load", |found: &Found| is_measured(found).then(|| shown(found, |f| load(f.load)))),
         load_at_slo(),
-        Column::new("served", "throughput_mrps", |found: &Found| Some(found.shown(|o| units::rate(o.served_rps)))),
+        super::served(),
         super::p50(),
         super::p99(),
         super::slo(),
