@@ -103,6 +103,9 @@ pub struct LlcConfig {
     /// The NIC's own cache: from the forwarded request's arrival to the block's departure.
     #[serde(default)]
     pub nic_cache_cycles: u32,
+    /// For how long a read or write of a block keeps the NIC's own cache from the next; 0 if it takes any number at once.
+    #[serde(default)]
+    pub nic_cache_busy_cycles: u32,
 }
 
 /// A two-dimensional mesh with a core, a bank and a router at each tile.
@@ -119,6 +122,9 @@ pub struct MeshConfig {
     pub link_bytes: u32,
     /// Column and row of the router to which the NIC is attached.
     pub nic_tile: [u32; 2],
+    /// Whether blocks wait for each other on the links between routers, which they pass along the row first. Otherwise only at the ends.
+    #[serde(default)]
+    pub links_contend: bool,
 }
 
 /// Memory: channels of ranks of banks, each with one open row.
@@ -157,8 +163,16 @@ pub struct DramConfig {
     pub write_queue: u32,
     /// Writes drained together when the queue is full; at most `write_queue`.
     pub write_batch: u32,
+    /// Writes that must wait before they use the idle bus; a full queue is drained in any case. 1, the default, writes as soon as the bus is
+    /// idle; `write_queue` only when the queue is full.
+    #[serde(default = "one")]
+    pub idle_writes_least: u32,
     /// The time the bus takes to turn from reads to writes, and again from writes to reads.
     pub turnaround_ns: f64,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 const fn yes() -> bool {

@@ -71,6 +71,7 @@ mod tests {
             refresh_interval_ns: 7800.0,
             write_queue: 48,
             write_batch: 16,
+            idle_writes_least: 1,
             turnaround_ns: 4.0,
         }
     }

@@ -1,10 +1,11 @@
 //! The on-chip network: hops between tiles, and the ports at its ends.
 //!
-//! The cost of a path is its hops. Only the links at the ends have an occupancy: all traffic of a core, of a bank or of
+//! The cost of a path is its hops. The links at the ends have an occupancy: all traffic of a core, of a bank or of
 //! the NIC meets there, while the links between routers are loaded to a few tens of percent. A block occupies a link
 //! for a head flit and its 64 bytes; requests and acknowledgements are one flit and count as free.
 //!
-//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention within the mesh is not modeled, only at its ends.
+//! Departs: NEBULA's Table II gives a mesh of 16 B links; contention within the mesh is modeled only where the description asks for it
+//! (`links_contend`), otherwise only at its ends.
 
 use crate::block::Block;
 use crate::calendar::Calendar;
@@ -12,6 +13,7 @@ use crate::config::MemoryConfig;
 use crate::llc::SetId;
 use crate::modulus::Modulus;
 use crate::time::cycles_ps;
+use std::cmp::Ordering;
 
 /// An end of the network: its tile and its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,10 @@ pub(crate) struct Mesh {
     tail_ps: u64,
     /// Cores, then banks, then the NIC.
     ports: Box<[Port]>,
+    /// For each tile the links to the east, west, south and north; none if blocks do not contend for them.
+    links: Box<[Calendar]>,
+    columns: u16,
+    hop_ps: u64,
 }
 
 impl Mesh {
@@ -76,6 +82,9 @@ impl Mesh {
             now_ps: 0,
             tail_ps: cycles_ps(flits.saturating_sub(1), config.clock_ghz),
             ports: std::iter::repeat_with(port).take(ports).collect(),
+            links: (0..if mesh.links_contend { 4 * tiles } else { 0 }).map(|_| Calendar::new(slot_ps)).collect(),
+            columns: small(mesh.columns),
+            hop_ps,
         }
     }
 
@@ -93,6 +102,12 @@ impl Mesh {
     #[inline]
     pub(crate) const fn begin(&mut self, now_ps: u64) {
         self.now_ps = now_ps;
+    }
+
+    /// The time given to [`begin`](Self::begin).
+    #[inline]
+    pub(crate) const fn now_ps(&self) -> u64 {
+        self.now_ps
     }
 
     /// The bank of a set.
@@ -116,9 +131,32 @@ impl Mesh {
     /// Sends a block at `at_ps`; returns when its last flit arrives.
     #[inline]
     pub(crate) fn send(&mut self, from: End, to: End, at_ps: u64) -> u64 {
-        let way_ps = self.way_ps(from, to);
         let left_ps = self.ports[usize::from(from.port)].out.reserve_near(at_ps, self.now_ps);
-        self.ports[usize::from(to.port)].into.reserve_near(left_ps + way_ps, self.now_ps) + self.tail_ps
+        let come_ps =
+            if self.links.is_empty() { left_ps + self.way_ps(from, to) } else { self.pass(from.tile, to.tile, left_ps) };
+        self.ports[usize::from(to.port)].into.reserve_near(come_ps, self.now_ps) + self.tail_ps
+    }
+
+    /// Passes the links from tile to tile, along the row first; returns when the head flit is there.
+    fn pass(&mut self, from: u16, to: u16, left_ps: u64) -> u64 {
+        let (mut at, mut at_ps) = (from, left_ps);
+        while at != to {
+            let (direction, next) = self.step(at, to);
+            let link = &mut self.links[usize::from(at) * 4 + direction];
+            at_ps = link.reserve_near(at_ps, self.now_ps) + self.hop_ps;
+            at = next;
+        }
+        at_ps
+    }
+
+    /// The link to take at `at` on the way to `to`, and the tile behind it.
+    fn step(&self, at: u16, to: u16) -> (usize, u16) {
+        match (at % self.columns).cmp(&(to % self.columns)) {
+            Ordering::Less => (0, at + 1),
+            Ordering::Greater => (1, at - 1),
+            Ordering::Equal if at < to => (2, at + self.columns),
+            Ordering::Equal => (3, at - self.columns),
+        }
     }
 }
 

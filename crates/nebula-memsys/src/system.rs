@@ -1,6 +1,7 @@
 //! The memory system as one machine: the path of each agent's access, and its effects.
 
 use crate::block::{Block, Label, Level};
+use crate::calendar::Calendar;
 use crate::config::MemoryConfig;
 use crate::counters::Counters;
 use crate::dram::Dram;
@@ -49,6 +50,8 @@ pub struct MemorySystem {
     l1_ps: u64,
     llc_ps: u64,
     nic_cache_ps: u64,
+    /// Which block the NIC's cache reads or writes when; `None` if it takes any number at once.
+    nic_cache: Option<Box<Calendar>>,
     dram_path_ps: u64,
     // -- the NIC's limits --
     ways: usize,
@@ -118,6 +121,8 @@ impl MemorySystem {
             l1_ps: cycles(config.l1.latency_cycles),
             llc_ps: cycles(config.llc.latency_cycles),
             nic_cache_ps: cycles(config.llc.nic_cache_cycles),
+            nic_cache: (config.llc.nic_cache_busy_cycles > 0)
+                .then(|| Box::new(Calendar::new(cycles(config.llc.nic_cache_busy_cycles)))),
             dram_path_ps: ps(config.dram.path_ns),
             ways: config.llc.ways as usize,
             nic_ways: config.llc.nic_ways.unwrap_or(config.llc.ways) as usize,
@@ -258,8 +263,16 @@ impl MemorySystem {
         if found.level != Level::Nic {
             return self.mesh.send(home, to, found.ready_ps);
         }
-        let at_nic_ps = found.ready_ps + self.mesh.way_ps(home, self.mesh.nic()) + self.nic_cache_ps;
-        self.mesh.send(self.mesh.nic(), to, at_nic_ps)
+        let at_nic_ps = found.ready_ps + self.mesh.way_ps(home, self.mesh.nic());
+        let read_ps = self.use_nic_cache(at_nic_ps);
+        self.mesh.send(self.mesh.nic(), to, read_ps)
+    }
+
+    /// A read or write of the NIC's cache that arrives there at `at_ps`; returns when it is done.
+    #[inline]
+    fn use_nic_cache(&mut self, at_ps: u64) -> u64 {
+        let now_ps = self.mesh.now_ps();
+        self.nic_cache.as_mut().map_or(at_ps, |cache| cache.reserve_near(at_ps, now_ps)) + self.nic_cache_ps
     }
 
     fn change_front(&mut self, set: SetId, change: impl FnOnce(&mut Meta)) {

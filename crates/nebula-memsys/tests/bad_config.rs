@@ -44,6 +44,7 @@ fn each_bad_number_is_named_with_its_valid_range() {
             |c| c.dram.refresh_ns = 4000.0,
             "2 dram.refresh_ns is 8000 and dram.refresh_interval_ns is 7800; the first must not exceed the second",
         ),
+        (|c| c.dram.idle_writes_least = 0, "dram.idle_writes_least is 0; use 1 to 48"),
         (|c| c.dram.write_batch = 49, "dram.write_batch is 49; use 1 to 48"),
     ];
     for (change, message) in cases {

@@ -121,6 +121,55 @@ fn a_full_block_write_needs_no_memory_and_a_partial_one_does() {
     assert_eq!(memory.dirty_blocks(), (0, 2));
 }
 
+/// When core 2 has a packet whose read meets that of another packet in the NIC's cache.
+fn second_packet_ps(nic_cache_busy_cycles: u32) -> u64 {
+    let mut config = calm();
+    config.llc.nic_cache_busy_cycles = nic_cache_busy_cycles;
+    let mut memory = memory(&config);
+    memory.nic_write(0, Block(15), LABEL);
+    memory.nic_write(0, Block(14), LABEL);
+    memory.load(1_000_000, 3, Block(15), LABEL);
+    memory.load(1_000_000, 2, Block(14), LABEL).at_ps
+}
+
+#[test]
+fn a_nic_cache_that_is_busy_makes_the_next_packet_wait() {
+    // It comes 33 cycles after the load, and the other one is read from the 36th cycle to the 40th.
+    assert_eq!(second_packet_ps(8) - second_packet_ps(0), cycles(40 - 33));
+}
+
+/// When core 2 has a block from tile 1 that meets another one on the way from tile 1 to tile 2.
+fn second_block_ps(links_contend: bool) -> u64 {
+    let mut config = calm();
+    config.mesh.links_contend = links_contend;
+    let mut memory = memory(&config);
+    for block in [Block(0), Block(1)] {
+        memory.nic_write(0, block, LABEL);
+        memory.load(1_000_000, 7, block, LABEL);
+    }
+    memory.load(2_000_000, 3, Block(0), LABEL);
+    memory.load(2_000_000 + cycles(9), 2, Block(1), LABEL).at_ps
+}
+
+#[test]
+fn blocks_wait_for_a_link_that_another_block_occupies() {
+    // Both come to the link in its slot from cycle 20 to 25: the second one leaves with the next.
+    assert_eq!(second_block_ps(true) - second_block_ps(false), cycles(25 - 21));
+}
+
+#[test]
+fn without_others_links_that_contend_take_no_longer() {
+    let mut config = calm();
+    config.mesh.links_contend = true;
+    let mut memory = memory(&config);
+    for (tile, hops) in [(0, 0), (3, 3), (12, 3), (15, 6)] {
+        memory.nic_write(0, Block(tile), LABEL);
+        memory.load(1_000_000, 7, Block(tile), LABEL);
+        let done = memory.load(2_000_000 + u64::from(tile) * 100_000, 0, Block(tile), LABEL);
+        assert_eq!(done.at_ps, 2_000_000 + u64::from(tile) * 100_000 + cycles(3 + 6 * hops + 6 + 4), "tile {tile}");
+    }
+}
+
 #[test]
 fn on_an_ideal_machine_nothing_takes_time() {
     let mut memory = memory(&ideal());

@@ -34,7 +34,8 @@ fn llc(config: &LlcConfig) -> Checked {
     let nic_ways = config.nic_ways.unwrap_or(config.ways);
     in_range("llc.nic_ways", nic_ways.into(), 1, config.ways.into())?;
     cycles("llc.latency_cycles", config.latency_cycles)?;
-    cycles("llc.nic_cache_cycles", config.nic_cache_cycles)
+    cycles("llc.nic_cache_cycles", config.nic_cache_cycles)?;
+    cycles("llc.nic_cache_busy_cycles", config.nic_cache_busy_cycles)
 }
 
 /// The maximum number of tiles of a mesh: the distance between each pair is stored.
@@ -61,6 +62,7 @@ fn dram(config: &DramConfig) -> Checked {
     power_of_two("dram.row_bytes", config.row_bytes.into())?;
     in_range("dram.write_queue", config.write_queue.into(), 1, 4096)?;
     in_range("dram.write_batch", config.write_batch.into(), 1, config.write_queue.into())?;
+    in_range("dram.idle_writes_least", config.idle_writes_least.into(), 1, config.write_queue.into())?;
     dram_times(config)
 }
 

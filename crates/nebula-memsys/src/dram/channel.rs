@@ -28,6 +28,8 @@ pub(super) struct Channel {
     bus: Calendar,
     queue: WriteQueue,
     batch: u32,
+    /// The number of waiting writes from which on they use the idle bus.
+    idle_least: usize,
     /// The first slot that is not settled.
     settled: u64,
     /// When the last forced batch made room in the queue.
@@ -48,6 +50,7 @@ impl Channel {
             bus: Calendar::new(timing.burst_ps),
             queue: WriteQueue::new(config.write_queue),
             batch: config.write_batch,
+            idle_least: config.idle_writes_least as usize,
             settled: 0,
             room_ps: 0,
         }
@@ -92,6 +95,9 @@ impl Channel {
     #[inline]
     fn use_idle_bus(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         let Some(first) = self.queue.first() else { return };
+        if self.queue.len() < self.idle_least {
+            return;
+        }
         if timing.burst_ps == 0 {
             return self.write_all(now_ps, timing, counters);
         }
@@ -184,6 +190,19 @@ mod tests {
         assert_eq!(bench.read(1_000_000, 9), 1_045_000);
         assert_eq!(bench.channel.queue.len(), 0);
         assert_eq!((bench.counters.row_closed, bench.counters.full_batches), (6, 0));
+    }
+
+    #[test]
+    fn writes_that_are_too_few_leave_the_bus_idle() {
+        let mut bench = Bench::new(&DramConfig { idle_writes_least: 5, ..config() });
+        for bank in 0..4 {
+            bench.write(0, bank);
+        }
+        bench.read(1_000_000, 9);
+        assert_eq!((bench.channel.queue.len(), bench.counters.row_closed), (4, 1));
+        bench.write(1_000_000, 4);
+        bench.read(2_000_000, 9);
+        assert_eq!((bench.channel.queue.len(), bench.counters.full_batches), (0, 0));
     }
 
     #[test]

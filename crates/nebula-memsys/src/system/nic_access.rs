@@ -51,11 +51,14 @@ impl MemorySystem {
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Nic, fetched_for)?;
         let done = match found.level {
             // The NIC's cache has the only copy.
-            Level::Nic => Done { at_ps: now_ps + self.nic_cache_ps, level: Level::Nic },
+            Level::Nic => Done { at_ps: self.use_nic_cache(now_ps), level: Level::Nic },
             level => {
                 let owned_ps = self.invalidate(at_home_ps, home, self.mesh.nic(), set, block, None);
                 let fetched_ps =
                     if level == Level::Dram { self.deliver(found, home, self.mesh.nic()) } else { owned_ps };
+                if self.nic_forwards {
+                    self.use_nic_cache(now_ps);
+                }
                 Done { at_ps: owned_ps.max(fetched_ps), level }
             }
         };
@@ -86,9 +89,9 @@ impl MemorySystem {
         self.counters.nic.count(Done { at_ps, level: found.level })
     }
 
-    fn found_by_nic(&self, now_ps: u64, at_home_ps: u64, set: SetId) -> Found {
+    fn found_by_nic(&mut self, now_ps: u64, at_home_ps: u64, set: SetId) -> Found {
         match self.llc.front(set).holder() {
-            Holder::Nic => Found { level: Level::Nic, ready_ps: now_ps + self.nic_cache_ps },
+            Holder::Nic => Found { level: Level::Nic, ready_ps: self.use_nic_cache(now_ps) },
             _ => Found { level: Level::Llc, ready_ps: at_home_ps },
         }
     }

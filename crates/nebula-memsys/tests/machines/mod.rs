@@ -19,8 +19,9 @@ pub(crate) fn paper() -> MemoryConfig {
             nic_write_fetches: true,
             nic_forwards: true,
             nic_cache_cycles: 6,
+            nic_cache_busy_cycles: 0,
         },
-        mesh: MeshConfig { columns: 4, rows: 4, hop_cycles: 3, link_bytes: 16, nic_tile: [0, 0] },
+        mesh: MeshConfig { columns: 4, rows: 4, hop_cycles: 3, link_bytes: 16, nic_tile: [0, 0], links_contend: false },
         dram: ddr4(),
     }
 }
@@ -43,6 +44,7 @@ pub(crate) fn ddr4() -> DramConfig {
         refresh_interval_ns: 7800.0,
         write_queue: 48,
         write_batch: 16,
+        idle_writes_least: 1,
         turnaround_ns: 4.0,
     }
 }
