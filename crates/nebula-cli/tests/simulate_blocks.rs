@@ -115,7 +115,11 @@ fn a_rate_that_the_link_cannot_carry_is_neither_served_nor_met() {
     let over = row("--rate 10MRPS");
     let served = number(&over, "throughput_mrps");
     assert!((4.1..4.6).contains(&served), "{over}");
-    assert_eq!((&over["meets_slo"], &over["nacks"]), (&false.into(), &0.into()), "no NACK: nothing but the link is full");
+    assert_eq!(
+        (&over["meets_slo"], &over["nacks"]),
+        (&false.into(), &0.into()),
+        "no NACK: nothing but the link is full"
+    );
     assert!(number(&over, "stage_ns.link") > 0.95 * number(&over, "latency_ns.mean"), "{over}");
     assert!(number(&over, "idle") > 0.8, "{over}");
     let found = number(&row("--find-slo"), "throughput_under_slo_rps");

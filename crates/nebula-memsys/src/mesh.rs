@@ -132,8 +132,11 @@ impl Mesh {
     #[inline]
     pub(crate) fn send(&mut self, from: End, to: End, at_ps: u64) -> u64 {
         let left_ps = self.ports[usize::from(from.port)].out.reserve_near(at_ps, self.now_ps);
-        let come_ps =
-            if self.links.is_empty() { left_ps + self.way_ps(from, to) } else { self.pass(from.tile, to.tile, left_ps) };
+        let come_ps = if self.links.is_empty() {
+            left_ps + self.way_ps(from, to)
+        } else {
+            self.pass(from.tile, to.tile, left_ps)
+        };
         self.ports[usize::from(to.port)].into.reserve_near(come_ps, self.now_ps) + self.tail_ps
     }
 

@@ -48,7 +48,7 @@ mod experiment;
 pub use application::{Application, KeyValue, NetworkFunction, Replication};
 pub use design::{Buffers, Design};
 pub use error::BlocksError;
-pub use experiment::{BlocksEstimate, RateAtSlo, RateBracket, estimate, rate_at_slo, service_time};
+pub use experiment::{BlocksEstimate, Figures, RateAtSlo, RateBracket, estimate, rate_at_slo, service_time};
 pub use machine::{Core, Deployment, Machine, Nic};
 pub use map::Part;
 pub use tally::{BlocksTally, Stage, Stages};

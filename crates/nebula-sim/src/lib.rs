@@ -65,6 +65,7 @@ mod interval;
 mod experiment;
 mod search;
 pub mod sizing;
+pub mod md1;
 pub mod altocumulus;
 pub mod memory;
 pub mod blocks;

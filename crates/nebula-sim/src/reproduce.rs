@@ -24,6 +24,8 @@ mod fig6b;
 mod table3;
 mod fig7;
 mod fig8;
+mod link;
+mod variants;
 mod sensitivity;
 mod theory;
 mod software_queue;
@@ -129,6 +131,20 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [15, 45, 150],
         is_by_default: true,
         reproduce: fig8::reproduce,
+    },
+    Entry {
+        id: "nebula/link",
+        title: "the link that a server needs: 80 Gbps saturate while cores are idle",
+        seconds: [10, 25, 60],
+        is_by_default: true,
+        reproduce: link::reproduce,
+    },
+    Entry {
+        id: "nebula/variants",
+        title: "mechanisms that the paper leaves open, and what they would change",
+        seconds: [20, 60, 120],
+        is_by_default: true,
+        reproduce: variants::reproduce,
     },
     Entry {
         id: "nebula/sensitivity",

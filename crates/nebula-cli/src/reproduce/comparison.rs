@@ -1,5 +1,6 @@
 //! One value, published and reproduced: from a run, or from the JSON of an earlier run.
 
+use std::fmt;
 use std::path::Path;
 
 use nebula_sim::reproduce::paper::{self, Relation};
@@ -26,6 +27,17 @@ pub(super) struct Comparison {
     pub(super) tolerance: Option<f64>,
     pub(super) origin: Option<String>,
     pub(super) source: Option<String>,
+    /// The value that means no effect, where the published one is an effect.
+    #[serde(default)]
+    pub(super) neutral: Option<f64>,
+    /// The id of the same claim, where the paper makes it twice.
+    #[serde(default)]
+    pub(super) same_as: Option<String>,
+    /// Our value with nothing fitted, and its verdict.
+    #[serde(default)]
+    pub(super) unfitted: Option<f64>,
+    #[serde(default)]
+    pub(super) unfitted_verdict: Option<String>,
 }
 
 impl Comparison {
@@ -46,6 +58,10 @@ impl Comparison {
             tolerance: figure.map(|figure| figure.tolerance),
             origin: figure.map(|figure| figure.origin.to_string()),
             source: figure.map(|figure| format!("{}, {}", paper_of(&figure.id), figure.source)),
+            neutral: figure.and_then(|figure| figure.neutral),
+            same_as: figure.and_then(|figure| figure.same_as.clone()),
+            unfitted: row.unfitted().and_then(|(value, _)| finite(value.value)),
+            unfitted_verdict: row.unfitted().map(|(_, judgment)| judgment.to_string()),
         }
     }
 
@@ -67,6 +83,13 @@ impl Comparison {
     /// Whether nothing of ours stands beside the published value.
     fn is_cited(&self) -> bool {
         self.verdict == Judgment::Cited.to_string()
+    }
+
+    /// The value and the verdict with nothing fitted; `–` where no such runs are made.
+    pub(super) fn with_nothing_fitted(&self) -> String {
+        self.unfitted_verdict
+            .as_ref()
+            .map_or("–".to_owned(), |verdict| format!("{} {verdict}", number(self.unfitted)))
     }
 
     pub(super) fn value(&self) -> String {
@@ -97,6 +120,59 @@ const fn relation(relation: Relation) -> &'static str {
 fn paper_of(id: &str) -> &'static str {
     paper::figures().find(|(_, figure)| figure.id == id).map_or("", |(paper, _)| paper)
 }
+
+/// How many published values came out, each claim counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    reproduced: usize,
+    differ: usize,
+    not_reproducible: usize,
+    /// Not among the above: a parameter of ours is fitted to them.
+    fitted: usize,
+    /// Not among the above: nothing of ours stands beside them.
+    cited: usize,
+    /// Judged with nothing fitted too, and reproduced so.
+    unfitted: usize,
+    unfitted_reproduced: usize,
+}
+
+impl Counted {
+    pub(super) fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Self {
+        let mut counted = Self::default();
+        for one in comparisons.filter(|one| one.published.is_some() && one.same_as.is_none()) {
+            match one.verdict.as_str() {
+                REPRODUCED => counted.reproduced += 1,
+                "differs" => counted.differ += 1,
+                "fitted" => counted.fitted += 1,
+                "cited" => counted.cited += 1,
+                _ => counted.not_reproducible += 1,
+            }
+            counted.unfitted += usize::from(one.unfitted_verdict.is_some());
+            counted.unfitted_reproduced += usize::from(one.unfitted_verdict.as_deref() == Some(REPRODUCED));
+        }
+        counted
+    }
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reproduced, differ, not_reproducible, fitted, cited, unfitted, unfitted_reproduced } = self;
+        let judged = reproduced + differ + not_reproducible;
+        write!(
+            f,
+            "Of {judged} published values {reproduced} are reproduced, {differ} differ, and {not_reproducible} are not reproducible as published."
+        )?;
+        if fitted + cited > 0 {
+            write!(f, " Not among them: {fitted} to which parameters are fitted, and {cited} that are only cited.")?;
+        }
+        if *unfitted > 0 {
+            write!(f, " With nothing fitted {unfitted_reproduced} of {unfitted} are reproduced.")?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) const REPRODUCED: &str = "reproduced";
 
 /// Four significant digits.
 fn number(value: Option<f64>) -> String {
@@ -134,6 +210,29 @@ mod tests {
     fn numbers_have_the_digits_that_count() {
         let values = [Some(0.9951), Some(12.345), Some(344.4), Some(1017.3), None];
         assert_eq!(values.map(number), ["0.9951", "12.35", "344.4", "1017", "∞"]);
+    }
+
+    #[test]
+    fn a_claim_made_twice_is_counted_once() {
+        let row = |id: &str, verdict: &str, more: &str| {
+            format!(
+                r#"{{"id":"a/b/{id}","what":"w","published":2.0,"reproduced":1.5,"interval":[1.0,2.0],"unit":"u","ratio":0.75,"verdict":"{verdict}","why":null,"relation":"equal","tolerance":0.1,"origin":"paper","source":"P"{more}}}"#
+            )
+        };
+        let rows = [
+            row("c", "reproduced", r#","unfitted":1.9,"unfitted_verdict":"differs""#),
+            row("d", "reproduced", r#","same_as":"a/b/c","unfitted":2.0,"unfitted_verdict":"reproduced""#),
+            row("e", "differs", ""),
+            row("f", "not-reproducible-as-published", ""),
+            row("g", "fitted", ""),
+            row("h", "cited", ""),
+            row("i", "cited", ""),
+        ];
+        let counted = Counted::of(parse(&rows.join("\n")).unwrap().iter()).to_string();
+        assert_eq!(
+            counted,
+            "Of 3 published values 1 are reproduced, 1 differ, and 1 are not reproducible as published. Not among them: 1 to which parameters are fitted, and 2 that are only cited. With nothing fitted 0 of 1 are reproduced."
+        );
     }
 
     #[test]

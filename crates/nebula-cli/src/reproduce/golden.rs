@@ -3,7 +3,7 @@
 use nebula_sim::reproduce::{Entry, GOLDEN_FULL, GOLDEN_QUICK};
 
 use super::args::Effort;
-use super::comparison::{self, Comparison};
+use super::comparison::{self, Comparison, REPRODUCED};
 use crate::output::Failure;
 
 /// Compares the verdicts of `entries` with those of the golden rows.
@@ -27,8 +27,6 @@ fn lost<'a>(golden: impl Iterator<Item = &'a Comparison>, found: &[Comparison]) 
     let is_kept = |id: &str| found.iter().any(|one| one.id == id && one.verdict == REPRODUCED);
     golden.filter(|one| one.verdict == REPRODUCED && !is_kept(&one.id)).map(|one| one.id.as_str()).collect()
 }
-
-const REPRODUCED: &str = "reproduced";
 
 #[cfg(test)]
 mod tests {

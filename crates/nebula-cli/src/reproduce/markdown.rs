@@ -1,12 +1,16 @@
 //! Comparisons as the tables of docs/REPRODUCTION.md: published values and ours, and below them the reasons for differences.
 
-use super::comparison::Comparison;
+use super::comparison::{Comparison, Counted};
 
 /// A table of the published values, the reasons for differences, and a table of the variants.
 pub(super) fn tables(comparisons: &[Comparison]) -> String {
     let (published, notes): (Vec<&Comparison>, Vec<&Comparison>) =
         comparisons.iter().partition(|comparison| comparison.published.is_some());
-    let mut text = String::from("| claim | source | paper | ours | verdict | made by |\n|---|---|---:|---:|---|---|\n");
+    let mut text =
+        format!("{} A claim that the paper makes twice is counted once.\n\n", Counted::of(comparisons.iter()));
+    text.push_str(
+        "| claim | source | paper | ours | verdict | nothing fitted | made by |\n|---|---|---:|---:|---|---|---|\n",
+    );
     text.extend(published.iter().map(|one| claim(one)));
     text.push_str("\nWhy, and what else the runs show:\n\n");
     text.extend(published.iter().filter_map(|one| Some(format!("- `{}`: {}.\n", one.id, one.why.as_deref()?))));
@@ -22,13 +26,20 @@ fn claim(one: &Comparison) -> String {
     let origin = one.origin.as_deref().unwrap_or_default();
     let paper = one.claim().unwrap_or_default();
     format!(
-        "| {} | {source} ({origin}) | {paper} {} | {} | {} | `nebula reproduce {}` |\n",
+        "| {} | {source} ({origin}) | {paper} {} | {} | {} | {} | `nebula reproduce {}` |\n",
         one.what,
         one.unit,
         ours(one),
-        one.verdict,
+        verdict(one),
+        one.with_nothing_fitted(),
         entry(&one.id)
     )
+}
+
+/// The verdict; of a claim that is made twice, with the place where it is counted.
+fn verdict(one: &Comparison) -> String {
+    let counted = one.same_as.as_ref().map_or(String::new(), |id| format!(" (counted as `{id}`)"));
+    format!("{}{counted}", one.verdict)
 }
 
 fn note(one: &Comparison) -> String {
@@ -52,7 +63,7 @@ mod tests {
     fn a_comparison_is_a_line_with_the_command_that_makes_it() {
         let row = r#"{"id":"a/b/c","what":"w","published":2.0,"reproduced":1.5,"interval":[1.25,1.75],"unit":"u","ratio":0.75,"verdict":"differs","why":"so","relation":"at-most","tolerance":0.1,"origin":"paper","source":"P, §1"}"#;
         let text = tables(&super::super::comparison::parse(row).unwrap());
-        let line = "| w | P, §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | `nebula reproduce a/b` |";
+        let line = "| w | P, §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | – | `nebula reproduce a/b` |";
         assert!(text.lines().any(|found| found == line) && text.contains("- `a/b/c`: so.\n"), "{text}");
         assert!(!text.contains("Variants"));
     }

@@ -1,9 +1,9 @@
 //! The report: charts of published and reproduced points, and a table of every comparison.
 
 use nebula_sim::Interval;
-use nebula_sim::reproduce::{Curve, Entry, Judgment, Measure, Picture, Point, Reproduction};
+use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point, Reproduction};
 
-use super::comparison::Comparison;
+use super::comparison::{Comparison, Counted};
 use crate::output::text::{load, time};
 use crate::report::chart::{
     Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, log_ticks, look, sample, ticks_between,
@@ -28,30 +28,21 @@ const SETTING: &str =
     "All figures are simulated and do not depend on this machine. Intervals are 95 % confidence intervals.";
 
 fn verdict(found: &[(Entry, Reproduction)]) -> String {
-    let rows = || found.iter().flat_map(|(_, found)| &found.rows);
-    let count = |judgment| rows().filter(|row| row.judgment() == judgment).count();
-    let (fitted, cited) = (count(Judgment::Fitted), count(Judgment::Cited));
-    let judged = rows().filter(|row| row.published().is_some()).count() - fitted - cited;
-    let apart = match fitted + cited {
-        0 => String::new(),
-        _ => format!(" Not among them: {fitted} to which parameters are fitted, and {cited} that are only cited."),
-    };
-    format!(
-        "Of {judged} published values {} are reproduced, {} differ, and {} are not reproducible as published.{apart}",
-        count(Judgment::Reproduced),
-        count(Judgment::Differs),
-        count(Judgment::NotReproducibleAsPublished)
-    )
+    let all: Vec<Comparison> = found.iter().flat_map(|(_, found)| comparisons(found)).collect();
+    Counted::of(all.iter()).to_string()
 }
 
 fn published(entry: &Entry, found: &Reproduction) -> Table {
     let row = |one: Comparison| {
         let published = one.claim().unwrap_or_default();
-        vec![short(entry, &one.id).to_owned(), published, one.value(), one.ends(), one.unit, one.verdict]
+        let unfitted = one.with_nothing_fitted();
+        vec![short(entry, &one.id).to_owned(), published, one.value(), one.ends(), one.unit, one.verdict, unfitted]
     };
     Table {
         caption: format!("{}: {}", entry.id, entry.title),
-        headings: ["value", "published", "ours", "interval", "unit", "verdict"].map(str::to_owned).into(),
+        headings: ["value", "published", "ours", "interval", "unit", "verdict", "nothing fitted"]
+            .map(str::to_owned)
+            .into(),
         rows: comparisons(found).filter(|one| one.published.is_some()).map(row).collect(),
     }
 }

@@ -41,12 +41,17 @@ pub(super) fn row(one: &Comparison) -> Row {
         .field("tolerance", one.tolerance)
         .field("origin", one.origin.clone())
         .field("source", one.source.clone())
+        .field("neutral", one.neutral)
+        .field("same_as", one.same_as.clone())
+        .field("unfitted", one.unfitted)
+        .field("unfitted_verdict", one.unfitted_verdict.clone())
         .word("id", id)
         .shown("published", one.claim().unwrap_or_else(|| "–".to_owned()))
         .shown("reproduced", one.value())
         .shown("interval", one.ends())
         .word("unit", unit)
         .word("verdict", verdict)
+        .word("nothing fitted", one.with_nothing_fitted())
         .word("why", wrapped(one.why.as_deref().unwrap_or_default()))
 }
 

@@ -127,6 +127,16 @@ impl Application {
         }
     }
 
+    /// Bytes of a request on the link: the mean over the types that clients send.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`validate`](Self::validate).
+    pub fn request_bytes_mean(&self, machine: &Machine) -> Result<f64, BlocksError> {
+        let types = super::program::Compiled::of(self, machine)?.types;
+        Ok(types.iter().map(|kind| kind.share * f64::from(kind.request_bytes)).sum())
+    }
+
     /// Checks that it can be simulated on this machine.
     ///
     /// # Errors

@@ -42,6 +42,8 @@ pub struct Figures {
     pub accepted: f64,
     /// Share of RPCs that were dispatched to a core which was serving another RPC.
     pub queued_at_core: f64,
+    /// RPCs served per second.
+    pub served_rps: f64,
     /// Share of the cores' time that they spend on no RPC.
     pub idle: f64,
     /// How far the server fell behind in the window, in picoseconds: [`BlocksTally::lag_ps`].
@@ -58,6 +60,7 @@ impl Figures {
             dram_gb_per_s: tally.dram_gb_per_s(),
             accepted: tally.accepted(),
             queued_at_core: tally.queued_at_core_share(),
+            served_rps: tally.served_rps(),
             idle: tally.idle_share(cores),
             lag_ps: tally.lag_ps(),
         }

@@ -150,6 +150,20 @@ impl Machine {
         Ok(machine)
     }
 
+    /// Reads a machine from TOML and replaces or adds the values of `changes`, section by section.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_over(text: &str, changes: &toml::Table) -> Result<Self, BlocksError> {
+        let wrong = |error: toml::de::Error| BlocksError::toml("a machine", text, &error);
+        let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+        merge(&mut table, changes);
+        let machine: Self = table.try_into().map_err(wrong)?;
+        machine.validate()?;
+        Ok(machine)
+    }
+
     /// The number of a key in a machine's text.
     ///
     /// # Errors
@@ -198,6 +212,16 @@ impl Machine {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; `as` saturates")]
 pub(super) fn ps_of(ns: f64) -> u64 {
     libm::round(ns * 1e3) as u64
+}
+
+/// Replaces or adds values, section by section.
+fn merge(table: &mut toml::Table, changes: &toml::Table) {
+    for (key, value) in changes {
+        match (table.get_mut(key).and_then(toml::Value::as_table_mut), value) {
+            (Some(section), toml::Value::Table(changes)) => merge(section, changes),
+            _ => drop(table.insert(key.clone(), value.clone())),
+        }
+    }
 }
 
 /// Replaces a number; an integer stays an integer.

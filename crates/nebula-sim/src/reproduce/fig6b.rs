@@ -38,8 +38,9 @@ fn id(design: Design) -> String {
 
 fn value(bench: &Bench<'_>, at: &AtLoad) -> Result<Value, ReproduceError> {
     let value = bench.bandwidth(&id(at.design), bench.case(at.design), at.gap_ns)?;
-    let share = 1.0 / bench.dram_gb_per_s_max();
-    Ok(if at.design == Design::Srq { Value { value: value.value.scaled(share), ..value } } else { value })
+    let scale = if at.design == Design::Srq { 1.0 / bench.dram_gb_per_s_max() } else { 1.0 };
+    let unfitted = bench.at(bench.case(at.design).unfitted(), at.gap_ns)?.gb_per_s().scaled(scale);
+    Ok(Value { value: value.value.scaled(scale), unfitted: Some(unfitted), ..value })
 }
 
 fn unfitted_note(bench: &Bench<'_>, at: &AtLoad) -> Result<Row, ReproduceError> {

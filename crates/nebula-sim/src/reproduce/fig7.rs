@@ -82,7 +82,7 @@ fn service(bench: &Bench<'_>, value_bytes: u32) -> Result<Value, ReproduceError>
         bench.setup.value_bytes
     );
     let value = over(&small, &large, |small, large| small.service_ns / large.service_ns);
-    Ok(Value { id: format!("nebula/fig7/{value_bytes}/service"), value, why })
+    Ok(Value { id: format!("nebula/fig7/{value_bytes}/service"), value, why, unfitted: None })
 }
 
 /// The service times themselves, as notes. With the value size of most figures, the service time is calibrated and therefore not a result.

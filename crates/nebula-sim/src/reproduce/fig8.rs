@@ -81,13 +81,13 @@ fn queued_at_core(bench: &Bench<'_>, id: &str, case: Case, gap_ns: f64) -> Resul
         number(mrps(gap_ns)),
         shares.collect::<Vec<_>>().join(", ")
     );
-    Ok(Value { id: id.to_owned(), value: bench.at(case, gap_ns)?.queued_at_core(), why })
+    Ok(Value { id: id.to_owned(), value: bench.at(case, gap_ns)?.queued_at_core(), why, unfitted: None })
 }
 
 fn service(bench: &Bench<'_>, id: &str, case: Case) -> Result<Value, ReproduceError> {
     let alone = bench.alone(case)?;
     let why = format!("alone in the server an RPC takes {} ns", with_interval(alone.service_ns()));
-    Ok(Value { id: id.to_owned(), value: alone.service_ns(), why })
+    Ok(Value { id: id.to_owned(), value: alone.service_ns(), why, unfitted: None })
 }
 
 /// The highest rates, which the figure shows and the text does not print.

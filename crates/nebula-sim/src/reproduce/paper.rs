@@ -6,6 +6,7 @@ mod altocumulus;
 mod dagger;
 mod evaluation;
 mod nebula;
+mod variants;
 mod rpcvalet;
 mod side_by_side;
 mod zygos;
@@ -16,6 +17,7 @@ pub use dagger::{DaggerSetup, Derived, HostCase, Interfaces, Kvs, Quantity, Scal
 pub use evaluation::{AtLoad, Design, Evaluation, Fig6a, Fig7, Fig8, Mix, Steered, Table3, ValueSize};
 pub use nebula::{Eq1, Fig2, NebulaSetup, Printed, Setting, Sizing, Table1};
 pub use rpcvalet::{RpcValetSetup, SoftwareQueue, Theory};
+pub use variants::{Assignment, Link, MachineVariant, Variants};
 
 pub use preemption::{ConcordSetup, PersephoneSetup, Reservation, ReservedFor, ShinjukuSetup};
 pub use side_by_side::{Case, Comparison, Measured, SideBySide};
@@ -72,6 +74,12 @@ pub struct Figure {
     /// Why nothing of ours stands beside this value. It is counted apart.
     #[serde(default)]
     pub cited: Option<String>,
+    /// The value that would mean "no effect", if this figure is one: 1 for a ratio, 0 for a difference.
+    #[serde(default)]
+    pub neutral: Option<f64>,
+    /// The figure that makes the same claim, if the paper makes it twice.
+    #[serde(default)]
+    pub same_as: Option<String>,
 }
 
 /// Whether a published value is a value or a bound.

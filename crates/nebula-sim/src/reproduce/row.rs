@@ -4,6 +4,10 @@
 //! interval counts: its half-width is at most a fifth of our value. A wide interval, as a very short run gives, would contain almost any
 //! published value. A bound is reproduced if our value keeps it.
 //!
+//! A figure may be an **effect**: a ratio or a difference of two designs, with a value that would mean that there is none. It is judged by its gain over
+//! that value. The tolerance is a third of the published gain at most, and an interval is narrow if its half-width is at most a fifth of our gain. So a
+//! design that gains 4.8 % does not reproduce a gain of 13 %, however wide the tolerance of a ratio is.
+//!
 //! A figure may depend on a parameter that is not published. It then never counts as reproduced, since a suitable parameter could be chosen.
 //!
 //! A figure to which a parameter of ours is fitted never counts as reproduced either: if our value agrees, the row is **fitted**. What nothing
@@ -56,6 +60,7 @@ pub struct Row {
     reproduced: Interval,
     judgment: Judgment,
     why: Option<String>,
+    unfitted: Option<(Interval, Judgment)>,
 }
 
 impl Row {
@@ -76,6 +81,7 @@ impl Row {
             reproduced: ours,
             judgment,
             why,
+            unfitted: None,
         }
     }
 
@@ -90,6 +96,7 @@ impl Row {
             reproduced: Interval::exact(f64::NAN),
             judgment: Judgment::Cited,
             why: figure.cited.clone(),
+            unfitted: None,
         }
     }
 
@@ -97,7 +104,7 @@ impl Row {
     #[must_use]
     pub fn note(id: String, what: String, unit: &str, ours: Interval) -> Self {
         let unit = unit.to_owned();
-        Self { id, what, unit, published: None, reproduced: ours, judgment: Judgment::Note, why: None }
+        Self { id, what, unit, published: None, reproduced: ours, judgment: Judgment::Note, why: None, unfitted: None }
     }
 
     /// Replaces the judgment "reproduced" by `otherwise`, unless a further condition is met.
@@ -107,6 +114,20 @@ impl Row {
             return self;
         }
         Self { judgment: otherwise.0, why: Some(otherwise.1), ..self }
+    }
+
+    /// Sets the value of the same runs without fitted parameters beside it, judged by the same rule.
+    #[must_use]
+    pub fn beside(mut self, unfitted: Option<Interval>) -> Self {
+        self.unfitted = unfitted.zip(self.published.as_ref()).map(|(ours, figure)| {
+            let judgment = match (is_reproduced(figure, ours), &figure.assumes) {
+                (true, None) => Judgment::Reproduced,
+                (_, Some(_)) => Judgment::NotReproducibleAsPublished,
+                (false, None) => Judgment::Differs,
+            };
+            (ours, judgment)
+        });
+        self
     }
 
     /// Adds a remark to a row that has none.
@@ -158,6 +179,12 @@ impl Row {
         self.judgment
     }
 
+    /// Our value without fitted parameters, and its judgment, where such runs are made.
+    #[must_use]
+    pub const fn unfitted(&self) -> Option<(Interval, Judgment)> {
+        self.unfitted
+    }
+
     /// The reason why it is not reproduced, or a remark.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
@@ -168,12 +195,24 @@ impl Row {
 /// The largest half-width of an interval that counts, as a share of the value.
 const RELATIVE_MAX: f64 = 0.2;
 
+/// The largest deviation of an effect, as a share of its gain.
+const GAIN_MAX: f64 = 1.0 / 3.0;
+
 /// Whether `ours` reproduces the figure, by the rule of this module.
 fn is_reproduced(figure: &Figure, ours: Interval) -> bool {
-    let (published, tolerance) = (figure.value, figure.tolerance);
+    if let Some(neutral) = figure.neutral {
+        let gain = figure.value - neutral;
+        let gained = Interval { value: ours.value - neutral, lo: ours.lo - neutral, hi: ours.hi - neutral };
+        let tolerance = figure.tolerance.min(GAIN_MAX * gain.abs());
+        return is_near(figure.relation, (gain, tolerance), gained);
+    }
+    is_near(figure.relation, (figure.value, figure.tolerance), ours)
+}
+
+fn is_near(relation: Relation, (published, tolerance): (f64, f64), ours: Interval) -> bool {
     // The floating-point rounding of a printed value must not decide.
     let slack = 1e-9 * published.abs();
-    match figure.relation {
+    match relation {
         Relation::Equal => {
             let is_near = (ours.value - published).abs() <= tolerance + slack;
             is_near || (ours.relative() <= RELATIVE_MAX && ours.contains(published))
@@ -192,8 +231,23 @@ mod tests {
         let text = || "x".to_owned();
         let (id, what, unit, tolerance_why, source) = (text(), text(), text(), text(), text());
         let (value, tolerance, origin) = (100.0, 2.0, Origin::Paper);
-        let [assumes, fitted, cited] = [None, None, None];
-        Figure { id, what, value, unit, relation, tolerance, tolerance_why, origin, source, assumes, fitted, cited }
+        let [assumes, fitted, cited, same_as] = [None, None, None, None];
+        Figure {
+            id,
+            what,
+            value,
+            unit,
+            relation,
+            tolerance,
+            tolerance_why,
+            origin,
+            source,
+            assumes,
+            fitted,
+            cited,
+            neutral: None,
+            same_as,
+        }
     }
 
     fn judgment(relation: Relation, value: f64, half: f64) -> Judgment {
@@ -245,6 +299,29 @@ mod tests {
         let cited = Row::cited(&Figure { cited: Some("no model".to_owned()), ..figure(Relation::Equal) });
         assert_eq!((cited.judgment(), cited.why()), (Judgment::Cited, Some("no model")));
         assert!(cited.reproduced().value.is_nan() && cited.published().is_some());
+    }
+
+    #[test]
+    fn an_effect_is_judged_by_its_gain() {
+        let gain_of = |value: f64, half: f64| {
+            let figure = Figure { value: 1.13, tolerance: 0.169, neutral: Some(1.0), ..figure(Relation::Equal) };
+            let ours = Interval { value, lo: value - half, hi: value + half };
+            Row::judged(&figure, ours, (Judgment::Differs, "because".to_owned())).judgment()
+        };
+        assert_eq!(gain_of(1.09, 0.0), Judgment::Reproduced);
+        assert_eq!(gain_of(1.048, 0.0), Judgment::Differs, "a third of the gain, within the tolerance of the ratio");
+        assert_eq!(gain_of(1.0, 0.2), Judgment::Differs, "no effect, with an interval that is wider than the effect");
+        assert_eq!(gain_of(1.08, 0.06), Judgment::Differs, "the interval is narrow for a ratio and wide for a gain");
+    }
+
+    #[test]
+    fn what_nothing_was_fitted_for_is_judged_by_itself() {
+        let row = |unfitted: f64| {
+            let otherwise = (Judgment::Differs, "because".to_owned());
+            let row = Row::judged(&figure(Relation::Equal), Interval::exact(100.0), otherwise);
+            row.beside(Some(Interval::exact(unfitted))).unfitted().map(|(_, judgment)| judgment)
+        };
+        assert_eq!((row(101.0), row(103.0)), (Some(Judgment::Reproduced), Some(Judgment::Differs)));
     }
 
     #[test]

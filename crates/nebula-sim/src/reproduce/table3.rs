@@ -71,7 +71,7 @@ fn service_gain(bench: &Bench<'_>, sets: Case, half: Case) -> Result<Value, Repr
         with_interval(half.service_ns())
     );
     let value = over(&half, &sets, |half, sets| half.service_ns - sets.service_ns);
-    Ok(Value { id: "nebula/table3/sets_service_gain_ns".to_owned(), value, why })
+    Ok(Value { id: "nebula/table3/sets_service_gain_ns".to_owned(), value, why, unfitted: None })
 }
 
 fn pictures(bench: &Bench<'_>, cells: &[Cell<'_>]) -> Result<Vec<Picture>, ReproduceError> {

@@ -55,7 +55,8 @@ impl World<'_> {
     #[inline(always)]
     fn begin_receiving(&mut self, now: Timestamp, message: Waiting) {
         let Waiting { type_index, is_measured, since } = message;
-        let receiving = Receiving { type_index, is_measured, begun: now, waited: now - since, packet: 0, message: None };
+        let receiving =
+            Receiving { type_index, is_measured, begun: now, waited: now - since, packet: 0, message: None };
         self.link.receiving = Some(receiving);
         self.calendar.set(self.link_source(), now + self.on_link(self.bytes_until(type_index, 1)));
     }

@@ -54,6 +54,11 @@ impl<'a> Bench<'a> {
         Case::new(self.setup, design)
     }
 
+    /// Cores of the machine.
+    pub(in super::super) fn cores(&self) -> u16 {
+        self.case(Design::Base).scenario(self.setup).machine.memory.cores
+    }
+
     /// The peak bandwidth of the DRAM, in 10⁹ bytes per second.
     pub(in super::super) fn dram_gb_per_s_max(&self) -> f64 {
         let dram = self.case(Design::Base).scenario(self.setup).machine.memory.dram;

@@ -1,7 +1,8 @@
 //! The entries of the evaluation in runs too short for a meaningful result: for tests of what holds for every result.
 
-use super::super::{Lab, ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, table3};
+use super::super::{Lab, ReproduceError, Reproduction, fig6a, fig6b, fig7, fig8, link, table3, variants};
 use super::bench::{Bench, Depth};
+use crate::experiment::Effort as Runs;
 
 const BRIEF: Depth = Depth { rpcs: 1_000, warmup: Some(1_000), replications: 2, width_krps: 5_000 };
 
@@ -14,6 +15,12 @@ pub(in super::super) fn compare_briefly(id: &str, lab: &Lab<'_>) -> Option<Resul
         "nebula/table3" => table3::compare(&bench),
         "nebula/fig7" => fig7::compare(&bench),
         "nebula/fig8" => fig8::compare(&bench),
+        "nebula/link" => link::compare(lab, &brief_runs(lab)),
+        "nebula/variants" => variants::compare(lab, &brief_runs(lab)),
         _ => return None,
     })
+}
+
+fn brief_runs(lab: &Lab<'_>) -> Runs {
+    Runs { warmup: BRIEF.warmup, ..lab.runs(BRIEF.rpcs, BRIEF.replications) }
 }

@@ -17,6 +17,8 @@ pub(in super::super) struct Value {
     pub(in super::super) id: String,
     pub(in super::super) value: Interval,
     pub(in super::super) why: String,
+    /// The value without fitted parameters, where such runs are made.
+    pub(in super::super) unfitted: Option<Interval>,
 }
 
 /// A value, or why there is none.
@@ -25,11 +27,20 @@ pub(in super::super) type Values = Result<Value, ReproduceError>;
 /// The row that compares a value with the published one. It always has the explanation, also if the value is reproduced.
 pub(in super::super) fn judged(value: Value) -> Row {
     let figure = paper::nebula().figure(&value.id);
+    let unfitted = value.unfitted;
+    let value = Value { why: with_gain(figure, &value), ..value };
     let otherwise = match &figure.assumes {
         None => (Judgment::Differs, value.why.clone()),
         Some(_) => (Judgment::NotReproducibleAsPublished, value.why.clone()),
     };
-    Row::judged(figure, value.value, otherwise).remark(|| value.why)
+    Row::judged(figure, value.value, otherwise).remark(|| value.why).beside(unfitted)
+}
+
+/// The explanation; of a ratio that is an effect, with the gain by which it is judged.
+fn with_gain(figure: &paper::Figure, value: &Value) -> String {
+    let Some(neutral) = figure.neutral.filter(|&neutral| neutral > 0.0) else { return value.why.clone() };
+    let percent = |ratio: f64| number(100.0 * (ratio / neutral - 1.0));
+    format!("the effect is {} % (published {} %); {}", percent(value.value.value), percent(figure.value), value.why)
 }
 
 impl Bench<'_> {
@@ -48,17 +59,18 @@ impl Bench<'_> {
             number(self.slo(case)?.as_ns_f64()),
             say::shown(&self.title(case), &point),
         );
-        if let Some(unfitted) = self.unfitted(case)? {
-            why += &format!("; with nothing fitted it is up to {} MRPS", with_interval(unfitted.rate()));
+        let unfitted = self.unfitted(case)?.map(|unfitted| unfitted.rate());
+        if let Some(rate) = unfitted {
+            why += &format!("; with nothing fitted it is up to {} MRPS", with_interval(rate));
         }
-        Ok(Value { id: id.to_owned(), value: highest.rate(), why })
+        Ok(Value { id: id.to_owned(), value: highest.rate(), why, unfitted })
     }
 
     /// The p99 at a load, in SLOs.
     pub(in super::super) fn slos(&self, id: &str, case: Case, gap_ns: f64) -> Values {
         let (point, slo_ns) = (self.at(case, gap_ns)?, self.slo(case)?.as_ns_f64());
         let why = format!("{}; the SLO is {} ns", say::shown(&self.title(case), &point), number(slo_ns));
-        Ok(Value { id: id.to_owned(), value: point.p99_ns().scaled(1.0 / slo_ns), why })
+        Ok(Value { id: id.to_owned(), value: point.p99_ns().scaled(1.0 / slo_ns), why, unfitted: None })
     }
 
     /// DRAM bandwidth at a load.
@@ -75,7 +87,8 @@ impl Bench<'_> {
         figure: impl FnOnce(&Point) -> Interval,
     ) -> Values {
         let point = self.at(case, gap_ns)?;
-        Ok(Value { id: id.to_owned(), value: figure(&point), why: say::shown(&self.title(case), &point) })
+        let why = say::shown(&self.title(case), &point);
+        Ok(Value { id: id.to_owned(), value: figure(&point), why, unfitted: None })
     }
 
     /// The ratio of two rates at the SLO.
@@ -91,10 +104,12 @@ impl Bench<'_> {
     fn compared(&self, id: &str, one: Case, other: Case, compare: impl Fn(f64, f64) -> f64) -> Values {
         let (above, below) = (self.highest(one)?, self.highest(other)?);
         let mut why = format!("{}, {}", say::up_to(&self.title(one), &above), say::up_to(&self.title(other), &below));
-        if let (Some(above), Some(below)) = (self.unfitted(one)?, self.unfitted(other)?) {
-            why += &format!("; with nothing fitted it is {}", with_interval(above.compared(&below, &compare)));
+        let unfitted = self.unfitted(one)?.zip(self.unfitted(other)?);
+        let unfitted = unfitted.map(|(above, below)| above.compared(&below, &compare));
+        if let Some(value) = unfitted {
+            why += &format!("; with nothing fitted it is {}", with_interval(value));
         }
-        Ok(Value { id: id.to_owned(), value: above.compared(&below, compare), why })
+        Ok(Value { id: id.to_owned(), value: above.compared(&below, compare), why, unfitted })
     }
 
     /// The ratio of two p99s at a load.
@@ -119,7 +134,7 @@ impl Bench<'_> {
         let (above_said, below_said) = (say::served(&self.title(one), &above), say::served(&self.title(other), &below));
         let why = format!("at {} MRPS {above_said}; {below_said}; {elsewhere}", number(above.mrps));
         let value = point::over(&above, &below, |one, other| compare(one.p99_ns, other.p99_ns));
-        Ok(Value { id: id.to_owned(), value, why })
+        Ok(Value { id: id.to_owned(), value, why, unfitted: None })
     }
 
     /// The same comparison at every load that both curves have.

@@ -2,6 +2,7 @@
 
 use super::evaluation::{Evaluation, Fig6a, Fig7, Fig8, Table3};
 use super::spelled;
+use super::variants::{Link, Variants};
 use crate::memory::{Dice, MemoryModel};
 use nebula_workload::{Arrivals, ServiceTime};
 use serde::Deserialize;
@@ -28,6 +29,10 @@ pub struct NebulaSetup {
     pub fig7: Fig7,
     /// Figure 8.
     pub fig8: Fig8,
+    /// The link.
+    pub link: Link,
+    /// Variants of the server.
+    pub variants: Variants,
 }
 
 /// A server whose mean queue length is computed and simulated.
