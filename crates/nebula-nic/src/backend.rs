@@ -170,11 +170,12 @@ impl<D: CentralDispatch> Backend<D> {
         if self.has_one_queue { self.handle_shared(now, &header) } else { self.handle_placed(now, &header) }
     }
 
-    /// Whether RPCs can be decided about in bursts: where all wait in one queue, and none is handed to another group.
+    /// Whether RPCs can be decided about in bursts: where all wait in one queue, none is handed to another group, and not each of them counts as an
+    /// input of its own ([`ScrubMode::Ahead`]).
     #[must_use]
     #[inline]
     pub fn takes_bursts(&self) -> bool {
-        self.has_one_queue && self.foreign.is_none()
+        self.has_one_queue && self.foreign.is_none() && self.config.scrub != ScrubMode::Ahead
     }
 
     /// The longest RPC of one packet that may be admitted, in bytes: the RPCs of a burst are no longer.
@@ -341,6 +342,7 @@ impl<D: CentralDispatch> Backend<D> {
         }
         self.dispatch.handle_freed(core);
         self.counters.freed += 1;
+        self.look_ahead();
         if !self.has_one_queue {
             self.queue.grant(core);
         }
@@ -605,9 +607,16 @@ impl<D: CentralDispatch> Backend<D> {
             return Err(reason);
         }
         let slots = slots_of(header.rpc_bytes);
-        match self.buffer.alloc(slots) {
-            Some(slots) => Ok(slots),
-            None => self.alloc_behind_slow(slots).ok_or(NackReason::BufferFull),
+        let range = self.buffer.alloc(slots).or_else(|| self.alloc_behind_slow(slots));
+        self.look_ahead();
+        range.ok_or(NackReason::BufferFull)
+    }
+
+    /// Where the back end scrubs ahead: looks at one word of bits for room behind a slow RPC.
+    #[inline(always)]
+    fn look_ahead(&mut self) {
+        if self.config.scrub == ScrubMode::Ahead {
+            self.buffer.look_ahead(slots_of(self.config.rpc_bytes_max));
         }
     }
 
@@ -615,11 +624,12 @@ impl<D: CentralDispatch> Backend<D> {
     #[cold]
     fn alloc_behind_slow(&mut self, slots: u32) -> Option<SlotRange> {
         self.counters.scrubs += 1;
-        let has_found = self.buffer.scrub(slots);
+        let is_ahead = self.config.scrub == ScrubMode::Ahead;
+        let has_found = if is_ahead { self.buffer.skip(slots) } else { self.buffer.scrub(slots) };
         self.counters.scrubs_found += u64::from(has_found);
         match self.config.scrub {
-            ScrubMode::OnFull if has_found => self.buffer.alloc(slots),
-            ScrubMode::OnFull | ScrubMode::AfterNack => None,
+            ScrubMode::OnFull | ScrubMode::Ahead if has_found => self.buffer.alloc(slots),
+            ScrubMode::OnFull | ScrubMode::Ahead | ScrubMode::AfterNack => None,
         }
     }
 

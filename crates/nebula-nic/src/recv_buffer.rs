@@ -23,11 +23,14 @@
 //!
 //! Next: station 5, [`reassembler`](crate::reassembler).
 
+mod scan;
+
 use crate::burst::Run;
 use crate::core_set::CORES_MAX;
 use crate::id::{CoreId, GroupId, Slot, SlotRange};
 use alloc::boxed::Box;
 use alloc::vec;
+use scan::Scan;
 
 /// When to search for a free run beyond a slow RPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +43,9 @@ pub enum ScrubMode {
     OnFull,
     /// After replying with a NACK, as in the paper: later RPCs use the room.
     AfterNack,
+    /// Ahead of need: while a used slot stands before the head, each packet that begins an RPC and each free looks at one word of bits, and the
+    /// room is used as soon as it is needed. A NACK is sent if it has not been found yet.
+    Ahead,
 }
 
 /// Which free slots are given out.
@@ -155,6 +161,7 @@ pub struct RecvBuffer {
     wraps: u64,
     /// The last scrub found that no run of this many slots exists; any free resets this.
     missing_run: u32,
+    scan: Scan,
 }
 
 impl RecvBuffer {
@@ -172,7 +179,8 @@ impl RecvBuffer {
         let (words, holders) = (words.into(), vec![Holder::NIC; slots as usize].into());
         let (head, tail, first) = (0, slots, 0);
         let order = SlotOrder::Circular;
-        Self { words, holders, order, first, slots, head, tail, used: 0, used_max: 0, wraps: 0, missing_run: u32::MAX }
+        let (missing_run, scan) = (u32::MAX, Scan::default());
+        Self { words, holders, order, first, slots, head, tail, used: 0, used_max: 0, wraps: 0, missing_run, scan }
     }
 
     /// The same, which gives slots out in another order.

@@ -7,8 +7,9 @@ use nebula_nic::decision::{
 };
 use nebula_nic::schedule::{ManagerConfig, Migration, ThresholdRow, Thresholds};
 use nebula_nic::{
-    Arrival, Backend, BackendConfig, CoreId, Decision, DropReason, Freed, GroupConfig, GroupId, Input, LogLine,
-    NackReason, Policy, ReplayError, ScrubMode, SingleQueue, SlotRange, Span, Timestamp, Verdict, replay, replay_text,
+    Arrival, Backend, BackendConfig, CoreId, Decision, Dispatch, DropReason, Freed, GroupConfig, GroupId, Header,
+    Input, LogLine, NackReason, NodeId, Policy, ReplayError, ScrubMode, SingleQueue, SlotRange, Span, Timestamp,
+    TransferId, Verdict, replay, replay_text,
 };
 
 /// A log of a history drawn by chance.
@@ -68,6 +69,49 @@ fn a_log_replays_through_another_back_end() {
         Ok(())
     })
     .runs(200);
+}
+
+/// A log of a back end that looks ahead: RPCs of one to three slots, and of those given to cores one at a time ends, the oldest one never.
+fn log_of_looking_ahead(seed: u64) -> (BackendConfig, Vec<LogLine>) {
+    let config = BackendConfig::new(2, Policy::Jbsq(8)).slots(150).rpc_bytes_max(192).queue_bound(60);
+    let config = config.scrub(ScrubMode::Ahead);
+    let mut nic = Backend::try_new(config).unwrap();
+    let (mut state, mut given, mut lines) = (seed, Vec::new(), Vec::new());
+    for number in 0..600_u32 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let slots = u32::try_from(state >> 60).unwrap() % 3 + 1;
+        let mut inputs: Vec<Input> = (0..slots).map(|idx| Input::Packet(header(number, idx, 64 * slots))).collect();
+        if given.len() > 12 {
+            let nth = 1 + usize::try_from(state >> 40 & 7).unwrap();
+            let Dispatch { core, arrival } = given.remove(nth);
+            inputs.insert(0, Input::Free { core, slots: arrival.slots });
+        }
+        for input in inputs {
+            let line = LogLine::record(&mut nic, Timestamp::from_ps(u64::from(number)), input);
+            given.extend(line.decisions.iter().filter_map(|decision| match decision {
+                Decision::Dispatch(dispatch) => Some(*dispatch),
+                _ => None,
+            }));
+            lines.push(line);
+        }
+    }
+    assert!(nic.counters().scrubs_found > 0, "the head has met the oldest RPC");
+    (config, lines)
+}
+
+fn header(number: u32, pkt_idx: u32, rpc_bytes: u32) -> Header {
+    Header { snid: NodeId(1), tid: TransferId(number), rpc_bytes, pkt_idx, ..Header::default() }
+}
+
+#[test]
+fn what_looks_ahead_replays_and_is_no_other_modes_log() {
+    for seed in 0..20 {
+        let (config, lines) = log_of_looking_ahead(seed);
+        let count = lines.len();
+        assert_eq!(replay_text(&text(config, &lines)), Ok(count));
+        let other = config.scrub(ScrubMode::AfterNack);
+        assert!(replay_text(&text(other, &lines)).is_err(), "seed {seed}: it would have refused some");
+    }
 }
 
 /// Two RPCs for one core with one credit, and the free between them.

@@ -171,3 +171,88 @@ fn no_part_of_an_rpc_can_be_freed_wherever_it_lies() {
         assert_eq!(buffer.slots_used(), start);
     }
 }
+
+// -- looking ahead --
+
+fn end_of(range: &SlotRange) -> u32 {
+    range.start.0 + range.slots
+}
+
+/// A buffer that looks ahead at each input, and what is live in it.
+struct Ahead {
+    buffer: RecvBuffer,
+    live: Vec<SlotRange>,
+    longest: u32,
+}
+
+impl Ahead {
+    fn alloc(&mut self, slots: u32) -> Option<SlotRange> {
+        let room = self.buffer.alloc(slots);
+        let range = room.or_else(|| if self.buffer.skip(slots) { self.buffer.alloc(slots) } else { None });
+        self.buffer.look_ahead(self.longest);
+        if let Some(range) = range {
+            let overlaps = |live: &SlotRange| range.start.0 < end_of(live) && live.start.0 < end_of(&range);
+            assert!(!self.live.iter().any(overlaps), "{range} overlaps one of {:?}", self.live);
+            self.live.push(range);
+        }
+        range
+    }
+
+    fn free(&mut self, nth: usize) {
+        let range = self.live.remove(nth);
+        assert!(self.buffer.free(range, Holder::Nic));
+        self.buffer.look_ahead(self.longest);
+    }
+
+    /// Whether as many slots in a row are free as the longest RPC takes.
+    fn has_room(&self) -> bool {
+        let is_free = |slot: u32| self.live.iter().all(|live| slot < live.start.0 || slot >= end_of(live));
+        let mut run = 0;
+        (0..self.buffer.slots()).any(|slot| {
+            run = if is_free(slot) { run + 1 } else { 0 };
+            run >= self.longest
+        })
+    }
+}
+
+#[test]
+fn room_that_is_looked_for_ahead_is_free_and_found_within_one_look_at_each_word() {
+    let mut found = 0_u32;
+    seeded::seeded(|draw| {
+        let slots: u32 = draw.int_in_range(1..=400)?;
+        let longest = draw.int_in_range(1..=slots.min(90))?;
+        let mut ahead = Ahead { buffer: RecvBuffer::new(slots), live: Vec::new(), longest };
+        for _ in 0..draw.int_in_range(0..=400)? {
+            if !ahead.live.is_empty() && draw.ratio(2, 5)? {
+                let nth = draw.choose_index(ahead.live.len())?;
+                ahead.free(nth);
+            } else {
+                ahead.alloc(draw.int_in_range(1..=longest)?);
+            }
+        }
+        // Nothing changes any more: once round the words and once more, and whatever room there is has been found.
+        for _ in 0..2 * (slots / 64 + 2) {
+            ahead.buffer.look_ahead(longest);
+        }
+        let has_room = ahead.has_room();
+        found += u32::from(has_room);
+        assert_eq!(ahead.alloc(longest).is_some(), has_room, "{slots} slots, {longest} wanted: {:?}", ahead.live);
+        Ok(())
+    })
+    .size_max(4096)
+    .runs(800);
+    assert!(found > 100, "{found}");
+}
+
+#[test]
+fn one_slow_rpc_costs_those_behind_it_nothing_when_looked_ahead() {
+    let mut ahead = Ahead { buffer: RecvBuffer::new(1280), live: Vec::new(), longest: 9 };
+    assert!(ahead.alloc(9).is_some(), "the slow one");
+    // A hundred laps with sixty RPCs live.
+    for rpc in 0..14_000_u32 {
+        assert!(ahead.alloc(9).is_some(), "RPC {rpc}");
+        if ahead.live.len() > 61 {
+            ahead.free(1);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The block level: its limits, what has to add up, and that what ships with Nebula runs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use nebula_nic::{Policy, Span};
+use nebula_nic::{Policy, ScrubMode, Span};
 use nebula_sim::blocks::{
     Application, BlocksTally, Design, Machine, Part, RateBracket, Scenario, Stage, rate_at_slo, run, service_time,
 };
@@ -139,6 +139,23 @@ fn steering_takes_the_wait_for_the_payload_away() {
 }
 
 #[test]
+fn room_behind_a_slow_rpc_is_found_ahead_and_lost_where_it_is_looked_for_after_a_nack() {
+    let nacked = |scrub: ScrubMode| {
+        let mut scenario = scenario("nebula");
+        scenario.machine.nic.scrub = scrub;
+        let text = include_str!("../data/applications/network-function.toml");
+        let long = text.replace("uniform:300ns-1300ns", "bimodal:500ns@0.9999,200us@0.0001");
+        assert_ne!(long, text);
+        scenario.application = Application::parse(&long).unwrap();
+        let length = Length { warmup: 2_000, rpcs: 60_000 };
+        run(&scenario, mrps(6.0), length, Seed(1)).unwrap().nacked
+    };
+    let [on_full, after_nack, ahead] = [ScrubMode::OnFull, ScrubMode::AfterNack, ScrubMode::Ahead].map(nacked);
+    assert_eq!((on_full, ahead), (0, 0), "{after_nack}");
+    assert!(after_nack > 10, "{after_nack}: one for each lap of the head");
+}
+
+#[test]
 fn what_runs_beside_takes_bandwidth_away() {
     let quiet = scenario("nebula");
     let loud = Scenario { hog_gb_per_s: 10.0, ..quiet.clone() };
@@ -210,6 +227,7 @@ fn mistakes_in_files_are_said_in_one_line() {
         (machine.replace("load_window = 3", "load_windows = 3"), "load_windows"),
         (machine.replace("ways = 16", "ways = 17"), "17"),
         (machine.replace("compute_ns = 349.0", "compute_ns = nan"), "core.compute_ns = NaN"),
+        (machine.replace("[nic]", "[nic]\nscrub = 'never'"), "on-full, after-nack or ahead"),
         ("name = 3".to_owned(), "line 1"),
     ] {
         let error = Machine::parse(&text).unwrap_err().to_string();

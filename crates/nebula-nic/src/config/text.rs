@@ -24,6 +24,7 @@ impl fmt::Display for ScrubMode {
         f.pad(match self {
             Self::OnFull => "on-full",
             Self::AfterNack => "after-nack",
+            Self::Ahead => "ahead",
         })
     }
 }
@@ -107,12 +108,23 @@ fn sources(value: &str) -> Result<Sources, &'static str> {
     Ok(Sources { shift: number(shift)?, bits: number(bits)? })
 }
 
-fn scrub_mode(value: &str) -> Result<ScrubMode, &'static str> {
-    match value {
-        "on-full" => Ok(ScrubMode::OnFull),
-        "after-nack" => Ok(ScrubMode::AfterNack),
-        _ => Err("on-full or after-nack"),
+const SCRUB_MODES: &str = "on-full, after-nack or ahead";
+
+impl FromStr for ScrubMode {
+    type Err = ParseConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ParseConfigError> {
+        match text {
+            "on-full" => Ok(Self::OnFull),
+            "after-nack" => Ok(Self::AfterNack),
+            "ahead" => Ok(Self::Ahead),
+            _ => Err(ParseConfigError { word: text.into(), expected: SCRUB_MODES }),
+        }
     }
+}
+
+fn scrub_mode(value: &str) -> Result<ScrubMode, &'static str> {
+    value.parse().map_err(|_| SCRUB_MODES)
 }
 
 fn slot_order(value: &str) -> Result<SlotOrder, &'static str> {

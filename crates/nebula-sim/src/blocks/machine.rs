@@ -3,7 +3,8 @@
 use super::BlocksError;
 use crate::shipped::{Shipped, shipped};
 use nebula_memsys::MemoryConfig;
-use serde::Deserialize;
+use nebula_nic::ScrubMode;
+use serde::{Deserialize, Deserializer, de};
 
 /// A server machine.
 ///
@@ -36,12 +37,19 @@ pub struct Machine {
 pub struct Nic {
     /// Rate of the link in 10⁹ bit per second.
     pub link_gbps: f64,
+    /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the paper, or `ahead`.
+    #[serde(default, deserialize_with = "scrub_mode")]
+    pub scrub: ScrubMode,
     /// Latency from the write of an RPC's last block until the RPC is in the arrival queue, in nanoseconds.
     pub notify_ns: f64,
     /// Latency from the dispatch of an RPC until it is in the core's completion queue, in nanoseconds.
     pub dispatch_ns: f64,
     /// Latency from a core's `free` until the NIC knows it, in nanoseconds.
     pub free_ns: f64,
+}
+
+fn scrub_mode<'de, D: Deserializer<'de>>(text: D) -> Result<ScrubMode, D::Error> {
+    String::deserialize(text)?.parse().map_err(de::Error::custom)
 }
 
 /// How a core executes.

@@ -34,9 +34,7 @@ use egress::Clients;
 use ingress::Link;
 use message::Messages;
 use nebula_memsys::{MemorySystem, Traffic};
-use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, ScrubMode, SlotRange, Span, Timestamp,
-};
+use nebula_nic::{Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, SlotRange, Span, Timestamp};
 use nebula_nic::{CoreId, Frontend, Steering};
 use nebula_workload::{Rate, Rng, Seed};
 use std::cmp::Reverse;
@@ -350,7 +348,7 @@ fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> Backe
     config.rpc_bytes_max = request_max.next_multiple_of(SLOT_BYTES);
     config.reassembler_entries = slots;
     config.queue_capacity = config.rpcs_waiting_max().max(slots);
-    config.scrub = ScrubMode::OnFull;
+    config.scrub = scenario.machine.nic.scrub;
     config.reassembly_timeout = Span::from_ms(1_000_000);
     config.seed = seed.0;
     config
