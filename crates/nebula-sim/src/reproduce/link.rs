@@ -1,7 +1,6 @@
 //! Which link does the server need? NEBULA's section VI: 80 Gbps saturate while cores are idle.
 
-use super::evaluation::Value;
-use super::evaluation::judged;
+use super::evaluation::{Value, judged};
 use super::paper::{self, Link};
 use super::row::Row;
 use super::wording::{number, with_interval};

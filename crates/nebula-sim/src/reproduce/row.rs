@@ -304,14 +304,14 @@ mod tests {
     #[test]
     fn an_effect_is_judged_by_its_gain() {
         let gain_of = |value: f64, half: f64| {
-            let figure = Figure { value: 1.13, tolerance: 0.169, neutral: Some(1.0), ..figure(Relation::Equal) };
+            let figure = Figure { value: 1.17, tolerance: 0.175, neutral: Some(1.0), ..figure(Relation::Equal) };
             let ours = Interval { value, lo: value - half, hi: value + half };
             Row::judged(&figure, ours, (Judgment::Differs, "because".to_owned())).judgment()
         };
-        assert_eq!(gain_of(1.09, 0.0), Judgment::Reproduced);
+        assert_eq!(gain_of(1.12, 0.0), Judgment::Reproduced);
         assert_eq!(gain_of(1.048, 0.0), Judgment::Differs, "a third of the gain, within the tolerance of the ratio");
         assert_eq!(gain_of(1.0, 0.2), Judgment::Differs, "no effect, with an interval that is wider than the effect");
-        assert_eq!(gain_of(1.08, 0.06), Judgment::Differs, "the interval is narrow for a ratio and wide for a gain");
+        assert_eq!(gain_of(1.1, 0.08), Judgment::Differs, "the interval is narrow for a ratio and wide for a gain");
     }
 
     #[test]
