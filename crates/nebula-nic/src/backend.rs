@@ -171,7 +171,7 @@ impl<D: CentralDispatch> Backend<D> {
     }
 
     /// Whether RPCs can be decided about in bursts: where all wait in one queue, none is handed to another group, and not each of them counts as an
-    /// input of its own ([`ScrubMode::Ahead`]).
+    /// input by itself ([`ScrubMode::Ahead`]).
     #[must_use]
     #[inline]
     pub fn takes_bursts(&self) -> bool {
