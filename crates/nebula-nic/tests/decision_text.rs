@@ -75,14 +75,14 @@ fn a_log_replays_through_another_back_end() {
 fn log_of_looking_ahead(seed: u64) -> (BackendConfig, Vec<LogLine>) {
     let config = BackendConfig::new(2, Policy::Jbsq(8)).slots(150).rpc_bytes_max(192).queue_bound(60);
     let config = config.scrub(ScrubMode::Ahead);
-    let mut nic = Backend::try_new(config).unwrap();
+    let mut nic = Backend::try_new(config).expect("a configuration that is possible");
     let (mut state, mut given, mut lines) = (seed, Vec::new(), Vec::new());
     for number in 0..600_u32 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let slots = u32::try_from(state >> 60).unwrap() % 3 + 1;
+        let slots = u32::try_from(state >> 60).expect("four bits") % 3 + 1;
         let mut inputs: Vec<Input> = (0..slots).map(|idx| Input::Packet(header(number, idx, 64 * slots))).collect();
         if given.len() > 12 {
-            let nth = 1 + usize::try_from(state >> 40 & 7).unwrap();
+            let nth = 1 + usize::try_from(state >> 40 & 7).expect("three bits");
             let Dispatch { core, arrival } = given.remove(nth);
             inputs.insert(0, Input::Free { core, slots: arrival.slots });
         }
