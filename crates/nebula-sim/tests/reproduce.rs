@@ -47,6 +47,16 @@ fn every_published_value_belongs_to_an_entry_and_has_a_source() {
 }
 
 #[test]
+fn a_claim_made_twice_is_counted_with_one_that_is_counted() {
+    let twice: Vec<_> = paper::figures().filter_map(|(_, figure)| Some((figure, figure.same_as.as_ref()?))).collect();
+    assert!(!twice.is_empty());
+    for (figure, id) in twice {
+        let counted = paper::figures().find(|(_, other)| other.id == *id).map(|(_, other)| other);
+        assert!(counted.is_some_and(|counted| counted.same_as.is_none()), "{} is counted as {id}", figure.id);
+    }
+}
+
+#[test]
 fn no_published_value_is_written_in_code() {
     // Numbers of one digit that counts, such as 10, powers of two, and small whole numbers are written for many other reasons.
     let is_telling = |value: f64| {
