@@ -25,6 +25,7 @@ mod table3;
 mod fig7;
 mod fig8;
 mod link;
+mod reassembler;
 mod variants;
 mod sensitivity;
 mod theory;
@@ -138,6 +139,13 @@ pub const ENTRIES: &[Entry] = &[
         seconds: [10, 25, 60],
         is_by_default: true,
         reproduce: link::reproduce,
+    },
+    Entry {
+        id: "nebula/reassembler",
+        title: "entries that the reassembler needs, by how fast clients send",
+        seconds: [3, 12, 30],
+        is_by_default: true,
+        reproduce: reassembler::reproduce,
     },
     Entry {
         id: "nebula/variants",

@@ -155,6 +155,49 @@ fn room_behind_a_slow_rpc_is_found_ahead_and_lost_where_it_is_looked_for_after_a
     assert!(after_nack > 10, "{after_nack}: one for each lap of the head");
 }
 
+/// SETs alone, of several packets each, from clients with links of their own rate.
+fn from_clients(gbps: Option<f64>) -> Scenario {
+    let mut scenario = scenario("nebula");
+    scenario.application = Application::key_value(0.0, 512);
+    scenario.machine.deployment.client_gbps = gbps;
+    scenario
+}
+
+#[test]
+fn packets_of_slow_clients_interleave_and_take_as_many_entries_as_littles_law_says() {
+    let scenario = from_clients(Some(2.5));
+    let bytes = scenario.application.request_bytes_mean(&scenario.machine).unwrap();
+    let tally = measured(&scenario, 10.0, 20_000);
+    // From the first packet until the last is known: the client sends all but the last in between.
+    let sending_ns = 64.0 * ((bytes / 64.0).ceil() - 1.0) * 8.0 / 2.5;
+    let wanted = 10e-3 * (sending_ns + scenario.machine.nic.notify_ns);
+    // As it takes one, that one is among them.
+    let mean = tally.incomplete.mean() - 1.0;
+    assert!((mean / wanted - 1.0).abs() < 0.05, "{mean} entries, {wanted} by Little's law");
+    assert_eq!(measured(&from_clients(None), 10.0, 5_000).nacked + tally.nacked, 0);
+}
+
+#[test]
+fn a_message_alone_from_a_client_as_fast_as_the_server_is_received_as_one_that_comes_at_once() {
+    let receive_ns = |gbps| measured(&from_clients(gbps), 0.05, 500).stage_ns(Stage::Receive);
+    let (at_once, as_fast, slower) = (receive_ns(None), receive_ns(Some(120.0)), receive_ns(Some(12.0)));
+    // Two of 500 messages may meet on the link.
+    assert!((as_fast / at_once - 1.0).abs() < 0.01, "{as_fast} ns, {at_once} ns at once");
+    assert!(slower > at_once + 300.0, "{slower} ns");
+}
+
+#[test]
+fn a_full_reassembler_refuses() {
+    let nacked = |entries| {
+        let mut scenario = from_clients(Some(1.0));
+        scenario.machine.nic.reassembler_entries = entries;
+        measured(&scenario, 10.0, 5_000)
+    };
+    let (few, many) = (nacked(Some(20)), nacked(None));
+    assert_eq!((few.incomplete.quantile(1.0), many.nacked), (20.0, 0));
+    assert!(few.nacked > 500 && many.incomplete.quantile(1.0) > 40.0, "{}", few.nacked);
+}
+
 #[test]
 fn what_runs_beside_takes_bandwidth_away() {
     let quiet = scenario("nebula");
@@ -227,6 +270,8 @@ fn mistakes_in_files_are_said_in_one_line() {
         (machine.replace("load_window = 3", "load_windows = 3"), "load_windows"),
         (machine.replace("ways = 16", "ways = 17"), "17"),
         (machine.replace("compute_ns = 349.0", "compute_ns = nan"), "core.compute_ns = NaN"),
+        (machine.replace("[deployment]", "[deployment]\nclient_gbps = 0.0"), "deployment.client_gbps = 0"),
+        (machine.replace("[nic]", "[nic]\nreassembler_entries = 0"), "nic.reassembler_entries = 0"),
         (machine.replace("[nic]", "[nic]\nscrub = 'never'"), "on-full, after-nack or ahead"),
         ("name = 3".to_owned(), "line 1"),
     ] {

@@ -5,8 +5,16 @@
 use nebula_sim::reproduce::{ENTRIES, Effort, Entry, Judgment, Lab, Memo, Reproduction, Row, paper};
 use nebula_workload::Seed;
 
-const IDS: [&str; 7] =
-    ["nebula/fig6a", "nebula/fig6b", "nebula/table3", "nebula/fig7", "nebula/fig8", "nebula/link", "nebula/variants"];
+const IDS: [&str; 8] = [
+    "nebula/fig6a",
+    "nebula/fig6b",
+    "nebula/table3",
+    "nebula/fig7",
+    "nebula/fig8",
+    "nebula/link",
+    "nebula/reassembler",
+    "nebula/variants",
+];
 
 fn compared(id: &str, memo: &Memo) -> Reproduction {
     let entry: &Entry = ENTRIES.iter().find(|entry| entry.id == id).unwrap();

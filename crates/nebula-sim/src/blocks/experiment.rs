@@ -42,6 +42,10 @@ pub struct Figures {
     pub accepted: f64,
     /// Share of RPCs that were dispatched to a core which was serving another RPC.
     pub queued_at_core: f64,
+    /// Mean number of RPCs that the reassembler holds when it takes one.
+    pub incomplete_mean: f64,
+    /// The largest number.
+    pub incomplete_max: f64,
     /// RPCs served per second.
     pub served_rps: f64,
     /// Share of the cores' time that they spend on no RPC.
@@ -60,6 +64,8 @@ impl Figures {
             dram_gb_per_s: tally.dram_gb_per_s(),
             accepted: tally.accepted(),
             queued_at_core: tally.queued_at_core_share(),
+            incomplete_mean: tally.incomplete.mean(),
+            incomplete_max: tally.incomplete.quantile(1.0),
             served_rps: tally.served_rps(),
             idle: tally.idle_share(cores),
             lag_ps: tally.lag_ps(),

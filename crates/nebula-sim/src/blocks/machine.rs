@@ -40,6 +40,9 @@ pub struct Nic {
     /// When the back end searches for room behind a slow RPC: `on-full`, `after-nack` as in the paper, or `ahead`.
     #[serde(default, deserialize_with = "scrub_mode")]
     pub scrub: ScrubMode,
+    /// Incomplete RPCs that the reassembler can hold; one for each slot of the receive buffer unless set. It refuses an RPC that finds it full.
+    #[serde(default)]
+    pub reassembler_entries: Option<u32>,
     /// Latency from the write of an RPC's last block until the RPC is in the arrival queue, in nanoseconds.
     pub notify_ns: f64,
     /// Latency from the dispatch of an RPC until it is in the core's completion queue, in nanoseconds.
@@ -80,6 +83,10 @@ pub struct Deployment {
     pub nodes: u32,
     /// Most outstanding messages per node; per-connection buffers have this many slots per node.
     pub messages_per_node: u32,
+    /// Rate of each client's own link in 10⁹ bit per second; packets of different clients then interleave on the server's link. Unless it is
+    /// set, all packets of a message come at once, and the server's link carries one message after another.
+    #[serde(default)]
+    pub client_gbps: Option<f64>,
     /// The shared receive buffer, in bytes.
     pub receive_buffer_bytes: u32,
     /// The shared pool of send buffers, in bytes.
@@ -196,6 +203,8 @@ impl Machine {
         self.memory.validate()?;
         let (nic, core, deployment) = (&self.nic, &self.core, &self.deployment);
         within("nic.link_gbps", nic.link_gbps, 0.1..=100_000.0)?;
+        within("nic.reassembler_entries", nic.reassembler_entries.unwrap_or(1).into(), 1.0..=1e6)?;
+        within("deployment.client_gbps", deployment.client_gbps.unwrap_or(1.0), 0.001..=100_000.0)?;
         for (name, ns) in [
             ("nic.notify_ns", nic.notify_ns),
             ("nic.dispatch_ns", nic.dispatch_ns),

@@ -116,6 +116,8 @@ pub struct BlocksTally {
     pub service: Distribution,
     /// RPCs that wait at the NIC when another RPC is complete, excluding those already dispatched to a core.
     pub queue_depth: Depths,
+    /// RPCs that the reassembler holds, with the one that it has just taken: recorded for each RPC of several packets in a shared buffer.
+    pub incomplete: Depths,
     /// Total time of the served RPCs by stage.
     pub stages: Stages,
     /// Time that cores spent on the served RPCs, in picoseconds.
@@ -142,6 +144,7 @@ impl BlocksTally {
             latency: Distribution::new(),
             service: Distribution::new(),
             queue_depth: Depths::default(),
+            incomplete: Depths::default(),
             stages: Stages::default(),
             busy_ps: 0,
             served: 0,
@@ -213,6 +216,7 @@ impl BlocksTally {
         self.latency.add(&other.latency);
         self.service.add(&other.service);
         self.queue_depth.add(&other.queue_depth);
+        self.incomplete.add(&other.incomplete);
         self.stages.merge(&other.stages);
         self.busy_ps += other.busy_ps;
         self.served += other.served;

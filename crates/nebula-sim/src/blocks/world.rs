@@ -19,6 +19,7 @@
 
 mod egress;
 mod ingress;
+mod interleaved;
 mod cpu;
 pub(super) mod message;
 
@@ -107,6 +108,9 @@ enum Event {
     Freed(u32),
     /// A reply to a sent message arrives.
     Answer(u16),
+    /// A packet of a client that is sending reaches the server's link, or has been received.
+    AtLink(u32, u32),
+    Received(u32, u32),
 }
 
 struct World<'a> {
@@ -164,6 +168,8 @@ struct Delays {
     issue_ps: u64,
     look_ahead_ps: u64,
     byte_fs: u64,
+    /// A byte on a client's link, if clients have links of their own.
+    client_byte_fs: Option<u64>,
     hog_ps: u64,
 }
 
@@ -171,14 +177,16 @@ impl Delays {
     fn of(scenario: &Scenario) -> Self {
         let (nic, core) = (&scenario.machine.nic, &scenario.machine.core);
         let ps = ps_of;
+        // A byte at 1 Gbps takes 8 ns: as many femtoseconds as picoseconds of a thousand bytes.
+        let byte_fs = |gbps: f64| ps(8e3 / gbps);
         Self {
             notify: Span::from_ps(ps(nic.notify_ns)),
             dispatch: Span::from_ps(ps(nic.dispatch_ns)),
             free: Span::from_ps(ps(nic.free_ns)),
             issue_ps: ps(core.issue_ns),
             look_ahead_ps: ps(core.software_prefetch_ns),
-            // A byte at 1 Gbps takes 8 ns: as many femtoseconds as picoseconds of a thousand bytes.
-            byte_fs: ps_of(8e3 / nic.link_gbps),
+            byte_fs: byte_fs(nic.link_gbps),
+            client_byte_fs: scenario.machine.deployment.client_gbps.map(byte_fs),
             hog_ps: if scenario.hog_gb_per_s > 0.0 { ps(64.0 / scenario.hog_gb_per_s) } else { 0 },
         }
     }
@@ -279,6 +287,8 @@ impl<'a> World<'a> {
                 self.hand_out(now);
             }
             Event::Answer(type_index) => self.arrive(now, type_index, false),
+            Event::AtLink(sender, packet) => self.queue_packet(now, sender, packet),
+            Event::Received(sender, packet) => self.receive_packet(now, sender, packet),
         }
     }
 
@@ -343,10 +353,10 @@ fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> Backe
         Buffers::PerConnection => CONNECTION_SLOTS,
     };
     let request_max = compiled.types.iter().map(|kind| kind.request_bytes).max().unwrap_or(SLOT_BYTES);
-    // The reassembler has an entry for every RPC that fits the buffer: it refuses none.
+    // Unless the machine says otherwise, the reassembler has an entry for every RPC that fits the buffer: it refuses none.
     let mut config = BackendConfig::new(cores, scenario.design.policy).slots(slots).queue_bound(slots);
     config.rpc_bytes_max = request_max.next_multiple_of(SLOT_BYTES);
-    config.reassembler_entries = slots;
+    config.reassembler_entries = scenario.machine.nic.reassembler_entries.unwrap_or(slots);
     config.queue_capacity = config.rpcs_waiting_max().max(slots);
     config.scrub = scenario.machine.nic.scrub;
     config.reassembly_timeout = Span::from_ms(1_000_000);

@@ -79,6 +79,7 @@ pub(crate) fn findings(searches: bool) -> Findings {
         service_mean: 650.0,
         depth_mean: 0.1,
         depth_p99: 2.0,
+        incomplete: [1.25, 6.0],
         queued_at_core: 0.25,
         idle: 0.8,
         stages: [0.0, 40.0, 20.0, 90.0, 30.0, 110.0, 150.0, 0.0, 60.0, 290.0, 10.0],

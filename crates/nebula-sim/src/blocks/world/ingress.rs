@@ -1,8 +1,9 @@
 //! Stations 2 to 6, in simulated time: packets arrive over the link, their blocks are written, the back end decides.
 //!
-//! Next: [`cpu`](super::cpu).
+//! Next: [`interleaved`](super::interleaved), for packets of several messages at a time.
 
 use super::super::map::Part;
+use super::interleaved::Senders;
 use super::message::Message;
 use super::{Event, World};
 use nebula_memsys::Block;
@@ -16,6 +17,8 @@ pub(super) struct Link {
     receiving: Option<Receiving>,
     /// Messages so far.
     numbered: u32,
+    /// Messages of which packets are still to come, where those of different clients interleave.
+    pub(super) senders: Senders,
 }
 
 /// A message that waits for the link.
@@ -28,22 +31,25 @@ struct Waiting {
 
 /// The message being received.
 #[derive(Clone, Copy, Debug)]
-struct Receiving {
-    type_index: u16,
-    is_measured: bool,
-    begun: Timestamp,
+pub(super) struct Receiving {
+    pub(super) type_index: u16,
+    pub(super) is_measured: bool,
+    pub(super) begun: Timestamp,
     /// How long it waited for the link.
-    waited: Span,
+    pub(super) waited: Span,
     /// The next packet.
-    packet: u32,
+    pub(super) packet: u32,
     /// Its RPC; `None` before the first packet and after a NACK.
-    message: Option<u32>,
+    pub(super) message: Option<u32>,
 }
 
 impl World<'_> {
     /// A message arrives at the link.
     #[inline(always)]
     pub(super) fn arrive(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
+        if self.delays.client_byte_fs.is_some() {
+            return self.begin_sending(now, type_index, is_measured);
+        }
         let message = Waiting { type_index, is_measured, since: now };
         if self.link.receiving.is_some() {
             self.link.waiting.push_back(message);
@@ -63,7 +69,7 @@ impl World<'_> {
 
     /// Bytes of the first packets of a message; the last packet may be short.
     #[inline]
-    fn bytes_until(&self, type_index: u16, packets: u32) -> u32 {
+    pub(super) fn bytes_until(&self, type_index: u16, packets: u32) -> u32 {
         (packets * SLOT_BYTES).min(self.compiled.types[usize::from(type_index)].request_bytes)
     }
 
@@ -108,7 +114,7 @@ impl World<'_> {
     ///
     /// `None` after a NACK.
     #[inline(always)]
-    fn begin_message(&mut self, now: Timestamp, receiving: &Receiving, packets: u32) -> Option<u32> {
+    pub(super) fn begin_message(&mut self, now: Timestamp, receiving: &Receiving, packets: u32) -> Option<u32> {
         let mut message = self.draw_message(now, receiving);
         if self.is_per_connection() {
             let slot = self.draw_below(self.connection_slots());
@@ -121,6 +127,9 @@ impl World<'_> {
         if packets > 1 && !self.handle_packet(now, place, 0) {
             self.refuse(place);
             return None;
+        }
+        if packets > 1 && receiving.is_measured {
+            self.tally.incomplete.record(self.backend.incomplete());
         }
         Some(place)
     }
@@ -183,7 +192,14 @@ impl World<'_> {
 
     /// Writes the block of a packet, unless it has to wait for its time.
     #[inline(always)]
-    fn write_packet(&mut self, now: Timestamp, at: Timestamp, place: u32, packet: u32, packets: u32) -> bool {
+    pub(super) fn write_packet(
+        &mut self,
+        now: Timestamp,
+        at: Timestamp,
+        place: u32,
+        packet: u32,
+        packets: u32,
+    ) -> bool {
         // A message of one packet gets its slots when it is complete.
         if packets == 1 && !self.is_per_connection() {
             return true;

@@ -2,7 +2,7 @@
 
 use super::evaluation::{Evaluation, Fig6a, Fig7, Fig8, Table3};
 use super::spelled;
-use super::variants::{Link, Variants};
+use super::variants::{Link, Reassembler, Variants};
 use crate::memory::{Dice, MemoryModel};
 use nebula_workload::{Arrivals, ServiceTime};
 use serde::Deserialize;
@@ -31,6 +31,8 @@ pub struct NebulaSetup {
     pub fig8: Fig8,
     /// The link.
     pub link: Link,
+    /// The reassembler.
+    pub reassembler: Reassembler,
     /// Variants of the server.
     pub variants: Variants,
 }

@@ -1,4 +1,4 @@
-//! The set-ups of what NEBULA's paper says about the link, and of variants of its server.
+//! The set-ups of what NEBULA's paper says about the link and the reassembler, and of variants of its server.
 
 use super::spelled;
 use nebula_nic::Policy;
@@ -16,6 +16,16 @@ pub struct Link {
     pub gets_percent: u32,
     /// Time between arrivals: more than the link carries.
     pub gap_ns: f64,
+}
+
+/// Clients whose packets interleave.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reassembler {
+    /// Time between arrivals.
+    pub gap_ns: f64,
+    /// Rates of the clients' links in 10⁹ bit per second, the server's own first.
+    pub clients_gbps: Vec<f64>,
 }
 
 /// Variants of the server, and of the assignment of RPCs to its cores.

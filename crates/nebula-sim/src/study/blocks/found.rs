@@ -53,6 +53,8 @@ pub struct Figures {
     pub depth_mean: f64,
     /// p99 of the number of waiting RPCs.
     pub depth_p99: f64,
+    /// Mean and largest number of RPCs that the reassembler holds when it takes one.
+    pub incomplete: [f64; 2],
     /// Share of the served RPCs that were dispatched to a core which was serving another one, in 0 to 1.
     pub queued_at_core: f64,
     /// Share of the time of all cores that they spend on no RPC, in 0 to 1.
@@ -76,6 +78,7 @@ impl Figures {
             service_mean: tally.service.mean() / PS_PER_NS,
             depth_mean: tally.queue_depth.mean(),
             depth_p99: tally.queue_depth.quantile(0.99),
+            incomplete: [tally.incomplete.mean(), tally.incomplete.quantile(1.0)],
             queued_at_core: tally.queued_at_core_share(),
             idle: shown.over(|figures| figures.idle).value,
             stages: Stage::ALL.map(|stage| tally.stage_ns(stage)),

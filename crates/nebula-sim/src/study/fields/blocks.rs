@@ -82,6 +82,16 @@ fn cores() -> Vec<Field<Found>> {
         )
         .parts(&["mean", "p99"]),
         Field::new(
+            "incomplete",
+            "RPCs",
+            "in the reassembler, as it takes one: of several packets, of which some are still to come",
+            |found: &Found| {
+                let (mean, max) = (figure(found, |f| f.incomplete[0]), figure(found, |f| f.incomplete[1]));
+                Some(Value::Object(vec![("mean", mean), ("max", max)]))
+            },
+        )
+        .parts(&["mean", "max"]),
+        Field::new(
             "queued_at_core",
             "share",
             "of the RPCs served, those given to a core that served another",

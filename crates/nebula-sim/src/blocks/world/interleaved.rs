@@ -1,0 +1,85 @@
+//! Station 2 where clients have links of their own: packets of different RPCs interleave on the server's link.
+//!
+//! ```text
+//! client a ── a0 ───────── a1 ───────── a2 ──▶ ┐
+//! client b ──────── b0 ───────── b1 ─────────▶ ├─ first in, first out ──▶ a0 b0 a1 b1 a2
+//! ```
+//!
+//! A client sends one packet after another at its own rate, and what reaches the server's link waits there until the packets before it are through.
+//! A client whose link is as fast as the server's delivers a message that is alone as fast as one that comes at once.
+//!
+//! Next: [`cpu`](super::cpu).
+
+use super::ingress::Receiving;
+use super::{Event, World};
+use nebula_nic::{SLOT_BYTES, Span, Timestamp};
+
+/// The messages of which packets are still to come, in a slab.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Senders {
+    all: Vec<Receiving>,
+    unused: Vec<u32>,
+    /// When the link has carried all packets that have reached it.
+    free_at: Timestamp,
+}
+
+impl Senders {
+    #[expect(clippy::cast_possible_truncation, reason = "a run has fewer messages than 2^32")]
+    fn insert(&mut self, message: Receiving) -> u32 {
+        if let Some(sender) = self.unused.pop() {
+            self.all[sender as usize] = message;
+            return sender;
+        }
+        self.all.push(message);
+        self.all.len() as u32 - 1
+    }
+}
+
+impl World<'_> {
+    /// A client begins to send a message.
+    pub(super) fn begin_sending(&mut self, now: Timestamp, type_index: u16, is_measured: bool) {
+        let waited = Span::ZERO;
+        let message = Receiving { type_index, is_measured, begun: now, waited, packet: 0, message: None };
+        let sender = self.link.senders.insert(message);
+        self.queue_packet(now, sender, 0);
+    }
+
+    /// A packet reaches the server's link, and the client goes on with the next.
+    pub(super) fn queue_packet(&mut self, now: Timestamp, sender: u32, packet: u32) {
+        let Receiving { type_index, .. } = self.link.senders.all[sender as usize];
+        let bytes = self.bytes_until(type_index, packet + 1) - packet * SLOT_BYTES;
+        let begun = self.link.senders.free_at.max(now);
+        let end = begun + self.on_link(bytes);
+        self.link.senders.free_at = end;
+        if packet == 0 {
+            self.link.senders.all[sender as usize].waited = begun - now;
+        }
+        self.push(end, Event::Received(sender, packet));
+        if packet + 1 < self.packets_of(type_index) {
+            let on_way = Span::from_ps(self.delays.client_byte_fs.unwrap_or(0) * u64::from(bytes) / 1000);
+            self.push(now + on_way, Event::AtLink(sender, packet + 1));
+        }
+    }
+
+    /// A packet has been received. Those of a refused RPC still come, and are dropped.
+    pub(super) fn receive_packet(&mut self, now: Timestamp, sender: u32, packet: u32) {
+        let message = self.link.senders.all[sender as usize];
+        let packets = self.packets_of(message.type_index);
+        let rpc = if packet == 0 { self.begin_message(now, &message, packets) } else { message.message };
+        self.link.senders.all[sender as usize].message = rpc;
+        let is_last = packet + 1 == packets;
+        if is_last {
+            self.link.senders.unused.push(sender);
+        }
+        let Some(place) = rpc else { return };
+        self.write_packet(now, now, place, packet, packets);
+        if is_last {
+            let written = self.messages.at(place).written.max(now);
+            self.push(written + self.delays.notify, Event::Written(place));
+        }
+    }
+
+    fn packets_of(&self, type_index: u16) -> u32 {
+        self.compiled.types[usize::from(type_index)].request_bytes.div_ceil(SLOT_BYTES)
+    }
+}
