@@ -155,7 +155,7 @@ fn room_behind_a_slow_rpc_is_found_ahead_and_lost_where_it_is_looked_for_after_a
     assert!(after_nack > 10, "{after_nack}: one for each lap of the head");
 }
 
-/// SETs alone, of several packets each, from clients with links of their own rate.
+/// SETs alone, of several packets each, from clients with links of a lower rate.
 fn from_clients(gbps: Option<f64>) -> Scenario {
     let mut scenario = scenario("nebula");
     scenario.application = Application::key_value(0.0, 512);

@@ -168,7 +168,7 @@ struct Delays {
     issue_ps: u64,
     look_ahead_ps: u64,
     byte_fs: u64,
-    /// A byte on a client's link, if clients have links of their own.
+    /// A byte on a client's link, if clients have a link each.
     client_byte_fs: Option<u64>,
     hog_ps: u64,
 }

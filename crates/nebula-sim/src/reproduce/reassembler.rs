@@ -1,4 +1,4 @@
-//! How many entries does the reassembler need? Packets of clients with links of their own interleave.
+//! How many entries does the reassembler need? Packets of clients with a link each interleave.
 
 use super::evaluation::{Value, judged};
 use super::paper::{self, Reassembler};

@@ -1,4 +1,4 @@
-//! Station 2 where clients have links of their own: packets of different RPCs interleave on the server's link.
+//! Station 2 where clients have a link each: packets of different RPCs interleave on the server's link.
 //!
 //! ```text
 //! client a ── a0 ───────── a1 ───────── a2 ──▶ ┐
