@@ -8,6 +8,9 @@ use nebula_workload::WorkloadError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
+    /// Nothing is refused, so nobody is refused first.
+    #[error("fair shares need a bound on the queue of 1 or more: without one nothing is refused")]
+    SharesWithoutBound,
     /// The TOML file is not a valid system.
     #[error("this is not a system: {reason}")]
     Toml {

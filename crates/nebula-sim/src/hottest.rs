@@ -54,6 +54,19 @@ fn hottest(system: &System, population: &Population, core: &mut dyn FnMut(u32) -
     shares.into_iter().enumerate().map(of_core).fold(0.0, f64::max)
 }
 
+/// The first of the flows, the most popular one first, that sends fewer RPCs than the mean flow; `None` where no flow does, or their shares are not
+/// known.
+///
+/// # Cost
+///
+/// Two powers for each flow.
+pub(crate) fn first_light(load: &Load) -> Option<u32> {
+    let Flows::Among(flows) = &load.flows else { return None };
+    let mean = 1.0 / f64::from(flows.count);
+    // Shares that are equal but for rounding are not below the mean.
+    (0..).zip(flows.shares()).find(|&(_, share)| share < mean * (1.0 - 1e-9)).map(|(flow, _)| flow)
+}
+
 /// Whether some cores are busier than others by what is simulated, and not by chance.
 pub(crate) fn cores_differ(system: &System, load: &Load) -> bool {
     !load.is_even() || system.speeds.is_some()

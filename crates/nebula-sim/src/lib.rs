@@ -85,6 +85,7 @@ pub use system::{
     mesh_hops,
 };
 pub use tally::{
-    CoreTime, Depths, Distribution, HostTraffic, Migrations, OfType, OverTime, Overheads, SLOTS, Slot, Tally,
+    CoreTime, Depths, Distribution, HostTraffic, LightFlows, Migrations, OfType, OverTime, Overheads, SLOTS, Slot,
+    Tally,
 };
 pub use world::{Length, run, run_with};

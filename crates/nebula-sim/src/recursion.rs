@@ -85,7 +85,14 @@ pub(crate) fn fits(system: &System, load: &Load) -> bool {
     let is_in_order = has_one_queue(system.policy) || has_queue_per_core(system.policy);
     // What tells cores or moments apart.
     let is_even = load.is_even() && load.over_time.is_none() && system.speeds.is_none() && system.host.is_none();
-    is_open && has_one_server && admits && is_simple && is_in_order && is_even && system.custom.is_none()
+    is_open
+        && has_one_server
+        && admits
+        && !system.fair_shares
+        && is_simple
+        && is_in_order
+        && is_even
+        && system.custom.is_none()
 }
 
 /// Above this bound on the queue, the slots of a server may be the bound that is met.

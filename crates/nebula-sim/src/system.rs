@@ -17,7 +17,10 @@ pub use speeds::Speeds;
 use crate::error::SimError;
 use crate::model::span;
 use nebula_nic::schedule::{ManagerConfig, Thresholds};
-use nebula_nic::{BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, RetryPolicy, Span};
+use nebula_nic::{
+    BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, GroupId, Policy, RetryPolicy, SOURCE_BITS_MAX, Sources,
+    Span,
+};
 use serde::Deserialize;
 
 /// Servers that share one load, and how they give RPCs to cores.
@@ -48,6 +51,9 @@ pub struct System {
     /// Under a policy with one queue per core the bound is divided among the cores, as in the runtime's admission control. With 0 nothing
     /// waits at the NIC: an RPC is NACKed unless a core has credit for it.
     pub queue_bound: Option<u32>,
+    /// Whether the flows that have had most of the room are NACKed first where it is short, as by the runtime; with a bound on the queue, at a
+    /// NIC that gives RPCs to cores.
+    pub fair_shares: bool,
     /// What a client does after a NACK.
     pub reaction: RetryPolicy,
     /// What each mechanism costs.
@@ -153,6 +159,7 @@ impl System {
             dedicated: 0,
             servers: 1,
             queue_bound: None,
+            fair_shares: false,
             reaction: RetryPolicy::GiveUp,
             costs: Costs::ZERO,
             router: None,
@@ -286,7 +293,21 @@ impl System {
         if self.queue_bound == Some(0) && self.always_queues() {
             return Err(SimError::NoQueue { policy: self.policy });
         }
+        self.validate_shares()?;
         self.backend(SLOTS_FIRST, 0).map(|_| ())
+    }
+
+    /// Elsewhere whose RPC is refused is not asked.
+    fn validate_shares(&self) -> Result<(), SimError> {
+        let policy = self.policy;
+        match self.queue_bound {
+            _ if !self.fair_shares => Ok(()),
+            None | Some(0) => Err(SimError::SharesWithoutBound),
+            Some(_) if self.always_queues() || self.host.is_some() || self.router.is_some() => {
+                Err(SimError::CostWithout { cost: "fair shares of flows", policy })
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// A cost of a mechanism that the policy lacks, or a batch, would be ignored silently.
@@ -408,6 +429,7 @@ impl System {
             .rpc_bytes_max(64)
             .reassembler_entries(1)
             .queue_bound(self.queue_bound.filter(|&bound| bound > 0).unwrap_or(u32::MAX))
+            .sources(if self.fair_shares { Sources { shift: 0, bits: SOURCE_BITS_MAX } } else { Sources::ONE })
             .seed(seed);
         config.validate()?;
         Ok(config)

@@ -7,6 +7,7 @@ mod distribution;
 mod ended;
 mod host;
 mod migrations;
+mod light;
 mod of_type;
 mod over_time;
 mod overheads;
@@ -15,6 +16,7 @@ pub use core_time::CoreTime;
 pub use distribution::Distribution;
 pub(crate) use ended::{Ended, counted};
 pub use host::HostTraffic;
+pub use light::LightFlows;
 pub use migrations::Migrations;
 pub use of_type::OfType;
 pub use over_time::{OverTime, SLOTS, Slot};
@@ -116,6 +118,8 @@ pub struct Tally {
     pub by_type: Vec<OfType>,
     /// The RPCs by when they were sent within the period; `None` unless the load changes over time.
     pub over_time: Option<OverTime>,
+    /// The RPCs of the flows that send fewer than the mean flow; `None` where no flow does, or nothing is refused.
+    pub light: Option<LightFlows>,
     /// The busy time of each core; empty where cores do not differ.
     by_core_ps: Vec<u64>,
     opened: Option<Timestamp>,
@@ -142,6 +146,7 @@ impl Tally {
             by_type: Vec::new(),
             by_core_ps: Vec::new(),
             over_time: None,
+            light: None,
             opened,
         }
     }
@@ -162,6 +167,12 @@ impl Tally {
     /// Has RPCs counted by the time within this period.
     pub(crate) fn over_time(mut self, period: Option<Span>) -> Self {
         self.over_time = period.map(OverTime::new);
+        self
+    }
+
+    /// Has the RPCs of the flows from this one on counted apart.
+    pub(crate) fn light_from(mut self, first: Option<u32>) -> Self {
+        self.light = first.map(LightFlows::from);
         self
     }
 
@@ -218,6 +229,14 @@ impl Tally {
         }
     }
 
+    /// An RPC of this flow has ended.
+    #[inline]
+    pub(crate) fn note_flow(&mut self, flow: u32, is_served: bool) {
+        if let Some(light) = &mut self.light {
+            light.note(flow, is_served);
+        }
+    }
+
     /// The run is over.
     pub(crate) fn close(&mut self) {
         self.hottest_ps = self.by_core_ps.iter().copied().max().unwrap_or(0).into();
@@ -243,6 +262,11 @@ impl Tally {
         match (&mut self.over_time, &other.over_time) {
             (Some(over_time), Some(more)) => over_time.add(more),
             (over_time @ None, more) => over_time.clone_from(more),
+            _ => {}
+        }
+        match (&mut self.light, &other.light) {
+            (Some(light), Some(more)) => light.add(more),
+            (light @ None, more) => *light = *more,
             _ => {}
         }
         self.migrations += other.migrations;

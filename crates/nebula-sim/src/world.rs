@@ -333,7 +333,8 @@ impl<'a, S: Servers> World<'a, S> {
             servers,
             tally: Tally::of(&load.service)
                 .by_core(if hottest::cores_differ(system, load) { system.workers_total() } else { 0 })
-                .over_time(load.over_time.as_ref().map(Profile::period)),
+                .over_time(load.over_time.as_ref().map(Profile::period))
+                .light_from(system.queue_bound.and_then(|_| hottest::first_light(load))),
             is_over: false,
             stop: None,
         })

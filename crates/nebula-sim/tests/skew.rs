@@ -98,3 +98,36 @@ fn flows_and_keys_leave_arrivals_and_services_as_they_are() {
     assert_eq!((plain.latency.mean(), plain.window), (shared.latency.mean(), shared.window));
     assert_eq!(plain.hottest(), 0.0, "where cores do not differ they are not counted");
 }
+
+/// A hundred flows by Zipf's law offer half as much again as can be served; the share of the light ones' RPCs that is NACKed, and of all.
+fn nacked(policy: &str, fair_shares: bool, flows: &str) -> (Option<f64>, f64) {
+    let system = System::new(policy.parse().unwrap(), 16).queue_bound(100);
+    let system = System { fair_shares, ..system };
+    let load = load(1.5).flows(Flows::Among(flows.parse().unwrap()));
+    let tally = run(&system, &load, Length { warmup: 10_000, rpcs: 100_000 }, Seed(1)).unwrap();
+    (tally.light.and_then(|light| light.accepted()).map(|accepted| 1.0 - accepted), 1.0 - tally.accepted())
+}
+
+#[test]
+fn with_fair_shares_the_flows_that_send_little_are_served_first() {
+    for policy in ["single-queue", "jbsq:2", "two-choices"] {
+        let (light, all) = nacked(policy, false, "zipf:1.2,100");
+        assert!((light.unwrap() - all).abs() < 0.02, "{policy}: whose they are is not asked: {light:?} of {all}");
+        let (light, fair) = nacked(policy, true, "zipf:1.2,100");
+        assert!(light.unwrap() < all / 3.0, "{policy}: {light:?} of {fair}");
+        assert!((fair - all).abs() < 0.02, "{policy}: as many are served: {fair} and {all} NACKed");
+    }
+    assert_eq!(nacked("jbsq:2", true, "100").0, None, "none sends less than another");
+}
+
+#[test]
+fn fair_shares_are_refused_where_nothing_or_nobody_would_be_refused_by_them() {
+    let of = |policy: &str| System { fair_shares: true, ..System::new(policy.parse().unwrap(), 16) };
+    for bound in [None, Some(0)] {
+        assert_eq!(System { queue_bound: bound, ..of("jbsq:2") }.validate(), Err(SimError::SharesWithoutBound));
+    }
+    for policy in ["work-stealing", "preemptive:5us", "darc", "altocumulus:4"] {
+        assert!(of(policy).queue_bound(10).validate().is_err(), "{policy}");
+    }
+    assert!(of("rss").queue_bound(10).validate().is_ok());
+}

@@ -19,6 +19,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --policy key-hash,jbsq:2 --cores 16 --keys zipf:0.9 --load 0.3  hot keys
   nebula simulate --cores 16 --speeds 4x1,12x0.5 --policy jbsq:1,jbsq:2,random --load 0.5
   nebula simulate --load-over-time 0.5/2ms,1.5/100us --policy rss,jbsq:2 --cores 16   recovery from a burst
+  nebula simulate --policy jbsq:2 --cores 16 --flows zipf:1.2,100 --load 1.5 --queue-bound 100 --fair-shares
   nebula simulate --clients 200 --think exp:10us --cores 16          a closed loop
   nebula simulate --clients 5000 --think exp:400us --cores 16 --policy rss,jbsq:2 --flows clients
   nebula simulate --clients 50 --outstanding 4 --think exp:10us --cores 16

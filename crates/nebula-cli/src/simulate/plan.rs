@@ -69,7 +69,13 @@ fn system(args: &Args, policy: Policy) -> System {
     let system =
         System::new(policy, args.queueing.cores).servers(args.queueing.servers).reaction(reaction).costs(costs);
     let router = args.queueing.balancer.map(|balancer| balancer.router(args.queueing.distance));
-    System { router, queue_bound: args.queueing.queue_bound, speeds: args.queueing.speeds.clone(), ..system }
+    System {
+        router,
+        fair_shares: args.queueing.fair_shares,
+        queue_bound: args.queueing.queue_bound,
+        speeds: args.queueing.speeds.clone(),
+        ..system
+    }
 }
 
 fn check_lock(args: &Args) -> Result<(), Failure> {

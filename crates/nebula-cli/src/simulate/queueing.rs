@@ -47,6 +47,9 @@ pub(super) struct QueueingArgs {
     /// Limit on the queue of each server; further RPCs are NACKed. With 0 nothing waits at the NIC [default: none]
     #[arg(long, value_name = "N")]
     pub(super) queue_bound: Option<u32>,
+    /// Where room is short, NACK the flows first that have had most of it, as `serve` does
+    #[arg(long, requires_all = ["flows", "queue_bound"])]
+    pub(super) fair_shares: bool,
     /// Reaction to a NACK: drop, retry:FIRST[,TRIES] with exponential backoff from FIRST, or another (server)
     #[arg(long, default_value = "drop")]
     pub(super) on_nack: Reaction,

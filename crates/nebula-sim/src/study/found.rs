@@ -58,6 +58,8 @@ pub struct Figures {
     pub host: HostTraffic,
     /// The share of its time that the busiest core spent on RPCs; `None` unless flows, keys or speeds make cores differ.
     pub hottest: Option<f64>,
+    /// The share of RPCs that were served, of flows that send fewer than the mean flow; `None` where no flow does, or nothing is refused.
+    pub accepted_light: Option<f64>,
 }
 
 impl Figures {
@@ -76,6 +78,7 @@ impl Figures {
             core_time: tally.core_time(&point.system),
             host: tally.host,
             hottest: cores_differ(&point.system, &point.load).then(|| tally.hottest()),
+            accepted_light: tally.light.and_then(|light| light.accepted()),
         })
     }
 }

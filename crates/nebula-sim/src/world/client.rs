@@ -32,6 +32,13 @@ pub(super) struct Request {
     identity: Identity,
 }
 
+impl Request {
+    /// The flow that it belongs to.
+    pub(super) const fn flow(&self) -> u32 {
+        self.identity.flow
+    }
+}
+
 /// All clients of the run.
 pub(super) struct Clients<'a> {
     services: Services<'a>,

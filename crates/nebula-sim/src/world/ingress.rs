@@ -49,6 +49,7 @@ impl<S: Servers> World<'_, S> {
             let latency_ps = (now - served.sent).as_ps();
             self.tally.note_served(latency_ps, ended.queued_ps, served.service_ps, ended.overheads);
             self.tally.note_sent(served.sent, Some(latency_ps));
+            self.tally.note_flow(ended.rpc.snid.0, true);
             self.tally.note_core(ended.core, served.service_ps + ended.overheads.total_ps());
             self.tally.note_type(served.kind, latency_ps, served.service_ps);
             self.is_over = self.tally.ended() == self.length.rpcs;

@@ -19,10 +19,12 @@ impl<S: Servers> World<'_, S> {
                 self.send(now, server, outbound, &request);
             }
             Outcome::GaveUp { token, .. } => {
-                let Request { number, sent, .. } = listening.request(token);
+                let request = listening.request(token);
+                let Request { number, sent, .. } = request;
                 if self.length.is_measured(number) {
                     self.tally.given_up += 1;
                     self.tally.note_sent(sent, None);
+                    self.tally.note_flow(request.flow(), false);
                 }
                 self.is_over = self.tally.ended() == self.length.rpcs;
                 self.end(now, token);

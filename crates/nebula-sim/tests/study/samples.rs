@@ -32,6 +32,7 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
         core_time: CoreTime { service: load, idle: 1.0 - load, ..Default::default() },
         host: Default::default(),
         hottest: None,
+        accepted_light: None,
     };
     let one = |policy: Policy, load, accepted, p99_ns| {
         let load_of = Load::open("exp:1us".parse().unwrap(), load);

@@ -42,6 +42,9 @@ pub fn queueing() -> Fields<Found> {
         Column::new("offered", "offered_mrps", |found: &Found| Some(shown(found, |f| units::rate(f.offered_rps)))),
         super::served(),
         super::nacked(),
+        Column::new("NACKed, light flows", "accepted_light", |found: &Found| {
+            light(found).map(|accepted| units::percent(1.0 - accepted))
+        }),
         Column::new("busy", "busy", |found: &Found| Some(shown(found, |f| units::percent(f.core_time.busy())))),
         Column::new("hottest", "hottest", |found: &Found| {
             is_uneven(found).then(|| shown(found, |f| f.hottest.map_or("–".to_owned(), units::percent)))
@@ -164,6 +167,12 @@ fn cores() -> Vec<Field<Found>> {
             "share",
             "of its time, that the busiest core of a run was not idle; only where flows, keys or speeds make cores differ",
             |found: &Found| is_uneven(found).then(|| found.figures.and_then(|f| f.hottest).map(digits).into()),
+        ),
+        Field::new(
+            "accepted_light",
+            "share",
+            "of the RPCs of flows that send fewer than the mean flow, that were served; only where there are such flows and a bound on the queue",
+            |found: &Found| light(found).map(|accepted| digits(accepted).into()),
         ),
         Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
             let shares = found.figures.as_ref().map(|figures| figures.core_time.shares().map(digits));
@@ -312,6 +321,12 @@ fn setting() -> Vec<Field<Found>> {
         Field::new("queue_bound", "RPCs", "that may wait at a server; null for any number", |found: &Found| {
             Some(found.point.system.queue_bound.into())
         }),
+        Field::new(
+            "fair_shares",
+            "",
+            "true where flows that have had most of the room are NACKed first; only where so",
+            |found: &Found| found.point.system.fair_shares.then(|| true.into()),
+        ),
         Field::new("dispatch_ns", "ns", "from an RPC's dispatch until its core can begin it", |found: &Found| {
             Some(found.point.system.costs.dispatch.as_ns_f64().into())
         }),
@@ -362,6 +377,10 @@ fn given(cost: Span) -> Option<Value> {
 
 fn is_uneven(found: &Found) -> bool {
     cores_differ(&found.point.system, &found.point.load)
+}
+
+fn light(found: &Found) -> Option<f64> {
+    found.figures.as_ref().and_then(|figures| figures.accepted_light)
 }
 
 fn is_measured(found: &Found) -> bool {
