@@ -119,7 +119,7 @@ impl Calendar {
         key as usize & (4 * self.leaf_groups - 1)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, source: usize, key: u64) {
         assert!(source < 4 * self.leaf_groups, "a calendar has no source beyond those it was made for");
         // The papers' number of cores, in steps of a known number and without a check.

@@ -7,6 +7,7 @@
 //! | [`shared`] | memory shared by two processes, sealed against shrinking |
 //! | [`copy`] | copies from and to memory that others may write at the same time |
 //! | [`search`] | the words of a cache line that have a tag, all of them compared at once |
+//! | [`wide`] | code compiled for the widest vectors of the machine |
 //! | [`prefetch`] | hints that a cache line will be accessed soon |
 //! | [`region`] | the receive region: slots that have one owner at a time |
 //! | [`spsc`] | the ring between two threads: completion queues and free lists |
@@ -34,6 +35,7 @@ pub mod copy;
 pub mod search;
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod pair;
+pub mod wide;
 pub mod prefetch;
 pub mod region;
 pub mod spsc;

@@ -37,6 +37,12 @@ impl Alias {
         Ok(Self(columns(shares, sum)))
     }
 
+    /// The part of a column that belongs to its own choice, in units of 2⁻⁶⁴, and the choice that fills the rest.
+    pub(crate) fn column(&self, index: usize) -> (u64, usize) {
+        let Column { own, other } = self.0[index];
+        (own, other)
+    }
+
     /// Draws the index of a choice.
     ///
     /// One random number serves both steps: multiplied by the number of columns, its high half is the column and its

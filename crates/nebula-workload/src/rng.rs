@@ -5,9 +5,8 @@
 //! arrivals, the same keys and the same service times. The generator is xoshiro256++; its output is the same on every
 //! machine.
 
+use rand_core::RngCore;
 use rand_distr::{Distribution, Exp1};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 /// The number that determines all randomness of a run.
 ///
@@ -28,7 +27,7 @@ impl Seed {
     /// Returns the stream called `name`, from its beginning.
     #[must_use]
     pub fn stream(self, name: &str) -> Rng {
-        Rng(Xoshiro256PlusPlus::seed_from_u64(self.derive(fnv1a(name.as_bytes()))))
+        Rng::seeded(self.derive(fnv1a(name.as_bytes())))
     }
 
     /// Returns the seed of the replication or client number `index`.
@@ -57,13 +56,20 @@ impl Seed {
 /// assert!(rng.unit() > 0.0);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Rng(Xoshiro256PlusPlus);
+pub struct Rng(pub(crate) [u64; 4]);
 
 impl Rng {
+    /// The state is the first four numbers of SplitMix64, as the generator's authors advise.
+    fn seeded(seed: u64) -> Self {
+        Self(std::array::from_fn(|index| scramble(seed.wrapping_add(WEYL.wrapping_mul(index as u64)))))
+    }
+
     /// Draws 64 random bits.
-    #[inline]
+    #[inline(always)]
     pub fn next_u64(&mut self) -> u64 {
-        self.0.next_u64()
+        let (drawn, next) = advance(self.0);
+        self.0 = next;
+        drawn
     }
 
     /// Draws a number in `(0, 1]`, a multiple of 2⁻⁵³: never 0, so that its logarithm is finite.
@@ -119,17 +125,41 @@ impl Rng {
 
 /// Lets the distributions of the `rand` family draw from a named stream.
 impl RngCore for Rng {
+    #[inline]
     fn next_u32(&mut self) -> u32 {
-        self.0.next_u32()
+        u32::try_from(self.next_u64() >> 32).expect("32 bits")
     }
 
+    #[inline(always)]
     fn next_u64(&mut self) -> u64 {
-        self.0.next_u64()
+        Self::next_u64(self)
     }
 
     fn fill_bytes(&mut self, bytes: &mut [u8]) {
-        self.0.fill_bytes(bytes);
+        rand_core::impls::fill_bytes_via_next(self, bytes);
     }
+}
+
+/// One step of xoshiro256++: the number drawn, and the state after it.
+//
+// Own code, so that many streams can take their steps together: `streams`.
+//
+// Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47(4), 2021.
+#[inline(always)]
+pub(crate) const fn advance([a, b, c, d]: [u64; 4]) -> (u64, [u64; 4]) {
+    let drawn = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
+    let (c, d) = (c ^ a, d ^ b);
+    (drawn, [a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45)])
+}
+
+/// The state before a step.
+pub(crate) const fn retreat([a, b, c, d]: [u64; 4]) -> [u64; 4] {
+    let d = d.rotate_right(45);
+    let a = a ^ d;
+    // b and c came out as b ^ c and c ^ (b << 17): together b ^ (b << 17).
+    let mixed = b ^ c;
+    let before = mixed ^ (mixed << 17) ^ (mixed << 34) ^ (mixed << 51);
+    [a, before, b ^ before ^ a, d ^ before]
 }
 
 /// 2⁻⁵³, the spacing of the numbers `unit` draws: an `f64` has 53 significant bits.
@@ -144,9 +174,12 @@ fn high_half(wide: u128) -> u64 {
     (wide >> 64) as u64
 }
 
+/// The step of SplitMix64.
+const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Mixes all bits of a number into all others, one to one (the finalizer of SplitMix64).
 pub(crate) const fn scramble(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = number.wrapping_add(WEYL);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -155,4 +188,34 @@ pub(crate) const fn scramble(number: u64) -> u64 {
 /// Hashes a name to 64 bits, the same on every machine and in every version (FNV-1a).
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_back_is_the_step_before() {
+        let mut state = Rng::seeded(1).0;
+        for _ in 0..1000 {
+            let next = advance(state).1;
+            assert_eq!(retreat(next), state);
+            state = next;
+        }
+    }
+
+    #[test]
+    fn the_generator_is_xoshiro256_plus_plus_seeded_by_splitmix64() {
+        use rand_core::SeedableRng;
+        for seed in [0, 1, 42, u64::MAX] {
+            let (mut ours, mut theirs) = (Rng::seeded(seed), rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(seed));
+            for _ in 0..1000 {
+                assert_eq!((ours.next_u64(), ours.next_u32()), (theirs.next_u64(), theirs.next_u32()));
+            }
+            let (mut bytes, mut expected) = ([0; 13], [0; 13]);
+            ours.fill_bytes(&mut bytes);
+            theirs.fill_bytes(&mut expected);
+            assert_eq!(bytes, expected);
+        }
+    }
 }

@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use nebula_nic::Span;
 
-use crate::{Rng, WorkloadError};
+use crate::{Rng, Streams, WorkloadError};
 use empirical::Empirical;
 use moments::Moments;
 use part::Part;
@@ -138,6 +138,33 @@ impl ServiceTime {
         }
         if !matches!(self.shape, Shape::Mix(_)) {
             types.fill(TypeId(0));
+        }
+    }
+
+    /// Draws rows of service times in whole picoseconds; each column holds what its stream alone draws with [`sample`](Self::sample).
+    ///
+    /// # Cost
+    ///
+    /// Exponential times and those of two points are drawn in vectors, others one by one.
+    #[inline(always)]
+    pub fn fill_side_by_side<const N: usize, const ROWS: usize>(
+        &self,
+        streams: &mut Streams<N>,
+        rows: &mut [[f64; N]; ROWS],
+    ) {
+        match &self.shape {
+            Shape::Part(Part::Exponential(law)) => law.fill_side_by_side(streams, rows),
+            Shape::Part(Part::Points(law)) if law.is_pair() => law.fill_pair_side_by_side(streams, rows),
+            _ => self.fill_one_by_one(streams, rows),
+        }
+    }
+
+    #[inline(never)]
+    fn fill_one_by_one<const N: usize>(&self, streams: &mut Streams<N>, rows: &mut [[f64; N]]) {
+        for lane in 0..N {
+            streams.with_one(lane, |stream| {
+                rows.iter_mut().for_each(|row| row[lane] = self.sample(stream).as_ps() as f64);
+            });
         }
     }
 
@@ -292,4 +319,13 @@ fn sample_sum(parts: &[Part], rng: &mut Rng) -> Span {
 )]
 fn rounded(ps: f64) -> Span {
     Span::from_ps((ps + 0.5) as u64)
+}
+
+/// The same below 2⁵² picoseconds, in operations that every machine has for vectors.
+#[inline(always)]
+fn rounded_in_vectors(ps: f64) -> f64 {
+    const WHOLE: f64 = (1_u64 << 52) as f64;
+    let ps = ps + 0.5;
+    let nearest = (ps + WHOLE) - WHOLE;
+    nearest - if nearest > ps { 1.0 } else { 0.0 }
 }

@@ -1,7 +1,7 @@
 //! Request types: their names, shares and times.
 
 use nebula_nic::Span;
-use nebula_workload::{Seed, ServiceTime, TypeId};
+use nebula_workload::{Rng, Seed, ServiceTime, Streams, TypeId};
 
 const DRAWS: u32 = 100_000;
 
@@ -62,6 +62,33 @@ fn times_that_are_drawn_in_blocks_are_those_drawn_one_by_one() {
         service.fill_typed(&mut blocks, &mut types[3..], &mut times[3..]);
         for drawn in types.into_iter().zip(times) {
             assert_eq!(drawn, service.sample_typed(&mut singles), "{spelling}");
+        }
+    }
+}
+
+#[test]
+fn times_drawn_side_by_side_are_those_that_each_stream_draws_alone() {
+    for spelling in [
+        "exp:1us",
+        "exp:7ns",
+        "fixed:1us",
+        "bimodal:500ns@0.9,5500ns@0.1",
+        "bimodal:5500ns@0.1,500ns@0.9",
+        "bimodal:1us@0.5,2us@0.5",
+        "bimodal:1us@0.5,2us@0.3,9us@0.2",
+        "lognormal:mean=1us,scv=3",
+        "mix:a=0.5*exp:1us;b=0.5*fixed:3us",
+    ] {
+        let service: ServiceTime = spelling.parse().unwrap();
+        let mut alone: [Rng; 8] = std::array::from_fn(|lane| Seed(2).replica(lane as u64).stream("service"));
+        let mut together = Streams::new(alone.clone());
+        for _ in 0..200 {
+            let mut rows = [[0.0; 8]; 50];
+            service.fill_side_by_side(&mut together, &mut rows);
+            for row in rows {
+                let expected = alone.each_mut().map(|stream| service.sample(stream).as_ps() as f64);
+                assert_eq!(row, expected, "{spelling}");
+            }
         }
     }
 }

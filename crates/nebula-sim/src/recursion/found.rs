@@ -27,8 +27,8 @@ impl Found {
     pub(super) fn count(&mut self, arrived: &[u64], dispatched: &[u64], found: &mut [u32]) {
         let Self { waiting, left, places } = self;
         places.index(arrived);
-        left.clear();
         left.resize(arrived.len() + 1, 0);
+        left.fill(0);
         #[expect(clippy::cast_possible_truncation, reason = "no more than fit in a run")]
         let mut within = waiting.len() as u32;
         let (before, mut kept) = (waiting.len(), 0);
@@ -101,8 +101,10 @@ impl Places {
     fn first_from(&self, at: u64) -> usize {
         let place = self.begins[self.part(at.clamp(self.first_ps, self.last_ps))] as usize;
         // They are in order, so those of the next that come before `at` are the first ones.
-        let before: [bool; AHEAD] = std::array::from_fn(|next| self.arrived[place + next] < at);
-        let before: usize = before.map(usize::from).iter().sum();
+        let mut before = 0;
+        for arrived in &self.arrived[place..place + AHEAD] {
+            before += usize::from(*arrived < at);
+        }
         if before == AHEAD { self.first_beyond(place + AHEAD, at) } else { place + before }
     }
 

@@ -46,8 +46,10 @@ impl Waiting {
         let mask = self.dispatched.len() - 1;
         loop {
             // They are in order, so those of the next that have left are the first ones; none is `NEVER`.
-            let left: [bool; AHEAD] = std::array::from_fn(|next| self.dispatched[(self.head + next) & mask] <= now);
-            let left: usize = left.map(usize::from).iter().sum();
+            let mut left = 0;
+            for next in 0..AHEAD {
+                left += usize::from(self.dispatched[(self.head + next) & mask] <= now);
+            }
             self.head += left;
             if left < AHEAD {
                 return (self.tail - self.head) as u32;

@@ -11,7 +11,7 @@ use super::moments::Moments;
 use super::part::{Kind, Law, Part};
 use crate::alias::Alias;
 use crate::spelling::{Spelled, Time};
-use crate::{Rng, WorkloadError};
+use crate::{Rng, Streams, WorkloadError};
 
 pub(super) const KIND: Kind = Kind {
     word: "bimodal",
@@ -38,6 +38,33 @@ impl Points {
     fn new(points: Vec<(Span, f64)>) -> Result<Self, WorkloadError> {
         let shares: Vec<f64> = points.iter().map(|&(_, share)| share).collect();
         Ok(Self { points: points.into(), alias: Alias::new(&shares)? })
+    }
+
+    pub(super) fn is_pair(&self) -> bool {
+        self.points.len() == 2
+    }
+
+    /// Draws of two points: the first random bit is the column, and the others are the place in it.
+    #[inline(always)]
+    pub(super) fn fill_pair_side_by_side<const N: usize, const ROWS: usize>(
+        &self,
+        streams: &mut Streams<N>,
+        rows: &mut [[f64; N]; ROWS],
+    ) {
+        let mut bits = [[0; N]; ROWS];
+        streams.fill_bits(&mut bits);
+        let bits_of = |point: usize| (self.points[point].0.as_ps() as f64).to_bits();
+        let [(own, other), (second_own, second_other)] = [self.alias.column(0), self.alias.column(1)];
+        // What a draw of the second column has instead, as the bits in which it differs.
+        let (own_differs, mine_differs) = (own ^ second_own, bits_of(0) ^ bits_of(1));
+        let (mine, other, other_differs) = (bits_of(0), bits_of(other), bits_of(other) ^ bits_of(second_other));
+        for (time, bits) in rows.as_flattened_mut().iter_mut().zip(bits.as_flattened()) {
+            let (is_second, place) = ((bits >> 63).wrapping_neg(), bits << 1);
+            let own = own ^ is_second & own_differs;
+            let (mine, other) = (mine ^ is_second & mine_differs, other ^ is_second & other_differs);
+            let is_other = u64::from(place >= own).wrapping_neg();
+            *time = f64::from_bits(mine ^ is_other & (mine ^ other));
+        }
     }
 }
 

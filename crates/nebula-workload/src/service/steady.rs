@@ -6,9 +6,9 @@ use nebula_nic::Span;
 
 use super::moments::Moments;
 use super::part::{Kind, Law, Part};
-use super::rounded;
-use crate::Rng;
+use super::{rounded, rounded_in_vectors};
 use crate::spelling::Time;
+use crate::{Rng, Streams};
 
 pub(super) const FIXED: Kind = Kind {
     word: "fixed",
@@ -51,6 +51,14 @@ pub(super) struct Exponential {
 impl Exponential {
     fn new(mean: Span) -> Self {
         Self { mean, mean_ps: mean.as_ps() as f64 }
+    }
+
+    #[inline(always)]
+    pub(super) fn fill_side_by_side<const N: usize>(&self, streams: &mut Streams<N>, rows: &mut [[f64; N]]) {
+        streams.fill_exponential(rows);
+        for time in rows.as_flattened_mut() {
+            *time = rounded_in_vectors(*time * self.mean_ps);
+        }
     }
 }
 

@@ -1,0 +1,36 @@
+//! The same service time for all: RPCs end in the order in which they arrive, so a core is free when the RPC so many before has ended.
+
+use super::{BLOCK, Counts, Each, LANES, Serve, later};
+
+pub(super) struct Fixed {
+    service_ps: f64,
+    ended: Vec<Each<f64>>,
+    oldest: usize,
+}
+
+impl Fixed {
+    pub(super) fn new(cores: u16, service_ps: f64) -> Self {
+        Self { service_ps, ended: vec![[0.0; LANES]; usize::from(cores)], oldest: 0 }
+    }
+}
+
+impl Serve for Fixed {
+    #[inline(always)]
+    fn serve(&mut self, arrived: &[Each<f64>; BLOCK], counts: &mut Counts) {
+        let cores = self.ended.len();
+        let mut latencies = [[0.0; LANES]; BLOCK];
+        for index in 0..BLOCK {
+            let (arrived, latencies) = (&arrived[index], &mut latencies[index]);
+            let ended = &mut self.ended[self.oldest];
+            self.oldest += 1;
+            if self.oldest == cores {
+                self.oldest = 0;
+            }
+            for lane in 0..LANES {
+                ended[lane] = later(arrived[lane], ended[lane]) + self.service_ps;
+                latencies[lane] = ended[lane] - arrived[lane];
+            }
+        }
+        counts.note(&latencies);
+    }
+}
