@@ -43,6 +43,7 @@ impl Label {
     /// # Panics
     ///
     /// If the label is not below [`LABELS`].
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         assert!((self.0 as usize) < LABELS, "a label is below LABELS");
@@ -50,9 +51,10 @@ impl Label {
     }
 
     /// The label as bits of a line.
-    pub(crate) const fn code(self) -> u32 {
+    #[inline(always)]
+    pub(crate) const fn code(self) -> u16 {
         assert!((self.0 as usize) < LABELS, "a label is below LABELS");
-        self.0 as u32
+        self.0 as u16
     }
 }
 

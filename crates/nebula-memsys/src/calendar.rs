@@ -58,18 +58,28 @@ impl Calendar {
         let slot = self.slot_at(at_ps);
         let window = &mut self.windows[index(slot / SLOTS)];
         let bit = 1 << (slot % SLOTS);
-        if window.epoch == slot / SLOTS && window.taken & bit == 0 && self.slot_ps != 0 {
+        if window.epoch == slot / SLOTS && window.taken & bit == 0 {
             window.taken |= bit;
             return at_ps;
         }
-        self.reserve_elsewhere(at_ps, now_ps)
+        self.reserve_elsewhere(slot, at_ps, now_ps)
     }
 
-    #[cold]
     #[inline(never)]
-    fn reserve_elsewhere(&mut self, at_ps: u64, now_ps: u64) -> u64 {
+    fn reserve_elsewhere(&mut self, slot: u64, at_ps: u64, now_ps: u64) -> u64 {
         let is_far = at_ps > now_ps.saturating_add(self.slot_ps * (SLOTS * (WINDOWS as u64 - 1)));
-        if is_far { at_ps } else { self.reserve(at_ps) }
+        if is_far || self.slot_ps == 0 {
+            return at_ps;
+        }
+        let epoch = slot / SLOTS;
+        if epoch > self.newest {
+            // Of a new interval nothing is taken.
+            self.newest = epoch;
+            self.windows[index(epoch)] = Window { epoch, taken: 1 << (slot % SLOTS) };
+            return at_ps;
+        }
+        let slot = self.take(slot);
+        at_ps.max(self.start_ps(slot))
     }
 
     /// The slot that contains `at_ps`.
@@ -100,7 +110,22 @@ impl Calendar {
     }
 
     /// The first run of consecutive free slots in `from..until`.
+    #[inline(always)]
     pub(crate) fn free_run(&self, from: u64, until: u64) -> Option<std::ops::Range<u64>> {
+        // Usually all of them are in one interval that the ring covers.
+        let (epoch, first) = (from / SLOTS, from % SLOTS);
+        let window = &self.windows[index(epoch)];
+        if from < until && (until - 1) / SLOTS == epoch && window.epoch == epoch {
+            // The bits from the first slot on, and beyond the last one they are all taken.
+            let taken = window.taken >> first | (u64::MAX << (until - 1 - from) << 1);
+            let start = from + u64::from((!taken).trailing_zeros());
+            let end = start + u64::from((taken >> (start - from) % SLOTS).trailing_zeros());
+            return (start < until).then_some(start..end.min(until));
+        }
+        self.free_run_beyond(from, until)
+    }
+
+    fn free_run_beyond(&self, from: u64, until: u64) -> Option<std::ops::Range<u64>> {
         let start = self.next(from, until, true)?;
         let end = self.next(start, until, false).unwrap_or(until);
         Some(start..end)

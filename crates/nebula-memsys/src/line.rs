@@ -22,43 +22,35 @@ pub(crate) enum Writer {
     Nic,
 }
 
-/// From the low end: way 4 bits, label 3, holder 10, dirty 1, dirtied by the NIC 1.
+/// From the low end: label 3 bits, holder 10, dirty 1, dirtied by the NIC 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Meta(pub(crate) u32);
+pub(crate) struct Meta(u16);
 
-const WAY_MASK: u32 = 0xf;
-const LABEL_SHIFT: u32 = 4;
-const LABEL_MASK: u32 = 7 << LABEL_SHIFT;
-const HOLDER_SHIFT: u32 = 7;
-const HOLDER_MASK: u32 = 0x3ff << HOLDER_SHIFT;
-const DIRTY: u32 = 1 << 17;
-const BY_NIC: u32 = 1 << 18;
+const LABEL_MASK: u16 = 7;
+const HOLDER_SHIFT: u32 = 3;
+const HOLDER_MASK: u16 = 0x3ff << HOLDER_SHIFT;
+const DIRTY: u16 = 1 << 13;
+const BY_NIC: u16 = 1 << 14;
 
 /// Holder codes above every core.
-const NOBODY: u32 = 0x3ff;
-const SEVERAL: u32 = 0x3fe;
-const NIC: u32 = 0x3fd;
+const NOBODY: u16 = 0x3ff;
+const SEVERAL: u16 = 0x3fe;
+const NIC: u16 = 0x3fd;
 
-const _: () = assert!(crate::block::LABELS == 8 && crate::config::WAYS_MAX == WAY_MASK + 1);
-const _: () = assert!((crate::config::CORES_MAX as u32) < NIC);
+const _: () = assert!(crate::block::LABELS == 8 && crate::config::CORES_MAX < NIC);
 
 impl Meta {
-    /// A clean line in way `way` without a holder.
-    #[expect(clippy::cast_possible_truncation, reason = "there are at most sixteen ways")]
-    pub(crate) const fn empty(way: usize) -> Self {
-        Self((way as u32 & WAY_MASK) | (NOBODY << HOLDER_SHIFT))
-    }
-
-    pub(crate) const fn way(self) -> usize {
-        (self.0 & WAY_MASK) as usize
-    }
+    /// A clean line without a holder.
+    pub(crate) const EMPTY: Self = Self(NOBODY << HOLDER_SHIFT);
 
     /// The label of the last write; meaningless on a clean line.
+    #[inline(always)]
     pub(crate) const fn label(self) -> Label {
-        Label(((self.0 & LABEL_MASK) >> LABEL_SHIFT) as u8)
+        Label((self.0 & LABEL_MASK) as u8)
     }
 
     /// The agent that dirtied the line; `None` if it is clean.
+    #[inline(always)]
     pub(crate) const fn writer(self) -> Option<Writer> {
         match (self.0 & DIRTY != 0, self.0 & BY_NIC != 0) {
             (false, _) => None,
@@ -67,27 +59,29 @@ impl Meta {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn dirty(&mut self, writer: Writer, label: Label) {
         let by = if writer == Writer::Nic { DIRTY | BY_NIC } else { DIRTY };
-        self.0 = (self.0 & !(LABEL_MASK | BY_NIC)) | (label.code() << LABEL_SHIFT) | by;
+        self.0 = (self.0 & !(LABEL_MASK | BY_NIC)) | label.code() | by;
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "ten bits")]
+    #[inline(always)]
     pub(crate) const fn holder(self) -> Holder {
         match (self.0 & HOLDER_MASK) >> HOLDER_SHIFT {
             NOBODY => Holder::Nobody,
             SEVERAL => Holder::Several,
             NIC => Holder::Nic,
-            core => Holder::Core(core as u16),
+            core => Holder::Core(core),
         }
     }
 
+    #[inline(always)]
     pub(crate) fn hold(&mut self, holder: Holder) {
         let code = match holder {
             Holder::Nobody => NOBODY,
             Holder::Several => SEVERAL,
             Holder::Nic => NIC,
-            Holder::Core(core) => u32::from(core),
+            Holder::Core(core) => core,
         };
         self.0 = (self.0 & !HOLDER_MASK) | (code << HOLDER_SHIFT);
     }
@@ -99,16 +93,16 @@ mod tests {
 
     #[test]
     fn each_part_is_kept_while_the_others_change() {
-        let mut meta = Meta::empty(15);
-        assert_eq!((meta.way(), meta.writer(), meta.holder()), (15, None, Holder::Nobody));
+        let mut meta = Meta::EMPTY;
+        assert_eq!((meta.writer(), meta.holder()), (None, Holder::Nobody));
         meta.dirty(Writer::Nic, Label(7));
         meta.hold(Holder::Core(999));
-        assert_eq!((meta.way(), meta.writer(), meta.label()), (15, Some(Writer::Nic), Label(7)));
+        assert_eq!((meta.writer(), meta.label(), meta.holder()), (Some(Writer::Nic), Label(7), Holder::Core(999)));
         meta.dirty(Writer::Core, Label(2));
-        assert_eq!((meta.holder(), meta.writer(), meta.label()), (Holder::Core(999), Some(Writer::Core), Label(2)));
+        assert_eq!((meta.writer(), meta.label(), meta.holder()), (Some(Writer::Core), Label(2), Holder::Core(999)));
         for holder in [Holder::Nobody, Holder::Several, Holder::Nic, Holder::Core(0)] {
             meta.hold(holder);
-            assert_eq!((meta.holder(), meta.label(), meta.way()), (holder, Label(2), 15));
+            assert_eq!((meta.holder(), meta.label(), meta.writer()), (holder, Label(2), Some(Writer::Core)));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::counters::Counters;
 use crate::dram::Dram;
 use crate::error::MemoryConfigError;
 use crate::l1::L1s;
-use crate::line::{Holder, Meta, Writer};
+use crate::line::{Holder, Writer};
 use crate::llc::{Llc, SetId, Victim};
 use crate::mesh::{End, Mesh};
 use crate::time::{cycles_ps, ps};
@@ -212,6 +212,7 @@ impl MemorySystem {
         found
     }
 
+    #[inline(always)]
     fn fetch(&mut self, at_ps: u64, block: Block, agent: Agent, label: Label) -> Found {
         let cause = if agent == Agent::Nic { Cause::NicFetch } else { Cause::CoreFetch };
         self.traffic.add(label, cause, 1);
@@ -219,6 +220,7 @@ impl MemorySystem {
     }
 
     /// Evicts a line from the chip: copies are removed too, and a dirty block is written to memory.
+    #[inline(always)]
     fn evict(&mut self, at_ps: u64, victim: Victim) {
         self.counters.back_invalidated += self.drop_copies(victim.meta.holder(), victim.block, None);
         let cause = match victim.meta.writer() {
@@ -231,21 +233,41 @@ impl MemorySystem {
     }
 
     /// Removes `block` from the L1s that hold it, except `keeper`'s; returns from how many.
+    #[inline(always)]
     fn drop_copies(&mut self, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
         match holder {
             Holder::Nobody | Holder::Nic => 0,
             Holder::Core(core) if Some(core) == keeper => 0,
             Holder::Core(core) => u64::from(self.l1s.drop_copy(core, block)),
-            Holder::Several => {
-                let others = (0..self.cores).filter(|&core| Some(core) != keeper);
-                others.map(|core| u64::from(self.l1s.drop_copy(core, block))).sum()
-            }
+            Holder::Several => self.drop_copies_of_all(block, keeper),
         }
     }
 
+    #[inline(never)]
+    fn drop_copies_of_all(&mut self, block: Block, keeper: Option<u16>) -> u64 {
+        let others = (0..self.cores).filter(|&core| Some(core) != keeper);
+        others.map(|core| u64::from(self.l1s.drop_copy(core, block))).sum()
+    }
+
     /// When a writer at `to` knows that no L1 except `keeper`'s has a copy any more.
+    #[inline(always)]
     fn invalidate(&mut self, at_ps: u64, home: End, to: End, set: SetId, block: Block, keeper: Option<u16>) -> u64 {
         let holder = self.llc.front(set).holder();
+        if holder == Holder::Nobody {
+            return at_ps + self.mesh.way_ps(home, to);
+        }
+        self.invalidate_copies(at_ps, home, to, holder, block, keeper)
+    }
+
+    fn invalidate_copies(
+        &mut self,
+        at_ps: u64,
+        home: End,
+        to: End,
+        holder: Holder,
+        block: Block,
+        keeper: Option<u16>,
+    ) -> u64 {
         self.counters.invalidated += self.drop_copies(holder, block, keeper);
         match holder {
             Holder::Core(core) if Some(core) != keeper => {
@@ -259,6 +281,7 @@ impl MemorySystem {
     }
 
     /// Sends a block to `to` from its bank, where it is ready, or from the NIC's cache.
+    #[inline(always)]
     fn deliver(&mut self, found: Found, home: End, to: End) -> u64 {
         if found.level != Level::Nic {
             return self.mesh.send(home, to, found.ready_ps);
@@ -273,11 +296,5 @@ impl MemorySystem {
     fn use_nic_cache(&mut self, at_ps: u64) -> u64 {
         let now_ps = self.mesh.now_ps();
         self.nic_cache.as_mut().map_or(at_ps, |cache| cache.reserve_near(at_ps, now_ps)) + self.nic_cache_ps
-    }
-
-    fn change_front(&mut self, set: SetId, change: impl FnOnce(&mut Meta)) {
-        let mut meta = self.llc.front(set);
-        change(&mut meta);
-        self.llc.set_front(set, meta);
     }
 }

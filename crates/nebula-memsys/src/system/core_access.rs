@@ -10,6 +10,7 @@
 
 use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
+use crate::l1::{L1s, Place};
 use crate::line::{Holder, Writer};
 use crate::llc::SetId;
 
@@ -37,12 +38,12 @@ impl MemorySystem {
     #[inline]
     fn load_within<R: Reach>(&mut self, now_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
         let asked_ps = now_ps + self.l1_ps;
-        let done = if self.l1s.touch(core, block) {
-            Done { at_ps: asked_ps, level: Level::L1 }
-        } else {
-            self.load_shared::<R>(asked_ps, core, block, label)?
-        };
-        Some(self.counters.cores.count(done))
+        let place = self.l1s.place(core, block);
+        if self.l1s.touch(place, block) {
+            self.counters.cores.l1 += 1;
+            return Some(Done { at_ps: asked_ps, level: Level::L1 });
+        }
+        self.load_shared::<R>(asked_ps, core, place, block, label)
     }
 
     /// Core `core` reads `block` into its L1 before its use: as [`load`](Self::load), but the caller need not wait for
@@ -108,33 +109,43 @@ impl MemorySystem {
         self.mesh.begin(now_ps);
         let asked_ps = now_ps + self.l1_ps;
         let set = self.llc.set_of(block);
-        let done = if self.l1s.touch(core, block) {
+        let place = self.l1s.place(core, block);
+        let done = if self.l1s.touch(place, block) {
             self.store_held(asked_ps, core, set, block)
         } else {
-            self.store_missed::<R>(asked_ps, core, set, block, fetched_for)?
+            self.store_missed::<R>(asked_ps, core, place, set, block, fetched_for)?
         };
         self.own(done.at_ps, core, set, label);
         Some(self.counters.cores.count(done))
     }
 
-    fn load_shared<R: Reach>(&mut self, asked_ps: u64, core: u16, block: Block, label: Label) -> Option<Done> {
+    fn load_shared<R: Reach>(
+        &mut self,
+        asked_ps: u64,
+        core: u16,
+        place: Place,
+        block: Block,
+        label: Label,
+    ) -> Option<Done> {
         self.mesh.begin(asked_ps);
         let set = self.llc.set_of(block);
         let (home, to) = (self.mesh.home(set), self.mesh.core(core));
         let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, Some(label))?;
         let at_ps = self.deliver(found, home, to);
-        let holder = self.holder_with(set, core, block);
-        self.change_front(set, |meta| meta.hold(holder));
-        self.l1s.insert(core, block);
-        Some(Done { at_ps, level: found.level })
+        let meta = self.llc.front_mut(set);
+        let holder = Self::holder_with(&self.l1s, meta.holder(), core, block);
+        meta.hold(holder);
+        self.l1s.insert(place, block);
+        Some(self.counters.cores.count(Done { at_ps, level: found.level }))
     }
 
-    /// The holder of the front of `set` once `core` has a copy. A holder whose L1 has dropped its copy is removed here.
-    fn holder_with(&self, set: SetId, core: u16, block: Block) -> Holder {
-        match self.llc.front(set).holder() {
+    /// The holder of a line once `core` has a copy. A holder whose L1 has dropped its copy is removed here.
+    #[inline(always)]
+    fn holder_with(l1s: &L1s, holder: Holder, core: u16, block: Block) -> Holder {
+        match holder {
             Holder::Several => Holder::Several,
-            Holder::Core(other) if other != core && self.l1s.has(other, block) => Holder::Several,
+            Holder::Core(other) if other != core && l1s.has(other, block) => Holder::Several,
             _ => Holder::Core(core),
         }
     }
@@ -153,10 +164,12 @@ impl MemorySystem {
     }
 
     /// A store whose block is not in the core's L1.
+    #[inline(always)]
     fn store_missed<R: Reach>(
         &mut self,
         asked_ps: u64,
         core: u16,
+        place: Place,
         set: SetId,
         block: Block,
         fetched_for: Option<Label>,
@@ -165,7 +178,7 @@ impl MemorySystem {
         let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, fetched_for)?;
         let owned_ps = self.invalidate(at_home_ps, home, to, set, block, None);
-        self.l1s.insert(core, block);
+        self.l1s.insert(place, block);
         if fetched_for.is_none() {
             return Some(Done { at_ps: owned_ps, level: found.level });
         }
@@ -174,12 +187,12 @@ impl MemorySystem {
 
     /// Makes `core` the only holder and last writer of the front of `set`. The data are sent to the home bank at once:
     /// that loads the links as much as a later write-back would.
+    #[inline(always)]
     fn own(&mut self, at_ps: u64, core: u16, set: SetId, label: Label) {
         let home = self.mesh.home(set);
         self.mesh.send(self.mesh.core(core), home, at_ps);
-        self.change_front(set, |meta| {
-            meta.hold(Holder::Core(core));
-            meta.dirty(Writer::Core, label);
-        });
+        let meta = self.llc.front_mut(set);
+        meta.hold(Holder::Core(core));
+        meta.dirty(Writer::Core, label);
     }
 }

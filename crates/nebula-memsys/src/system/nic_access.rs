@@ -63,10 +63,9 @@ impl MemorySystem {
             }
         };
         let holder = if self.nic_forwards { Holder::Nic } else { Holder::Nobody };
-        self.change_front(set, |meta| {
-            meta.hold(holder);
-            meta.dirty(Writer::Nic, label);
-        });
+        let meta = self.llc.front_mut(set);
+        meta.hold(holder);
+        meta.dirty(Writer::Nic, label);
         Some(self.counters.nic.count(done))
     }
 

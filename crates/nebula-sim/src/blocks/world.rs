@@ -30,7 +30,7 @@ use super::tally::BlocksTally;
 use super::{BlocksError, Buffers, Scenario};
 use crate::calendar::Calendar;
 use crate::world::Length;
-use cpu::AtCore;
+use cpu::{AtCore, Limits};
 use egress::Clients;
 use ingress::Link;
 use message::Messages;
@@ -118,6 +118,7 @@ struct World<'a> {
     compiled: &'a Compiled,
     length: Length,
     delays: Delays,
+    limits: Limits,
     // -- stations --
     clients: Clients,
     link: Link,
@@ -165,7 +166,6 @@ struct Delays {
     notify: Span,
     dispatch: Span,
     free: Span,
-    issue_ps: u64,
     look_ahead_ps: u64,
     byte_fs: u64,
     /// A byte on a client's link, if clients have a link each.
@@ -183,7 +183,6 @@ impl Delays {
             notify: Span::from_ps(ps(nic.notify_ns)),
             dispatch: Span::from_ps(ps(nic.dispatch_ns)),
             free: Span::from_ps(ps(nic.free_ns)),
-            issue_ps: ps(core.issue_ns),
             look_ahead_ps: ps(core.software_prefetch_ns),
             byte_fs: byte_fs(nic.link_gbps),
             client_byte_fs: scenario.machine.deployment.client_gbps.map(byte_fs),
@@ -213,6 +212,7 @@ impl<'a> World<'a> {
             compiled,
             length,
             delays: Delays::of(scenario),
+            limits: Limits::of(&scenario.machine.core),
             clients: Clients::new(scenario, compiled, rate, seed),
             link: Link::default(),
             messages: Messages::default(),
@@ -338,12 +338,12 @@ impl<'a> World<'a> {
     fn is_per_connection(&self) -> bool {
         self.scenario.design.buffers == Buffers::PerConnection
     }
+}
 
-    /// Whether an access at `at_ps` must stay on the chip because its time has not come.
-    #[inline]
-    const fn is_early(now: Timestamp, at_ps: u64) -> bool {
-        at_ps > now.as_ps() + AHEAD_PS
-    }
+/// Whether an access at `at_ps` must stay on the chip because its time has not come.
+#[inline(always)]
+const fn is_early(now: Timestamp, at_ps: u64) -> bool {
+    at_ps > now.as_ps() + AHEAD_PS
 }
 
 fn backend_config(scenario: &Scenario, compiled: &Compiled, seed: Seed) -> BackendConfig {

@@ -1,11 +1,11 @@
 //! Stations 7 to 10, in simulated time: an RPC is dispatched to a core, its payload is prefetched, the core runs its program step by step.
 
-use super::super::machine::WINDOW_MAX;
+use super::super::machine::{Core, WINDOW_MAX, ps_of};
 use super::super::map::Part;
 use super::super::program::{Copying, Fill, Place, Step};
 use super::super::tally::Stage;
-use super::{Event, World};
-use nebula_memsys::{Block, Done};
+use super::{Event, World, is_early};
+use nebula_memsys::{Block, Done, MemorySystem};
 use nebula_nic::{CoreId, Dispatch, Frontend, SLOT_BYTES, Span, Steer, Steering, Timestamp};
 
 /// The ring of completion times of loads and stores.
@@ -57,8 +57,7 @@ impl AtCore {
 
     /// When there is room for one more store.
     #[inline]
-    fn store_room_ps(&self, stores_max: u32) -> u64 {
-        let ago = stores_max as usize;
+    fn store_room_ps(&self, ago: usize) -> u64 {
         if self.stores < ago { 0 } else { self.stores_ps[(self.stores - ago) % RING] }
     }
 
@@ -70,7 +69,91 @@ impl AtCore {
             (self.last_store_ps, self.last_store) = (done_ps, part);
         }
     }
+
+    /// A load of a copy loop was issued at `at_ps`.
+    #[inline(always)]
+    fn note_load(&mut self, at_ps: u64, done: Done) {
+        self.loads_ps[self.loaded as usize % RING] = done.at_ps;
+        self.loads_done_ps = self.loads_done_ps.max(done.at_ps);
+        self.issued_ps = at_ps;
+        self.loaded += 1;
+    }
+
+    /// When the next load of a copy loop is issued; [`NEVER`] if not before a store.
+    #[inline(always)]
+    fn next_load_ps(&self, copying: &Copying, limits: &Limits) -> u64 {
+        let loaded = self.loaded;
+        // The following stores may need every time in the ring.
+        let is_ring_full =
+            loaded - self.stored.min(loaded) == WINDOW_MAX && (self.stored as usize) < copying.stores.len();
+        if loaded == copying.loads || is_ring_full {
+            return NEVER;
+        }
+        if loaded == 0 {
+            return self.copy_begun_ps;
+        }
+        let (window, in_order_ps) = (limits.load_window, self.issued_ps + limits.issue_ps);
+        if loaded < window { in_order_ps } else { in_order_ps.max(self.loads_ps[(loaded - window) as usize % RING]) }
+    }
+
+    /// When the next store of a copy loop is issued; [`NEVER`] if not before a load.
+    #[inline(always)]
+    fn next_store_ps(&self, copying: &Copying, limits: &Limits) -> u64 {
+        let stored = self.stored;
+        if stored as usize == copying.stores.len() || (stored >= self.loaded && self.loaded < copying.loads) {
+            return NEVER;
+        }
+        let behind = stored.min(copying.loads.saturating_sub(1));
+        let loaded_ps = if copying.loads == 0 { self.copy_begun_ps } else { self.loads_ps[behind as usize % RING] };
+        loaded_ps.max(self.store_room_ps(limits.stores_max))
+    }
 }
+
+/// Loads a block, unless that has to wait for its time.
+#[inline(always)]
+fn load(memory: &mut MemorySystem, now: Timestamp, at_ps: u64, core: u16, block: Block, part: Part) -> Option<Done> {
+    let label = part.label();
+    if is_early(now, at_ps) { memory.try_load(at_ps, core, block, label) } else { Some(memory.load(at_ps, core, block, label)) }
+}
+
+/// Stores to a block, unless that has to wait for its time.
+#[inline(always)]
+fn store(
+    memory: &mut MemorySystem,
+    now: Timestamp,
+    at_ps: u64,
+    core: u16,
+    block: Block,
+    part: Part,
+    fill: Fill,
+) -> Option<Done> {
+    let label = part.label();
+    match (fill, is_early(now, at_ps)) {
+        (Fill::Fetched, true) => memory.try_store(at_ps, core, block, label),
+        (Fill::Fetched, false) => Some(memory.store(at_ps, core, block, label)),
+        (Fill::Whole, true) => memory.try_overwrite(at_ps, core, block, label),
+        (Fill::Whole, false) => Some(memory.overwrite(at_ps, core, block, label)),
+    }
+}
+
+/// How much a core does at once.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Loads of a copy loop, and the time between two.
+    load_window: u32,
+    issue_ps: u64,
+    stores_max: usize,
+}
+
+impl Limits {
+    pub(super) fn of(core: &Core) -> Self {
+        let Core { load_window, stores_max, .. } = *core;
+        Self { load_window, issue_ps: ps_of(core.issue_ns), stores_max: stores_max as usize }
+    }
+}
+
+/// Later than any time.
+const NEVER: u64 = u64::MAX;
 
 /// Whether a core continues at once, or waits for an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -197,7 +280,9 @@ impl World<'_> {
         // A prefetch that has not finished is waited for.
         let is_fetched_ahead = what == Place { part: Part::Payload, block: 0 };
         let at_ps = if is_fetched_ahead { clock_ps.max(message.fetched.as_ps()) } else { clock_ps };
-        let Some(done) = self.load(now, at_ps, core, block, what.part) else { return Next::At(at_ps) };
+        let Some(done) = load(&mut self.memory, now, at_ps, Self::number(core), block, what.part) else {
+            return Next::At(at_ps);
+        };
         self.spend(core, place, Stage::of(what.part), done.at_ps - clock_ps)
     }
 
@@ -206,115 +291,56 @@ impl World<'_> {
     fn write(&mut self, now: Timestamp, core: usize, place: u32, what: Place, fill: Fill) -> Next {
         let at_core = &self.cores[core];
         let clock_ps = at_core.clock_ps;
-        let at_ps = clock_ps.max(at_core.store_room_ps(self.scenario.machine.core.stores_max));
+        let at_ps = clock_ps.max(at_core.store_room_ps(self.limits.stores_max));
         let block = self.messages.at(place).block(what.part, what.block);
-        if !self.store(now, at_ps, core, block, what.part, fill) {
+        let Some(done) = store(&mut self.memory, now, at_ps, Self::number(core), block, what.part, fill) else {
             return Next::At(at_ps);
-        }
-        self.spend(core, place, Stage::of(what.part), at_ps - clock_ps)
-    }
-
-    /// Loads a block, unless that has to wait for its time.
-    #[inline]
-    fn load(&mut self, now: Timestamp, at_ps: u64, core: usize, block: Block, part: Part) -> Option<Done> {
-        let (core, label) = (Self::number(core), part.label());
-        if Self::is_early(now, at_ps) {
-            return self.memory.try_load(at_ps, core, block, label);
-        }
-        Some(self.memory.load(at_ps, core, block, label))
-    }
-
-    /// Stores to a block, unless that has to wait for its time.
-    #[inline]
-    fn store(&mut self, now: Timestamp, at_ps: u64, core: usize, block: Block, part: Part, fill: Fill) -> bool {
-        let (number, label) = (Self::number(core), part.label());
-        let done = match (fill, Self::is_early(now, at_ps)) {
-            (Fill::Fetched, true) => self.memory.try_store(at_ps, number, block, label),
-            (Fill::Fetched, false) => Some(self.memory.store(at_ps, number, block, label)),
-            (Fill::Whole, true) => self.memory.try_overwrite(at_ps, number, block, label),
-            (Fill::Whole, false) => Some(self.memory.overwrite(at_ps, number, block, label)),
         };
-        let Some(done) = done else { return false };
-        self.cores[core].note_store(done.at_ps, part);
-        true
+        self.cores[core].note_store(done.at_ps, what.part);
+        self.spend(core, place, Stage::of(what.part), at_ps - clock_ps)
     }
 
     /// A copy loop: loads are issued in order, a limited number at once; the store of each block waits for its load.
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
-        if self.cores[core].loaded == 0 && self.cores[core].stored == 0 {
-            let at_core = &mut self.cores[core];
+        let message = self.messages.at(place);
+        let (from, to) = (message.block(copying.from, 0), message.block(copying.to, 0));
+        let limits = &self.limits;
+        let at_core = &mut self.cores[core];
+        if at_core.loaded == 0 && at_core.stored == 0 {
             at_core.copy_begun_ps = at_core.clock_ps;
             at_core.loads_done_ps = at_core.clock_ps;
         }
+        let mut load_ps = at_core.next_load_ps(copying, limits);
+        let mut store_ps = at_core.next_store_ps(copying, limits);
+        // Each access changes when the next of its kind is made, and lets one of the other kind be made that could not.
         loop {
-            let load_ps = self.next_load_ps(core, copying);
-            let store_ps = self.next_store_ps(core, copying);
-            if load_ps == u64::MAX && store_ps == u64::MAX {
-                return self.end_copy(core, place, copying);
-            }
-            let is_made = if load_ps <= store_ps {
-                self.copy_load(now, load_ps, core, place, copying)
+            if load_ps <= store_ps {
+                if load_ps == NEVER {
+                    return self.end_copy(core, place, copying);
+                }
+                let block = Block(from.0 + at_core.loaded);
+                let Some(done) = load(&mut self.memory, now, load_ps, Self::number(core), block, copying.from) else {
+                    return Next::At(load_ps);
+                };
+                at_core.note_load(load_ps, done);
+                load_ps = at_core.next_load_ps(copying, limits);
+                if store_ps == NEVER {
+                    store_ps = at_core.next_store_ps(copying, limits);
+                }
             } else {
-                self.copy_store(now, store_ps, core, place, copying)
-            };
-            if !is_made {
-                return Next::At(load_ps.min(store_ps));
+                let (block, fill) = copying.stores[at_core.stored as usize];
+                let block = Block(to.0 + block);
+                let Some(done) = store(&mut self.memory, now, store_ps, Self::number(core), block, copying.to, fill) else {
+                    return Next::At(store_ps);
+                };
+                at_core.note_store(done.at_ps, copying.to);
+                at_core.stored += 1;
+                store_ps = at_core.next_store_ps(copying, limits);
+                if load_ps == NEVER {
+                    load_ps = at_core.next_load_ps(copying, limits);
+                }
             }
         }
-    }
-
-    #[inline]
-    fn copy_load(&mut self, now: Timestamp, at_ps: u64, core: usize, place: u32, copying: &Copying) -> bool {
-        let block = self.messages.at(place).block(copying.from, self.cores[core].loaded);
-        let Some(done) = self.load(now, at_ps, core, block, copying.from) else { return false };
-        let at_core = &mut self.cores[core];
-        at_core.loads_ps[at_core.loaded as usize % RING] = done.at_ps;
-        at_core.loads_done_ps = at_core.loads_done_ps.max(done.at_ps);
-        at_core.issued_ps = at_ps;
-        at_core.loaded += 1;
-        true
-    }
-
-    #[inline]
-    fn copy_store(&mut self, now: Timestamp, at_ps: u64, core: usize, place: u32, copying: &Copying) -> bool {
-        let (block, fill) = copying.stores[self.cores[core].stored as usize];
-        let block = self.messages.at(place).block(copying.to, block);
-        let is_made = self.store(now, at_ps, core, block, copying.to, fill);
-        self.cores[core].stored += u32::from(is_made);
-        is_made
-    }
-
-    /// When the next load of a copy loop is issued.
-    #[inline]
-    fn next_load_ps(&self, core: usize, copying: &Copying) -> u64 {
-        let at_core = &self.cores[core];
-        let loaded = at_core.loaded;
-        // The following stores may need every time in the ring.
-        let is_ring_full =
-            (at_core.stored as usize) < copying.stores.len() && loaded - at_core.stored.min(loaded) == WINDOW_MAX;
-        if loaded == copying.loads || is_ring_full {
-            return u64::MAX;
-        }
-        if loaded == 0 {
-            return at_core.copy_begun_ps;
-        }
-        let window = self.scenario.machine.core.load_window;
-        let in_order_ps = at_core.issued_ps + self.delays.issue_ps;
-        if loaded < window { in_order_ps } else { in_order_ps.max(at_core.loads_ps[(loaded - window) as usize % RING]) }
-    }
-
-    /// When the next store of a copy loop is issued.
-    #[inline]
-    fn next_store_ps(&self, core: usize, copying: &Copying) -> u64 {
-        let at_core = &self.cores[core];
-        let stored = at_core.stored;
-        if stored as usize == copying.stores.len() || (stored >= at_core.loaded && at_core.loaded < copying.loads) {
-            return u64::MAX;
-        }
-        let behind = stored.min(copying.loads.saturating_sub(1));
-        let loaded_ps =
-            if copying.loads == 0 { at_core.copy_begun_ps } else { at_core.loads_ps[behind as usize % RING] };
-        loaded_ps.max(at_core.store_room_ps(self.scenario.machine.core.stores_max))
     }
 
     /// The core continues when all loads are done.

@@ -5,7 +5,7 @@
 use super::super::map::Part;
 use super::interleaved::Senders;
 use super::message::Message;
-use super::{Event, World};
+use super::{Event, World, is_early};
 use nebula_memsys::Block;
 use nebula_nic::{Header, Kind, NodeId, RpcKey, SLOT_BYTES, Span, Timestamp, TransferId, Verdict};
 use std::collections::VecDeque;
@@ -206,7 +206,7 @@ impl World<'_> {
         }
         let block = Block(self.messages.at(place).payload.0 + packet);
         let label = Part::Payload.label();
-        let done = if Self::is_early(now, at.as_ps()) {
+        let done = if is_early(now, at.as_ps()) {
             let Some(done) = self.memory.try_nic_write(at.as_ps(), block, label) else { return false };
             done
         } else {

@@ -1,0 +1,95 @@
+//! The order in which the ways of a set were last used: sixteen numbers of four bits in one word, the most recent lowest.
+//!
+//! ```text
+//!   oldest                                newest
+//!   f e d c b a 9 8 7 6 5 4 3 2 1 0              way 5 is used: what is below it moves up by one
+//!   f e d c b a 9 8 7 6 4 3 2 1 0 5
+//! ```
+
+use super::ROOM;
+
+/// A permutation of the ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Order(u64);
+
+const _: () = assert!(ROOM * 4 == u64::BITS as usize, "four bits name one of sixteen ways");
+
+/// One in each number.
+const ONES: u64 = 0x1111_1111_1111_1111;
+
+impl Order {
+    /// The lowest way was used last.
+    pub(super) const BY_WAY: Self = Self(0xfedc_ba98_7654_3210);
+
+    /// The way that was used last.
+    #[inline(always)]
+    pub(super) const fn first(self) -> usize {
+        (self.0 & 0xf) as usize
+    }
+
+    /// A way is used.
+    #[inline(always)]
+    pub(super) const fn use_way(&mut self, way: usize) {
+        // The number of that way becomes 0, and the lowest one that is 0 has no borrow below it.
+        let others = self.0 ^ (ONES * way as u64);
+        let zeros = others.wrapping_sub(ONES) & !others & (ONES << 3);
+        self.to_front(zeros.trailing_zeros() & !3, way);
+    }
+
+    /// The oldest of the first `all` ways is used if it is below `ways`, otherwise the oldest below; returns which.
+    #[inline(always)]
+    pub(super) fn replace(&mut self, all: usize, ways: usize) -> usize {
+        let age = if ways >= all { all - 1 } else { self.oldest_below(all, ways) };
+        let way = self.at(age);
+        #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+        self.to_front(4 * age as u32, way);
+        way
+    }
+
+    #[inline(always)]
+    const fn at(self, age: usize) -> usize {
+        (self.0 >> (4 * (age % ROOM)) & 0xf) as usize
+    }
+
+    fn oldest_below(self, all: usize, ways: usize) -> usize {
+        (0..all).rev().find(|&age| self.at(age) < ways).unwrap_or(all - 1)
+    }
+
+    /// The way whose number is at this bit becomes the most recent one.
+    #[inline(always)]
+    const fn to_front(&mut self, bit: u32, way: usize) {
+        let through = (0x10_u64 << bit).wrapping_sub(1);
+        self.0 = (self.0 & !through) | (self.0 << 4 & through) | way as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_workload::Seed;
+
+    #[test]
+    fn the_order_is_that_of_a_list() {
+        let mut rng = Seed(3).stream("order");
+        for (all, ways) in [(16, 16), (16, 2), (12, 12), (12, 5), (2, 2), (1, 1)] {
+            let (mut order, mut list) = (Order::BY_WAY, (0..all).collect::<Vec<usize>>());
+            for _ in 0..2000 {
+                let is_hit = rng.below(2) == 0;
+                let age = if is_hit {
+                    usize::try_from(rng.below(all as u64)).unwrap()
+                } else {
+                    list.iter().rposition(|&way| way < ways).unwrap()
+                };
+                let way = list.remove(age);
+                list.insert(0, way);
+                if is_hit {
+                    order.use_way(way);
+                } else {
+                    assert_eq!(order.replace(all, ways), way);
+                }
+                assert_eq!((0..all).map(|age| order.at(age)).collect::<Vec<_>>(), list, "{ways} of {all} ways");
+                assert_eq!(order.first(), list[0]);
+            }
+        }
+    }
+}
