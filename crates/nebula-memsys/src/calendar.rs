@@ -43,10 +43,23 @@ impl Calendar {
     /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
     #[inline]
     pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
+        let slot = self.slot_at(at_ps);
+        let window = &mut self.windows[index(slot / SLOTS)];
+        let bit = 1 << (slot % SLOTS);
+        // Not in an interval that the ring has left.
+        if window.epoch == slot / SLOTS && window.taken & bit == 0 && self.newest < slot / SLOTS + WINDOWS as u64 {
+            window.taken |= bit;
+            return at_ps;
+        }
+        self.reserve_later(slot, at_ps)
+    }
+
+    #[inline(never)]
+    fn reserve_later(&mut self, slot: u64, at_ps: u64) -> u64 {
         if self.slot_ps == 0 {
             return at_ps;
         }
-        let slot = self.take(self.slot_at(at_ps));
+        let slot = self.take(slot);
         at_ps.max(self.start_ps(slot))
     }
 

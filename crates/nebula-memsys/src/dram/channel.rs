@@ -101,9 +101,14 @@ impl Channel {
         if timing.burst_ps == 0 {
             return self.write_all(now_ps, timing, counters);
         }
-        self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
         // A request that arrives now cannot take a slot before this one.
         let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
+        let (ahead, waiting) = (frontier.saturating_sub(self.settled), self.queue.len() as u64);
+        // Too few slots for an idle run that has ended, and for one that has room for all.
+        if ahead <= timing.turn_slots + 1 && ahead < timing.turn_slots + waiting {
+            return;
+        }
+        self.settled = self.settled.max(self.bus.slot_at(first.at_ps) + 1);
         while self.queue.len() > 0 {
             let Some(idle) = self.bus.free_run(self.settled, frontier) else { break };
             let writes = (idle.end - idle.start).saturating_sub(timing.turn_slots);
@@ -133,6 +138,8 @@ impl Channel {
     fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2;
         counters.full_batches += 1;
+        // No later write uses the bus before the first one came.
+        self.settled = self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));
         let from = self.bus.slot_at(now_ps);
         for _ in 0..timing.turn_slots {
             self.bus.take(from);
