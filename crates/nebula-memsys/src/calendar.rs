@@ -44,23 +44,28 @@ impl Calendar {
     #[inline]
     pub(crate) fn reserve(&mut self, at_ps: u64) -> u64 {
         let slot = self.slot_at(at_ps);
-        let window = &mut self.windows[index(slot / SLOTS)];
-        let bit = 1 << (slot % SLOTS);
-        // Not in an interval that the ring has left.
-        if window.epoch == slot / SLOTS && window.taken & bit == 0 && self.newest < slot / SLOTS + WINDOWS as u64 {
-            window.taken |= bit;
-            return at_ps;
+        // Usually it is in an interval that the ring covers, and one of the next slots there is free.
+        let slot = self.take_near(slot).unwrap_or_else(|| self.take_later(slot));
+        at_ps.max(self.start_ps(slot))
+    }
+
+    /// Takes the first free slot from `slot` on, if there is one in the same interval.
+    #[inline(always)]
+    fn take_near(&mut self, slot: u64) -> Option<u64> {
+        let (epoch, newest) = (slot / SLOTS, self.newest);
+        let window = &mut self.windows[index(epoch)];
+        let free = !window.taken & (u64::MAX << (slot % SLOTS));
+        // The ring may have left an interval whose window nothing has used since.
+        if window.epoch != epoch || free == 0 || newest >= epoch + WINDOWS as u64 {
+            return None;
         }
-        self.reserve_later(slot, at_ps)
+        window.taken |= free & free.wrapping_neg();
+        Some(epoch * SLOTS + u64::from(free.trailing_zeros()))
     }
 
     #[inline(never)]
-    fn reserve_later(&mut self, slot: u64, at_ps: u64) -> u64 {
-        if self.slot_ps == 0 {
-            return at_ps;
-        }
-        let slot = self.take(slot);
-        at_ps.max(self.start_ps(slot))
+    fn take_later(&mut self, slot: u64) -> u64 {
+        if self.slot_ps == 0 { slot } else { self.take(slot) }
     }
 
     /// As [`reserve`](Self::reserve), but a transfer further ahead of `now_ps` than the ring reaches is not reserved:
@@ -91,7 +96,7 @@ impl Calendar {
             self.windows[index(epoch)] = Window { epoch, taken: 1 << (slot % SLOTS) };
             return at_ps;
         }
-        let slot = self.take(slot);
+        let slot = self.take_near(slot).unwrap_or_else(|| self.take(slot));
         at_ps.max(self.start_ps(slot))
     }
 
@@ -130,9 +135,9 @@ impl Calendar {
         let window = &self.windows[index(epoch)];
         if from < until && (until - 1) / SLOTS == epoch && window.epoch == epoch {
             // The bits from the first slot on, and beyond the last one they are all taken.
-            let taken = window.taken >> first | (u64::MAX << (until - 1 - from) << 1);
+            let taken = (window.taken >> first) | (u64::MAX << (until - 1 - from) << 1);
             let start = from + u64::from((!taken).trailing_zeros());
-            let end = start + u64::from((taken >> (start - from) % SLOTS).trailing_zeros());
+            let end = start + u64::from((taken >> ((start - from) % SLOTS)).trailing_zeros());
             return (start < until).then_some(start..end.min(until));
         }
         self.free_run_beyond(from, until)

@@ -2,33 +2,45 @@
 //!
 //! ```text
 //! instructions POLICY[/CORES][/WORD…] N [ROUNDS]        words: costs, wires, bound, fixed, bimodal, mix, lanes
+//! instructions server/DESIGN N [ROUNDS]                 with all their blocks, on the paper's machine with an LLC that few RPCs fill
 //! ```
 //!
 //! For callgrind: the instructions of a run with 2N less those of a run with N, divided by N, are those of one RPC, without set-up.
 //! `cargo xtask bench instructions` does that. With ROUNDS it prints the best round's millions of RPCs per second.
 
 use nebula_nic::{Policy, Span};
+use nebula_sim::blocks::{self, Application, Design, Machine, Scenario};
 use nebula_sim::lanes::{self, LANES, Lane};
 use nebula_sim::{Costs, Length, Load, SimError, System, run};
-use nebula_workload::Seed;
+use nebula_workload::{Rate, Seed};
 use std::hint::black_box;
 use std::io::Write;
 use std::time::Instant;
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Simulates so many RPCs.
+type Simulate = Box<dyn Fn(u64) -> Result<(), Failure>>;
+
 fn main() -> Result<(), Failure> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (Some(name), Some(rpcs)) = (args.first(), args.get(1)) else { return Err(usage()) };
-    let (case, rpcs) = (Case::parse(name)?, rpcs.parse()?);
+    let rpcs = rpcs.parse()?;
+    let case: Simulate = match name.strip_prefix("server/") {
+        Some(design) => server(design)?,
+        None => {
+            let case = Case::parse(name)?;
+            Box::new(move |rpcs| Ok(case.simulate(rpcs)?))
+        }
+    };
     let rounds: u32 = args.get(2).map_or(Ok(0), |rounds| rounds.parse())?;
     if rounds == 0 {
-        return Ok(case.simulate(rpcs)?);
+        return case(rpcs);
     }
     let mut best = 0.0_f64;
     for _ in 0..rounds {
         let start = Instant::now();
-        case.simulate(rpcs)?;
+        case(rpcs)?;
         best = best.max(rpcs as f64 / start.elapsed().as_secs_f64() / 1e6);
     }
     writeln!(std::io::stdout(), "{name:26} {best:8.2} M RPC/s")?;
@@ -36,7 +48,20 @@ fn main() -> Result<(), Failure> {
 }
 
 fn usage() -> Failure {
-    "usage: instructions POLICY[/CORES][/costs|/wires|/bound|/fixed|/bimodal|/mix|/lanes] N [ROUNDS]".into()
+    "usage: instructions POLICY[/CORES][/costs|/wires|/bound|/fixed|/bimodal|/mix|/lanes] N [ROUNDS], or server/DESIGN N [ROUNDS]".into()
+}
+
+/// RPCs of a key-value store at the server level, 12 million a second.
+fn server(design: &str) -> Result<Simulate, Failure> {
+    let text = Machine::source("isca20").ok_or_else(usage)?;
+    let machine = Machine::parse_with(text, &[("memory.llc.bytes", f64::from(4 << 20))])?;
+    let design = Design::named(design).ok_or_else(usage)?;
+    let scenario = Scenario::new(machine, design, Application::key_value(0.5, 512));
+    let rate = Rate::try_new(12e6)?;
+    Ok(Box::new(move |rpcs| {
+        black_box(blocks::run(&scenario, rate, Length { warmup: 0, rpcs }, Seed(1))?);
+        Ok(())
+    }))
 }
 
 struct Case {

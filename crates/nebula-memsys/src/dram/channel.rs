@@ -104,7 +104,7 @@ impl Channel {
         // A request that arrives now cannot take a slot before this one.
         let frontier = self.bus.slot_at((now_ps + timing.hit_ps).saturating_sub(timing.burst_ps));
         let (ahead, waiting) = (frontier.saturating_sub(self.settled), self.queue.len() as u64);
-        // Too few slots for an idle run that has ended, and for one that has room for all.
+        // Too few slots for a run that has ended with room for a write, and for one that has not ended with room for all.
         if ahead <= timing.turn_slots + 1 && ahead < timing.turn_slots + waiting {
             return;
         }
@@ -138,8 +138,9 @@ impl Channel {
     fn write_batch(&mut self, now_ps: u64, timing: &Timing, counters: &mut DramCounters) {
         counters.turnarounds += 2;
         counters.full_batches += 1;
-        // No later write uses the bus before the first one came.
-        self.settled = self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));
+        // What a search for idle slots would have settled: they are not used by writes that came later than they were.
+        self.settled =
+            self.queue.first().map_or(self.settled, |first| self.settled.max(self.bus.slot_at(first.at_ps) + 1));
         let from = self.bus.slot_at(now_ps);
         for _ in 0..timing.turn_slots {
             self.bus.take(from);

@@ -33,7 +33,7 @@ impl Order {
         // The number of that way becomes 0, and the lowest one that is 0 has no borrow below it.
         let others = self.0 ^ (ONES * way as u64);
         let zeros = others.wrapping_sub(ONES) & !others & (ONES << 3);
-        self.to_front(zeros.trailing_zeros() & !3, way);
+        self.make_first(zeros.trailing_zeros() & !3, way);
     }
 
     /// The oldest of the first `all` ways is used if it is below `ways`, otherwise the oldest below; returns which.
@@ -42,13 +42,13 @@ impl Order {
         let age = if ways >= all { all - 1 } else { self.oldest_below(all, ways) };
         let way = self.at(age);
         #[expect(clippy::cast_possible_truncation, reason = "below 64")]
-        self.to_front(4 * age as u32, way);
+        self.make_first(4 * age as u32, way);
         way
     }
 
     #[inline(always)]
     const fn at(self, age: usize) -> usize {
-        (self.0 >> (4 * (age % ROOM)) & 0xf) as usize
+        ((self.0 >> (4 * (age % ROOM))) & 0xf) as usize
     }
 
     fn oldest_below(self, all: usize, ways: usize) -> usize {
@@ -57,9 +57,9 @@ impl Order {
 
     /// The way whose number is at this bit becomes the most recent one.
     #[inline(always)]
-    const fn to_front(&mut self, bit: u32, way: usize) {
+    const fn make_first(&mut self, bit: u32, way: usize) {
         let through = (0x10_u64 << bit).wrapping_sub(1);
-        self.0 = (self.0 & !through) | (self.0 << 4 & through) | way as u64;
+        self.0 = (self.0 & !through) | ((self.0 << 4) & through) | way as u64;
     }
 }
 

@@ -113,7 +113,11 @@ impl AtCore {
 #[inline(always)]
 fn load(memory: &mut MemorySystem, now: Timestamp, at_ps: u64, core: u16, block: Block, part: Part) -> Option<Done> {
     let label = part.label();
-    if is_early(now, at_ps) { memory.try_load(at_ps, core, block, label) } else { Some(memory.load(at_ps, core, block, label)) }
+    if is_early(now, at_ps) {
+        memory.try_load(at_ps, core, block, label)
+    } else {
+        Some(memory.load(at_ps, core, block, label))
+    }
 }
 
 /// Stores to a block, unless that has to wait for its time.
@@ -303,6 +307,8 @@ impl World<'_> {
     /// A copy loop: loads are issued in order, a limited number at once; the store of each block waits for its load.
     fn copy(&mut self, now: Timestamp, core: usize, place: u32, copying: &Copying) -> Next {
         let message = self.messages.at(place);
+        // Consecutive blocks; only those of the state are not, and nothing copies that.
+        debug_assert!(copying.from != Part::State && copying.to != Part::State, "the state is not copied");
         let (from, to) = (message.block(copying.from, 0), message.block(copying.to, 0));
         let limits = &self.limits;
         let at_core = &mut self.cores[core];
@@ -330,7 +336,8 @@ impl World<'_> {
             } else {
                 let (block, fill) = copying.stores[at_core.stored as usize];
                 let block = Block(to.0 + block);
-                let Some(done) = store(&mut self.memory, now, store_ps, Self::number(core), block, copying.to, fill) else {
+                let Some(done) = store(&mut self.memory, now, store_ps, Self::number(core), block, copying.to, fill)
+                else {
                     return Next::At(store_ps);
                 };
                 at_core.note_store(done.at_ps, copying.to);
