@@ -234,6 +234,18 @@ mod tests {
     }
 
     #[test]
+    fn a_short_idle_run_that_has_ended_is_used() {
+        let config = DramConfig { hit_ns: 0.0, closed_ns: 0.0, conflict_ns: 0.0, turnaround_ns: 0.0, ..config() };
+        let mut bench = Bench::new(&config);
+        let burst_ps = bench.timing.burst_ps;
+        (0..5).for_each(|bank| assert_eq!(bench.write(0, bank), 0, "there is room"));
+        bench.read(3 * burst_ps, 9);
+        bench.read(5 * burst_ps, 10);
+        // Slots 1 and 2, before the first read.
+        assert_eq!(bench.channel.queue.len(), 3);
+    }
+
+    #[test]
     fn a_full_queue_is_written_before_later_reads() {
         let mut bench = Bench::new(&config());
         let burst_ps = bench.timing.burst_ps;
