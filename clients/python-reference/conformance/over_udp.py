@@ -217,6 +217,9 @@ def a_reply_that_is_not_kept(server):
         client._end(other, outcomes.Cancelled())
         Counted.executed += is_reply
         filled += is_reply * LONG_BYTES
+    # What was heard last may be of an earlier request: this one comes after all of them.
+    last = client.submit(request)
+    equal(kv.decode(settled(client, last, request))[0], kv.NOT_FOUND, "get")
     again = Transfer(first.tid, request, 0, messages.NO_BUDGET, client.mtu_bytes)
     again.stamp = first.stamp
     client._transfers[again.tid] = again

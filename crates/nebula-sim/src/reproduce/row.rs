@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(gain_of(1.12, 0.0), Judgment::Reproduced);
         assert_eq!(gain_of(1.048, 0.0), Judgment::Differs, "a third of the gain, within the tolerance of the ratio");
         assert_eq!(gain_of(1.0, 0.2), Judgment::Differs, "no effect, with an interval that is wider than the effect");
-        assert_eq!(gain_of(1.1, 0.08), Judgment::Differs, "the interval is narrow for a ratio and wide for a gain");
+        assert_eq!(gain_of(1.105, 0.08), Judgment::Differs, "the interval is narrow for a ratio and wide for a gain");
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Depth {
 
     fn of(effort: Effort) -> Self {
         let quick = Self { warmup: Some(38_000), ..Self::new(17_000, 3, 310) };
-        effort.of([quick, Self::new(50_000, 4, 160), Self::new(80_000, 8, 80)])
+        effort.of([quick, Self::new(50_000, 4, 2 * 80), Self::new(80_000, 8, 80)])
     }
 }
 
