@@ -6,7 +6,9 @@ mod times;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::{Endpoint, Policy, Queueing, RunningServer, Server, ServerConfig, Span, Status, Steering, Tenant};
+use nebula::{
+    Endpoint, Policy, Queueing, RunningServer, ScrubMode, Server, ServerConfig, Span, Status, Steering, Tenant,
+};
 use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
@@ -80,6 +82,9 @@ pub(crate) struct Args {
     /// Payload that one slot of a client's ring holds at least, in bytes [default: one value with its key]
     #[arg(long)]
     mtu_bytes: Option<u32>,
+    /// When to search the receive buffer for room behind a slow RPC: on-full (before an RPC is refused), after-nack (as in the paper) or ahead
+    #[arg(long, value_name = "MODE", default_value = "on-full")]
+    scrub: ScrubMode,
     /// For comparison: ignore the SLO, and NACK only when the receive buffer is full
     #[arg(long)]
     unbounded: bool,
@@ -208,6 +213,7 @@ fn config(args: &Args) -> ServerConfig {
         .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))
         .rpc_bytes_max(request_bytes(KEY_BYTES_MAX))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
+        .scrub(args.scrub)
         .insecure(args.insecure)
         .tenants(args.tenants.clone())
         .pin(args.pin.clone());

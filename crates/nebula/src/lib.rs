@@ -106,7 +106,7 @@ pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use config::tenant::{Tenant, TenantError};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
-pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, Span, Steering};
+pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, ScrubMode, Span, Steering};
 // What a custom policy is written with.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,

@@ -4,7 +4,7 @@ use crate::support::draw::Draw;
 use crate::support::raw::{NACK, RawRing, Slot};
 use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config, wait_until_clean};
-use nebula::{CallError, Client, ClientConfig, Policy, Reply, Server, ServerConfig, Span, Status};
+use nebula::{CallError, Client, ClientConfig, Policy, Reply, ScrubMode, Server, ServerConfig, Span, Status};
 use nebula_nic::decision::{Beside, read_text, replay_through};
 use nebula_nic::{
     Availability, Backend, BackendConfig, CentralDispatch, Input, LogLine, ReplayError, WithState, replay_text,
@@ -134,6 +134,18 @@ fn the_log_of_an_inline_run_replays() {
         let (log, status) = run(&name, |config| (config.inline, config.policy) = (true, policy));
         assert_same(&name, &log, status);
         assert!(status.nacked() > 0, "{name}: {status:?}");
+    }
+}
+
+#[test]
+fn the_log_of_a_run_replays_however_room_behind_a_slow_rpc_is_looked_for() {
+    let _watchdog = Watchdog::new("the log of a run with each way to scrub");
+    for scrub in [ScrubMode::OnFull, ScrubMode::AfterNack, ScrubMode::Ahead] {
+        let name = format!("scrub-{scrub}");
+        let (log, status) = run(&name, |config| (config.inline, config.scrub) = (true, scrub));
+        assert_same(&name, &log, status);
+        let (config, _) = read_text(&log).expect("a log");
+        assert_eq!(config.scrub, scrub, "{name}");
     }
 }
 

@@ -5,7 +5,7 @@ mod builders;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, SOURCE_BITS_MAX,
-    STEALABLE_BOUND, SlotOrder, Sources, Span, Steering, queue_bound_for_slo, slots_of,
+    STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering, queue_bound_for_slo, slots_of,
 };
 
 use super::error::ServeError;
@@ -113,6 +113,9 @@ pub struct ServerConfig {
     /// How long an RPC of several packets may take to arrive, counted from its first packet. Then it gets a NACK. `None`, the
     /// default, is 10 ms over `shm://` and 500 ms over `udp://`.
     pub reassembly_timeout: Option<Span>,
+    /// When the receive buffer is searched for room behind a slow RPC: before an RPC is refused, after it as in the paper, or ahead of need. Ahead,
+    /// RPCs are also taken one by one instead of several at once, which costs time. Default: [`ScrubMode::OnFull`].
+    pub scrub: ScrubMode,
     /// When RPCs are refused because the queue is long. Default: when they would miss the SLO.
     pub queueing: Queueing,
     /// Over `shm://`: clients that can be connected at once. Default: 4,096.
@@ -158,6 +161,7 @@ impl Default for ServerConfig {
             service_mean: Span::from_ns(500),
             rpc_bytes_mean: 576,
             reassembly_timeout: None,
+            scrub: ScrubMode::OnFull,
             queueing: Queueing::SloBounded,
             clients_max: 4096,
             suspended_max: 16,
@@ -304,6 +308,7 @@ impl ServerConfig {
             .sources(self.sources())
             .tenants(tenant::weights(&self.tenants))
             .slot_order(SlotOrder::FirstWhenEmpty)
+            .scrub(self.scrub)
             .reassembler_entries(entries)
             // While the table is more than half full: so that who begins RPCs and does not end them leaves room for others.
             .incomplete_per_peer(entries / 4)

@@ -4,7 +4,7 @@ use super::{IdlePolicy, Queueing, ServerConfig};
 use crate::config::key::{Key, Keys};
 use crate::config::migration::MigrationConfig;
 use crate::config::tenant::Tenant;
-use nebula_nic::{CustomPolicy, Policy, Span, Steering};
+use nebula_nic::{CustomPolicy, Policy, ScrubMode, Span, Steering};
 use std::path::PathBuf;
 
 impl ServerConfig {
@@ -147,6 +147,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [when the receive buffer is searched for room behind a slow RPC](Self#structfield.scrub).
+    #[must_use]
+    pub fn scrub(mut self, scrub: ScrubMode) -> Self {
+        self.scrub = scrub;
+        self
+    }
+
     /// Sets [when RPCs are refused because the queue is long](Self#structfield.queueing).
     #[must_use]
     pub fn queueing(mut self, queueing: Queueing) -> Self {
@@ -243,6 +250,7 @@ mod tests {
             service_mean: Span::from_us(707),
             rpc_bytes_mean: 708,
             reassembly_timeout: Some(Span::from_us(709)),
+            scrub: ScrubMode::Ahead,
             queueing: Queueing::Unbounded { recv_buffer_bytes: 710 },
             clients_max: 711,
             suspended_max: 712,
@@ -259,7 +267,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
+            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
             optional custom_policy, reply_bytes_max, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
