@@ -208,13 +208,22 @@ impl Client {
     /// outstanding, whose answers would be lost.
     ///
     pub fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
+        self.call_with(request, Options::default())
+    }
+
+    /// As [`call`](Self::call), with options for this RPC alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub fn call_with(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
         let outstanding = self.outstanding();
         if outstanding > 0 {
             return Err(CallError::Outstanding { rpcs: outstanding });
         }
         match &mut self.link {
-            Link::Shm(shm) => shm.call(request),
-            Link::Udp(udp) => udp.call(request),
+            Link::Shm(shm) => shm.call(request, options),
+            Link::Udp(udp) => udp.call(request, options),
         }
     }
 

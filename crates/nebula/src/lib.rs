@@ -36,6 +36,7 @@
 //! | watch a server | [`RunningServer::status`], [`Status`] | |
 //! | dispatch by your own policy | [`Server::policy_with`], [`CustomPolicy`] | `own_policy` |
 //! | replace network and clock | [`net`] | |
+//! | declare methods and messages in a `.proto` | the module `typed`, with the feature of that name | `examples/shop` |
 //!
 //! The examples are in the folder `examples` of this crate: `cargo run --release -p nebula --example echo`.
 //!
@@ -97,6 +98,8 @@ mod ways;
 mod worker;
 mod server;
 mod client;
+#[cfg(feature = "typed")]
+pub mod typed;
 
 pub use client::{CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
 pub use config::client::{ClientConfig, Options, Wait};

@@ -154,7 +154,8 @@ impl Server {
     ///
     /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid, another server has the endpoint, or
     /// there is no memory or no thread.
-    pub fn serve<S: Service + Send + Sync + 'static>(self, service: S) -> Result<RunningServer, ServeError> {
+    pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
+        self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
         running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
     }
 

@@ -40,7 +40,8 @@ pub(super) fn check(shell: &Shell) -> Result<Ending, Failure> {
 
 /// The crate whose manifest has this path.
 fn crate_of(path: &str) -> Option<&str> {
-    path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml").filter(|name| !name.contains('/'))
+    let in_workspace = path.strip_prefix("crates/").or_else(|| path.strip_prefix("examples/"))?;
+    in_workspace.strip_suffix("/Cargo.toml").filter(|name| !name.contains('/'))
 }
 
 /// Cargo in the copy, whose `crates` it builds without optimizing: in a fifth of the time, as they are run for a second.

@@ -37,6 +37,7 @@ const FLOORS: &[&str] = &[
     "worker",
     "server",
     "client",
+    "typed",
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {

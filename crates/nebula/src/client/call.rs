@@ -2,6 +2,7 @@
 
 use super::error::{CallError, SubmitError};
 use super::ticket::Ticket;
+use crate::config::client::Options;
 
 /// A client that can wait for an RPC.
 pub(super) trait Caller {
@@ -14,7 +15,7 @@ pub(super) trait Caller {
     fn patience(&mut self) -> Self::Patience;
 
     /// Submits an RPC.
-    fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError>;
+    fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError>;
 
     /// The next RPC that has ended.
     fn next_end(&mut self) -> Option<(Ticket, Result<Self::Place, CallError>)>;
@@ -27,10 +28,10 @@ pub(super) trait Caller {
 }
 
 /// Submits `request` and waits until it has ended.
-pub(super) fn call<C: Caller>(client: &mut C, request: &[u8]) -> Result<C::Place, CallError> {
+pub(super) fn call<C: Caller>(client: &mut C, request: &[u8], options: Options) -> Result<C::Place, CallError> {
     let mut patience = client.patience();
     let ticket = loop {
-        match client.submit(request) {
+        match client.submit(request, options) {
             Err(SubmitError::Full) => {
                 // What an earlier call gave up still holds room, or a server that refuses has to be given time.
                 let _ = client.next_end();

@@ -72,7 +72,9 @@ impl ShmClient {
         ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
         let said = Some(welcome.reply_bytes_max).filter(|&bytes| bytes > 0);
-        let reply_bytes_max = config.reply_bytes_max.or(said).unwrap_or(geometry.mtu_bytes);
+        // Slots are whole: what the server finds room for in them is taken.
+        let whole_slots = || said.map_or(1, |said| geometry.packets(said)).saturating_mul(geometry.mtu_bytes);
+        let reply_bytes_max = config.reply_bytes_max.unwrap_or_else(whole_slots);
         if reply_bytes_max < welcome.reply_bytes_max {
             return Err(ConnectError::ReplyRoom { server: welcome.reply_bytes_max, client: reply_bytes_max });
         }
@@ -238,8 +240,8 @@ impl ShmClient {
         Some(Completion { ticket, result: Err(error) })
     }
 
-    pub(crate) fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
-        let bytes = call(self, request)?;
+    pub(crate) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
+        let bytes = call(self, request, options)?;
         Ok(&self.reply[..bytes])
     }
 
@@ -425,8 +427,12 @@ impl Caller for ShmClient {
     }
 
     #[inline]
-    fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError> {
-        self.submit_keyed(request, 0)
+    fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        if options.deadline.is_some() {
+            self.submit_with(request, options)
+        } else {
+            self.submit_keyed(request, options.key_hash)
+        }
     }
 
     #[inline]
@@ -493,7 +499,7 @@ mod tests {
             );
             assert_eq!(client.submit_keyed(b"after", 0), Err(SubmitError::Forked));
             assert_eq!(client.submit_with(b"after", Options::default()), Err(SubmitError::Forked));
-            assert_eq!(client.call(b"after"), Err(CallError::NotSent(SubmitError::Forked)));
+            assert_eq!(client.call(b"after", Options::default()), Err(CallError::NotSent(SubmitError::Forked)));
             is_over.store(true, Ordering::Release);
             assert!(client.poll().is_none() && client.outstanding() == 0);
             server.stop();

@@ -187,8 +187,8 @@ impl UdpClient {
         self.session.cancel(ticket)
     }
 
-    pub(crate) fn call(&mut self, request: &[u8]) -> Result<&[u8], CallError> {
-        let slice = call(self, request)?;
+    pub(crate) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
+        let slice = call(self, request, options)?;
         Ok(self.session.done.bytes(slice))
     }
 
@@ -229,8 +229,8 @@ impl Caller for UdpClient {
     }
 
     #[inline]
-    fn submit(&mut self, request: &[u8]) -> Result<Ticket, SubmitError> {
-        UdpClient::submit(self, request, Options::default())
+    fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        UdpClient::submit(self, request, options)
     }
 
     #[inline]
@@ -294,7 +294,7 @@ mod tests {
             matches!(client.poll(), Some(Completion { ticket: ended, result: Err(CallError::Forked) }) if ended == ticket)
         );
         assert_eq!(client.submit(b"after", Options::default()), Err(SubmitError::Forked));
-        assert_eq!(client.call(b"after"), Err(CallError::NotSent(SubmitError::Forked)));
+        assert_eq!(client.call(b"after", Options::default()), Err(CallError::NotSent(SubmitError::Forked)));
         client.flush();
         client.wait(Span::from_ms(30));
         assert!(client.poll().is_none() && !sends());

@@ -14,7 +14,7 @@ pub struct ClientConfig {
     /// several packets takes several. Default: 256.
     pub slots: u32,
     /// Room for the longest reply, in bytes. Over shared memory the client provisions it in the ring for every RPC; `None`, the default,
-    /// is what the server says it needs ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or one slot's payload. Over UDP it is
+    /// is the payload of as many slots as the server says it needs ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or of one. Over UDP it is
     /// only a bound, and `None` is 1 MiB.
     pub reply_bytes_max: Option<u32>,
     /// What follows a NACK. Default: nothing, the RPC ends.

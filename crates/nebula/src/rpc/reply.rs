@@ -161,6 +161,13 @@ impl<'a> Reply<'a> {
         self.len() == 0
     }
 
+    /// Whether nothing was written, nor found too large.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.bytes == 0
+    }
+
     /// Room for the reply, in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {

@@ -46,6 +46,12 @@ pub trait Service {
         requests.for_each(|request, reply| self.serve(request, reply));
     }
 
+    /// Room for its longest reply, in bytes, where that is known: what the server says to clients unless
+    /// [`ServerConfig::reply_bytes_max`](crate::ServerConfig::reply_bytes_max) is set.
+    fn reply_bytes_max(&self) -> Option<u32> {
+        None
+    }
+
     /// Whether [`prefetch`](Self::prefetch) does anything. If not, it is never called.
     #[inline(always)]
     fn prefetches(&self) -> bool {

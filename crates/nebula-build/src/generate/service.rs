@@ -1,0 +1,255 @@
+//! Services: the trait to implement, the server that calls it, the client.
+
+use super::comment::comment;
+use super::names::{TYPED, path, type_name, value};
+use crate::options;
+use crate::read::{Files, name_id};
+use nebula_schema::{Fingerprint, Schema, Service};
+use protox::prost_reflect::{MessageDescriptor, MethodDescriptor, ServiceDescriptor};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Bytes in front of a reply.
+const HEAD_BYTES: u32 = 4;
+
+/// Room for a status with a sentence, where the replies are shorter.
+const STATUS_BYTES: u32 = 240;
+
+/// A method, in the words of the code.
+struct Method {
+    what: String,
+    /// As Rust names it.
+    name: String,
+    /// As a variant of the replies.
+    variant: String,
+    id: u32,
+    request: String,
+    reply: String,
+}
+
+/// Appends all that a service has.
+pub(super) fn append(text: &mut String, service: &ServiceDescriptor, files: &Files) {
+    let name = type_name(service.name());
+    let methods: Vec<_> = service.methods().map(|one| method(&one)).collect();
+    let what = comment(&service.parent_file(), service.path(), "");
+    append_info(text, &name, service, files);
+    append_trait(text, &name, &what, &methods);
+    append_server(text, &name, &methods);
+    append_client(text, &name, &methods);
+}
+
+fn method(method: &MethodDescriptor) -> Method {
+    let package = method.parent_service().package_name().to_string();
+    let to = |message: MessageDescriptor| path(message.full_name(), message.package_name(), &package);
+    Method {
+        what: comment(&method.parent_file(), method.path(), "    "),
+        name: method_name(method.name()),
+        variant: type_name(method.name()),
+        // One without is refused as the file is read.
+        id: options::method_id(method).unwrap_or(0),
+        request: to(method.input()),
+        reply: to(method.output()),
+    }
+}
+
+/// The name of a method, in the trait and in the client, which has methods that no `.proto` declares.
+fn method_name(name: &str) -> String {
+    let name = value(name);
+    match name.as_str() {
+        "connect" | "connect_with" | "over" | "channel" | "into_channel" | "poll" => format!("{name}_"),
+        _ => name,
+    }
+}
+
+fn append_info(text: &mut String, name: &str, service: &ServiceDescriptor, files: &Files) {
+    let schema = schema_of(service, &files.schema);
+    let bytes = schema.to_bytes();
+    let Fingerprint(fingerprint) = Fingerprint::of(&bytes);
+    let id = options::service_id(service).unwrap_or_else(|| name_id(service.full_name()));
+    let longest = service.methods().map(|method| files.encodings.bytes(&method.output()));
+    let longest = longest.reduce(|a, b| Some(a?.max(b?))).flatten();
+    let reply_bytes_max = longest.map(|bytes| (bytes + HEAD_BYTES).max(STATUS_BYTES));
+    let _ = write!(
+        text,
+        r"/// The service `{full}`, as this version of it was compiled.
+pub const {constant}: {TYPED}::ServiceInfo = {TYPED}::ServiceInfo {{
+    name: {full:?},
+    id: {id},
+    schema: &{bytes:?},
+    fingerprint: {TYPED}::Fingerprint({fingerprint:#018x}),
+    reply_bytes_max: {reply_bytes_max:?},
+}};
+",
+        full = service.full_name(),
+        constant = constant(name),
+    );
+}
+
+/// The name of the constant that describes a service.
+fn constant(name: &str) -> String {
+    heck::ToShoutySnakeCase::to_shouty_snake_case(name)
+}
+
+/// The service alone, with the messages and enums that it uses: a change elsewhere in the file is none of it.
+fn schema_of(service: &ServiceDescriptor, all: &Schema) -> Schema {
+    let mut used = BTreeSet::new();
+    service.methods().for_each(|method| {
+        collect(&method.input(), &mut used);
+        collect(&method.output(), &mut used);
+    });
+    let find = |services: &[Service]| services.iter().filter(|one| one.name == service.full_name()).cloned().collect();
+    Schema {
+        services: find(&all.services),
+        messages: all.messages.iter().filter(|one| used.contains(&one.name)).cloned().collect(),
+        enums: all.enums.iter().filter(|one| used.contains(&one.name)).cloned().collect(),
+    }
+}
+
+/// Adds the names of a message and of all that it contains.
+fn collect(message: &MessageDescriptor, used: &mut BTreeSet<String>) {
+    if !used.insert(message.full_name().into()) {
+        return;
+    }
+    for field in message.fields() {
+        if let Some(inner) = field.kind().as_message() {
+            collect(inner, used);
+        }
+        if let Some(one) = field.kind().as_enum() {
+            used.insert(one.full_name().into());
+        }
+    }
+}
+
+fn append_trait(text: &mut String, name: &str, what: &str, methods: &[Method]) {
+    let what =
+        if what.is_empty() { format!("/// The service `{name}`, to be implemented.\n") } else { what.to_string() };
+    let _ = writeln!(text, "{what}pub trait {name} {{");
+    for Method { what, name, request, reply, .. } in methods {
+        let what = if what.is_empty() { format!("    /// The method `{name}`.\n") } else { what.clone() };
+        let _ = writeln!(
+            text,
+            "{what}    fn {name}(&self, context: &{TYPED}::Context<'_>, request: &{request}, \
+             reply: {TYPED}::Slot<'_, '_, {reply}>) -> ::core::result::Result<(), {TYPED}::Status>;"
+        );
+    }
+    text.push_str("}\n");
+}
+
+fn append_server(text: &mut String, name: &str, methods: &[Method]) {
+    let arms: String = methods
+        .iter()
+        .map(|Method { name, id, .. }| {
+            format!("            {id} => {TYPED}::answer(body, reply, |request, slot| self.0.{name}(context, request, slot)),\n")
+        })
+        .collect();
+    let info = constant(name);
+    let _ = write!(
+        text,
+        r"/// Serves a [`{name}`]: `Server::bind(endpoint).serve({name}Server(service))`.
+#[derive(Clone, Debug)]
+pub struct {name}Server<S>(pub S);
+impl<S: {name}> {TYPED}::Methods for {name}Server<S> {{
+    const SERVICE: {TYPED}::ServiceInfo = {info};
+    #[inline(always)]
+    fn call(&self, context: &{TYPED}::Context<'_>, body: &[u8], reply: &mut ::nebula::Reply<'_>) {{
+        match context.method() {{
+{arms}            _ => {TYPED}::unknown_method(&{info}, context, reply),
+        }}
+    }}
+}}
+impl<S: {name}> ::nebula::Service for {name}Server<S> {{
+    #[inline(always)]
+    fn serve(&self, request: &[u8], reply: &mut ::nebula::Reply<'_>) {{
+        {TYPED}::serve(self, request, reply);
+    }}
+    fn reply_bytes_max(&self) -> ::core::option::Option<u32> {{
+        {info}.reply_bytes_max
+    }}
+}}
+"
+    );
+}
+
+fn append_client(text: &mut String, name: &str, methods: &[Method]) {
+    let info = constant(name);
+    let calls: String = methods.iter().map(|method| client_method(&info, method)).collect();
+    let variants: String = methods
+        .iter()
+        .map(|Method { variant, reply, .. }| format!("    /// Of `{variant}`.\n    {variant}({reply}),\n"))
+        .collect();
+    let ends: String = methods
+        .iter()
+        .map(|Method { variant, id, .. }| format!("            {id} => ended.reply().map({name}Ended::{variant}),\n"))
+        .collect();
+    let _ = write!(
+        text,
+        r"/// The reply of a submitted RPC of a [`{name}`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum {name}Ended {{
+{variants}}}
+/// A client of a [`{name}`]. One thread uses it at a time.
+#[derive(Debug)]
+pub struct {name}Client {{
+    channel: {TYPED}::Channel,
+}}
+impl {name}Client {{
+    /// Connects to the server at `endpoint`, and compares its schema with this client's.
+    pub fn connect(endpoint: impl ::nebula::IntoEndpoint) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+        Self::connect_with(endpoint, ::core::default::Default::default())
+    }}
+    /// As [`connect`](Self::connect), with the caller's configuration.
+    pub fn connect_with(
+        endpoint: impl ::nebula::IntoEndpoint,
+        config: ::nebula::ClientConfig,
+    ) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+        Self::over({TYPED}::Channel::connect_with(endpoint, config)?)
+    }}
+    /// A client over a connection that another service's client has had.
+    pub fn over(mut channel: {TYPED}::Channel) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+        channel.check(&{info})?;
+        Ok(Self {{ channel }})
+    }}
+    /// The connection.
+    pub const fn channel(&mut self) -> &mut {TYPED}::Channel {{
+        &mut self.channel
+    }}
+    /// Gives the connection up, for another service's client.
+    pub fn into_channel(self) -> {TYPED}::Channel {{
+        self.channel
+    }}
+{calls}    /// The next submitted RPC that has ended, in the order of their ends. Never waits.
+    #[inline]
+    pub fn poll(
+        &mut self,
+    ) -> ::core::option::Option<(::nebula::Ticket, ::core::result::Result<{name}Ended, {TYPED}::CallError>)> {{
+        let ended = self.channel.poll()?;
+        let ticket = ended.ticket;
+        let reply = match ended.head.method() {{
+{ends}            _ => ::core::result::Result::Err({TYPED}::CallError::Malformed),
+        }};
+        ::core::option::Option::Some((ticket, reply))
+    }}
+}}
+"
+    );
+}
+
+fn client_method(info: &str, Method { what, name, id, request, reply, .. }: &Method) -> String {
+    let plain = name.trim_start_matches("r#");
+    let what =
+        if what.is_empty() { format!("    /// Calls `{plain}` and waits for its reply.\n") } else { what.clone() };
+    format!(
+        r"{what}    #[inline]
+    pub fn {name}(&mut self, request: &{request}) -> ::core::result::Result<{reply}, {TYPED}::CallError> {{
+        const HEAD: {TYPED}::Head = {TYPED}::Head::new({info}.id, {id});
+        self.channel.call(HEAD, request)
+    }}
+    /// Sends a request of `{plain}` and returns at once; its reply comes from [`poll`](Self::poll) under the ticket.
+    #[inline]
+    pub fn submit_{plain}(&mut self, request: &{request}) -> ::core::result::Result<::nebula::Ticket, ::nebula::SubmitError> {{
+        const HEAD: {TYPED}::Head = {TYPED}::Head::new({info}.id, {id});
+        self.channel.submit(HEAD, request)
+    }}
+"
+    )
+}

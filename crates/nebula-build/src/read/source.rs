@@ -1,0 +1,44 @@
+//! Files and their imports, by protox.
+
+use crate::error::Error;
+use nebula_schema::OPTIONS_PROTO;
+use protox::Compiler;
+use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver, IncludeFileResolver};
+use protox::prost_reflect::DescriptorPool;
+use std::path::{Path, PathBuf};
+
+pub(super) struct Sources {
+    pub(super) pool: DescriptorPool,
+    pub(super) paths: Vec<PathBuf>,
+}
+
+/// Finds the file that has Nebula's options.
+struct Options;
+
+/// The name it is imported by.
+const OPTIONS: &str = "nebula/options.proto";
+
+impl FileResolver for Options {
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        if name == OPTIONS {
+            File::from_source(OPTIONS, OPTIONS_PROTO)
+        } else {
+            Err(protox::Error::file_not_found(name))
+        }
+    }
+}
+
+pub(super) fn read(path: &Path, includes: &[PathBuf]) -> Result<Sources, Error> {
+    let mut resolver = ChainFileResolver::new();
+    let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    resolver.add(IncludeFileResolver::new(beside.into()));
+    for folder in includes {
+        resolver.add(IncludeFileResolver::new(folder.clone()));
+    }
+    resolver.add(Options);
+    resolver.add(GoogleFileResolver::new());
+    let mut compiler = Compiler::with_file_resolver(resolver);
+    compiler.include_imports(true).include_source_info(true).open_file(path)?;
+    let paths = compiler.files().filter_map(|file| file.path().map(Path::to_path_buf)).collect();
+    Ok(Sources { pool: compiler.descriptor_pool(), paths })
+}

@@ -1,0 +1,63 @@
+//! Typed services: methods, messages and errors instead of bytes, as a `.proto` declares them.
+//!
+//! `nebula-build` compiles the `.proto` in a build script; the code it generates uses what is here. [docs/SERVICES.md] goes from the schema
+//! to a running service, and `examples/shop` is a whole one.
+//!
+//! [docs/SERVICES.md]: https://github.com/nebula-rpc/nebula/blob/main/docs/SERVICES.md
+//!
+//! # What a typed RPC adds
+//!
+//! Four bytes in front of each request say which method of which service is meant ([`Head`]), four in front of each reply whether it is one
+//! ([`Status`]). A message whose fields have fixed sizes is read where it lies ([`Line`]); all others are protobuf's bytes ([`Proto`]). As a
+//! client connects, it compares its schema with the server's, so that no version reads what another did not mean ([`Channel::check`]).
+//!
+//! | what | module |
+//! |---|---|
+//! | bytes in front of requests and replies | [`Head`], [`Context`], [`TraceContext`] |
+//! | messages, read and written | [`Message`], [`Line`], [`Proto`] |
+//! | a handler's answer | [`Slot`], [`Status`], [`Code`] |
+//! | one service or several behind a server | [`Methods`], [`Services`] |
+//! | the client's end | [`Channel`], [`CallError`], [`ConnectError`] |
+
+mod head;
+mod trace;
+mod context;
+mod text;
+mod message;
+mod status;
+mod slot;
+mod service;
+mod describe;
+mod serve;
+mod error;
+mod channel;
+
+pub use channel::{Channel, Ended};
+pub use context::Context;
+pub use error::{CallError, ConnectError};
+pub use head::Head;
+pub use message::{Encoding, Line, LineLayout, Message, Proto, key_hash, zero_filled};
+pub use nebula_schema::Fingerprint;
+pub use serve::{Methods, Services, Together, answer, serve, unknown_method};
+pub use service::ServiceInfo;
+pub use slot::Slot;
+pub use status::{Code, Status};
+pub use text::{Bool, Text};
+pub use trace::{TraceContext, TraceContextError};
+
+// What generated code is written with.
+pub use {nebula_schema as schema, prost, zerocopy};
+
+/// Includes the code that `nebula-build` generated for a package of protobuf.
+///
+/// ```ignore
+/// pub mod shop {
+///     nebula::include_proto!("shop");
+/// }
+/// ```
+#[macro_export]
+macro_rules! include_proto {
+    ($package:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $package, ".rs"));
+    };
+}

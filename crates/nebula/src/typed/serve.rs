@@ -1,0 +1,188 @@
+//! From a request's bytes to a method of a service, and back.
+
+use super::context::Context;
+use super::describe;
+use super::head::{self, Opened};
+use super::message::{Encoding, Message};
+use super::service::ServiceInfo;
+use super::slot::Slot;
+use super::status::Status;
+use crate::rpc::reply::Reply;
+use crate::rpc::service::Service;
+
+/// The methods of a typed service. Generated code implements it for the server of each service.
+pub trait Methods {
+    /// The service.
+    const SERVICE: ServiceInfo;
+
+    /// Answers the RPC by the method that `context` says, of whose request `body` has the bytes.
+    fn call(&self, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>);
+}
+
+/// Answers one RPC of a server that has one service.
+#[inline(always)]
+pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
+    match head::open(request) {
+        Some(opened) if opened.head.service() == M::SERVICE.id => dispatch(methods, opened, reply),
+        other => refuse(other, reply),
+    }
+}
+
+#[inline(always)]
+fn dispatch<M: Methods>(methods: &M, opened: Opened<'_>, reply: &mut Reply<'_>) {
+    let Opened { head, extension, body } = opened;
+    if head.method() == describe::METHOD {
+        return describe::answer(&M::SERVICE, body, reply);
+    }
+    methods.call(&Context::new(head, extension), body, reply);
+}
+
+/// A request that no service of the server is meant by.
+#[cold]
+fn refuse(opened: Option<Opened<'_>>, reply: &mut Reply<'_>) {
+    let status = match opened {
+        None => Status::invalid_argument("the request is too short for a typed one"),
+        Some(opened) => Status::unimplemented(format!("this server has no service {}", opened.head.service())),
+    };
+    status.reply(reply);
+}
+
+/// Answers an RPC by `handler`, of whose request `body` has the bytes.
+#[inline(always)]
+pub fn answer<Q: Message, P: Message>(
+    body: &[u8],
+    reply: &mut Reply<'_>,
+    handler: impl FnOnce(&Q, Slot<'_, '_, P>) -> Result<(), Status>,
+) {
+    match Q::As::read(body, |request| handler(request, Slot::new(reply))) {
+        Some(Ok(())) if !reply.is_untouched() => {}
+        other => fail(other, reply),
+    }
+}
+
+#[cold]
+fn fail(result: Option<Result<(), Status>>, reply: &mut Reply<'_>) {
+    let status = match result {
+        Some(Err(status)) => status,
+        Some(Ok(())) => Status::internal("the handler returned without a reply"),
+        None => Status::invalid_argument("the request's bytes are no message of its method"),
+    };
+    status.reply(reply);
+}
+
+/// Answers an RPC of a method that the service does not have.
+#[cold]
+pub fn unknown_method(service: &ServiceInfo, context: &Context<'_>, reply: &mut Reply<'_>) {
+    Status::unimplemented(format!("{} has no method {} here", service.name, context.method())).reply(reply);
+}
+
+/// Several services behind one server: `Services::new((ShopServer(shop), StockServer(stock)))`. Up to eight.
+///
+/// Which one is meant is found by comparing a number with that of each.
+#[derive(Debug)]
+pub struct Services<T>(T);
+
+impl<T: Together> Services<T> {
+    /// The services behind one server. Two of one number are an error as it is compiled: give one of them another by
+    /// `option (nebula.service_id)`.
+    pub const fn new(services: T) -> Self {
+        const { assert!(T::ARE_DISTINCT, "two services have one number: set (nebula.service_id)") };
+        Self(services)
+    }
+}
+
+impl<T: Together> Service for Services<T> {
+    #[inline(always)]
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        self.0.serve(request, reply);
+    }
+
+    fn reply_bytes_max(&self) -> Option<u32> {
+        T::REPLY_BYTES_MAX
+    }
+}
+
+/// Services that one server has together: tuples of up to eight [`Methods`].
+pub trait Together {
+    /// Whether their numbers differ.
+    const ARE_DISTINCT: bool;
+    /// Room for their longest reply, in bytes, where that is known.
+    const REPLY_BYTES_MAX: Option<u32>;
+
+    /// Answers one RPC by the service that it means.
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
+}
+
+/// Whether no two services have one number.
+const fn are_distinct(ids: &[u16]) -> bool {
+    let (mut i, mut j) = (0, 1);
+    while i + 1 < ids.len() {
+        if j == ids.len() {
+            (i, j) = (i + 1, i + 2);
+        } else if ids[i] == ids[j] {
+            return false;
+        } else {
+            j += 1;
+        }
+    }
+    true
+}
+
+/// The longest reply of several services; `None` where that of one is not known.
+const fn longest(replies: &[Option<u32>]) -> Option<u32> {
+    let (mut at, mut most) = (0, 0);
+    while at < replies.len() {
+        match replies[at] {
+            Some(bytes) => most = if bytes > most { bytes } else { most },
+            None => return None,
+        }
+        at += 1;
+    }
+    Some(most)
+}
+
+macro_rules! services {
+    ($($name:ident),+) => {
+        impl<$($name: Methods),+> Together for ($($name,)+) {
+            const ARE_DISTINCT: bool = are_distinct(&[$($name::SERVICE.id),+]);
+            const REPLY_BYTES_MAX: Option<u32> = longest(&[$($name::SERVICE.reply_bytes_max),+]);
+
+            #[inline(always)]
+            #[expect(non_snake_case, reason = "one name for a service's type and its value")]
+            fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+                let ($($name,)+) = self;
+                match head::open(request) {
+                    $(Some(opened) if opened.head.service() == $name::SERVICE.id => dispatch($name, opened, reply),)+
+                    other => refuse(other, reply),
+                }
+            }
+        }
+    };
+}
+
+services!(A);
+services!(A, B);
+services!(A, B, C);
+services!(A, B, C, D);
+services!(A, B, C, D, E);
+services!(A, B, C, D, E, F);
+services!(A, B, C, D, E, F, G);
+services!(A, B, C, D, E, F, G, H);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_distinct_or_not() {
+        assert!(are_distinct(&[]) && are_distinct(&[1]) && are_distinct(&[1, 2, 3, 4]));
+        for same in [&[1, 1][..], &[1, 2, 1], &[2, 1, 1], &[1, 2, 3, 2]] {
+            assert!(!are_distinct(same), "{same:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_reply_is_known_where_all_are() {
+        assert_eq!((longest(&[Some(3), Some(9), Some(4)]), longest(&[Some(3), None])), (Some(9), None));
+    }
+}

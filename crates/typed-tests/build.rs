@@ -1,0 +1,17 @@
+//! Compiles the schemas of the tests, each version of one into a folder for itself.
+
+use std::error::Error;
+use std::path::Path;
+
+const VERSIONS: &[&str] = &["base", "appended", "retyped", "reordered", "reencoded", "renumbered", "shrunk"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    nebula_build::compile("proto/every.proto")?;
+    let out = std::env::var("OUT_DIR")?;
+    for version in VERSIONS {
+        let folder = Path::new(&out).join(version);
+        std::fs::create_dir_all(&folder)?;
+        nebula_build::Config::default().out_dir(folder).compile(format!("proto/versions/{version}/store.proto"))?;
+    }
+    Ok(())
+}

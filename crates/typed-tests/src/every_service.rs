@@ -1,0 +1,53 @@
+//! The services of `every.proto`.
+
+use crate::every::{Empty, Every, FailRequest, Line, Loose, MisbehaveRequest, Other, Pair, Sum, TraceReply};
+use nebula::typed::{Code, Context, Slot, Status};
+
+/// Returns what it is given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EveryService;
+
+impl Every for EveryService {
+    fn echo_line(&self, _: &Context, request: &Line, reply: Slot<Line>) -> Result<(), Status> {
+        reply.write(request)
+    }
+
+    fn echo_loose(&self, _: &Context, request: &Loose, reply: Slot<Loose>) -> Result<(), Status> {
+        reply.write(request)
+    }
+
+    fn nothing(&self, _: &Context, (): &(), reply: Slot<()>) -> Result<(), Status> {
+        reply.write(&())
+    }
+
+    fn fail(&self, _: &Context, request: &FailRequest, reply: Slot<Line>) -> Result<(), Status> {
+        // What is written before the failure is discarded.
+        reply.write(&Line::default())?;
+        let code = u16::try_from(request.code).map_or(Code::Unknown, Code::from_number);
+        Err(Status::new(code, request.message.clone()).with_details(request.details.clone()))
+    }
+
+    fn poll_(&self, _: &Context, request: &Empty, reply: Slot<Empty>) -> Result<(), Status> {
+        reply.write(request)
+    }
+
+    fn trace(&self, context: &Context, _: &Empty, reply: Slot<TraceReply>) -> Result<(), Status> {
+        let trace = context.trace().map(|trace| trace.to_string()).unwrap_or_default();
+        reply.write(&TraceReply { trace })
+    }
+
+    fn misbehave(&self, _: &Context, request: &MisbehaveRequest, _: Slot<Empty>) -> Result<(), Status> {
+        assert!(!request.panic.get(), "as asked");
+        Ok(())
+    }
+}
+
+/// Adds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Adder;
+
+impl Other for Adder {
+    fn add(&self, _: &Context, request: &Pair, reply: Slot<Sum>) -> Result<(), Status> {
+        reply.write(&Sum { sum: (i64::from(request.a.get()) + i64::from(request.b.get())).into() })
+    }
+}

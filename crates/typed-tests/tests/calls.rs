@@ -1,0 +1,168 @@
+//! Calls of every kind of method, over both transports.
+
+use super::endpoint;
+use super::messages::{line, loose};
+use nebula::typed::{CallError, Channel, Code, ConnectError, Services};
+use nebula::{ClientConfig, Fault, Key, Reply, RunningServer, Server, ServerConfig, SubmitError};
+use std::collections::BTreeSet;
+use typed_tests::every::{
+    Empty, EveryClient, EveryEnded, EveryServer, FailRequest, MisbehaveRequest, OtherClient, OtherServer, Pair,
+};
+use typed_tests::{Adder, EveryService};
+
+/// A server of both services, over shared memory.
+fn serve(endpoint: &str) -> RunningServer {
+    let services = Services::new((EveryServer(EveryService), OtherServer(Adder)));
+    Server::bind(endpoint).config(roomy()).serve(services).expect("a server")
+}
+
+fn roomy() -> ServerConfig {
+    ServerConfig::default().reply_bytes_max(2048)
+}
+
+fn calls_of_every_kind(client: &mut EveryClient) {
+    assert_eq!(client.echo_line(&line()), Ok(line()));
+    assert_eq!(client.echo_loose(&loose()), Ok(loose()));
+    assert_eq!(client.nothing(&()), Ok(()));
+    assert_eq!(client.poll_(&Empty {}), Ok(Empty {}));
+    let fail = FailRequest { code: 5, message: "no such thing".into(), details: vec![1, 2, 3] };
+    let error = client.fail(&fail).unwrap_err();
+    let status = error.status().unwrap();
+    assert_eq!((status.code(), status.message(), status.details()), (Code::NotFound, "no such thing", &[1, 2, 3][..]));
+    assert_eq!(error.was_executed(), nebula::Executed::Yes);
+}
+
+#[test]
+fn every_kind_of_method_is_called_over_shared_memory() {
+    let endpoint = endpoint("calls");
+    let server = serve(&endpoint);
+    calls_of_every_kind(&mut EveryClient::connect(&endpoint).unwrap());
+    server.stop();
+}
+
+#[test]
+fn every_kind_of_method_is_called_over_a_network() {
+    let key = Key::random().unwrap();
+    let server = Server::bind("udp://127.0.0.1:0").config(roomy()).key(key.clone());
+    let server = server.serve(EveryServer(EveryService)).unwrap();
+    let endpoint = server.endpoint();
+    calls_of_every_kind(&mut EveryClient::connect_with(endpoint, ClientConfig::default().key(key)).unwrap());
+    server.stop();
+}
+
+#[test]
+fn one_connection_serves_the_clients_of_several_services() {
+    let endpoint = endpoint("several");
+    let server = serve(&endpoint);
+    let mut every = EveryClient::connect(&endpoint).unwrap();
+    assert_eq!(every.echo_line(&line()), Ok(line()));
+    let mut other = OtherClient::over(every.into_channel()).unwrap();
+    let most = Pair { a: i32::MAX.into(), b: i32::MAX.into() };
+    assert_eq!(other.add(&most).unwrap().sum.get(), 2 * i64::from(i32::MAX));
+    server.stop();
+}
+
+#[test]
+fn submitted_rpcs_end_with_replies_of_their_methods() {
+    let endpoint = endpoint("tickets");
+    let server = serve(&endpoint);
+    let mut client = EveryClient::connect(&endpoint).unwrap();
+    let (mut lines, mut polls, mut submitted) = (BTreeSet::new(), BTreeSet::new(), 0);
+    loop {
+        let ticket = match submitted % 2 {
+            0 => client.submit_echo_line(&line()).map(|ticket| lines.insert(ticket)),
+            _ => client.submit_poll_(&Empty {}).map(|ticket| polls.insert(ticket)),
+        };
+        match ticket {
+            Ok(is_new) => assert!(is_new),
+            Err(error) => {
+                assert_eq!(error, SubmitError::Full);
+                break;
+            }
+        }
+        submitted += 1;
+    }
+    assert!(submitted >= 8, "{submitted} were submitted");
+    while !lines.is_empty() || !polls.is_empty() {
+        let Some((ticket, reply)) = client.poll() else { continue };
+        match reply {
+            Ok(EveryEnded::EchoLine(reply)) => assert!(reply == line() && lines.remove(&ticket)),
+            Ok(EveryEnded::Poll(Empty {})) => assert!(polls.remove(&ticket)),
+            // Whatever else is ready is refused.
+            Err(CallError::Rpc(nebula::CallError::Nack { .. })) => {
+                assert!(lines.remove(&ticket) || polls.remove(&ticket));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn the_trace_reaches_the_handler() {
+    let endpoint = endpoint("trace");
+    let server = serve(&endpoint);
+    let mut client = EveryClient::connect(&endpoint).unwrap();
+    assert_eq!(client.trace(&Empty {}).unwrap().trace, "");
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    client.channel().set_trace(Some(trace.parse().unwrap()));
+    assert_eq!(client.trace(&Empty {}).unwrap().trace, trace);
+    assert_eq!(client.echo_line(&line()), Ok(line()), "who does not ask for it does not see it");
+    client.channel().set_trace(None);
+    assert_eq!(client.trace(&Empty {}).unwrap().trace, "");
+    server.stop();
+}
+
+#[test]
+fn a_handler_that_misbehaves_ends_its_own_rpc() {
+    let endpoint = endpoint("misbehave");
+    let server = serve(&endpoint);
+    let mut client = EveryClient::connect(&endpoint).unwrap();
+    let panicked = client.misbehave(&MisbehaveRequest { panic: true.into() });
+    assert_eq!(panicked, Err(CallError::Rpc(nebula::CallError::Fault(Fault::HandlerPanicked))));
+    let silent = client.misbehave(&MisbehaveRequest::default()).unwrap_err();
+    assert_eq!(silent.to_string(), "INTERNAL: the handler returned without a reply");
+    assert_eq!(client.echo_line(&line()), Ok(line()), "the server goes on");
+    server.stop();
+}
+
+#[test]
+fn a_reply_without_room_is_told_by_both_encodings() {
+    let endpoint = endpoint("room");
+    let server = serve(&endpoint);
+    let mut client = EveryClient::connect(&endpoint).unwrap();
+    let mut large = loose();
+    large.name = "x".repeat(3000);
+    let too_large = CallError::Rpc(nebula::CallError::Fault(Fault::ReplyTooLarge));
+    assert!(matches!(client.echo_loose(&large), Err(error) if error == too_large));
+    server.stop();
+}
+
+#[test]
+fn a_service_of_fixed_replies_says_how_long_they_are() {
+    let endpoint = endpoint("fixed");
+    let server = Server::bind(&endpoint).serve(OtherServer(Adder)).unwrap();
+    let mut client = OtherClient::connect(&endpoint).unwrap();
+    assert_eq!(client.channel().client().reply_bytes_max(), Some(240), "room for a status; a sum needs 12");
+    server.stop();
+}
+
+#[test]
+fn a_server_without_the_service_is_refused_at_once() {
+    let name = endpoint("without");
+    let server = Server::bind(&name).serve(OtherServer(Adder)).unwrap();
+    let error = EveryClient::connect(&name).unwrap_err();
+    assert_eq!(error.to_string(), "the server does not have tests.every.Every");
+    let mut channel = Channel::connect_with(&name, ClientConfig::default()).unwrap();
+    // A method that is not there, of a service that is.
+    let reply =
+        channel.client().call(&[nebula::typed::Head::new(typed_tests::every::OTHER.id, 9).to_bytes(), [0; 4]].concat());
+    let reply = String::from_utf8_lossy(&reply.unwrap()[4..]).into_owned();
+    assert_eq!(reply, "tests.every.Other has no method 9 here");
+    server.stop();
+
+    let name = endpoint("bytes");
+    let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).unwrap();
+    assert!(matches!(EveryClient::connect(&name), Err(ConnectError::Asked { cause: CallError::Status(_), .. })));
+    server.stop();
+}

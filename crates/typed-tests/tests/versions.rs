@@ -1,0 +1,148 @@
+//! Every version of a service against every other: what fits works, what does not is refused as it connects.
+
+use super::endpoint;
+use nebula::typed::{CallError, Code, ConnectError, Context, Slot, Status};
+use nebula::{RunningServer, Server, ServerConfig};
+use typed_tests::versions::*;
+
+/// Implements a version's service: GET answers with the double of the key, FIND with the text's length.
+macro_rules! store {
+    ($version:ident, get: |$get:ident| $get_reply:expr, find: |$find:ident| $find_reply:expr $(, touch: $touch:expr)?) => {
+        impl $version::Store for Store {
+            fn get(&self, _: &Context, $get: &$version::GetRequest, reply: Slot<$version::GetReply>) -> Result<(), Status> {
+                reply.write(&$get_reply)
+            }
+            store!(@find $version, $find, $find_reply);
+            $(
+                fn touch(&self, _: &Context, _: &$version::GetRequest, reply: Slot<$version::GetReply>) -> Result<(), Status> {
+                    reply.write(&$touch)
+                }
+            )?
+        }
+    };
+    (@find shrunk, $find:ident, $find_reply:expr) => {};
+    (@find $version:ident, $find:ident, $find_reply:expr) => {
+        fn find(&self, _: &Context, $find: &$version::FindRequest, reply: Slot<$version::FindReply>) -> Result<(), Status> {
+            reply.write(&$find_reply)
+        }
+    };
+}
+
+struct Store;
+
+store!(base, get: |q| base::GetReply { value: (2 * q.key.get()).into(), flags: 3.into() },
+    find: |q| base::FindReply { keys: vec![q.text.len() as u64] });
+store!(appended,
+    get: |q| appended::GetReply { value: (2 * q.key.get()).into(), flags: 3.into(), version: u64::from(100 + q.options.get()).into() },
+    find: |q| appended::FindReply { keys: vec![q.text.len() as u64], more: true },
+    touch: appended::GetReply::default());
+store!(retyped, get: |q| retyped::GetReply { value: (2 * q.key.get()).into(), flags: 3.into() },
+    find: |q| retyped::FindReply { keys: vec![q.text.len() as u64] });
+store!(reordered, get: |q| reordered::GetReply { value: (2 * q.key.get()).into(), flags: 3.into() },
+    find: |q| reordered::FindReply { keys: vec![q.text.len() as u64] });
+store!(reencoded, get: |q| reencoded::GetReply { value: 2 * q.key.get(), flags: 3, note: String::new() },
+    find: |q| reencoded::FindReply { keys: vec![q.text.len() as u64] });
+store!(renumbered, get: |q| renumbered::GetReply { value: (2 * q.key.get()).into(), flags: 3.into() },
+    find: |q| renumbered::FindReply { keys: vec![q.text.len() as u64] });
+store!(shrunk, get: |q| shrunk::GetReply { value: (2 * q.key.get()).into() }, find: |q| ());
+
+fn config() -> ServerConfig {
+    ServerConfig::default().reply_bytes_max(256)
+}
+
+/// A server of each version, and its name.
+fn servers(test: &str) -> Vec<(&'static str, String, RunningServer)> {
+    macro_rules! servers {
+        ($($version:ident),+) => {
+            vec![$({
+                let endpoint = endpoint(&format!("{test}-{}", stringify!($version)));
+                let server = Server::bind(&endpoint).config(config()).serve($version::StoreServer(Store)).unwrap();
+                (stringify!($version), endpoint, server)
+            }),+]
+        };
+    }
+    servers!(base, appended, retyped, reordered, reencoded, renumbered, shrunk)
+}
+
+/// What became of a client of each version at a server: the double of 21, or why it was refused.
+fn clients(endpoint: &str) -> Vec<(&'static str, Result<u64, ConnectError>)> {
+    macro_rules! clients {
+        ($($version:ident: |$reply:ident| $value:expr),+) => {
+            vec![$((
+                stringify!($version),
+                $version::StoreClient::connect(endpoint).map(|mut client| {
+                    let $reply = client.get(&$version::GetRequest { key: 21.into(), ..Default::default() }).unwrap();
+                    $value
+                }),
+            )),+]
+        };
+    }
+    clients!(
+        base: |reply| reply.value.get(), appended: |reply| reply.value.get(), retyped: |reply| reply.value.get(),
+        reordered: |reply| reply.value.get(), reencoded: |reply| reply.value, renumbered: |reply| reply.value.get(),
+        shrunk: |reply| reply.value.get()
+    )
+}
+
+/// Versions that fit each other. All others fit only themselves.
+const FIT: &[&[&str]] = &[&["base", "appended", "shrunk"], &["shrunk", "retyped"]];
+
+#[test]
+fn every_version_meets_every_other() {
+    for (served, endpoint, server) in servers("matrix") {
+        for (asked, result) in clients(&endpoint) {
+            let fits = served == asked || FIT.iter().any(|fit| fit.contains(&served) && fit.contains(&asked));
+            match result {
+                Ok(value) => assert!(fits && value == 42, "{asked} at {served}: {value}"),
+                Err(ConnectError::NotServed { .. }) => {
+                    assert!([served, asked].contains(&"renumbered"), "{asked} at {served}")
+                }
+                Err(ConnectError::Schema { client, server, misfit, .. }) => {
+                    assert!(!fits && client != server, "{asked} at {served}: {misfit}");
+                }
+                Err(error) => panic!("{asked} at {served}: {error}"),
+            }
+        }
+        server.stop();
+    }
+}
+
+#[test]
+fn a_refusal_names_both_schemas_and_what_differs() {
+    let endpoint = endpoint("refusal");
+    let server = Server::bind(&endpoint).config(config()).serve(base::StoreServer(Store)).unwrap();
+    let error = retyped::StoreClient::connect(&endpoint).unwrap_err().to_string();
+    let (client, served) = (retyped::STORE.fingerprint, base::STORE.fingerprint);
+    assert_eq!(
+        error,
+        format!(
+            "tests.store.Store: the schemas do not fit: {client} here, {served} at the server: tests.store.GetReply: field 2 is \
+             `flags` (int32, up to byte 12) at one end and `flags` (uint32, up to byte 12) at the other"
+        )
+    );
+    server.stop();
+}
+
+#[test]
+fn what_the_other_end_lacks_is_zero_or_unimplemented() {
+    let endpoint = endpoint("old-server");
+    let server = Server::bind(&endpoint).config(config()).serve(base::StoreServer(Store)).unwrap();
+    let mut client = appended::StoreClient::connect(&endpoint).unwrap();
+    let request = appended::GetRequest { key: 21.into(), options: 5.into() };
+    let reply = client.get(&request).unwrap();
+    assert_eq!((reply.value.get(), reply.flags.get(), reply.version.get()), (42, 3, 0));
+    assert!(!client.find(&appended::FindRequest { text: "four".into() }).unwrap().more);
+    match client.touch(&request) {
+        Err(CallError::Status(status)) => assert_eq!(status.code(), Code::Unimplemented),
+        other => panic!("{other:?}"),
+    }
+    server.stop();
+
+    let endpoint = super::endpoint("new-server");
+    let server = Server::bind(&endpoint).config(config()).serve(appended::StoreServer(Store)).unwrap();
+    let mut client = base::StoreClient::connect(&endpoint).unwrap();
+    let reply = client.get(&base::GetRequest { key: 21.into() }).unwrap();
+    assert_eq!((reply.value.get(), reply.flags.get()), (42, 3));
+    assert_eq!(client.find(&base::FindRequest { text: "four".into() }).unwrap().keys, [4]);
+    server.stop();
+}
