@@ -16,6 +16,8 @@ mod memory;
 mod peers;
 mod row;
 mod trust;
+#[cfg(feature = "typed")]
+mod typed;
 mod udp;
 mod watchdog;
 mod ways;
@@ -41,10 +43,14 @@ fn main() -> Result<(), Failure> {
         ["serve-peer", rest @ ..] => peers::serve(rest),
         ["serve-memory", name] => memory::serve(name),
         ["serve-udp", rest @ ..] => udp::serve(rest),
+        #[cfg(feature = "typed")]
+        ["typed"] => typed::run(),
+        #[cfg(feature = "typed")]
+        ["serve-typed", name, how] => typed::serve(name, how),
         ["trust", rest @ ..] => trust::run(rest),
         ["serve-trust", core, address] => trust::serve(core, address),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | trust [whole | half CLIENTS TIMES | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | trust [whole | half CLIENTS TIMES | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -7,6 +7,7 @@ const VERSIONS: &[&str] = &["base", "appended", "retyped", "reordered", "reencod
 
 fn main() -> Result<(), Box<dyn Error>> {
     nebula_build::compile("proto/every.proto")?;
+    nebula_build::compile("proto/echo.proto")?;
     let out = std::env::var("OUT_DIR")?;
     for version in VERSIONS {
         let folder = Path::new(&out).join(version);

@@ -131,6 +131,16 @@ impl Client {
         }
     }
 
+    /// Sends `request` with `tail` behind it if both go straight into a ring, where there is room.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
+        match &mut self.link {
+            Link::Shm(shm) => shm.submit_and(request, tail, key_hash),
+            Link::Udp(_) => None,
+        }
+    }
+
     /// As [`submit`](Self::submit), with options for this RPC alone.
     ///
     /// # Errors

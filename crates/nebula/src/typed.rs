@@ -7,19 +7,19 @@
 //!
 //! # What a typed RPC adds
 //!
-//! Four bytes in front of each request say which method of which service is meant ([`Head`]), four in front of each reply whether it is one
+//! Four bytes behind each request say which method of which service is meant ([`MethodId`]), four behind each reply whether it is one
 //! ([`Status`]). A message whose fields have fixed sizes is read where it lies ([`Line`]); all others are protobuf's bytes ([`Proto`]). As a
 //! client connects, it compares its schema with the server's, so that no version reads what another did not mean ([`Channel::check`]).
 //!
 //! | what | module |
 //! |---|---|
-//! | bytes in front of requests and replies | [`Head`], [`Context`], [`TraceContext`] |
+//! | which method, and what goes with a request | [`MethodId`], [`Context`], [`TraceContext`] |
 //! | messages, read and written | [`Message`], [`Line`], [`Proto`] |
 //! | a handler's answer | [`Slot`], [`Status`], [`Code`] |
 //! | one service or several behind a server | [`Methods`], [`Services`] |
 //! | the client's end | [`Channel`], [`CallError`], [`ConnectError`] |
 
-mod head;
+mod method;
 mod trace;
 mod context;
 mod text;
@@ -32,11 +32,11 @@ mod serve;
 mod error;
 mod channel;
 
-pub use channel::{Channel, Ended};
+pub use channel::{Channel, Decoded, Ended};
 pub use context::Context;
 pub use error::{CallError, ConnectError};
-pub use head::Head;
-pub use message::{Encoding, Line, LineLayout, Message, Proto, key_hash, zero_filled};
+pub use message::{Encoding, Lent, Line, LineLayout, Message, Proto, key_hash, zero_filled};
+pub use method::MethodId;
 pub use nebula_schema::Fingerprint;
 pub use serve::{Methods, Services, Together, answer, serve, unknown_method};
 pub use service::ServiceInfo;

@@ -12,6 +12,12 @@ pub mod every {
     nebula::include_proto!("tests.every");
 }
 
+/// What is measured.
+#[expect(missing_docs, reason = "fields say what they are by their names")]
+pub mod echo {
+    nebula::include_proto!("tests.echo");
+}
+
 /// Versions of one service, which differ in one thing each from the first.
 pub mod versions {
     macro_rules! versions {

@@ -40,7 +40,7 @@ pub(crate) fn loose() -> Loose {
 
 #[test]
 fn fields_of_a_line_lie_in_the_order_of_their_numbers() {
-    let bytes = <Line as Message>::As::write(&line(), [0; 4], |bytes| bytes[4..].to_vec());
+    let bytes = <Line as Message>::As::write(&line(), <[u8]>::to_vec);
     let mut expected = Vec::new();
     expected.extend(1.5_f64.to_le_bytes());
     expected.extend((-2.5_f32).to_le_bytes());
@@ -74,7 +74,7 @@ fn a_value_that_this_version_does_not_know_is_none() {
 #[test]
 fn a_message_of_protobuf_has_protobufs_bytes() {
     let message = loose(); // one and the same: another's map may have another order
-    let written = AsProto::write(&message, [0; 4], |bytes| bytes[4..].to_vec());
+    let written = AsProto::write(&message, <[u8]>::to_vec);
     assert_eq!(written, prost::Message::encode_to_vec(&message));
     assert_eq!(AsProto::decode(&written), Some(message));
 }

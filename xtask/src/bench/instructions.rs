@@ -7,9 +7,10 @@
 //! Built as a user builds: without optimization across crates.
 //!
 //! An echo through the whole runtime is counted too, client and server together ([`echo`]), and an RPC of the queueing level
-//! ([`simulated`]): there the gate is a number.
+//! ([`simulated`]): there the gate is a number. An RPC of a generated service ([`typed`]) is compared with one written by hand.
 
 mod simulated;
+mod typed;
 
 use std::path::{Path, PathBuf};
 
@@ -53,13 +54,22 @@ impl Section for Instructions {
     }
 
     fn run(&self, shell: &Shell) -> Result<Vec<Row>, Failure> {
-        Ok([rows(shell, 100_000)?, echo(shell, 32_000)?, lines(shell)?, simulated::rows(shell)?].concat())
+        Ok([
+            rows(shell, 100_000)?,
+            echo(shell, 32_000)?,
+            typed::rows(shell, 32_000)?,
+            lines(shell)?,
+            simulated::rows(shell)?,
+        ]
+        .concat())
     }
 }
 
 /// Fails when an operation's counts differ too much.
 pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
-    let rows = [rows(shell, 20_000)?, echo(shell, 8_000)?, lines(shell)?, simulated::rows(shell)?].concat();
+    let rows =
+        [rows(shell, 20_000)?, echo(shell, 8_000)?, typed::rows(shell, 8_000)?, lines(shell)?, simulated::rows(shell)?]
+            .concat();
     for row in &rows {
         println!("{}: {:.1} {}", row.what, row.value, row.unit);
     }

@@ -9,8 +9,8 @@ use protox::prost_reflect::{MessageDescriptor, MethodDescriptor, ServiceDescript
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Bytes in front of a reply.
-const HEAD_BYTES: u32 = 4;
+/// Bytes behind a reply.
+const END_BYTES: u32 = 4;
 
 /// Room for a status with a sentence, where the replies are shorter.
 const STATUS_BYTES: u32 = 240;
@@ -25,12 +25,14 @@ struct Method {
     id: u32,
     request: String,
     reply: String,
+    /// Whether the reply is read where it lies.
+    is_line: bool,
 }
 
 /// Appends all that a service has.
 pub(super) fn append(text: &mut String, service: &ServiceDescriptor, files: &Files) {
     let name = type_name(service.name());
-    let methods: Vec<_> = service.methods().map(|one| method(&one)).collect();
+    let methods: Vec<_> = service.methods().map(|one| method(&one, files)).collect();
     let what = comment(&service.parent_file(), service.path(), "");
     append_info(text, &name, service, files);
     append_trait(text, &name, &what, &methods);
@@ -38,7 +40,7 @@ pub(super) fn append(text: &mut String, service: &ServiceDescriptor, files: &Fil
     append_client(text, &name, &methods);
 }
 
-fn method(method: &MethodDescriptor) -> Method {
+fn method(method: &MethodDescriptor, files: &Files) -> Method {
     let package = method.parent_service().package_name().to_string();
     let to = |message: MessageDescriptor| path(message.full_name(), message.package_name(), &package);
     Method {
@@ -49,6 +51,7 @@ fn method(method: &MethodDescriptor) -> Method {
         id: options::method_id(method).unwrap_or(0),
         request: to(method.input()),
         reply: to(method.output()),
+        is_line: files.encodings.ends(&method.output()).is_some(),
     }
 }
 
@@ -68,10 +71,11 @@ fn append_info(text: &mut String, name: &str, service: &ServiceDescriptor, files
     let id = options::service_id(service).unwrap_or_else(|| name_id(service.full_name()));
     let longest = service.methods().map(|method| files.encodings.bytes(&method.output()));
     let longest = longest.reduce(|a, b| Some(a?.max(b?))).flatten();
-    let reply_bytes_max = longest.map(|bytes| (bytes + HEAD_BYTES).max(STATUS_BYTES));
+    let reply_bytes_max = longest.map(|bytes| (bytes + END_BYTES).max(STATUS_BYTES));
     let _ = write!(
         text,
         r"/// The service `{full}`, as this version of it was compiled.
+#[allow(dead_code)]
 pub const {constant}: {TYPED}::ServiceInfo = {TYPED}::ServiceInfo {{
     name: {full:?},
     id: {id},
@@ -123,7 +127,7 @@ fn collect(message: &MessageDescriptor, used: &mut BTreeSet<String>) {
 fn append_trait(text: &mut String, name: &str, what: &str, methods: &[Method]) {
     let what =
         if what.is_empty() { format!("/// The service `{name}`, to be implemented.\n") } else { what.to_string() };
-    let _ = writeln!(text, "{what}pub trait {name} {{");
+    let _ = writeln!(text, "{what}#[allow(dead_code)]\npub trait {name} {{");
     for Method { what, name, request, reply, .. } in methods {
         let what = if what.is_empty() { format!("    /// The method `{name}`.\n") } else { what.clone() };
         let _ = writeln!(
@@ -146,6 +150,7 @@ fn append_server(text: &mut String, name: &str, methods: &[Method]) {
     let _ = write!(
         text,
         r"/// Serves a [`{name}`]: `Server::bind(endpoint).serve({name}Server(service))`.
+#[allow(dead_code)]
 #[derive(Clone, Debug)]
 pub struct {name}Server<S>(pub S);
 impl<S: {name}> {TYPED}::Methods for {name}Server<S> {{
@@ -175,23 +180,33 @@ fn append_client(text: &mut String, name: &str, methods: &[Method]) {
     let calls: String = methods.iter().map(|method| client_method(&info, method)).collect();
     let variants: String = methods
         .iter()
-        .map(|Method { variant, reply, .. }| format!("    /// Of `{variant}`.\n    {variant}({reply}),\n"))
+        .map(|Method { variant, reply, is_line, .. }| {
+            let lent = if *is_line { "&'c " } else { "" };
+            format!("    /// Of `{variant}`.\n    {variant}({lent}{reply}),\n")
+        })
         .collect();
     let ends: String = methods
         .iter()
-        .map(|Method { variant, id, .. }| format!("            {id} => ended.reply().map({name}Ended::{variant}),\n"))
+        .map(|Method { variant, id, reply, .. }| {
+            format!("            {id} => ended.decode::<{reply}, _>({name}Ended::{variant}),\n")
+        })
         .collect();
+    let is_lent = methods.iter().any(|method| method.is_line);
+    let (lifetime, elided) = if is_lent { ("<'c>", "<'_>") } else { ("", "") };
     let _ = write!(
         text,
-        r"/// The reply of a submitted RPC of a [`{name}`].
+        r"/// The reply of a submitted RPC of a [`{name}`]; one of a fixed layout is lent until the next call of the client.
+#[allow(dead_code)]
 #[derive(Clone, Debug, PartialEq)]
-pub enum {name}Ended {{
+pub enum {name}Ended{lifetime} {{
 {variants}}}
 /// A client of a [`{name}`]. One thread uses it at a time.
+#[allow(dead_code)]
 #[derive(Debug)]
 pub struct {name}Client {{
     channel: {TYPED}::Channel,
 }}
+#[allow(dead_code)]
 impl {name}Client {{
     /// Connects to the server at `endpoint`, and compares its schema with this client's.
     pub fn connect(endpoint: impl ::nebula::IntoEndpoint) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
@@ -218,16 +233,12 @@ impl {name}Client {{
         self.channel
     }}
 {calls}    /// The next submitted RPC that has ended, in the order of their ends. Never waits.
-    #[inline]
-    pub fn poll(
-        &mut self,
-    ) -> ::core::option::Option<(::nebula::Ticket, ::core::result::Result<{name}Ended, {TYPED}::CallError>)> {{
+    #[inline(always)]
+    pub fn poll(&mut self) -> {TYPED}::Decoded<{name}Ended{elided}> {{
         let ended = self.channel.poll()?;
-        let ticket = ended.ticket;
-        let reply = match ended.head.method() {{
-{ends}            _ => ::core::result::Result::Err({TYPED}::CallError::Malformed),
-        }};
-        ::core::option::Option::Some((ticket, reply))
+        match ended.id.method() {{
+{ends}            _ => ended.unknown(),
+        }}
     }}
 }}
 "
@@ -241,14 +252,14 @@ fn client_method(info: &str, Method { what, name, id, request, reply, .. }: &Met
     format!(
         r"{what}    #[inline]
     pub fn {name}(&mut self, request: &{request}) -> ::core::result::Result<{reply}, {TYPED}::CallError> {{
-        const HEAD: {TYPED}::Head = {TYPED}::Head::new({info}.id, {id});
-        self.channel.call(HEAD, request)
+        const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
+        self.channel.call(METHOD, request)
     }}
     /// Sends a request of `{plain}` and returns at once; its reply comes from [`poll`](Self::poll) under the ticket.
     #[inline]
     pub fn submit_{plain}(&mut self, request: &{request}) -> ::core::result::Result<::nebula::Ticket, ::nebula::SubmitError> {{
-        const HEAD: {TYPED}::Head = {TYPED}::Head::new({info}.id, {id});
-        self.channel.submit(HEAD, request)
+        const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
+        self.channel.submit(METHOD, request)
     }}
 "
     )

@@ -8,10 +8,9 @@ use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
 use nebula_nic::TransferId;
 use nebula_sys::clock::Clock;
-use nebula_sys::copy::store_bytes;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
-use nebula_sys::sync::Ordering;
+use nebula_sys::sync::{AtomicU64, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -222,17 +221,13 @@ impl Ring {
         position
     }
 
-    /// Sends an RPC of one packet in one slot, which must be free.
+    /// Sends an RPC of one packet of `bytes` bytes in one slot, which must be free: `put` writes it.
     #[inline(always)]
-    pub(crate) fn send_whole(&mut self, token: u64, request: &[u8], sizes: u64) {
+    pub(crate) fn send_whole(&mut self, token: u64, bytes: usize, sizes: u64, put: impl FnOnce(&[AtomicU64])) {
         let position = self.begin(Entry { token, tid: TransferId(0), span: 1, state: State::Sent });
         let slots = self.slots();
         let line = slots.line(position);
-        if request.len() <= IN_LINE_BYTES {
-            store_bytes(&line[HEADER_WORDS..], request);
-        } else {
-            slots.store(position, request);
-        }
+        put(if bytes <= IN_LINE_BYTES { &line[HEADER_WORDS..] } else { slots.payload(position) });
         publish_whole(line, first_word(Mark::Request, position, 1), sizes);
     }
 

@@ -13,8 +13,11 @@ use nebula_nic::{
     Call, Expired, Header, Kind, NodeId, Outbound, Outcome, Requester, RpcKey, Span, Timestamp, TransferId,
 };
 use nebula_sys::clock::Clock;
-use nebula_sys::copy::UNIT_BYTES;
+#[cfg(feature = "typed")]
+use nebula_sys::copy::store_bytes_and;
+use nebula_sys::copy::{UNIT_BYTES, store_bytes};
 use nebula_sys::fork::ForkMark;
+use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
 
 /// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there. Fewer
@@ -112,14 +115,31 @@ impl ShmClient {
 
     #[inline(always)]
     pub(crate) fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
-        if request.len() < self.whole_end && self.ring.has_room(1) && !self.mark.is_forked() {
-            let token = self.next_ticket;
-            self.next_ticket += 1;
-            self.sent += 1;
-            self.ring.send_whole(token, request, request.len() as u64 | u64::from(key_hash) << 32);
-            return Ok(Ticket(token));
+        match self.submit_whole(request.len(), key_hash, |words| store_bytes(words, request)) {
+            Some(ticket) => Ok(ticket),
+            None => self.submit_with(request, Options::default().key_hash(key_hash)),
         }
-        self.submit_with(request, Options::default().key_hash(key_hash))
+    }
+
+    /// As [`submit_keyed`](Self::submit_keyed), of a request with `tail` behind it; `None` if it cannot go the short way now.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
+        let put = |words: &[AtomicU64]| store_bytes_and(words, request, tail);
+        self.submit_whole(request.len() + tail.len(), key_hash, put)
+    }
+
+    /// Submits a request of `bytes` bytes the short way, if it may go that way and there is room: `put` writes it.
+    #[inline(always)]
+    fn submit_whole(&mut self, bytes: usize, key_hash: u32, put: impl FnOnce(&[AtomicU64])) -> Option<Ticket> {
+        if bytes >= self.whole_end || !self.ring.has_room(1) || self.mark.is_forked() {
+            return None;
+        }
+        let token = self.next_ticket;
+        self.next_ticket += 1;
+        self.sent += 1;
+        self.ring.send_whole(token, bytes, bytes as u64 | u64::from(key_hash) << 32, put);
+        Some(Ticket(token))
     }
 
     #[inline(never)]

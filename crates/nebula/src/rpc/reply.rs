@@ -8,6 +8,8 @@ use super::answer::{Answer, Ending, Fate};
 use super::fault::Fault;
 use super::safe_point;
 use super::slot::{HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
+#[cfg(feature = "typed")]
+use nebula_sys::copy::store_bytes_and;
 use nebula_sys::copy::{copy_words, store_bytes};
 use nebula_sys::sync::AtomicU64;
 
@@ -64,6 +66,20 @@ impl<'a> Reply<'a> {
             self.bytes = shorter(bytes.len());
         } else {
             self.write_at(self.len(), bytes);
+        }
+    }
+
+    /// As [`write`](Self::write), of `bytes` and `tail` behind them.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn write_and(&mut self, bytes: &[u8], tail: [u8; 4]) {
+        let end = bytes.len() + tail.len();
+        if self.bytes == 0 && end <= IN_LINE_BYTES {
+            store_bytes_and(&self.line[HEADER_WORDS..], bytes, tail);
+            self.bytes = shorter(end);
+        } else {
+            self.write(bytes);
+            self.write(&tail);
         }
     }
 

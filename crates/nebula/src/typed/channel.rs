@@ -2,12 +2,12 @@
 
 use super::describe::{self, Ask, Told};
 use super::error::{CallError, ConnectError};
-use super::head::{self, Head};
-use super::message::{Encoding, Message};
+use super::message::{Encoding, Lent, Message};
+use super::method::{self, MethodId};
 use super::service::ServiceInfo;
-use super::status::{self, Code, Status};
+use super::status::{self, Code};
 use super::trace::TraceContext;
-use crate::client::{Client, SubmitError, Ticket};
+use crate::client::{self, Client, SubmitError, Ticket};
 use crate::config::client::{ClientConfig, Options};
 use crate::endpoint::IntoEndpoint;
 use nebula_schema::{Fingerprint, Schema, fit};
@@ -19,9 +19,9 @@ use zerocopy::{FromBytes, IntoBytes};
 #[derive(Debug)]
 pub struct Channel {
     client: Client,
-    /// The head of each outstanding request, by its ticket modulo the slots.
-    heads: Box<[Head]>,
-    /// Requests that have an extension are put together here.
+    /// The method of each outstanding request, by its ticket modulo the slots.
+    methods: Box<[MethodId]>,
+    /// Requests that do not go straight into a ring are put together here.
     frame: Vec<u8>,
     trace: Option<TraceContext>,
 }
@@ -32,18 +32,39 @@ pub struct Ended<'c> {
     /// Which one.
     pub ticket: Ticket,
     /// The method that it called.
-    pub head: Head,
-    body: Result<&'c [u8], CallError>,
+    pub id: MethodId,
+    reply: Result<&'c [u8], client::CallError>,
+    scratch: &'c mut Vec<u8>,
 }
 
-impl Ended<'_> {
-    /// Its reply, or why there is none.
+/// The end of a submitted RPC, decoded: its ticket, and its reply or why there is none.
+pub type Decoded<E> = Option<(Ticket, Result<E, CallError>)>;
+
+impl<'c> Ended<'c> {
+    /// Its reply, as `wrap` keeps it, or why there is none. Generated clients call it.
     ///
-    /// # Errors
-    ///
-    /// [`CallError`].
-    pub fn reply<P: Message>(self) -> Result<P, CallError> {
-        P::As::decode(self.body?).ok_or(CallError::Malformed)
+    /// The result is made where it is used: a message that went through several results would be copied each time.
+    #[inline(always)]
+    pub fn decode<P: Message + 'c, E>(self, wrap: impl FnOnce(Lent<'c, P>) -> E) -> Decoded<E> {
+        let Self { ticket, reply, scratch, .. } = self;
+        match reply {
+            Ok(reply) => match status::open_message(reply) {
+                Some(body) => P::As::lend(
+                    body,
+                    scratch,
+                    |message| Some((ticket, Ok(wrap(message)))),
+                    || Some((ticket, Err(CallError::Malformed))),
+                ),
+                None => Some((ticket, Err(unanswered(reply)))),
+            },
+            Err(error) => Some((ticket, Err(error.into()))),
+        }
+    }
+
+    /// The end of an RPC whose method is none of the service's.
+    #[cold]
+    pub fn unknown<E>(self) -> Decoded<E> {
+        Some((self.ticket, Err(self.reply.map_or_else(CallError::from, |_| CallError::Malformed))))
     }
 }
 
@@ -66,7 +87,7 @@ impl Channel {
     pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
         let slots = config.slots as usize;
         let client = Client::connect_with(endpoint, config)?;
-        Ok(Self { client, heads: vec![Head::new(0, 0); slots].into(), frame: Vec::new(), trace: None })
+        Ok(Self { client, methods: vec![MethodId::new(0, 0); slots].into(), frame: Vec::new(), trace: None })
     }
 
     /// The connection, for what has no types: [`poll`](Client::poll) is not to be called on it while typed RPCs are outstanding.
@@ -104,11 +125,11 @@ impl Channel {
     }
 
     fn description(&mut self, service: &ServiceInfo) -> Result<Description, CallError> {
-        let (mut schema, head) = (Vec::new(), Head::new(service.id, describe::METHOD));
+        let (mut schema, id) = (Vec::new(), MethodId::new(service.id, describe::METHOD));
         loop {
             let from = u32::try_from(schema.len()).map_err(|_| CallError::Malformed)?;
             let ask = Ask { fingerprint: service.fingerprint.0.into(), from: from.into() };
-            let reply = self.client.call(&[&head.to_bytes(), ask.as_bytes()].concat())?;
+            let reply = self.client.call(&[ask.as_bytes(), &id.to_bytes()].concat())?;
             let body = opened(reply)?;
             let (told, part) = Told::read_from_prefix(body).map_err(|_| CallError::Malformed)?;
             schema.extend_from_slice(part);
@@ -122,58 +143,52 @@ impl Channel {
         }
     }
 
-    /// Sends `request` to the method that `head` means, and waits for its reply.
+    /// Sends `request` to the method `id`, and waits for its reply.
     ///
     /// # Errors
     ///
     /// [`CallError`].
     #[inline]
-    pub fn call<Q: Message, P: Message>(&mut self, head: Head, request: &Q) -> Result<P, CallError> {
+    pub fn call<Q: Message, P: Message>(&mut self, id: MethodId, request: &Q) -> Result<P, CallError> {
         let options = Options::default().key_hash(request.key_hash());
-        let Self { client, frame, trace, .. } = self;
-        let reply = Q::As::write(request, head.to_bytes(), |bytes| match trace {
-            None => client.call_with(bytes, options),
-            Some(trace) => client.call_with(extended(frame, head, trace, bytes), options),
-        })?;
-        P::As::decode(opened(reply)?).ok_or(CallError::Malformed)
+        Q::As::write(request, |body| put_together(&mut self.frame, body, id, self.trace.as_ref()));
+        let reply = self.client.call_with(&self.frame, options)?;
+        match status::open_message(reply) {
+            Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
+            None => Err(unanswered(reply)),
+        }
     }
 
-    /// Sends `request` to the method that `head` means; its end comes from [`poll`](Self::poll) under the ticket.
+    /// Sends `request` to the method `id`; its end comes from [`poll`](Self::poll) under the ticket.
     ///
     /// # Errors
     ///
     /// [`SubmitError`].
     #[inline]
-    pub fn submit<Q: Message>(&mut self, head: Head, request: &Q) -> Result<Ticket, SubmitError> {
+    pub fn submit<Q: Message>(&mut self, id: MethodId, request: &Q) -> Result<Ticket, SubmitError> {
         let key_hash = request.key_hash();
         let Self { client, frame, trace, .. } = self;
-        let ticket = Q::As::write(request, head.to_bytes(), |bytes| match trace {
-            None => client.submit_keyed(bytes, key_hash),
-            Some(trace) => client.submit_keyed(extended(frame, head, trace, bytes), key_hash),
+        let ticket = Q::As::write(request, |body| {
+            let at_once = trace.is_none().then(|| client.submit_and(body, id.to_bytes(), key_hash)).flatten();
+            at_once.map_or_else(|| submit_framed(client, frame, body, id, trace.as_ref(), key_hash), Ok)
         })?;
-        let place = self.place(ticket);
-        self.heads[place] = head;
+        let place = place(ticket, self.methods.len());
+        self.methods[place] = id;
         Ok(ticket)
     }
 
     /// The next RPC that has ended, in the order of their ends. Never waits.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self) -> Option<Ended<'_>> {
-        let slots = self.heads.len();
         let done = self.client.poll()?;
-        let head = self.heads[place(done.ticket, slots)];
-        Some(Ended { ticket: done.ticket, head, body: done.result.map_err(CallError::from).and_then(opened) })
+        let id = self.methods[place(done.ticket, self.methods.len())];
+        Some(Ended { ticket: done.ticket, id, reply: done.result, scratch: &mut self.frame })
     }
 
     /// RPCs submitted and not ended.
     #[must_use]
     pub fn outstanding(&self) -> u32 {
         self.client.outstanding()
-    }
-
-    #[inline(always)]
-    fn place(&self, ticket: Ticket) -> usize {
-        place(ticket, self.heads.len())
     }
 }
 
@@ -184,23 +199,40 @@ const fn place(ticket: Ticket, slots: usize) -> usize {
     ticket.0 as usize & (slots - 1)
 }
 
-/// The request with its extension: `bytes` has its head and its body.
-#[cold]
-fn extended<'f>(frame: &'f mut Vec<u8>, head: Head, trace: &TraceContext, bytes: &[u8]) -> &'f [u8] {
-    head::begin_extended(frame, head, trace);
-    frame.extend_from_slice(&bytes[Head::BYTES..]);
-    frame
+/// Where a request does not go straight into a ring: over UDP, with an extension, in several packets, or where there is no room.
+#[inline(never)]
+fn submit_framed(
+    client: &mut Client,
+    frame: &mut Vec<u8>,
+    body: &[u8],
+    id: MethodId,
+    trace: Option<&TraceContext>,
+    key_hash: u32,
+) -> Result<Ticket, SubmitError> {
+    put_together(frame, body, id, trace);
+    client.submit_keyed(frame, key_hash)
 }
 
-#[inline(always)]
-fn opened(reply: &[u8]) -> Result<&[u8], CallError> {
-    match status::open(reply) {
-        Some(Ok(body)) => Ok(body),
-        other => Err(unanswered(other.and_then(Result::err))),
+/// Makes `frame` the request of which `body` is the message.
+#[inline]
+fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, trace: Option<&TraceContext>) {
+    frame.clear();
+    frame.extend_from_slice(body);
+    match trace {
+        None => frame.extend_from_slice(&id.to_bytes()),
+        Some(trace) => method::end_extended(frame, id, trace),
     }
 }
 
+fn opened(reply: &[u8]) -> Result<&[u8], CallError> {
+    status::open_message(reply).ok_or_else(|| unanswered(reply))
+}
+
+/// Why `reply` holds no message of its method.
 #[cold]
-fn unanswered(status: Option<Status>) -> CallError {
-    status.map_or(CallError::Malformed, CallError::Status)
+fn unanswered(reply: &[u8]) -> CallError {
+    match status::open(reply) {
+        Some(Err(status)) => CallError::Status(status),
+        Some(Ok(_)) | None => CallError::Malformed,
+    }
 }

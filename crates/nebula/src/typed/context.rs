@@ -1,25 +1,25 @@
 //! What a handler may know about its RPC beyond the request.
 
-use super::head::{self, Head};
+use super::method::{self, MethodId};
 use super::trace::TraceContext;
 
 /// What a handler may know about its RPC beyond the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    head: Head,
+    id: MethodId,
     extension: &'a [u8],
 }
 
 impl<'a> Context<'a> {
     #[inline(always)]
-    pub(crate) const fn new(head: Head, extension: &'a [u8]) -> Self {
-        Self { head, extension }
+    pub(crate) const fn new(id: MethodId, extension: &'a [u8]) -> Self {
+        Self { id, extension }
     }
 
     /// The number of the method that was called.
     #[must_use]
     pub const fn method(&self) -> u16 {
-        self.head.method()
+        self.id.method()
     }
 
     /// The trace that the RPC belongs to, if its client said one.
@@ -29,6 +29,6 @@ impl<'a> Context<'a> {
     /// It is looked for when it is asked for.
     #[must_use]
     pub fn trace(&self) -> Option<TraceContext> {
-        head::trace_in(self.extension)
+        method::trace_in(self.extension)
     }
 }

@@ -45,8 +45,8 @@ pub(crate) fn answer(service: &ServiceInfo, body: &[u8], reply: &mut Reply<'_>) 
         fingerprint: service.fingerprint.0.into(),
         schema_bytes: u32::try_from(schema.len()).unwrap_or(u32::MAX).into(),
     };
-    let before = status::HEAD_BYTES + size_of::<Told>();
+    let beside = status::END_BYTES + size_of::<Told>();
     let rest = schema.get(from.get() as usize..).unwrap_or_default();
-    let room = reply.capacity().saturating_sub(before);
-    reply.write(&[&status::OK, told.as_bytes(), &rest[..rest.len().min(room)]].concat());
+    let room = reply.capacity().saturating_sub(beside);
+    reply.write_and(&[told.as_bytes(), &rest[..rest.len().min(room)]].concat(), status::OK);
 }

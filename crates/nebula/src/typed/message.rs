@@ -1,6 +1,5 @@
 //! Messages, as bytes: the two encodings.
 
-use std::cell::RefCell;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A request or a reply of a typed service. `nebula-build` implements it for the messages of a `.proto`.
@@ -15,16 +14,41 @@ pub trait Message: Sized {
     }
 }
 
+/// A message as it is lent to who reads it: `&T` where it lies in place, `T` where it has to be decoded.
+pub type Lent<'b, T> = <<T as Message>::As as Encoding<T>>::Lent<'b>;
+
 /// A way to lay out messages of the type `T`.
 pub trait Encoding<T> {
-    /// Calls `with` with the message that `body` holds; `None` where it holds none.
-    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R) -> Option<R>;
+    /// Calls `with` with the message that `body` holds, `otherwise` where it holds none.
+    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R, otherwise: impl FnOnce() -> R) -> R;
+
+    /// As [`read`](Self::read), with the message for `with` to keep.
+    fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R;
+
+    /// A message as it is lent to who reads it where it lies: a reference, or itself where it has to be decoded.
+    type Lent<'b>
+    where
+        T: 'b;
+
+    /// Calls `with` with the message that `body` holds, `otherwise` where it holds none. `scratch` is where it is put together if it does not
+    /// lie whole in `body`.
+    fn lend<'b, R>(
+        body: &'b [u8],
+        scratch: &'b mut Vec<u8>,
+        with: impl FnOnce(Self::Lent<'b>) -> R,
+        otherwise: impl FnOnce() -> R,
+    ) -> R
+    where
+        T: 'b;
 
     /// The message that `body` holds; `None` where it holds none.
-    fn decode(body: &[u8]) -> Option<T>;
+    #[inline(always)]
+    fn decode(body: &[u8]) -> Option<T> {
+        Self::take(body, Some, || None)
+    }
 
-    /// Calls `put` with `head` and the bytes of `message` behind it.
-    fn write<R>(message: &T, head: [u8; 4], put: impl FnOnce(&[u8]) -> R) -> R;
+    /// Calls `put` with the bytes of `message`.
+    fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R;
 }
 
 /// Little-endian fields one behind the other: read where they lie, and written with one copy. No allocation.
@@ -39,34 +63,56 @@ pub trait LineLayout: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligne
     const ENDS: &'static [u32];
 }
 
-/// A message with its head in front.
-#[derive(IntoBytes, Immutable, Unaligned)]
-#[repr(C)]
-struct Framed<T> {
-    head: [u8; 4],
-    message: T,
-}
-
 impl<T: LineLayout> Encoding<T> for Line {
     #[inline(always)]
-    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R) -> Option<R> {
-        match T::ref_from_prefix(body) {
-            Ok((message, _)) => Some(with(message)),
-            Err(_) => zero_filled(body).map(|message| with(&message)),
+    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R, otherwise: impl FnOnce() -> R) -> R {
+        let filled;
+        let message = match body.get(..size_of::<T>()).map(T::ref_from_bytes) {
+            Some(Ok(message)) => message,
+            _ => match zero_filled(body) {
+                Some(message) => {
+                    filled = message;
+                    &filled
+                }
+                None => return otherwise(),
+            },
+        };
+        with(message)
+    }
+
+    #[inline(always)]
+    fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
+        Self::read(body, |message: &T| with(*message), otherwise)
+    }
+
+    type Lent<'b>
+        = &'b T
+    where
+        T: 'b;
+
+    #[inline(always)]
+    fn lend<'b, R>(
+        body: &'b [u8],
+        scratch: &'b mut Vec<u8>,
+        with: impl FnOnce(&'b T) -> R,
+        otherwise: impl FnOnce() -> R,
+    ) -> R
+    where
+        T: 'b,
+    {
+        let whole = match body.get(..size_of::<T>()) {
+            Some(whole) => whole,
+            None => fill::<T>(body, scratch),
+        };
+        match T::ref_from_bytes(whole) {
+            Ok(message) => with(message),
+            Err(_) => otherwise(),
         }
     }
 
     #[inline(always)]
-    fn decode(body: &[u8]) -> Option<T> {
-        match T::read_from_prefix(body) {
-            Ok((message, _)) => Some(message),
-            Err(_) => zero_filled(body),
-        }
-    }
-
-    #[inline(always)]
-    fn write<R>(message: &T, head: [u8; 4], put: impl FnOnce(&[u8]) -> R) -> R {
-        put(Framed { head, message: *message }.as_bytes())
+    fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
+        put(message.as_bytes())
     }
 }
 
@@ -80,34 +126,57 @@ pub fn zero_filled<T: LineLayout>(body: &[u8]) -> Option<T> {
     Some(message)
 }
 
+/// The bytes of [`zero_filled`], in `scratch`; none where there is no message.
+#[cold]
+fn fill<'b, T: LineLayout>(body: &[u8], scratch: &'b mut Vec<u8>) -> &'b [u8] {
+    scratch.clear();
+    if let Some(message) = zero_filled::<T>(body) {
+        scratch.extend_from_slice(message.as_bytes());
+    }
+    scratch
+}
+
 /// Protobuf's own encoding. Reading allocates what the message owns.
 #[derive(Clone, Copy, Debug)]
 pub enum Proto {}
 
-thread_local! {
-    /// Where messages are encoded, so that writing allocates nothing once it has grown.
-    static ENCODED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
+/// Messages of up to so many bytes are encoded on the stack.
+const ON_STACK: usize = 256;
 
 impl<T: prost::Message + Default> Encoding<T> for Proto {
-    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R) -> Option<R> {
-        T::decode(body).ok().map(|message| with(&message))
+    fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R, otherwise: impl FnOnce() -> R) -> R {
+        Self::take(body, |message: T| with(&message), otherwise)
     }
 
-    fn decode(body: &[u8]) -> Option<T> {
-        T::decode(body).ok()
+    fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
+        match T::decode(body) {
+            Ok(message) => with(message),
+            Err(_) => otherwise(),
+        }
     }
 
-    fn write<R>(message: &T, head: [u8; 4], put: impl FnOnce(&[u8]) -> R) -> R {
-        // Taken out of its place: `put` may come here again.
-        let mut encoded = ENCODED.take();
-        encoded.clear();
-        encoded.extend_from_slice(&head);
-        // An error says that there is no room, and a vector grows.
-        message.encode(&mut encoded).unwrap_or_default();
-        let result = put(&encoded);
-        ENCODED.replace(encoded);
-        result
+    type Lent<'b>
+        = T
+    where
+        T: 'b;
+
+    fn lend<'b, R>(body: &'b [u8], _: &'b mut Vec<u8>, with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R
+    where
+        T: 'b,
+    {
+        Self::take(body, with, otherwise)
+    }
+
+    fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
+        let bytes = message.encoded_len();
+        if bytes <= ON_STACK {
+            let mut encoded = [0; ON_STACK];
+            message.encode_raw(&mut &mut encoded[..bytes]);
+            return put(&encoded[..bytes]);
+        }
+        let mut encoded = Vec::with_capacity(bytes);
+        message.encode_raw(&mut encoded);
+        put(&encoded)
     }
 }
 
@@ -156,22 +225,22 @@ mod tests {
     }
 
     fn bytes<T: LineLayout>(message: &T) -> Vec<u8> {
-        Line::write(message, [1, 2, 3, 4], <[u8]>::to_vec)
+        Line::write(message, <[u8]>::to_vec)
     }
 
     #[test]
-    fn a_line_message_is_its_fields_behind_the_head() {
+    fn a_line_message_is_its_fields() {
         let written = bytes(&New { id: 0x0102_0304_0506_0708.into(), flags: 9.into(), more: 10.into() });
-        assert_eq!(written, [1, 2, 3, 4, 8, 7, 6, 5, 4, 3, 2, 1, 9, 0, 0, 0, 10, 0, 0, 0]);
+        assert_eq!(written, [8, 7, 6, 5, 4, 3, 2, 1, 9, 0, 0, 0, 10, 0, 0, 0]);
     }
 
     #[test]
     fn what_another_version_lacks_is_zero_and_what_it_has_more_is_not_seen() {
         let (old, new) = (Old { id: 7.into() }, New { id: 7.into(), flags: 1.into(), more: 2.into() });
         let zeros = New { id: 7.into(), flags: 0.into(), more: 0.into() };
-        assert_eq!(Line::decode(&bytes(&old)[4..]), Some(zeros));
-        assert_eq!(Line::read(&bytes(&old)[4..], |read: &New| *read), Some(zeros));
-        assert_eq!(Line::decode(&bytes(&new)[4..]), Some(old));
+        assert_eq!(Line::decode(&bytes(&old)), Some(zeros));
+        assert_eq!(Line::read(&bytes(&old), |read: &New| Some(*read), || None), Some(zeros));
+        assert_eq!(Line::decode(&bytes(&new)), Some(old));
         assert_eq!(Line::decode(&[]), Some(Old { id: 0.into() }));
     }
 
@@ -185,11 +254,10 @@ mod tests {
     #[test]
     fn a_message_of_protobuf_is_written_within_the_writing_of_another() {
         let text = |text: &str| text.to_string();
-        let nested = Proto::write(&text("outer"), [0; 4], |outer| {
-            (outer.to_vec(), Proto::write(&text("inner"), [9; 4], <[u8]>::to_vec))
-        });
-        assert_eq!(nested.0[4..], *b"\x0a\x05outer");
-        assert_eq!(<Proto as Encoding<String>>::decode(&nested.1[4..]), Some(text("inner")));
+        let nested =
+            Proto::write(&text("outer"), |outer| (outer.to_vec(), Proto::write(&text("inner"), <[u8]>::to_vec)));
+        assert_eq!(nested.0[..], *b"\x0a\x05outer");
+        assert_eq!(<Proto as Encoding<String>>::decode(&nested.1), Some(text("inner")));
         assert_eq!(<Proto as Encoding<String>>::decode(b"\x0a\x05out"), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::describe;
-use super::head::{self, Opened};
 use super::message::{Encoding, Message};
+use super::method::{self, Opened};
 use super::service::ServiceInfo;
 use super::slot::Slot;
 use super::status::Status;
@@ -22,19 +22,29 @@ pub trait Methods {
 /// Answers one RPC of a server that has one service.
 #[inline(always)]
 pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
-    match head::open(request) {
-        Some(opened) if opened.head.service() == M::SERVICE.id => dispatch(methods, opened, reply),
+    match method::open_plain(request) {
+        Some((id, body)) if id.service() == M::SERVICE.id => dispatch(methods, &Context::new(id, &[]), body, reply),
+        _ => serve_otherwise(methods, request, reply),
+    }
+}
+
+/// Answers an RPC with an extension, or of another service.
+#[cold]
+fn serve_otherwise<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
+    match method::open(request) {
+        Some(Opened { id, extension, body }) if id.service() == M::SERVICE.id => {
+            dispatch(methods, &Context::new(id, extension), body, reply);
+        }
         other => refuse(other, reply),
     }
 }
 
 #[inline(always)]
-fn dispatch<M: Methods>(methods: &M, opened: Opened<'_>, reply: &mut Reply<'_>) {
-    let Opened { head, extension, body } = opened;
-    if head.method() == describe::METHOD {
+fn dispatch<M: Methods>(methods: &M, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>) {
+    if context.method() == describe::METHOD {
         return describe::answer(&M::SERVICE, body, reply);
     }
-    methods.call(&Context::new(head, extension), body, reply);
+    methods.call(context, body, reply);
 }
 
 /// A request that no service of the server is meant by.
@@ -42,7 +52,7 @@ fn dispatch<M: Methods>(methods: &M, opened: Opened<'_>, reply: &mut Reply<'_>) 
 fn refuse(opened: Option<Opened<'_>>, reply: &mut Reply<'_>) {
     let status = match opened {
         None => Status::invalid_argument("the request is too short for a typed one"),
-        Some(opened) => Status::unimplemented(format!("this server has no service {}", opened.head.service())),
+        Some(opened) => Status::unimplemented(format!("this server has no service {}", opened.id.service())),
     };
     status.reply(reply);
 }
@@ -54,20 +64,31 @@ pub fn answer<Q: Message, P: Message>(
     reply: &mut Reply<'_>,
     handler: impl FnOnce(&Q, Slot<'_, '_, P>) -> Result<(), Status>,
 ) {
-    match Q::As::read(body, |request| handler(request, Slot::new(reply))) {
-        Some(Ok(())) if !reply.is_untouched() => {}
-        other => fail(other, reply),
+    let is_message = Q::As::read(
+        body,
+        |request| {
+            match handler(request, Slot::new(reply)) {
+                Ok(()) if !reply.is_untouched() => {}
+                Ok(()) => no_reply(reply),
+                Err(status) => status.reply(reply),
+            }
+            true
+        },
+        || false,
+    );
+    if !is_message {
+        no_message(reply);
     }
 }
 
 #[cold]
-fn fail(result: Option<Result<(), Status>>, reply: &mut Reply<'_>) {
-    let status = match result {
-        Some(Err(status)) => status,
-        Some(Ok(())) => Status::internal("the handler returned without a reply"),
-        None => Status::invalid_argument("the request's bytes are no message of its method"),
-    };
-    status.reply(reply);
+fn no_reply(reply: &mut Reply<'_>) {
+    Status::internal("the handler returned without a reply").reply(reply);
+}
+
+#[cold]
+fn no_message(reply: &mut Reply<'_>) {
+    Status::invalid_argument("the request's bytes are no message of its method").reply(reply);
 }
 
 /// Answers an RPC of a method that the service does not have.
@@ -111,6 +132,9 @@ pub trait Together {
 
     /// Answers one RPC by the service that it means.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
+
+    /// As [`serve`](Self::serve), of a request with an extension, or of another service.
+    fn serve_otherwise(&self, request: &[u8], reply: &mut Reply<'_>);
 }
 
 /// Whether no two services have one number.
@@ -151,8 +175,22 @@ macro_rules! services {
             #[expect(non_snake_case, reason = "one name for a service's type and its value")]
             fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
                 let ($($name,)+) = self;
-                match head::open(request) {
-                    $(Some(opened) if opened.head.service() == $name::SERVICE.id => dispatch($name, opened, reply),)+
+                match method::open_plain(request) {
+                    $(Some((id, body)) if id.service() == $name::SERVICE.id => {
+                        dispatch($name, &Context::new(id, &[]), body, reply);
+                    })+
+                    _ => self.serve_otherwise(request, reply),
+                }
+            }
+
+            #[cold]
+            #[expect(non_snake_case, reason = "as above")]
+            fn serve_otherwise(&self, request: &[u8], reply: &mut Reply<'_>) {
+                let ($($name,)+) = self;
+                match method::open(request) {
+                    $(Some(Opened { id, extension, body }) if id.service() == $name::SERVICE.id => {
+                        dispatch($name, &Context::new(id, extension), body, reply);
+                    })+
                     other => refuse(other, reply),
                 }
             }

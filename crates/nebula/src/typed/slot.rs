@@ -27,7 +27,7 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
     /// [`Fault::ReplyTooLarge`](crate::Fault::ReplyTooLarge) there.
     #[inline(always)]
     pub fn write(self, message: &T) -> Result<(), Status> {
-        T::As::write(message, status::OK, |bytes| self.reply.write(bytes));
+        T::As::write(message, |bytes| self.reply.write_and(bytes, status::OK));
         Ok(())
     }
 }

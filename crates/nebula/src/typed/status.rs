@@ -113,8 +113,8 @@ impl Status {
 
     /// The same with bytes for programs, which the service's users know how to read.
     #[must_use]
-    pub fn with_details(mut self, details: Vec<u8>) -> Self {
-        self.details = details;
+    pub fn with_details(mut self, details: impl Into<Vec<u8>>) -> Self {
+        self.details = details.into();
         self
     }
 
@@ -140,7 +140,7 @@ impl Status {
     #[cold]
     pub(crate) fn reply(&self, reply: &mut Reply<'_>) {
         reply.clear();
-        let room = reply.capacity().saturating_sub(HEAD_BYTES);
+        let room = reply.capacity().saturating_sub(END_BYTES);
         let most = room.min(u16::MAX.into()).min(self.message.len());
         let message = (0..=most).rev().find(|&at| self.message.is_char_boundary(at)).unwrap_or(0);
         let message = &self.message.as_bytes()[..message];
@@ -148,31 +148,33 @@ impl Status {
             Some(&self.details[..]).filter(|details| details.len() <= room - message.len()).unwrap_or_default();
         // Cut to 65,535 bytes above.
         let message_bytes = u16::try_from(message.len()).unwrap_or(u16::MAX);
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + message.len() + details.len());
-        bytes.extend_from_slice(&(self.code as u16).to_le_bytes());
-        bytes.extend_from_slice(&message_bytes.to_le_bytes());
-        bytes.extend_from_slice(message);
-        bytes.extend_from_slice(details);
-        reply.write(&bytes);
+        let end = u32::from(self.code as u16) | u32::from(message_bytes) << 16;
+        reply.write_and(&[message, details].concat(), end.to_le_bytes());
     }
 }
 
-/// Bytes in front of a reply: the code, 0 for a message; then the length of the status's message.
-pub(crate) const HEAD_BYTES: usize = 4;
-/// In front of a message.
-pub(crate) const OK: [u8; HEAD_BYTES] = [0; HEAD_BYTES];
+/// Bytes behind a reply: the code, 0 for a message; then the length of the status's message.
+pub(crate) const END_BYTES: usize = 4;
+/// Behind a message.
+pub(crate) const OK: [u8; END_BYTES] = [0; END_BYTES];
+
+/// The message's bytes that a reply holds, if it holds one.
+#[inline(always)]
+pub(crate) fn open_message(reply: &[u8]) -> Option<&[u8]> {
+    let (body, end) = reply.split_last_chunk()?;
+    (u32::from_le_bytes(*end) == u32::from_le_bytes(OK)).then_some(body)
+}
 
 /// What a reply holds: a message's bytes, or the status; `None` where it is no reply of a typed service.
-#[inline(always)]
 pub(crate) fn open(reply: &[u8]) -> Option<Result<&[u8], Status>> {
-    match reply.split_first_chunk()? {
-        (&OK, body) => Some(Ok(body)),
-        (head, rest) => open_status(*head, rest).map(Err),
+    match reply.split_last_chunk()? {
+        (body, &OK) => Some(Ok(body)),
+        (rest, end) => open_status(rest, *end).map(Err),
     }
 }
 
 #[cold]
-fn open_status([c0, c1, m0, m1]: [u8; HEAD_BYTES], rest: &[u8]) -> Option<Status> {
+fn open_status(rest: &[u8], [c0, c1, m0, m1]: [u8; END_BYTES]) -> Option<Status> {
     let code = u16::from_le_bytes([c0, c1]);
     let (message, details) = rest.split_at_checked(u16::from_le_bytes([m0, m1]).into())?;
     let message = String::from_utf8_lossy(message).into_owned();
@@ -226,9 +228,11 @@ mod tests {
     fn bytes_that_are_no_reply_are_none() {
         assert_eq!(open(b""), None);
         assert_eq!(open(&[0, 0, 0]), None);
-        assert_eq!(open(&[5, 0, 2, 0, b'x']), None, "its message is cut");
-        assert_eq!(open(&[0, 0, 1, 0, b'x']), None, "no code");
-        assert_eq!(open(&[0, 0, 0, 0, 7]), Some(Ok(&[7][..])));
+        assert_eq!(open(&[b'x', 5, 0, 2, 0]), None, "its message is cut");
+        assert_eq!(open(&[b'x', 0, 0, 1, 0]), None, "no code");
+        assert_eq!(open(&[7, 0, 0, 0, 0]), Some(Ok(&[7][..])));
+        assert_eq!(open_message(&[7, 0, 0, 0, 0]), Some(&[7][..]));
+        assert_eq!((open_message(&[7, 5, 0, 0, 0]), open_message(&[0, 0, 0])), (None, None));
         assert_eq!(open(&[99, 0, 0, 0]).unwrap().unwrap_err().code(), Code::Unknown);
     }
 }

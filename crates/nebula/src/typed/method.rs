@@ -1,0 +1,150 @@
+//! What stands behind the message of a request: which method of which service is meant, and an extension where there is one.
+//!
+//! Behind and not in front, so that the message lies as it lay at its sender: its words are the words of the ring.
+
+use super::trace::TraceContext;
+
+/// Which method of which service a request is for: its last four bytes, little-endian.
+///
+/// ```text
+///   0         n           n+x   n+x+2    n+x+4    n+x+6       n+x+8
+///   │ message │ extension │  x  │ service│ method 12 bits│0 0 0 e│     e: there is an extension and its length
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MethodId(u32);
+
+/// The largest number of a method.
+const METHOD_MAX: u16 = (1 << 12) - 1;
+const EXTENDED: u32 = 1 << 31;
+
+impl MethodId {
+    /// Its length, in bytes.
+    pub const BYTES: usize = 4;
+
+    /// A method of a service.
+    ///
+    /// # Panics
+    ///
+    /// When the method's number has more than 12 bits.
+    #[must_use]
+    pub const fn new(service: u16, method: u16) -> Self {
+        assert!(method <= METHOD_MAX, "a method's number has 12 bits");
+        Self(service as u32 | (method as u32) << 16)
+    }
+
+    /// The service's number.
+    #[must_use]
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+    pub const fn service(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// The method's number.
+    #[must_use]
+    #[inline(always)]
+    pub const fn method(self) -> u16 {
+        (self.0 >> 16) as u16 & METHOD_MAX
+    }
+
+    /// As it goes over the wire.
+    #[must_use]
+    #[inline(always)]
+    pub const fn to_bytes(self) -> [u8; Self::BYTES] {
+        self.0.to_le_bytes()
+    }
+}
+
+/// A request, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opened<'a> {
+    pub(crate) id: MethodId,
+    pub(crate) extension: &'a [u8],
+    pub(crate) body: &'a [u8],
+}
+
+/// The method and the message of a request that has no extension, as most have none.
+#[inline(always)]
+pub(crate) fn open_plain(request: &[u8]) -> Option<(MethodId, &[u8])> {
+    let (body, id) = request.split_last_chunk::<{ MethodId::BYTES }>()?;
+    let id = u32::from_le_bytes(*id);
+    (id & EXTENDED == 0).then_some((MethodId(id), body))
+}
+
+/// Takes a request apart; `None` where it is too short for what it says.
+pub(crate) fn open(request: &[u8]) -> Option<Opened<'_>> {
+    let (body, id) = request.split_last_chunk::<{ MethodId::BYTES }>()?;
+    let id = u32::from_le_bytes(*id);
+    if id & EXTENDED == 0 {
+        return Some(Opened { id: MethodId(id), extension: &[], body });
+    }
+    let (rest, bytes) = body.split_last_chunk::<2>()?;
+    let at = rest.len().checked_sub(u16::from_le_bytes(*bytes).into())?;
+    let (body, extension) = rest.split_at(at);
+    Some(Opened { id: MethodId(id & !EXTENDED), extension, body })
+}
+
+/// An item of the extension: a W3C trace context.
+const TRACE: u8 = 1;
+
+/// Appends to the message in `frame` an extension with a trace context, and the method.
+pub(crate) fn end_extended(frame: &mut Vec<u8>, id: MethodId, trace: &TraceContext) {
+    frame.extend_from_slice(&[TRACE, TraceContext::BYTES]);
+    frame.extend_from_slice(&trace.to_bytes());
+    let items = 2 + u16::from(TraceContext::BYTES);
+    frame.extend_from_slice(&items.to_le_bytes());
+    frame.extend_from_slice(&(id.0 | EXTENDED).to_le_bytes());
+}
+
+/// The trace context among the items of an extension. Items of kinds that this version does not know are skipped.
+pub(crate) fn trace_in(extension: &[u8]) -> Option<TraceContext> {
+    let mut rest = extension;
+    while let [kind, bytes, behind @ ..] = rest {
+        let (value, next) = behind.split_at_checked((*bytes).into())?;
+        if *kind == TRACE {
+            return TraceContext::from_bytes(value);
+        }
+        rest = next;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_is_what_was_put_in() {
+        let id = MethodId::new(0xABCD, 4095);
+        assert_eq!((id.service(), id.method()), (0xABCD, 4095));
+        let request = [&b"body"[..], &id.to_bytes()].concat();
+        assert_eq!(open(&request), Some(Opened { id, extension: &[], body: b"body" }));
+        assert_eq!(open_plain(&request), Some((id, &b"body"[..])));
+    }
+
+    #[test]
+    fn an_extension_is_skipped_where_nobody_asks_for_it() {
+        let (id, trace) = (MethodId::new(7, 3), TraceContext::new([1; 16], [2; 8], 1).unwrap());
+        let mut frame = b"body".to_vec();
+        end_extended(&mut frame, id, &trace);
+        assert_eq!(open_plain(&frame), None);
+        let opened = open(&frame).unwrap();
+        assert_eq!((opened.id, opened.body), (id, &b"body"[..]));
+        assert_eq!(trace_in(opened.extension), Some(trace));
+        // Behind an item of a later version.
+        assert_eq!(trace_in(&[&[99, 2, 0, 0], opened.extension].concat()), Some(trace));
+    }
+
+    #[test]
+    fn what_is_cut_short_is_none() {
+        let mut frame = Vec::new();
+        end_extended(&mut frame, MethodId::new(7, 3), &TraceContext::new([1; 16], [2; 8], 0).unwrap());
+        for cut in 1..frame.len() {
+            assert_eq!(open(&frame[cut..]), None, "{cut}");
+        }
+        let extension = open(&frame).unwrap().extension;
+        for bytes in 0..extension.len() {
+            assert_eq!(trace_in(&extension[..bytes]), None, "{bytes}");
+        }
+    }
+}
