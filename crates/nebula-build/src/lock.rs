@@ -108,6 +108,7 @@ mod tests {
             reply: "p.R".into(),
             idempotent: removed,
             removed,
+            streams: removed,
         };
         let field =
             |number, end, removed| Field { name: "f".into(), number, kind: "map<string, p.Q>".into(), end, removed };

@@ -48,9 +48,9 @@ fn numbers_are_within_bounds_and_given_once() {
 }
 
 #[test]
-fn a_stream_is_refused_with_what_to_do() {
-    let streamed = service("rpc A(Q) returns (stream R) { option (nebula.id) = 1; }");
-    assert_eq!(told(&streamed), "p.S.A is a stream: return a page of results, and where the next one begins");
+fn a_stream_of_requests_is_refused_with_what_to_do() {
+    let streamed = service("rpc A(stream Q) returns (R) { option (nebula.id) = 1; }");
+    assert_eq!(told(&streamed), "p.S.A takes a stream: take one request, and let the client send several");
 }
 
 #[test]

@@ -66,11 +66,9 @@ impl Check<'_> {
 
     fn method(&mut self, service: &str, was: &Method, now: &[Method]) -> Method {
         let Some(is) = now.iter().find(|is| is.id == was.id) else { return Method { removed: true, ..was.clone() } };
-        if (&is.name, &is.request, &is.reply) != (&was.name, &was.request, &was.reply) {
-            self.refuse(format!(
-                "{service}: method {} has been {}({}) returns ({}): give {} another number",
-                was.id, was.name, was.request, was.reply, is.name
-            ));
+        if is.signature() != was.signature() {
+            let (id, was, name) = (was.id, was.signature(), &is.name);
+            self.refuse(format!("{service}: method {id} has been {was}: give {name} another number"));
         } else if was.idempotent && !is.idempotent && !was.removed {
             self.refuse(format!(
                 "{service}: clients built before may repeat {}: keep it idempotent, or add another method",

@@ -46,17 +46,11 @@ fn services_fit(a: &Service, b: &Service) -> Result<(), Misfit> {
     }
     for method in a.methods.iter().filter(|method| !method.removed) {
         let Some(other) = b.methods.iter().find(|other| other.id == method.id && !other.removed) else { continue };
-        let (this, that) =
-            ((&method.name, &method.request, &method.reply), (&other.name, &other.request, &other.reply));
+        let (this, that) = (method.signature(), other.signature());
         if this != that {
-            let says =
-                |(name, request, reply): (&String, &String, &String)| format!("{name}({request}) returns ({reply})");
             return Err(Misfit(format!(
-                "{}: method {} is {} at one end and {} at the other",
-                a.name,
-                method.id,
-                says(this),
-                says(that)
+                "{}: method {} is {this} at one end and {that} at the other",
+                a.name, method.id
             )));
         }
     }
@@ -165,6 +159,9 @@ mod tests {
             "p.S: method 1 is Get(p.G) returns (p.R) at one end and Set(p.S) returns (p.R) at the other"
         );
         assert!(both_ways(&one, &service(8, &[])).is_some());
+        let mut streams = one.clone();
+        streams.services[0].methods[0].streams = true;
+        assert!(both_ways(&one, &streams).is_some());
     }
 
     #[test]

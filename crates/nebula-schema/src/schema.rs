@@ -53,6 +53,9 @@ pub struct Method {
     /// It is no longer in the `.proto`; its number stays taken. In lock files only.
     #[prost(bool, tag = "6")]
     pub removed: bool,
+    /// Whether its reply is a stream of them.
+    #[prost(bool, tag = "7")]
+    pub streams: bool,
 }
 
 /// A message.
@@ -155,6 +158,15 @@ impl Fingerprint {
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Method {
+    /// What two ends have to agree on, as a `.proto` writes it.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        let stream = if self.streams { "stream " } else { "" };
+        format!("{}({}) returns ({stream}{})", self.name, self.request, self.reply)
     }
 }
 

@@ -15,9 +15,9 @@
 //! |---|---|
 //! | which method, and what goes with a request | [`MethodId`], [`Context`], [`TraceContext`] |
 //! | messages, read and written | [`Message`], [`Line`], [`Proto`] |
-//! | a handler's answer | [`Slot`], [`Status`], [`Code`] |
+//! | a handler's answer | [`Slot`], [`Window`], [`Status`], [`Code`] |
 //! | one service or several behind a server | [`Methods`], [`Services`] |
-//! | the client's end | [`Channel`], [`CallError`], [`ConnectError`] |
+//! | the client's end | [`Channel`], [`Stream`], [`CallError`], [`ConnectError`] |
 
 mod method;
 mod trace;
@@ -26,11 +26,13 @@ mod text;
 mod message;
 mod status;
 mod slot;
+mod window;
 mod service;
 mod describe;
 mod serve;
 mod error;
 mod channel;
+mod stream;
 
 pub use channel::{Channel, Decoded, Ended};
 pub use context::Context;
@@ -38,12 +40,14 @@ pub use error::{CallError, ConnectError};
 pub use message::{Encoding, Lent, Line, LineLayout, Message, Proto, key_hash, zero_filled};
 pub use method::MethodId;
 pub use nebula_schema::Fingerprint;
-pub use serve::{Methods, Services, Together, answer, serve, unknown_method};
+pub use serve::{Methods, Services, Together, answer, answer_window, serve, unknown_method};
 pub use service::ServiceInfo;
 pub use slot::Slot;
 pub use status::{Code, Status};
+pub use stream::Stream;
 pub use text::{Bool, Text};
 pub use trace::{TraceContext, TraceContextError};
+pub use window::{CURSOR_BYTES_MAX, Window};
 
 // What generated code is written with.
 pub use {nebula_schema as schema, prost, zerocopy};

@@ -1,7 +1,10 @@
 //! The services of `every.proto`.
 
-use crate::every::{Empty, Every, FailRequest, Line, Loose, MisbehaveRequest, Other, Pair, Sum, TraceReply};
-use nebula::typed::{Code, Context, Slot, Status};
+use crate::every::{
+    Empty, Every, FailRequest, Line, Loose, MisbehaveRequest, Number, NumbersRequest, Other, Pair, Sum,
+};
+use crate::every::{TraceReply, Word, WordsRequest};
+use nebula::typed::{Code, Context, Slot, Status, Window};
 
 /// Returns what it is given.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +37,31 @@ impl Every for EveryService {
     fn trace(&self, context: &Context, _: &Empty, reply: Slot<TraceReply>) -> Result<(), Status> {
         let trace = context.trace().map(|trace| trace.to_string()).unwrap_or_default();
         reply.write(&TraceReply { trace })
+    }
+
+    fn numbers(&self, _: &Context, request: &NumbersRequest, window: &mut Window<Number>) -> Result<(), Status> {
+        let from = window.index().max(request.from.get());
+        for number in from..request.below.get() {
+            if !window.push(&Number { number: number.into() }) {
+                window.resume_at_index(number);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn words(&self, _: &Context, request: &WordsRequest, window: &mut Window<Word>) -> Result<(), Status> {
+        for number in window.index()..request.below.get() {
+            if number > 0 && number == request.fail_at.get() {
+                return Err(Status::data_loss(format!("{number} is lost")));
+            }
+            let word = format!("{}{number}", " ".repeat(request.padding.get() as usize));
+            if !window.push(&Word { word }) {
+                window.resume_at_index(number);
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn misbehave(&self, _: &Context, request: &MisbehaveRequest, _: Slot<Empty>) -> Result<(), Status> {

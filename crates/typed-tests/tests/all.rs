@@ -6,6 +6,7 @@
 mod any_bytes;
 mod calls;
 mod messages;
+mod streams;
 mod versions;
 
 /// An endpoint that no other test has.

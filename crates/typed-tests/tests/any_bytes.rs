@@ -80,14 +80,14 @@ impl Service for Parrot {
 
 #[test]
 fn a_client_ends_whatever_a_server_answers() {
-    // Heads of a status, of a reply; schemas longer than said, without an end, of another message.
-    let schema = |length: u32, bytes: &[u8]| [&[0; 4][..], &[9; 8], &length.to_le_bytes(), bytes].concat();
+    // Ends of a status, of a reply; schemas longer than said, without an end, of another message.
+    let schema = |length: u32, bytes: &[u8]| [&[9; 8][..], &length.to_le_bytes(), bytes, &[0; 4]].concat();
     let answers = [
         vec![],
         vec![0],
         vec![0; 4],
         vec![1, 0, 255, 255],
-        vec![0, 0, 1, 0, b'x'],
+        vec![b'x', 0, 0, 1, 0],
         schema(0, &[1]),
         schema(1, &[]),
         schema(4, &[255; 4]),

@@ -27,6 +27,8 @@ struct Method {
     reply: String,
     /// Whether the reply is read where it lies.
     is_line: bool,
+    /// Whether the reply is a stream of them.
+    streams: bool,
 }
 
 /// Appends all that a service has.
@@ -52,6 +54,7 @@ fn method(method: &MethodDescriptor, files: &Files) -> Method {
         request: to(method.input()),
         reply: to(method.output()),
         is_line: files.encodings.ends(&method.output()).is_some(),
+        streams: method.is_server_streaming(),
     }
 }
 
@@ -69,7 +72,11 @@ fn append_info(text: &mut String, name: &str, service: &ServiceDescriptor, files
     let bytes = schema.to_bytes();
     let Fingerprint(fingerprint) = Fingerprint::of(&bytes);
     let id = options::service_id(service).unwrap_or_else(|| name_id(service.full_name()));
-    let longest = service.methods().map(|method| files.encodings.bytes(&method.output()));
+    let longest = service.methods().map(|method| match method.is_server_streaming() {
+        // A window of a stream has as much as there is room for.
+        true => None,
+        false => files.encodings.bytes(&method.output()),
+    });
     let longest = longest.reduce(|a, b| Some(a?.max(b?))).flatten();
     let reply_bytes_max = longest.map(|bytes| (bytes + END_BYTES).max(STATUS_BYTES));
     let _ = write!(
@@ -128,24 +135,30 @@ fn append_trait(text: &mut String, name: &str, what: &str, methods: &[Method]) {
     let what =
         if what.is_empty() { format!("/// The service `{name}`, to be implemented.\n") } else { what.to_string() };
     let _ = writeln!(text, "{what}#[allow(dead_code)]\npub trait {name} {{");
-    for Method { what, name, request, reply, .. } in methods {
+    for Method { what, name, request, reply, streams, .. } in methods {
         let what = if what.is_empty() { format!("    /// The method `{name}`.\n") } else { what.clone() };
+        let place = match streams {
+            true => format!("window: &mut {TYPED}::Window<'_, '_, {reply}>"),
+            false => format!("reply: {TYPED}::Slot<'_, '_, {reply}>"),
+        };
         let _ = writeln!(
             text,
             "{what}    fn {name}(&self, context: &{TYPED}::Context<'_>, request: &{request}, \
-             reply: {TYPED}::Slot<'_, '_, {reply}>) -> ::core::result::Result<(), {TYPED}::Status>;"
+             {place}) -> ::core::result::Result<(), {TYPED}::Status>;"
         );
     }
     text.push_str("}\n");
 }
 
 fn append_server(text: &mut String, name: &str, methods: &[Method]) {
-    let arms: String = methods
-        .iter()
-        .map(|Method { name, id, .. }| {
-            format!("            {id} => {TYPED}::answer(body, reply, |request, slot| self.0.{name}(context, request, slot)),\n")
-        })
-        .collect();
+    let arm = |Method { name, id, streams, .. }: &Method| {
+        let (answer, place) = if *streams { ("answer_window", "window") } else { ("answer", "slot") };
+        format!(
+            "            {id} => {TYPED}::{answer}(context, body, reply, |request, {place}| \
+             self.0.{name}(context, request, {place})),\n"
+        )
+    };
+    let arms: String = methods.iter().map(arm).collect();
     let info = constant(name);
     let _ = write!(
         text,
@@ -178,20 +191,19 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
 fn append_client(text: &mut String, name: &str, methods: &[Method]) {
     let info = constant(name);
     let calls: String = methods.iter().map(|method| client_method(&info, method)).collect();
-    let variants: String = methods
-        .iter()
+    let polled = || methods.iter().filter(|method| !method.streams);
+    let variants: String = polled()
         .map(|Method { variant, reply, is_line, .. }| {
             let lent = if *is_line { "&'c " } else { "" };
             format!("    /// Of `{variant}`.\n    {variant}({lent}{reply}),\n")
         })
         .collect();
-    let ends: String = methods
-        .iter()
+    let ends: String = polled()
         .map(|Method { variant, id, reply, .. }| {
             format!("            {id} => ended.decode::<{reply}, _>({name}Ended::{variant}),\n")
         })
         .collect();
-    let is_lent = methods.iter().any(|method| method.is_line);
+    let is_lent = polled().any(|method| method.is_line);
     let (lifetime, elided) = if is_lent { ("<'c>", "<'_>") } else { ("", "") };
     let _ = write!(
         text,
@@ -245,20 +257,34 @@ impl {name}Client {{
     );
 }
 
-fn client_method(info: &str, Method { what, name, id, request, reply, .. }: &Method) -> String {
+fn client_method(info: &str, method: &Method) -> String {
+    let Method { what, name, id, request, reply, streams, .. } = method;
     let plain = name.trim_start_matches("r#");
-    let what =
-        if what.is_empty() { format!("    /// Calls `{plain}` and waits for its reply.\n") } else { what.clone() };
+    let or = |text: String| if what.is_empty() { text } else { what.clone() };
+    let constant = format!("const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});");
+    if *streams {
+        let what = or(format!(
+            "    /// Calls `{plain}`; its replies come window by window, as the iterator is asked for them.\n"
+        ));
+        return format!(
+            r"{what}    pub fn {name}(&mut self, request: &{request}) -> {TYPED}::Stream<'_, {reply}> {{
+        {constant}
+        self.channel.stream(METHOD, request)
+    }}
+"
+        );
+    }
+    let what = or(format!("    /// Calls `{plain}` and waits for its reply.\n"));
     format!(
         r"{what}    #[inline]
     pub fn {name}(&mut self, request: &{request}) -> ::core::result::Result<{reply}, {TYPED}::CallError> {{
-        const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
+        {constant}
         self.channel.call(METHOD, request)
     }}
     /// Sends a request of `{plain}` and returns at once; its reply comes from [`poll`](Self::poll) under the ticket.
     #[inline]
     pub fn submit_{plain}(&mut self, request: &{request}) -> ::core::result::Result<::nebula::Ticket, ::nebula::SubmitError> {{
-        const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
+        {constant}
         self.channel.submit(METHOD, request)
     }}
 "

@@ -30,8 +30,8 @@ pub(super) fn service(service: &ServiceDescriptor, faults: &mut Vec<String>) -> 
 
 fn method(method: &MethodDescriptor, taken: &mut BTreeMap<u32, String>, faults: &mut Vec<String>) -> Option<Method> {
     let name = method.full_name();
-    if method.is_client_streaming() || method.is_server_streaming() {
-        faults.push(format!("{name} is a stream: return a page of results, and where the next one begins"));
+    if method.is_client_streaming() {
+        faults.push(format!("{name} takes a stream: take one request, and let the client send several"));
         return None;
     }
     let Some(id) = options::method_id(method) else {
@@ -55,6 +55,7 @@ fn method(method: &MethodDescriptor, taken: &mut BTreeMap<u32, String>, faults: 
         reply: method.output().full_name().into(),
         idempotent: options::is_idempotent(method),
         removed: false,
+        streams: method.is_server_streaming(),
     })
 }
 

@@ -29,7 +29,15 @@ fn message(encoding: Encoding, fields: &[(u32, &str, u32)]) -> Schema {
 }
 
 fn method(id: u32, name: &str, request: &str, idempotent: bool) -> Method {
-    Method { name: name.into(), id, request: request.into(), reply: "p.R".into(), idempotent, removed: false }
+    Method {
+        name: name.into(),
+        id,
+        request: request.into(),
+        reply: "p.R".into(),
+        idempotent,
+        removed: false,
+        streams: false,
+    }
 }
 
 fn service(id: u32, methods: &[Method]) -> Schema {

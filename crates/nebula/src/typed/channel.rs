@@ -6,6 +6,7 @@ use super::message::{Encoding, Lent, Message};
 use super::method::{self, MethodId};
 use super::service::ServiceInfo;
 use super::status::{self, Code};
+use super::stream::Stream;
 use super::trace::TraceContext;
 use crate::client::{self, Client, SubmitError, Ticket};
 use crate::config::client::{ClientConfig, Options};
@@ -159,6 +160,26 @@ impl Channel {
         }
     }
 
+    /// Sends `request` to the method `id`, whose replies are a stream.
+    pub fn stream<Q: Message, P: Message>(&mut self, id: MethodId, request: &Q) -> Stream<'_, P> {
+        let body = Q::As::write(request, <[u8]>::to_vec);
+        Stream::new(self, id, body, request.key_hash())
+    }
+
+    /// The window of a stream that begins at `cursor`.
+    pub(super) fn call_window(
+        &mut self,
+        id: MethodId,
+        body: &[u8],
+        cursor: &[u8],
+        key_hash: u32,
+    ) -> Result<&[u8], CallError> {
+        self.frame.clear();
+        self.frame.extend_from_slice(body);
+        method::end(&mut self.frame, id, self.trace.as_ref(), cursor);
+        opened(self.client.call_with(&self.frame, Options::default().key_hash(key_hash))?)
+    }
+
     /// Sends `request` to the method `id`; its end comes from [`poll`](Self::poll) under the ticket.
     ///
     /// # Errors
@@ -218,10 +239,7 @@ fn submit_framed(
 fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, trace: Option<&TraceContext>) {
     frame.clear();
     frame.extend_from_slice(body);
-    match trace {
-        None => frame.extend_from_slice(&id.to_bytes()),
-        Some(trace) => method::end_extended(frame, id, trace),
-    }
+    method::end(frame, id, trace, &[]);
 }
 
 fn opened(reply: &[u8]) -> Result<&[u8], CallError> {

@@ -22,6 +22,11 @@ impl<'a> Context<'a> {
         self.id.method()
     }
 
+    /// Where the window of a stream begins: empty at the stream's beginning.
+    pub(crate) fn cursor(&self) -> &'a [u8] {
+        method::cursor_in(self.extension)
+    }
+
     /// The trace that the RPC belongs to, if its client said one.
     ///
     /// # Cost

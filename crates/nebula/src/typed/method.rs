@@ -86,23 +86,46 @@ pub(crate) fn open(request: &[u8]) -> Option<Opened<'_>> {
 
 /// An item of the extension: a W3C trace context.
 const TRACE: u8 = 1;
+/// An item of the extension: where the next window of a stream begins.
+const CURSOR: u8 = 2;
 
-/// Appends to the message in `frame` an extension with a trace context, and the method.
-pub(crate) fn end_extended(frame: &mut Vec<u8>, id: MethodId, trace: &TraceContext) {
-    frame.extend_from_slice(&[TRACE, TraceContext::BYTES]);
-    frame.extend_from_slice(&trace.to_bytes());
-    let items = 2 + u16::from(TraceContext::BYTES);
-    frame.extend_from_slice(&items.to_le_bytes());
-    frame.extend_from_slice(&(id.0 | EXTENDED).to_le_bytes());
+/// Appends to the message in `frame` the method, and an extension with what there is of a trace context and a stream's cursor.
+pub(crate) fn end(frame: &mut Vec<u8>, id: MethodId, trace: Option<&TraceContext>, cursor: &[u8]) {
+    let begin = frame.len();
+    if let Some(trace) = trace {
+        frame.extend_from_slice(&[TRACE, TraceContext::BYTES]);
+        frame.extend_from_slice(&trace.to_bytes());
+    }
+    if let Some(bytes) = u8::try_from(cursor.len()).ok().filter(|&bytes| bytes > 0) {
+        frame.extend_from_slice(&[CURSOR, bytes]);
+        frame.extend_from_slice(cursor);
+    }
+    match u16::try_from(frame.len() - begin) {
+        Ok(items) if items > 0 => {
+            frame.extend_from_slice(&items.to_le_bytes());
+            frame.extend_from_slice(&(id.0 | EXTENDED).to_le_bytes());
+        }
+        _ => frame.extend_from_slice(&id.to_bytes()),
+    }
 }
 
-/// The trace context among the items of an extension. Items of kinds that this version does not know are skipped.
+/// The trace context in an extension.
 pub(crate) fn trace_in(extension: &[u8]) -> Option<TraceContext> {
+    item_in(extension, TRACE).and_then(TraceContext::from_bytes)
+}
+
+/// The cursor in an extension; empty where there is none.
+pub(crate) fn cursor_in(extension: &[u8]) -> &[u8] {
+    item_in(extension, CURSOR).unwrap_or_default()
+}
+
+/// The item of a kind. Items of kinds that this version does not know are skipped.
+fn item_in(extension: &[u8], wanted: u8) -> Option<&[u8]> {
     let mut rest = extension;
     while let [kind, bytes, behind @ ..] = rest {
         let (value, next) = behind.split_at_checked((*bytes).into())?;
-        if *kind == TRACE {
-            return TraceContext::from_bytes(value);
+        if *kind == wanted {
+            return Some(value);
         }
         rest = next;
     }
@@ -126,11 +149,11 @@ mod tests {
     fn an_extension_is_skipped_where_nobody_asks_for_it() {
         let (id, trace) = (MethodId::new(7, 3), TraceContext::new([1; 16], [2; 8], 1).unwrap());
         let mut frame = b"body".to_vec();
-        end_extended(&mut frame, id, &trace);
+        end(&mut frame, id, Some(&trace), b"next");
         assert_eq!(open_plain(&frame), None);
         let opened = open(&frame).unwrap();
         assert_eq!((opened.id, opened.body), (id, &b"body"[..]));
-        assert_eq!(trace_in(opened.extension), Some(trace));
+        assert_eq!((trace_in(opened.extension), cursor_in(opened.extension)), (Some(trace), &b"next"[..]));
         // Behind an item of a later version.
         assert_eq!(trace_in(&[&[99, 2, 0, 0], opened.extension].concat()), Some(trace));
     }
@@ -138,7 +161,7 @@ mod tests {
     #[test]
     fn what_is_cut_short_is_none() {
         let mut frame = Vec::new();
-        end_extended(&mut frame, MethodId::new(7, 3), &TraceContext::new([1; 16], [2; 8], 0).unwrap());
+        end(&mut frame, MethodId::new(7, 3), TraceContext::new([1; 16], [2; 8], 0).as_ref(), &[]);
         for cut in 1..frame.len() {
             assert_eq!(open(&frame[cut..]), None, "{cut}");
         }

@@ -7,6 +7,7 @@ use super::method::{self, Opened};
 use super::service::ServiceInfo;
 use super::slot::Slot;
 use super::status::Status;
+use super::window::Window;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 
@@ -60,6 +61,7 @@ fn refuse(opened: Option<Opened<'_>>, reply: &mut Reply<'_>) {
 /// Answers an RPC by `handler`, of whose request `body` has the bytes.
 #[inline(always)]
 pub fn answer<Q: Message, P: Message>(
+    _: &Context<'_>,
     body: &[u8],
     reply: &mut Reply<'_>,
     handler: impl FnOnce(&Q, Slot<'_, '_, P>) -> Result<(), Status>,
@@ -78,6 +80,22 @@ pub fn answer<Q: Message, P: Message>(
     );
     if !is_message {
         no_message(reply);
+    }
+}
+
+/// Answers an RPC of a method that returns a stream, with one window of it.
+pub fn answer_window<Q: Message, P: Message>(
+    context: &Context<'_>,
+    body: &[u8],
+    reply: &mut Reply<'_>,
+    handler: impl FnOnce(&Q, &mut Window<'_, '_, P>) -> Result<(), Status>,
+) {
+    let mut window = Window::new(context.cursor(), reply);
+    let ended = Q::As::read(body, |request| Some(handler(request, &mut window)), || None);
+    match ended {
+        Some(Ok(())) => window.close().unwrap_or_else(|status| status.reply(reply)),
+        Some(Err(status)) => status.reply(reply),
+        None => no_message(reply),
     }
 }
 
