@@ -6,9 +6,11 @@ use std::path::Path;
 const VERSIONS: &[&str] = &["base", "appended", "retyped", "reordered", "reencoded", "renumbered", "shrunk"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    nebula_build::compile("proto/every.proto")?;
-    nebula_build::compile("proto/echo.proto")?;
     let out = std::env::var("OUT_DIR")?;
+    nebula_build::Config::default()
+        .descriptors(Path::new(&out).join("every.descriptors"))
+        .compile("proto/every.proto")?;
+    nebula_build::compile("proto/echo.proto")?;
     for version in VERSIONS {
         let folder = Path::new(&out).join(version);
         std::fs::create_dir_all(&folder)?;

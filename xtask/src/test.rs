@@ -9,6 +9,7 @@ mod build;
 mod deep;
 mod extending;
 mod licenses;
+mod protobuf;
 mod release;
 mod side_by_side;
 
@@ -131,6 +132,13 @@ const STEPS: &[Step] = &[
         what: "every dependency's license is on the list in deny.toml",
         run: licenses::check,
         builds_in: "",
+        runs: Runs::Beside,
+    },
+    Step {
+        name: "protobuf",
+        what: "messages of generated services have the bytes of Google's protobuf for Python",
+        run: protobuf::check,
+        builds_in: "debug",
         runs: Runs::Beside,
     },
     Step { name: "book", what: "the site of docs/ builds", run: book::build, builds_in: "book", runs: Runs::Beside },

@@ -61,6 +61,7 @@ pub fn compile(path: impl AsRef<Path>) -> Result<(), Error> {
 pub struct Config {
     includes: Vec<PathBuf>,
     out_dir: Option<PathBuf>,
+    descriptors: Option<PathBuf>,
     locked: bool,
 }
 
@@ -76,6 +77,14 @@ impl Config {
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(folder.into());
+        self
+    }
+
+    /// Also writes the descriptors of the file and of all that it imports to this file: an encoded `google.protobuf.FileDescriptorSet`, which
+    /// clients in other languages can build messages from.
+    #[must_use]
+    pub fn descriptors(mut self, file: impl Into<PathBuf>) -> Self {
+        self.descriptors = Some(file.into());
         self
     }
 
@@ -100,19 +109,22 @@ impl Config {
         let out_dir = self.out_dir.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
         let out_dir = out_dir.ok_or(Error::NoOutDir)?;
         for (name, code) in generate::files(&files)? {
-            write(&out_dir.join(name), &code)?;
+            write(&out_dir.join(name), code.as_bytes())?;
+        }
+        if let Some(file) = &self.descriptors {
+            write(file, &files.pool.encode_to_vec())?;
         }
         rerun_if_changed(&files, &lock);
         Ok(())
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Error> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     // A file that is not touched is not compiled again.
-    if std::fs::read_to_string(path).is_ok_and(|before| before == text) {
+    if std::fs::read(path).is_ok_and(|before| before == bytes) {
         return Ok(());
     }
-    std::fs::write(path, text).map_err(|cause| Error::Write { path: path.into(), cause })
+    std::fs::write(path, bytes).map_err(|cause| Error::Write { path: path.into(), cause })
 }
 
 /// Tells Cargo when to run the build script again.

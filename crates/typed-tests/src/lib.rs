@@ -6,6 +6,9 @@ mod every_service;
 
 pub use every_service::{Adder, EveryService};
 
+/// The descriptors of `every.proto` and of what it imports: an encoded `google.protobuf.FileDescriptorSet`.
+pub const EVERY_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/every.descriptors"));
+
 /// Every type, of both encodings.
 #[expect(missing_docs, reason = "fields say what they are by their names")]
 pub mod every {

@@ -1,0 +1,55 @@
+//! The service `Health`.
+
+use crate::health::{CheckReply, CheckRequest, Health, HealthClient, State};
+use nebula::typed::{CallError, Context, Slot, Status};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What a server says of its services. Clones speak of the same ones: keep one to change what is said.
+///
+/// The server as a whole, under the empty name, is [`State::Serving`] until something else is [`set`](Self::set).
+#[derive(Clone, Debug)]
+pub struct HealthOf(Arc<RwLock<BTreeMap<String, State>>>);
+
+impl Default for HealthOf {
+    fn default() -> Self {
+        Self(Arc::new(RwLock::new(BTreeMap::from([(String::new(), State::Serving)]))))
+    }
+}
+
+impl HealthOf {
+    /// Says from now on that `service` is in `state`; the empty name means the server as a whole.
+    ///
+    /// # Cost
+    ///
+    /// A lock.
+    pub fn set(&self, service: &str, state: State) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(service.into(), state);
+    }
+
+    /// What is said of `service`; `None` where nothing is.
+    #[must_use]
+    pub fn get(&self, service: &str) -> Option<State> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(service).copied()
+    }
+}
+
+impl Health for HealthOf {
+    fn check(&self, _: &Context, request: &CheckRequest, reply: Slot<CheckReply>) -> Result<(), Status> {
+        match self.get(&request.service) {
+            Some(state) => reply.write(&CheckReply { state: (state as i32).into() }),
+            None => Err(Status::not_found("the server does not speak of this service")),
+        }
+    }
+}
+
+/// Asks whether `service` can be used now; the empty name means the server as a whole.
+///
+/// # Errors
+///
+/// [`CallError`]; with [`Code::NotFound`](nebula::typed::Code::NotFound) where the server does not speak of the service.
+pub fn check(client: &mut HealthClient, service: &str) -> Result<State, CallError> {
+    let reply = client.check(&CheckRequest { service: service.into() })?;
+    // A state of a later version is none in which this client may count on the service.
+    Ok(reply.state().unwrap_or(State::NotServing))
+}

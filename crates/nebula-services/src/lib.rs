@@ -1,0 +1,52 @@
+//! Services that every server can have beside its own.
+//!
+//! | service | what it says |
+//! |---|---|
+//! | [`Health`](health::Health) | whether a service can be used now: for balancers and for who rolls out a new version |
+//! | [`Reflection`](reflection::Reflection) | which services the server has, and their schemas: for tools |
+//!
+//! ```
+//! use nebula::{Server, typed::Services};
+//! use nebula_services::{HealthClient, HealthOf, HealthServer, ReflectionClient, ReflectionOf, ReflectionServer, State};
+//! use nebula_services::{HEALTH, REFLECTION};
+//!
+//! let health = HealthOf::default();
+//! health.set("shop.Shop", State::Serving);
+//! let reflection = ReflectionOf::new([HEALTH, REFLECTION]); // and the server's own
+//! let name = format!("shm://doc-services-{}", std::process::id());
+//! let services = Services::new((HealthServer(health.clone()), ReflectionServer(reflection)));
+//! let server = Server::bind(&name).reply_bytes_max(512).serve(services)?;
+//!
+//! let mut client = HealthClient::connect(&name)?;
+//! assert_eq!(nebula_services::check(&mut client, "shop.Shop")?, State::Serving);
+//! health.set("shop.Shop", State::NotServing); // it drains
+//! assert_eq!(nebula_services::check(&mut client, "shop.Shop")?, State::NotServing);
+//!
+//! let mut client = ReflectionClient::connect(&name)?;
+//! let schema = nebula_services::describe(&mut client, "nebula.health.Health")?;
+//! assert_eq!(schema.services[0].methods[0].name, "Check");
+//! server.stop();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod checked;
+mod described;
+
+/// What `nebula/health.proto` declares.
+#[expect(missing_docs, reason = "fields say what they are by their names")]
+pub mod health {
+    nebula::include_proto!("nebula.health");
+}
+
+/// What `nebula/reflection.proto` declares.
+#[expect(missing_docs, reason = "fields say what they are by their names")]
+pub mod reflection {
+    nebula::include_proto!("nebula.reflection");
+}
+
+pub use checked::{HealthOf, check};
+pub use described::{ReflectionOf, describe};
+pub use health::{HEALTH, HealthClient, HealthServer, State};
+pub use reflection::{REFLECTION, ReflectionClient, ReflectionServer};
