@@ -1,0 +1,75 @@
+//! Any bytes as a request to a server of generated services: it answers with a reply or a status. Any bytes as a message: what is read is
+//! written again as it was meant.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nebula::typed::{Encoding, Message, Services, TraceContext};
+use nebula::{Client, RunningServer, Server, Worker};
+use std::cell::RefCell;
+use typed_tests::every::{EveryServer, Line, Loose, OtherServer, Pair};
+use typed_tests::{Adder, EveryService};
+
+/// Bytes that every reply has.
+const END_BYTES: usize = 4;
+/// The method that panics when it is asked to.
+const MISBEHAVE: u16 = 4095;
+
+/// A server on this thread, and its client.
+struct Ends {
+    worker: Worker,
+    client: Client,
+    _server: RunningServer,
+}
+
+thread_local! {
+    static ENDS: RefCell<Ends> = RefCell::new(ends());
+}
+
+fn ends() -> Ends {
+    let endpoint = format!("shm://fuzz-typed-{}", std::process::id());
+    let (server, mut workers) = Server::bind(&endpoint).inline(true).reply_bytes_max(2048).open().expect("a server");
+    let client = Client::connect(&endpoint).expect("a client");
+    Ends { worker: workers.pop().expect("a worker"), client, _server: server }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    read_and_write::<Line>(bytes);
+    read_and_write::<Pair>(bytes);
+    read_and_write::<Loose>(bytes);
+    if let Ok(trace) = String::from_utf8_lossy(bytes).parse::<TraceContext>() {
+        assert_eq!(trace.to_string().parse(), Ok(trace));
+    }
+    if !means(bytes, MISBEHAVE) {
+        ENDS.with_borrow_mut(|ends| serve(ends, bytes));
+    }
+});
+
+/// What is read as a message is read again as the same one.
+fn read_and_write<T: Message>(bytes: &[u8]) {
+    let Some(message) = T::As::decode(bytes) else { return };
+    let written = T::As::write(&message, <[u8]>::to_vec);
+    let again = T::As::decode(&written).expect("what was written is a message");
+    // Compared by their bytes: a number that is none is unequal to itself.
+    assert_eq!(T::As::write(&again, <[u8]>::to_vec).len(), written.len());
+}
+
+/// Whether a request is for the method of that number.
+fn means(request: &[u8], method: u16) -> bool {
+    request.last_chunk().is_some_and(|number| u16::from_le_bytes(*number) & 0x0FFF == method)
+}
+
+fn serve(Ends { worker, client, .. }: &mut Ends, request: &[u8]) {
+    let services = Services::new((EveryServer(EveryService), OtherServer(Adder)));
+    if client.submit(request).is_err() {
+        return; // longer than a request may be
+    }
+    for _ in 0..1_000_000 {
+        worker.turn(&services);
+        if let Some(done) = client.poll() {
+            // A reply that is longer than there is room for is said to be so.
+            let is_reply = done.result.map_or(true, |reply| reply.len() >= END_BYTES);
+            return assert!(is_reply, "no reply of a typed service");
+        }
+    }
+    panic!("no answer");
+}
