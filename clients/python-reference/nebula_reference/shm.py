@@ -12,7 +12,7 @@ import time
 
 from . import messages, outcomes
 
-VERSION = 3
+VERSION = 4
 HANDSHAKE_BYTES = 64
 SPAN_MAX = 4095
 ANSWER_WAIT_S = 5

@@ -7,19 +7,22 @@ mod ring;
 mod retained;
 mod shm;
 mod udp;
+mod link;
+mod tasks;
 
 pub use error::{CallError, ConnectError, Executed, Hint, SubmitError};
+pub use tasks::{AsyncClient, Call};
 pub use ticket::{Completion, Ticket};
 
 #[cfg(doc)]
 use crate::config::client::Wait;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
-use crate::endpoint::{Endpoint, IntoEndpoint};
+use crate::endpoint::IntoEndpoint;
 use crate::net::Environment;
 use crate::status::StatusReader;
+use link::{Link, Rest};
 use nebula_nic::Span;
-use shm::ShmClient;
 use std::net::SocketAddr;
 use udp::UdpClient;
 
@@ -58,13 +61,6 @@ pub struct Client {
     link: Link,
 }
 
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one a client, and shared memory is to need no further look")]
-enum Link {
-    Shm(ShmClient),
-    Udp(Box<UdpClient>),
-}
-
 impl Client {
     /// Connects to the server at `endpoint`.
     ///
@@ -81,11 +77,7 @@ impl Client {
     ///
     /// As [`connect`](Self::connect).
     pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
-        let link = match endpoint.into_endpoint()? {
-            Endpoint::Shm(name) => Link::Shm(ShmClient::connect(&name, &config)?),
-            Endpoint::Udp(server) => Link::Udp(Box::new(UdpClient::connect(server, &config)?)),
-        };
-        Ok(Self { link })
+        Ok(Self { link: Link::connect(endpoint.into_endpoint()?, &config, Rest::Polls)? })
     }
 
     /// A client of the server at `server` over a network of the caller's. It returns before the server has answered:
@@ -125,10 +117,7 @@ impl Client {
     /// As [`submit`](Self::submit).
     #[inline]
     pub fn submit_keyed(&mut self, request: &[u8], key_hash: u32) -> Result<Ticket, SubmitError> {
-        match &mut self.link {
-            Link::Shm(shm) => shm.submit_keyed(request, key_hash),
-            Link::Udp(udp) => udp.submit(request, Options::default().key_hash(key_hash)),
-        }
+        self.link.submit_keyed(request, key_hash)
     }
 
     /// Sends `request` with `tail` behind it if both go straight into a ring, where there is room.
@@ -147,10 +136,7 @@ impl Client {
     ///
     /// As [`submit`](Self::submit).
     pub fn submit_with(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        match &mut self.link {
-            Link::Shm(shm) => shm.submit_with(request, options),
-            Link::Udp(udp) => udp.submit(request, options),
-        }
+        self.link.submit_with(request, options)
     }
 
     /// The papers' name for [`submit`](Self::submit) (NEBULA §IV-B): sends a request, and says whether it was accepted for sending.
@@ -175,27 +161,19 @@ impl Client {
     /// one look into a queue; when it is empty, waiting requests are sent and arrived datagrams are received.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion<'_>> {
-        match &mut self.link {
-            Link::Shm(shm) => shm.poll(),
-            Link::Udp(udp) => udp.poll(),
-        }
+        self.link.poll()
     }
 
     /// Over UDP: sends requests that wait to share a datagram with later ones. Over shared memory it does nothing.
     #[inline]
     pub fn flush(&mut self) {
-        if let Link::Udp(udp) = &mut self.link {
-            udp.flush();
-        }
+        self.link.flush();
     }
 
     /// Over UDP: sleeps until a datagram may have arrived, a retransmission is due, or `timeout` is over. Over shared memory it only
     /// yields the core for a moment.
     pub fn wait(&mut self, timeout: impl Into<Span>) {
-        match &mut self.link {
-            Link::Shm(shm) => shm.wait(timeout.into()),
-            Link::Udp(udp) => udp.wait(timeout.into()),
-        }
+        self.link.wait(timeout.into())
     }
 
     /// Ends an RPC whose answer is not needed any more with [`CallError::Cancelled`]. Returns `false` when it has ended already.
@@ -203,10 +181,7 @@ impl Client {
     /// Over UDP the server is told once, and does not begin the RPC if it has not yet. Over shared memory the RPC's slots are free when
     /// its answer arrives.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
-        match &mut self.link {
-            Link::Shm(shm) => shm.cancel(ticket),
-            Link::Udp(udp) => udp.cancel(ticket),
-        }
+        self.link.cancel(ticket)
     }
 
     /// Sends `request` and waits for its reply, which is borrowed until the next call. A NACK is retried as configured.
@@ -231,55 +206,38 @@ impl Client {
         if outstanding > 0 {
             return Err(CallError::Outstanding { rpcs: outstanding });
         }
-        match &mut self.link {
-            Link::Shm(shm) => shm.call(request, options),
-            Link::Udp(udp) => udp.call(request, options),
-        }
+        self.link.call(request, options)
     }
 
     /// Replaces the keys of a `udp://` client that was connected with keys: the first is spoken with from here on, and answers under any of them are
     /// taken. Without any key, and for any other client, nothing changes.
     pub fn set_keys(&mut self, keys: &Keys) {
-        if let Link::Udp(udp) = &mut self.link {
-            udp.set_keys(keys);
-        }
+        self.link.set_keys(keys);
     }
 
     /// RPCs submitted and not ended.
     #[must_use]
     #[inline]
     pub fn outstanding(&self) -> u32 {
-        match &self.link {
-            Link::Shm(shm) => shm.outstanding(),
-            Link::Udp(udp) => udp.outstanding(),
-        }
+        self.link.outstanding()
     }
 
     /// The server's counters, over shared memory.
     #[must_use]
     pub fn status(&self) -> Option<&StatusReader> {
-        match &self.link {
-            Link::Shm(shm) => Some(shm.status()),
-            Link::Udp(_) => None,
-        }
+        self.link.status()
     }
 
     /// The server's SLO; zero while it has not answered.
     #[must_use]
     pub fn slo(&self) -> Span {
-        match &self.link {
-            Link::Shm(shm) => shm.slo(),
-            Link::Udp(udp) => udp.slo(),
-        }
+        self.link.slo()
     }
 
     /// The longest request that the server takes and this client has room for, in bytes.
     #[must_use]
     pub fn rpc_bytes_max(&self) -> u32 {
-        match &self.link {
-            Link::Shm(shm) => shm.rpc_bytes_max(),
-            Link::Udp(udp) => udp.rpc_bytes_max(),
-        }
+        self.link.rpc_bytes_max()
     }
 
     /// The longest reply that the server says it sends, in bytes; `None` when it does not say, or has not answered yet.
@@ -288,18 +246,12 @@ impl Client {
     /// reply would not fit.
     #[must_use]
     pub fn reply_bytes_max(&self) -> Option<u32> {
-        match &self.link {
-            Link::Shm(shm) => shm.reply_bytes_max(),
-            Link::Udp(udp) => udp.reply_bytes_max(),
-        }
+        self.link.reply_bytes_max()
     }
 
     /// Size of the ring that this client shares with the server, in bytes. Over UDP the size of the client's buffers.
     #[must_use]
     pub fn ring_bytes(&self) -> usize {
-        match &self.link {
-            Link::Shm(shm) => shm.ring_bytes(),
-            Link::Udp(udp) => udp.buffer_bytes(),
-        }
+        self.link.ring_bytes()
     }
 }

@@ -101,7 +101,7 @@ mod client;
 #[cfg(feature = "typed")]
 pub mod typed;
 
-pub use client::{CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
+pub use client::{AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
 pub use config::client::{ClientConfig, Options, Wait};
 pub use config::error::{LogError, ServeError};
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};

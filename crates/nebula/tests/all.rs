@@ -3,6 +3,7 @@
 //! `cargo test -p nebula --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
 
 mod answers;
+mod async_calls;
 mod cancel;
 mod decision_log;
 mod ends;

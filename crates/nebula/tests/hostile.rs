@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use support::draw::Draw;
-use support::raw::{NACK, REPLY, REQUEST, RawRing, Slot};
+use support::raw::{NACK, REPLY, REQUEST, RawRing, Slot, is_readable};
 use support::watch::{WAIT_MAX, Watchdog, wait_until};
 use support::{endpoint, server_config, wait_until_clean};
 
@@ -242,6 +242,34 @@ fn what_is_odd_and_sound_is_answered() {
         assert_eq!(answer(35), (REPLY, 3, 0));
     });
     assert!(statuses.iter().all(|status| (status.violations, status.nacked_too_large) == (0, 1)), "{statuses:?}");
+}
+
+// -- a client that sleeps --
+
+/// More answers than a socket has room for wake-ups.
+const UNHEARD: u32 = 3000;
+
+#[test]
+fn one_that_always_sleeps_and_takes_no_wake_up_is_served_and_holds_up_nobody() {
+    let statuses = withstand("one that always sleeps", "sleeper", |scene| {
+        let ring = RawRing::connect_sleeper(scene.endpoint, 16);
+        for position in 0..UNHEARD {
+            let word = [1, u64::MAX, u64::from(position) << 32][position as usize % 3];
+            ring.sleep_word().store(word, Release);
+            ring.put(position, Slot::request(8, 1));
+            let answer = wait_until("an answer", || ring.answer(position));
+            assert!(answer.0 == REPLY || answer.0 == NACK, "{answer:?}");
+        }
+        assert!(is_readable(&ring.socket), "it has been woken");
+        scene.wait_for_service();
+        // Awake, it is sent nothing more.
+        let polling = RawRing::connect_sleeper(scene.endpoint, 16);
+        polling.put(0, Slot::request(8, 1));
+        wait_until("an answer", || polling.answer(0));
+        scene.wait_for_service();
+        assert!(!is_readable(&polling.socket));
+    });
+    assert!(statuses.iter().all(|status| status.violations == 0), "{statuses:?}");
 }
 
 // -- RPCs that are never whole --

@@ -45,9 +45,16 @@ fn a_hello_that_is_none_gets_no_answer_or_a_reason() {
     assert_eq!(inside.call(b"before").expect("an echo"), b"before");
     let before = descriptors();
     for _ in 0..20 {
-        for (version, slots, code) in
-            [(0, 64, 1), (1, 64, 1), (u32::MAX, 0, 1), (3, 0, 2), (3, 1, 2), (3, 63, 2), (3, 1 << 17, 2), (3, 64, 0)]
-        {
+        for (version, slots, code) in [
+            (0, 64, 1),
+            (1, 64, 1),
+            (u32::MAX, 0, 1),
+            (VERSION, 0, 2),
+            (VERSION, 1, 2),
+            (VERSION, 63, 2),
+            (VERSION, 1 << 17, 2),
+            (VERSION, 64, 0),
+        ] {
             assert_eq!(answer_to(&name, &hello(version, slots)), Some(code), "version {version}, {slots} slots");
         }
         let sound = hello(VERSION, 64);

@@ -50,7 +50,7 @@ struct Server(Child);
 impl Server {
     fn start(shell: &Shell, endpoint: &str, descriptors: &Path) -> Result<Self, Failure> {
         let program = shell.target().join("debug/every_server");
-        let mut server = shell.command(&program.display().to_string());
+        let mut server = shell.command(&program);
         server.arg(endpoint).arg(descriptors).stdin(Stdio::piped()).stdout(Stdio::piped());
         Ok(Self(server.spawn().attempt(format!("start {}", program.display()))?))
     }

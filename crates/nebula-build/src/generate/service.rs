@@ -191,28 +191,10 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
 fn append_client(text: &mut String, name: &str, methods: &[Method]) {
     let info = constant(name);
     let calls: String = methods.iter().map(|method| client_method(&info, method)).collect();
-    let polled = || methods.iter().filter(|method| !method.streams);
-    let variants: String = polled()
-        .map(|Method { variant, reply, is_line, .. }| {
-            let lent = if *is_line { "&'c " } else { "" };
-            format!("    /// Of `{variant}`.\n    {variant}({lent}{reply}),\n")
-        })
-        .collect();
-    let ends: String = polled()
-        .map(|Method { variant, id, reply, .. }| {
-            format!("            {id} => ended.decode::<{reply}, _>({name}Ended::{variant}),\n")
-        })
-        .collect();
-    let is_lent = polled().any(|method| method.is_line);
-    let (lifetime, elided) = if is_lent { ("<'c>", "<'_>") } else { ("", "") };
+    let poll = append_ended(text, name, methods);
     let _ = write!(
         text,
-        r"/// The reply of a submitted RPC of a [`{name}`]; one of a fixed layout is lent until the next call of the client.
-#[allow(dead_code)]
-#[derive(Clone, Debug, PartialEq)]
-pub enum {name}Ended{lifetime} {{
-{variants}}}
-/// A client of a [`{name}`]. One thread uses it at a time.
+        r"/// A client of a [`{name}`]. One thread uses it at a time.
 #[allow(dead_code)]
 #[derive(Debug)]
 pub struct {name}Client {{
@@ -244,7 +226,39 @@ impl {name}Client {{
     pub fn into_channel(self) -> {TYPED}::Channel {{
         self.channel
     }}
-{calls}    /// The next submitted RPC that has ended, in the order of their ends. Never waits.
+{calls}{poll}}}
+"
+    );
+}
+
+/// Appends the replies of submitted RPCs; returns the client's method that gives them. Streams are not submitted.
+fn append_ended(text: &mut String, name: &str, methods: &[Method]) -> String {
+    let polled: Vec<_> = methods.iter().filter(|method| !method.streams).collect();
+    if polled.is_empty() {
+        return String::new();
+    }
+    let variant = |Method { variant, reply, is_line, .. }: &&Method| {
+        let lent = if *is_line { "&'c " } else { "" };
+        format!("    /// Of `{variant}`.\n    {variant}({lent}{reply}),\n")
+    };
+    let end = |Method { variant, id, reply, .. }: &&Method| {
+        format!("            {id} => ended.decode::<{reply}, _>({name}Ended::{variant}),\n")
+    };
+    let variants: String = polled.iter().map(variant).collect();
+    let ends: String = polled.iter().map(end).collect();
+    let is_lent = polled.iter().any(|method| method.is_line);
+    let (lifetime, elided) = if is_lent { ("<'c>", "<'_>") } else { ("", "") };
+    let _ = write!(
+        text,
+        r"/// The reply of a submitted RPC of a [`{name}`]; one of a fixed layout is lent until the next call of the client.
+#[allow(dead_code)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum {name}Ended{lifetime} {{
+{variants}}}
+"
+    );
+    format!(
+        r"    /// The next submitted RPC that has ended, in the order of their ends. Never waits.
     #[inline(always)]
     pub fn poll(&mut self) -> {TYPED}::Decoded<{name}Ended{elided}> {{
         let ended = self.channel.poll()?;
@@ -252,9 +266,8 @@ impl {name}Client {{
 {ends}            _ => ended.unknown(),
         }}
     }}
-}}
 "
-    );
+    )
 }
 
 fn client_method(info: &str, method: &Method) -> String {
@@ -269,7 +282,7 @@ fn client_method(info: &str, method: &Method) -> String {
         return format!(
             r"{what}    pub fn {name}(&mut self, request: &{request}) -> {TYPED}::Stream<'_, {reply}> {{
         {constant}
-        self.channel.stream(METHOD, request)
+        {TYPED}::Stream::new(&mut self.channel, METHOD, request)
     }}
 "
         );

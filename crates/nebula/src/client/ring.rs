@@ -4,6 +4,7 @@ use crate::client::error::{ConnectError, SubmitError};
 use crate::rpc::slot::{
     Geometry, HEADER_WORDS, IN_LINE_BYTES, Mark, SlotHeader, Slots, first_word, is_request, publish_whole,
 };
+use crate::transport::shm::channel::{shared_bytes, sleep_word};
 use crate::transport::shm::handshake::{self, Hello, VERSION, Welcome};
 use crate::transport::shm::listener::dial;
 use nebula_nic::TransferId;
@@ -11,8 +12,10 @@ use nebula_sys::clock::Clock;
 use nebula_sys::process::{own_uid, peer_of};
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use nebula_sys::sync::{AtomicU64, Ordering};
+use nebula_sys::wake::SleepWord;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::os::fd::OwnedFd;
+use rustix::net::{RecvFlags, recv};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// What became of an RPC whose slots are not free yet.
@@ -65,6 +68,8 @@ pub(crate) struct Answered {
 const POLLS_PER_CLOCK: u32 = 8;
 /// Least time between two looks at the socket, against the 0.2 µs that one costs.
 const PS_PER_LOOK: u64 = 50_000_000;
+/// Wake-ups taken off the socket at once: more than fit one.
+const WAKE_UPS_MAX: u32 = 1024;
 /// Most polls of the oldest slot between two looks at another one.
 const ROVE_EVERY_MAX: u32 = 64;
 /// Most RPCs that are over and passed by one such look.
@@ -94,6 +99,8 @@ pub(crate) struct Ring {
     rover: u32,
     rove_every: u32,
     is_gone: bool,
+    /// Whether the server wakes this client.
+    may_sleep: bool,
     clock: Clock,
     looked_ticks: u64,
     call_timeout: Duration,
@@ -109,8 +116,8 @@ pub(crate) struct Connected {
 /// How long a server may take to answer a hello.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Connects to the server of `name` and maps the ring that it grants.
-pub(crate) fn connect(name: &str, slots: u32) -> Result<Connected, ConnectError> {
+/// Connects to the server of `name` and maps the ring that it grants. A client that may sleep is woken by the server.
+pub(crate) fn connect(name: &str, slots: u32, may_sleep: bool) -> Result<Connected, ConnectError> {
     let system = |cause: std::io::Error| ConnectError::System { endpoint: format!("shm://{name}"), cause };
     let socket = dial(name).map_err(|cause| match cause.kind() {
         std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
@@ -123,16 +130,17 @@ pub(crate) fn connect(name: &str, slots: u32) -> Result<Connected, ConnectError>
         return Err(ConnectError::ServerUserId { name: name.to_owned(), uid: server.uid });
     }
     let unclear = || ConnectError::Handshake { name: name.to_owned() };
-    handshake::send(&socket, &Hello { version: VERSION, slots }.encode(), &[]).map_err(|_| unclear())?;
+    handshake::send(&socket, &Hello { version: VERSION, slots, sleeps: may_sleep }.encode(), &[])
+        .map_err(|_| unclear())?;
     if !wait_readable(&socket, ANSWER_WITHIN) {
         return Err(unclear());
     }
     let (message, fds) = handshake::receive(&socket).map_err(system)?.ok_or_else(unclear)?;
     let welcome = handshake::decode_answer(&message).ok_or_else(unclear)??;
     let [memory, status] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| unclear())?;
-    let memory = SharedMemory::open(memory, welcome.geometry.bytes())?;
+    let memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, may_sleep))?;
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
-    Ok(Connected { ring: Ring::new(memory, welcome.geometry, socket), welcome, status })
+    Ok(Connected { ring: Ring::new(memory, welcome.geometry, socket, may_sleep), welcome, status })
 }
 
 fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
@@ -150,7 +158,7 @@ fn wait_readable(socket: &OwnedFd, within: Duration) -> bool {
 }
 
 impl Ring {
-    fn new(memory: SharedMemory, geometry: Geometry, socket: OwnedFd) -> Self {
+    fn new(memory: SharedMemory, geometry: Geometry, socket: OwnedFd, may_sleep: bool) -> Self {
         Self {
             memory,
             geometry,
@@ -164,6 +172,7 @@ impl Ring {
             rover: 0,
             rove_every: 1,
             is_gone: false,
+            may_sleep,
             clock: Clock::new(),
             looked_ticks: 0,
             call_timeout: Duration::from_secs(5),
@@ -376,15 +385,68 @@ impl Ring {
         let ticks = self.clock.ticks();
         if self.clock.ps(ticks.wrapping_sub(self.looked_ticks)) >= PS_PER_LOOK {
             self.looked_ticks = ticks;
-            self.is_gone = self.has_hung_up();
-            self.room = if self.is_gone { 0 } else { self.geometry.slots };
+            self.ask();
         }
     }
 
-    fn has_hung_up(&self) -> bool {
-        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-        // A server sends nothing after its welcome: anything to read is the end.
-        matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0)
+    /// Asks the kernel whether the server is gone.
+    fn ask(&mut self) {
+        // A server sends nothing after its welcome: anything to read is the end. To a client that may sleep it sends wake-ups; those are for the
+        // thread that sleeps, and stay where they are.
+        let watched = if self.may_sleep { PollFlags::empty() } else { PollFlags::IN };
+        let mut fds = [PollFd::new(&self.socket, watched)];
+        self.is_gone = matches!(poll(&mut fds, Some(&Timespec::default())), Ok(ready) if ready > 0);
+        self.room = if self.is_gone { 0 } else { self.geometry.slots };
+    }
+
+    /// Takes the server's wake-ups off the socket. Whether the server is gone.
+    pub(crate) fn take_wake_ups(&mut self) -> bool {
+        for _ in 0..WAKE_UPS_MAX {
+            match recv(&self.socket, &mut [0; 8], RecvFlags::DONTWAIT) {
+                Ok((_, bytes)) if bytes > 0 => {}
+                Err(rustix::io::Errno::INTR) => {}
+                _ => break,
+            }
+        }
+        self.ask();
+        self.is_gone
+    }
+
+    /// What is readable once the server has woken this client, or is gone.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Asks the server for a wake-up when it has answered next. All slots must be looked at after this.
+    pub(crate) fn arm(&self) {
+        if self.may_sleep {
+            SleepWord::new(sleep_word(&self.memory, self.geometry)).arm();
+        }
+    }
+
+    /// Needs no wake-up any more.
+    pub(crate) fn disarm(&self) {
+        if self.may_sleep {
+            SleepWord::new(sleep_word(&self.memory, self.geometry)).disarm();
+        }
+    }
+
+    /// The oldest RPC in the ring.
+    pub(crate) fn oldest(&self) -> u32 {
+        self.oldest
+    }
+
+    /// An RPC whose answer has come, from `position` on, which moves behind it. A look at each of them.
+    pub(crate) fn next_answer_from(&mut self, position: &mut u32) -> Option<Answered> {
+        while position.wrapping_sub(self.oldest) < self.next.wrapping_sub(self.oldest) {
+            let entry = *self.entry(*position);
+            let found = if entry.state == State::Over { None } else { self.answer(*position) };
+            *position = position.wrapping_add(entry.span.into());
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
     }
 }
 

@@ -19,6 +19,7 @@ use nebula_sys::copy::{UNIT_BYTES, store_bytes};
 use nebula_sys::fork::ForkMark;
 use nebula_sys::sync::AtomicU64;
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 
 /// Polls that find nothing before other things than the oldest slot are looked at: deadlines, other slots, whether the server is there. Fewer
 /// while answers come out of order.
@@ -68,10 +69,10 @@ pub(crate) struct ShmClient {
 
 impl ShmClient {
     /// Connects to the server of `name`.
-    pub(crate) fn connect(name: &str, config: &ClientConfig) -> Result<Self, ConnectError> {
+    pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Self, ConnectError> {
         let mark =
             ForkMark::new().map_err(|cause| ConnectError::System { endpoint: format!("shm://{name}"), cause })?;
-        let ring::Connected { mut ring, welcome, status } = ring::connect(name, config.slots)?;
+        let ring::Connected { mut ring, welcome, status } = ring::connect(name, config.slots, may_sleep)?;
         ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
         let said = Some(welcome.reply_bytes_max).filter(|&bytes| bytes > 0);
@@ -83,7 +84,8 @@ impl ShmClient {
         }
         let span = geometry.packets(reply_bytes_max);
         if span > geometry.slots.min(SPAN_MAX) {
-            return Err(ConnectError::ReplyTooLarge { bytes: reply_bytes_max, slots: geometry.slots });
+            let bytes = config.reply_bytes_max.or(said).unwrap_or(reply_bytes_max);
+            return Err(ConnectError::ReplyTooLarge { bytes, slots: geometry.slots });
         }
         let requester = Requester::try_new(config.requester(NodeId(welcome.snid), geometry, reply_bytes_max))?;
         let rpc_bytes_max = welcome.rpc_bytes_max.min(geometry.slots.saturating_mul(geometry.mtu_bytes));
@@ -258,6 +260,58 @@ impl ShmClient {
         }
         let (ticket, error) = self.ended.pop_front()?;
         Some(Completion { ticket, result: Err(error) })
+    }
+
+    /// Calls `visit` with every RPC that has ended. A look at each that is outstanding.
+    pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+        if self.mark.is_forked() {
+            while let Some(completion) = self.poll_forked() {
+                visit(completion);
+            }
+            return;
+        }
+        let mut position = self.ring.oldest();
+        while let Some(answered) = self.ring.next_answer_from(&mut position) {
+            if let Some((ticket, result)) = self.take(answered) {
+                visit(Completion { ticket, result: result.map(|bytes| &self.reply[..bytes]) });
+            }
+        }
+        if self.is_timed {
+            self.keep_time();
+        }
+        while let Some((ticket, error)) = self.ended.pop_front() {
+            visit(Completion { ticket, result: Err(error) });
+        }
+    }
+
+    /// Asks the server for a wake-up; all that is outstanding has to be looked at after this.
+    pub(crate) fn arm(&self) {
+        self.ring.arm();
+    }
+
+    /// Needs no wake-up any more.
+    pub(crate) fn disarm(&self) {
+        self.ring.disarm();
+    }
+
+    /// Takes wake-ups off the socket. If the server is gone, every RPC ends.
+    pub(crate) fn take_wake_ups(&mut self) {
+        if self.ring.take_wake_ups() {
+            self.give_up_all(Some(&CallError::ServerGone));
+        }
+    }
+
+    /// What is readable once the server has woken this client, or is gone.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.ring.socket()
+    }
+
+    /// How long until a deadline or a back-off is over.
+    pub(crate) fn due(&self) -> Option<Span> {
+        if !self.is_timed || self.requester.outstanding() == 0 {
+            return None;
+        }
+        Some(self.requester.poll_timeout()? - self.now())
     }
 
     pub(crate) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
@@ -509,7 +563,7 @@ mod tests {
             let server = Server::bind(&format!("shm://{name}")).serve(service).unwrap();
             let config = ClientConfig::default();
             let config = if is_timed { config.deadline(Span::from_secs(60)) } else { config };
-            let mut client = ShmClient::connect(&name, &config).unwrap();
+            let mut client = ShmClient::connect(&name, &config, false).unwrap();
             let ticket = client.submit_keyed(b"before", 0).unwrap();
             assert_eq!(served.recv().unwrap(), b"before");
             client.mark.wipe();

@@ -30,6 +30,7 @@ use done::Slice;
 use nebula_nic::{Span, Timestamp};
 use session::Session;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// How long a call polls before it sleeps: about what waking up takes.
@@ -177,6 +178,37 @@ impl UdpClient {
             let slept = self.wire.wait(Some(Duration::from_nanos(due.as_ps().div_ceil(1000))), None);
             self.session.note(slept);
         }
+    }
+
+    /// Sends what waits, and calls `visit` with every RPC that has ended.
+    pub(crate) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+        loop {
+            let mut found = false;
+            while let Some(completion) = self.poll() {
+                found = true;
+                visit(completion);
+            }
+            if !found {
+                return;
+            }
+        }
+    }
+
+    /// What is readable while datagrams wait.
+    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.wire.descriptor()
+    }
+
+    /// How long until something is to be sent, or is over.
+    pub(crate) fn due(&mut self) -> Option<Span> {
+        let due = self.session.poll_timeout()?;
+        Some(due - self.session.tick())
+    }
+
+    /// How long nothing can be taken in, although nothing is outstanding.
+    pub(crate) fn paced_for(&mut self) -> Option<Span> {
+        let until = self.session.flights.paced_until();
+        Some(until - self.session.tick()).filter(|&span| span > Span::ZERO)
     }
 
     pub(crate) fn set_keys(&mut self, keys: &Keys) {

@@ -91,10 +91,12 @@ impl Engine<Rings> {
         let Self { intake: Intake { backend, payloads, recorder, .. }, transport: rings, clock, .. } = self;
         let snid = run.burst.first.snid;
         // A client that is gone keeps its ring while it has RPCs in flight.
-        if let Some(slots) = rings.slots_of(snid) {
+        if let Some(channel) = rings.channel_of(snid) {
+            let slots = channel.slots();
             let span = if run.burst.step > 0 { run.burst.step } else { payloads.span(run.slots(0)) };
             let payloads = payloads.from(run.first_slot);
             serve(service, Requests::new(run, backend.rpcs_of(run), payloads, (slots, span), may_prefetch));
+            channel.wake_sleeper();
         }
         if let Some(recorder) = recorder {
             recorder.run(clock.started, CORE, run, backend.rpcs_of(run));

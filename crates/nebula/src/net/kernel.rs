@@ -4,7 +4,7 @@ use super::wire::{Route, Wire};
 use nebula_sys::udp::{DropRule, GroupKey, Offload, UdpSocket};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// The longest datagram that every IPv6 link carries without fragmentation: 1,280 bytes (RFC 8200 §5) less the headers of IPv6 and UDP.
@@ -150,6 +150,10 @@ impl Wire for KernelWire {
 
     fn wait(&mut self, timeout: Option<Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
         self.socket.wait(timeout, parker).map(drop)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
     }
 }
 

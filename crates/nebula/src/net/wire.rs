@@ -68,4 +68,9 @@ pub trait Wire: Send + std::fmt::Debug {
     ///
     /// When the system call fails.
     fn wait(&mut self, timeout: Option<std::time::Duration>, parker: Option<BorrowedFd<'_>>) -> io::Result<()>;
+
+    /// A descriptor that is readable while datagrams wait, where there is one.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }

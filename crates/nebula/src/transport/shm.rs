@@ -17,6 +17,8 @@
 //! - **The ring belongs to its client**; it is no receive buffer. The server copies a packet into the domain's one receive buffer,
 //!   checks the copy and looks at the slot no more: what a client changes afterwards changes nothing here.
 //! - **The socket lives as long as the ring.** The kernel closes it when a process ends, however it ends.
+//! - **A client may sleep**, if it says so as it connects: a word behind its ring says when it does, and the server then sends a byte over the
+//!   socket with its next answer. Which of the two looks when is in [`nebula_sys::wake`].
 
 pub(crate) mod handshake;
 pub(crate) mod channel;

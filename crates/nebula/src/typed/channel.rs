@@ -6,7 +6,6 @@ use super::message::{Encoding, Lent, Message};
 use super::method::{self, MethodId};
 use super::service::ServiceInfo;
 use super::status::{self, Code};
-use super::stream::Stream;
 use super::trace::TraceContext;
 use crate::client::{self, Client, SubmitError, Ticket};
 use crate::config::client::{ClientConfig, Options};
@@ -158,12 +157,6 @@ impl Channel {
             Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
             None => Err(unanswered(reply)),
         }
-    }
-
-    /// Sends `request` to the method `id`, whose replies are a stream.
-    pub fn stream<Q: Message, P: Message>(&mut self, id: MethodId, request: &Q) -> Stream<'_, P> {
-        let body = Q::As::write(request, <[u8]>::to_vec);
-        Stream::new(self, id, body, request.key_hash())
     }
 
     /// The window of a stream that begins at `cursor`.

@@ -28,7 +28,9 @@ pub struct Stream<'c, P> {
 }
 
 impl<'c, P: Message> Stream<'c, P> {
-    pub(super) const fn new(channel: &'c mut Channel, id: MethodId, body: Vec<u8>, key_hash: u32) -> Self {
+    /// The replies of the method `id` to `request`. Generated clients call it.
+    pub fn new<Q: Message>(channel: &'c mut Channel, id: MethodId, request: &Q) -> Self {
+        let (body, key_hash) = (Q::As::write(request, <[u8]>::to_vec), request.key_hash());
         let next = Some(Vec::new());
         Self { channel, id, body, key_hash, window: Vec::new(), at: 0, next, of: PhantomData }
     }

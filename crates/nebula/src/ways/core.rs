@@ -9,6 +9,7 @@ use crate::rpc::fault::Fault;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
+use crate::transport::shm::channel::Channel;
 use crate::transport::shm::registry::ChannelCache;
 use nebula_nic::{Arrival, CoreId, Frontend, NackReason, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,17 +48,20 @@ impl std::fmt::Debug for Begun {
     }
 }
 
-/// Where the reply to an RPC is written: into its answer, or into the client's ring; `None` when the client is gone.
+/// Where the reply to an RPC is written: into its answer, or into the client's ring, which comes with it; `None` when the client is gone.
 #[inline(always)]
 fn reply_to<'a>(
     channels: &'a mut ChannelCache,
     arrival: &Arrival,
     span: u32,
     answer: Option<&'a mut Answer>,
-) -> Option<Reply<'a>> {
+) -> Option<(Reply<'a>, Option<&'a Channel>)> {
     match answer {
-        Some(answer) => Some(Reply::buffered(answer)),
-        None => Some(Reply::in_ring(channels.channel(arrival.rpc.snid)?.slots(), arrival.rpc.tid.0, span)),
+        Some(answer) => Some((Reply::buffered(answer), None)),
+        None => {
+            let channel = channels.channel(arrival.rpc.snid)?;
+            Some((Reply::in_ring(channel.slots(), arrival.rpc.tid.0, span), Some(channel)))
+        }
     }
 }
 
@@ -161,12 +165,14 @@ impl<X: Source> Core<X> {
     #[inline(always)]
     pub(crate) fn serve(&mut self, mut begun: Begun, service: &dyn Service) {
         let Begun { arrival, held, .. } = &mut begun;
-        if let Some(mut reply) = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut()) {
+        let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
+        if let Some((mut reply, channel)) = to {
             let request = held.lease.payload(arrival.bytes as usize);
             match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
                 Ok(()) => reply.publish(),
                 Err(_) => reply.fail(Fault::HandlerPanicked),
             }
+            channel.into_iter().for_each(Channel::wake_sleeper);
         }
         // The next one has mostly come while this one was served. Its payload is fetched while what follows from this one's end is done.
         self.source.take_given(&mut self.completions);
@@ -177,11 +183,13 @@ impl<X: Source> Core<X> {
     /// Answers an RPC by `write`, unless its client is gone.
     pub(crate) fn answer(&mut self, begun: &mut Begun, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {
         let Begun { arrival, held, .. } = begun;
-        if let Some(mut reply) = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut()) {
+        let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
+        if let Some((mut reply, channel)) = to {
             match write(&mut reply) {
                 None => reply.publish(),
                 Some(fault) => reply.fail(fault),
             }
+            channel.into_iter().for_each(Channel::wake_sleeper);
         }
     }
 

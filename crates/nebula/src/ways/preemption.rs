@@ -218,6 +218,7 @@ impl<X: Source> Round<'_, '_, '_, X> {
             if let (Some(fault), (_, Some(mut reply))) = (fault, placed.parts()) {
                 reply.fail(fault);
             }
+            placed.channel.iter().for_each(|channel| channel.wake_sleeper());
             self.core.release(placed.begun);
         }
     }

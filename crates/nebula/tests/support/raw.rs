@@ -28,7 +28,7 @@ pub(crate) fn dial(endpoint: &str) -> OwnedFd {
 }
 
 /// The version of handshake and slot layout.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The words of a hello.
 pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
@@ -36,6 +36,13 @@ pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {
     message[..8].copy_from_slice(b"NEBULA\0H");
     message[8..12].copy_from_slice(&version.to_le_bytes());
     message[12..16].copy_from_slice(&slots.to_le_bytes());
+    message
+}
+
+/// The words of a hello of a client that may sleep.
+pub(crate) fn sleepers_hello(slots: u32) -> [u8; 64] {
+    let mut message = hello(VERSION, slots);
+    message[16] = 1;
     message
 }
 
@@ -106,15 +113,24 @@ pub(crate) struct RawRing {
 impl RawRing {
     /// Connects as a client should and maps the ring that it grants.
     pub(crate) fn connect(endpoint: &str, slots: u32) -> Self {
+        Self::connect_saying(endpoint, slots, &hello(VERSION, slots), 0)
+    }
+
+    /// As [`connect`](Self::connect), as a client that may sleep.
+    pub(crate) fn connect_sleeper(endpoint: &str, slots: u32) -> Self {
+        Self::connect_saying(endpoint, slots, &sleepers_hello(slots), 64)
+    }
+
+    fn connect_saying(endpoint: &str, slots: u32, hello: &[u8; 64], beside: usize) -> Self {
         let socket = dial(endpoint);
-        assert!(say(&socket, &hello(VERSION, slots)), "the server hung up");
+        assert!(say(&socket, hello), "the server hung up");
         let (message, fds) = hear(&socket);
         assert_eq!((message.len(), fds.len()), (64, 2), "{message:?}");
         assert_eq!((&message[..8], answer_code(&message)), (&b"NEBULA\0W"[..], 0));
         let (granted, mtu_bytes) = (word(&message, 20), word(&message, 24));
         assert_eq!(granted, slots);
         let memory = fds.into_iter().next().expect("the ring");
-        let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8).expect("sealed");
+        let memory = SharedMemory::open(memory, slots as usize * Self::stride(mtu_bytes) * 8 + beside).expect("sealed");
         Self { socket, memory, slots, mtu_bytes, reply_bytes_max: word(&message, 36) }
     }
 
@@ -132,6 +148,11 @@ impl RawRing {
         let stride = Self::stride(self.mtu_bytes);
         let at = (position % self.slots) as usize * stride;
         &self.words()[at..at + stride]
+    }
+
+    /// The word behind the ring that says whether the client sleeps.
+    pub(crate) fn sleep_word(&self) -> &AtomicU64 {
+        &self.words()[self.slots as usize * Self::stride(self.mtu_bytes)]
     }
 
     /// Writes the header of the slot at `position`.

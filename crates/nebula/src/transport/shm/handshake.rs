@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// "NEBULA" and the kind of the message.
 const MAGIC: u64 = u64::from_le_bytes(*b"NEBULA\0\0");
 /// The version of handshake and slot layout; they change together.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// Bytes of a message.
 const MESSAGE_BYTES: usize = 64;
@@ -30,6 +30,8 @@ pub(crate) struct Hello {
     pub(crate) version: u32,
     /// Slots of the ring, a power of two.
     pub(crate) slots: u32,
+    /// Whether the client may sleep, and wants to be woken then.
+    pub(crate) sleeps: bool,
 }
 
 /// Why a server refuses a client.
@@ -120,11 +122,16 @@ impl Hello {
         let mut message = start(b'H');
         put(&mut message, 8, self.version);
         put(&mut message, 12, self.slots);
+        put(&mut message, 16, self.sleeps.into());
         message
     }
 
     pub(crate) fn decode(message: &Message) -> Option<Self> {
-        is_start(message, b'H').then(|| Self { version: take(message, 8), slots: take(message, 12) })
+        is_start(message, b'H').then(|| Self {
+            version: take(message, 8),
+            slots: take(message, 12),
+            sleeps: take(message, 16) != 0,
+        })
     }
 
     /// Whether the server accepts this hello, memory aside.
@@ -235,8 +242,10 @@ mod tests {
 
     #[test]
     fn messages_survive_the_way_there() {
-        let hello = Hello { version: VERSION, slots: 64 };
-        assert_eq!(Hello::decode(&hello.encode()), Some(hello));
+        for sleeps in [false, true] {
+            let hello = Hello { version: VERSION, slots: 64, sleeps };
+            assert_eq!(Hello::decode(&hello.encode()), Some(hello));
+        }
         assert_eq!(decode_answer(&encode_answer(Ok(WELCOME))), Some(Ok(WELCOME)));
         for refusal in [
             Refusal::Version { server: VERSION },
@@ -252,7 +261,7 @@ mod tests {
     #[test]
     fn a_ring_that_cannot_be_is_refused_by_both_sides() {
         for slots in [0, 1, 3, 65, SLOTS_MAX * 2] {
-            assert_eq!(Hello { version: VERSION, slots }.check(), Err(Refusal::Slots));
+            assert_eq!(Hello { version: VERSION, slots, sleeps: false }.check(), Err(Refusal::Slots));
             let geometry = Geometry::new(slots, WELCOME.geometry.mtu_bytes);
             assert_eq!(decode_answer(&encode_answer(Ok(Welcome { geometry, ..WELCOME }))), None);
         }
@@ -264,7 +273,7 @@ mod tests {
 
     #[test]
     fn another_version_is_refused() {
-        assert_eq!(Hello { version: 2, slots: 64 }.check(), Err(Refusal::Version { server: VERSION }));
+        assert_eq!(Hello { version: 2, slots: 64, sleeps: false }.check(), Err(Refusal::Version { server: VERSION }));
         let mut answer = encode_answer(Ok(WELCOME));
         answer[8] = 9;
         assert_eq!(decode_answer(&answer), Some(Err(Refusal::Version { server: 9 })));

@@ -3,7 +3,7 @@
 //! It sleeps in `poll` on the listening socket, on the sockets of clients that have not said hello, and on those of clients whose
 //! rings are served. A socket that closes, however its process ended, becomes a control message to the engine.
 
-use super::channel::Channel;
+use super::channel::{Channel, shared_bytes};
 use super::handshake::{self, Answer, Hello, Refusal, Welcome};
 use crate::config::tenant::{TENANT_MASK, TENANT_SHIFT};
 use crate::rpc::slot::Geometry;
@@ -239,7 +239,7 @@ impl Listener {
         let Some(hello) = Hello::decode(&message) else { return };
         match self.admit(&socket, hello) {
             Err(refusal) => drop(handshake::send(&socket, &handshake::encode_answer(Err(refusal)), &[])),
-            Ok(welcome) => self.welcome(socket, welcome),
+            Ok(welcome) => self.welcome(socket, welcome, hello.sleeps),
         }
     }
 
@@ -261,9 +261,9 @@ impl Listener {
         })
     }
 
-    fn welcome(&mut self, socket: OwnedFd, welcome: Welcome) {
+    fn welcome(&mut self, socket: OwnedFd, welcome: Welcome, may_sleep: bool) {
         let snid = NodeId(welcome.snid);
-        let memory = SharedMemory::create("nebula-wake", welcome.geometry.bytes());
+        let memory = SharedMemory::create("nebula-ring", shared_bytes(welcome.geometry, may_sleep));
         let (Ok(memory), Ok(watched)) = (memory, socket.try_clone()) else {
             self.ids.give_back(snid);
             drop(handshake::send(&socket, &handshake::encode_answer(Err(Refusal::NoMemory)), &[]));

@@ -211,6 +211,9 @@ impl Rings {
         };
         (ring.cursor, ring.current) = (reader.cursor, reader.current);
         ring.look = ring.cursor;
+        if refused > 0 {
+            ring.channel.wake_sleeper();
+        }
         if !is_sound {
             self.cut_off(place);
         }
@@ -219,8 +222,8 @@ impl Rings {
 
     /// The ring of a client that has RPCs in flight.
     #[inline(always)]
-    pub(crate) fn slots_of(&self, snid: NodeId) -> Option<Slots<'_>> {
-        Some(self.list[self.place(snid)?].channel.slots())
+    pub(crate) fn channel_of(&self, snid: NodeId) -> Option<&Channel> {
+        Some(&self.list[self.place(snid)?].channel)
     }
 
     /// So many RPCs of a client are over, and answered in its ring. The last one of a client that is gone takes the ring along.
@@ -354,6 +357,7 @@ impl PeerRing {
         {
             self.copy(slots, &run, intake);
             at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), (slots, self.span));
+            self.channel.wake_sleeper();
             intake.end_at_once(now, core, &run);
             self.advance(count * self.span);
             return TakenBurst { rpcs: count as usize, is_last };
@@ -467,6 +471,7 @@ impl Transport for Rings {
             ring.look = ring.cursor;
             ring.current = None;
             ring.channel.nack(current.base, nebula_nic::NackReason::Incomplete);
+            ring.channel.wake_sleeper();
         }
     }
 

@@ -1,0 +1,99 @@
+//! Latency of calls that are awaited, against those that a thread waits for, and what idle clients cost.
+//!
+//! ```text
+//! cargo bench -p nebula --bench async_calls -- [CALLS [IDLE_CLIENTS]]
+//! ```
+//!
+//! The server shares the machine: it takes one core. Run it where there are two that nobody else uses.
+
+use nebula::{AsyncClient, CallError, Client, ClientConfig, Reply, Server, ServerConfig, Span};
+use std::error::Error;
+use std::io::Write;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+const REQUEST: [u8; 48] = [7; 48];
+
+/// Wakes a thread that waits for a future.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        std::thread::park();
+    }
+}
+
+/// Median and 99th percentile of `calls` calls, in microseconds.
+fn times(calls: usize, mut call: impl FnMut() -> Result<(), CallError>) -> Result<[f64; 2], CallError> {
+    let mut times = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        let begun = Instant::now();
+        call()?;
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    Ok([calls / 2, calls * 99 / 100].map(|at| times[at].as_secs_f64() * 1e6))
+}
+
+/// Time that the client's thread has spent so far: user and system, as the kernel counts them.
+fn driver_time() -> std::io::Result<Duration> {
+    let mut spent = Duration::ZERO;
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let task = task?.path();
+        if std::fs::read_to_string(task.join("comm"))?.trim() == "nebula-client" {
+            let schedstat = std::fs::read_to_string(task.join("schedstat"))?;
+            let nanos = schedstat.split(' ').next().and_then(|nanos| nanos.parse().ok());
+            spent += Duration::from_nanos(nanos.unwrap_or(0));
+        }
+    }
+    Ok(spent)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let number = |at: usize, default| args.get(at).map_or(Ok(default), |word| word.parse::<usize>());
+    let (calls, idle) = (number(0, 50_000)?, number(1, 0)?);
+    let mut out = std::io::stdout().lock();
+    for endpoint in [format!("shm://async-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()] {
+        let config = ServerConfig::default().clients_max(u16::MAX);
+        let config = config.inline(true).slo(Span::from_ms(100));
+        let server = Server::bind(&endpoint).config(config);
+        let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+        let at = server.endpoint().clone();
+        let mut sync = Client::connect(at.clone())?;
+        let polling = AsyncClient::connect(at.clone())?;
+        let asleep = AsyncClient::connect(at.clone())?.poll_for(Span::ZERO);
+        let awaited = |client: &AsyncClient| block_on(client.call(&REQUEST)).map(drop);
+        let rows = [
+            ("call", times(calls, || sync.call(&REQUEST).map(drop))?),
+            ("awaited, polling", times(calls, || awaited(&polling))?),
+            ("awaited, asleep", times(calls, || awaited(&asleep))?),
+        ];
+        for (what, [median, p99]) in rows {
+            writeln!(out, "{at}: {what}: p50 {median:.2} µs, p99 {p99:.2} µs")?;
+        }
+        let config = ClientConfig::default().slots(2);
+        let clients = (0..idle).map(|_| AsyncClient::connect_with(at.clone(), config.clone()));
+        let clients = clients.collect::<Result<Vec<_>, _>>()?;
+        let (before, begun) = (driver_time()?, Instant::now());
+        std::thread::sleep(Duration::from_secs(1));
+        let spent = driver_time()? - before;
+        writeln!(out, "{at}: {} idle clients: {spent:?} of {:?}", clients.len(), begun.elapsed())?;
+        server.stop();
+    }
+    Ok(())
+}

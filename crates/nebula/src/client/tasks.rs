@@ -1,0 +1,157 @@
+//! A client that many tasks use at once.
+//!
+//! ```text
+//!   task ── poll ─▶ submit ─▶ looks for some µs ─▶ sleeps ◀─────────── wakes ─┐
+//!                               │  takes all answers that it finds            │
+//!                               ▼                                             │
+//!                             calls, by ticket ◀── takes all answers ── driver, one a process
+//!                                                                             ▲
+//!                            server ── wakes a client that sleeps: socket ────┘
+//! ```
+//!
+//! There is no task and no thread of the library's that a call goes through: a call submits in the task that awaits it, and takes its answer there
+//! if that comes soon. The driver's thread looks after those that sleep.
+
+mod call;
+mod calls;
+mod driver;
+mod shared;
+
+pub use call::Call;
+
+use crate::client::error::ConnectError;
+use crate::config::client::{ClientConfig, Options};
+use crate::endpoint::IntoEndpoint;
+use nebula_nic::Span;
+use shared::{Shared, WhenFull};
+use std::sync::Arc;
+
+/// How long a call polls before it sleeps: about what waking up takes.
+const POLL_FOR: Span = Span::from_us(20);
+
+/// A connection to a server for many tasks.
+///
+/// It is cheap to clone, and its clones share the connection. Any executor will do, and none is needed by the library: a call is a
+/// [`Future`] that uses nothing but its task's [`Waker`](std::task::Waker).
+///
+/// A call polls for its answer for 20 µs, or [what is set](Self::poll_for), and lets other tasks run in between. Then its task sleeps: a server over
+/// shared memory is told to wake this process with its next answer, and over UDP the kernel does that. One thread for all such clients of a process
+/// waits for that. Clients without calls cost no time at all.
+///
+/// As many calls are outstanding as the client has [room](ClientConfig::slots) for. Further ones wait for room, in their order, unless they are to
+/// be [refused](Self::refuse_when_full). No call takes longer than [`call_timeout`](ClientConfig::call_timeout).
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{AsyncClient, Reply, Server};
+///
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     let mut future = std::pin::pin!(future);
+/// #     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+/// #     loop {
+/// #         if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+/// #             return output;
+/// #         }
+/// #     }
+/// # }
+/// let name = format!("shm://doc-async-{}", std::process::id());
+/// let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+/// let client = AsyncClient::connect(&name)?;
+/// // With any executor:
+/// let reply = block_on(async { client.call(b"hello").await })?;
+/// assert_eq!(reply, b"hello");
+/// # server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct AsyncClient {
+    shared: Arc<Shared>,
+    full: WhenFull,
+    /// In ticks.
+    poll_for: u64,
+}
+
+impl AsyncClient {
+    /// Connects to the server at `endpoint`. This blocks the thread until the server has answered.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::connect`](crate::Client::connect).
+    pub fn connect(endpoint: impl IntoEndpoint) -> Result<Self, ConnectError> {
+        Self::connect_with(endpoint, ClientConfig::default())
+    }
+
+    /// As [`connect`](Self::connect), with the caller's configuration. [`wait`](ClientConfig::wait) means nothing here.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    #[expect(clippy::needless_pass_by_value, reason = "as `Client::connect_with`")]
+    pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
+        let shared = Shared::connect(endpoint.into_endpoint()?, &config)?;
+        let poll_for = shared.ticks_of(POLL_FOR);
+        Ok(Self { shared, full: WhenFull::Wait, poll_for })
+    }
+
+    /// Sets how long a call of this handle, and of its clones, polls before its task sleeps; 20 µs unless set. Zero is the cheapest where answers
+    /// take longer than that; [`Span::MAX`] never sleeps.
+    #[must_use]
+    pub fn poll_for(mut self, span: impl Into<Span>) -> Self {
+        self.poll_for = self.shared.ticks_of(span.into());
+        self
+    }
+
+    /// Calls of this handle, and of its clones, end with [`SubmitError::Full`](crate::SubmitError::Full) where there is no room, instead of waiting.
+    #[must_use]
+    pub fn refuse_when_full(mut self) -> Self {
+        self.full = WhenFull::Refuse;
+        self
+    }
+
+    /// Sends `request`; the future's output is the reply, or [`CallError`](crate::CallError). A NACK is retried as configured.
+    ///
+    /// The request may be borrowed or owned: what owns it is needed where the future has to be `'static`.
+    ///
+    /// # Cost
+    ///
+    /// A lock twice, held for as long as a copy of the request, or of the replies that have come. One allocation for the reply, none with
+    /// [`Call::into_buffer`]. Over shared memory no system call unless the task sleeps.
+    pub fn call<R: AsRef<[u8]> + Unpin>(&self, request: R) -> Call<R> {
+        self.call_with(request, Options::default())
+    }
+
+    /// As [`call`](Self::call), with the hash of the key that the request is about, for the policy `key-hash`.
+    pub fn call_keyed<R: AsRef<[u8]> + Unpin>(&self, request: R, key_hash: u32) -> Call<R> {
+        self.call_with(request, Options::default().key_hash(key_hash))
+    }
+
+    /// As [`call`](Self::call), with options for this RPC alone.
+    pub fn call_with<R: AsRef<[u8]> + Unpin>(&self, request: R, options: Options) -> Call<R> {
+        Call::new(self.shared.clone(), request, options, self.full, self.poll_for)
+    }
+
+    /// RPCs sent and not ended.
+    #[must_use]
+    pub fn outstanding(&self) -> u32 {
+        self.shared.with(|state| u32::try_from(state.calls.outstanding()).unwrap_or(u32::MAX))
+    }
+
+    /// The server's SLO.
+    #[must_use]
+    pub fn slo(&self) -> Span {
+        self.shared.with(|state| state.link().slo())
+    }
+
+    /// The longest request that the server takes and this client has room for, in bytes.
+    #[must_use]
+    pub fn rpc_bytes_max(&self) -> u32 {
+        self.shared.with(|state| state.link().rpc_bytes_max())
+    }
+
+    /// The longest reply that the server says it sends, in bytes; `None` when it does not say.
+    #[must_use]
+    pub fn reply_bytes_max(&self) -> Option<u32> {
+        self.shared.with(|state| state.link().reply_bytes_max())
+    }
+}

@@ -1,0 +1,161 @@
+//! One call, as the future that its task waits for.
+
+use super::calls::CallId;
+use super::shared::{Shared, State, Submitted, WhenFull};
+use crate::client::error::CallError;
+use crate::config::client::Options;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Looks of a call that is the only one, before its task lets others run.
+const LOOKS: u32 = 16;
+
+/// A call of an [`AsyncClient`](crate::AsyncClient): the reply, or why there is none.
+///
+/// Nothing is sent before it is polled first. It then polls for its answer for some time, letting other tasks run in between, and sleeps.
+///
+/// # Cancellation
+///
+/// It may be dropped at any time. An RPC that has not been sent is not executed then. One that has been sent is [cancelled](crate::Client::cancel):
+/// over UDP the server is told once and does not begin the RPC if it has not yet; over shared memory the RPC is executed, and its slots are free
+/// when it is answered. Nothing else is lost: no answer goes to another call, and the next call that waits for room gets it.
+#[derive(Debug)]
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Call<R> {
+    client: Arc<Shared>,
+    request: R,
+    options: Options,
+    full: WhenFull,
+    /// How long it polls before it sleeps, in ticks.
+    poll_for: u64,
+    progress: Progress,
+    reply: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Progress {
+    Fresh,
+    /// It waits for room.
+    Queued(CallId),
+    /// It waits for its answer since then, in ticks.
+    Sent(CallId, u64),
+    Over,
+}
+
+impl<R> Call<R> {
+    pub(super) fn new(client: Arc<Shared>, request: R, options: Options, full: WhenFull, poll_for: u64) -> Self {
+        Self { client, request, options, full, poll_for, progress: Progress::Fresh, reply: Vec::new() }
+    }
+
+    /// Has the reply written into `buffer`, which comes back as the reply. A caller that does this with the last reply allocates nothing for the
+    /// next one.
+    pub fn into_buffer(mut self, buffer: Vec<u8>) -> Self {
+        self.reply = buffer;
+        self
+    }
+}
+
+impl<R: AsRef<[u8]> + Unpin> Future for Call<R> {
+    type Output = Result<Vec<u8>, CallError>;
+
+    /// # Panics
+    ///
+    /// When it is polled after it has ended.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { client, request, options, full, poll_for, progress, reply } = self.get_mut();
+        let request = request.as_ref();
+        let step = client.with(|state| {
+            let mut step = match *progress {
+                Progress::Fresh => send(state, None, request, *options, *full, reply, progress),
+                Progress::Queued(call) => match state.calls.take_ended(call) {
+                    Some(result) => Step::Over(result),
+                    None => send(state, Some(call), request, *options, *full, reply, progress),
+                },
+                Progress::Sent(call, since) => wait(state, call, since, *poll_for),
+                Progress::Over => panic!("the call has ended: it cannot be polled again"),
+            };
+            if let Step::Sleep(call) = step {
+                state.sleep(call, cx.waker());
+                // It may have been answered meanwhile.
+                if let Some(result) = state.calls.take_ended(call) {
+                    step = Step::Over(result);
+                }
+            }
+            step
+        });
+        match step {
+            Step::Over(result) => {
+                *progress = Progress::Over;
+                Poll::Ready(result)
+            }
+            Step::Yield => {
+                Waker::wake_by_ref(cx.waker());
+                Poll::Pending
+            }
+            Step::Sleep(_) => Poll::Pending,
+        }
+    }
+}
+
+/// What a task does next.
+enum Step {
+    Over(Result<Vec<u8>, CallError>),
+    /// It lets others run, and comes again.
+    Yield,
+    Sleep(CallId),
+}
+
+/// Sends the request, if there is room.
+fn send(
+    state: &mut State,
+    call: Option<CallId>,
+    request: &[u8],
+    options: Options,
+    full: WhenFull,
+    reply: &mut Vec<u8>,
+    progress: &mut Progress,
+) -> Step {
+    match state.submit(call, request, options, full, reply) {
+        Submitted::Sent(call, now) => {
+            *progress = Progress::Sent(call, now);
+            // With several, others may have something to send with it.
+            if state.calls.outstanding() == 1 { look(state, call).unwrap_or(Step::Yield) } else { Step::Yield }
+        }
+        Submitted::Waits(call) => {
+            *progress = Progress::Queued(call);
+            Step::Sleep(call)
+        }
+        Submitted::Refused(error) => Step::Over(Err(error.into())),
+    }
+}
+
+/// Looks for the answer.
+fn wait(state: &mut State, call: CallId, since: u64, poll_for: u64) -> Step {
+    if let Some(over) = look(state, call) {
+        return over;
+    }
+    let now = state.now();
+    state.expire(now);
+    if now.saturating_sub(since) < poll_for { Step::Yield } else { Step::Sleep(call) }
+}
+
+/// The end of the call, if a few looks show it.
+fn look(state: &mut State, call: CallId) -> Option<Step> {
+    let looks = if state.calls.outstanding() <= 1 { LOOKS } else { 1 };
+    for _ in 0..looks {
+        if let Some(result) = state.calls.take_ended(call) {
+            return Some(Step::Over(result));
+        }
+        state.look();
+    }
+    state.calls.take_ended(call).map(Step::Over)
+}
+
+impl<R> Drop for Call<R> {
+    fn drop(&mut self) {
+        if let Progress::Queued(call) | Progress::Sent(call, _) = self.progress {
+            self.client.with(|state| state.forget(call));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The calls of a client's tasks: which wait for room, which for an answer, which have ended.
+
+use crate::client::error::CallError;
+use crate::client::ticket::Ticket;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::task::Waker;
+
+/// The number of a call, until its future is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CallId(u32);
+
+/// What a call waits for.
+#[derive(Debug)]
+enum Phase {
+    /// The place is free.
+    Free,
+    /// For room.
+    Queued,
+    /// For its answer.
+    Outstanding(Ticket),
+    /// For its task to come.
+    Ended(Result<(), CallError>),
+}
+
+#[derive(Debug)]
+struct Entry {
+    phase: Phase,
+    /// When it has waited as long as it may, in ticks.
+    until: u64,
+    /// Wakes the task, where that does not look for itself.
+    waker: Option<Waker>,
+    /// The reply, once it has one.
+    reply: Vec<u8>,
+    /// Tells the call from those that had its number before.
+    stamp: u64,
+}
+
+/// The calls.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    by_ticket: HashMap<u64, u32, BuildHasherDefault<TicketHasher>>,
+    /// Those that wait for room, the first one first, by number and stamp; some may have gone.
+    waiting: VecDeque<(u32, u64)>,
+    /// How many of those have not gone.
+    queued: usize,
+    /// Calls whose tasks are to be woken.
+    asleep: usize,
+    stamps: u64,
+    /// No call has waited as long as it may before this.
+    expiry: Option<u64>,
+}
+
+impl Calls {
+    /// Calls that wait for answers.
+    pub(super) fn outstanding(&self) -> usize {
+        self.by_ticket.len()
+    }
+
+    /// Whether any task is to be woken.
+    pub(super) fn has_sleepers(&self) -> bool {
+        self.asleep > 0
+    }
+
+    /// Whether a call waits for room that is to go before `call`.
+    pub(super) fn goes_behind(&mut self, call: Option<CallId>) -> bool {
+        self.first_waiting().is_some_and(|first| Some(first) != call)
+    }
+
+    /// Whether any waits for room.
+    pub(super) fn has_queued(&self) -> bool {
+        self.queued > 0
+    }
+
+    /// The call that waits for room first.
+    fn first_waiting(&mut self) -> Option<CallId> {
+        while let Some(&(place, stamp)) = self.waiting.front() {
+            let entry = &self.entries[place as usize];
+            if entry.stamp == stamp && matches!(entry.phase, Phase::Queued) {
+                return Some(CallId(place));
+            }
+            self.waiting.pop_front();
+        }
+        None
+    }
+
+    /// A call that begins now.
+    fn begin(&mut self, phase: Phase, until: u64, reply: Vec<u8>) -> CallId {
+        self.stamps += 1;
+        let entry = Entry { phase, until, waker: None, reply, stamp: self.stamps };
+        self.expiry = Some(self.expiry.map_or(until, |expiry| expiry.min(until)));
+        if let Some(place) = self.free.pop() {
+            self.entries[place as usize] = entry;
+            return CallId(place);
+        }
+        self.entries.push(entry);
+        CallId(u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// A call waits for room, behind those that do.
+    pub(super) fn queue(&mut self, until: u64, reply: Vec<u8>) -> CallId {
+        let call = self.begin(Phase::Queued, until, reply);
+        // Many may have gone while none had its turn.
+        if self.waiting.len() > 2 * self.queued + 16 {
+            let entries = &self.entries;
+            self.waiting.retain(|&(place, stamp)| {
+                let entry = &entries[place as usize];
+                entry.stamp == stamp && matches!(entry.phase, Phase::Queued)
+            });
+        }
+        self.waiting.push_back((call.0, self.stamps));
+        self.queued += 1;
+        call
+    }
+
+    /// A call is sent under `ticket`: a new one, or one that has waited for room.
+    pub(super) fn sent(&mut self, call: Option<CallId>, ticket: Ticket, until: u64, reply: &mut Vec<u8>) -> CallId {
+        let call = match call {
+            None => self.begin(Phase::Outstanding(ticket), until, std::mem::take(reply)),
+            Some(call) => {
+                self.queued -= 1;
+                self.entries[call.0 as usize].phase = Phase::Outstanding(ticket);
+                call
+            }
+        };
+        self.by_ticket.insert(ticket.0, call.0);
+        call
+    }
+
+    /// The RPC of `ticket` has ended. The waker of its task, where that is to be woken.
+    pub(super) fn end(&mut self, ticket: Ticket, result: Result<&[u8], CallError>) -> Option<Waker> {
+        let place = self.by_ticket.remove(&ticket.0)?;
+        let entry = &mut self.entries[place as usize];
+        entry.phase = Phase::Ended(result.map(|reply| {
+            entry.reply.clear();
+            entry.reply.extend_from_slice(reply);
+        }));
+        self.take_waker(CallId(place))
+    }
+
+    /// The result of a call that has ended, which is over then.
+    pub(super) fn take_ended(&mut self, call: CallId) -> Option<Result<Vec<u8>, CallError>> {
+        let entry = &mut self.entries[call.0 as usize];
+        let Phase::Ended(result) = &mut entry.phase else { return None };
+        let result = std::mem::replace(result, Ok(()));
+        let reply = std::mem::take(&mut entry.reply);
+        self.forget(call);
+        Some(result.map(|()| reply))
+    }
+
+    /// The call is over. The ticket that it had, if it was outstanding; and its waker, which is not to be dropped under a lock.
+    pub(super) fn forget(&mut self, call: CallId) -> (Option<Ticket>, Option<Waker>) {
+        let waker = self.take_waker(call);
+        let phase = std::mem::replace(&mut self.entries[call.0 as usize].phase, Phase::Free);
+        self.free.push(call.0);
+        self.queued -= usize::from(matches!(phase, Phase::Queued));
+        let Phase::Outstanding(ticket) = phase else { return (None, waker) };
+        self.by_ticket.remove(&ticket.0);
+        (Some(ticket), waker)
+    }
+
+    /// The task is to be woken when the call goes on. What it was to be woken by before, which is not to be dropped under a lock.
+    pub(super) fn sleep(&mut self, call: CallId, waker: &Waker) -> Option<Waker> {
+        let slot = &mut self.entries[call.0 as usize].waker;
+        if slot.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            return None;
+        }
+        let before = slot.replace(waker.clone());
+        self.asleep += usize::from(before.is_none());
+        before
+    }
+
+    /// The task is awake. What it was to be woken by.
+    pub(super) fn take_waker(&mut self, call: CallId) -> Option<Waker> {
+        let waker = self.entries[call.0 as usize].waker.take();
+        self.asleep -= usize::from(waker.is_some());
+        waker
+    }
+
+    /// There may be room: the waker of the call that waits for it first, unless it has been woken already.
+    pub(super) fn wake_first_waiting(&mut self) -> Option<Waker> {
+        if self.queued == 0 {
+            return None;
+        }
+        let first = self.first_waiting()?;
+        self.take_waker(first)
+    }
+
+    /// When the next call may have waited as long as it may.
+    pub(super) fn expiry(&self) -> Option<u64> {
+        self.expiry
+    }
+
+    /// Ends the calls that have waited as long as they may at `now`: calls `expired` with their tickets, where they have been sent, and their wakers.
+    pub(super) fn expire(&mut self, now: u64, mut expired: impl FnMut(Option<Ticket>, Option<Waker>)) {
+        if self.expiry.is_none_or(|expiry| now < expiry) {
+            return;
+        }
+        self.expiry = None;
+        for entry in &mut self.entries {
+            let ticket = match entry.phase {
+                Phase::Free | Phase::Ended(_) => continue,
+                _ if now < entry.until => {
+                    self.expiry = Some(self.expiry.map_or(entry.until, |expiry| expiry.min(entry.until)));
+                    continue;
+                }
+                Phase::Queued => {
+                    self.queued -= 1;
+                    None
+                }
+                Phase::Outstanding(ticket) => {
+                    self.by_ticket.remove(&ticket.0);
+                    Some(ticket)
+                }
+            };
+            entry.phase = Phase::Ended(Err(CallError::TimedOut));
+            let waker = entry.waker.take();
+            self.asleep -= usize::from(waker.is_some());
+            expired(ticket, waker);
+        }
+    }
+}
+
+/// Tickets are numbers in a row: the bits that a table looks at have to differ, and need no more.
+#[derive(Debug, Default)]
+struct TicketHasher(u64);
+
+impl Hasher for TicketHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}

@@ -1,0 +1,308 @@
+//! What the tasks of a client share: the connection, the calls, and the rule by which none of them sleeps beside its answer.
+//!
+//! **The rule.** While a task is to be woken, something comes for the client for each answer that nobody has seen: the server has been asked for a
+//! wake-up, over UDP the socket is watched, or the driver is about to look. A thread that is about to leave a task asleep asks first, and looks at all
+//! that is outstanding after that. Tasks that poll for themselves change nothing about it: they may be stopped at any moment.
+
+use super::calls::{CallId, Calls};
+use super::driver::{Attended, Registration, Watch};
+use crate::client::error::{ConnectError, SubmitError};
+use crate::client::link::{Link, Rest};
+use crate::client::ticket::{Completion, Ticket};
+use crate::config::client::{ClientConfig, Options};
+use crate::endpoint::Endpoint;
+use nebula_nic::Span;
+use nebula_sys::clock::Clock;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+
+/// How soon a call that waits for room tries again where nothing is outstanding that would make room.
+const RETRY_ROOM: Span = Span::from_ms(1);
+
+/// The client of several tasks.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    clock: Clock,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    link: Link,
+    pub(super) calls: Calls,
+    registration: Registration,
+    /// Whether something comes for the client as soon as an RPC has been answered.
+    is_watched: bool,
+    /// When the driver comes at the latest.
+    planned: u64,
+    clock: Clock,
+    /// How long a call may wait, in ticks.
+    patience: u64,
+    /// Tasks to be woken once the lock is free.
+    woken: Vec<Waker>,
+    /// Wakers that are not needed any more: to drop one may run code of an executor's.
+    stale: Vec<Waker>,
+}
+
+/// What became of a call that was to be sent.
+#[derive(Debug)]
+pub(super) enum Submitted {
+    /// It is on its way since then, in ticks.
+    Sent(CallId, u64),
+    /// It waits for room.
+    Waits(CallId),
+    Refused(SubmitError),
+}
+
+/// What a call does where there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WhenFull {
+    Wait,
+    Refuse,
+}
+
+impl Shared {
+    pub(super) fn connect(endpoint: Endpoint, config: &ClientConfig) -> Result<Arc<Self>, ConnectError> {
+        let name = endpoint.to_string();
+        let system = |cause| ConnectError::System { endpoint: name.clone(), cause };
+        let watch = if matches!(endpoint, Endpoint::Shm(_)) { Watch::Always } else { Watch::OnRequest };
+        let link = Link::connect(endpoint, config, Rest::Sleeps)?;
+        let registration = Registration::new().map_err(system)?;
+        let clock = Clock::new();
+        let patience = clock.ticks_of(config.call_timeout.as_ps());
+        let state = State {
+            link,
+            calls: Calls::default(),
+            registration,
+            is_watched: false,
+            planned: u64::MAX,
+            clock,
+            patience,
+            woken: Vec::new(),
+            stale: Vec::new(),
+        };
+        let shared = Arc::new(Self { state: Mutex::new(state), clock });
+        shared.with(|state| state.attach(Arc::downgrade(&shared), watch)).map_err(system)?;
+        Ok(shared)
+    }
+
+    /// Has `act` do something with the state, and then wakes the tasks that can go on.
+    #[inline]
+    pub(super) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = act(&mut state);
+        if !(state.woken.is_empty() && state.stale.is_empty()) {
+            wake(state);
+        }
+        result
+    }
+
+    /// Ticks of the clock for `span`.
+    pub(super) fn ticks_of(&self, span: Span) -> u64 {
+        self.clock.ticks_of(span.as_ps())
+    }
+}
+
+/// Wakes the tasks that can go on, with the lock free: an executor may do anything meanwhile.
+#[cold]
+fn wake(mut state: MutexGuard<'_, State>) {
+    let (woken, stale) = (std::mem::take(&mut state.woken), std::mem::take(&mut state.stale));
+    drop(state);
+    drop(stale);
+    woken.into_iter().for_each(Waker::wake);
+}
+
+impl State {
+    fn attach(&self, shared: Weak<Shared>, watch: Watch) -> std::io::Result<()> {
+        let socket = self.link.socket().ok_or(std::io::ErrorKind::Unsupported)?;
+        self.registration.attach(shared, socket, watch)
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        self.clock.ticks()
+    }
+
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Sends a call, or has it wait for room: a new one, or one that has waited.
+    pub(super) fn submit(
+        &mut self,
+        call: Option<CallId>,
+        request: &[u8],
+        options: Options,
+        full: WhenFull,
+        reply: &mut Vec<u8>,
+    ) -> Submitted {
+        if !self.calls.goes_behind(call) {
+            match self.try_submit(request, options) {
+                Ok(ticket) => return self.sent(call, ticket, reply),
+                Err(SubmitError::Full) => {}
+                Err(error) => {
+                    call.into_iter().for_each(|call| self.forget(call));
+                    return Submitted::Refused(error);
+                }
+            }
+        }
+        match (call, full) {
+            (Some(call), _) => Submitted::Waits(call),
+            (None, WhenFull::Refuse) => Submitted::Refused(SubmitError::Full),
+            (None, WhenFull::Wait) => {
+                let until = self.now().saturating_add(self.patience);
+                Submitted::Waits(self.calls.queue(until, std::mem::take(reply)))
+            }
+        }
+    }
+
+    fn try_submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        match self.submit_now(request, options) {
+            // There may be room by now.
+            Err(SubmitError::Full) => {
+                self.look();
+                self.submit_now(request, options)
+            }
+            submitted => submitted,
+        }
+    }
+
+    #[inline]
+    fn submit_now(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        match options.deadline {
+            None => self.link.submit_keyed(request, options.key_hash),
+            Some(_) => self.link.submit_with(request, options),
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, call: Option<CallId>, ticket: Ticket, reply: &mut Vec<u8>) -> Submitted {
+        let now = self.now();
+        let id = self.calls.sent(call, ticket, now.saturating_add(self.patience), reply);
+        if call.is_some() {
+            self.stale.extend(self.calls.take_waker(id));
+            // There may be room for the next one too.
+            self.woken.extend(self.calls.wake_first_waiting());
+        }
+        Submitted::Sent(id, now)
+    }
+
+    /// Takes what has been answered, as far as a cheap look shows it.
+    #[inline]
+    pub(super) fn look(&mut self) {
+        let Self { link, calls, woken, .. } = self;
+        let mut found = false;
+        while let Some(Completion { ticket, result }) = link.poll() {
+            found = true;
+            woken.extend(calls.end(ticket, result));
+            if calls.outstanding() == 0 {
+                break;
+            }
+        }
+        if found {
+            self.found();
+        }
+    }
+
+    /// Some have ended: there may be room, and there may be nobody left to be woken.
+    fn found(&mut self) {
+        self.woken.extend(self.calls.wake_first_waiting());
+        if self.is_watched && !self.calls.has_sleepers() {
+            self.is_watched = false;
+            self.link.disarm();
+        }
+    }
+
+    /// Takes all that has been answered, after a look at each RPC that is outstanding.
+    fn look_at_all(&mut self) {
+        let Self { link, calls, woken, .. } = self;
+        link.take_all(&mut |Completion { ticket, result }| woken.extend(calls.end(ticket, result)));
+        woken.extend(calls.wake_first_waiting());
+    }
+
+    /// Has `waker` woken when the call goes on, and sees to it that something will wake it.
+    pub(super) fn sleep(&mut self, call: CallId, waker: &Waker) {
+        self.stale.extend(self.calls.sleep(call, waker));
+        if !self.is_watched {
+            self.watch();
+            self.look_at_all();
+        }
+        let due = self.due();
+        if due < self.planned {
+            self.planned = due;
+            self.registration.attend_at(due);
+        }
+    }
+
+    /// Something comes for the client from now on.
+    fn watch(&mut self) {
+        self.is_watched = true;
+        self.link.arm();
+        if let (Link::Udp(_), Some(socket)) = (&self.link, self.link.socket()) {
+            self.registration.watch_once(socket);
+        }
+    }
+
+    /// Ends calls that have waited as long as they may.
+    pub(super) fn expire(&mut self, now: u64) {
+        let Self { link, calls, woken, .. } = self;
+        calls.expire(now, |ticket, waker| {
+            if let Some(ticket) = ticket {
+                link.cancel(ticket);
+            }
+            woken.extend(waker);
+        });
+    }
+
+    /// When something is to be done although nothing has come; the end of time for never.
+    fn due(&mut self) -> u64 {
+        let now = self.now();
+        let after = |span: Span| now.saturating_add(self.clock.ticks_of(span.as_ps()));
+        let due = self.link.due().map(after);
+        let may_send = if self.calls.has_queued() {
+            let nothing_ends = self.calls.outstanding() == 0;
+            self.link.paced_for().or(Some(RETRY_ROOM).filter(|_| nothing_ends)).map(after)
+        } else {
+            None
+        };
+        [due, may_send, self.calls.expiry()].into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+
+    /// Nobody waits for the call any more.
+    pub(super) fn forget(&mut self, call: CallId) {
+        let (ticket, waker) = self.calls.forget(call);
+        self.stale.extend(waker);
+        if let Some(ticket) = ticket {
+            self.link.cancel(ticket);
+            self.look();
+        }
+        // It may have been woken since there is room, which is the next one's then.
+        self.found();
+    }
+}
+
+impl Attended for Shared {
+    fn attend(&self) -> Option<u64> {
+        self.with(|state| {
+            state.link.take_wake_ups();
+            state.look_at_all();
+            state.expire(state.now());
+            if state.calls.has_sleepers() {
+                state.watch();
+                state.look_at_all();
+            } else if std::mem::take(&mut state.is_watched) {
+                state.link.disarm();
+            }
+            state.planned = state.due();
+            Some(state.planned).filter(|&due| due != u64::MAX)
+        })
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(socket) = self.link.socket() {
+            self.registration.detach(socket);
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! A client of many tasks: each call ends once and with its own reply, asleep or not, whatever becomes of the others.
+
+use crate::support::watch::{Watchdog, wait_until};
+use crate::support::{echo, endpoint, server_config, wait_until_clean};
+use nebula::{
+    AsyncClient, Call, CallError, ClientConfig, Endpoint, Options, Queueing, Reply, RunningServer, Server,
+    ServerConfig, Span, SubmitError,
+};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+fn executor() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_time().build().expect("an executor")
+}
+
+/// So much room that a NACK is no excuse.
+fn roomy() -> ServerConfig {
+    server_config(|config| config.queueing = Queueing::Unbounded { recv_buffer_bytes: 16 << 20 })
+}
+
+/// An endpoint of either transport.
+fn endpoints(test: &str) -> [String; 2] {
+    [endpoint(test), "udp://127.0.0.1:0".to_owned()]
+}
+
+/// A server whose handler answers as soon as it is told to: the requests that it has begun come by the channel.
+fn held(at: &str) -> (RunningServer, Arc<AtomicBool>, mpsc::Receiver<Vec<u8>>) {
+    let (tell, begun) = mpsc::channel();
+    let may_answer = Arc::new(AtomicBool::new(false));
+    let goes_on = may_answer.clone();
+    let service = move |request: &[u8], reply: &mut Reply<'_>| {
+        let _ = tell.send(request.to_vec());
+        while !goes_on.load(Ordering::Acquire) {
+            std::thread::park_timeout(Duration::from_micros(50));
+        }
+        reply.write(request);
+    };
+    (Server::bind(at).config(roomy()).serve(service).expect("a server"), may_answer, begun)
+}
+
+fn connect(server: &RunningServer, slots: u32) -> AsyncClient {
+    let config = ClientConfig::default().slots(slots).call_timeout(Duration::from_secs(60));
+    AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection")
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Woken {
+    fn times(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+fn poll<R: AsRef<[u8]> + Unpin>(call: &mut Call<R>, woken: &Arc<Woken>) -> Poll<Result<Vec<u8>, CallError>> {
+    Pin::new(call).poll(&mut Context::from_waker(&Waker::from(woken.clone())))
+}
+
+/// Polls a call until it sleeps: it has been polled and nobody is to come again.
+fn put_to_sleep<R: AsRef<[u8]> + Unpin>(call: &mut Call<R>, woken: &Arc<Woken>) {
+    loop {
+        let before = woken.times();
+        assert!(poll(call, woken).is_pending());
+        if woken.times() == before {
+            return;
+        }
+    }
+}
+
+#[test]
+fn many_tasks_get_their_own_replies_polling_or_asleep_with_room_for_few() {
+    let _watchdog = Watchdog::new("many tasks");
+    for at in endpoints("tasks") {
+        let server = Server::bind(&at).config(roomy()).serve(echo).expect("a server");
+        for poll_for in [Span::ZERO, Span::from_us(20), Span::from_ms(5)] {
+            let client = connect(&server, 16).poll_for(poll_for);
+            let calls = |task: u32, client: AsyncClient| async move {
+                for call in 0..50_u32 {
+                    let request = [task.to_le_bytes(), call.to_le_bytes()].concat();
+                    assert_eq!(client.call(&request).await.as_deref(), Ok(&request[..]));
+                }
+            };
+            executor().block_on(async {
+                let tasks: Vec<_> = (0..64).map(|task| tokio::spawn(calls(task, client.clone()))).collect();
+                for task in tasks {
+                    task.await.expect("it has not panicked");
+                }
+            });
+            assert_eq!(client.outstanding(), 0);
+        }
+        server.stop();
+    }
+}
+
+#[test]
+fn a_task_that_sleeps_is_woken_by_its_answer_and_by_nothing_before() {
+    let _watchdog = Watchdog::new("a task that sleeps");
+    for at in endpoints("asleep") {
+        let (server, may_answer, begun) = held(&at);
+        let client = connect(&server, 4).poll_for(Span::ZERO);
+        for round in 0..20_u8 {
+            may_answer.store(false, Ordering::Release);
+            let woken = Arc::<Woken>::default();
+            let mut call = client.call([round]);
+            put_to_sleep(&mut call, &woken);
+            assert_eq!(begun.recv(), Ok(vec![round]));
+            let asleep = woken.times();
+            may_answer.store(true, Ordering::Release);
+            wait_until("the task to be woken", || (woken.times() > asleep).then_some(()));
+            assert_eq!(poll(&mut call, &woken), Poll::Ready(Ok(vec![round])));
+        }
+        server.stop();
+    }
+}
+
+#[test]
+fn a_full_client_refuses_or_has_calls_wait_in_their_order_and_one_that_goes_lets_the_next_pass() {
+    let _watchdog = Watchdog::new("a full client");
+    let (server, may_answer, begun) = held(&endpoint("full"));
+    let client = connect(&server, 2).poll_for(Span::ZERO);
+    let woken: Vec<Arc<Woken>> = (0..6).map(|_| Arc::default()).collect();
+    let mut calls: Vec<_> = (0..6_u8).map(|call| client.call([call])).collect();
+    calls.iter_mut().zip(&woken).for_each(|(call, woken)| put_to_sleep(call, woken));
+    assert_eq!(begun.recv(), Ok(vec![0]));
+    assert_eq!(client.outstanding(), 2);
+    let mut refused = client.clone().refuse_when_full().call([9]);
+    let full = CallError::NotSent(SubmitError::Full);
+    assert_eq!(poll(&mut refused, &Arc::default()), Poll::Ready(Err(full)));
+    // The first one that waits, and one in the middle.
+    drop((calls.remove(4), calls.remove(2)));
+    may_answer.store(true, Ordering::Release);
+    for (call, at) in calls.iter_mut().zip([0, 1, 3, 5]) {
+        let woken = &woken[usize::from(at)];
+        let reply = wait_until("a reply", || match poll(call, woken) {
+            Poll::Ready(reply) => Some(reply),
+            Poll::Pending => None,
+        });
+        assert_eq!(reply, Ok(vec![at]));
+    }
+    drop((calls, refused));
+    let order: Vec<u8> = begun.try_iter().flatten().collect();
+    assert_eq!(order, [1, 3, 5], "in their order, without those that were dropped");
+    drop(client);
+    wait_until_clean(server.status(), 0);
+    server.stop();
+}
+
+#[test]
+fn dropped_calls_leave_nothing_behind_at_client_and_server() {
+    let _watchdog = Watchdog::new("dropped calls");
+    for at in endpoints("dropped") {
+        let server = Server::bind(&at).config(roomy()).workers(2).serve(echo).expect("a server");
+        let client = connect(&server, 4).poll_for(Span::ZERO);
+        for round in 0..300_u32 {
+            let woken = Arc::<Woken>::default();
+            let mut calls: Vec<_> = (0..6_u32).map(|at| client.call((round * 6 + at).to_le_bytes())).collect();
+            // Some are never polled, some are on their way, some wait for room, some have been answered.
+            for (at, call) in (0..).zip(&mut calls) {
+                if (round >> at) & 1 == 0 && poll(call, &woken).is_ready() {
+                    calls.truncate(0);
+                    break;
+                }
+            }
+        }
+        executor().block_on(async {
+            for call in 0..8_u8 {
+                assert_eq!(client.call([call; 3]).await, Ok(vec![call; 3]));
+            }
+        });
+        assert_eq!(client.outstanding(), 0);
+        drop(client);
+        let status = wait_until("no slots used", || Some(server.status().read()).filter(|seen| seen.slots_used == 0));
+        assert_eq!(status.violations, 0, "{status:?}");
+        server.stop();
+    }
+}
+
+#[test]
+fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
+    let _watchdog = Watchdog::new("what takes too long");
+    for at in endpoints("late") {
+        let (server, may_answer, _begun) = held(&at);
+        let config = ClientConfig::default().call_timeout(Duration::from_millis(300));
+        let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+        executor().block_on(async {
+            let within = Options::default().deadline(Duration::from_millis(5));
+            assert_eq!(client.call_with(b"a deadline", within).await, Err(CallError::TimedOut));
+            assert_eq!(client.call(b"the longest wait").await, Err(CallError::TimedOut));
+            may_answer.store(true, Ordering::Release);
+            assert_eq!(client.call(b"in time").await, Ok(b"in time".to_vec()));
+        });
+        assert_eq!(client.outstanding(), 0);
+        server.stop();
+    }
+}
+
+#[test]
+fn a_server_that_stops_is_an_error_for_those_that_sleep() {
+    let _watchdog = Watchdog::new("a server that stops");
+    for at in endpoints("stops") {
+        let (server, may_answer, begun) = held(&at);
+        let config = ClientConfig::default().transmissions_max(3).call_timeout(Duration::from_secs(60));
+        let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+        let client = client.poll_for(Span::ZERO);
+        executor().block_on(async {
+            let asleep: Vec<_> = (0..3_u8)
+                .map(|at| {
+                    let client = client.clone();
+                    tokio::spawn(async move { client.call([at]).await })
+                })
+                .collect();
+            begun.recv().expect("one is begun");
+            // The thread of the handler has to end, and must not answer more than it has begun.
+            let stop = server.stopper();
+            stop.store(true, Ordering::Release);
+            may_answer.store(true, Ordering::Release);
+            server.stop();
+            let mut ends = Vec::new();
+            for call in asleep {
+                ends.push(call.await.expect("it has not panicked"));
+            }
+            let is_fine = |end: &Result<Vec<u8>, CallError>| matches!(end, Ok(_) | Err(CallError::ServerGone));
+            assert!(ends.iter().all(is_fine), "{ends:?}");
+            let gone = [CallError::ServerGone, CallError::NotSent(SubmitError::ServerGone)];
+            assert!(client.call(b"after").await.is_err_and(|error| gone.contains(&error)));
+        });
+    }
+}
+
+#[test]
+fn refusals_and_requests_that_are_too_long_are_errors_of_the_call() {
+    let _watchdog = Watchdog::new("refusals");
+    for at in endpoints("refusals") {
+        let config = server_config(|config| {
+            config.slo = Span::from_us(5);
+            config.rpc_bytes_max = 1000;
+        });
+        let (tell, begun) = mpsc::channel();
+        let service = move |request: &[u8], reply: &mut Reply<'_>| {
+            let _ = tell.send(());
+            std::thread::park_timeout(Duration::from_millis(2));
+            reply.write(request);
+        };
+        let server = Server::bind(&at).config(config).serve(service).expect("a server");
+        let client = connect(&server, 64).poll_for(Span::ZERO);
+        executor().block_on(async {
+            let long = vec![1; 1_000_000];
+            assert!(matches!(client.call(long).await, Err(CallError::NotSent(SubmitError::TooLarge { .. }))));
+            let calls: Vec<_> = (0..32_u8)
+                .map(|at| {
+                    let client = client.clone();
+                    tokio::spawn(async move { client.call([at]).await })
+                })
+                .collect();
+            let mut refused = 0;
+            for (at, call) in (0_u8..).zip(calls) {
+                match call.await.expect("it has not panicked") {
+                    Ok(reply) => assert_eq!(reply, [at]),
+                    Err(CallError::Nack { .. }) => refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            assert_eq!(refused + begun.try_iter().count(), 32);
+            assert!(refused > 0, "the bound was reached");
+        });
+        server.stop();
+    }
+}
+
+/// A task of an executor whose wakers own it: to drop the last waker drops the call.
+struct Owning(std::sync::Mutex<Option<Call<[u8; 1]>>>);
+
+impl Wake for Owning {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_call_that_its_waker_owns_is_dropped_by_its_own_end() {
+    let _watchdog = Watchdog::new("a waker that owns");
+    let (server, may_answer, begun) = held(&endpoint("owning"));
+    let client = connect(&server, 4).poll_for(Span::ZERO);
+    let task = Arc::new(Owning(std::sync::Mutex::new(Some(client.call([1])))));
+    let waker = Waker::from(task.clone());
+    let mut polls = 0;
+    // Twice: the first time it only lets others run.
+    while polls < 3 {
+        let mut call = task.0.lock().expect("not poisoned");
+        let call = call.as_mut().expect("there");
+        assert!(Pin::new(call).poll(&mut Context::from_waker(&waker)).is_pending());
+        polls += 1;
+    }
+    assert_eq!(begun.recv(), Ok(vec![1]));
+    // Now nothing but the client's own waker keeps it.
+    drop(waker);
+    let left = Arc::downgrade(&task);
+    drop(task);
+    assert!(left.upgrade().is_some());
+    may_answer.store(true, Ordering::Release);
+    wait_until("the call to be dropped", || left.upgrade().is_none().then_some(()));
+    server.stop();
+}
+
+#[test]
+fn a_call_writes_its_reply_into_the_buffer_that_it_is_given() {
+    let server = Server::bind(&endpoint("buffer")).serve(echo).expect("a server");
+    let client = connect(&server, 4);
+    executor().block_on(async {
+        let buffer = Vec::with_capacity(100);
+        let before = buffer.as_ptr();
+        let reply = client.call(b"short").into_buffer(buffer).await.expect("an echo");
+        assert_eq!((&reply[..], reply.as_ptr()), (&b"short"[..], before));
+        // One may be awaited beside others, in one task.
+        let mut calls: Vec<_> = (0..20_u8).map(|at| client.call([at])).collect();
+        for (at, call) in (0..).zip(&mut calls) {
+            assert_eq!(poll_fn(|cx| Pin::new(&mut *call).poll(cx)).await, Ok(vec![at]));
+        }
+    });
+    server.stop();
+}
+
+#[test]
+fn the_endpoint_is_checked_as_for_any_client() {
+    assert!(AsyncClient::connect("shm://nobody-serves-here").is_err());
+    assert!(AsyncClient::connect("http://example").is_err());
+    let outside = Endpoint::Udp(([192, 0, 2, 1], 7400).into());
+    assert!(AsyncClient::connect(outside).is_err(), "another machine, and no key");
+}

@@ -1,0 +1,73 @@
+//! What clients cost whose calls nobody answers yet, or that have none: no time of the thread that watches them.
+
+mod support;
+
+use nebula::{AsyncClient, ClientConfig, Reply, Server, Span};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use support::watch::{Watchdog, wait_until};
+use support::{endpoint, server_config};
+
+/// Clients of each kind.
+const CLIENTS: usize = 200;
+
+/// Time that the clients' thread has run so far, in nanoseconds.
+fn driver_ns() -> Option<u64> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten().map(|task| task.path());
+    let is_drivers = |task: &std::path::PathBuf| {
+        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "nebula-client")
+    };
+    let schedstat = std::fs::read_to_string(tasks.into_iter().find(is_drivers)?.join("schedstat")).ok()?;
+    schedstat.split(' ').next()?.parse().ok()
+}
+
+#[test]
+fn clients_that_nothing_comes_for_cost_no_time() {
+    let _watchdog = Watchdog::new("idle clients");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let goes_on = is_over.clone();
+    let service = move |request: &[u8], reply: &mut Reply<'_>| {
+        while !goes_on.load(Ordering::Acquire) {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        reply.write(request);
+    };
+    let name = endpoint("idle");
+    let config = server_config(|config| {
+        config.clients_max = 1000;
+        config.slo = Span::from_secs(1);
+    });
+    let server = Server::bind(&name).config(config).serve(service).expect("a server");
+    let config = ClientConfig::default().slots(2).call_timeout(Duration::from_secs(600));
+    let connect = || AsyncClient::connect_with(&*name, config.clone()).expect("a connection").poll_for(Span::ZERO);
+    let _silent: Vec<_> = (0..CLIENTS).map(|_| connect()).collect();
+    let waiting: Vec<_> = (0..CLIENTS).map(|_| connect()).collect();
+    let mut calls: Vec<_> = waiting.iter().map(|client| client.call(b"long")).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    for call in &mut calls {
+        for _ in 0..3 {
+            assert!(Pin::new(&mut *call).poll(&mut cx).is_pending());
+        }
+    }
+    // Until it sleeps: what it has to do for the calls, it has done.
+    let mut before = driver_ns();
+    wait_until("a driver at rest", || {
+        std::thread::park_timeout(Duration::from_millis(20));
+        let now = driver_ns();
+        (std::mem::replace(&mut before, now) == now && now.is_some()).then_some(())
+    });
+    std::thread::park_timeout(Duration::from_millis(300));
+    assert_eq!(driver_ns(), before, "{CLIENTS} clients without calls, and as many that wait, cost time");
+    is_over.store(true, Ordering::Release);
+    for call in &mut calls {
+        let reply = wait_until("a reply", || match Pin::new(&mut *call).poll(&mut cx) {
+            Poll::Ready(reply) => Some(reply),
+            Poll::Pending => None,
+        });
+        assert_eq!(reply.as_deref(), Ok(&b"long"[..]));
+    }
+    server.stop();
+}
