@@ -32,6 +32,8 @@
 //! | connect two hosts | [`Endpoint`], [`Key`], [`ClientConfig`] | `two_hosts_udp` |
 //! | drive the workers yourself | [`Worker`] | `three_calls` |
 //! | handle every failure | the table below | `failure_handling` |
+//! | call servers from tasks, with any executor | [`AsyncClient`] | `reply_later` |
+//! | reply after the handler has returned | [`Reply::later`], [`LaterReply`] | `reply_later` |
 //! | interrupt long handlers | [`yield_if_due`], policy `preemptive:Q` | |
 //! | watch a server | [`RunningServer::status`], [`Status`] | |
 //! | dispatch by your own policy | [`Server::policy_with`], [`CustomPolicy`] | `own_policy` |
@@ -115,6 +117,7 @@ pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,
 };
 pub use rpc::fault::Fault;
+pub use rpc::later::{LaterError, LaterReply};
 pub use rpc::reply::Reply;
 pub use rpc::requests::Requests;
 pub use rpc::safe_point::yield_if_due;

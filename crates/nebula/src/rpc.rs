@@ -6,6 +6,7 @@ pub(crate) mod fault;
 pub(crate) mod safe_point;
 pub(crate) mod recipient;
 pub(crate) mod answer;
+pub(crate) mod later;
 pub(crate) mod reply;
 pub(crate) mod requests;
 pub(crate) mod service;

@@ -156,6 +156,7 @@ impl Server {
     /// there is no memory or no thread.
     pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
         self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
+        self.config.later_max = self.config.later_max.or_else(|| service.later_max());
         running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
     }
 

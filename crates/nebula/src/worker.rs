@@ -3,6 +3,7 @@
 use crate::config::server::ServerConfig;
 use crate::net::Watch;
 use crate::rpc::fault::Fault;
+use crate::rpc::later::{LaterError, LaterReply};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::transport::shm::rings::Rings;
@@ -120,6 +121,7 @@ impl Worker {
     pub fn try_wait_for_rpc(&self) -> Option<Rpc<'_>> {
         let no_service = |_: &[u8], _: &mut Reply<'_>| ();
         let begun = with_core!(&mut self.inner.borrow_mut().way, core => {
+            core.end_later();
             core.pull(&no_service);
             let begun = core.begin(&no_service);
             // What needs no worker has answers too: handshakes, refusals.
@@ -195,6 +197,24 @@ impl Rpc<'_> {
             out.write(reply);
             None
         });
+    }
+
+    /// Takes the reply for later, to be sent from any thread. The RPC keeps its slots and the core's credit; its worker sends the reply when it
+    /// waits for its next RPC.
+    ///
+    /// # Errors
+    ///
+    /// [`LaterError`]: the server was not configured for it. The client gets [`Fault::Unanswered`] then, unless the RPC was answered before.
+    pub fn later(mut self) -> Result<LaterReply, LaterError> {
+        if self.is_answered {
+            return Err(LaterError::Taken);
+        }
+        let Some(begun) = self.begun.take() else { return Err(LaterError::Taken) };
+        let taken = with_core!(&mut self.worker.inner.borrow_mut().way, core => core.take_later(begun));
+        taken.map_err(|(begun, error)| {
+            self.begun = Some(begun);
+            error
+        })
     }
 
     fn answer(&mut self, write: impl FnOnce(&mut Reply<'_>) -> Option<Fault>) {

@@ -9,6 +9,7 @@ mod decision_log;
 mod ends;
 mod examples;
 mod groups;
+mod later_replies;
 mod misuse;
 mod multi_packet;
 mod own_policy;

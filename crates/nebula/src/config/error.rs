@@ -101,6 +101,22 @@ pub enum ServeError {
         /// The number asked for.
         got: u16,
     },
+    /// More RPCs that wait for later replies than a worker can have.
+    #[error("under this policy at most {max} RPCs of a worker can wait for later replies, not {got}: lower later_max")]
+    Later {
+        /// The number asked for.
+        got: u32,
+        /// The most.
+        max: u32,
+    },
+    /// Later replies under a policy that gives workers no further RPCs meanwhile.
+    #[error(
+        "replies are given later under jbsq:N and single-queue, not under {policy} or a custom policy: use one of those, or no later_max"
+    )]
+    LaterPolicy {
+        /// The policy asked for.
+        policy: Policy,
+    },
     /// A decision log under `work-stealing` with too many workers.
     #[error("a decision log records steals for up to {max} workers, not {workers}: use fewer workers, or no log")]
     StealsLogged {

@@ -4,8 +4,8 @@ mod builders;
 
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, Mtu, PER_CORE_BOUND, Policy, SOURCE_BITS_MAX,
-    STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering, queue_bound_for_slo, slots_of,
+    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND, Policy,
+    SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering, queue_bound_for_slo, slots_of,
 };
 
 use super::error::ServeError;
@@ -122,6 +122,10 @@ pub struct ServerConfig {
     pub clients_max: u16,
     /// Under `preemptive:Q`: RPCs that a worker can have suspended, at most 62. With 0 each runs to its end. Default: 16.
     pub suspended_max: u16,
+    /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, under `jbsq:N` and `single-queue`: a worker is given as many more,
+    /// up to 64 in all. More of them wait at a worker then instead of in the common queue, so set no more than is needed. `None`, the default, is
+    /// what the service says ([`Service::later_max`](crate::Service::later_max)), or none: handlers reply at once.
+    pub later_max: Option<u16>,
     /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
     pub stack_bytes: usize,
     /// Under `altocumulus:G`: how groups hand RPCs to one another.
@@ -165,6 +169,7 @@ impl Default for ServerConfig {
             queueing: Queueing::SloBounded,
             clients_max: 4096,
             suspended_max: 16,
+            later_max: None,
             stack_bytes: 256 * 1024,
             migration: MigrationConfig::default(),
             idle: IdlePolicy::Adaptive,
@@ -227,7 +232,7 @@ impl ServerConfig {
         let slots = match self.queueing {
             Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / 64,
             Queueing::SloBounded => {
-                let given = u64::from(self.workers) * u64::from(self.given_max());
+                let given = u64::from(self.workers) * u64::from(self.given_max() + self.laters());
                 let rpcs = u64::from(self.queue_bound(self.service_mean)) + given;
                 rpcs * u64::from(slots_of(self.rpc_bytes_mean))
             }
@@ -276,8 +281,28 @@ impl ServerConfig {
     fn nic_policy(&self) -> Policy {
         match self.policy {
             Policy::Preemptive(_) => Policy::Jbsq(u32::from(self.suspended_max) + 2),
+            // As is that of RPCs whose replies are given later.
+            Policy::Jbsq(bound) => Policy::Jbsq(bound + self.laters()),
+            Policy::SingleQueue if self.laters() > 0 => Policy::Jbsq(1 + self.laters()),
             policy => policy,
         }
+    }
+
+    /// RPCs of a worker that may wait for later replies.
+    pub(crate) fn laters(&self) -> u32 {
+        self.later_max.unwrap_or(0).into()
+    }
+
+    /// Whether replies can be given later as often as asked for.
+    fn check_laters(&self) -> Result<(), ServeError> {
+        let beside = match (&self.custom_policy, self.policy) {
+            _ if self.laters() == 0 => return Ok(()),
+            (None, Policy::Jbsq(bound)) => bound,
+            (None, Policy::SingleQueue) => 1,
+            (Some(_), policy) | (None, policy) => return Err(ServeError::LaterPolicy { policy }),
+        };
+        let max = JBSQ_BOUND_MAX.saturating_sub(beside);
+        if self.laters() > max { Err(ServeError::Later { got: self.laters(), max }) } else { Ok(()) }
     }
 
     /// What the back end is built with.
@@ -285,6 +310,7 @@ impl ServerConfig {
         if u32::from(self.suspended_max) > SUSPENDED_MAX {
             return Err(ServeError::Suspended { got: self.suspended_max });
         }
+        self.check_laters()?;
         if self.mtu_bytes > MTU_BYTES_MAX {
             return Err(ServeError::Mtu { got: self.mtu_bytes });
         }

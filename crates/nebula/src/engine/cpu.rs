@@ -21,7 +21,7 @@ impl<T: Transport> Engine<T> {
         self.end_turn(now, packets, freed);
         let is_idle = freed + packets == 0;
         if is_idle {
-            self.rest(now);
+            self.rest(now, true);
         }
         !is_idle
     }

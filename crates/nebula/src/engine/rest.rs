@@ -19,14 +19,14 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Rests after an idle turn, as far as the policy allows.
+    /// Rests after an idle turn, as far as the policy allows; without a sleep that only packets end, unless it may.
     #[inline]
-    pub(crate) fn rest(&mut self, now: Timestamp) {
+    pub(crate) fn rest(&mut self, now: Timestamp, may_block: bool) {
         if self.rest.policy == IdlePolicy::Spin {
             return std::hint::spin_loop();
         }
         if let Some(since) = self.clock.idle_since {
-            if self.rest.policy != IdlePolicy::Block || !self.block(now, now - since) {
+            if self.rest.policy != IdlePolicy::Block || !may_block || !self.block(now, now - since) {
                 rest_after(now - since);
             }
             self.pace.has_rested();

@@ -33,7 +33,7 @@ impl Engine<Rings> {
     /// Whether runs can be served: from one queue.
     #[inline(always)]
     pub(crate) fn serves_runs(&self) -> bool {
-        self.intake.backend.takes_bursts()
+        self.may_serve_runs
     }
 
     /// One turn: takes in what has come and serves what waits, at most some RPCs. One that finds nothing may be a glance, if the caller comes

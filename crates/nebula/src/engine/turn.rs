@@ -46,6 +46,8 @@ pub(crate) struct Engine<T> {
     choices: Option<Receiver<Choice>>,
     /// RPCs that the worker on this thread has served since the last turn.
     served: usize,
+    /// Whether a worker on this thread may serve runs.
+    pub(super) may_serve_runs: bool,
     stop: Arc<AtomicBool>,
 }
 
@@ -113,7 +115,9 @@ impl<T: Transport> Engine<T> {
         let log = |path| log(path, &backend, neighbors.as_deref(), parts.log_error);
         let recorder = config.decision_log.as_deref().map(log).transpose()?;
         // A worker on this thread asks, and one that serves runs asks each run itself.
-        let serves_runs = T::SERVES_RUNS && backend.takes_bursts() && !matches!(config.policy, Policy::Preemptive(_));
+        let serves_runs = T::SERVES_RUNS && backend.takes_bursts() && !matches!(config.policy, Policy::Preemptive(_))
+            // The RPCs of a run end together.
+            && config.laters() == 0;
         let notes_fresh = config.inline && !serves_runs;
         let watch = parts.watch;
         Ok(Self {
@@ -146,6 +150,7 @@ impl<T: Transport> Engine<T> {
             },
             choices: parts.choices,
             served: 0,
+            may_serve_runs: serves_runs,
             stop: parts.stop,
         })
     }

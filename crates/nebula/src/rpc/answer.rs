@@ -86,6 +86,11 @@ impl Answer {
         (Slots::new(&self.first, self.slot), &mut self.ending, self.capacity)
     }
 
+    /// The longest reply, in bytes.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
     /// Why nobody wants the answer any more, if that is so. Asks for the time only where there is a deadline.
     #[inline(always)]
     pub(crate) fn is_over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {

@@ -66,7 +66,8 @@ pub(crate) fn rest_after(silence: Span) {
     } else if silence < Span::from_ms(5) {
         std::thread::yield_now();
     } else {
-        std::thread::sleep(std::time::Duration::from_micros(50));
+        // And not `sleep`: a reply that is given later wakes its worker.
+        std::thread::park_timeout(std::time::Duration::from_micros(50));
     }
 }
 

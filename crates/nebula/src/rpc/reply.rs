@@ -6,6 +6,7 @@
 
 use super::answer::{Answer, Ending, Fate};
 use super::fault::Fault;
+use super::later::{LaterError, LaterReply, Laters};
 use super::safe_point;
 use super::slot::{HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
 #[cfg(feature = "typed")]
@@ -32,6 +33,8 @@ pub struct Reply<'a> {
     capacity: u32,
     /// What goes back to the engine, and what does not fit the slots, where the reply is written into no client's ring.
     ending: Option<&'a mut Ending>,
+    /// Where the reply can be taken for later, if it can.
+    laters: Option<&'a Laters>,
 }
 
 /// In place of the bytes of a reply that is too large.
@@ -42,14 +45,33 @@ impl<'a> Reply<'a> {
     #[inline(always)]
     pub(crate) fn in_ring(slots: Slots<'a>, position: u32, span: u32) -> Self {
         let capacity = span * slots.geometry().mtu_bytes;
-        Self { line: slots.line(position), bytes: 0, position, slots, capacity, ending: None }
+        Self { line: slots.line(position), bytes: 0, position, slots, capacity, ending: None, laters: None }
     }
 
     /// The reply that is written into `answer`.
     #[inline(always)]
     pub(crate) fn buffered(answer: &'a mut Answer) -> Self {
         let (slots, ending, capacity) = answer.room();
-        Self { line: slots.line(0), bytes: 0, position: 0, slots, capacity, ending: Some(ending) }
+        Self { line: slots.line(0), bytes: 0, position: 0, slots, capacity, ending: Some(ending), laters: None }
+    }
+
+    /// The same, which may be taken for later.
+    #[inline(always)]
+    pub(crate) fn with_laters(mut self, laters: Option<&'a Laters>) -> Self {
+        self.laters = laters;
+        self
+    }
+
+    /// Takes the reply out of the handler: it can be sent after the handler has returned, from any thread. What is written here is discarded then.
+    ///
+    /// The request does not go along: copy what is needed of it. The RPC keeps its slots of the receive buffer and its worker's credit, so a worker
+    /// has at most [`later_max`](crate::ServerConfig::later_max) RPCs and two more, and whatever comes beyond that waits or is refused, as ever.
+    ///
+    /// # Errors
+    ///
+    /// [`LaterError`]: the server was not [configured](crate::ServerConfig::later_max) for it, or it was taken already.
+    pub fn later(&mut self) -> Result<LaterReply, LaterError> {
+        self.laters.ok_or(LaterError::NotConfigured)?.take(self.capacity)
     }
 
     /// The room for the reply to another RPC, at `position` of the same ring.

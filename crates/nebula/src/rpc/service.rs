@@ -52,6 +52,12 @@ pub trait Service {
         None
     }
 
+    /// RPCs of a worker that may wait for [later](crate::Reply::later) replies at once, where the service gives any: what a worker may have unless
+    /// [`ServerConfig::later_max`](crate::ServerConfig::later_max) is set.
+    fn later_max(&self) -> Option<u16> {
+        None
+    }
+
     /// Whether [`prefetch`](Self::prefetch) does anything. If not, it is never called.
     #[inline(always)]
     fn prefetches(&self) -> bool {

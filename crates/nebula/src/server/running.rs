@@ -91,7 +91,10 @@ impl RunningServer {
     /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in flight end with an error at their
     /// clients.
     ///
-    /// An RPC that a worker has answered, but not yet freed when it stops, is not counted as freed: at most one for each worker.
+    /// RPCs whose replies were to be given [later](crate::Reply::later) end unanswered.
+    ///
+    /// An RPC that a worker has answered, but not yet freed when it stops, is not counted as freed: at most one for each worker, and those that wait
+    /// for later replies.
     pub fn stop(mut self) -> Status {
         self.shut_down();
         self.status.read()

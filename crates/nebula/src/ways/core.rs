@@ -7,6 +7,8 @@ use crate::net::{Time, Watch};
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::fault::Fault;
 use crate::rpc::job::{Held, Served};
+use crate::rpc::later::{Ended, LaterError, LaterReply, Laters};
+use crate::rpc::parking::rest_after;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::transport::shm::channel::Channel;
@@ -22,6 +24,8 @@ pub(crate) struct Core<X> {
     pub(crate) source: X,
     pub(crate) completions: Completions,
     pub(crate) channels: ChannelCache,
+    /// RPCs whose replies are given later, where that is possible.
+    later: Option<Box<Later>>,
     idle: IdlePolicy,
     stop: Arc<AtomicBool>,
     watch: Watch,
@@ -48,6 +52,29 @@ impl std::fmt::Debug for Begun {
     }
 }
 
+/// An RPC whose reply is given later, and the ring that it goes to, if to one.
+#[derive(Debug)]
+struct Parked {
+    rpc: u64,
+    begun: Begun,
+    channel: Option<Arc<Channel>>,
+}
+
+/// The RPCs whose replies are given later.
+#[derive(Debug, Default)]
+struct Later {
+    laters: Laters,
+    /// At most as many as the NIC gives a core.
+    parked: Vec<Parked>,
+}
+
+impl Later {
+    fn remove(&mut self, rpc: u64) -> Option<Parked> {
+        let at = self.parked.iter().position(|parked| parked.rpc == rpc)?;
+        Some(self.parked.swap_remove(at))
+    }
+}
+
 /// Where the reply to an RPC is written: into its answer, or into the client's ring, which comes with it; `None` when the client is gone.
 #[inline(always)]
 fn reply_to<'a>(
@@ -71,6 +98,7 @@ impl<X: Source> Core<X> {
             source,
             completions: Completions::new(frontend),
             channels,
+            later: None,
             idle: IdlePolicy::Adaptive,
             stop,
             watch: Watch::new(&Time::Machine),
@@ -81,6 +109,7 @@ impl<X: Source> Core<X> {
     pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
         (self.watch, self.idle) = (watch.clone(), config.idle);
         self.completions.set_steering(config.steering);
+        self.later = (config.laters() > 0).then(Box::default);
     }
 
     /// The number of the core.
@@ -105,6 +134,7 @@ impl<X: Source> Core<X> {
     /// One turn; returns how many RPCs were served in it.
     #[inline]
     pub(crate) fn turn(&mut self, service: &dyn Service) -> usize {
+        let ended = self.end_later();
         self.pull(service);
         let (mut served, most) = (0, self.source.rpcs_per_turn());
         let began = self.source.begin_serving();
@@ -116,7 +146,7 @@ impl<X: Source> Core<X> {
         }
         self.source.end_serving(began, most);
         self.settle();
-        served
+        served + ended
     }
 
     /// Takes what has been dispatched to this core; one that is the engine too first runs a turn of it.
@@ -166,18 +196,29 @@ impl<X: Source> Core<X> {
     pub(crate) fn serve(&mut self, mut begun: Begun, service: &dyn Service) {
         let Begun { arrival, held, .. } = &mut begun;
         let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
-        if let Some((mut reply, channel)) = to {
+        let mut taken = None;
+        if let Some((reply, channel)) = to {
+            let laters = self.later.as_ref().map(|later| &later.laters);
+            let mut reply = reply.with_laters(laters);
             let request = held.lease.payload(arrival.bytes as usize);
-            match catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply))) {
+            let served = catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply)));
+            taken = laters.and_then(Laters::taken).filter(|_| served.is_ok());
+            match served {
+                Ok(()) if taken.is_some() => {}
                 Ok(()) => reply.publish(),
                 Err(_) => reply.fail(Fault::HandlerPanicked),
             }
-            channel.into_iter().for_each(Channel::wake_sleeper);
+            if taken.is_none() {
+                channel.into_iter().for_each(Channel::wake_sleeper);
+            }
         }
         // The next one has mostly come while this one was served. Its payload is fetched while what follows from this one's end is done.
         self.source.take_given(&mut self.completions);
         self.completions.steer_next(service);
-        self.release(begun);
+        match taken {
+            None => self.release(begun),
+            Some(rpc) => self.park(rpc, begun),
+        }
     }
 
     /// Answers an RPC by `write`, unless its client is gone.
@@ -191,6 +232,90 @@ impl<X: Source> Core<X> {
             }
             channel.into_iter().for_each(Channel::wake_sleeper);
         }
+    }
+
+    /// Takes the reply to an RPC for later, and keeps the RPC until it comes.
+    pub(crate) fn take_later(&mut self, begun: Begun) -> Result<LaterReply, (Begun, LaterError)> {
+        let Some(later) = &self.later else { return Err((begun, LaterError::NotConfigured)) };
+        let Begun { arrival, held, .. } = &begun;
+        let capacity = match &held.answer {
+            Some(answer) => answer.capacity(),
+            None => self.channels.channel(arrival.rpc.snid).map_or(0, |channel| channel.room(held.span)),
+        };
+        let (reply, rpc) = match (later.laters.take(capacity), later.laters.taken()) {
+            (Ok(reply), Some(rpc)) => (reply, rpc),
+            (Err(error), _) => return Err((begun, error)),
+            (Ok(_), None) => return Err((begun, LaterError::Taken)),
+        };
+        self.park(rpc, begun);
+        Ok(reply)
+    }
+
+    /// Keeps an RPC whose reply is given later.
+    #[cold]
+    fn park(&mut self, rpc: u64, begun: Begun) {
+        let channel = match begun.held.answer {
+            Some(_) => None,
+            None => self.channels.shared(begun.arrival.rpc.snid),
+        };
+        if let Some(later) = &mut self.later {
+            later.parked.push(Parked { rpc, begun, channel });
+        }
+    }
+
+    /// Ends RPCs whose replies have been given since; how many.
+    #[inline(always)]
+    pub(crate) fn end_later(&mut self) -> usize {
+        match self.later.as_ref().and_then(|later| later.laters.ended()) {
+            None => 0,
+            Some(ended) => self.end_parked(ended),
+        }
+    }
+
+    #[cold]
+    fn end_parked(&mut self, ended: Vec<Ended>) -> usize {
+        let mut count = 0;
+        for Ended { rpc, reply } in ended {
+            // One whose handler has panicked was ended then.
+            let parked = self.later.as_mut().and_then(|later| later.remove(rpc));
+            if let Some(parked) = parked {
+                self.end_one(parked, reply.as_deref());
+                count += 1;
+            }
+        }
+        count
+    }
+
+    fn end_one(&mut self, Parked { mut begun, channel, .. }: Parked, with: Option<&[u8]>) {
+        let Begun { arrival, held, .. } = &mut begun;
+        let reply = match (&mut held.answer, &channel) {
+            (Some(answer), _) => Some(Reply::buffered(answer)),
+            (None, Some(channel)) => Some(Reply::in_ring(channel.slots(), arrival.rpc.tid.0, held.span)),
+            (None, None) => None,
+        };
+        if let Some(mut reply) = reply {
+            match with {
+                Some(bytes) => {
+                    reply.write(bytes);
+                    reply.publish();
+                }
+                None => reply.fail(Fault::Unanswered),
+            }
+        }
+        channel.iter().for_each(|channel| channel.wake_sleeper());
+        self.release(begun);
+    }
+
+    /// Ends all RPCs whose replies were to be given later: the server stops.
+    #[cold]
+    fn end_all_later(&mut self) {
+        self.end_later();
+        let parked = self.later.as_mut().map_or_else(Vec::new, |later| {
+            later.laters.close();
+            std::mem::take(&mut later.parked)
+        });
+        parked.into_iter().for_each(|parked| self.end_one(parked, None));
+        self.settle();
     }
 
     /// Gives the RPC's slots and this core's credit back.
@@ -220,6 +345,9 @@ impl<X: Source> Core<X> {
 
     /// The server has stopped.
     pub(crate) fn finish(&mut self) {
+        if self.later.is_some() {
+            self.end_all_later();
+        }
         self.source.finish();
     }
 
@@ -227,7 +355,9 @@ impl<X: Source> Core<X> {
     #[inline]
     pub(crate) fn rest(&mut self, idle_since: &mut Option<u64>) {
         self.channels.tidy();
-        if self.source.rests() {
+        // A reply that is given later wakes a worker that rests, not one that sleeps until packets come.
+        let may_block = self.later.as_ref().is_none_or(|later| later.parked.is_empty());
+        if self.source.rests(may_block) {
             return;
         }
         if self.idle == IdlePolicy::Spin {
@@ -235,6 +365,7 @@ impl<X: Source> Core<X> {
         }
         let now = self.watch.now_ps();
         let since = *idle_since.get_or_insert(now);
-        self.source.rest(Span::from_ps(now.saturating_sub(since)), &self.stop);
+        let silence = Span::from_ps(now.saturating_sub(since));
+        if may_block { self.source.rest(silence, &self.stop) } else { rest_after(silence) }
     }
 }

@@ -89,8 +89,8 @@ impl<T: Transport> Source for Inline<T> {
         self.engine.finish();
     }
 
-    fn rests(&mut self) -> bool {
-        self.engine.rest(self.engine.now());
+    fn rests(&mut self, may_block: bool) -> bool {
+        self.engine.rest(self.engine.now(), may_block);
         true
     }
 }

@@ -60,9 +60,9 @@ pub(crate) trait Source: Debug {
     /// The server stops: what is left is taken back.
     fn finish(&mut self) {}
 
-    /// Whether the source rests by itself; the worker does where not.
+    /// Whether the source rests by itself; the worker does where not. It sleeps until packets come only if it may block.
     #[inline]
-    fn rests(&mut self) -> bool {
+    fn rests(&mut self, _may_block: bool) -> bool {
         false
     }
 

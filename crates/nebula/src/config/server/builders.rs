@@ -175,6 +175,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [how many RPCs of a worker may wait for later replies](Self#structfield.later_max).
+    #[must_use]
+    pub fn later_max(mut self, rpcs: u16) -> Self {
+        self.later_max = Some(rpcs);
+        self
+    }
+
     /// Sets [the stack of each handler under `preemptive:Q`, in bytes](Self#structfield.stack_bytes).
     #[must_use]
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
@@ -254,6 +261,7 @@ mod tests {
             queueing: Queueing::Unbounded { recv_buffer_bytes: 710 },
             clients_max: 711,
             suspended_max: 712,
+            later_max: Some(718),
             stack_bytes: 713,
             migration: MigrationConfig { bulk: 714, ..MigrationConfig::default() },
             idle: IdlePolicy::Block,
@@ -268,7 +276,7 @@ mod tests {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
             policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
-            optional custom_policy, reply_bytes_max, reassembly_timeout, decision_log
+            optional custom_policy, reply_bytes_max, later_max, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
     }

@@ -56,6 +56,11 @@ impl Channel {
         Slots::new(self.memory.words(), self.geometry)
     }
 
+    /// Room for the reply to an RPC that spans `span` slots, in bytes.
+    pub(crate) fn room(&self, span: u32) -> u32 {
+        span * self.geometry.mtu_bytes
+    }
+
     /// Answers the RPC at `position` with a NACK.
     #[inline]
     pub(crate) fn nack(&self, position: u32, reason: NackReason) {

@@ -1,0 +1,207 @@
+//! Replies that are given after the handler has returned, from any thread.
+//!
+//! The RPC stays with its worker, and keeps its slots and the core's credit. What travels is the reply: it is written into a buffer, put into the
+//! worker's mailbox, and published by the worker, which then gives slots and credit back. So all the accounting is the worker's, as ever.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Thread;
+
+/// The reply to an RPC whose handler has returned, or will: to be sent from any thread.
+///
+/// The RPC keeps its slots of the receive buffer and its worker's credit until then. Dropping it ends the RPC with
+/// [`Fault::Unanswered`](crate::Fault::Unanswered).
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Client, Reply, Server, ServerConfig};
+///
+/// let name = format!("shm://doc-later-{}", std::process::id());
+/// let config = ServerConfig::default().later_max(16);
+/// let server = Server::bind(&name).config(config).serve(|request: &[u8], reply: &mut Reply| {
+///     let request = request.to_vec();
+///     let later = reply.later().expect("later_max is set");
+///     std::thread::spawn(move || later.answer(&request));
+/// })?;
+/// assert_eq!(Client::connect(&name)?.call(b"hello")?, b"hello");
+/// server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it ends the RPC without a reply"]
+pub struct LaterReply {
+    mailbox: Arc<Mailbox>,
+    rpc: u64,
+    reply: Vec<u8>,
+    capacity: u32,
+    /// The worker's.
+    thread: Thread,
+    is_sent: bool,
+}
+
+/// Why a reply cannot be given later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaterError {
+    /// The server gives a worker no more RPCs than it can answer at once.
+    #[error(
+        "this server's handlers reply at once: set ServerConfig::later_max to how many RPCs of a worker may wait for their replies"
+    )]
+    NotConfigured,
+    /// The reply was taken before.
+    #[error("the reply to this RPC was taken for later already")]
+    Taken,
+}
+
+impl LaterReply {
+    /// Appends `bytes`.
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.reply.extend_from_slice(bytes);
+    }
+
+    /// What was written so far.
+    #[must_use]
+    pub fn written(&self) -> &[u8] {
+        &self.reply
+    }
+
+    /// Room for the reply, in bytes: a longer one becomes [`Fault::ReplyTooLarge`](crate::Fault::ReplyTooLarge).
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Sends what was written, and wakes the worker. After the server has stopped it does nothing.
+    ///
+    /// # Cost
+    ///
+    /// A lock that the worker takes too, for a few instructions; a system call if the worker sleeps.
+    pub fn send(mut self) {
+        let reply = std::mem::take(&mut self.reply);
+        self.put(Some(reply));
+    }
+
+    /// Sends `reply`, behind what was written.
+    pub fn answer(mut self, reply: &[u8]) {
+        self.write(reply);
+        self.send();
+    }
+
+    fn put(&mut self, reply: Option<Vec<u8>>) {
+        self.is_sent = true;
+        self.mailbox.put(Ended { rpc: self.rpc, reply });
+        self.thread.unpark();
+    }
+}
+
+impl Drop for LaterReply {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            self.put(None);
+        }
+    }
+}
+
+/// The end of an RPC whose handler has returned.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) rpc: u64,
+    /// None if the RPC was dropped.
+    pub(crate) reply: Option<Vec<u8>>,
+}
+
+/// Where the worker finds replies.
+#[derive(Debug, Default)]
+struct Mailbox {
+    has_any: AtomicBool,
+    ended: Mutex<Vec<Ended>>,
+    /// Nobody looks any more.
+    is_closed: AtomicBool,
+}
+
+impl Mailbox {
+    fn put(&self, ended: Ended) {
+        if !self.is_closed.load(Ordering::Relaxed) {
+            self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+            self.has_any.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// A worker's side: the reply that the RPC in service may take, and those that have come.
+#[derive(Debug, Default)]
+pub(crate) struct Laters {
+    mailbox: Arc<Mailbox>,
+    /// The number of the RPC in service, among those that could be answered later.
+    rpc: AtomicU64,
+    /// Whether the reply to it was taken.
+    is_taken: AtomicBool,
+}
+
+impl Laters {
+    /// Takes the reply to the RPC in service, for which there is room for `capacity` bytes.
+    pub(crate) fn take(&self, capacity: u32) -> Result<LaterReply, LaterError> {
+        // Relaxed: only the handler and then the worker that called it look.
+        if self.is_taken.swap(true, Ordering::Relaxed) {
+            return Err(LaterError::Taken);
+        }
+        Ok(LaterReply {
+            mailbox: self.mailbox.clone(),
+            rpc: self.rpc.load(Ordering::Relaxed),
+            reply: Vec::new(),
+            capacity,
+            thread: std::thread::current(),
+            is_sent: false,
+        })
+    }
+
+    /// The number of the RPC in service, if its reply was taken. The next one has another number.
+    #[inline(always)]
+    pub(crate) fn taken(&self) -> Option<u64> {
+        if !self.is_taken.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.is_taken.store(false, Ordering::Relaxed);
+        Some(self.rpc.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The replies that have come.
+    #[inline(always)]
+    pub(crate) fn ended(&self) -> Option<Vec<Ended>> {
+        if !self.mailbox.has_any.load(Ordering::Relaxed) || !self.mailbox.has_any.swap(false, Ordering::Acquire) {
+            return None;
+        }
+        Some(std::mem::take(&mut *self.mailbox.ended.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// The worker will look no more.
+    pub(crate) fn close(&self) {
+        self.mailbox.is_closed.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_taken_once_and_comes_back_once_under_its_number() {
+        let laters = Laters::default();
+        assert!(laters.taken().is_none() && laters.ended().is_none());
+        let (first, again) = (laters.take(8).unwrap(), laters.take(8));
+        assert_eq!(again.unwrap_err(), LaterError::Taken);
+        assert_eq!((laters.taken(), laters.taken()), (Some(0), None));
+        let second = laters.take(8).unwrap();
+        assert_eq!(laters.taken(), Some(1));
+        std::thread::spawn(move || second.answer(b"2")).join().unwrap();
+        drop(first);
+        let ended: Vec<_> = laters.ended().unwrap().into_iter().map(|ended| (ended.rpc, ended.reply)).collect();
+        assert_eq!(ended, [(1, Some(b"2".to_vec())), (0, None)]);
+        assert!(laters.ended().is_none());
+        let late = laters.take(8).unwrap();
+        laters.close();
+        late.send();
+        assert!(laters.ended().is_none());
+    }
+}
