@@ -1,0 +1,32 @@
+//! docs/SERVICES.md shows code that is compiled and run: each of its blocks stands in an example or in a test.
+
+use std::path::Path;
+
+/// Where the blocks stand.
+const SOURCES: &[&str] = &[
+    "examples/shop/shop.proto",
+    "examples/shop/build.rs",
+    "examples/shop/src/main.rs",
+    "examples/shop/src/stock.rs",
+    "crates/typed-tests/src/every_service.rs",
+    "crates/typed-tests/tests/calls.rs",
+    "crates/typed-tests/tests/streams.rs",
+    "crates/nebula-services/tests/services.rs",
+];
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_block_of_the_page_is_part_of_a_program() {
+    let sources: Vec<String> = SOURCES.iter().map(|path| read(path)).collect();
+    let page = read("docs/SERVICES.md");
+    let blocks: Vec<&str> = page.split("\n```").skip(1).step_by(2).collect();
+    assert!(blocks.len() >= 11, "the page has {} blocks", blocks.len());
+    for block in blocks {
+        let (_, code) = block.split_once('\n').expect("a language, then code");
+        assert!(sources.iter().any(|source| source.contains(code)), "in none of the programs:\n{code}");
+    }
+}
