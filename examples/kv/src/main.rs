@@ -1,5 +1,7 @@
 //! The store of `nebula serve kv` as a typed service: `cargo run --release -p kv`.
 
+#![forbid(unsafe_code)]
+
 use kv::{DeleteReply, DeleteRequest, GetReply, GetRequest, Kv, KvClient, KvServer, SetReply, SetRequest};
 use nebula::Server;
 use nebula::typed::{Context, Slot, Status};

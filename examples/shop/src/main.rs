@@ -1,5 +1,7 @@
 //! A typed service of five methods, its server and its client: `cargo run --release -p shop`.
 
+#![forbid(unsafe_code)]
+
 mod stock;
 
 use nebula::Server;

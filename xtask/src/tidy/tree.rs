@@ -6,8 +6,21 @@ use std::path::Path;
 use crate::shell::{Attempt, Failure};
 
 /// The folders that hold our sources; other folders hold build output or users' own files.
-const FOLDERS: &[&str] =
-    &[".cargo", ".ci", "bench", "bindings", "clients", "crates", "docs", "fuzz", "rtl", "scenarios", "spec", "xtask"];
+const FOLDERS: &[&str] = &[
+    ".cargo",
+    ".ci",
+    "bench",
+    "bindings",
+    "clients",
+    "crates",
+    "docs",
+    "examples",
+    "fuzz",
+    "rtl",
+    "scenarios",
+    "spec",
+    "xtask",
+];
 
 /// Text files by path, relative to the root and with `/` between the parts.
 pub(super) struct Tree {
