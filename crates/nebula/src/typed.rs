@@ -15,9 +15,9 @@
 //! |---|---|
 //! | which method, and what goes with a request | [`MethodId`], [`Context`], [`TraceContext`] |
 //! | messages, read and written | [`Message`], [`Line`], [`Proto`] |
-//! | a handler's answer | [`Slot`], [`Window`], [`Status`], [`Code`] |
+//! | a handler's answer | [`Slot`], [`LaterSlot`], [`Window`], [`Status`], [`Code`] |
 //! | one service or several behind a server | [`Methods`], [`Services`] |
-//! | the client's end | [`Channel`], [`Stream`], [`CallError`], [`ConnectError`] |
+//! | the client's end | [`Channel`], [`AsyncChannel`], [`Stream`], [`CallError`], [`ConnectError`] |
 
 mod method;
 mod trace;
@@ -33,6 +33,7 @@ mod serve;
 mod error;
 mod channel;
 mod stream;
+mod tasks;
 
 pub use channel::{Channel, Decoded, Ended};
 pub use context::Context;
@@ -42,9 +43,10 @@ pub use method::MethodId;
 pub use nebula_schema::Fingerprint;
 pub use serve::{Methods, Services, Together, answer, answer_window, serve, unknown_method};
 pub use service::ServiceInfo;
-pub use slot::Slot;
+pub use slot::{LaterSlot, Slot};
 pub use status::{Code, Status};
 pub use stream::Stream;
+pub use tasks::AsyncChannel;
 pub use text::{Bool, Text};
 pub use trace::{TraceContext, TraceContextError};
 pub use window::{CURSOR_BYTES_MAX, Window};

@@ -7,6 +7,7 @@ mod any_bytes;
 mod calls;
 mod messages;
 mod streams;
+mod tasks;
 mod versions;
 
 /// An endpoint that no other test has.

@@ -40,6 +40,7 @@ pub(super) fn append(text: &mut String, service: &ServiceDescriptor, files: &Fil
     append_trait(text, &name, &what, &methods);
     append_server(text, &name, &methods);
     append_client(text, &name, &methods);
+    append_async_client(text, &name, &methods);
 }
 
 fn method(method: &MethodDescriptor, files: &Files) -> Method {
@@ -268,6 +269,56 @@ pub enum {name}Ended{lifetime} {{
     }}
 "
     )
+}
+
+/// Appends the client for many tasks. Streams have none yet.
+fn append_async_client(text: &mut String, name: &str, methods: &[Method]) {
+    let info = constant(name);
+    let call = |Method { what, name, id, request, reply, .. }: &Method| {
+        let plain = name.trim_start_matches("r#");
+        let what = if what.is_empty() { format!("    /// Calls `{plain}`.\n") } else { what.clone() };
+        format!(
+            r"{what}    pub async fn {name}(&self, request: &{request}) -> ::core::result::Result<{reply}, {TYPED}::CallError> {{
+        const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
+        self.channel.call(METHOD, request).await
+    }}
+"
+        )
+    };
+    let calls: String = methods.iter().filter(|method| !method.streams).map(call).collect();
+    let _ = write!(
+        text,
+        r"/// A client of a [`{name}`] for many tasks: its clones share a connection.
+#[allow(dead_code)]
+#[derive(Clone, Debug)]
+pub struct {name}AsyncClient {{
+    channel: {TYPED}::AsyncChannel,
+}}
+#[allow(dead_code)]
+impl {name}AsyncClient {{
+    /// Connects to the server at `endpoint`, and compares its schema with this client's. This blocks the thread.
+    pub fn connect(endpoint: impl ::nebula::IntoEndpoint) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+        Self::connect_with(endpoint, ::core::default::Default::default())
+    }}
+    /// As [`connect`](Self::connect), with the caller's configuration.
+    pub fn connect_with(
+        endpoint: impl ::nebula::IntoEndpoint,
+        config: ::nebula::ClientConfig,
+    ) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+        Self::over({TYPED}::AsyncChannel::connect_with(endpoint, config)?)
+    }}
+    /// A client over a connection that others share.
+    pub fn over(channel: {TYPED}::AsyncChannel) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+        channel.check(&{info})?;
+        Ok(Self {{ channel }})
+    }}
+    /// The connection.
+    pub const fn channel(&self) -> &{TYPED}::AsyncChannel {{
+        &self.channel
+    }}
+{calls}}}
+"
+    );
 }
 
 fn client_method(info: &str, method: &Method) -> String {

@@ -1,17 +1,15 @@
 //! The client's end: requests of any method of a server's services, over one connection.
 
-use super::describe::{self, Ask, Told};
+use super::describe;
 use super::error::{CallError, ConnectError};
 use super::message::{Encoding, Lent, Message};
 use super::method::{self, MethodId};
 use super::service::ServiceInfo;
-use super::status::{self, Code};
+use super::status;
 use super::trace::TraceContext;
 use crate::client::{self, Client, SubmitError, Ticket};
 use crate::config::client::{ClientConfig, Options};
 use crate::endpoint::IntoEndpoint;
-use nebula_schema::{Fingerprint, Schema, fit};
-use zerocopy::{FromBytes, IntoBytes};
 
 /// A connection to a server of typed services, which generated clients are made over.
 ///
@@ -55,7 +53,7 @@ impl<'c> Ended<'c> {
                     |message| Some((ticket, Ok(wrap(message)))),
                     || Some((ticket, Err(CallError::Malformed))),
                 ),
-                None => Some((ticket, Err(unanswered(reply)))),
+                None => Some((ticket, Err(CallError::of_reply(reply)))),
             },
             Err(error) => Some((ticket, Err(error.into()))),
         }
@@ -66,16 +64,6 @@ impl<'c> Ended<'c> {
     pub fn unknown<E>(self) -> Decoded<E> {
         Some((self.ticket, Err(self.reply.map_or_else(CallError::from, |_| CallError::Malformed))))
     }
-}
-
-/// The longest schema that a server is believed to have, in bytes.
-const SCHEMA_BYTES_MAX: usize = 1 << 20;
-
-/// What the server says of its schema.
-struct Description {
-    fingerprint: Fingerprint,
-    /// Empty where the fingerprints are the same.
-    schema: Vec<u8>,
 }
 
 impl Channel {
@@ -107,40 +95,7 @@ impl Channel {
     ///
     /// [`ConnectError`]: the server lacks the service, or does not answer, or its schema does not fit.
     pub fn check(&mut self, service: &ServiceInfo) -> Result<(), ConnectError> {
-        let Description { fingerprint, schema } = self.description(service).map_err(|cause| match cause.status() {
-            Some(status) if status.code() == Code::Unimplemented => ConnectError::NotServed { service: service.name },
-            _ => ConnectError::Asked { service: service.name, cause },
-        })?;
-        if fingerprint == service.fingerprint {
-            return Ok(());
-        }
-        let asked = |cause| ConnectError::Asked { service: service.name, cause };
-        let theirs = Schema::from_bytes(&schema).map_err(|_| asked(CallError::Malformed))?;
-        fit(&service.schema(), &theirs).map_err(|misfit| ConnectError::Schema {
-            service: service.name,
-            client: service.fingerprint,
-            server: fingerprint,
-            misfit,
-        })
-    }
-
-    fn description(&mut self, service: &ServiceInfo) -> Result<Description, CallError> {
-        let (mut schema, id) = (Vec::new(), MethodId::new(service.id, describe::METHOD));
-        loop {
-            let from = u32::try_from(schema.len()).map_err(|_| CallError::Malformed)?;
-            let ask = Ask { fingerprint: service.fingerprint.0.into(), from: from.into() };
-            let reply = self.client.call(&[ask.as_bytes(), &id.to_bytes()].concat())?;
-            let body = opened(reply)?;
-            let (told, part) = Told::read_from_prefix(body).map_err(|_| CallError::Malformed)?;
-            schema.extend_from_slice(part);
-            let bytes = told.schema_bytes.get() as usize;
-            if schema.len() == bytes {
-                return Ok(Description { fingerprint: Fingerprint(told.fingerprint.get()), schema });
-            }
-            if part.is_empty() || schema.len() > bytes || bytes > SCHEMA_BYTES_MAX {
-                return Err(CallError::Malformed);
-            }
-        }
+        describe::check(service, |request| Ok(self.client.call(request)?.to_vec()))
     }
 
     /// Sends `request` to the method `id`, and waits for its reply.
@@ -155,7 +110,7 @@ impl Channel {
         let reply = self.client.call_with(&self.frame, options)?;
         match status::open_message(reply) {
             Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
-            None => Err(unanswered(reply)),
+            None => Err(CallError::of_reply(reply)),
         }
     }
 
@@ -170,7 +125,8 @@ impl Channel {
         self.frame.clear();
         self.frame.extend_from_slice(body);
         method::end(&mut self.frame, id, self.trace.as_ref(), cursor);
-        opened(self.client.call_with(&self.frame, Options::default().key_hash(key_hash))?)
+        let reply = self.client.call_with(&self.frame, Options::default().key_hash(key_hash))?;
+        status::open_message(reply).ok_or_else(|| CallError::of_reply(reply))
     }
 
     /// Sends `request` to the method `id`; its end comes from [`poll`](Self::poll) under the ticket.
@@ -229,21 +185,8 @@ fn submit_framed(
 
 /// Makes `frame` the request of which `body` is the message.
 #[inline]
-fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, trace: Option<&TraceContext>) {
+pub(super) fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, trace: Option<&TraceContext>) {
     frame.clear();
     frame.extend_from_slice(body);
     method::end(frame, id, trace, &[]);
-}
-
-fn opened(reply: &[u8]) -> Result<&[u8], CallError> {
-    status::open_message(reply).ok_or_else(|| unanswered(reply))
-}
-
-/// Why `reply` holds no message of its method.
-#[cold]
-fn unanswered(reply: &[u8]) -> CallError {
-    match status::open(reply) {
-        Some(Err(status)) => CallError::Status(status),
-        Some(Ok(_)) | None => CallError::Malformed,
-    }
 }

@@ -7,12 +7,17 @@
 //!
 //! To a client with the same fingerprint the schema is not sent: the length says 0.
 
+use super::error::{CallError, ConnectError};
+use super::method::MethodId;
 use super::service::ServiceInfo;
-use super::status::{self, Status};
+use super::status::{self, Code, Status};
 use crate::rpc::reply::Reply;
-use nebula_schema::Fingerprint;
+use nebula_schema::{Fingerprint, Schema, fit};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The longest schema that a server is believed to have, in bytes.
+const SCHEMA_BYTES_MAX: usize = 1 << 20;
 
 /// The number of the method.
 pub(crate) const METHOD: u16 = 0;
@@ -49,4 +54,60 @@ pub(crate) fn answer(service: &ServiceInfo, body: &[u8], reply: &mut Reply<'_>) 
     let rest = schema.get(from.get() as usize..).unwrap_or_default();
     let room = reply.capacity().saturating_sub(beside);
     reply.write_and(&[told.as_bytes(), &rest[..rest.len().min(room)]].concat(), status::OK);
+}
+
+/// What the server says of its schema.
+struct Description {
+    fingerprint: Fingerprint,
+    /// Empty where the fingerprints are the same.
+    schema: Vec<u8>,
+}
+
+/// Whether the server that `call` reaches has `service`, in a version that fits.
+///
+/// # Errors
+///
+/// [`ConnectError`]: the server lacks the service, or does not answer, or its schema does not fit.
+pub(crate) fn check(
+    service: &ServiceInfo,
+    call: impl FnMut(&[u8]) -> Result<Vec<u8>, CallError>,
+) -> Result<(), ConnectError> {
+    let Description { fingerprint, schema } = description(service, call).map_err(|cause| match cause.status() {
+        Some(status) if status.code() == Code::Unimplemented => ConnectError::NotServed { service: service.name },
+        _ => ConnectError::Asked { service: service.name, cause },
+    })?;
+    if fingerprint == service.fingerprint {
+        return Ok(());
+    }
+    let asked = |cause| ConnectError::Asked { service: service.name, cause };
+    let theirs = Schema::from_bytes(&schema).map_err(|_| asked(CallError::Malformed))?;
+    fit(&service.schema(), &theirs).map_err(|misfit| ConnectError::Schema {
+        service: service.name,
+        client: service.fingerprint,
+        server: fingerprint,
+        misfit,
+    })
+}
+
+/// Asks for the schema, part by part.
+fn description(
+    service: &ServiceInfo,
+    mut call: impl FnMut(&[u8]) -> Result<Vec<u8>, CallError>,
+) -> Result<Description, CallError> {
+    let (mut schema, id) = (Vec::new(), MethodId::new(service.id, METHOD));
+    loop {
+        let from = u32::try_from(schema.len()).map_err(|_| CallError::Malformed)?;
+        let ask = Ask { fingerprint: service.fingerprint.0.into(), from: from.into() };
+        let reply = call(&[ask.as_bytes(), &id.to_bytes()].concat())?;
+        let body = status::open_message(&reply).ok_or_else(|| CallError::of_reply(&reply))?;
+        let (told, part) = Told::read_from_prefix(body).map_err(|_| CallError::Malformed)?;
+        schema.extend_from_slice(part);
+        let bytes = told.schema_bytes.get() as usize;
+        if schema.len() == bytes {
+            return Ok(Description { fingerprint: Fingerprint(told.fingerprint.get()), schema });
+        }
+        if part.is_empty() || schema.len() > bytes || bytes > SCHEMA_BYTES_MAX {
+            return Err(CallError::Malformed);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The errors of a typed client.
 
-use super::status::Status;
+use super::status::{self, Status};
 use crate::client::{self, Executed};
 use nebula_schema::{Fingerprint, Misfit};
 
@@ -27,6 +27,15 @@ impl CallError {
             Self::Status(_) => Executed::Yes,
             Self::Rpc(error) => error.was_executed(),
             Self::Malformed => Executed::Unknown,
+        }
+    }
+
+    /// Why `reply` holds no message of its method.
+    #[cold]
+    pub(crate) fn of_reply(reply: &[u8]) -> Self {
+        match status::open(reply) {
+            Some(Err(status)) => Self::Status(status),
+            Some(Ok(_)) | None => Self::Malformed,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::message::{Encoding, Message};
 use super::status::{self, Status};
+use crate::rpc::later::LaterReply;
 use crate::rpc::reply::Reply;
 use std::marker::PhantomData;
 
@@ -29,5 +30,47 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
     pub fn write(self, message: &T) -> Result<(), Status> {
         T::As::write(message, |bytes| self.reply.write_and(bytes, status::OK));
         Ok(())
+    }
+
+    /// Takes the place out of the handler, which then returns `Ok(())`: the reply is given later, from any thread or task.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Internal`](super::Code::Internal): the server is not configured for it
+    /// ([`later_max`](crate::ServerConfig::later_max)).
+    pub fn later(self) -> Result<LaterSlot<T>, Status> {
+        let reply = self.reply.later().map_err(|error| Status::internal(error.to_string()))?;
+        Ok(LaterSlot { reply, of: PhantomData })
+    }
+}
+
+/// The place of a reply that is given after the handler has returned. Dropping it ends the RPC with
+/// [`Fault::Unanswered`](crate::Fault::Unanswered).
+#[derive(Debug)]
+#[must_use = "dropping it ends the RPC without a reply"]
+pub struct LaterSlot<T> {
+    reply: LaterReply,
+    of: PhantomData<fn(&T)>,
+}
+
+impl<T: Message> LaterSlot<T> {
+    /// Makes `message` the reply.
+    pub fn write(mut self, message: &T) {
+        T::As::write(message, |bytes| self.reply.write(bytes));
+        self.reply.answer(&status::OK);
+    }
+
+    /// Ends the RPC with `status`.
+    pub fn fail(self, status: &Status) {
+        let bytes = status.to_bytes(self.reply.capacity());
+        self.reply.answer(&bytes);
+    }
+
+    /// Makes the message of `result` the reply, or ends the RPC with its status.
+    pub fn end(self, result: Result<T, Status>) {
+        match result {
+            Ok(message) => self.write(&message),
+            Err(status) => self.fail(&status),
+        }
     }
 }

@@ -136,11 +136,17 @@ impl Status {
         &self.details
     }
 
-    /// Makes it the reply. What there is no room for is cut: the message at a character's end, then the details, which are whole or missing.
+    /// Makes it the reply.
     #[cold]
     pub(crate) fn reply(&self, reply: &mut Reply<'_>) {
         reply.clear();
-        let room = reply.capacity().saturating_sub(END_BYTES);
+        reply.write(&self.to_bytes(reply.capacity()));
+    }
+
+    /// Its bytes as a reply, for which there is room for `capacity` bytes. What does not fit is cut: the message at a character's end, then the
+    /// details, which are whole or missing.
+    pub(crate) fn to_bytes(&self, capacity: usize) -> Vec<u8> {
+        let room = capacity.saturating_sub(END_BYTES);
         let most = room.min(u16::MAX.into()).min(self.message.len());
         let message = (0..=most).rev().find(|&at| self.message.is_char_boundary(at)).unwrap_or(0);
         let message = &self.message.as_bytes()[..message];
@@ -149,7 +155,7 @@ impl Status {
         // Cut to 65,535 bytes above.
         let message_bytes = u16::try_from(message.len()).unwrap_or(u16::MAX);
         let end = u32::from(self.code as u16) | u32::from(message_bytes) << 16;
-        reply.write_and(&[message, details].concat(), end.to_le_bytes());
+        [message, details, &end.to_le_bytes()].concat()
     }
 }
 

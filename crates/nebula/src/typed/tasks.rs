@@ -1,0 +1,105 @@
+//! The client's end for many tasks: calls are futures.
+
+use super::channel::put_together;
+use super::describe;
+use super::error::{CallError, ConnectError};
+use super::message::{Encoding, Message};
+use super::method::MethodId;
+use super::service::ServiceInfo;
+use super::status;
+use super::trace::TraceContext;
+use crate::client::AsyncClient;
+use crate::config::client::{ClientConfig, Options};
+use crate::endpoint::IntoEndpoint;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// A connection to a server of typed services for many tasks, which generated clients are made over. Its clones share the connection.
+#[derive(Clone, Debug)]
+pub struct AsyncChannel {
+    client: AsyncClient,
+    trace: Option<TraceContext>,
+}
+
+impl From<AsyncClient> for AsyncChannel {
+    fn from(client: AsyncClient) -> Self {
+        Self { client, trace: None }
+    }
+}
+
+impl AsyncChannel {
+    /// Connects to the server at `endpoint`. Whether it has a service is asked by [`check`](Self::check). This blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError::Connect`].
+    pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
+        Ok(AsyncClient::connect_with(endpoint, config)?.into())
+    }
+
+    /// The connection, for what has no types.
+    #[must_use]
+    pub const fn client(&self) -> &AsyncClient {
+        &self.client
+    }
+
+    /// The same with `trace` in every request, in its extension.
+    #[must_use]
+    pub const fn with_trace(mut self, trace: Option<TraceContext>) -> Self {
+        self.trace = trace;
+        self
+    }
+
+    /// As [`Channel::check`](super::Channel::check). This blocks the thread for a round trip.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn check(&self, service: &ServiceInfo) -> Result<(), ConnectError> {
+        describe::check(service, |request| Ok(block_on(self.client.call(request))?))
+    }
+
+    /// Sends `request` to the method `id`; the future's output is the reply. As [`AsyncClient::call`], it may be dropped at any time.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`].
+    ///
+    /// # Cost
+    ///
+    /// Two allocations: the request's bytes, which wait with the future, and the reply's.
+    pub async fn call<Q: Message, P: Message>(&self, id: MethodId, request: &Q) -> Result<P, CallError> {
+        let options = Options::default().key_hash(request.key_hash());
+        let mut frame = Vec::new();
+        Q::As::write(request, |body| put_together(&mut frame, body, id, self.trace.as_ref()));
+        let reply = self.client.call_with(frame, options).await?;
+        match status::open_message(&reply) {
+            Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
+            None => Err(CallError::of_reply(&reply)),
+        }
+    }
+}
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
