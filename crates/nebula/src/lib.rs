@@ -33,6 +33,7 @@
 //! | drive the workers yourself | [`Worker`] | `three_calls` |
 //! | handle every failure | the table below | `failure_handling` |
 //! | call servers from tasks, with any executor | [`AsyncClient`] | `reply_later` |
+//! | put `tower`'s layers around a client | [`AsyncClient`], with the feature `tower` | |
 //! | reply after the handler has returned | [`Reply::later`], [`LaterReply`] | `reply_later` |
 //! | interrupt long handlers | [`yield_if_due`], policy `preemptive:Q` | |
 //! | watch a server | [`RunningServer::status`], [`Status`] | |

@@ -19,6 +19,7 @@ mod preemption;
 mod reply_room;
 mod steering;
 mod support;
+mod tower_layers;
 mod udp_address;
 mod udp_client;
 mod udp_engines;

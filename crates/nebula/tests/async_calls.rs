@@ -196,7 +196,9 @@ fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
         let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
         executor().block_on(async {
             let within = Options::default().deadline(Duration::from_millis(5));
-            assert_eq!(client.call_with(b"a deadline", within).await, Err(CallError::TimedOut));
+            let end = client.call_with(b"a deadline", within).await;
+            // Where the executor has not come for so long, it was not even sent.
+            assert!(matches!(end, Err(CallError::TimedOut | CallError::Expired)), "{end:?}");
             assert_eq!(client.call(b"the longest wait").await, Err(CallError::TimedOut));
             may_answer.store(true, Ordering::Release);
             assert_eq!(client.call(b"in time").await, Ok(b"in time".to_vec()));

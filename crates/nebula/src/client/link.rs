@@ -182,6 +182,15 @@ impl Link {
         }
     }
 
+    /// Whether there is room for an RPC, as far as can be told before its length is known.
+    #[cfg(feature = "tower")]
+    pub(super) fn has_room(&mut self) -> bool {
+        match self {
+            Self::Shm(shm) => shm.has_room(),
+            Self::Udp(udp) => udp.has_room(),
+        }
+    }
+
     /// How long there is no room for an RPC, whatever is answered.
     pub(super) fn paced_for(&mut self) -> Option<Span> {
         match self {

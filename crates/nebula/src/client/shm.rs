@@ -306,6 +306,13 @@ impl ShmClient {
         self.ring.socket()
     }
 
+    /// Whether a short request can be sent, or can be told why not.
+    #[cfg(feature = "tower")]
+    pub(crate) fn has_room(&mut self) -> bool {
+        let span = self.span(0);
+        (self.ring.has_room(span) && self.resends.is_empty()) || self.ring.looks_gone() || self.mark.is_forked()
+    }
+
     /// How long until a deadline or a back-off is over.
     pub(crate) fn due(&self) -> Option<Span> {
         if !self.is_timed || self.requester.outstanding() == 0 {

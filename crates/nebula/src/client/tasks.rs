@@ -16,6 +16,8 @@ mod call;
 mod calls;
 mod driver;
 mod shared;
+#[cfg(feature = "tower")]
+mod tower;
 
 pub use call::Call;
 
@@ -39,7 +41,7 @@ const POLL_FOR: Span = Span::from_us(20);
 /// waits for that. Clients without calls cost no time at all.
 ///
 /// As many calls are outstanding as the client has [room](ClientConfig::slots) for. Further ones wait for room, in their order, unless they are to
-/// be [refused](Self::refuse_when_full). No call takes longer than [`call_timeout`](ClientConfig::call_timeout).
+/// be [refused](Self::refuse_when_full). With the feature `tower` a client is a `tower_service::Service`, and `tower`'s layers apply. No call takes longer than [`call_timeout`](ClientConfig::call_timeout).
 ///
 /// # Examples
 ///

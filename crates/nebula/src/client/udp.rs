@@ -205,6 +205,12 @@ impl UdpClient {
         Some(due - self.session.tick())
     }
 
+    /// Whether a request can be taken in.
+    #[cfg(feature = "tower")]
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.session.has_room()
+    }
+
     /// How long nothing can be taken in, although nothing is outstanding.
     pub(crate) fn paced_for(&mut self) -> Option<Span> {
         let until = self.session.flights.paced_until();

@@ -48,6 +48,8 @@ pub(super) struct Calls {
     queued: usize,
     /// Calls whose tasks are to be woken.
     asleep: usize,
+    /// Tasks that have no call yet and are to be woken when there is room.
+    ready: Vec<Waker>,
     stamps: u64,
     /// No call has waited as long as it may before this.
     expiry: Option<u64>,
@@ -61,7 +63,7 @@ impl Calls {
 
     /// Whether any task is to be woken.
     pub(super) fn has_sleepers(&self) -> bool {
-        self.asleep > 0
+        self.asleep > 0 || !self.ready.is_empty()
     }
 
     /// Whether a call waits for room that is to go before `call`.
@@ -71,7 +73,15 @@ impl Calls {
 
     /// Whether any waits for room.
     pub(super) fn has_queued(&self) -> bool {
-        self.queued > 0
+        self.queued > 0 || !self.ready.is_empty()
+    }
+
+    /// A task that has no call yet is to be woken when there is room.
+    #[cfg(feature = "tower")]
+    pub(super) fn wake_when_ready(&mut self, waker: &Waker) {
+        if !self.ready.iter().any(|known| known.will_wake(waker)) {
+            self.ready.push(waker.clone());
+        }
     }
 
     /// The call that waits for room first.
@@ -179,13 +189,16 @@ impl Calls {
         waker
     }
 
-    /// There may be room: the waker of the call that waits for it first, unless it has been woken already.
-    pub(super) fn wake_first_waiting(&mut self) -> Option<Waker> {
-        if self.queued == 0 {
-            return None;
+    /// There may be room: adds to `woken` the call that waits for it first, unless it has been woken already; or, if none waits, the tasks that
+    /// have no call yet.
+    #[inline]
+    pub(super) fn make_room(&mut self, woken: &mut Vec<Waker>) {
+        if self.queued > 0 {
+            let first = self.first_waiting();
+            woken.extend(first.and_then(|first| self.take_waker(first)));
+        } else {
+            woken.append(&mut self.ready);
         }
-        let first = self.first_waiting()?;
-        self.take_waker(first)
     }
 
     /// When the next call may have waited as long as it may.

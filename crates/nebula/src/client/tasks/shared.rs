@@ -182,7 +182,7 @@ impl State {
         if call.is_some() {
             self.stale.extend(self.calls.take_waker(id));
             // There may be room for the next one too.
-            self.woken.extend(self.calls.wake_first_waiting());
+            self.calls.make_room(&mut self.woken);
         }
         Submitted::Sent(id, now)
     }
@@ -206,7 +206,7 @@ impl State {
 
     /// Some have ended: there may be room, and there may be nobody left to be woken.
     fn found(&mut self) {
-        self.woken.extend(self.calls.wake_first_waiting());
+        self.calls.make_room(&mut self.woken);
         if self.is_watched && !self.calls.has_sleepers() {
             self.is_watched = false;
             self.link.disarm();
@@ -217,12 +217,32 @@ impl State {
     fn look_at_all(&mut self) {
         let Self { link, calls, woken, .. } = self;
         link.take_all(&mut |Completion { ticket, result }| woken.extend(calls.end(ticket, result)));
-        woken.extend(calls.wake_first_waiting());
+        calls.make_room(woken);
+    }
+
+    /// Whether a call can be sent. If not, `waker` is woken when that may have changed.
+    #[cfg(feature = "tower")]
+    pub(super) fn is_ready(&mut self, waker: &Waker) -> bool {
+        for _ in 0..2 {
+            if !self.calls.goes_behind(None) && self.link.has_room() {
+                return true;
+            }
+            // There may be room by now.
+            self.look();
+        }
+        self.calls.wake_when_ready(waker);
+        self.rest();
+        false
     }
 
     /// Has `waker` woken when the call goes on, and sees to it that something will wake it.
     pub(super) fn sleep(&mut self, call: CallId, waker: &Waker) {
         self.stale.extend(self.calls.sleep(call, waker));
+        self.rest();
+    }
+
+    /// A task is about to sleep.
+    fn rest(&mut self) {
         if !self.is_watched {
             self.watch();
             self.look_at_all();

@@ -233,6 +233,12 @@ impl Session {
         Ok(ticket)
     }
 
+    /// Whether a request can be taken in.
+    #[cfg(feature = "tower")]
+    pub(super) fn has_room(&mut self) -> bool {
+        self.mark.is_forked() || (self.outstanding() < self.slots && !self.is_backed_up())
+    }
+
     /// Whether as much waits as may be sent, or what is sent next has to wait: overload is for the caller to know, and not to be queued here.
     #[inline]
     fn is_backed_up(&mut self) -> bool {
