@@ -7,7 +7,8 @@ use serde_json::Value;
 
 /// Rows of JSON of a short comparison.
 fn compared(args: &[&str]) -> Vec<Value> {
-    let short = ["--rpcs", "20000", "--replications", "3", "--format", "json"];
+    let rpcs = if args.contains(&"--policy") { "200000" } else { "20000" };
+    let short = ["--rpcs", rpcs, "--replications", "3", "--format", "json"];
     let ended = nebula(&[&["compare"], args, &short].concat()).assert_ok();
     ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

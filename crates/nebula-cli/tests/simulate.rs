@@ -48,7 +48,14 @@ fn a_row_has_every_field_with_its_unit() {
         assert!(0.0 < p50 && p50 < p90 && p90 < p99 && p99 < p999, "{row}");
         let [lo, hi] = [0, 1].map(|end| number(row, &format!("latency_ns_p99_ci.{end}")));
         assert!(lo < p99 && p99 < hi, "{row}");
-        assert_eq!(row["meets_slo"].as_bool(), Some(p99 <= 10_000.0), "{row}");
+        // So few RPCs say little at a load of 0.9, or about 16 queues: such a load may be missed, but never met.
+        let is_unsettled = load == 0.9 || policy == "rss";
+        let verdict = match (lo > 10_000.0, is_unsettled) {
+            (true, _) => "no",
+            (false, false) => "yes",
+            (false, true) => "undecided",
+        };
+        assert!(row["meets_slo"] == verdict && row["unsettled"] == is_unsettled, "{row}");
         assert!(number(row, "queue_depth.mean") <= number(row, "queue_depth.p99") + 1.0, "{row}");
         assert!(number(row, "latency_ns.mean") >= 1000.0 * 0.97 + number(row, "queued_ns.mean"), "{row}");
         assert!(row["precise"].is_null() && row["queue_bound"].is_null() && row["arrivals"] == "poisson", "{row}");
@@ -118,7 +125,7 @@ fn a_bound_refuses_and_clients_react() {
     let dropped = &simulate(base)[0];
     let accepted = number(dropped, "accepted");
     assert!((0.7..0.8).contains(&accepted), "one of 1.3 is served at most, and a little less: {dropped}");
-    assert_eq!(dropped["meets_slo"], false, "a NACK counts as infinite latency");
+    assert_eq!(dropped["meets_slo"], "no", "a NACK counts as infinite latency");
     assert!(number(dropped, "latency_ns.p99") < 10_000.0 && number(dropped, "nacks") > 0.0, "{dropped}");
     for reaction in ["retry:2us,4", "another"] {
         let row = &simulate(&format!("{base} --on-nack {reaction}"))[0];
@@ -218,7 +225,7 @@ fn a_precision_is_reached_or_said_not_to_be() {
 #[test]
 fn a_lock_carries_one_rpc_a_handoff() {
     let row =
-        &simulate("--policy mcs-lock --cores 16 --lock-handoff 200ns --find-slo --rpcs 20000 --replications 3")[0];
+        &simulate("--policy mcs-lock --cores 16 --lock-handoff 200ns --find-slo --rpcs 200000 --replications 3")[0];
     assert!((0.25..0.3125).contains(&number(row, "load_at_slo")), "5 M RPC/s of 16: {row}");
     assert_eq!(number(row, "lock_handoff_ns"), 200.0);
     let words = ["simulate", "--policy", "mcs-lock", "--cores", "16", "--lock-handoff", "200ns", "--load", "0.35"];

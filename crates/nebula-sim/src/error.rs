@@ -284,6 +284,14 @@ pub enum SimError {
         /// The p99 at the lowest load.
         p99_ns: f64,
     },
+    /// So few RPCs say nothing even about the lowest load of a search.
+    #[error(
+        "even a load of {load} does not settle in so few RPCs, so that no load can be said to meet the SLO: give more RPCs or replications"
+    )]
+    Unsettled {
+        /// The lowest load.
+        load: f64,
+    },
     /// The lowest load exceeds the slowdown.
     #[error(
         "a slowdown of {times} cannot be met: the p99.9 exceeds it at the lowest load, or the service times are not a mix"

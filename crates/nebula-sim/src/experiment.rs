@@ -3,15 +3,23 @@
 //! Replication `i` uses the seed's replica `i`, so a result depends on the seed and the number of replications, never on the number of
 //! threads. Two systems with the same seed receive the same arrivals and the same service times.
 
+mod met;
+mod parts;
+
 use crate::error::SimError;
 use crate::executor::{replications, try_each};
-use crate::interval::Interval;
+use crate::interval::{Interval, Ratio};
 use crate::load::Load;
 use crate::search::is_starving;
+use crate::settled::{Relaxation, are_independent};
 use crate::system::System;
-use crate::tally::Tally;
-use crate::world::{Length, run};
+use crate::tally::{Sections, Tally};
+use crate::world::{Demand, InParts, Length, run_in_parts};
+use nebula_nic::Span;
 use nebula_workload::Seed;
+
+pub use met::Met;
+pub(crate) use parts::Parts;
 
 /// How much is simulated for one operating point.
 ///
@@ -25,8 +33,10 @@ use nebula_workload::Seed;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// RPCs measured in each replication.
+    /// RPCs measured in each replication, at least.
     pub rpcs: u64,
+    /// RPCs measured in each replication, at most: where a load takes long to settle, [`length`](Self::length) chooses more than `rpcs`.
+    pub rpcs_max: u64,
     /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length) chooses if not set.
     pub warmup: Option<u64>,
     /// Replications; with a precision, rounds of this many run until it is reached.
@@ -40,17 +50,32 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// Ten replications of 200,000 RPCs.
+    /// Ten replications of 200,000 RPCs, or of up to 8 million where the load takes long to settle.
     fn default() -> Self {
-        Self { rpcs: 200_000, warmup: None, replications: 10, precision: None, replications_max: 200, seed: Seed(1) }
+        Self {
+            rpcs: 200_000,
+            rpcs_max: 8_000_000,
+            warmup: None,
+            replications: 10,
+            precision: None,
+            replications_max: 200,
+            seed: Seed(1),
+        }
     }
 }
 
 impl Effort {
-    /// Sets the RPCs measured in each replication.
+    /// Sets the RPCs measured in each replication, whatever the load.
     #[must_use]
     pub const fn rpcs(mut self, rpcs: u64) -> Self {
-        self.rpcs = rpcs;
+        (self.rpcs, self.rpcs_max) = (rpcs, rpcs);
+        self
+    }
+
+    /// Sets the most RPCs measured in a replication, where the load takes long to settle.
+    #[must_use]
+    pub const fn rpcs_max(mut self, rpcs: u64) -> Self {
+        self.rpcs_max = rpcs;
         self
     }
 
@@ -75,14 +100,24 @@ impl Effort {
         self
     }
 
-    /// The length of one replication of `load`.
+    /// The length of one replication of `load` on `system`.
     ///
-    /// Unless set, the warm-up is a tenth of the measured RPCs, or as long as the load takes to settle if that is longer, and at
-    /// most twice the measured RPCs.
+    /// The measured windows of all replications together are 2,000 relaxation times long, where the effort allows it;
+    /// otherwise no more is simulated than it asks for at least. Unless set, the warm-up is three relaxation times long, at least a tenth of the measured RPCs and at most twice as many. Where no formula gives the
+    /// relaxation time, the limits decide.
     #[must_use]
-    pub fn length(&self, load: &Load) -> Length {
-        let settling = || load.settling_rpcs().clamp(self.rpcs / 10, 2 * self.rpcs);
-        Length { warmup: self.warmup.unwrap_or_else(settling), rpcs: self.rpcs }
+    pub fn length(&self, system: &System, load: &Load) -> Length {
+        let relaxation = Relaxation::of(system, load);
+        let window = |relaxation: Relaxation| relaxation.window(self.replications, self.rpcs_max);
+        let rpcs = relaxation.map_or(0, window).max(self.rpcs);
+        let settling =
+            || relaxation.map_or_else(|| load.settling_rpcs(), Relaxation::warmup).clamp(rpcs / 10, 2 * rpcs);
+        Length { warmup: self.warmup.unwrap_or_else(settling), rpcs }
+    }
+
+    /// Parts of the measured window of a replication, so that there are some 40 of all of them.
+    fn parts(&self) -> u32 {
+        SECTIONS.div_ceil(self.replications.max(1)).min(SECTIONS / 2)
     }
 
     /// Checks that this much can be simulated.
@@ -104,6 +139,9 @@ impl Effort {
     }
 }
 
+/// Parts of all measured windows together, at least: with fewer, skewness cannot be estimated.
+const SECTIONS: u32 = 40;
+
 /// The results of an operating point.
 #[derive(Clone, Debug)]
 pub struct Estimate {
@@ -121,25 +159,52 @@ pub struct Estimate {
     pub depth_p99: Vec<f64>,
     /// Whether some RPCs starved: they waited as long as the load lasted. If they are fewer than 1 %, no p99 shows it.
     pub is_starving: bool,
+    /// Whether so much was simulated that the intervals hold; otherwise the point is *unsettled*.
+    pub is_settled: bool,
     /// Whether the requested precision was reached; `None` if none was requested.
     pub is_precise: Option<bool>,
+    parts: Parts,
+    /// Of each replication, the mean latencies of its batches.
+    batches: Vec<Vec<f64>>,
 }
 
 impl Estimate {
     fn empty() -> Self {
         let [p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99] = Default::default();
-        let (tally, is_starving, is_precise) = (Tally::new(), false, None);
-        Self { tally, p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99, is_starving, is_precise }
+        Self {
+            tally: Tally::new(),
+            p99_ps,
+            p99_ps_with_nacks,
+            mean_ps,
+            depth_mean,
+            depth_p99,
+            is_starving: false,
+            is_settled: false,
+            is_precise: None,
+            parts: Parts::default(),
+            batches: Vec::new(),
+        }
     }
 
-    fn take(&mut self, system: &System, tally: &Tally) {
-        self.is_starving |= is_starving(system, tally);
-        self.tally.add(tally);
+    fn take(&mut self, system: &System, (tally, sections): InParts) {
+        self.is_starving |= is_starving(system, &tally);
+        self.tally.add(&tally);
         self.p99_ps.push(tally.latency.quantile(0.99));
         self.p99_ps_with_nacks.push(tally.latency_with_nacks(0.99));
         self.mean_ps.push(tally.latency.mean());
         self.depth_mean.push(tally.queue_depth.mean());
         self.depth_p99.push(tally.queue_depth.quantile(0.99));
+        if let Some(Sections { sections, means, .. }) = sections {
+            self.parts.extend(sections);
+            self.batches.push(means);
+        }
+    }
+
+    /// Judges whether what has been simulated is enough.
+    fn settle(&mut self, system: &System, load: &Load, length: Length) {
+        let by_formula = Relaxation::of(system, load).is_none_or(|known| known.is_within(length, self.replications()));
+        let by_batches = load.over_time.is_some() || are_independent(&self.batches);
+        self.is_settled = by_formula && by_batches && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99));
     }
 
     /// Number of replications that ran.
@@ -151,13 +216,65 @@ impl Estimate {
     /// The p99 in picoseconds, of the RPCs served.
     #[must_use]
     pub fn p99(&self) -> Interval {
-        Interval::of(&self.p99_ps)
+        self.quantile(0.99)
+    }
+
+    /// The latency in picoseconds that a share `share` of the RPCs served does not exceed.
+    ///
+    /// # Cost
+    ///
+    /// Some thousand look-ups for each part of the simulation.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Interval {
+        self.parts.quantile(share).unwrap_or_else(|| Interval::unknown(self.tally.latency.quantile(share)))
+    }
+
+    /// The slowdown that a share `share` of the RPCs of a mix does not exceed, in thousandths; `None` unless the service times are a mix.
+    #[must_use]
+    pub fn slowdown(&self, share: f64) -> Option<Interval> {
+        let is_mix = !self.tally.by_type.is_empty();
+        let unknown = || Interval::unknown(self.tally.slowdown().quantile(share));
+        is_mix.then(|| self.parts.slowdown(share).unwrap_or_else(unknown))
+    }
+
+    /// The mean latency in picoseconds, of the RPCs served.
+    #[must_use]
+    pub fn mean(&self) -> Interval {
+        self.parts.mean(self.tally.latency.mean())
+    }
+
+    /// The share of RPCs that were served.
+    #[must_use]
+    pub fn accepted(&self) -> Interval {
+        self.parts.accepted(self.tally.accepted())
+    }
+
+    /// RPCs served per second.
+    #[must_use]
+    pub fn served_rps(&self) -> Interval {
+        self.parts.served_rps(self.tally.served_rps())
+    }
+
+    /// The share of all RPCs that are later than `slo`, with a NACK counted as infinite.
+    pub(crate) fn late(&self, slo: Span) -> Ratio {
+        self.parts.late(slo)
+    }
+
+    /// The parts that the intervals are made of.
+    pub(crate) const fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and no RPC starves.
     #[must_use]
-    pub fn meets(&self, slo: nebula_nic::Span) -> bool {
-        !self.is_starving && Interval::of(&self.p99_ps_with_nacks).value <= slo.as_ps() as f64
+    pub fn met(&self, slo: Span) -> Met {
+        if self.is_starving { Met::No } else { Met::of(&self.late(slo), self.is_settled) }
+    }
+
+    /// Whether it is certain that the p99 of all RPCs meets the SLO: [`Met::Yes`].
+    #[must_use]
+    pub fn meets(&self, slo: Span) -> bool {
+        self.met(slo) == Met::Yes
     }
 }
 
@@ -184,9 +301,10 @@ pub fn estimate(
     let mut first = 0;
     loop {
         let last = first + effort.replications;
-        for tally in replicate(system, load, effort, first..last, progress)? {
-            estimate.take(system, &tally);
+        for in_parts in replicate(system, load, effort, first..last, progress)? {
+            estimate.take(system, in_parts);
         }
+        estimate.settle(system, load, effort.length(system, load));
         let Some(precision) = effort.precision else { return Ok(estimate) };
         let is_precise = estimate.p99().relative() <= precision;
         if is_precise || last >= effort.replications_max {
@@ -203,11 +321,14 @@ fn replicate(
     effort: &Effort,
     indices: std::ops::Range<u32>,
     progress: &(dyn Fn() + Sync),
-) -> Result<Vec<Tally>, SimError> {
+) -> Result<Vec<InParts>, SimError> {
+    // A load that changes is followed over whole replications.
+    let parts = if load.over_time.is_some() { 1 } else { effort.parts() };
     let one = |&index: &u32| {
-        let tally = run(system, load, effort.length(load), effort.seed.replica(u64::from(index)));
+        let seed = effort.seed.replica(u64::from(index));
+        let in_parts = run_in_parts(system, Demand { load, length: effort.length(system, load), seed, parts });
         progress();
-        tally
+        in_parts
     };
     try_each(&replications(indices), one)
 }

@@ -1,8 +1,21 @@
-//! Confidence intervals over independent replications.
+//! Confidence intervals over parts of a simulation that are independent, or long enough to be nearly so.
 //!
-//! The latencies of one run are correlated, so an interval computed within a run would be too short. Replications with different seeds
-//! are independent: a figure is the mean over replications, with Student's t interval. Each replication must be long enough for its
-//! figure to have little bias; docs/MODEL.md says how long that is near saturation.
+//! The latencies of one run are correlated, so an interval computed from single RPCs would be too short. Replications with different seeds
+//! are independent, and so are the parts of a long run but for their ends.
+//!
+//! | figure | interval | where |
+//! |---|---|---|
+//! | a mean of figures, one for each replication | Student's t | here |
+//! | a sum over a sum: mean latency, throughput, accepted | on the logarithmic scale, with the correction for skewness | [`ratio`] |
+//! | a quantile | the latencies at which the share of later RPCs may be the wanted one | [`quantile`] |
+
+mod cells;
+mod quantile;
+mod ratio;
+
+pub(crate) use cells::Cells;
+pub(crate) use quantile::{Tail, above, quantile};
+pub(crate) use ratio::Ratio;
 
 /// A figure with its 95 % confidence interval.
 ///
@@ -44,10 +57,21 @@ impl Interval {
         Self { value, lo: value - half, hi: value + half }
     }
 
+    /// The 95 % interval of the mean of independent figures that are not negative, nor are its ends.
+    #[must_use]
+    pub fn of_positive(figures: &[f64]) -> Self {
+        Ratio::of(&figures.iter().map(|&figure| (figure, 1.0)).collect::<Vec<_>>()).interval()
+    }
+
     /// An exact figure, from a formula: its interval has width zero.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self { value, lo: value, hi: value }
+    }
+
+    /// A figure of which no interval is known.
+    pub(crate) const fn unknown(value: f64) -> Self {
+        Self { value, lo: 0.0, hi: f64::INFINITY }
     }
 
     /// Half the interval's width as a share of the figure; infinite if there is no interval.

@@ -15,6 +15,7 @@
 //! | which runs need no events? | `recursion` |
 //! | what was measured? | `tally` |
 //! | how precise is a result? | `interval`, `experiment` |
+//! | was enough simulated for it to hold? | `settled` |
 //! | what is the highest load that meets the SLO, and how long is the queue there? | `search`, [`sizing`] |
 //! | at which queue length does an RPC miss its SLO? | [`altocumulus`] |
 //! | when is memory bandwidth the bottleneck rather than the cores? | [`memory`] |
@@ -62,6 +63,7 @@ mod world;
 mod recursion;
 mod tally;
 mod interval;
+mod settled;
 mod experiment;
 mod search;
 pub mod sizing;
@@ -74,12 +76,12 @@ pub mod reproduce;
 
 pub use calendar::Calendar;
 pub use error::{LOAD_MAX, SimError};
-pub use experiment::{Effort, Estimate, estimate};
+pub use experiment::{Effort, Estimate, Met, estimate};
 pub use interval::Interval;
 pub use load::{CLIENTS_MAX, Flows, Load, POPULATION_MAX, Population, Profile, Source};
 pub use model::SystemModel;
 pub use recursion::lanes;
-pub use search::{Bracket, LoadAtSlo, Objective, load_at_objective, load_at_slo};
+pub use search::{Bracket, HighestLoad, LoadAtSlo, Objective, SearchEnd, highest_load, load_at_objective, load_at_slo};
 pub use system::{
     Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Costs, Host, Interface, Preemption, Router, Speeds, System, Watch,
     mesh_hops,

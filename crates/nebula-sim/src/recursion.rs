@@ -38,8 +38,8 @@ use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::load::{Load, Source};
 use crate::system::{Costs, System};
-use crate::tally::{Overheads, Tally};
-use crate::world::Length;
+use crate::tally::{Overheads, Sections, Tally};
+use crate::world::{Demand, InParts, Length};
 use any_core::AnyCore;
 use block::{Block, Draws};
 use by_credit::ByCredit;
@@ -47,7 +47,6 @@ use loads::{Known, NotAsked};
 use nebula_nic::{
     Choose, Jbsq, KeyHash, Policy, Random, RetryPolicy, RoundRobin, Rss, Span, StaticFlow, Timestamp, TwoChoices,
 };
-use nebula_workload::Seed;
 use one_queue::OneQueue;
 use per_core::PerCore;
 
@@ -112,13 +111,15 @@ const fn has_queue_per_core(policy: Policy) -> bool {
 /// # Errors
 ///
 /// Those of [`run`](crate::run), in the `Result`.
-pub(crate) fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Option<Result<Tally, SimError>> {
+pub(crate) fn run(system: &System, demand: Demand<'_>) -> Option<Result<InParts, SimError>> {
+    let load = demand.load;
     fits(system, load).then(|| {
         system.validate()?;
         load.validate(system)?;
-        let mut measured = Measured::of(system, load);
-        simulate(system, load, length, seed, &mut |block| measured.note(block))?;
-        if measured.last_ended < latest_ps(system) { Ok(measured.tally) } else { Err(endless(system)) }
+        let mut measured = Measured::of(system, demand);
+        simulate(system, demand, &mut |block| measured.note(block))?;
+        let Measured { tally, sections, last_ended, .. } = measured;
+        if last_ended < latest_ps(system) { Ok((tally, sections)) } else { Err(endless(system)) }
     })
 }
 
@@ -132,32 +133,27 @@ fn endless(system: &System) -> SimError {
 }
 
 /// Hands the blocks of the measured window to `note`.
-fn simulate(
-    system: &System,
-    load: &Load,
-    length: Length,
-    seed: Seed,
-    note: &mut dyn FnMut(&Block),
-) -> Result<(), SimError> {
+fn simulate(system: &System, demand: Demand<'_>, note: &mut dyn FnMut(&Block)) -> Result<(), SimError> {
+    let Demand { load, seed, .. } = demand;
     let (cores, own, bound) = (system.workers(), seed.replica(0).0, system.queue_bound);
     let Costs { dispatch, receive, notify, .. } = system.costs;
     let terms = Terms { dispatch: dispatch.as_ps(), receive: receive.as_ps(), notify: notify.as_ps() };
     let draws = Draws::try_new(system, load, seed, latest_ps(system))?;
     let served = match system.policy {
-        Policy::Rss => by_core(Rss::new(cores, own), cores, terms, draws, length, note),
-        Policy::Static => by_core(StaticFlow::new(cores), cores, terms, draws, length, note),
-        Policy::RoundRobin => by_core(RoundRobin::new(cores), cores, terms, draws, length, note),
-        Policy::Random => by_core(Random::new(cores, own), cores, terms, draws, length, note),
-        Policy::KeyHash => by_core(KeyHash::new(cores), cores, terms, draws, length, note),
+        Policy::Rss => by_core(Rss::new(cores, own), cores, terms, draws, demand, note),
+        Policy::Static => by_core(StaticFlow::new(cores), cores, terms, draws, demand, note),
+        Policy::RoundRobin => by_core(RoundRobin::new(cores), cores, terms, draws, demand, note),
+        Policy::Random => by_core(Random::new(cores, own), cores, terms, draws, demand, note),
+        Policy::KeyHash => by_core(KeyHash::new(cores), cores, terms, draws, demand, note),
         Policy::Jbsq(credit) if credit > 1 => {
             let cores = ByCredit::new(Jbsq::new(cores, credit), cores, terms);
-            serve_all(OneQueue::new(cores, bound), draws, length, note)
+            serve_all(OneQueue::new(cores, bound), draws, demand, note)
         }
         Policy::TwoChoices => {
             let (choice, loads) = (TwoChoices::new(cores, own), Known::new(cores));
-            serve_all(PerCore::new(choice, loads, cores, terms), draws, length, note)
+            serve_all(PerCore::new(choice, loads, cores, terms), draws, demand, note)
         }
-        _ => serve_all(OneQueue::new(AnyCore::new(cores, terms), bound), draws, length, note),
+        _ => serve_all(OneQueue::new(AnyCore::new(cores, terms), bound), draws, demand, note),
     };
     served.map_err(|stop| match stop {
         Stop::Outgrown => SimError::Outgrown { rpcs: crate::system::SLOTS_LAST, policy: system.policy_name() },
@@ -170,10 +166,10 @@ fn by_core<C: Choose>(
     cores: u16,
     terms: Terms,
     draws: Draws<'_>,
-    length: Length,
+    demand: Demand<'_>,
     note: &mut dyn FnMut(&Block),
 ) -> Result<(), Stop> {
-    serve_all(PerCore::new(choice, NotAsked, cores, terms), draws, length, note)
+    serve_all(PerCore::new(choice, NotAsked, cores, terms), draws, demand, note)
 }
 
 /// Why a run ends early.
@@ -189,11 +185,13 @@ enum Stop {
 fn serve_all<R: Recursion>(
     mut recursion: R,
     mut draws: Draws<'_>,
-    Length { warmup, rpcs }: Length,
+    Demand { length: Length { warmup, rpcs }, parts, .. }: Demand<'_>,
     note: &mut dyn FnMut(&Block),
 ) -> Result<(), Stop> {
     let mut block = Block::default();
-    for (part, is_measured) in [(warmup, false), (rpcs, true)] {
+    // A block ends where a batch ends.
+    let batches = Sections::ends(parts, rpcs);
+    for (part, is_measured) in [(warmup, false)].into_iter().chain(batches.map(|batch| (batch, true))) {
         let mut left = part;
         while left > 0 {
             let most = recursion.block_rpcs();
@@ -212,14 +210,15 @@ fn serve_all<R: Recursion>(
 /// The tally of the measured window, and when the last of its RPCs ends.
 struct Measured {
     tally: Tally,
+    sections: Option<Sections>,
     receive: Span,
     last_ended: u64,
 }
 
 impl Measured {
-    fn of(system: &System, load: &Load) -> Self {
+    fn of(system: &System, Demand { load, length, parts, .. }: Demand<'_>) -> Self {
         let (tally, receive) = (Tally::of(&load.service), system.costs.receive);
-        Self { tally, receive, last_ended: 0 }
+        Self { tally, sections: Sections::of(parts, length.rpcs), receive, last_ended: 0 }
     }
 
     fn note(&mut self, block: &Block) {
@@ -240,6 +239,9 @@ impl Measured {
             for (index, &kind) in block.kinds.iter().enumerate() {
                 tally.note_type(kind, ended[index] - arrived[index], service[index]);
             }
+        }
+        if let Some(sections) = self.sections.as_mut().filter(|sections| sections.next == tally.ended()) {
+            sections.mark(tally);
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Search for the highest load that meets an SLO, with a confidence interval.
 //!
-//! Each replication bisects independently with its own seed. With one seed, all loads have the same service times and the same
-//! arrivals, only closer together, so the p99 is nearly monotonic in the load. The results of the replications are independent and
-//! give the interval.
+//! [`highest_load`] judges each load by all replications together, and is what users ask for. [`load_at_objective`] is for comparisons of
+//! systems seed by seed, which reproduced figures are: each replication bisects independently with its own seed. With one seed, all loads have the same service
+//! times and the same arrivals, only closer together, so the p99 is nearly monotonic in the load. The results of the replications are
+//! independent and give the interval.
 
+mod highest;
 mod side_by_side;
 
 use crate::error::SimError;
@@ -18,6 +20,8 @@ use crate::world::run;
 use nebula_nic::{Policy, Span};
 use nebula_workload::{Seed, TypeId};
 use side_by_side::SideBySide;
+
+pub use highest::{HighestLoad, SearchEnd, highest_load};
 
 /// The highest load that meets an SLO.
 #[derive(Clone, Debug)]
@@ -185,7 +189,7 @@ fn bisect(
     let system = &bounded(system);
     let probe = |at: f64| {
         let load = load.clone().at(at);
-        match run(system, &load, effort.length(&load), seed) {
+        match run(system, &load, effort.length(system, &load), seed) {
             // A queue that exceeds its limit has missed every SLO.
             Err(SimError::Outgrown { .. } | SimError::HotCore { .. }) => Ok(None),
             tally => tally.map(Some),

@@ -8,7 +8,7 @@ use crate::error::SimError;
 use crate::experiment::{Effort, Estimate, estimate};
 use crate::interval::Interval;
 use crate::load::{Load, Source};
-use crate::search::{Bracket, LoadAtSlo, load_at_slo};
+use crate::search::{Bracket, HighestLoad, SearchEnd, highest_load};
 use crate::system::{Costs, Speeds, System};
 use nebula_nic::sizing::QUEUE_ROOM;
 use nebula_nic::{Policy, SLOT_BYTES, Sizing, Span, erlang_c, queue_depth_mean};
@@ -39,6 +39,10 @@ pub struct QueueAt {
     pub depth_p99: Interval,
     /// Whether this was simulated; an exact figure has an interval of width zero.
     pub is_simulated: bool,
+    /// Whether too little was simulated for the intervals to hold.
+    pub is_unsettled: bool,
+    /// Why a search ended at its load; `None` of a given load, and of a formula.
+    pub end: Option<SearchEnd>,
     /// Whether the simulation reached the requested precision: that of the load if it was searched for, otherwise that of the p99.
     pub is_precise: Option<bool>,
 }
@@ -47,11 +51,11 @@ pub struct QueueAt {
 ///
 /// # Errors
 ///
-/// [`SimError::Slo`] if no load meets it; otherwise the errors of a run.
+/// [`SimError::Slo`] if no load meets it, [`SimError::Unsettled`] if none can be said to; otherwise the errors of a run.
 ///
 /// # Cost
 ///
-/// That of [`load_at_slo`]; none if a formula is exact.
+/// That of [`highest_load`]; none if a formula is exact.
 pub fn queue_at_slo(
     system: &System,
     load: &Load,
@@ -64,10 +68,9 @@ pub fn queue_at_slo(
     if let Some(exact) = Mmk::of(system, load) {
         return Ok(exact.at_slo(slo)?.queue());
     }
-    let found = load_at_slo_to_precision(system, load, slo, effort, progress)?;
-    let LoadAtSlo { load, depth_mean, depth_p99, .. } = found;
-    let is_precise = effort.precision.map(|precision| load.relative() <= precision);
-    Ok(QueueAt { load, depth_mean, depth_p99, is_simulated: true, is_precise })
+    let bracket = system.bracket(&load.service);
+    let HighestLoad { load, end, at } = highest_load(system, load, slo, bracket, effort, progress)?;
+    Ok(QueueAt { end: Some(end), ..QueueAt::simulated(load, &at) })
 }
 
 /// The queue at the offered load.
@@ -90,48 +93,26 @@ pub fn queue_at_load(
     let Source::Open { utilization, .. } = load.source else {
         let shown = estimate(system, load, effort, progress)?;
         let achieved = shown.tally.served_rps() * load.service.mean_ps() / 1e12 / system.capacity();
-        return Ok(QueueAt::simulated(achieved, &shown));
+        return Ok(QueueAt::simulated(Interval::exact(achieved), &shown));
     };
     if let Some(exact) = Mmk::of(system, load) {
         return Ok(Mmk { utilization, ..exact }.queue());
     }
     let shown = estimate(system, load, effort, progress)?;
-    Ok(QueueAt::simulated(utilization, &shown))
+    Ok(QueueAt::simulated(Interval::exact(utilization), &shown))
 }
 
 impl QueueAt {
-    fn simulated(load: f64, shown: &Estimate) -> Self {
+    fn simulated(load: Interval, shown: &Estimate) -> Self {
         Self {
-            load: Interval::exact(load),
-            depth_mean: Interval::of(&shown.depth_mean),
-            depth_p99: Interval::of(&shown.depth_p99),
+            load,
+            depth_mean: Interval::of_positive(&shown.depth_mean),
+            depth_p99: Interval::of_positive(&shown.depth_p99),
             is_simulated: true,
+            is_unsettled: !shown.is_settled,
+            end: None,
             is_precise: shown.is_precise,
         }
-    }
-}
-
-/// [`load_at_slo`] within the system's [bracket](System::bracket), with twice the replications until the load's interval has the effort's
-/// precision.
-///
-/// # Errors
-///
-/// Those of [`load_at_slo`].
-pub fn load_at_slo_to_precision(
-    system: &System,
-    load: &Load,
-    slo: Span,
-    effort: &Effort,
-    progress: &(dyn Fn() + Sync),
-) -> Result<LoadAtSlo, SimError> {
-    let (bracket, mut effort) = (system.bracket(&load.service), *effort);
-    loop {
-        let found = load_at_slo(system, load, slo, bracket, &effort, progress)?;
-        let is_enough = effort.precision.is_none_or(|precision| found.load.relative() <= precision);
-        if is_enough || effort.replications >= effort.replications_max {
-            return Ok(found);
-        }
-        effort.replications = (effort.replications * 2).min(effort.replications_max);
     }
 }
 
@@ -311,6 +292,8 @@ impl Mmk {
             depth_mean: Interval::exact(queue_depth_mean(self.cores, self.offered_erlangs())),
             depth_p99: Interval::exact(self.depth_p99()),
             is_simulated: false,
+            is_unsettled: false,
+            end: None,
             is_precise: None,
         }
     }

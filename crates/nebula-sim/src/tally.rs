@@ -11,6 +11,7 @@ mod light;
 mod of_type;
 mod over_time;
 mod overheads;
+mod sections;
 
 pub use core_time::CoreTime;
 pub use distribution::Distribution;
@@ -21,6 +22,7 @@ pub use migrations::Migrations;
 pub use of_type::OfType;
 pub use over_time::{OverTime, SLOTS, Slot};
 pub use overheads::Overheads;
+pub(crate) use sections::{Section, Sections};
 
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{ServiceTime, TypeId};

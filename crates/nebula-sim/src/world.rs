@@ -38,7 +38,7 @@ use crate::hottest;
 use crate::load::{Load, Profile};
 use crate::recursion;
 use crate::system::{Balance, Host, Router, SLOTS_LAST, System};
-use crate::tally::Tally;
+use crate::tally::{Sections, Tally};
 use altocumulus::Grouped;
 use client::Clients;
 pub(crate) use client::header_of;
@@ -112,44 +112,58 @@ impl Length {
 /// # Ok::<(), nebula_sim::SimError>(())
 /// ```
 pub fn run(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    run_in_parts(system, Demand { load, length, seed, parts: 0 }).map(|(tally, _)| tally)
+}
+
+/// What a run serves, and in how many parts its measured window is noted; 0 for no notes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand<'a> {
+    pub(crate) load: &'a Load,
+    pub(crate) length: Length,
+    pub(crate) seed: Seed,
+    pub(crate) parts: u32,
+}
+
+/// The tally of a run, and the parts of its measured window where they were asked for.
+pub(crate) type InParts = (Tally, Option<Sections>);
+
+/// Runs as [`run`] does.
+pub(crate) fn run_in_parts(system: &System, demand: Demand<'_>) -> Result<InParts, SimError> {
     if system.costs.grow() {
         system.validate()?;
-        return run(&system.at_size(), load, length, seed);
+        return run_in_parts(&system.at_size(), demand);
     }
-    if let Some(result) = recursion::run(system, load, length, seed) {
+    if let Some(result) = recursion::run(system, demand) {
         return result;
     }
     if let Some(router) = system.router {
-        return run_routed(system, router, load, length, seed);
+        return run_routed(system, router, demand);
     }
     if let Some(host) = &system.host {
-        return run_hosted(system, host, load, length, seed);
+        return run_hosted(system, host, demand);
     }
+    let Demand { load, length, .. } = demand;
     // The policies with the most decisions are monomorphized; the others go through one `match`.
     let by_match = |cores, seed| system.dispatcher(cores, seed);
     match system.policy {
-        _ if system.custom.is_some() => run_with(system, load, length, seed, by_match),
-        Policy::SingleQueue | Policy::McsLock => {
-            run_with(system, load, length, seed, |cores, _| SingleQueue::new(cores))
-        }
-        Policy::Jbsq(bound) => run_with(system, load, length, seed, |cores, _| Jbsq::new(cores, bound)),
-        Policy::WorkStealing | Policy::Rss if system.has_queues() => run_queues(system, load, length, seed, Rss::new),
-        Policy::Random if system.has_queues() => run_queues(system, load, length, seed, Random::new),
-        Policy::Altocumulus(_) if system.managers().bound == 1 => {
-            run_grouped(system, load, length, seed, SingleQueue::new)
-        }
+        _ if system.custom.is_some() => run_central(system, demand, by_match),
+        Policy::SingleQueue | Policy::McsLock => run_central(system, demand, |cores, _| SingleQueue::new(cores)),
+        Policy::Jbsq(bound) => run_central(system, demand, |cores, _| Jbsq::new(cores, bound)),
+        Policy::WorkStealing | Policy::Rss if system.has_queues() => run_queues(system, demand, Rss::new),
+        Policy::Random if system.has_queues() => run_queues(system, demand, Random::new),
+        Policy::Altocumulus(_) if system.managers().bound == 1 => run_grouped(system, demand, SingleQueue::new),
         Policy::Altocumulus(_) => {
             let bound = system.managers().bound;
-            run_grouped(system, load, length, seed, |workers| Jbsq::new(workers, bound))
+            run_grouped(system, demand, |workers| Jbsq::new(workers, bound))
         }
         Policy::Preemptive(_) => {
-            run_behind(system, load, length, seed, |slots| Scheduled::try_new(system, load, slots, LeastLoaded::new))
+            run_behind(system, demand, |slots| Scheduled::try_new(system, load, slots, LeastLoaded::new))
         }
         Policy::Darc => {
-            let length = length.after(first_plan(load));
-            run_behind(system, load, length, seed, |slots| Scheduled::try_new(system, load, slots, Reserved::new))
+            let demand = Demand { length: length.after(first_plan(load)), ..demand };
+            run_behind(system, demand, |slots| Scheduled::try_new(system, load, slots, Reserved::new))
         }
-        _ => run_with(system, load, length, seed, by_match),
+        _ => run_central(system, demand, by_match),
     }
 }
 
@@ -171,35 +185,43 @@ pub fn run_with<D: CentralDispatch>(
         system.validate()?;
         return run_with(&system.at_size(), load, length, seed, dispatch);
     }
-    run_behind(system, load, length, seed, |slots| Central::try_new(system, slots, seed, &dispatch))
+    run_central(system, Demand { load, length, seed, parts: 0 }, dispatch).map(|(tally, _)| tally)
+}
+
+/// Runs a load on cores behind one NIC.
+fn run_central<D: CentralDispatch>(
+    system: &System,
+    demand: Demand<'_>,
+    dispatch: impl Fn(u16, u64) -> D,
+) -> Result<InParts, SimError> {
+    run_behind(system, demand, |slots| Central::try_new(system, slots, demand.seed, &dispatch))
 }
 
 /// Runs `load` on cores with queues in software.
 fn run_queues<C: Choose>(
     system: &System,
-    load: &Load,
-    length: Length,
-    seed: Seed,
+    demand: Demand<'_>,
     choose: impl Fn(u16, u64) -> C,
-) -> Result<Tally, SimError> {
-    run_behind(system, load, length, seed, |slots| Queues::try_new(system, slots, seed, &choose))
+) -> Result<InParts, SimError> {
+    run_behind(system, demand, |slots| Queues::try_new(system, slots, demand.seed, &choose))
 }
 
 /// Runs `load` on servers behind a router.
-fn run_routed(system: &System, router: Router, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+fn run_routed(system: &System, router: Router, demand: Demand<'_>) -> Result<InParts, SimError> {
+    let seed = demand.seed;
     // What the router has dispatched waits at a server, which refuses nothing.
     let behind = System { queue_bound: None, router: None, ..system.clone() };
     match router.balance {
         Balance::Jbsq => {
-            run_balanced(system, &behind, router, load, length, seed, |servers| Jbsq::new(servers, router.bound.into()))
+            run_balanced(system, &behind, router, demand, |servers| Jbsq::new(servers, router.bound.into()))
         }
-        Balance::Random => run_balanced(system, &behind, router, load, length, seed, |servers| {
+        Balance::Random => run_balanced(system, &behind, router, demand, |servers| {
             PerCore::stealable(servers, Random::new(servers, seed.0))
         }),
-        Balance::RoundRobin => run_balanced(system, &behind, router, load, length, seed, |servers| {
+        Balance::RoundRobin => run_balanced(system, &behind, router, demand, |servers| {
             PerCore::stealable(servers, RoundRobin::new(servers))
         }),
-        Balance::TwoChoices => run_balanced(system, &behind, router, load, length, seed, |servers| {
+        Balance::TwoChoices => run_balanced(system, &behind, router, demand, |servers| {
             PerCore::stealable(servers, TwoChoices::new(servers, seed.0))
         }),
     }
@@ -210,29 +232,26 @@ fn run_balanced<D: CentralDispatch>(
     system: &System,
     behind: &System,
     router: Router,
-    load: &Load,
-    length: Length,
-    seed: Seed,
+    demand: Demand<'_>,
     balance: impl Fn(u16) -> D,
-) -> Result<Tally, SimError> {
-    run_behind(system, load, length, seed, |slots| {
+) -> Result<InParts, SimError> {
+    let seed = demand.seed;
+    run_behind(system, demand, |slots| {
         let servers = Central::try_new(behind, slots, seed, &|cores, seed| system.dispatcher(cores, seed))?;
         Routed::try_new(system, router, slots, seed, servers, balance(system.servers))
     })
 }
 
 /// Runs `load` on a server behind a host interface.
-fn run_hosted(system: &System, host: &Host, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+fn run_hosted(system: &System, host: &Host, demand: Demand<'_>) -> Result<InParts, SimError> {
     fn with<C: Choose>(
         (system, host): (&System, &Host),
-        (load, length, seed): (&Load, Length, Seed),
+        demand: Demand<'_>,
         choice: impl Fn(u16) -> C,
-    ) -> Result<Tally, SimError> {
-        run_behind(system, load, length, seed, |slots| {
-            Hosted::try_new(system, host, slots, choice(system.workers()), seed)
-        })
+    ) -> Result<InParts, SimError> {
+        run_behind(system, demand, |slots| Hosted::try_new(system, host, slots, choice(system.workers()), demand.seed))
     }
-    let (server, demand) = ((system, host), (load, length, seed));
+    let (server, seed) = ((system, host), demand.seed);
     match system.policy {
         Policy::RoundRobin => with(server, demand, RoundRobin::new),
         Policy::Random => with(server, demand, |cores| Random::new(cores, seed.0)),
@@ -246,13 +265,11 @@ fn run_hosted(system: &System, host: &Host, load: &Load, length: Length, seed: S
 /// Runs `load` on groups of cores that migrate RPCs to each other.
 fn run_grouped<D: CentralDispatch>(
     system: &System,
-    load: &Load,
-    length: Length,
-    seed: Seed,
+    demand: Demand<'_>,
     dispatch: impl Fn(u16) -> D,
-) -> Result<Tally, SimError> {
+) -> Result<InParts, SimError> {
     let options = system.managers();
-    run_behind(system, load, length, seed, |slots| Grouped::try_new(system, &options, load, slots, seed, &dispatch))
+    run_behind(system, demand, |slots| Grouped::try_new(system, &options, demand.load, slots, demand.seed, &dispatch))
 }
 
 /// Runs an open load on one server under a central policy; for each queue length, counts the RPCs that found it and those later than `slo`.
@@ -265,7 +282,8 @@ pub(crate) fn late_by_queue(
 ) -> Result<ByDepth, SimError> {
     let by_depth = RefCell::default();
     let dispatch = |cores, seed| system.dispatcher(cores, seed);
-    run_behind(system, load, length, seed, |slots| {
+    let demand = Demand { load, length, seed, parts: 0 };
+    run_behind(system, demand, |slots| {
         Ok(Watched::new(Central::try_new(system, slots, seed, &dispatch)?, length, slo, &by_depth))
     })?;
     Ok(by_depth.into_inner())
@@ -274,23 +292,22 @@ pub(crate) fn late_by_queue(
 /// Runs `load` on the servers that `servers` creates with room for a number of RPCs each; restarts with more room if that is not enough.
 fn run_behind<S: Servers>(
     system: &System,
-    load: &Load,
-    length: Length,
-    seed: Seed,
+    demand: Demand<'_>,
     servers: impl Fn(u32) -> Result<S, SimError>,
-) -> Result<Tally, SimError> {
+) -> Result<InParts, SimError> {
+    let Demand { load, seed, .. } = demand;
     system.validate()?;
     load.validate(system)?;
     hottest::check(system, load, seed)?;
     let mut slots = system.slots_first();
     loop {
-        match World::try_new(system, load, length, seed, servers(slots)?, slots)?.run() {
+        match World::try_new(system, demand, servers(slots)?, slots)?.run() {
             Err(Stop::NoRoom) if slots < SLOTS_LAST => slots = (slots * 16).min(SLOTS_LAST),
             Err(Stop::NoRoom) => {
                 return Err(SimError::Outgrown { rpcs: slots, policy: system.policy_name() });
             }
             Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
-            Ok(tally) => return Ok(tally),
+            Ok(in_parts) => return Ok(in_parts),
         }
     }
 }
@@ -312,21 +329,21 @@ struct World<'a, S> {
     servers: S,
     // -- measurements --
     tally: Tally,
+    sections: Option<Sections>,
+    /// RPCs of the window that have ended when a batch or the run ends next.
+    next_mark: u64,
     /// Whether every RPC of the measured window has ended, or the run cannot continue.
     is_over: bool,
     stop: Option<Stop>,
 }
 
 impl<'a, S: Servers> World<'a, S> {
-    fn try_new(
-        system: &'a System,
-        load: &'a Load,
-        length: Length,
-        seed: Seed,
-        servers: S,
-        room: u32,
-    ) -> Result<Self, SimError> {
+    fn try_new(system: &'a System, demand: Demand<'a>, servers: S, room: u32) -> Result<Self, SimError> {
+        let Demand { load, length, seed, parts } = demand;
+        let sections = Sections::of(parts, length.rpcs);
         Ok(Self {
+            next_mark: sections.as_ref().map_or(length.rpcs, |sections| sections.next),
+            sections,
             system,
             length,
             clients: Clients::try_new(system, load, seed, room)?,
@@ -340,13 +357,30 @@ impl<'a, S: Servers> World<'a, S> {
         })
     }
 
-    fn run(mut self) -> Result<Tally, Stop> {
+    fn run(mut self) -> Result<InParts, Stop> {
         while !self.is_over {
             self.turn();
         }
         self.servers.account(&mut self.tally);
         self.tally.close();
-        self.stop.map_or(Ok(self.tally), Err)
+        self.stop.map_or(Ok((self.tally, self.sections)), Err)
+    }
+
+    /// An RPC of the measured window has ended.
+    #[inline(always)]
+    fn note_end(&mut self) {
+        if self.tally.ended() == self.next_mark {
+            self.mark();
+        }
+    }
+
+    #[cold]
+    fn mark(&mut self) {
+        if let Some(sections) = &mut self.sections {
+            sections.mark(&self.tally);
+            self.next_mark = sections.next.min(self.length.rpcs);
+        }
+        self.is_over = self.tally.ended() == self.length.rpcs;
     }
 
     #[cold]

@@ -156,7 +156,9 @@ fn a_precision_that_is_not_reached_is_said() {
 #[test]
 fn a_load_that_settles_slowly_is_warmed_up_for_longer() {
     let effort = Effort::default().rpcs(1_000_000);
-    let warmup = |service: &str, load| effort.length(&Load::open(service.parse().unwrap(), load)).warmup;
+    let system = System::new(Policy::SingleQueue, 16);
+    let length = |service: &str, load| effort.length(&system, &Load::open(service.parse().unwrap(), load));
+    let warmup = |service: &str, load| length(service, load).warmup;
     assert_eq!(warmup("exp:1us", 0.5), 100_000, "a tenth");
     assert_eq!(warmup("exp:1us", 0.99), 118_205, "3 * 0.99 / (1 - sqrt(0.99))^2");
     assert!(
@@ -164,7 +166,10 @@ fn a_load_that_settles_slowly_is_warmed_up_for_longer() {
     );
     assert_eq!(warmup("exp:1us", 0.9999), 2_000_000, "twice at most");
     let told = Effort { warmup: Some(7), ..effort };
-    assert_eq!(told.length(&Load::open("exp:1us".parse().unwrap(), 0.99)).warmup, 7);
+    assert_eq!(told.length(&system, &Load::open("exp:1us".parse().unwrap(), 0.99)).warmup, 7);
+    // Unless told, the window follows, too: 2,000 relaxation times over ten replications.
+    let long = Effort::default().length(&system, &Load::open("exp:1us".parse().unwrap(), 0.99));
+    assert_eq!((long.warmup, long.rpcs, length("exp:1us", 0.99).rpcs), (788_035, 7_880_351, 1_000_000));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use nebula_sim::study::{Ask, Figures, Found, Point, Threads};
 use nebula_sim::{Costs, Effort, Load, System};
 use nebula_workload::ServiceTime;
 
-use crate::output::text::{digits, ends, load as load_text, time, with_half};
+use crate::output::text::{digits, ends, time};
 use crate::output::{Failure, Row, units};
 use crate::studies::{self, lock_handoff};
 
@@ -124,9 +124,9 @@ impl SimulatedServer {
     pub(super) fn row(&self) -> Row {
         let (system, at_slo, common) = (&self.at_slo.point.system, self.at_slo.at_slo, self.common.figures);
         let p99 = |show: fn(&Figures) -> String| {
-            common.as_ref().filter(|f| f.outcome.accepted >= 0.99).map_or("∞".to_owned(), show)
+            common.as_ref().filter(|f| f.outcome.accepted.value >= 0.99).map_or("∞".to_owned(), show)
         };
-        let p99_ns = common.filter(|f| f.outcome.accepted >= 0.99).map(|f| digits(f.outcome.p99.value));
+        let p99_ns = common.filter(|f| f.outcome.accepted.value >= 0.99).map(|f| digits(f.outcome.p99.value));
         Row::new()
             .field("simulated", true)
             .field("cores", u32::from(system.cores))
@@ -134,18 +134,18 @@ impl SimulatedServer {
             .field("slo_ns", self.at_slo.point.slo.as_ns())
             .field("load_at_slo", at_slo.map(|at| digits(at.load.value)))
             .field("load_at_slo_ci", at_slo.map(|at| ends(at.load)))
-            .field("throughput_under_slo_rps", at_slo.map(|at| digits(at.served_rps)))
+            .field("throughput_under_slo_rps", at_slo.map(|at| digits(at.served_rps.value)))
             .field("load", COMMON)
             .field("latency_ns_p99", p99_ns)
-            .field("accepted", common.map(|f| digits(f.outcome.accepted)))
+            .field("accepted", common.map(|f| digits(f.outcome.accepted.value)))
             .field("queue_bound", system.queue_bound)
             .field("buffer_bytes", self.buffer_bytes)
             .word("policy", system.policy.to_string())
             .shown("cores", system.cores.to_string())
-            .shown("load\nat SLO", at_slo.map_or("none".to_owned(), |at| with_half(at.load, load_text)))
-            .shown("RPC/s\nat SLO", at_slo.map_or("–".to_owned(), |at| units::rate(at.served_rps)))
+            .shown("load\nat SLO", at_slo.map_or("none".to_owned(), |at| at.load_in_words()))
+            .shown("RPC/s\nat SLO", at_slo.map_or("–".to_owned(), |at| units::rate(at.served_rps.value)))
             .shown("p99 at\nload 0.7", p99(|f| time(f.outcome.p99.value)))
-            .shown("NACKed\nat 0.7", common.map_or("–".to_owned(), |f| units::percent(1.0 - f.outcome.accepted)))
+            .shown("NACKed\nat 0.7", common.map_or("–".to_owned(), |f| units::percent(1.0 - f.outcome.accepted.value)))
             .shown("receive\nbuffer", units::bytes(self.buffer_bytes))
     }
 }
@@ -171,7 +171,7 @@ mod tests {
     fn more_cores_and_one_queue_serve_more() {
         let servers = simulate(&measured(), 528, true).unwrap();
         assert_eq!(servers.len(), CORES.len() * POLICIES.len());
-        let rps = |index: usize| servers[index].at_slo.at_slo.unwrap().served_rps;
+        let rps = |index: usize| servers[index].at_slo.at_slo.unwrap().served_rps.value;
         let (rss, lock, jbsq) = (rps(0), rps(1), rps(3));
         assert!(jbsq > rss && jbsq > lock, "{rss} {lock} {jbsq}");
         assert!(rps(7) > 3.0 * jbsq, "64 cores against 16");

@@ -11,10 +11,10 @@ use crate::output::Failure;
 /// The amount of simulation.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EffortArgs {
-    /// RPCs measured in each replication [default: 200k, 1M in a search, 100k in compare and with --machine]
+    /// RPCs measured in each replication [default: 200k, or 100k in compare and with --machine; more where a load takes long to settle]
     #[arg(long, value_parser = count)]
     rpcs: Option<u64>,
-    /// Warm-up RPCs before the measured ones [default: a tenth of --rpcs, more near saturation]
+    /// Warm-up RPCs before the measured ones [default: a tenth of the measured ones, more near saturation]
     #[arg(long, value_name = "RPCS", value_parser = count)]
     warmup: Option<u64>,
     /// Independent replications for the confidence intervals [default: 10, or 5 in compare and with --machine]
@@ -35,18 +35,18 @@ pub(crate) struct EffortArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unless {
     rpcs: u64,
-    rpcs_of_search: u64,
+    /// Where a load takes long to settle.
+    rpcs_max: u64,
     replications: u32,
 }
 
-/// Near saturation, where a search ends, short runs may meet the SLO by chance.
-const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_of_search: 1_000_000, replications: 10 };
+const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_max: 8_000_000, replications: 10 };
 
 /// An RPC takes a hundred times as long to simulate, and the tail varies less because service times are nearly constant.
-const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
+const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_max: 100_000, replications: 5 };
 
 /// Many systems, each with a search: enough to tell them apart.
-const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_of_search: 100_000, replications: 5 };
+const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_max: 4_000_000, replications: 5 };
 
 impl EffortArgs {
     /// The seed of all random streams.
@@ -56,24 +56,25 @@ impl EffortArgs {
 
     /// The study of systems side by side.
     pub(crate) fn of_comparison(&self) -> Effort {
-        self.or(COMPARISON, true)
+        self.or(COMPARISON)
     }
 
     /// The study at the queueing level.
-    pub(crate) fn effort(&self, searches: bool) -> Effort {
-        self.or(QUEUEING, searches)
+    pub(crate) fn effort(&self) -> Effort {
+        self.or(QUEUEING)
     }
 
     /// The study at the block level.
-    pub(crate) fn of_blocks(&self, searches: bool) -> Effort {
-        self.or(BLOCKS, searches)
+    pub(crate) fn of_blocks(&self) -> Effort {
+        self.or(BLOCKS)
     }
 
-    fn or(&self, unless: Unless, searches: bool) -> Effort {
+    fn or(&self, unless: Unless) -> Effort {
         let Self { warmup, precision, seed, .. } = *self;
-        let rpcs = self.rpcs.unwrap_or(if searches { unless.rpcs_of_search } else { unless.rpcs });
+        let rpcs = self.rpcs.unwrap_or(unless.rpcs);
+        let rpcs_max = self.rpcs.unwrap_or(unless.rpcs_max);
         let replications = self.replications.unwrap_or(unless.replications);
-        Effort { rpcs, warmup, replications, precision, seed: Seed(seed), ..Effort::default() }
+        Effort { rpcs, rpcs_max, warmup, replications, precision, seed: Seed(seed), ..Effort::default() }
     }
 
     pub(crate) fn threads(&self) -> Result<Threads, Failure> {

@@ -77,10 +77,8 @@ fn verdict(findings: &Findings) -> String {
         return format!("In RPC/s, p99 stays within {slo} under {}.", all.join(", "));
     }
     let highest = |series: &Series<'_>| {
-        let met = series
-            .points
-            .iter()
-            .filter(|found| found.figures.as_ref().is_some_and(|figures| figures.outcome.meets_slo));
+        let met =
+            series.points.iter().filter(|found| found.figures.as_ref().is_some_and(|figures| figures.outcome.meets()));
         let rate = met.filter_map(|found| found.rate_rps).reduce(f64::max);
         rate.map_or(format!("{} at none", series.name), |rate| format!("{} up to {}", series.name, units::rate(rate)))
     };

@@ -2,7 +2,7 @@
 
 mod over_time;
 
-use nebula_sim::{Flows, Interval, Source};
+use nebula_sim::{Flows, Interval, Met, Source};
 use plotters::style::RGBColor;
 
 use super::chart::{
@@ -10,7 +10,7 @@ use super::chart::{
 };
 use super::page::{Figure, Page, Table};
 use super::sweep::latency_axis;
-use crate::output::text::{load as load_text, time, with_half};
+use crate::output::text::{load as load_text, time};
 use crate::output::{Row, units};
 use nebula_sim::study::{Ask, Figures, Found};
 
@@ -38,7 +38,7 @@ pub(super) fn figures(found: &[Found]) -> Vec<Figure> {
     if is_search(found) {
         return vec![at_slo_figure(found)];
     }
-    let nacked = found.iter().filter_map(|found| found.figures).any(|figures| figures.outcome.accepted < 1.0);
+    let nacked = found.iter().filter_map(|found| found.figures).any(|figures| figures.outcome.accepted.value < 1.0);
     let over_time = found.iter().any(|found| found.over_time.is_some()).then(|| over_time::figure(found));
     let figures = [over_time, Some(tail_figure(found)), Some(depth_figure(found)), nacked.then(|| nack_figure(found))];
     figures.into_iter().flatten().collect()
@@ -101,7 +101,9 @@ fn tail_figure(found: &[Found]) -> Figure {
     let dot = |figures: &Figures| {
         let Interval { value, lo, hi } = figures.outcome.p99;
         // A point above the SLO line needs no hollow marker.
-        Dot::at(figures.load, log_ns(value)).between(log_ns(lo), log_ns(hi)).hollow(figures.outcome.accepted < 0.99)
+        Dot::at(figures.load, log_ns(value))
+            .between(log_ns(lo), log_ns(hi))
+            .hollow(figures.outcome.accepted.value < 0.99)
     };
     let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, dot)).collect();
     let slo = found.first().map(|found| found.point.slo);
@@ -173,10 +175,10 @@ fn depth_figure(found: &[Found]) -> Figure {
 
 fn nack_figure(found: &[Found]) -> Figure {
     let all = series(found);
-    let refused = |figures: &Figures| Dot::at(figures.load, 100.0 * (1.0 - figures.outcome.accepted));
+    let refused = |figures: &Figures| Dot::at(figures.load, 100.0 * (1.0 - figures.outcome.accepted.value));
     let lines: Vec<Line> = all.iter().map(|series| series.line(Stroke::Solid, refused)).collect();
     let to = lines.iter().flat_map(|line| &line.dots).map(|dot| dot.y).fold(1.0, f64::max) * 1.05;
-    let words = |f: &Figures| format!("{} at {}", units::percent(1.0 - f.outcome.accepted), load_text(f.load));
+    let words = |f: &Figures| format!("{} at {}", units::percent(1.0 - f.outcome.accepted.value), load_text(f.load));
     let chart = Chart {
         title: "NACKed over the load".to_owned(),
         description: describe(&all, words),
@@ -204,7 +206,7 @@ fn at_slo_figure(found: &[Found]) -> Figure {
     let names = found.iter().enumerate().map(|(index, one)| (height(index), one.point.name.clone()));
     let slo = found.first().map_or(String::new(), |found| units::span(found.point.slo));
     let words = |one: &Found| {
-        let load = one.at_slo.map_or("none".to_owned(), |at| with_half(at.load, load_text));
+        let load = one.at_slo.map_or("none".to_owned(), |at| at.load_in_words());
         format!("{}: {load}", one.point.name)
     };
     let y =
@@ -243,14 +245,19 @@ pub(super) fn verdict(found: &[Found]) -> String {
     let slo = units::span(first.point.slo);
     if is_search(found) {
         let up_to = |one: &Found| match one.at_slo {
-            Some(at) => format!("{} up to a load of {}", one.point.name, with_half(at.load, load_text)),
+            Some(at) => format!("{} up to a load of {}", one.point.name, at.load_in_words()),
             None => format!("{} at no load", one.point.name),
         };
         return format!("p99 stays within {slo} under {}.", found.iter().map(up_to).collect::<Vec<_>>().join(", "));
     }
     let hardest = |series: &Series<'_>| {
         let (_, figures) = series.points.last()?;
-        let met = if figures.outcome.meets_slo { "met" } else { "missed" };
+        let met = match (figures.outcome.met, figures.outcome.is_unsettled) {
+            (Met::Yes, _) => "met",
+            (Met::No, _) => "missed",
+            (Met::Undecided, false) => "undecided",
+            (Met::Undecided, true) => "unsettled",
+        };
         Some(format!(
             "{} at load {} under {} ({met})",
             time(figures.outcome.p99.value),
@@ -300,8 +307,9 @@ fn setting(found: &[Found]) -> String {
 
 fn remarks() -> Vec<String> {
     [
-        "A load meets the SLO if the p99 of all RPCs offered is within it. A NACK counts as infinite latency.",
-        "Confidence intervals come from independent replications. All policies get the same arrivals and service times.",
+        "A load meets the SLO if the p99 of all RPCs offered is within it, its whole interval included. A NACK counts as infinite latency.",
+        "A point is unsettled if the load takes longer to settle than was simulated: its intervals may be too short, and it never counts as met.",
+        "Confidence intervals come from the parts of independent replications. All policies get the same arrivals and service times.",
         "Load is the arrival rate times the mean service time, divided by the speeds of all cores, 1 each unless given. It does not include the costs of dispatch, completion notice and locks.",
     ]
     .map(str::to_owned)

@@ -47,15 +47,16 @@ Custom files are TOML, like those in machines/, designs/ and applications/ of cr
 
 Queueing level: latency is the time from arrival to the end of service, of the RPCs served. Queue
 depth is the number of waiting RPCs that an arrival finds, without those dispatched to cores.
-Default effort: 10 replications of 200k RPCs, or of 1M RPCs with --find-slo.
+Default effort: 10 replications of 200k RPCs, or of up to 8M where a load takes long to settle.
+Where that is not enough, or what --rpcs says, a point is unsettled and never counts as met.
 Block level: latency is the time from the receipt of an RPC's first packet until its buffer is free,
 and the time for which the link was busy with others before.
 For all designs, 10x means ten times the unloaded mean service time under nebula-base. In JSON,
 dram_blocks are 64-byte blocks per RPC that arrived. Default effort: 5 replications of 100k RPCs,
 after a warm-up that fills the LLC.
 A rate is not met either where the server falls behind what is offered.
-Both levels: a load meets the SLO if the p99 of all RPCs is within it. A NACK counts as infinite
-latency. Intervals are 95 % confidence intervals. The same arguments give the same output, on any
+Both levels: a load meets the SLO if the interval of the p99 of all RPCs is within it, misses it if
+all of it is beyond, and is undecided otherwise. A NACK counts as infinite latency. Intervals are 95 % confidence intervals. The same arguments give the same output, on any
 number of threads.";
 
 fn after_help() -> String {

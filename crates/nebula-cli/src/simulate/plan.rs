@@ -23,7 +23,7 @@ const LOWEST: f64 = 0.01;
 pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     check_servers(args)?;
     check_lock(args)?;
-    args.effort.effort(args.find_slo).validate()?;
+    args.effort.effort().validate()?;
     let points: Vec<Point> = args.queueing.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect();
     for point in &points {
         point.system.validate()?;
@@ -34,7 +34,7 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
 }
 
 fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
-    let (system, effort) = (system(args, policy), args.effort.effort(args.find_slo));
+    let (system, effort) = (system(args, policy), args.effort.effort());
     let point = |load: Load, ask| {
         let load = Load { flows: args.queueing.flows.unwrap_or_default(), keys: args.queueing.keys, ..load };
         let slo = args.slo.of(&load);

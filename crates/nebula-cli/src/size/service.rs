@@ -2,7 +2,7 @@
 
 use nebula_nic::{Policy, Sizing, Span, queue_bound_for_slo};
 use nebula_sim::sizing::{QueueAt, queue_at_load, queue_at_slo, room};
-use nebula_sim::{Costs, Interval, Load, System};
+use nebula_sim::{Costs, Interval, Load, SearchEnd, System};
 use nebula_workload::ServiceTime;
 
 use super::{Args, with_sizing, with_sizing_shown};
@@ -25,7 +25,7 @@ pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failu
         return Err(Failure::bad_input(nebula_nic::SizingError::RpcBytes));
     }
     let threads = args.effort.threads()?;
-    let effort = args.effort.effort(args.load.is_empty());
+    let effort = args.effort.effort();
     effort.validate()?;
     let cases = cases(args, service)?;
     let bar = bar(cases.len() as u64 * u64::from(effort.replications));
@@ -84,11 +84,13 @@ fn row(case: &Case, queue: &QueueAt, args: &Args) -> Result<Row, Failure> {
         .field("queue_depth_p99", digits(queue.depth_p99.value))
         .field("queue_depth_p99_ci", ends_of(queue, queue.depth_p99))
         .field("queue_bound", bound)
-        .field("precise", queue.is_precise);
+        .field("precise", queue.is_precise)
+        .field("unsettled", queue.is_unsettled);
     let row = match case.searches {
         true => row
             .field("load_at_slo", measured(queue, queue.load.value))
-            .field("load_at_slo_ci", ends_of(queue, queue.load)),
+            .field("load_at_slo_ci", ends_of(queue, queue.load))
+            .field("search_end", queue.end.map(SearchEnd::name)),
         false => row,
     };
     warn(case, queue);
@@ -111,14 +113,38 @@ fn shown(row: Row, case: &Case, queue: &QueueAt, sizing: &Sizing, bound: u32) ->
         .shown("SLO", units::span(case.slo))
         .shown(if case.searches { "load at SLO" } else { "load" }, with_half(queue.load, load_text))
         .shown("E[Nq]", with_half(queue.depth_mean, depth))
-        .shown("queue p99", depth(queue.depth_p99.value))
+        .shown("queue p99", with_half(queue.depth_p99, depth))
         .shown("queue bound", bound.to_string());
-    with_sizing_shown(row, sizing).word("by", if queue.is_simulated { "simulation" } else { "formula" })
+    with_sizing_shown(row, sizing).word("by", by(queue))
+}
+
+fn by(queue: &QueueAt) -> &'static str {
+    match (queue.is_simulated, queue.is_unsettled) {
+        (true, true) => "simulation, unsettled",
+        (true, false) => "simulation",
+        (false, _) => "formula",
+    }
 }
 
 fn warn(case: &Case, queue: &QueueAt) {
+    let cores = case.system.cores;
+    match queue.end {
+        Some(SearchEnd::Highest) => {
+            note(format!(
+                "note: {cores} cores keep the SLO at the highest load that was tried, {}",
+                load_text(queue.load.value)
+            ));
+        }
+        Some(SearchEnd::Unsettled) => note(format!(
+            "note: {cores} cores keep the SLO up to a load of {}, above which so few RPCs do not settle; give more --rpcs",
+            load_text(queue.load.value)
+        )),
+        _ if queue.is_unsettled => note(format!(
+            "note: {cores} cores: the load is unsettled: so few RPCs say little about a load that takes this long to settle; give more --rpcs"
+        )),
+        _ => {}
+    }
     if queue.is_precise == Some(false) {
-        let cores = case.system.cores;
         note(format!("note: {cores} cores: --precision was not reached; give more --rpcs"));
     }
 }

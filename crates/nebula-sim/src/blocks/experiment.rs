@@ -8,8 +8,9 @@ use super::tally::BlocksTally;
 use super::world::Runner;
 use super::{BlocksError, Design, Scenario};
 use crate::executor::{replications, try_each};
-use crate::experiment::Effort;
+use crate::experiment::{Effort, Met, Parts};
 use crate::interval::Interval;
+use crate::tally::{Distribution, Section};
 use crate::world::Length;
 use nebula_nic::{SLOT_BYTES, Span};
 use nebula_workload::{Rate, Seed};
@@ -21,8 +22,11 @@ pub struct BlocksEstimate {
     pub tally: BlocksTally,
     /// The results of each replication.
     pub replications: Vec<Figures>,
+    /// Whether so much was simulated that the intervals hold; otherwise the point is *unsettled*.
+    pub is_settled: bool,
     /// Whether the requested precision was reached; `None` if none was requested.
     pub is_precise: Option<bool>,
+    parts: Parts,
 }
 
 /// The results of one replication.
@@ -95,10 +99,42 @@ impl BlocksEstimate {
     /// Whether the p99 of all RPCs meets the SLO, with a NACK counted as infinite, and the server keeps up with what is offered: it falls
     /// behind by less than the SLO while it is measured.
     #[must_use]
+    pub fn met(&self, slo: Span) -> Met {
+        let lags = self.over(|figures| figures.lag_ps).value > slo.as_ps() as f64;
+        if lags { Met::No } else { Met::of(&self.parts.late(slo), self.is_settled) }
+    }
+
+    /// Whether it is certain that the SLO is met: [`Met::Yes`].
+    #[must_use]
     pub fn meets(&self, slo: Span) -> bool {
-        let mean = |figure: fn(&Figures) -> f64| self.over(figure).value;
-        let slo_ps = slo.as_ps() as f64;
-        mean(|figures| figures.p99_ps_with_nacks) <= slo_ps && mean(|figures| figures.lag_ps) <= slo_ps
+        self.met(slo) == Met::Yes
+    }
+
+    /// The parts that the intervals are made of.
+    pub(crate) const fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    fn take(&mut self, tally: &BlocksTally, cores: u16) {
+        self.replications.push(Figures::of(tally, cores));
+        self.tally.add(tally);
+        let mut none = Distribution::new();
+        self.parts.extend([Section {
+            ended: tally.ended(),
+            served: tally.served,
+            window_ps: tally.window.as_ps(),
+            latency: tally.latency.since(&mut none),
+            latency_ps: tally.latency.sum() as f64,
+            ..Section::default()
+        }]);
+    }
+
+    /// Judges what has been simulated: a server that falls behind by a hundredth of the window has not settled.
+    fn settle(&mut self) {
+        const LAG_MAX: f64 = 0.01;
+        let window_ps = self.tally.window.as_ps() as f64 / self.replications.len() as f64;
+        let keeps_up = self.over(|figures| figures.lag_ps).value <= LAG_MAX * window_ps;
+        self.is_settled = keeps_up && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99));
     }
 }
 
@@ -125,7 +161,8 @@ pub fn estimate(
 ) -> Result<BlocksEstimate, BlocksError> {
     effort.validate()?;
     let runner = Runner::try_new(scenario)?;
-    let mut shown = BlocksEstimate { tally: BlocksTally::new(), replications: Vec::new(), is_precise: None };
+    let (tally, parts) = (BlocksTally::new(), Parts::default());
+    let mut shown = BlocksEstimate { tally, replications: Vec::new(), is_settled: false, is_precise: None, parts };
     let mut first = 0;
     loop {
         let last = first + effort.replications;
@@ -135,10 +172,8 @@ pub fn estimate(
             tally
         };
         let tallies: Vec<BlocksTally> = try_each(&replications(first..last), one)?;
-        for tally in &tallies {
-            shown.replications.push(Figures::of(tally, scenario.machine.memory.cores));
-            shown.tally.add(tally);
-        }
+        tallies.iter().for_each(|tally| shown.take(tally, scenario.machine.memory.cores));
+        shown.settle();
         let Some(precision) = effort.precision else { return Ok(shown) };
         let is_precise = shown.p99().relative() <= precision;
         if is_precise || last >= effort.replications_max {

@@ -5,6 +5,7 @@ use crate::model::SystemModel;
 use crate::world::{Noted, run_noted, run_with};
 use nebula_nic::{CentralDispatch, SingleQueue};
 use nebula_nic::{Dispatcher, Jbsq};
+use nebula_workload::Seed;
 
 const RPCS: u64 = 1_000_000;
 
@@ -26,8 +27,13 @@ fn by_recursion(system: &System, load: &Load, rpcs: u64, seed: Seed) -> Vec<Note
             ended: block.ended[index],
         }));
     };
-    simulate(system, load, whole, seed, &mut note).unwrap();
+    simulate(system, Demand { load, length: whole, seed, parts: 0 }, &mut note).unwrap();
     all
+}
+
+/// The tally of a run by the recursions.
+fn recur(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tally, SimError> {
+    run(system, Demand { load, length, seed, parts: 0 }).expect("it fits").map(|(tally, _)| tally)
 }
 
 /// Both give each RPC the same times, and both tallies are equal in every cell.
@@ -39,7 +45,7 @@ fn assert_equal<D: CentralDispatch>(system: &System, load: &Load, rpcs: u64, dis
     for (number, (ours, machines)) in ours.iter().zip(&machines).enumerate() {
         assert_eq!(ours, machines, "RPC {number} under {} on {} cores, {load:?}", system.policy, system.cores);
     }
-    assert!(run(system, load, length, seed).unwrap().unwrap() == tally, "{system:?} {load:?}");
+    assert!(recur(system, load, length, seed).unwrap() == tally, "{system:?} {load:?}");
 }
 
 fn assert_policy(policy: &str, cores: u16, load: &Load, costs: Costs, rpcs: u64) {
@@ -127,12 +133,12 @@ fn what_is_refused_and_served_behind_a_bound_is_as_on_the_machines() {
                         .map(|index| [block.arrived[index], block.begun[index], block.ended[index]]),
                 );
             };
-            simulate(&system, &load, whole, seed, &mut note).unwrap();
+            simulate(&system, Demand { load: &load, length: whole, seed, parts: 0 }, &mut note).unwrap();
             assert!(machines.iter().map(|rpc| rpc.found).eq(found), "{policy} {service}");
             // Those refused have no end, and every one served has.
             let ended = machines.iter().filter(|rpc| rpc.found < bound).map(|rpc| [rpc.arrived, rpc.begun, rpc.ended]);
             assert!(ended.eq(served), "{policy} {service}");
-            assert!(run(&system, &load, length, seed).unwrap().unwrap() == tally, "{policy} {service}");
+            assert!(recur(&system, &load, length, seed).unwrap() == tally, "{policy} {service}");
             assert!(tally.nacks > 0 || bound == 540, "{policy} {service}: nothing is refused");
         }
     }
@@ -183,7 +189,7 @@ fn what_depends_on_more_than_the_order_of_arrival_is_left_to_the_machines() {
 fn the_same_is_refused_as_on_the_machines() {
     let length = Length { warmup: 0, rpcs: 100_000 };
     let refused = |system: &System, load: &Load| {
-        let ours = run(system, load, length, Seed(1)).unwrap().unwrap_err();
+        let ours = recur(system, load, length, Seed(1)).unwrap_err();
         let machines = run_with(system, load, length, Seed(1), |cores, _| SingleQueue::new(cores)).unwrap_err();
         assert_eq!(ours, machines);
         ours
@@ -200,7 +206,7 @@ fn the_same_is_refused_as_on_the_machines() {
     assert_eq!(refused(&System::new(Policy::SingleQueue, 1000), &long), SimError::Endless { seconds: 18_014 });
     for policy in ["jbsq:1", "jbsq:2", "jbsq:5", "rss", "static", "random", "round-robin", "key-hash", "two-choices"] {
         for (load, what) in [(&rare, "arrivals"), (&long, "ends")] {
-            let ours = run(&System::new(policy.parse().unwrap(), 1000), load, length, Seed(1)).unwrap();
+            let ours = recur(&System::new(policy.parse().unwrap(), 1000), load, length, Seed(1));
             assert!(matches!(ours, Err(SimError::Endless { .. })), "{policy}, {what}: {ours:?}");
         }
     }
@@ -211,6 +217,6 @@ fn a_queue_that_grows_without_limit_is_refused() {
     // Dispatch and notice take as long as the service: one queue saturates at a third of the cores' capacity.
     let costs = Costs { dispatch: Span::from_us(1), notify: Span::from_us(1), ..Costs::ZERO };
     let system = System::new(Policy::SingleQueue, 4).costs(costs);
-    let refused = run(&system, &open("exp:1us", 0.9), Length { warmup: 0, rpcs: 20_000_000 }, Seed(1)).unwrap();
+    let refused = recur(&system, &open("exp:1us", 0.9), Length { warmup: 0, rpcs: 20_000_000 }, Seed(1));
     assert!(matches!(refused, Err(SimError::Outgrown { .. })), "{refused:?}");
 }

@@ -42,7 +42,7 @@ fn shipped(name: &str) -> Result<Thresholds, SimError> {
 /// One tally per replication.
 fn tallies(lab: &Lab<'_>, system: &System, load: &Load, runs: &Runs) -> Result<Vec<Tally>, ReproduceError> {
     let one = |&index: &u32| {
-        let tally = run(system, load, runs.length(load), runs.seed.replica(index.into()));
+        let tally = run(system, load, runs.length(system, load), runs.seed.replica(index.into()));
         lab.progress.step();
         Ok(tally?)
     };

@@ -20,7 +20,7 @@ fn replications(lab: &Lab<'_>) -> u32 {
 fn tallies(lab: &Lab<'_>, setup: &DaggerSetup, system: &System, load: &Load) -> Result<Vec<Tally>, ReproduceError> {
     let runs = lab.runs(lab.effort.of(setup.rpcs), replications(lab));
     let one = |&index: &u32| {
-        let tally = run(system, load, runs.length(load), lab.seed.replica(u64::from(index)))?;
+        let tally = run(system, load, runs.length(system, load), lab.seed.replica(u64::from(index)))?;
         lab.progress.step();
         Ok(tally)
     };

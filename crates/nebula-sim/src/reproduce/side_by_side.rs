@@ -92,14 +92,15 @@ fn tails<'a>(
         let case = case.unwrap_or_else(|| panic!("a comparison names the case {id:?}, which its set-up does not have"));
         let (system, load) = (case.system(setup.cores)?, Load::open(case.service.clone(), load));
         let runs = lab.runs(lab.effort.of(setup.rpcs), replications);
-        let one = |&index: &u32| match run(&system, &load, runs.length(&load), lab.seed.replica(u64::from(index))) {
-            Ok(tally) => Ok(match case.slo_of() {
-                Some(TypeId(kind)) => tally.by_type[usize::from(kind)].latency.quantile(0.99) / 1e6,
-                None => tally.latency_with_nacks(0.99) / 1e6,
-            }),
-            Err(SimError::Outgrown { .. }) => Ok(f64::INFINITY),
-            Err(error) => Err(ReproduceError::from(error)),
-        };
+        let one =
+            |&index: &u32| match run(&system, &load, runs.length(&system, &load), lab.seed.replica(u64::from(index))) {
+                Ok(tally) => Ok(match case.slo_of() {
+                    Some(TypeId(kind)) => tally.by_type[usize::from(kind)].latency.quantile(0.99) / 1e6,
+                    None => tally.latency_with_nacks(0.99) / 1e6,
+                }),
+                Err(SimError::Outgrown { .. }) => Ok(f64::INFINITY),
+                Err(error) => Err(ReproduceError::from(error)),
+            };
         try_each(&indices(0..replications), one)
     };
     let side = |id: &'a String| Ok::<_, ReproduceError>((id.as_str(), of(id)?));

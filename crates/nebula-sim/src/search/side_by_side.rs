@@ -39,7 +39,7 @@ impl<'a> SideBySide<'a> {
     }
 
     fn lane(&self, load: f64, seed: Seed) -> Lane {
-        Lane { load, length: self.effort.length(&self.load.clone().at(load)), seed }
+        Lane { load, length: self.effort.length(self.system, &self.load.clone().at(load)), seed }
     }
 
     /// The highest load at which each seed meets the SLO, and its results there; for at most [`LANES`](lanes::LANES) seeds.

@@ -14,6 +14,7 @@ use super::text::{digits, ends, time, with_half};
 use super::units;
 use super::value::Value;
 use crate::experiment::Effort;
+use crate::interval::Interval;
 use nebula_nic::Span;
 use std::fmt::Write;
 
@@ -118,6 +119,8 @@ impl<T: ?Sized> Fields<T> {
 /// What results of both levels have in common; the shared fields read it.
 pub(super) trait Shown: 'static {
     fn effort(&self) -> &Effort;
+    /// Measured in each replication.
+    fn rpcs(&self) -> u64;
     fn slo(&self) -> Span;
     fn outcome(&self) -> Option<&Outcome>;
 
@@ -135,37 +138,70 @@ pub(super) trait Shown: 'static {
 fn effort<T: Shown>() -> [Field<T>; 2] {
     [
         Field::new("seed", "", "what every random draw follows from", |of: &T| Some(of.effort().seed.0.into())),
-        Field::new("rpcs", "RPCs", "measured in each replication", |of: &T| Some(of.effort().rpcs.into())),
+        Field::new("rpcs", "RPCs", "measured in each replication", |of: &T| Some(of.rpcs().into())),
     ]
 }
 
 const QUANTILES: &[&str] = &["mean", "p50", "p90", "p99", "p999"];
 
-fn latency<T: Shown>() -> [Field<T>; 6] {
-    [
-        Field::new("throughput_mrps", "10⁶ RPC/s", "RPCs served", |of: &T| Some(of.figure(|o| o.served_rps / 1e6))),
-        Field::new("accepted", "share", "of the RPCs that came, those that were served", |of: &T| {
-            Some(of.figure(|o| o.accepted))
+/// Both ends of a figure's interval.
+fn ci<T: Shown>(name: &'static str, unit: &'static str, what: &'static str, get: fn(&Outcome) -> Interval) -> Field<T> {
+    Field::new(name, unit, what, move |of: &T| Some(of.outcome().map_or(Value::Null, |outcome| ends(get(outcome)))))
+}
+
+fn throughput<T: Shown>() -> Vec<Field<T>> {
+    vec![
+        Field::new("throughput_mrps", "10⁶ RPC/s", "RPCs served", |of: &T| {
+            Some(of.figure(|o| o.served_rps.value / 1e6))
         }),
+        ci("throughput_mrps_ci", "10⁶ RPC/s", "both ends of its 95 % interval", |o| o.served_rps.scaled(1e-6)),
+        Field::new("accepted", "share", "of the RPCs that came, those that were served", |of: &T| {
+            Some(of.figure(|o| o.accepted.value))
+        }),
+        ci("accepted_ci", "share", "both ends of its 95 % interval", |o| o.accepted),
+    ]
+}
+
+fn verdict<T: Shown>() -> Vec<Field<T>> {
+    vec![
         Field::new("slo_ns", "ns", "the bound that the p99 is to keep", |of: &T| {
             Some(digits(of.slo().as_ns_f64()).into())
         }),
         Field::new(
             "meets_slo",
             "",
-            "whether the p99 of all RPCs is within the SLO, a NACK counted as infinite",
-            |of: &T| Some(of.outcome().is_some_and(|outcome| outcome.meets_slo).into()),
+            "whether the p99 of all RPCs is within the SLO, a NACK counted as infinite: yes, no, or undecided where the SLO lies in its interval or the point is unsettled",
+            |of: &T| Some(of.outcome().map_or("no", |outcome| outcome.met.name()).into()),
         ),
-        Field::new("latency_ns", "ns", "of the RPCs served", |of: &T| {
-            let get: [fn(&Outcome) -> f64; 5] = [|o| o.mean, |o| o.p50, |o| o.p90, |o| o.p99.value, |o| o.p999];
-            let named = QUANTILES.iter().zip(get).map(|(&name, get)| (name, of.figure(get)));
-            Some(Value::Object(named.collect()))
-        })
-        .parts(QUANTILES),
-        Field::new("latency_ns_p99_ci", "ns", "both ends of the 95 % interval of the p99", |of: &T| {
-            Some(of.outcome().map_or(Value::Null, |outcome| ends(outcome.p99)))
-        }),
+        Field::new(
+            "unsettled",
+            "",
+            "true where too little was simulated for the intervals to hold: the load takes longer to settle",
+            |of: &T| Some(of.outcome().is_some_and(|outcome| outcome.is_unsettled).into()),
+        ),
     ]
+}
+
+fn latency<T: Shown>() -> Vec<Field<T>> {
+    let all = Field::new("latency_ns", "ns", "of the RPCs served", |of: &T| {
+        let get: [fn(&Outcome) -> f64; 5] =
+            [|o| o.mean.value, |o| o.p50.value, |o| o.p90.value, |o| o.p99.value, |o| o.p999.value];
+        let named = QUANTILES.iter().zip(get).map(|(&name, get)| (name, of.figure(get)));
+        Some(Value::Object(named.collect()))
+    });
+    vec![
+        all.parts(QUANTILES),
+        ci("latency_ns_mean_ci", "ns", "both ends of the 95 % interval of the mean", |o| o.mean),
+        ci("latency_ns_p50_ci", "ns", "both ends of the 95 % interval of the p50", |o| o.p50),
+        ci("latency_ns_p90_ci", "ns", "both ends of the 95 % interval of the p90", |o| o.p90),
+        ci("latency_ns_p99_ci", "ns", "both ends of the 95 % interval of the p99", |o| o.p99),
+        ci("latency_ns_p999_ci", "ns", "both ends of the 95 % interval of the p99.9", |o| o.p999),
+    ]
+}
+
+/// What both levels say about the RPCs served, in the order of JSON.
+fn outcome<T: Shown>() -> Vec<Field<T>> {
+    [throughput(), verdict(), latency()].into_iter().flatten().collect()
 }
 
 fn replications<T: Shown>() -> [Field<T>; 3] {
@@ -183,19 +219,24 @@ fn replications<T: Shown>() -> [Field<T>; 3] {
 // -- columns of both levels --
 
 fn served<T: Shown>() -> Column<T> {
-    Column::new("served", "throughput_mrps", |of: &T| Some(of.shown(|o| units::rate(o.served_rps))))
+    Column::new("served", "throughput_mrps", |of: &T| Some(of.shown(|o| with_half(o.served_rps, units::rate))))
 }
 
 fn nacked<T: Shown>() -> Column<T> {
-    Column::new("NACKed", "accepted", |of: &T| Some(of.shown(|o| units::percent(1.0 - o.accepted))))
+    Column::new("NACKed", "accepted", |of: &T| {
+        Some(of.shown(|o| {
+            let Interval { value, lo, hi } = o.accepted;
+            with_half(Interval { value: 1.0 - value, lo: 1.0 - hi, hi: 1.0 - lo }, units::percent)
+        }))
+    })
 }
 
 fn mean<T: Shown>() -> Column<T> {
-    Column::new("mean", "latency_ns.mean", |of: &T| Some(of.shown(|o| time(o.mean))))
+    Column::new("mean", "latency_ns.mean", |of: &T| Some(of.shown(|o| with_half(o.mean, time))))
 }
 
 fn p50<T: Shown>() -> Column<T> {
-    Column::new("p50", "latency_ns.p50", |of: &T| Some(of.shown(|o| time(o.p50))))
+    Column::new("p50", "latency_ns.p50", |of: &T| Some(of.shown(|o| with_half(o.p50, time))))
 }
 
 fn p99<T: Shown>() -> Column<T> {
@@ -203,7 +244,7 @@ fn p99<T: Shown>() -> Column<T> {
 }
 
 fn p999<T: Shown>() -> Column<T> {
-    Column::new("p99.9", "latency_ns.p999", |of: &T| Some(of.shown(|o| time(o.p999))))
+    Column::new("p99.9", "latency_ns.p999", |of: &T| Some(of.shown(|o| with_half(o.p999, time))))
 }
 
 fn slo<T: Shown>() -> Column<T> {
@@ -211,5 +252,9 @@ fn slo<T: Shown>() -> Column<T> {
 }
 
 fn met<T: Shown>() -> Column<T> {
-    Column::new("met", "meets_slo", |of: &T| Some(of.shown(|o| if o.meets_slo { "yes" } else { "no" }.to_owned())))
+    Column::new("met", "meets_slo", |of: &T| {
+        Some(
+            of.shown(|o| if o.is_unsettled { format!("{}, unsettled", o.met.name()) } else { o.met.name().to_owned() }),
+        )
+    })
 }

@@ -1,14 +1,15 @@
 //! The result of a point of the queueing level.
 
-use super::outcome::{Outcome, PS_PER_NS};
+use super::outcome::{Outcome, PS_PER_NS, Trust};
 use super::over_time::OverTime;
 use super::point::Point;
-use super::text::load;
+use super::text::{load, with_half};
 use super::units;
 use crate::error::SimError;
 use crate::experiment::Estimate;
 use crate::hottest::cores_differ;
 use crate::interval::Interval;
+use crate::search::SearchEnd;
 use crate::tally::{CoreTime, HostTraffic};
 
 /// A point and its result.
@@ -30,9 +31,20 @@ pub struct AtSlo {
     /// Share of the cores' capacity.
     pub load: Interval,
     /// RPCs served per second at that load.
-    pub served_rps: f64,
-    /// The search ended at its highest load: the true one may be higher.
-    pub is_lower_bound: bool,
+    pub served_rps: Interval,
+    /// Why the search ended there.
+    pub end: SearchEnd,
+}
+
+impl AtSlo {
+    /// The load with its interval, or as a lower bound where the true one may be higher.
+    #[must_use]
+    pub fn load_in_words(&self) -> String {
+        match self.end {
+            SearchEnd::Missed => with_half(self.load, load),
+            SearchEnd::Highest | SearchEnd::Unsettled => format!("≥ {}", load(self.load.value)),
+        }
+    }
 }
 
 /// The results of an operating point; times are in nanoseconds.
@@ -70,11 +82,20 @@ impl Figures {
         Ok(Self {
             load: point.offered().unwrap_or(tally.served_rps() / capacity_rps),
             offered_rps,
-            outcome: Outcome::of(tally, shown.meets(point.slo), shown.replications(), shown.is_precise, shown.p99()),
+            outcome: Outcome::of(
+                tally,
+                shown.parts(),
+                &Trust {
+                    met: shown.met(point.slo),
+                    is_settled: shown.is_settled,
+                    replications: shown.replications(),
+                    is_precise: shown.is_precise,
+                },
+            ),
             queued_mean: tally.queued.mean() / PS_PER_NS,
             queued_p99: tally.queued.quantile(0.99) / PS_PER_NS,
-            depth_mean: Interval::of(&shown.depth_mean),
-            depth_p99: Interval::of(&shown.depth_p99),
+            depth_mean: Interval::of_positive(&shown.depth_mean),
+            depth_p99: Interval::of_positive(&shown.depth_p99),
             core_time: tally.core_time(&point.system),
             host: tally.host,
             hottest: cores_differ(&point.system, &point.load).then(|| tally.hottest()),
@@ -90,12 +111,16 @@ impl Found {
         let name = &self.point.name;
         match (self.figures, self.at_slo) {
             (None, _) => Some(format!("note: {name} keeps the SLO of {} at no load", units::span(self.point.slo))),
-            (_, Some(at)) if at.is_lower_bound => {
+            (_, Some(at)) if at.end == SearchEnd::Highest => {
                 Some(format!("note: {name} keeps the SLO at the highest load that was tried, {}", load(at.load.value)))
             }
+            (_, Some(at)) if at.end == SearchEnd::Unsettled => Some(format!(
+                "note: {name} keeps the SLO up to a load of {}, above which so few RPCs do not settle; give more --rpcs",
+                load(at.load.value)
+            )),
             (Some(figures), _) => {
                 let at = format!("{name} at load {}", load(figures.load));
-                figures.outcome.imprecision(&at, self.point.effort.precision)
+                figures.outcome.doubt(&at, self.point.effort.precision)
             }
         }
     }

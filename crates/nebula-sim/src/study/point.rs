@@ -3,10 +3,9 @@
 use super::found::{AtSlo, Figures, Found};
 use super::over_time::OverTime;
 use crate::error::SimError;
-use crate::experiment::{Effort, estimate};
+use crate::experiment::{Effort, Met, estimate};
 use crate::load::{Load, Source};
-use crate::search::LoadAtSlo;
-use crate::sizing::load_at_slo_to_precision;
+use crate::search::{HighestLoad, highest_load};
 use crate::system::System;
 use nebula_nic::Span;
 use nebula_workload::Seed;
@@ -46,7 +45,7 @@ impl Point {
     ///
     /// # Cost
     ///
-    /// That of [`estimate`](crate::estimate); a search costs about eleven times as much.
+    /// That of [`estimate`](crate::estimate); a search costs about ten times as much.
     pub fn run(&self, seed: Seed) -> Result<Found, SimError> {
         self.run_with(seed, &|| ())
     }
@@ -80,24 +79,21 @@ impl Point {
         Ok(Found { point: self.clone(), at_slo: None, figures: Some(Figures::of(self, &shown)?), over_time })
     }
 
-    /// Searches first, then measures at the load that was found.
+    /// Searches; the results are those at the load that was found.
     fn search(&self, progress: &(dyn Fn() + Sync)) -> Result<Found, SimError> {
-        let at_slo = match load_at_slo_to_precision(&self.system, &self.load, self.slo, &self.effort, progress) {
-            Err(SimError::Slo { .. }) => None,
-            found => Some(found?),
-        };
-        let Some(LoadAtSlo { load, served_rps, .. }) = at_slo else {
-            return Ok(Found { point: self.clone(), at_slo: None, figures: None, over_time: None });
-        };
-        let there = Self { load: self.load.clone().at(load.value), ..self.clone() };
-        let mut found = there.show(progress)?;
         let bracket = self.system.bracket(&self.load.service);
-        let is_lower_bound = load.value >= bracket.highest - bracket.width;
-        found.at_slo = Some(AtSlo { load, served_rps: served_rps.value, is_lower_bound });
-        if let Some(figures) = &mut found.figures {
-            // Taken from the search: the p99 measured at that load is randomly on either side of the SLO.
-            figures.outcome.meets_slo = true;
-        }
-        Ok(found)
+        let found = match highest_load(&self.system, &self.load, self.slo, bracket, &self.effort, progress) {
+            Err(SimError::Slo { .. }) => {
+                return Ok(Found { point: self.clone(), at_slo: None, figures: None, over_time: None });
+            }
+            found => found?,
+        };
+        let HighestLoad { load, end, at } = found;
+        let there = Self { load: self.load.clone().at(load.value), ..self.clone() };
+        let mut figures = Figures::of(&there, &at)?;
+        // Taken from the search: by itself the p99 at that load is undecided.
+        figures.outcome.met = Met::Yes;
+        let at_slo = Some(AtSlo { load, served_rps: at.served_rps(), end });
+        Ok(Found { point: there, at_slo, figures: Some(figures), over_time: None })
     }
 }

@@ -1,7 +1,7 @@
 //! Many points, run by an executor.
 
 use super::found::Found;
-use super::point::{Ask, Point};
+use super::point::Point;
 use crate::error::SimError;
 use crate::executor::Executor;
 use nebula_workload::Seed;
@@ -22,10 +22,9 @@ pub fn run(
     executor.map(points, |point| point.run_with(seed, progress))
 }
 
-/// How often [`run`] will call `progress`, unless a precision needs more replications. A search counts twice, as it measures at the load
-/// that it found.
+/// How often [`run`] will call `progress`, unless a precision needs more replications. A search counts once, at its lowest load.
 #[must_use]
 pub fn replications(points: &[Point]) -> u64 {
-    let of = |point: &Point| if point.ask == Ask::FindLoad { 2 } else { 1 } * u64::from(point.effort.replications);
+    let of = |point: &Point| u64::from(point.effort.replications);
     points.iter().map(of).sum()
 }

@@ -8,6 +8,7 @@
 //! The cells are those of an HDR histogram of three digits from 1 to 2⁶³ - 1, and so are the answers; a test compares the two. A record is
 //! one addition to one cell: that an RPC is recorded twice was a seventh of a run's instructions with the general histogram.
 
+use crate::interval::Cells;
 use std::fmt;
 
 /// Counts by value, to three significant digits.
@@ -71,6 +72,37 @@ impl Distribution {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
     pub(crate) fn rank(share: f64, count: u64) -> u64 {
         (libm::ceil(share.min(1.0) * count as f64) as u64).max(1)
+    }
+
+    /// The sum of all values.
+    pub(crate) const fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The values recorded since `before`, which then holds the same as this one.
+    #[expect(clippy::cast_possible_truncation, reason = "there are 54,000 cells")]
+    pub(crate) fn since(&self, before: &mut Self) -> Cells {
+        let mut cells = Cells::default();
+        for (index, (now, before)) in self.counts.iter().zip(&mut before.counts).enumerate() {
+            if now != before {
+                cells.push(index as u32, now - *before);
+                *before = *now;
+            }
+        }
+        (before.count, before.sum) = (self.count, self.sum);
+        cells
+    }
+
+    /// The cell that counts a value.
+    #[expect(clippy::cast_possible_truncation, reason = "there are 54,000 cells")]
+    pub(crate) const fn cell_of(value: u64) -> u32 {
+        cell(if value < VALUE_MAX { value } else { VALUE_MAX }) as u32
+    }
+
+    /// The middle of a cell, which is what a [quantile](Self::quantile) in it is given as.
+    pub(crate) const fn middle_of(cell: u32) -> f64 {
+        let (lowest, width) = values(cell as usize);
+        (lowest + width / 2) as f64
     }
 
     /// How many values were recorded.

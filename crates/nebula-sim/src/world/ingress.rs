@@ -52,7 +52,7 @@ impl<S: Servers> World<'_, S> {
             self.tally.note_flow(ended.rpc.snid.0, true);
             self.tally.note_core(ended.core, served.service_ps + ended.overheads.total_ps());
             self.tally.note_type(served.kind, latency_ps, served.service_ps);
-            self.is_over = self.tally.ended() == self.length.rpcs;
+            self.note_end();
         }
         self.publish(now, ended.rpc);
     }

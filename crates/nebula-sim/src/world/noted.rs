@@ -2,7 +2,7 @@
 
 use super::client::Request;
 use super::servers::{Ended, Received, Servers};
-use super::{Central, Length, run_behind};
+use super::{Central, Demand, Length, run_behind};
 use crate::error::SimError;
 use crate::load::Load;
 use crate::system::System;
@@ -59,7 +59,7 @@ pub(crate) fn run_noted<D: CentralDispatch>(
     dispatch: impl Fn(u16, u64) -> D,
 ) -> Result<(Vec<Noted>, Tally), SimError> {
     let rpcs: RefCell<Vec<Noted>> = RefCell::default();
-    let tally = run_behind(system, load, length, seed, |slots| {
+    let (tally, _) = run_behind(system, Demand { load, length, seed, parts: 0 }, |slots| {
         // A run that restarts with more room restarts its notes.
         rpcs.borrow_mut().clear();
         Ok(Noting { servers: Central::try_new(system, slots, seed, &dispatch)?, rpcs: &rpcs })

@@ -25,8 +25,8 @@ impl<S: Servers> World<'_, S> {
                     self.tally.given_up += 1;
                     self.tally.note_sent(sent, None);
                     self.tally.note_flow(request.flow(), false);
+                    self.note_end();
                 }
-                self.is_over = self.tally.ended() == self.length.rpcs;
                 self.end(now, token);
             }
             _ => {}

@@ -1,6 +1,7 @@
 //! What makes figures doubtful.
 
 use super::samples::{findings, found};
+use nebula_sim::SearchEnd;
 use nebula_sim::study::Ask;
 
 #[test]
@@ -28,8 +29,12 @@ fn a_point_says_where_no_load_is_enough_and_where_a_precision_was_not_reached() 
     assert!(all.iter().all(|found| found.doubt().is_none()));
     (all[0].at_slo, all[0].figures) = (None, None);
     assert_eq!(all[0].doubt().unwrap(), "note: jbsq:2 keeps the SLO of 10 µs at no load");
-    all[1].at_slo.as_mut().unwrap().is_lower_bound = true;
+    all[1].at_slo.as_mut().unwrap().end = SearchEnd::Highest;
     assert_eq!(all[1].doubt().unwrap(), "note: jbsq:2 keeps the SLO at the highest load that was tried, 0.9");
+    all[1].at_slo.as_mut().unwrap().end = SearchEnd::Unsettled;
+    let said =
+        "note: jbsq:2 keeps the SLO up to a load of 0.9, above which so few RPCs do not settle; give more --rpcs";
+    assert_eq!(all[1].doubt().unwrap(), said);
     all[2].point.effort.precision = Some(0.01);
     all[2].figures.as_mut().unwrap().outcome.is_precise = Some(false);
     let said = "note: rss at load 0.5: the p99 is known to 20 % after 4 replications, not to 1 %; give more --rpcs";

@@ -4,22 +4,23 @@ use nebula_nic::{Policy, Span};
 use nebula_sim::blocks::{Machine, Part};
 use nebula_sim::study::blocks::{self, Findings, Setting};
 use nebula_sim::study::{Ask, AtSlo, Figures, Found, Outcome, Point};
-use nebula_sim::{CoreTime, Effort, Interval, Load, System};
+use nebula_sim::{CoreTime, Effort, Interval, Load, Met, SearchEnd, System};
 use std::sync::Arc;
 
 /// Two loads of each of two policies, as a short run shows them; the first policy's second has many NACKs.
 pub(crate) fn found(ask: Ask) -> Vec<Found> {
     let figures = |load: f64, accepted: f64, p99_ns: f64| Figures {
         outcome: Outcome {
-            served_rps: load * accepted * 16e6,
-            accepted,
+            served_rps: Interval::exact(load * accepted * 16e6),
+            accepted: Interval::exact(accepted),
             nacks: 0,
-            meets_slo: accepted >= 0.99 && p99_ns <= 10e3,
-            mean: 1.1e3,
-            p50: 0.8e3,
-            p90: 2.4e3,
+            met: if accepted >= 0.99 && p99_ns <= 10e3 { Met::Yes } else { Met::No },
+            is_unsettled: false,
+            mean: Interval::exact(1.1e3),
+            p50: Interval::exact(0.8e3),
+            p90: Interval::exact(2.4e3),
             p99: Interval { value: p99_ns, lo: 0.8 * p99_ns, hi: 1.2 * p99_ns },
-            p999: 2.0 * p99_ns,
+            p999: Interval::exact(2.0 * p99_ns),
             replications: 4,
             is_precise: None,
         },
@@ -38,7 +39,7 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
         let load_of = Load::open("exp:1us".parse().unwrap(), load);
         let slo = load_of.slo(10.0);
         let interval = Interval { value: load, lo: load - 0.01, hi: load + 0.01 };
-        let at_slo = AtSlo { load: interval, served_rps: load * 16e6, is_lower_bound: false };
+        let at_slo = AtSlo { load: interval, served_rps: Interval::exact(load * 16e6), end: SearchEnd::Missed };
         Found {
             point: Point {
                 name: policy.to_string(),
@@ -65,15 +66,16 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
 pub(crate) fn findings(searches: bool) -> Findings {
     let figures = |p99: f64, accepted: f64| blocks::Figures {
         outcome: Outcome {
-            served_rps: 5e6,
-            accepted,
+            served_rps: Interval::exact(5e6),
+            accepted: Interval::exact(accepted),
             nacks: 0,
-            meets_slo: p99 <= 6300.0 && accepted >= 0.99,
-            mean: 800.0,
-            p50: 700.0,
-            p90: 1100.0,
+            met: if p99 <= 6300.0 && accepted >= 0.99 { Met::Yes } else { Met::No },
+            is_unsettled: false,
+            mean: Interval::exact(800.0),
+            p50: Interval::exact(700.0),
+            p90: Interval::exact(1100.0),
             p99: Interval { value: p99, lo: 0.9 * p99, hi: 1.1 * p99 },
-            p999: 2.0 * p99,
+            p999: Interval::exact(2.0 * p99),
             replications: 2,
             is_precise: None,
         },

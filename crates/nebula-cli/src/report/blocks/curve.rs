@@ -17,7 +17,7 @@ pub(super) fn tail_figure(findings: &Findings) -> Figure {
     let y = tail_axis(findings, slo);
     let dot = |rate: f64, figures: &Figures| {
         let Interval { value, lo, hi } = figures.outcome.p99;
-        let at = Dot::at(rate, y.clip(log_us(value))).hollow(figures.outcome.accepted < 0.99);
+        let at = Dot::at(rate, y.clip(log_us(value))).hollow(figures.outcome.accepted.value < 0.99);
         if log_us(value) > y.to { at } else { at.between(log_us(lo), log_us(hi)) }
     };
     let lines = lines(findings, dot);

@@ -34,7 +34,7 @@ pub(super) fn time_figure(findings: &Findings) -> Figure {
 /// The same with each design at its own highest rate, if those rates differ.
 pub(super) fn own_time_figure(findings: &Findings) -> Option<Figure> {
     let common = common_rate(findings);
-    let bears_more = findings.shown().any(|(found, figures)| figures.outcome.meets_slo && found.rate_rps > common);
+    let bears_more = findings.shown().any(|(found, figures)| figures.outcome.meets() && found.rate_rps > common);
     (!findings.setting.searches && bears_more).then(|| time_figure_at(findings, At::Own))
 }
 
@@ -117,7 +117,7 @@ fn bars_at(findings: &Findings, at: At) -> Vec<Bar<'_, Figures>> {
 /// The highest rate at which a design meets the SLO, and its figures there.
 fn highest_met<'a>(series: &Series<'a>) -> Option<(&'a Found, &'a Figures)> {
     let mut shown = series.points.iter().filter_map(|&found| Some((found, found.figures.as_ref()?)));
-    shown.rfind(|(_, figures)| figures.outcome.meets_slo)
+    shown.rfind(|(_, figures)| figures.outcome.meets())
 }
 
 impl At {
@@ -133,7 +133,7 @@ impl At {
 fn common_rate(findings: &Findings) -> Option<f64> {
     let rates = || findings.shown().filter_map(|(found, _)| found.rate_rps);
     let all_meet = |rate: &f64| {
-        findings.shown().filter(|(found, _)| found.rate_rps == Some(*rate)).all(|(_, f)| f.outcome.meets_slo)
+        findings.shown().filter(|(found, _)| found.rate_rps == Some(*rate)).all(|(_, f)| f.outcome.meets())
     };
     rates().filter(all_meet).reduce(f64::max).or_else(|| rates().reduce(f64::min))
 }
@@ -153,7 +153,7 @@ mod tests {
         findings.found[2..]
             .iter_mut()
             .filter_map(|found| found.figures.as_mut())
-            .for_each(|f| f.outcome.meets_slo = false);
+            .for_each(|f| f.outcome.met = nebula_sim::Met::No);
         assert_eq!(common_rate(&findings), Some(5e6));
     }
 

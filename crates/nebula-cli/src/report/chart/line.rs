@@ -66,10 +66,10 @@ impl Dot {
         self
     }
 
-    /// Adds a vertical interval from `lo` to `hi`.
+    /// Adds a vertical interval from `lo` to `hi`; none where its upper end is not known.
     #[must_use]
-    pub(crate) const fn between(mut self, lo: f64, hi: f64) -> Self {
-        self.y_ends = Some((lo, hi));
+    pub(crate) fn between(mut self, lo: f64, hi: f64) -> Self {
+        self.y_ends = hi.is_finite().then_some((lo, hi));
         self
     }
 

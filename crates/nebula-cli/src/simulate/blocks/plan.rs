@@ -43,7 +43,7 @@ impl Plan {
 ///
 /// Invalid input: the first scenario or rate that cannot be simulated.
 pub(super) fn plan(args: &Args, machine: &str) -> Result<Plan, Failure> {
-    let effort = args.effort.of_blocks(args.find_slo);
+    let effort = args.effort.of_blocks();
     effort.validate()?;
     let scenarios = scenarios(args, machine)?;
     let first = scenarios.first().ok_or_else(|| Failure::bad_input("--design: give at least one design"))?;

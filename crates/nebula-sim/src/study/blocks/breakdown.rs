@@ -34,7 +34,7 @@ pub(in super::super) const fn stage_field(stage: Stage) -> &'static str {
 pub fn time_rows(findings: &Findings) -> Vec<Row> {
     let stages = stages(findings);
     let row = |(found, figures): (&Found, &Figures)| {
-        let row = labeled(found).shown("mean", time(figures.outcome.mean));
+        let row = labeled(found).shown("mean", time(figures.outcome.mean.value));
         stages.iter().fold(row, |row, &(index, stage)| row.shown(stage.name(), of_mean(figures, index)))
     };
     findings.shown().map(row).collect()
@@ -90,7 +90,11 @@ fn labeled(found: &Found) -> Row {
 /// A stage's time, and its share.
 fn of_mean(figures: &Figures, stage: usize) -> String {
     let ns = figures.stages[stage];
-    if ns == 0.0 { "–".to_owned() } else { format!("{} ({:.0} %)", time(ns), 100.0 * ns / figures.outcome.mean) }
+    if ns == 0.0 {
+        "–".to_owned()
+    } else {
+        format!("{} ({:.0} %)", time(ns), 100.0 * ns / figures.outcome.mean.value)
+    }
 }
 
 /// A number that may be nothing: `–`.

@@ -1,6 +1,6 @@
 //! The results of designs at rates, and warnings about them.
 
-use super::super::outcome::{Outcome, PS_PER_NS};
+use super::super::outcome::{Outcome, PS_PER_NS, Trust};
 use super::super::units;
 use super::point::Setting;
 use crate::blocks::{BlocksEstimate, Part, Stage};
@@ -74,7 +74,16 @@ impl Figures {
         let tally = &shown.tally;
         let per_rpc = |blocks: u64| blocks as f64 / tally.arrived.max(1) as f64;
         Self {
-            outcome: Outcome::of(tally, shown.meets(slo), shown.replications.len(), shown.is_precise, shown.p99()),
+            outcome: Outcome::of(
+                tally,
+                shown.parts(),
+                &Trust {
+                    met: shown.met(slo),
+                    is_settled: shown.is_settled,
+                    replications: shown.replications.len(),
+                    is_precise: shown.is_precise,
+                },
+            ),
             service_mean: tally.service.mean() / PS_PER_NS,
             depth_mean: tally.queue_depth.mean(),
             depth_p99: tally.queue_depth.quantile(0.99),
@@ -133,7 +142,7 @@ impl Found {
                 Some(format!("note: {design} keeps the SLO at the highest rate that was tried, {rate} RPC/s"))
             }
             (Some(figures), _) => {
-                figures.outcome.imprecision(&format!("{design} at {rate} RPC/s"), self.setting.effort.precision)
+                figures.outcome.doubt(&format!("{design} at {rate} RPC/s"), self.setting.effort.precision)
             }
         }
     }

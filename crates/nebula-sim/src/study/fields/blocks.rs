@@ -17,6 +17,10 @@ impl Shown for Found {
         &self.setting.effort
     }
 
+    fn rpcs(&self) -> u64 {
+        self.setting.effort.rpcs
+    }
+
     fn slo(&self) -> Span {
         self.setting.slo
     }
@@ -35,7 +39,7 @@ pub fn blocks() -> Fields<Found> {
         vec![Field::new("offered_mrps", "10⁶ RPC/s", "RPCs offered", |found: &Found| {
             Some(found.rate_rps.map(|rps| digits(rps / 1e6)).into())
         })],
-        super::latency().into(),
+        super::outcome(),
         cores(),
         super::replications().into(),
         memory(),

@@ -20,6 +20,10 @@ impl Shown for Found {
         &self.point.effort
     }
 
+    fn rpcs(&self) -> u64 {
+        self.point.effort.length(&self.point.system, &self.point.load).rpcs
+    }
+
     fn slo(&self) -> Span {
         self.point.slo
     }
@@ -62,9 +66,11 @@ pub fn queueing() -> Fields<Found> {
         super::slo(),
         super::met(),
         Column::new("queue mean", "queue_depth.mean", |found: &Found| {
-            Some(shown(found, |f| depth(f.depth_mean.value)))
+            Some(shown(found, |f| with_half(f.depth_mean, depth)))
         }),
-        Column::new("queue p99", "queue_depth.p99", |found: &Found| Some(shown(found, |f| depth(f.depth_p99.value)))),
+        Column::new("queue p99", "queue_depth.p99", |found: &Found| {
+            Some(shown(found, |f| with_half(f.depth_p99, depth)))
+        }),
     ]);
     Fields { fields: fields(), columns }
 }
@@ -128,7 +134,7 @@ fn fields() -> Vec<Field<Found>> {
         vec![Field::new("offered_mrps", "10⁶ RPC/s", "RPCs that came", |found: &Found| {
             Some(figure(found, |f| f.offered_rps / 1e6))
         })],
-        super::latency().into(),
+        super::outcome(),
         cores(),
         queue(),
         super::replications().into(),
@@ -227,7 +233,13 @@ fn search() -> Vec<Field<Found>> {
             "throughput_under_slo_rps",
             "RPC/s",
             "served at that load; only where it was searched for",
-            |found: &Found| (!is_measured(found)).then(|| found.at_slo.map(|at| digits(at.served_rps)).into()),
+            |found: &Found| (!is_measured(found)).then(|| found.at_slo.map(|at| digits(at.served_rps.value)).into()),
+        ),
+        Field::new(
+            "search_end",
+            "",
+            "why the search ended at that load: missed (a higher one misses the SLO), or, so that the true one may be higher, highest (none higher is tried) or unsettled (so few RPCs do not settle above it); only where it was searched for",
+            |found: &Found| (!is_measured(found)).then(|| found.at_slo.map(|at| at.end.name()).into()),
         ),
     ]
 }
@@ -356,7 +368,7 @@ fn setting() -> Vec<Field<Found>> {
 
 fn load_at_slo() -> Column<Found> {
     Column::new("load at SLO", "load_at_slo", |found: &Found| {
-        (!is_measured(found)).then(|| found.at_slo.map_or("none".to_owned(), |at| with_half(at.load, load)))
+        (!is_measured(found)).then(|| found.at_slo.map_or("none".to_owned(), |at| at.load_in_words()))
     })
 }
 

@@ -1,0 +1,177 @@
+//! How long a load takes to forget where it began, and whether so much was simulated that its figures hold.
+//!
+//! Near saturation latencies stay high or low for a relaxation time, which grows as (1 + scv) / (1 − ρ)². A run that is not many times as
+//! long shows one stretch of good or bad luck, and its interval says nothing. So warm-up and measured window follow the relaxation time
+//! where a formula gives it, and what was measured is checked in every case: the means of successive batches must hardly depend on each
+//! other. What fails is *unsettled*.
+
+use crate::load::{Load, Source};
+use crate::system::System;
+use crate::world::Length;
+use nebula_nic::Policy;
+use nebula_workload::Arrivals;
+
+/// The relaxation time of a load, in RPCs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Relaxation {
+    /// RPCs that arrive at a queue in its relaxation time.
+    rpcs: f64,
+    /// Queues that do not share their cores.
+    queues: f64,
+}
+
+/// Relaxation times of the measured windows together.
+const MEASURED: f64 = 2_000.0;
+
+/// The same where there are several queues, whose figures are means over all of them.
+const MEASURED_OF_QUEUES: f64 = 1_000.0;
+
+/// Relaxation times of the warm-up.
+const WARMUP: f64 = 3.0;
+
+/// The highest correlation of neighboring batches. That of some 300 batches is lower where all of them together are more than about 1,000
+/// relaxation times long.
+const CORRELATION_MAX: f64 = 0.2;
+
+impl Relaxation {
+    /// `None` where no formula holds: a closed loop, arrivals that are not renewals, a load that changes, a bound on the queue, cores that
+    /// differ, or service times without a variance.
+    ///
+    /// Of M/M/k the relaxation time is ρ / (1 − √ρ)² arrivals for any k. It grows with the mean of the squared coefficients of variation of
+    /// gaps and of service; where RPCs are suspended, that of service does not count. ρ is the load over the highest possible one.
+    pub(crate) fn of(system: &System, load: &Load) -> Option<Self> {
+        let Source::Open { arrivals, utilization } = &load.source else { return None };
+        let scv_of_gaps = match arrivals {
+            Arrivals::Poisson => 1.0,
+            Arrivals::Paced => 0.0,
+            Arrivals::Packets(packets) => 1.0 / f64::from(packets.get()).powi(2),
+            _ => return None,
+        };
+        let is_plain = load.over_time.is_none() && load.is_even() && system.queue_bound.is_none();
+        let scv = load.service.scv().filter(|scv| scv.is_finite());
+        let scv = match system.policy {
+            Policy::Darc => return None,
+            Policy::Preemptive(_) => scv.map(|scv| scv.min(1.0)),
+            _ => scv,
+        }?;
+        let rho = utilization / system.saturation(&load.service);
+        (is_plain && rho < 1.0).then(|| {
+            let gap = 1.0 - libm::sqrt(rho);
+            Self { rpcs: rho / (gap * gap) * f64::midpoint(scv_of_gaps, scv), queues: queues(system) }
+        })
+    }
+
+    fn all_rpcs(self) -> f64 {
+        self.rpcs * self.queues
+    }
+
+    /// RPCs that all measured windows together should have.
+    fn measured(self) -> f64 {
+        let of_queues = if self.queues > 1.0 { MEASURED_OF_QUEUES * self.all_rpcs() } else { 0.0 };
+        of_queues.max(MEASURED * self.rpcs)
+    }
+
+    /// RPCs of the warm-up.
+    pub(crate) fn warmup(self) -> u64 {
+        whole(WARMUP * self.all_rpcs())
+    }
+
+    /// RPCs of each of so many measured windows, of which at most `most` can be simulated; 0 if that cannot settle.
+    pub(crate) fn window(self, replications: u32, most: u64) -> u64 {
+        let each = whole(self.measured()).div_ceil(replications.max(1).into());
+        if each > most { 0 } else { each }
+    }
+
+    /// Whether so many replications of this length are long enough.
+    pub(crate) fn is_within(self, length: Length, replications: usize) -> bool {
+        let measured = length.rpcs as f64 * replications as f64;
+        // The warm-up of a load that hardly fills the system may be short, too.
+        measured >= self.measured() && length.warmup as f64 >= self.all_rpcs()
+    }
+}
+
+/// Queues that do not share their cores.
+fn queues(system: &System) -> f64 {
+    let by_rpc =
+        matches!(system.policy, Policy::Rss | Policy::Static | Policy::Random | Policy::RoundRobin | Policy::KeyHash);
+    let of_server = if by_rpc && system.custom.is_none() { system.workers() } else { 1 };
+    let servers = if system.router.is_some() { 1 } else { system.servers };
+    f64::from(of_server) * f64::from(servers)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; `as` saturates")]
+fn whole(rpcs: f64) -> u64 {
+    rpcs as u64
+}
+
+/// Whether batches are long enough to be nearly independent: each list has the means of the batches of a replication, in order.
+pub(crate) fn are_independent(replications: &[Vec<f64>]) -> bool {
+    correlation(replications) <= CORRELATION_MAX
+}
+
+/// The correlation of neighboring batches, about the mean of all replications.
+fn correlation(replications: &[Vec<f64>]) -> f64 {
+    let (count, sum) = replications.iter().flatten().fold((0.0, 0.0), |(count, sum), mean| (count + 1.0, sum + mean));
+    let mean = sum / count;
+    let square = |at: f64| (at - mean) * (at - mean);
+    let squares: f64 = replications.iter().flatten().map(|&at| square(at)).sum();
+    let pairs = || replications.iter().flat_map(|means| means.windows(2));
+    let products: f64 = pairs().map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    // Rounding apart, equal latencies do not depend on each other.
+    if squares <= 1e-18 * mean * mean * count { 0.0 } else { products / pairs().count() as f64 / (squares / count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_workload::Seed;
+
+    fn open(load: f64) -> Load {
+        Load::open("exp:1us".parse().unwrap(), load)
+    }
+
+    #[test]
+    fn a_relaxation_time_is_that_of_each_queue() {
+        let of =
+            |policy: &str, load: f64| Relaxation::of(&System::new(policy.parse().unwrap(), 16), &open(load)).unwrap();
+        let one = of("single-queue", 0.99);
+        assert!((one.rpcs / 39_401.0 - 1.0).abs() < 1e-3, "{one:?}");
+        assert_eq!((of("rss", 0.99), of("jbsq:2", 0.99)), (Relaxation { queues: 16.0, ..one }, one));
+        let long = Length { warmup: 40_000, rpcs: 8_000_000 };
+        assert!(one.is_within(long, 10) && !one.is_within(long, 9));
+        assert!(!one.is_within(Length { warmup: 30_000, ..long }, 10) && !of("rss", 0.99).is_within(long, 10));
+        assert_eq!((one.warmup() / 1000, one.window(10, 1 << 30) / 1_000_000), (118, 7));
+        assert_eq!(one.window(10, 7_000_000), 0);
+    }
+
+    #[test]
+    fn no_formula_is_used_where_none_holds() {
+        let system = System::new(Policy::SingleQueue, 4);
+        let none = |system: &System, load: &Load| assert_eq!(Relaxation::of(system, load), None);
+        none(&system, &open(0.5).arrivals("mmpp2:5x,0.1,20us".parse().unwrap()));
+        none(&system, &Load::closed("exp:1us".parse().unwrap(), 5, None));
+        none(&system.clone().queue_bound(5), &open(0.5));
+        none(&system, &Load::open("pareto:min=500ns,alpha=1.5".parse().unwrap(), 0.5));
+        assert!(Relaxation::of(&system, &open(0.5).arrivals("paced".parse().unwrap())).is_some());
+    }
+
+    #[test]
+    fn batches_that_are_short_for_their_relaxation_depend_on_each_other() {
+        let mut rng = Seed(2).stream("batches");
+        // Each batch keeps this share of the one before.
+        let mut replications = |kept: f64| -> Vec<Vec<f64>> {
+            let mut of_one = |_| {
+                let mut at = 0.0;
+                let mut next = |_| {
+                    at = kept * at + (0..12).map(|_| rng.unit()).sum::<f64>() - 6.0;
+                    at + 100.0
+                };
+                (0..32).map(&mut next).collect()
+            };
+            (0..10).map(&mut of_one).collect()
+        };
+        assert!(are_independent(&replications(0.0)) && are_independent(&replications(0.1)));
+        assert!(!are_independent(&replications(0.6)) && !are_independent(&replications(0.99)));
+        assert!(are_independent(&[vec![3.0; 8], vec![3.0; 8]]), "nothing waits");
+    }
+}
