@@ -1,7 +1,7 @@
 //! The services of `every.proto`.
 
 use crate::every::{
-    Empty, Every, FailRequest, Line, Loose, MisbehaveRequest, Number, NumbersRequest, Other, Pair, Sum,
+    CallerReply, Empty, Every, FailRequest, Line, Loose, MisbehaveRequest, Number, NumbersRequest, Other, Pair, Sum,
 };
 use crate::every::{TraceReply, Word, WordsRequest};
 use nebula::typed::{Code, Context, Slot, Status, Window};
@@ -62,6 +62,12 @@ impl Every for EveryService {
             }
         }
         Ok(())
+    }
+
+    fn caller(&self, context: &Context, _: &Empty, reply: Slot<CallerReply>) -> Result<(), Status> {
+        let peer = context.peer().map(|peer| peer.to_string()).unwrap_or_default();
+        let microseconds_left = context.time_left().map_or(0, |left| left.as_ps() / 1_000_000);
+        reply.write(&CallerReply { peer, microseconds_left, is_over: context.is_over() })
     }
 
     fn misbehave(&self, _: &Context, request: &MisbehaveRequest, _: Slot<Empty>) -> Result<(), Status> {

@@ -6,7 +6,8 @@ use nebula::typed::{CallError, Channel, Code, ConnectError, Services};
 use nebula::{ClientConfig, Fault, Key, Reply, RunningServer, Server, ServerConfig, SubmitError};
 use std::collections::BTreeSet;
 use typed_tests::every::{
-    Empty, EveryClient, EveryEnded, EveryServer, FailRequest, MisbehaveRequest, OtherClient, OtherServer, Pair,
+    CallerReply, Empty, EveryClient, EveryEnded, EveryServer, FailRequest, MisbehaveRequest, OtherClient, OtherServer,
+    Pair,
 };
 use typed_tests::{Adder, EveryService};
 
@@ -47,6 +48,25 @@ fn every_kind_of_method_is_called_over_a_network() {
     let server = server.serve(EveryServer(EveryService)).unwrap();
     let endpoint = server.endpoint();
     calls_of_every_kind(&mut EveryClient::connect_with(endpoint, ClientConfig::default().key(key)).unwrap());
+    server.stop();
+}
+
+#[test]
+fn a_handler_knows_who_waits_and_for_how_long() {
+    let endpoint = endpoint("caller");
+    let server = serve(&endpoint);
+    let mut client = EveryClient::connect(&endpoint).unwrap();
+    assert_eq!(client.caller(&Empty {}), Ok(CallerReply::default()), "nothing over shared memory");
+    server.stop();
+    let server = Server::bind("udp://127.0.0.1:0").config(roomy()).serve(EveryServer(EveryService)).unwrap();
+    let mut client = EveryClient::connect(server.endpoint()).unwrap();
+    let caller = client.caller(&Empty {}).unwrap();
+    assert!(caller.peer.starts_with("127.0.0.1:"), "{caller:?}");
+    assert_eq!((caller.microseconds_left, caller.is_over), (0, false), "no deadline");
+    let config = ClientConfig::default().deadline(nebula::Span::from_ms(2000));
+    let mut client = EveryClient::connect_with(server.endpoint(), config).unwrap();
+    let caller = client.caller(&Empty {}).unwrap();
+    assert!((1..=2_100_000).contains(&caller.microseconds_left) && !caller.is_over, "{caller:?}");
     server.stop();
 }
 

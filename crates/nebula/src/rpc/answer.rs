@@ -25,14 +25,11 @@ pub(crate) enum Fate {
 /// Who asked, how long the answer is of use, and the answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) recipient: Recipient,
     /// The client's number at the NIC.
     pub(crate) number: NodeId,
     pub(crate) tid: TransferId,
     /// The RPC, as the transport remembers it.
     pub(crate) entry: EntryId,
-    /// From then on nobody waits for the answer; the end of time for none.
-    pub(crate) deadline: Timestamp,
     /// Slots of the request while packets of it are still to come, then 0.
     pub(crate) incomplete_slots: u32,
     /// Longest reply.
@@ -43,12 +40,24 @@ pub(crate) struct Answer {
     pub(crate) ending: Ending,
 }
 
-/// What became of an RPC, and how its reply goes on behind its beginning.
+/// Who waits for an RPC, what became of it, and how its reply goes on behind its beginning.
 #[derive(Debug)]
 pub(crate) struct Ending {
+    pub(crate) recipient: Recipient,
+    /// From then on nobody waits for the answer; the end of time for none.
+    pub(crate) deadline: Timestamp,
     pub(crate) fate: Fate,
     bytes: u32,
     more: Vec<u8>,
+}
+
+/// What a handler may know of who waits for its reply.
+#[cfg(feature = "typed")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) peer: Option<std::net::SocketAddr>,
+    /// On the scale of the machine's clock.
+    pub(crate) deadline: Option<Timestamp>,
 }
 
 /// Bytes of a reply for which there is room from the start.
@@ -59,16 +68,20 @@ impl Answer {
     pub(crate) fn new(capacity: u32) -> Self {
         let slot = Geometry::new(1, mtu_for(capacity.min(FIRST_BYTES)));
         Self {
-            recipient: Recipient::none(),
             number: NodeId(0),
             tid: TransferId(0),
             entry: EntryId(0),
-            deadline: NEVER,
             incomplete_slots: 0,
             capacity,
             first: (0..slot.bytes() / 8).map(|_| AtomicU64::new(0)).collect(),
             slot,
-            ending: Ending { fate: Fate::Open, bytes: 0, more: Vec::new() },
+            ending: Ending {
+                recipient: Recipient::none(),
+                deadline: NEVER,
+                fate: Fate::Open,
+                bytes: 0,
+                more: Vec::new(),
+            },
         }
     }
 
@@ -96,7 +109,7 @@ impl Answer {
     pub(crate) fn is_over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {
         match self.ending.fate {
             Fate::Refused(reason) => Some(reason),
-            _ if self.deadline != NEVER && self.deadline <= now() => Some(NackReason::Expired),
+            _ if self.ending.deadline != NEVER && self.ending.deadline <= now() => Some(NackReason::Expired),
             _ => None,
         }
     }
@@ -117,6 +130,14 @@ impl Answer {
 }
 
 impl Ending {
+    /// The client, where it is behind an address, and how long it waits.
+    #[cfg(feature = "typed")]
+    #[cold]
+    pub(crate) fn caller(&self) -> Caller {
+        let peer = Some(self.recipient.route.peer).filter(|peer| peer.port() > 0);
+        Caller { peer, deadline: Some(self.deadline).filter(|&deadline| deadline != NEVER) }
+    }
+
     /// Makes `bytes` bytes the reply.
     #[inline(always)]
     pub(crate) fn reply(&mut self, bytes: u32) {

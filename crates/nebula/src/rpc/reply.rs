@@ -4,6 +4,8 @@
 //! header of the first slot is published, which is done last. So a reply can be written in any order, and overwritten. Over a network
 //! the bytes go into a buffer that the engine sends.
 
+#[cfg(feature = "typed")]
+use super::answer::Caller;
 use super::answer::{Answer, Ending, Fate};
 use super::fault::Fault;
 use super::later::{LaterError, LaterReply, Laters};
@@ -204,6 +206,13 @@ impl<'a> Reply<'a> {
     #[inline(always)]
     pub(crate) fn is_untouched(&self) -> bool {
         self.bytes == 0
+    }
+
+    /// Who waits for it, where that is known.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) fn caller(&self) -> Option<Caller> {
+        self.ending.as_ref().map(|ending| ending.caller())
     }
 
     /// Room for the reply, in bytes.

@@ -2,24 +2,53 @@
 
 use super::method::{self, MethodId};
 use super::trace::TraceContext;
+use crate::rpc::answer::Caller;
+use nebula_nic::Span;
+use nebula_sys::clock::Clock;
+use std::net::SocketAddr;
 
 /// What a handler may know about its RPC beyond the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     id: MethodId,
     extension: &'a [u8],
+    caller: Option<&'a Caller>,
 }
 
 impl<'a> Context<'a> {
     #[inline(always)]
-    pub(crate) const fn new(id: MethodId, extension: &'a [u8]) -> Self {
-        Self { id, extension }
+    pub(crate) const fn new(id: MethodId, extension: &'a [u8], caller: Option<&'a Caller>) -> Self {
+        Self { id, extension, caller }
     }
 
     /// The number of the method that was called.
     #[must_use]
     pub const fn method(&self) -> u16 {
         self.id.method()
+    }
+
+    /// The client's address, over UDP; `None` over shared memory.
+    #[must_use]
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.caller?.peer
+    }
+
+    /// How long the client still waits, if it has said that: a deadline goes along over UDP. Zero when it does not wait any more. An RPC that is
+    /// cancelled, or whose deadline is over, before its handler is called never comes here.
+    ///
+    /// # Cost
+    ///
+    /// A look at the clock, where there is a deadline.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Span> {
+        let deadline = self.caller?.deadline?;
+        Some(Span::from_ps(deadline.as_ps().saturating_sub(Clock::new().now_ps())))
+    }
+
+    /// Whether the client has stopped waiting: a long handler may ask now and then, and give up.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.time_left() == Some(Span::ZERO)
     }
 
     /// Where the window of a stream begins: empty at the stream's beginning.

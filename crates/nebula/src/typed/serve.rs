@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::describe;
 use super::message::{Encoding, Message};
-use super::method::{self, Opened};
+use super::method::{self, MethodId, Opened};
 use super::service::ServiceInfo;
 use super::slot::Slot;
 use super::status::Status;
@@ -24,7 +24,7 @@ pub trait Methods {
 #[inline(always)]
 pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open_plain(request) {
-        Some((id, body)) if id.service() == M::SERVICE.id => dispatch(methods, &Context::new(id, &[]), body, reply),
+        Some((id, body)) if id.service() == M::SERVICE.id => dispatch(methods, id, &[], body, reply),
         _ => serve_otherwise(methods, request, reply),
     }
 }
@@ -34,18 +34,19 @@ pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
 fn serve_otherwise<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open(request) {
         Some(Opened { id, extension, body }) if id.service() == M::SERVICE.id => {
-            dispatch(methods, &Context::new(id, extension), body, reply);
+            dispatch(methods, id, extension, body, reply);
         }
         other => refuse(other, reply),
     }
 }
 
 #[inline(always)]
-fn dispatch<M: Methods>(methods: &M, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>) {
-    if context.method() == describe::METHOD {
+fn dispatch<M: Methods>(methods: &M, id: MethodId, extension: &[u8], body: &[u8], reply: &mut Reply<'_>) {
+    if id.method() == describe::METHOD {
         return describe::answer(&M::SERVICE, body, reply);
     }
-    methods.call(context, body, reply);
+    let caller = reply.caller();
+    methods.call(&Context::new(id, extension, caller.as_ref()), body, reply);
 }
 
 /// A request that no service of the server is meant by.
@@ -195,7 +196,7 @@ macro_rules! services {
                 let ($($name,)+) = self;
                 match method::open_plain(request) {
                     $(Some((id, body)) if id.service() == $name::SERVICE.id => {
-                        dispatch($name, &Context::new(id, &[]), body, reply);
+                        dispatch($name, id, &[], body, reply);
                     })+
                     _ => self.serve_otherwise(request, reply),
                 }
@@ -207,7 +208,7 @@ macro_rules! services {
                 let ($($name,)+) = self;
                 match method::open(request) {
                     $(Some(Opened { id, extension, body }) if id.service() == $name::SERVICE.id => {
-                        dispatch($name, &Context::new(id, extension), body, reply);
+                        dispatch($name, id, extension, body, reply);
                     })+
                     other => refuse(other, reply),
                 }

@@ -51,14 +51,14 @@ impl Incomplete {
     pub(super) fn take(&mut self, answer: &mut Answer, slots: u32) {
         answer.incomplete_slots = slots;
         self.slots += slots;
-        self.by_host[self.place(answer.recipient.route.peer.ip())] += slots;
+        self.by_host[self.place(answer.ending.recipient.route.peer.ip())] += slots;
     }
 
     /// It is whole, or over.
     pub(super) fn give_back(&mut self, answer: &mut Answer) {
         let slots = std::mem::take(&mut answer.incomplete_slots);
         self.slots -= slots;
-        self.by_host[self.place(answer.recipient.route.peer.ip())] -= slots;
+        self.by_host[self.place(answer.ending.recipient.route.peer.ip())] -= slots;
     }
 
     fn place(&self, host: IpAddr) -> usize {
@@ -78,7 +78,7 @@ mod tests {
 
     fn answer(host: IpAddr) -> Answer {
         let mut answer = Answer::new(0);
-        answer.recipient.route = std::net::SocketAddr::from((host, 1)).into();
+        answer.ending.recipient.route = std::net::SocketAddr::from((host, 1)).into();
         answer
     }
 
@@ -106,7 +106,7 @@ mod tests {
                 held.push(answer);
             }
         }
-        let count = |host| held.iter().filter(|answer| answer.recipient.route.peer.ip() == host).count();
+        let count = |host| held.iter().filter(|answer| answer.ending.recipient.route.peer.ip() == host).count();
         assert_eq!([count(flood), count(honest)], [3, 1]);
         for answer in &mut held {
             room.give_back(answer);

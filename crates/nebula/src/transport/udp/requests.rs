@@ -207,7 +207,7 @@ impl Memory {
                 let entry = entry.expect("asked above whether there is room");
                 let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(self.reply_bytes_max)));
                 answer.reset();
-                (answer.recipient, answer.deadline) = (peer.recipient, deadline);
+                (answer.ending.recipient, answer.ending.deadline) = (peer.recipient, deadline);
                 (answer.tid, answer.entry, answer.number) = (request.tid, entry, peer.number);
                 if !complete {
                     self.incomplete.take(&mut answer, slots.slots);
@@ -258,7 +258,7 @@ impl Memory {
                 if let Some(answer) = intake.payloads.answer(slots.start.0) {
                     self.incomplete.give_back(answer);
                     // Its client may be elsewhere than when it began.
-                    answer.recipient = peer.recipient;
+                    answer.ending.recipient = peer.recipient;
                 }
                 self.retention.set_note(entry, note | WHOLE);
                 intake.note_fresh(slots, request.rpc_bytes);
@@ -274,7 +274,7 @@ impl Memory {
     /// The answer goes where its client is now, unless a core has it already.
     fn redirect(entry: EntryId, note: u32, peer: &Peer, intake: &mut Intake) {
         if let Some(answer) = intake.payloads.answer(note & !WHOLE).filter(|answer| answer.entry == entry) {
-            answer.recipient = peer.recipient;
+            answer.ending.recipient = peer.recipient;
         }
     }
 
@@ -393,7 +393,7 @@ impl Memory {
                 nack(tid, reason)
             }
         };
-        outbox.push(Parcel { recipient: answer.recipient, body });
+        outbox.push(Parcel { recipient: answer.ending.recipient, body });
         self.spare.push(answer);
     }
 
