@@ -63,6 +63,23 @@ def violations(server):
     other.close()
 
 
+def a_client_that_sleeps(server):
+    """It is woken by an answer while it sleeps, once, and is sent nothing while it is awake."""
+    client = shm.Client(server.endpoint, sleeps=True)
+    counted = Counted(client)
+    for number in range(50):
+        equal(store(client).set(b"awake", b"%d" % number), True, "set")
+    equal(client.sleep(0), None, "what is sent to a client that is awake")
+    for number in range(50):
+        client.arm()
+        rpc = counted.submit(kv.encode(kv.GET, b"awake"))
+        equal(len(client.sleep(5) or b""), 1, "bytes of a wake-up")
+        equal(client.is_armed(), False, "whether the word is still set")
+        equal(kv.decode(counted.wait(rpc))[0], kv.OK, "get")
+    equal(client.sleep(0), None, "what is left")
+    client.close()
+
+
 def status(server):
     """The page says what the server did: RPCs freed are those that had a reply."""
     client = server.connect()
@@ -82,4 +99,4 @@ def status(server):
     client.close()
 
 
-CASES = [refusals, a_reply_longer_than_its_room, a_ring_that_is_full_again_and_again, violations, status]
+CASES = [refusals, a_reply_longer_than_its_room, a_client_that_sleeps, a_ring_that_is_full_again_and_again, violations, status]

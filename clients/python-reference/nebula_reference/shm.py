@@ -6,6 +6,7 @@ Python has no ordered loads and stores. A word is written and read whole, and in
 import fcntl
 import mmap
 import os
+import select
 import socket
 import struct
 import time
@@ -17,9 +18,10 @@ HANDSHAKE_BYTES = 64
 SPAN_MAX = 4095
 ANSWER_WAIT_S = 5
 SLOT_HEADER_BYTES = 16
+SLEEP_BYTES = 64
 REQUEST, REPLY, NACK, FAULT = 1, 2, 3, 4
 
-_HELLO = struct.Struct("<6sBcII")
+_HELLO = struct.Struct("<6sBcIII")
 _ANSWER = struct.Struct("<6sBcIIIIIIIIQ")
 _PEER = struct.Struct("<III")
 _F_GET_SEALS = 1034
@@ -59,8 +61,8 @@ def connect(name):
     return link
 
 
-def hello(slots, version=VERSION):
-    return _HELLO.pack(b"NEBULA", 0, b"H", version, slots).ljust(HANDSHAKE_BYTES, b"\0")
+def hello(slots, version=VERSION, sleeps=False):
+    return _HELLO.pack(b"NEBULA", 0, b"H", version, slots, sleeps).ljust(HANDSHAKE_BYTES, b"\0")
 
 
 def answer_to(link, greeting):
@@ -78,15 +80,16 @@ def answer_to(link, greeting):
 class Client:
     """A client that is connected, or raises `ConnectError`.
 
-    `slots` is the length of the ring, and `reply_room` the longest reply that the client takes.
+    `slots` is the length of the ring, and `reply_room` the longest reply that the client takes. One that `sleeps` may be woken.
     """
 
-    def __init__(self, endpoint, slots=1024, reply_room=None, timeout_s=5):
+    def __init__(self, endpoint, slots=1024, reply_room=None, timeout_s=5, sleeps=False):
         self._timeout_s = timeout_s
+        self._sleeps = sleeps
         self._link = connect(endpoint.removeprefix("shm://"))
         descriptors = []
         try:
-            answer, descriptors = answer_to(self._link, hello(slots))
+            answer, descriptors = answer_to(self._link, hello(slots, sleeps=sleeps))
             self._take(answer)
             self._map(descriptors)
         except Exception:
@@ -155,6 +158,19 @@ class Client:
             self._look_at_socket()
             os.sched_yield()
 
+    def arm(self):
+        """Says that the client is about to sleep. What is outstanding has to be looked at after that."""
+        self._words[self._sleep_word] = 1
+
+    def is_armed(self):
+        return self._words[self._sleep_word] != 0
+
+    def sleep(self, seconds):
+        """Sleeps until the socket is readable; what the server has sent, and nothing where nothing came."""
+        if not select.select([self._link], [], [], seconds)[0]:
+            return None
+        return self._link.recv(64)
+
     def status(self):
         """The first words of the status page."""
         return list(self._status[:32])
@@ -182,6 +198,8 @@ class Client:
         if len(descriptors) != 2:
             raise Violation(f"{len(descriptors)} descriptors")
         ring_bytes = self.slots * (self.mtu_bytes + SLOT_HEADER_BYTES)
+        self._sleep_word = ring_bytes // 8
+        ring_bytes += SLEEP_BYTES if self._sleeps else 0
         check_seals(descriptors[0], ring_bytes, _SEALS)
         check_seals(descriptors[1], self._status_bytes, _SEALS | _SEAL_FUTURE_WRITE)
         self._ring = memoryview(mmap.mmap(descriptors[0], ring_bytes))
@@ -249,7 +267,9 @@ class Client:
             return
         self._looked_at = now
         try:
-            self._link.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+            # To one that may sleep, what the server sends is a wake-up.
+            if self._link.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) and self._sleeps:
+                return
         except BlockingIOError:
             return
         except OSError:

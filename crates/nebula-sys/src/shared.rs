@@ -63,7 +63,8 @@ pub enum SharedError {
 pub struct SharedMemory {
     base: NonNull<AtomicU64>,
     bytes: usize,
-    fd: OwnedFd,
+    /// None once closed.
+    fd: Option<OwnedFd>,
 }
 
 // SAFETY: the value owns the mapping, and every access is atomic.
@@ -81,7 +82,7 @@ impl SharedMemory {
     /// [`SharedError::Size`] unless `bytes` is a positive multiple of 64; [`SharedError::System`] when the kernel refuses.
     pub fn create(label: &str, bytes: usize) -> Result<Self, SharedError> {
         let memory = Self::create_unsealed(label, bytes)?;
-        let seal = fcntl_add_seals(&memory.fd, SEALS);
+        let seal = fcntl_add_seals(memory.fd(), SEALS);
         seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
         Ok(memory)
     }
@@ -104,7 +105,7 @@ impl SharedMemory {
     /// As [`create`](Self::create).
     pub fn create_published(label: &str, bytes: usize) -> Result<Self, SharedError> {
         let memory = Self::create_unsealed(label, bytes)?;
-        let seal = fcntl_add_seals(&memory.fd, SEALS | SealFlags::FUTURE_WRITE);
+        let seal = fcntl_add_seals(memory.fd(), SEALS | SealFlags::FUTURE_WRITE);
         seal.map_err(|cause| SharedError::System { step: "seal", bytes, cause: cause.into() })?;
         Ok(memory)
     }
@@ -129,7 +130,12 @@ impl SharedMemory {
             // SAFETY: the range was mapped just above; the advice changes no contents and may be refused.
             let _ = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         }
-        Ok(Self { base, bytes, fd })
+        Ok(Self { base, bytes, fd: Some(fd) })
+    }
+
+    /// Closes the descriptor; the memory stays mapped. A process that shares memory with many needs its descriptors for others.
+    pub fn close_fd(&mut self) {
+        self.fd = None;
     }
 
     /// The memory as words, which the peer may change at any moment.
@@ -142,9 +148,13 @@ impl SharedMemory {
     }
 
     /// The descriptor to send to the peer.
+    ///
+    /// # Panics
+    ///
+    /// After [`close_fd`](Self::close_fd).
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.fd.as_ref().expect("the descriptor was closed").as_fd()
     }
 
     /// Bytes mapped.

@@ -6,10 +6,13 @@
 //!
 //! The server shares the machine: it takes one core. Run it where there are two that nobody else uses.
 
-use nebula::{AsyncClient, CallError, Client, ClientConfig, Reply, Server, ServerConfig, Span};
+use nebula::{
+    AsyncClient, CallError, Client, ClientConfig, Reply, RunningServer, ServeError, Server, ServerConfig, Span,
+};
 use std::error::Error;
 use std::io::Write;
 use std::pin::pin;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -63,16 +66,53 @@ fn driver_time() -> std::io::Result<Duration> {
     Ok(spent)
 }
 
+/// A server of echoes, with its engine and worker on one thread.
+fn serve(at: &str) -> Result<RunningServer, ServeError> {
+    let config = ServerConfig::default().clients_max(u16::MAX).inline(true).slo(Span::from_ms(100));
+    Server::bind(at).config(config).serve(|request: &[u8], reply: &mut Reply| reply.write(request))
+}
+
+/// Time that the thread of `clients` idle clients spends in a second. Their server is another process, for it has as many descriptors.
+fn idle(clients: usize) -> Result<Duration, Box<dyn Error>> {
+    let at = format!("shm://idle-{}", std::process::id());
+    let mut server = Command::new(std::env::current_exe()?).args(["serve", &at]).stdin(Stdio::piped()).spawn()?;
+    let connected = (|| {
+        let config = ClientConfig::default().slots(2);
+        let mut first = AsyncClient::connect_with(&*at, config.clone());
+        while first.is_err() && server.try_wait()?.is_none() {
+            std::thread::sleep(Duration::from_millis(10));
+            first = AsyncClient::connect_with(&*at, config.clone());
+        }
+        let mut connected = vec![first?];
+        while connected.len() < clients {
+            connected.push(AsyncClient::connect_with(&*at, config.clone())?);
+        }
+        let before = driver_time()?;
+        std::thread::sleep(Duration::from_secs(1));
+        let spent = driver_time()? - before;
+        // Each of them still works.
+        connected.iter().try_for_each(|client| block_on(client.call(&REQUEST)).map(drop))?;
+        Ok::<_, Box<dyn Error>>(spent)
+    })();
+    drop(server.stdin.take());
+    server.wait()?;
+    connected
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [role, at] = &args[..]
+        && role == "serve"
+    {
+        let _server = serve(at)?;
+        std::io::stdin().read_line(&mut String::new())?;
+        return Ok(());
+    }
     let number = |at: usize, default| args.get(at).map_or(Ok(default), |word| word.parse::<usize>());
-    let (calls, idle) = (number(0, 50_000)?, number(1, 0)?);
+    let (calls, clients) = (number(0, 50_000)?, number(1, 100)?);
     let mut out = std::io::stdout().lock();
     for endpoint in [format!("shm://async-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()] {
-        let config = ServerConfig::default().clients_max(u16::MAX);
-        let config = config.inline(true).slo(Span::from_ms(100));
-        let server = Server::bind(&endpoint).config(config);
-        let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+        let server = serve(&endpoint)?;
         let at = server.endpoint().clone();
         let mut sync = Client::connect(at.clone())?;
         let polling = AsyncClient::connect(at.clone())?;
@@ -86,14 +126,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         for (what, [median, p99]) in rows {
             writeln!(out, "{at}: {what}: p50 {median:.2} µs, p99 {p99:.2} µs")?;
         }
-        let config = ClientConfig::default().slots(2);
-        let clients = (0..idle).map(|_| AsyncClient::connect_with(at.clone(), config.clone()));
-        let clients = clients.collect::<Result<Vec<_>, _>>()?;
-        let (before, begun) = (driver_time()?, Instant::now());
-        std::thread::sleep(Duration::from_secs(1));
-        let spent = driver_time()? - before;
-        writeln!(out, "{at}: {} idle clients: {spent:?} of {:?}", clients.len(), begun.elapsed())?;
         server.stop();
     }
+    writeln!(out, "{clients} idle clients: {:?} of a second", idle(clients)?)?;
     Ok(())
 }

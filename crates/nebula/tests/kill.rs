@@ -2,7 +2,7 @@
 
 mod support;
 
-use nebula::{CallError, Client, ClientConfig, Queueing, Reply, Server, SubmitError};
+use nebula::{AsyncClient, CallError, Client, ClientConfig, Queueing, Reply, Server, Span, SubmitError};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -169,6 +169,37 @@ fn a_killed_server_ends_every_rpc_in_time_and_frees_its_name() {
         let again = Server::bind(&name).serve(echo).expect("the name is free at once");
         assert_eq!(Client::connect(&name).expect("a connection").call(b"again").expect("an echo"), b"again");
         again.stop();
+    }
+}
+
+#[test]
+fn tasks_that_sleep_are_told_that_their_server_was_killed() {
+    const TEST: &str = "tasks_that_sleep_are_told_that_their_server_was_killed";
+    if let Some(words) = role() {
+        play_server(&words[0], &words[1]);
+    }
+    let _watchdog = Watchdog::new(TEST);
+    let name = endpoint("killed-asleep");
+    let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("an executor");
+    for kind in ["inline", "threaded"] {
+        let mut server = serve_elsewhere(TEST, &name, kind);
+        let client = AsyncClient::connect_with(&name, patient().slots(8)).expect("a connection").poll_for(Span::ZERO);
+        executor.block_on(async {
+            assert_eq!(client.call(b"warm").await, Ok(b"warm".to_vec()));
+            // More than there is room for: some wait for that.
+            let asleep: Vec<_> = (0..20)
+                .map(|_| {
+                    let client = client.clone();
+                    tokio::spawn(async move { client.call(b"halt").await })
+                })
+                .collect();
+            wait_until("a full client", || (client.outstanding() == 8).then_some(()));
+            server.kill();
+            for call in asleep {
+                assert_eq!(call.await.expect("no panic"), Err(CallError::ServerGone));
+            }
+            assert_eq!(client.call(b"more").await, Err(CallError::ServerGone));
+        });
     }
 }
 

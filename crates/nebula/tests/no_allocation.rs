@@ -3,9 +3,11 @@
 mod support;
 
 use allocations::Counting;
-use nebula::{Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, SubmitError};
+use nebula::{AsyncClient, Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, Span, SubmitError};
 use rustix::thread::gettid;
+use std::pin::pin;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
 use support::watch::Watchdog;
 use support::{endpoint, server_config};
 
@@ -82,6 +84,30 @@ fn allocations_of(name: &str, rpcs: u64, mut turn: impl FnMut()) -> u64 {
     allocations
 }
 
+/// Allocations while a client of tasks that has warmed up calls `calls` times, and has each reply written where the last one was. With `poll_for` zero
+/// its task sleeps each time.
+fn allocations_of_awaited(name: &str, calls: u64, poll_for: Span, mut turn: impl FnMut()) -> u64 {
+    // Asleep at first, so that there is room for wakers. The thread that wakes tasks is not counted: it makes that room when it first has to.
+    let mut client = AsyncClient::connect(name).expect("a connection").poll_for(Span::ZERO);
+    let mut buffer = Vec::with_capacity(64);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut call = |client: &AsyncClient, number: u64| {
+        let mut call = pin!(client.call(number.to_le_bytes()).into_buffer(std::mem::take(&mut buffer)));
+        buffer = loop {
+            match call.as_mut().poll(&mut cx) {
+                Poll::Ready(reply) => break reply.expect("an echo"),
+                Poll::Pending => turn(),
+            }
+        };
+        assert_eq!(buffer, number.to_le_bytes());
+    };
+    (0..2_000).for_each(|number| call(&client, number));
+    client = client.poll_for(poll_for);
+    let before = counts();
+    (0..calls).for_each(|number| call(&client, number));
+    allocations_since(&before)
+}
+
 /// However slow the machine is, the queue is long enough.
 fn unbounded(config: &mut ServerConfig) {
     config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
@@ -106,6 +132,16 @@ fn no_rpc_allocates_at_either_side() {
         worker.turn(&echo);
     };
     assert_eq!(allocations_of(&name, 1_000_000, turn), 0, "of a million RPCs with client and server on one thread");
+    for poll_for in [Span::MAX, Span::ZERO] {
+        let turn = || {
+            worker.turn(&echo);
+        };
+        assert_eq!(
+            allocations_of_awaited(&name, 20_000, poll_for, turn),
+            0,
+            "of awaited calls, polling for {poll_for}"
+        );
+    }
     server.stop();
 
     // Each RPC is suspended at its safe point while others wait.

@@ -6,7 +6,8 @@ use crate::support::draw::Draw;
 use crate::support::server_config;
 use crate::support::watch::Watchdog;
 use nebula::{
-    CallError, Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RetryPolicy, Server, Span,
+    AsyncClient, CallError, Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RetryPolicy, Server,
+    Span,
 };
 use std::collections::{HashMap, VecDeque};
 use std::net::{SocketAddr, UdpSocket};
@@ -198,6 +199,41 @@ fn a_sealed_link_is_as_patient() {
         800,
         3,
     );
+}
+
+#[test]
+fn tasks_that_sleep_over_a_bad_link_get_their_replies() {
+    let _watchdog = Watchdog::new("tasks_that_sleep_over_a_bad_link_get_their_replies");
+    let config = server_config(|config| {
+        config.queueing = Queueing::Unbounded { recv_buffer_bytes: 4 << 20 };
+        config.retention_bytes = 64 << 20;
+    });
+    let server = Server::bind("udp://127.0.0.1:0").config(config).serve(support::echo).expect("a server");
+    let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
+    let relay = Relay::start(address, Link { lost: 100, doubled: 20, held_back: 100, changed: 10, replayed: 0 }, 5);
+    let mut config = ClientConfig::default().slots(8).call_timeout(Duration::from_secs(60));
+    config.retry = RetryPolicy::BackOff { first: Span::from_us(200), factor: 2, attempts: 10, seed: 5 };
+    let client = AsyncClient::connect_with(&format!("udp://{}", relay.address), config).expect("a client");
+    let client = client.poll_for(Span::ZERO);
+    let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("an executor");
+    executor.block_on(async {
+        let tasks: Vec<_> = (0..12_u8)
+            .map(|task| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    for call in 0..20_u8 {
+                        let request =
+                            vec![task.wrapping_mul(20).wrapping_add(call); if call % 5 == 0 { 5000 } else { 16 }];
+                        assert!(client.call(&request).await.as_ref() == Ok(&request), "task {task}, call {call}");
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.expect("all answered");
+        }
+    });
+    assert!(server.stop().repeated > 0, "something was sent again");
 }
 
 #[test]

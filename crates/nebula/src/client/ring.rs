@@ -138,8 +138,10 @@ pub(crate) fn connect(name: &str, slots: u32, may_sleep: bool) -> Result<Connect
     let (message, fds) = handshake::receive(&socket).map_err(system)?.ok_or_else(unclear)?;
     let welcome = handshake::decode_answer(&message).ok_or_else(unclear)??;
     let [memory, status] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| unclear())?;
-    let memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, may_sleep))?;
+    let mut memory = SharedMemory::open(memory, shared_bytes(welcome.geometry, may_sleep))?;
     let status = ReadOnlyMemory::open(&status, welcome.status_bytes as usize)?;
+    // One descriptor a client: the socket.
+    memory.close_fd();
     Ok(Connected { ring: Ring::new(memory, welcome.geometry, socket, may_sleep), welcome, status })
 }
 

@@ -13,6 +13,7 @@ use crate::config::client::{ClientConfig, Options};
 use crate::endpoint::Endpoint;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
@@ -106,10 +107,18 @@ impl Shared {
 /// Wakes the tasks that can go on, with the lock free: an executor may do anything meanwhile.
 #[cold]
 fn wake(mut state: MutexGuard<'_, State>) {
-    let (woken, stale) = (std::mem::take(&mut state.woken), std::mem::take(&mut state.stale));
+    let (mut woken, mut stale) = SPARE.take();
+    std::mem::swap(&mut woken, &mut state.woken);
+    std::mem::swap(&mut stale, &mut state.stale);
     drop(state);
-    drop(stale);
-    woken.into_iter().for_each(Waker::wake);
+    stale.clear();
+    woken.drain(..).for_each(Waker::wake);
+    SPARE.set((woken, stale));
+}
+
+thread_local! {
+    /// Room for wakers, to use again.
+    static SPARE: Cell<(Vec<Waker>, Vec<Waker>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
 impl State {

@@ -7,6 +7,7 @@ use nebula_sys::sync::AtomicU64;
 use nebula_sys::wake::SleepWord;
 use rustix::net::{SendFlags, send};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// What the server sends to a client that sleeps.
 const WAKE_UP: [u8; 1] = [1];
@@ -33,7 +34,8 @@ pub(crate) struct Channel {
     snid: NodeId,
     geometry: Geometry,
     memory: SharedMemory,
-    socket: OwnedFd,
+    /// The listener watches it.
+    socket: Arc<OwnedFd>,
     /// Whether the client may sleep.
     may_sleep: bool,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Channel {
 const _: () = assert!(size_of::<Channel>() == 64);
 
 impl Channel {
-    pub(crate) fn new(snid: NodeId, geometry: Geometry, memory: SharedMemory, socket: OwnedFd) -> Self {
+    pub(crate) fn new(snid: NodeId, geometry: Geometry, memory: SharedMemory, socket: Arc<OwnedFd>) -> Self {
         let may_sleep = memory.bytes() > geometry.bytes();
         Self { snid, geometry, memory, socket, may_sleep }
     }

@@ -153,7 +153,7 @@ pub(crate) struct Listener {
     ids: ClientIds,
     /// Connected, and silent so far.
     greeting: Vec<(OwnedFd, Instant)>,
-    served: Vec<(OwnedFd, NodeId)>,
+    served: Vec<(Arc<OwnedFd>, NodeId)>,
 }
 
 impl Listener {
@@ -208,7 +208,7 @@ impl Listener {
     fn wait(&self) -> (Vec<bool>, bool) {
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN), PollFd::new(&self.listening, PollFlags::IN)];
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
-        fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
+        fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::IN)));
         // A finite wait where a silent client must be let go; else half a minute, to hand back what the engine retired.
         let seconds = if self.greeting.is_empty() { 30 } else { 1 };
         let woken = poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 }));
@@ -264,7 +264,7 @@ impl Listener {
     fn welcome(&mut self, socket: OwnedFd, welcome: Welcome, may_sleep: bool) {
         let snid = NodeId(welcome.snid);
         let memory = SharedMemory::create("nebula-ring", shared_bytes(welcome.geometry, may_sleep));
-        let (Ok(memory), Ok(watched)) = (memory, socket.try_clone()) else {
+        let Ok(mut memory) = memory else {
             self.ids.give_back(snid);
             drop(handshake::send(&socket, &handshake::encode_answer(Err(Refusal::NoMemory)), &[]));
             return;
@@ -273,8 +273,11 @@ impl Listener {
         if handshake::send(&socket, &answer, &[memory.fd(), self.status.fd()]).is_err() {
             return self.ids.give_back(snid);
         }
-        self.post(snid, Event::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket))));
-        self.served.push((watched, snid));
+        // One descriptor a client: the socket.
+        memory.close_fd();
+        let socket = Arc::new(socket);
+        self.post(snid, Event::Attach(Arc::new(Channel::new(snid, welcome.geometry, memory, socket.clone()))));
+        self.served.push((socket, snid));
     }
 }
 
