@@ -3,7 +3,7 @@
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{
-    AsyncClient, Call, CallError, ClientConfig, Endpoint, Options, Queueing, Reply, RunningServer, Server,
+    AsyncClient, Call, CallError, ClientConfig, Endpoint, Options, Queueing, Reply, RetryPolicy, RunningServer, Server,
     ServerConfig, Span, SubmitError,
 };
 use std::future::poll_fn;
@@ -205,6 +205,59 @@ fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
         });
         assert_eq!(client.outstanding(), 0);
         server.stop();
+    }
+}
+
+#[test]
+fn one_that_finds_no_room_in_time_ends_too_and_was_not_executed() {
+    let _watchdog = Watchdog::new("no room in time");
+    let (server, may_answer, begun) = held(&endpoint("no-room"));
+    let config = ClientConfig::default().slots(2).call_timeout(Duration::from_millis(100));
+    let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+    executor().block_on(async {
+        let calls: Vec<_> = (0..5_u8)
+            .map(|at| {
+                let client = client.clone();
+                tokio::spawn(async move { client.call([at]).await })
+            })
+            .collect();
+        for call in calls {
+            assert_eq!(call.await.expect("it has not panicked"), Err(CallError::TimedOut));
+        }
+        may_answer.store(true, Ordering::Release);
+        // Those that were sent are executed, and then there is room.
+        assert_eq!(client.call([5]).await, Ok(vec![5]));
+    });
+    assert_eq!(begun.try_iter().count(), 3, "two of them, and the last");
+    server.stop();
+}
+
+#[test]
+fn what_is_refused_is_tried_again_while_its_task_sleeps() {
+    let _watchdog = Watchdog::new("tried again");
+    for at in endpoints("again") {
+        let config = server_config(|config| (config.slo, config.rpc_bytes_max) = (Span::from_us(5), 1000));
+        let service = |request: &[u8], reply: &mut Reply<'_>| {
+            std::thread::park_timeout(Duration::from_micros(100));
+            reply.write(request);
+        };
+        let server = Server::bind(&at).config(config).serve(service).expect("a server");
+        let mut config = ClientConfig::default().slots(64).call_timeout(Duration::from_secs(60));
+        config.retry = RetryPolicy::BackOff { first: Span::from_us(500), factor: 2, attempts: 12, seed: 1 };
+        let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
+        let client = client.poll_for(Span::ZERO);
+        executor().block_on(async {
+            let calls: Vec<_> = (0..32_u8)
+                .map(|at| {
+                    let client = client.clone();
+                    tokio::spawn(async move { client.call([at]).await })
+                })
+                .collect();
+            for (at, call) in (0_u8..).zip(calls) {
+                assert_eq!(call.await.expect("it has not panicked"), Ok(vec![at]));
+            }
+        });
+        assert!(server.stop().nacked_queue_bound > 0, "some were refused");
     }
 }
 

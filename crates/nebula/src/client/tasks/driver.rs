@@ -101,6 +101,9 @@ impl Registration {
 
     /// Attends to the client once something has come, or has come already.
     pub(super) fn watch_once(&self, descriptor: BorrowedFd<'_>) {
+        if self.is_forked() {
+            return;
+        }
         let data = EventData::new_u64(self.number.into());
         // It fails only for a descriptor that is not registered.
         let _ = epoll::modify(&self.driver.epoll, descriptor, data, EventFlags::IN | EventFlags::ONESHOT);
@@ -108,18 +111,31 @@ impl Registration {
 
     /// Attends to the client at `ticks` of the clock.
     pub(super) fn attend_at(&self, ticks: u64) {
+        if self.is_forked() {
+            return;
+        }
         locked(&self.driver.clients).asked.push((ticks, self.number));
         self.driver.wake();
     }
 
     /// Ceases to watch a descriptor, which is about to be closed.
     pub(super) fn detach(&self, descriptor: BorrowedFd<'_>) {
-        let _ = epoll::delete(&self.driver.epoll, descriptor);
+        if !self.is_forked() {
+            let _ = epoll::delete(&self.driver.epoll, descriptor);
+        }
+    }
+
+    /// Whether the driver, and what it watches, are those of the process that this one is a fork of, and to be left alone.
+    fn is_forked(&self) -> bool {
+        self.driver.mark.is_forked()
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        if self.is_forked() {
+            return;
+        }
         let mut current = locked(&CURRENT);
         let mut clients = locked(&self.driver.clients);
         clients.leave(self.number);
@@ -169,10 +185,10 @@ impl Driver {
     /// Attends to clients until there are none.
     fn run(&self) {
         let clock = Clock::new();
-        let mut timers = BTreeSet::new();
+        let mut timers = Timers::default();
         let mut events = [MaybeUninit::<Event>::uninit(); EVENTS];
         while !locked(&self.clients).is_over {
-            let timeout = timers.first().map(|&(due, _)| until(clock, due));
+            let timeout = timers.first().map(|due| until(clock, due));
             let come = match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
                 Ok((come, _)) => &*come,
                 // A signal, or no memory: what waits is found the next time.
@@ -186,22 +202,65 @@ impl Driver {
                     self.attend(number, &mut timers);
                 }
             }
-            timers.extend(locked(&self.clients).asked.drain(..));
-            while let Some(&(due, number)) = timers.first().filter(|(due, _)| *due <= clock.ticks()) {
-                timers.remove(&(due, number));
+            for (due, number) in locked(&self.clients).asked.drain(..) {
+                timers.set_earlier(number, due);
+            }
+            while let Some(number) = timers.take_due(clock.ticks()) {
                 self.attend(number, &mut timers);
             }
         }
     }
 
-    fn attend(&self, number: u32, timers: &mut BTreeSet<(u64, u32)>) {
+    fn attend(&self, number: u32, timers: &mut Timers) {
         let client = locked(&self.clients).list.get(number as usize).cloned().flatten();
         // The client may be dropped here, which takes the lock: so the lock is not held.
-        if let Some(client) = client.and_then(|client| client.upgrade())
-            && let Some(due) = client.attend()
-        {
-            timers.insert((due, number));
+        if let Some(client) = client.and_then(|client| client.upgrade()) {
+            timers.set(number, client.attend());
         }
+    }
+}
+
+/// When clients are to be attended to although nothing comes: one time each.
+#[derive(Debug, Default)]
+struct Timers {
+    /// By time, then by number.
+    list: BTreeSet<(u64, u32)>,
+    /// By number.
+    due: Vec<Option<u64>>,
+}
+
+impl Timers {
+    fn first(&self) -> Option<u64> {
+        self.list.first().map(|&(due, _)| due)
+    }
+
+    /// The time of a client, in place of the one before.
+    fn set(&mut self, number: u32, due: Option<u64>) {
+        let at = number as usize;
+        if self.due.len() <= at {
+            self.due.resize(at + 1, None);
+        }
+        if self.due[at] == due {
+            return;
+        }
+        if let Some(before) = std::mem::replace(&mut self.due[at], due) {
+            self.list.remove(&(before, number));
+        }
+        self.list.extend(due.map(|due| (due, number)));
+    }
+
+    /// The same, unless that one is earlier.
+    fn set_earlier(&mut self, number: u32, due: u64) {
+        if self.due.get(number as usize).copied().flatten().is_none_or(|before| due < before) {
+            self.set(number, Some(due));
+        }
+    }
+
+    /// A client whose time has come, which has none then.
+    fn take_due(&mut self, now: u64) -> Option<u32> {
+        let &(_, number) = self.list.first().filter(|(due, _)| *due <= now)?;
+        self.set(number, None);
+        Some(number)
     }
 }
 
@@ -211,4 +270,25 @@ fn until(clock: Clock, due: u64) -> Timespec {
     let nanos = left.as_ps().div_ceil(1000);
     let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
     Timespec { tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX), tv_nsec: i64::try_from(nanos).unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_one_time_and_comes_up_once() {
+        let mut timers = Timers::default();
+        timers.set(3, Some(30));
+        timers.set(1, Some(20));
+        timers.set(3, Some(10));
+        assert_eq!((timers.first(), timers.take_due(9)), (Some(10), None));
+        assert_eq!((timers.take_due(25), timers.take_due(25), timers.take_due(25)), (Some(3), Some(1), None));
+        timers.set_earlier(3, 50);
+        timers.set_earlier(3, 60);
+        timers.set_earlier(3, 40);
+        assert_eq!(timers.first(), Some(40));
+        timers.set(3, None);
+        assert_eq!((timers.first(), timers.take_due(u64::MAX)), (None, None));
+    }
 }
