@@ -23,7 +23,9 @@ pub use call::Call;
 
 use crate::client::error::ConnectError;
 use crate::config::client::{ClientConfig, Options};
+use crate::config::key::Keys;
 use crate::endpoint::IntoEndpoint;
+use crate::status::{Status, StatusReader};
 use nebula_nic::Span;
 use shared::{Shared, WhenFull};
 use std::sync::Arc;
@@ -131,6 +133,17 @@ impl AsyncClient {
     /// As [`call`](Self::call), with options for this RPC alone.
     pub fn call_with<R: AsRef<[u8]> + Unpin>(&self, request: R, options: Options) -> Call<R> {
         Call::new(self.shared.clone(), request, options, self.full, self.poll_for)
+    }
+
+    /// Replaces the keys, as [`Client::set_keys`](crate::Client::set_keys) does.
+    pub fn set_keys(&self, keys: &Keys) {
+        self.shared.with(|state| state.set_keys(keys));
+    }
+
+    /// The server's counters, over shared memory.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        self.shared.with(|state| state.link().status().map(StatusReader::read))
     }
 
     /// RPCs sent and not ended.

@@ -253,3 +253,132 @@ impl Hasher for TicketHasher {
         self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// What is known of a call.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Known {
+        Queued,
+        Outstanding(u64),
+        Ended,
+    }
+
+    /// The table, and the obvious model of it.
+    #[derive(Default)]
+    struct Pair {
+        calls: Calls,
+        known: BTreeMap<u32, Known>,
+        asleep: Vec<u32>,
+        order: Vec<u32>,
+        tickets: u64,
+    }
+
+    impl Pair {
+        fn check(&mut self) {
+            let count = |kind: fn(&Known) -> bool| self.known.values().filter(|known| kind(known)).count();
+            assert_eq!(self.calls.outstanding(), count(|known| matches!(known, Known::Outstanding(_))));
+            assert_eq!(self.calls.has_queued(), count(|known| *known == Known::Queued) > 0);
+            assert_eq!(self.calls.has_sleepers(), !self.asleep.is_empty());
+            self.order.retain(|call| self.known.get(call) == Some(&Known::Queued));
+            assert_eq!(self.calls.first_waiting().map(|call| call.0), self.order.first().copied());
+            assert!(self.calls.waiting.len() <= 2 * self.order.len() + 17, "places of calls that have gone");
+        }
+
+        fn send(&mut self, call: Option<u32>, until: u64) {
+            let ticket = self.tickets;
+            self.tickets += 1;
+            let id = self.calls.sent(call.map(CallId), Ticket(ticket), until, &mut Vec::new()).0;
+            assert_eq!(call.unwrap_or(id), id);
+            self.known.insert(id, Known::Outstanding(ticket));
+        }
+
+        fn wake(&mut self, call: u32, woken: Option<Waker>) {
+            assert_eq!(woken.is_some(), self.asleep.contains(&call));
+            self.asleep.retain(|asleep| *asleep != call);
+        }
+    }
+
+    #[test]
+    fn whatever_becomes_of_calls_each_ends_once_and_they_wait_in_their_order() {
+        seeded::seeded(|u| {
+            let (mut pair, mut now) = (Pair::default(), 0);
+            for _ in 0..u.int_in_range(1..=120)? {
+                now += u.int_in_range(0..=2_u64)?;
+                let some = u.choose_index(pair.known.len().max(1))?;
+                let some = pair.known.keys().nth(some).copied();
+                match (u.int_in_range(0..=7)?, some) {
+                    (0, _) => pair.send(None, now + 10),
+                    (1, _) => {
+                        let id = pair.calls.queue(now + 10, Vec::new()).0;
+                        pair.known.insert(id, Known::Queued);
+                        pair.order.push(id);
+                    }
+                    (2, _) => {
+                        if let Some(&first) = pair.order.first() {
+                            let woken = pair.calls.take_waker(CallId(first));
+                            pair.wake(first, woken);
+                            pair.send(Some(first), now + 10);
+                        }
+                    }
+                    (3, Some(call)) => {
+                        if let Known::Outstanding(ticket) = pair.known[&call] {
+                            let woken = pair.calls.end(Ticket(ticket), Ok(&ticket.to_le_bytes()));
+                            pair.wake(call, woken);
+                            pair.known.insert(call, Known::Ended);
+                            assert!(pair.calls.end(Ticket(ticket), Ok(b"twice")).is_none());
+                        }
+                    }
+                    (4, Some(call)) if pair.known[&call] != Known::Ended => {
+                        pair.calls.sleep(CallId(call), Waker::noop());
+                        pair.asleep.push(call);
+                        pair.asleep.dedup();
+                    }
+                    (5, Some(call)) => {
+                        let ended = pair.calls.take_ended(CallId(call)).is_some();
+                        assert_eq!(ended, pair.known[&call] == Known::Ended);
+                        if ended {
+                            pair.known.remove(&call);
+                        }
+                    }
+                    (6, Some(call)) => {
+                        let (ticket, woken) = pair.calls.forget(CallId(call));
+                        pair.wake(call, woken);
+                        let sent = match pair.known.remove(&call) {
+                            Some(Known::Outstanding(ticket)) => Some(Ticket(ticket)),
+                            _ => None,
+                        };
+                        assert_eq!(ticket, sent);
+                    }
+                    _ => {
+                        let mut woken = Vec::new();
+                        pair.calls.make_room(&mut woken);
+                        if let Some(first) = pair.order.first().copied() {
+                            pair.wake(first, woken.pop());
+                        }
+                        assert!(woken.is_empty());
+                    }
+                }
+                pair.asleep.sort_unstable();
+                pair.asleep.dedup();
+                pair.check();
+            }
+            // In the end all have waited for too long.
+            let (mut expired, mut woken) = (0, 0);
+            pair.calls.expire(now + 10, |_, waker| {
+                expired += 1;
+                woken += usize::from(waker.is_some());
+            });
+            assert_eq!(expired, pair.known.values().filter(|known| **known != Known::Ended).count());
+            assert_eq!(woken, pair.asleep.len());
+            for call in pair.known.into_keys() {
+                assert!(pair.calls.take_ended(CallId(call)).is_some());
+            }
+            assert!(pair.calls.outstanding() == 0 && !pair.calls.has_queued() && pair.calls.expiry().is_none());
+            Ok(())
+        });
+    }
+}

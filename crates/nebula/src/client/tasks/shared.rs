@@ -10,6 +10,7 @@ use crate::client::error::{ConnectError, SubmitError};
 use crate::client::link::{Link, Rest};
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options};
+use crate::config::key::Keys;
 use crate::endpoint::Endpoint;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
@@ -134,6 +135,10 @@ impl State {
 
     pub(super) fn link(&self) -> &Link {
         &self.link
+    }
+
+    pub(super) fn set_keys(&mut self, keys: &Keys) {
+        self.link.set_keys(keys);
     }
 
     /// Sends a call, or has it wait for room: a new one, or one that has waited.
