@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`first_run`] (how long a newcomer waits), [`book`] (links of
+//! simulated network), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`first_run`] (how long a newcomer waits), [`book`] (links of
 //! the site of docs/) and [`dist`] (what is handed out for a version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
@@ -10,6 +10,7 @@
 mod bench;
 mod book;
 mod callgrind;
+mod coverage;
 mod dist;
 mod explore;
 mod first_run;
@@ -48,6 +49,8 @@ enum Chore {
     Network(network::Args),
     /// Run the benchmarks and print one table.
     Bench(bench::Args),
+    /// Count how often the laboratory's intervals hold the exact value.
+    Coverage(coverage::Args),
     /// Rewrite the links of the book for mdBook, which calls this.
     #[command(hide = true)]
     Book(book::Args),
@@ -80,6 +83,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Fuzz(args) => fuzz::run(&shell, args),
         Chore::Network(args) => network::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
+        Chore::Coverage(args) => coverage::run(&shell, args),
         Chore::Book(args) => book::run(args),
         Chore::FirstRun(args) => first_run::run(&shell, args),
         Chore::Dist(args) => dist::run(&shell, args),

@@ -50,11 +50,11 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// Ten replications of 200,000 RPCs, or of up to 8 million where the load takes long to settle.
+    /// Ten replications of 200,000 RPCs, or of up to 12 million where the load takes long to settle.
     fn default() -> Self {
         Self {
             rpcs: 200_000,
-            rpcs_max: 8_000_000,
+            rpcs_max: 12_000_000,
             warmup: None,
             replications: 10,
             precision: None,
@@ -102,7 +102,7 @@ impl Effort {
 
     /// The length of one replication of `load` on `system`.
     ///
-    /// The measured windows of all replications together are 2,000 relaxation times long, where the effort allows it;
+    /// The measured windows of all replications together are 3,000 to 5,000 relaxation times long, where the effort allows it;
     /// otherwise no more is simulated than it asks for at least. Unless set, the warm-up is three relaxation times long, at least a tenth of the measured RPCs and at most twice as many. Where no formula gives the
     /// relaxation time, the limits decide.
     #[must_use]

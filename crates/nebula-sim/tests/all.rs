@@ -11,6 +11,7 @@ mod evaluation;
 mod golden;
 mod growth;
 mod hosted;
+mod intervals;
 mod memory;
 mod over_time;
 mod own_policy;

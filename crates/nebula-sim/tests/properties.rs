@@ -167,9 +167,9 @@ fn a_load_that_settles_slowly_is_warmed_up_for_longer() {
     assert_eq!(warmup("exp:1us", 0.9999), 2_000_000, "twice at most");
     let told = Effort { warmup: Some(7), ..effort };
     assert_eq!(told.length(&system, &Load::open("exp:1us".parse().unwrap(), 0.99)).warmup, 7);
-    // Unless told, the window follows, too: 2,000 relaxation times over ten replications.
+    // Unless told, the window follows, too: 3,000 relaxation times over ten replications.
     let long = Effort::default().length(&system, &Load::open("exp:1us".parse().unwrap(), 0.99));
-    assert_eq!((long.warmup, long.rpcs, length("exp:1us", 0.99).rpcs), (788_035, 7_880_351, 1_000_000));
+    assert_eq!((long.warmup, long.rpcs, length("exp:1us", 0.99).rpcs), (1_182_052, 11_820_526, 1_000_000));
 }
 
 #[test]

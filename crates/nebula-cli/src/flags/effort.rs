@@ -40,7 +40,7 @@ struct Unless {
     replications: u32,
 }
 
-const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_max: 8_000_000, replications: 10 };
+const QUEUEING: Unless = Unless { rpcs: 200_000, rpcs_max: 12_000_000, replications: 10 };
 
 /// An RPC takes a hundred times as long to simulate, and the tail varies less because service times are nearly constant.
 const BLOCKS: Unless = Unless { rpcs: 100_000, rpcs_max: 100_000, replications: 5 };

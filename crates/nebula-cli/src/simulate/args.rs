@@ -47,7 +47,7 @@ Custom files are TOML, like those in machines/, designs/ and applications/ of cr
 
 Queueing level: latency is the time from arrival to the end of service, of the RPCs served. Queue
 depth is the number of waiting RPCs that an arrival finds, without those dispatched to cores.
-Default effort: 10 replications of 200k RPCs, or of up to 8M where a load takes long to settle.
+Default effort: 10 replications of 200k RPCs, or of up to 12M where a load takes long to settle.
 Where that is not enough, or what --rpcs says, a point is unsettled and never counts as met.
 Block level: latency is the time from the receipt of an RPC's first packet until its buffer is free,
 and the time for which the link was busy with others before.

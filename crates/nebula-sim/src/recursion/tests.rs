@@ -36,6 +36,30 @@ fn recur(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Tal
     run(system, Demand { load, length, seed, parts: 0 }).expect("it fits").map(|(tally, _)| tally)
 }
 
+#[test]
+fn the_parts_of_a_window_are_those_of_the_machines() {
+    let (system, load) = (System::new(Policy::Jbsq(2), 16), open("exp:1us", 0.9));
+    let demand = Demand { load: &load, length: Length { warmup: 5_000, rpcs: 160_000 }, seed: Seed(3), parts: 4 };
+    let (tally, ours) = run(&system, demand).unwrap().unwrap();
+    // A balancer's way of length zero to one server is no recursion, nor a bound that is never met under this policy's retries.
+    let other = System {
+        reaction: nebula_nic::RetryPolicy::BackOff { first: Span::from_us(1), factor: 2, attempts: 2, seed: 1 },
+        ..system.clone().queue_bound(1 << 16)
+    };
+    assert!(!fits(&other, &load));
+    let (machines, theirs) = crate::world::run_in_parts(&other, demand).unwrap();
+    assert!(machines.latency == tally.latency, "the same RPCs");
+    let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+    assert_eq!((ours.sections.len(), ours.means.len(), theirs.means.len()), (4, 32, 32));
+    for (ours, theirs) in ours.sections.iter().zip(&theirs.sections) {
+        assert_eq!((ours.ended, theirs.ended, ours.latency.count()), (40_000, 40_000, 40_000));
+        assert!((ours.latency_ps / theirs.latency_ps - 1.0).abs() < 1e-3, "but for the RPCs in service at an end");
+    }
+    for (ours, theirs) in ours.means.iter().zip(&theirs.means) {
+        assert!((ours / theirs - 1.0).abs() < 5e-3, "{ours} {theirs}");
+    }
+}
+
 /// Both give each RPC the same times, and both tallies are equal in every cell.
 fn assert_equal<D: CentralDispatch>(system: &System, load: &Load, rpcs: u64, dispatch: impl Fn(u16, u64) -> D) {
     let (seed, length) = (Seed(11), Length { warmup: rpcs / 10, rpcs: rpcs - rpcs / 10 });
