@@ -215,6 +215,12 @@ impl Client {
         self.link.set_keys(keys);
     }
 
+    /// Speaks with this run of the server alone: once another one answers at its address, every RPC ends as one whose server is gone.
+    #[cfg(feature = "typed")]
+    pub(crate) fn bind_to_server(&mut self) {
+        self.link.bind_to_server();
+    }
+
     /// RPCs submitted and not ended.
     #[must_use]
     #[inline]

@@ -146,3 +146,53 @@ fn what_the_other_end_lacks_is_zero_or_unimplemented() {
     assert_eq!(client.find(&base::FindRequest { text: "four".into() }).unwrap().keys, [4]);
     server.stop();
 }
+
+/// Over UDP a client outlives its server: what comes back under the address may be another version.
+#[test]
+fn a_server_that_comes_back_with_another_schema_is_not_misread() {
+    let first = Server::bind("udp://127.0.0.1:0").config(config()).serve(base::StoreServer(Store)).unwrap();
+    let endpoint = first.endpoint().clone();
+    let clients = || base::StoreClient::connect(&endpoint).unwrap();
+    let (mut calling, mut submitting, mut idle) = (clients(), clients(), clients());
+    let task = base::StoreAsyncClient::connect(&endpoint).unwrap();
+    let request = base::GetRequest { key: 21.into(), ..Default::default() };
+    for client in [&mut calling, &mut submitting] {
+        assert_eq!(client.get(&request).unwrap().value.get(), 42);
+    }
+    first.stop();
+    // The same bytes mean another thing to it.
+    let second = Server::bind(&endpoint).config(config()).serve(retyped::StoreServer(Store)).unwrap();
+    for _ in 0..3 {
+        assert!(matches!(calling.get(&request), Err(CallError::Rpc(_))), "nothing that it answers is a reply");
+        assert!(matches!(idle.get(&request), Err(CallError::Rpc(_))));
+        assert!(matches!(wait(task.get(&request)), Err(CallError::Rpc(_))));
+    }
+    let mut ends = 0;
+    for _ in 0..1_000_000 {
+        if submitting.submit_get(&request) == Err(nebula::SubmitError::ServerGone)
+            && submitting.channel().outstanding() == 0
+        {
+            break;
+        }
+        while let Some((_, end)) = submitting.poll() {
+            assert!(matches!(end, Err(CallError::Rpc(_))), "{end:?}");
+            ends += 1;
+        }
+    }
+    assert!(ends > 0, "it was told of what it had sent");
+    assert_eq!(submitting.submit_get(&request), Err(nebula::SubmitError::ServerGone));
+    assert_eq!(second.status().read().dispatched, 0, "none of it was executed");
+    // To connect again is to compare again.
+    assert!(matches!(base::StoreClient::connect(&endpoint), Err(ConnectError::Schema { .. })));
+    second.stop();
+}
+
+fn wait<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
+}

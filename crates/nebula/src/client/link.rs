@@ -92,6 +92,14 @@ impl Link {
         }
     }
 
+    /// Speaks with this run of the server alone, as over shared memory.
+    #[cfg(feature = "typed")]
+    pub(super) fn bind_to_server(&mut self) {
+        if let Self::Udp(udp) = self {
+            udp.bind_to_server();
+        }
+    }
+
     #[inline]
     pub(super) fn outstanding(&self) -> u32 {
         match self {

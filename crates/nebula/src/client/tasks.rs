@@ -140,6 +140,12 @@ impl AsyncClient {
         self.shared.with(|state| state.set_keys(keys));
     }
 
+    /// Speaks with this run of the server alone: once another one answers at its address, every RPC ends as one whose server is gone.
+    #[cfg(feature = "typed")]
+    pub(crate) fn bind_to_server(&self) {
+        self.shared.with(|state| state.bind_to_server());
+    }
+
     /// The server's counters, over shared memory.
     #[must_use]
     pub fn status(&self) -> Option<Status> {

@@ -221,6 +221,11 @@ impl UdpClient {
         self.session.set_keys(keys);
     }
 
+    #[cfg(feature = "typed")]
+    pub(crate) fn bind_to_server(&mut self) {
+        self.session.bind_to_server();
+    }
+
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         self.session.cancel(ticket)
     }

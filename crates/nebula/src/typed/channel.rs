@@ -69,12 +69,17 @@ impl<'c> Ended<'c> {
 impl Channel {
     /// Connects to the server at `endpoint`. Whether it has a service is asked by [`check`](Self::check).
     ///
+    /// The connection is to one run of the server, over UDP too: when that has ended, all calls end with
+    /// [`ServerGone`](crate::SubmitError::ServerGone), and the next one is to be compared with by connecting again.
+    ///
     /// # Errors
     ///
     /// [`ConnectError::Connect`].
     pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
         let slots = config.slots as usize;
-        let client = Client::connect_with(endpoint, config)?;
+        let mut client = Client::connect_with(endpoint, config)?;
+        // A server that comes back may have another schema.
+        client.bind_to_server();
         Ok(Self { client, methods: vec![MethodId::new(0, 0); slots].into(), frame: Vec::new(), trace: None })
     }
 

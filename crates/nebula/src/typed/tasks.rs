@@ -24,7 +24,9 @@ pub struct AsyncChannel {
 }
 
 impl From<AsyncClient> for AsyncChannel {
+    /// The connection is then to one run of the server, as that of [`Channel`](super::Channel::connect_with).
     fn from(client: AsyncClient) -> Self {
+        client.bind_to_server();
         Self { client, trace: None }
     }
 }

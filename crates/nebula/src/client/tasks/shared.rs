@@ -137,6 +137,11 @@ impl State {
         &self.link
     }
 
+    #[cfg(feature = "typed")]
+    pub(super) fn bind_to_server(&mut self) {
+        self.link.bind_to_server();
+    }
+
     pub(super) fn set_keys(&mut self, keys: &Keys) {
         self.link.set_keys(keys);
     }

@@ -52,8 +52,13 @@ pub(super) struct Session {
     pub(super) server_time: ServerTime,
     pub(super) mtu: Mtu,
     pub(super) reply_bytes_max: u32,
-    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be longer than there is room for.
+    /// Requests of fewer bytes are taken in: one more than the longest, or 0 where replies may be longer than there is room for, or the server
+    /// is gone.
     request_bytes_end: u64,
+    /// Whether this client speaks with one run of the server, and with none that follows it.
+    is_bound: bool,
+    /// Whether that one is gone.
+    is_gone: bool,
     /// The last frame of the server's.
     pub(super) heard: Timestamp,
     /// Refusals of the kernel's since then.
@@ -103,6 +108,8 @@ impl Session {
             mtu: Mtu::MIN,
             reply_bytes_max,
             request_bytes_end: u64::from(u32::MAX) + 1,
+            is_bound: false,
+            is_gone: false,
             heard: now,
             refusals: 0,
             ignored: 0,
@@ -197,10 +204,17 @@ impl Session {
         if (bytes as u64) < self.request_bytes_end { u32::try_from(bytes).ok() } else { None }
     }
 
+    /// Speaks with this run of the server alone: once another answers, every RPC ends with [`SubmitError::ServerGone`].
+    #[cfg(feature = "typed")]
+    pub(super) fn bind_to_server(&mut self) {
+        self.is_bound = true;
+    }
+
     /// Why a request of that length is not taken in.
     #[cold]
     fn refusal(&self, bytes: usize) -> SubmitError {
         match self.reply_room() {
+            _ if self.is_gone => SubmitError::ServerGone,
             Some((server, client)) => SubmitError::ReplyRoom { server, client },
             None => SubmitError::TooLarge { bytes, max: self.rpc_bytes_max() },
         }
@@ -457,6 +471,7 @@ impl Session {
         if before.is_some_and(|before| !before.is_of(admitted.incarnation, admitted.snid)) {
             self.lose_server();
             self.server_time = ServerTime::default();
+            self.is_gone |= self.is_bound && before.is_some_and(|before| before.incarnation != admitted.incarnation);
         }
         if admitted.mtu != self.mtu {
             self.lose_server();
@@ -464,7 +479,7 @@ impl Session {
             self.requester.set_mtu(admitted.mtu);
         }
         let end = u64::from(self.rpc_bytes_max()) + 1;
-        self.request_bytes_end = if self.reply_room().is_none() { end } else { 0 };
+        self.request_bytes_end = if self.reply_room().is_none() && !self.is_gone { end } else { 0 };
         for place in 0..self.slots {
             let rpc = &self.rpcs[place as usize];
             let bytes = rpc.request.len();
