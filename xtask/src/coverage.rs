@@ -1,7 +1,7 @@
 //! `cargo xtask coverage`: how often the laboratory's intervals hold the exact value, counted over many runs.
 //!
 //! The example `coverage` of `nebula-sim` simulates systems whose latency is known exactly and prints a row for each. With the default of
-//! 1,000 runs a row that takes about an hour and a half on two cores: something for a night.
+//! 1,000 runs a row that takes an hour or so on two cores: something for a night.
 
 use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
 

@@ -118,6 +118,13 @@ impl Found {
                 "note: {name} keeps the SLO up to a load of {}, above which so few RPCs do not settle; give more --rpcs",
                 load(at.load.value)
             )),
+            (Some(Figures { outcome: Outcome { is_precise: Some(false), replications, .. }, .. }), Some(at)) => {
+                let (known, wanted) = (at.load.relative(), self.point.effort.precision.unwrap_or(0.0));
+                let [known, wanted] = [known, wanted].map(units::percent);
+                Some(format!(
+                    "note: {name}: the load is known to {known} after {replications} replications, not to {wanted}; give more --rpcs"
+                ))
+            }
             (Some(figures), _) => {
                 let at = format!("{name} at load {}", load(figures.load));
                 figures.outcome.doubt(&at, self.point.effort.precision)

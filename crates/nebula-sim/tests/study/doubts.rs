@@ -37,6 +37,11 @@ fn a_point_says_where_no_load_is_enough_and_where_a_precision_was_not_reached() 
     assert_eq!(all[1].doubt().unwrap(), said);
     all[2].point.effort.precision = Some(0.01);
     all[2].figures.as_mut().unwrap().outcome.is_precise = Some(false);
+    let said = "note: rss: the load is known to 2 % after 4 replications, not to 1 %; give more --rpcs";
+    assert_eq!(all[2].doubt().unwrap(), said);
+    all[2].at_slo = None;
     let said = "note: rss at load 0.5: the p99 is known to 20 % after 4 replications, not to 1 %; give more --rpcs";
     assert_eq!(all[2].doubt().unwrap(), said);
+    all[2].figures.as_mut().unwrap().outcome.is_unsettled = true;
+    assert!(all[2].doubt().unwrap().starts_with("note: rss at load 0.5 is unsettled"), "{:?}", all[2].doubt());
 }
