@@ -17,7 +17,7 @@
 //! | messages, read and written | [`Message`], [`Line`], [`Proto`] |
 //! | a handler's answer | [`Slot`], [`LaterSlot`], [`Window`], [`Status`], [`Code`] |
 //! | one service or several behind a server | [`Methods`], [`Services`] |
-//! | the client's end | [`Channel`], [`AsyncChannel`], [`Stream`], [`CallError`], [`ConnectError`] |
+//! | the client's end | [`Channel`], [`AsyncChannel`], [`Stream`], [`AsyncStream`], [`CallError`], [`ConnectError`] |
 
 mod method;
 mod trace;
@@ -32,8 +32,8 @@ mod describe;
 mod serve;
 mod error;
 mod channel;
-mod stream;
 mod tasks;
+mod stream;
 
 pub use channel::{Channel, Decoded, Ended};
 pub use context::Context;
@@ -45,7 +45,7 @@ pub use serve::{Methods, Services, Together, answer, answer_window, serve, unkno
 pub use service::ServiceInfo;
 pub use slot::{LaterSlot, Slot};
 pub use status::{Code, Status};
-pub use stream::Stream;
+pub use stream::{AsyncStream, Stream};
 pub use tasks::AsyncChannel;
 pub use text::{Bool, Text};
 pub use trace::{TraceContext, TraceContextError};

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Poll, Waker};
 use typed_tests::every::{
     EveryAsyncClient, EveryServer, FailRequest, Other, OtherAsyncClient, OtherClient, OtherServer, Pair, Sum,
+    WordsRequest,
 };
 use typed_tests::{Adder, EveryService};
 
@@ -56,6 +57,31 @@ fn tasks_call_methods_over_both_transports() {
     let config = ClientConfig::default().key(key);
     many_calls_share_a_connection(&EveryAsyncClient::connect_with(udp.endpoint(), config).unwrap());
     udp.stop();
+}
+
+#[test]
+fn tasks_read_streams_to_their_end_or_an_error() {
+    let endpoint = endpoint("task-streams");
+    let server = Server::bind(&endpoint).reply_bytes_max(256).serve(EveryServer(EveryService)).unwrap();
+    let client = EveryAsyncClient::connect(&endpoint).unwrap();
+    let read = |below: u64, fail_at: u64| {
+        let client = &client;
+        async move {
+            let request = WordsRequest { below: below.into(), padding: 9.into(), fail_at: fail_at.into() };
+            let (mut words, mut read) = (client.words(&request), Vec::new());
+            while let Some(word) = words.next().await {
+                read.push(word.map(|word| word.word.trim().to_owned()));
+            }
+            read
+        }
+    };
+    let mut ends = all([read(200, 0), read(0, 0), read(200, 150)]);
+    let failed = ends.pop().unwrap();
+    assert_eq!(ends, [(0..200).map(|number| Ok(number.to_string())).collect(), vec![]]);
+    let (last, before) = failed.split_last().unwrap();
+    assert_eq!(last.as_ref().unwrap_err().status().map(Status::code), Some(Code::DataLoss));
+    assert!(before.len() > 50 && before.iter().all(Result::is_ok), "whole windows come before it");
+    server.stop();
 }
 
 /// Leaves each RPC to another thread.

@@ -271,12 +271,21 @@ pub enum {name}Ended{lifetime} {{
     )
 }
 
-/// Appends the client for many tasks. Streams have none yet.
+/// Appends the client for many tasks.
 fn append_async_client(text: &mut String, name: &str, methods: &[Method]) {
     let info = constant(name);
-    let call = |Method { what, name, id, request, reply, .. }: &Method| {
+    let call = |Method { what, name, id, request, reply, streams, .. }: &Method| {
         let plain = name.trim_start_matches("r#");
         let what = if what.is_empty() { format!("    /// Calls `{plain}`.\n") } else { what.clone() };
+        if *streams {
+            return format!(
+                r"{what}    pub fn {name}(&self, request: &{request}) -> {TYPED}::AsyncStream<'_, {reply}> {{
+        const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
+        {TYPED}::AsyncStream::new(&self.channel, METHOD, request)
+    }}
+"
+            );
+        }
         format!(
             r"{what}    pub async fn {name}(&self, request: &{request}) -> ::core::result::Result<{reply}, {TYPED}::CallError> {{
         const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
@@ -285,7 +294,7 @@ fn append_async_client(text: &mut String, name: &str, methods: &[Method]) {
 "
         )
     };
-    let calls: String = methods.iter().filter(|method| !method.streams).map(call).collect();
+    let calls: String = methods.iter().map(call).collect();
     let _ = write!(
         text,
         r"/// A client of a [`{name}`] for many tasks: its clones share a connection.

@@ -111,7 +111,7 @@ impl Channel {
     #[inline]
     pub fn call<Q: Message, P: Message>(&mut self, id: MethodId, request: &Q) -> Result<P, CallError> {
         let options = Options::default().key_hash(request.key_hash());
-        Q::As::write(request, |body| put_together(&mut self.frame, body, id, self.trace.as_ref()));
+        Q::As::write(request, |body| put_together(&mut self.frame, body, id, self.trace.as_ref(), &[]));
         let reply = self.client.call_with(&self.frame, options)?;
         match status::open_message(reply) {
             Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
@@ -127,9 +127,7 @@ impl Channel {
         cursor: &[u8],
         key_hash: u32,
     ) -> Result<&[u8], CallError> {
-        self.frame.clear();
-        self.frame.extend_from_slice(body);
-        method::end(&mut self.frame, id, self.trace.as_ref(), cursor);
+        put_together(&mut self.frame, body, id, self.trace.as_ref(), cursor);
         let reply = self.client.call_with(&self.frame, Options::default().key_hash(key_hash))?;
         status::open_message(reply).ok_or_else(|| CallError::of_reply(reply))
     }
@@ -184,14 +182,20 @@ fn submit_framed(
     trace: Option<&TraceContext>,
     key_hash: u32,
 ) -> Result<Ticket, SubmitError> {
-    put_together(frame, body, id, trace);
+    put_together(frame, body, id, trace, &[]);
     client.submit_keyed(frame, key_hash)
 }
 
-/// Makes `frame` the request of which `body` is the message.
+/// Makes `frame` the request of which `body` is the message, and `cursor` where a window of a stream begins, if it is for one.
 #[inline]
-pub(super) fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, trace: Option<&TraceContext>) {
+pub(super) fn put_together(
+    frame: &mut Vec<u8>,
+    body: &[u8],
+    id: MethodId,
+    trace: Option<&TraceContext>,
+    cursor: &[u8],
+) {
     frame.clear();
     frame.extend_from_slice(body);
-    method::end(frame, id, trace, &[]);
+    method::end(frame, id, trace, cursor);
 }

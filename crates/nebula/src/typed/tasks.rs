@@ -75,12 +75,32 @@ impl AsyncChannel {
     pub async fn call<Q: Message, P: Message>(&self, id: MethodId, request: &Q) -> Result<P, CallError> {
         let options = Options::default().key_hash(request.key_hash());
         let mut frame = Vec::new();
-        Q::As::write(request, |body| put_together(&mut frame, body, id, self.trace.as_ref()));
+        Q::As::write(request, |body| put_together(&mut frame, body, id, self.trace.as_ref(), &[]));
         let reply = self.client.call_with(frame, options).await?;
         match status::open_message(&reply) {
             Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
             None => Err(CallError::of_reply(&reply)),
         }
+    }
+}
+
+impl AsyncChannel {
+    /// The window of a stream that begins at `cursor`.
+    pub(super) async fn call_window(
+        &self,
+        id: MethodId,
+        body: &[u8],
+        cursor: &[u8],
+        key_hash: u32,
+    ) -> Result<Vec<u8>, CallError> {
+        let mut frame = Vec::new();
+        put_together(&mut frame, body, id, self.trace.as_ref(), cursor);
+        let mut reply = self.client.call_with(frame, Options::default().key_hash(key_hash)).await?;
+        let Some(window) = status::open_message(&reply).map(<[u8]>::len) else {
+            return Err(CallError::of_reply(&reply));
+        };
+        reply.truncate(window);
+        Ok(reply)
     }
 }
 
