@@ -18,7 +18,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-const REQUEST: [u8; 48] = [7; 48];
+/// Its first byte says how long the handler takes, in microseconds.
+const REQUEST: [u8; 48] = [0; 48];
+/// Longer than a call polls in its task where it is told not to.
+const SLOW: [u8; 48] = [30; 48];
+/// Each kind of call has its turn so many times: what else the machine does meets all of them.
+const ROUNDS: usize = 20;
 
 /// Wakes a thread that waits for a future.
 struct Unpark(Thread);
@@ -29,27 +34,46 @@ impl Wake for Unpark {
     }
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+fn waker() -> Waker {
+    Waker::from(Arc::new(Unpark(std::thread::current())))
+}
+
+fn block_on<F: Future>(waker: &Waker, future: F) -> F::Output {
     let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(waker)) {
             return output;
         }
         std::thread::park();
     }
 }
 
-/// Median and 99th percentile of `calls` calls, in microseconds.
-fn times(calls: usize, mut call: impl FnMut() -> Result<(), CallError>) -> Result<[f64; 2], CallError> {
-    let mut times = Vec::with_capacity(calls);
-    for _ in 0..calls {
-        let begun = Instant::now();
-        call()?;
-        times.push(begun.elapsed());
+/// One kind of call, and how long each took.
+struct Kind<'k> {
+    what: &'static str,
+    call: Box<dyn FnMut() -> Result<(), CallError> + 'k>,
+    times: Vec<Duration>,
+}
+
+impl<'k> Kind<'k> {
+    fn new(what: &'static str, call: impl FnMut() -> Result<(), CallError> + 'k) -> Self {
+        Self { what, call: Box::new(call), times: Vec::new() }
     }
-    times.sort_unstable();
-    Ok([calls / 2, calls * 99 / 100].map(|at| times[at].as_secs_f64() * 1e6))
+
+    fn run(&mut self, calls: usize) -> Result<(), CallError> {
+        for _ in 0..calls {
+            let begun = Instant::now();
+            (self.call)()?;
+            self.times.push(begun.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Median and 99th percentile, in microseconds.
+    fn percentiles(&mut self) -> [f64; 2] {
+        self.times.sort_unstable();
+        [50, 99].map(|percent| self.times[self.times.len() * percent / 100].as_secs_f64() * 1e6)
+    }
 }
 
 /// Time that the client's thread has spent so far: user and system, as the kernel counts them.
@@ -69,7 +93,14 @@ fn driver_time() -> std::io::Result<Duration> {
 /// A server of echoes, with its engine and worker on one thread.
 fn serve(at: &str) -> Result<RunningServer, ServeError> {
     let config = ServerConfig::default().clients_max(u16::MAX).inline(true).slo(Span::from_ms(100));
-    Server::bind(at).config(config).serve(|request: &[u8], reply: &mut Reply| reply.write(request))
+    Server::bind(at).config(config).serve(|request: &[u8], reply: &mut Reply| {
+        let takes = Duration::from_micros(request.first().copied().unwrap_or(0).into());
+        let begun = Instant::now();
+        while !takes.is_zero() && begun.elapsed() < takes {
+            std::hint::spin_loop();
+        }
+        reply.write(request);
+    })
 }
 
 /// Time that the thread of `clients` idle clients spends in a second. Their server is another process, for it has as many descriptors.
@@ -91,7 +122,7 @@ fn idle(clients: usize) -> Result<Duration, Box<dyn Error>> {
         std::thread::sleep(Duration::from_secs(1));
         let spent = driver_time()? - before;
         // Each of them still works.
-        connected.iter().try_for_each(|client| block_on(client.call(&REQUEST)).map(drop))?;
+        connected.iter().try_for_each(|client| block_on(&waker(), client.call(&REQUEST)).map(drop))?;
         Ok::<_, Box<dyn Error>>(spent)
     })();
     drop(server.stdin.take());
@@ -114,18 +145,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     for endpoint in [format!("shm://async-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()] {
         let server = serve(&endpoint)?;
         let at = server.endpoint().clone();
-        let mut sync = Client::connect(at.clone())?;
+        let (mut sync, mut slow) = (Client::connect(at.clone())?, Client::connect(at.clone())?);
         let polling = AsyncClient::connect(at.clone())?;
         let asleep = AsyncClient::connect(at.clone())?.poll_for(Span::ZERO);
-        let awaited = |client: &AsyncClient| block_on(client.call(&REQUEST)).map(drop);
-        let rows = [
-            ("call", times(calls, || sync.call(&REQUEST).map(drop))?),
-            ("awaited, polling", times(calls, || awaited(&polling))?),
-            ("awaited, asleep", times(calls, || awaited(&asleep))?),
+        let waker = waker();
+        let mut kinds = [
+            Kind::new("call", || sync.call(&REQUEST).map(drop)),
+            Kind::new("awaited, polling", || block_on(&waker, polling.call(&REQUEST)).map(drop)),
+            Kind::new("call of 30 µs", || slow.call(&SLOW).map(drop)),
+            Kind::new("awaited of 30 µs, asleep", || block_on(&waker, asleep.call(&SLOW)).map(drop)),
         ];
-        for (what, [median, p99]) in rows {
-            writeln!(out, "{at}: {what}: p50 {median:.2} µs, p99 {p99:.2} µs")?;
+        for _ in 0..ROUNDS {
+            kinds.iter_mut().try_for_each(|kind| kind.run(calls / ROUNDS))?;
         }
+        for kind in &mut kinds {
+            let [median, p99] = kind.percentiles();
+            writeln!(out, "{at}: {}: p50 {median:.2} µs, p99 {p99:.2} µs", kind.what)?;
+        }
+        drop(kinds);
         server.stop();
     }
     writeln!(out, "{clients} idle clients: {:?} of a second", idle(clients)?)?;
