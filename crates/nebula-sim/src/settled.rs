@@ -88,7 +88,8 @@ impl Relaxation {
 
     /// RPCs of each of so many measured windows, of which at most `most` can be simulated; 0 if that cannot settle.
     pub(crate) fn window(self, replications: u32, most: u64) -> u64 {
-        let each = whole(self.measured()).div_ceil(replications.max(1).into());
+        // Rounded up, so that they are enough.
+        let each = whole(libm::ceil(self.measured())).div_ceil(replications.max(1).into());
         if each > most { 0 } else { each }
     }
 
@@ -154,6 +155,11 @@ mod tests {
         assert_eq!([0.7, 0.8, 0.9, 0.95].map(rare), [3_000.0, 5_000.0, 5_000.0, 3_000.0]);
         assert_eq!((one.warmup() / 1000, one.window(10, 1 << 30) / 1_000_000), (118, 11));
         assert_eq!(one.window(10, 7_000_000), 0);
+        for load in [0.5, 0.905, 0.96, 0.965, 0.98] {
+            let (known, warmup) = (of("single-queue", load), 1_000_000);
+            let enough = Length { warmup, rpcs: known.window(5, 1 << 30) };
+            assert!(known.is_within(enough, 5), "{load}");
+        }
     }
 
     #[test]
