@@ -21,6 +21,7 @@ mod deadlines;
 mod outcome;
 mod retry;
 mod table;
+mod servers;
 // -- for networks that lose packets: when to send again, and how much --
 mod rtt;
 mod window;
@@ -32,6 +33,7 @@ pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
 pub use retransmit::{Overdue, Retransmit, RetransmitConfig};
 pub use retry::RetryPolicy;
 pub use rtt::{Rtt, RttConfig};
+pub use servers::{Balance, SERVERS_MAX, ServerEnd, ServerSet, Servers};
 pub use transfer::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
 pub use window::{Window, WindowConfig};
 

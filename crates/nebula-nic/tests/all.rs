@@ -21,5 +21,6 @@ mod retransmit;
 mod schedule_darc;
 mod schedule_queues;
 mod script;
+mod servers;
 mod support;
 mod wire;

@@ -101,9 +101,11 @@ mod ways;
 mod worker;
 mod server;
 mod client;
+mod balanced;
 #[cfg(feature = "typed")]
 pub mod typed;
 
+pub use balanced::BalancedClient;
 pub use client::{AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
 pub use config::client::{ClientConfig, Options, Wait};
 pub use config::error::{LogError, ServeError};
@@ -112,7 +114,7 @@ pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use config::tenant::{Tenant, TenantError};
 pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
-pub use nebula_nic::{Arrival, CoreId, NackReason, Policy, RetryPolicy, ScrubMode, Span, Steering};
+pub use nebula_nic::{Arrival, Balance, CoreId, NackReason, Policy, RetryPolicy, ScrubMode, Span, Steering};
 // What a custom policy is written with.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,

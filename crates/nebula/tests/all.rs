@@ -4,6 +4,7 @@
 
 mod answers;
 mod async_calls;
+mod balanced;
 mod cancel;
 mod decision_log;
 mod ends;

@@ -37,6 +37,7 @@ const FLOORS: &[&str] = &[
     "worker",
     "server",
     "client",
+    "balanced",
     "typed",
 ];
 

@@ -56,9 +56,19 @@ pub struct Options {
     /// How long this RPC may take, all tries together; at most [`ClientConfig::deadline`]. Over UDP the server is told, and does not begin
     /// an RPC whose deadline is over. Default: none.
     pub deadline: Option<Span>,
+    /// Whether it does no harm if the RPC is executed twice: a [`BalancedClient`](crate::BalancedClient) then sends it to another server
+    /// where nobody knows what became of it. Default: false.
+    pub idempotent: bool,
 }
 
 impl Options {
+    /// Sets whether it does no harm if the RPC is executed twice.
+    #[must_use]
+    pub fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = idempotent;
+        self
+    }
+
     /// Sets the hash of the key.
     #[must_use]
     pub fn key_hash(mut self, key_hash: u32) -> Self {
@@ -218,7 +228,7 @@ mod tests {
             optional reply_bytes_max, datagram_bytes
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
-        let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)) };
-        assert_eq!(rebuilt!(Options from unusual; key_hash; optional deadline), unusual);
+        let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)), idempotent: true };
+        assert_eq!(rebuilt!(Options from unusual; key_hash, idempotent; optional deadline), unusual);
     }
 }

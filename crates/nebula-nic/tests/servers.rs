@@ -1,0 +1,139 @@
+//! Which of several servers gets an RPC: each way's promise, rest after a loss, and what power of two choices is worth.
+
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Span, Timestamp};
+
+const START: Timestamp = Timestamp::from_ps(0);
+const WAYS: [Balance; 4] = [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo, Balance::KeyHash];
+
+fn all_but(servers: &[u16]) -> ServerSet {
+    let mut set = ServerSet::default();
+    servers.iter().for_each(|&server| set.insert(server));
+    set
+}
+
+#[test]
+fn every_way_spreads_keys_over_all_servers() {
+    for balance in WAYS {
+        let (mut servers, mut got) = (Servers::new(4, balance, 7), [0_u32; 4]);
+        for key in 0..4000 {
+            let server = servers.pick(START, key, ServerSet::default()).unwrap();
+            servers.begin(server);
+            servers.end(START, server, ServerEnd::Answered);
+            got[usize::from(server)] += 1;
+        }
+        assert!(got.iter().all(|count| (900..1100).contains(count)), "{balance}: {got:?}");
+    }
+}
+
+#[test]
+fn an_rpc_that_was_refused_goes_to_each_other_server_once() {
+    for balance in WAYS {
+        let (mut servers, mut tried) = (Servers::new(5, balance, 3), ServerSet::default());
+        for _ in 0..5 {
+            let server = servers.pick(START, 9, tried).unwrap();
+            assert!(!tried.contains(server), "{balance}");
+            tried.insert(server);
+        }
+        assert_eq!(servers.pick(START, 9, tried), None, "{balance}");
+    }
+}
+
+#[test]
+fn the_keys_of_a_server_that_rests_are_the_only_ones_that_move() {
+    let (mut before, mut after) = (Servers::new(4, Balance::KeyHash, 1), Servers::new(4, Balance::KeyHash, 1));
+    after.begin(2);
+    after.end(START, 2, ServerEnd::Lost);
+    for key in 0..1000 {
+        let was = before.pick(START, key, ServerSet::default()).unwrap();
+        let is = after.pick(START, key, ServerSet::default()).unwrap();
+        assert!(is != 2 && (was == 2 || is == was), "key {key}: {was}, then {is}");
+    }
+}
+
+#[test]
+fn a_server_that_lost_an_rpc_rests_longer_each_time_and_is_asked_with_one_rpc() {
+    let mut servers = Servers::new(1, Balance::PowerOfTwo, 1);
+    let (mut now, mut rests) = (START, Vec::new());
+    for _ in 0..12 {
+        servers.begin(0);
+        servers.end(now, 0, ServerEnd::Lost);
+        assert!(servers.rests(now, 0) && servers.pick(now, 0, ServerSet::default()).is_none());
+        let begun = now;
+        while servers.rests(now, 0) {
+            now += Span::from_ms(5);
+        }
+        rests.push((now - begun).as_ps() / Span::from_ms(1).as_ps());
+        // One at a time until it has answered.
+        assert_eq!(servers.pick(now, 0, ServerSet::default()), Some(0));
+        servers.begin(0);
+        assert_eq!(servers.pick(now, 0, ServerSet::default()), None);
+        servers.end(now, 0, ServerEnd::Lost);
+        now += Span::from_ms(10_000);
+    }
+    assert_eq!(rests[..3], [10, 40, 160]);
+    assert_eq!(rests[11], 5000, "the longest");
+    servers.begin(0);
+    servers.end(now, 0, ServerEnd::Answered);
+    servers.begin(0);
+    assert_eq!(servers.pick(now, 0, all_but(&[])), Some(0), "as before");
+}
+
+/// A server that serves one RPC at a time and refuses what would be the fifth there.
+#[derive(Default)]
+struct Busy {
+    ends: std::collections::VecDeque<u64>,
+}
+
+/// Of 200,000 RPCs for as many servers, at 0.8 of what they can serve, how many are refused by each server that they come to, and how many by
+/// all of them.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "draws")]
+fn refused(count: u16, balance: Balance) -> (u32, u32) {
+    let (mut servers, mut refused, mut now) = (Servers::new(count, balance, 5), (0, 0), 0_u64);
+    let mut at: Vec<Busy> = (0..count).map(|_| Busy::default()).collect();
+    let mut word = 1_u64;
+    // Exponential by inversion of a uniform draw of 53 bits.
+    let mut draw = |mean: f64| {
+        word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let uniform = ((word >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
+        (-uniform.ln() * mean) as u64
+    };
+    for key in 0..200_000_u32 {
+        now += draw(1e6 / 0.8 / f64::from(count));
+        for (server, busy) in (0..).zip(&mut at) {
+            while busy.ends.front().is_some_and(|&end| end <= now) {
+                busy.ends.pop_front();
+                servers.end(Timestamp::from_ps(now), server, ServerEnd::Answered);
+            }
+        }
+        let mut tried = ServerSet::default();
+        loop {
+            let Some(server) = servers.pick(Timestamp::from_ps(now), key, tried) else {
+                refused.1 += 1;
+                break;
+            };
+            servers.begin(server);
+            tried.insert(server);
+            let busy = &mut at[usize::from(server)];
+            if busy.ends.len() < 4 {
+                let begin = busy.ends.back().copied().unwrap_or(now).max(now);
+                busy.ends.push_back(begin + draw(1e6));
+                break;
+            }
+            refused.0 += 1;
+            servers.end(Timestamp::from_ps(now), server, ServerEnd::Refused);
+        }
+    }
+    refused
+}
+
+#[test]
+fn power_of_two_over_four_servers_has_a_fifth_of_one_servers_refusals() {
+    let (nacks, one) = refused(1, Balance::RoundRobin);
+    assert!(nacks == one && one > 10_000, "one server refuses {one} of 200,000");
+    let (random_nacks, _) = refused(4, Balance::Random);
+    let (nacks, two) = refused(4, Balance::PowerOfTwo);
+    assert!(two * 5 <= one, "{two} callers are refused with two choices over four servers, {one} with one server");
+    assert!(nacks < random_nacks, "{nacks} NACKs with two choices, {random_nacks} by chance");
+}
