@@ -31,7 +31,7 @@ pub(crate) fn lines_within(shell: &Shell, program: &Path, args: &[String], patte
 fn said(shell: &Shell, program: &Path, args: &[String], options: &[&str]) -> Result<String, Failure> {
     let line = format!("callgrind of `{} {}`", program.display(), args.join(" "));
     let mut valgrind = shell.command("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(options);
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--fair-sched=try"]).args(options);
     valgrind.arg(program).args(args);
     let output = valgrind.stdout(Stdio::null()).output().attempt(format!("start {line}"))?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -80,6 +80,14 @@ fn a_server_that_lost_an_rpc_rests_longer_each_time_and_is_asked_with_one_rpc() 
     assert_eq!(servers.pick(now, 0, all_but(&[])), Some(0), "as before");
 }
 
+#[test]
+fn rpcs_that_are_lost_together_count_once() {
+    let mut servers = Servers::new(1, Balance::RoundRobin, 1);
+    (0..10).for_each(|_| servers.begin(0));
+    (0..10).for_each(|_| servers.end(START, 0, ServerEnd::Lost));
+    assert!(servers.rests(START + Span::from_ms(9), 0) && !servers.rests(START + Span::from_ms(10), 0));
+}
+
 /// A server that serves one RPC at a time and refuses what would be the fifth there.
 #[derive(Default)]
 struct Busy {
@@ -129,7 +137,7 @@ fn refused(count: u16, balance: Balance) -> (u32, u32) {
 }
 
 #[test]
-fn power_of_two_over_four_servers_has_a_fifth_of_one_servers_refusals() {
+fn with_two_choices_a_fifth_as_many_callers_are_refused_by_all_of_four_servers_as_by_one() {
     let (nacks, one) = refused(1, Balance::RoundRobin);
     assert!(nacks == one && one > 10_000, "one server refuses {one} of 200,000");
     let (random_nacks, _) = refused(4, Balance::Random);

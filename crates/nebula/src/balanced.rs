@@ -105,7 +105,7 @@ impl BalancedClient {
         self.call_with(request, Options::default())
     }
 
-    /// As [`call`](Self::call), with options for this RPC alone.
+    /// As [`call`](Self::call), with options for this RPC alone; each try has the whole of its deadline.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl BalancedClient {
     }
 
     /// Sends `request` to one server and returns at once; the end comes from [`poll`](Self::poll) under the ticket. A NACK is told to the caller, who
-    /// may submit again: it then goes to another server, or to none that has refused much lately.
+    /// may submit again. [`Options::idempotent`] means nothing here. To connect again to a server that was lost may take a moment.
     ///
     /// # Errors
     ///

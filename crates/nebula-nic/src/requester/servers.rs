@@ -164,6 +164,8 @@ impl Servers {
         match end {
             ServerEnd::Answered => (server.refused, server.lost) = (server.refused - server.refused / 8, 0),
             ServerEnd::Refused => (server.refused, server.lost) = (server.refused + (ONE - server.refused) / 8, 0),
+            // Others that were under way when it rested already say nothing new.
+            ServerEnd::Lost if server.lost > 0 && now < server.rests_until => {}
             ServerEnd::Lost => {
                 let rest = Span::from_ps(REST_FIRST.as_ps() << server.lost.min(16)).min(REST_MAX);
                 (server.lost, server.rests_until) = (server.lost.saturating_add(1), now + rest);

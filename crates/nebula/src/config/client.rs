@@ -56,7 +56,7 @@ pub struct Options {
     /// How long this RPC may take, all tries together; at most [`ClientConfig::deadline`]. Over UDP the server is told, and does not begin
     /// an RPC whose deadline is over. Default: none.
     pub deadline: Option<Span>,
-    /// Whether it does no harm if the RPC is executed twice: a [`BalancedClient`](crate::BalancedClient) then sends it to another server
+    /// Whether it does no harm if the RPC is executed twice: a call of a [`BalancedClient`](crate::BalancedClient) then goes to another server
     /// where nobody knows what became of it. Default: false.
     pub idempotent: bool,
 }
