@@ -66,16 +66,14 @@ impl BalancedClient {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] of the last server, where none can be reached, or what is no endpoint.
-    ///
-    /// # Panics
-    ///
-    /// When there are more than [`SERVERS_MAX`](nebula_nic::SERVERS_MAX) of them.
+    /// [`ConnectError`] of the last server, where none can be reached; what is no endpoint; [`ConnectError::TooManyServers`].
     pub fn connect_with(endpoints: &str, balance: Balance, config: ClientConfig) -> Result<Self, ConnectError> {
         let endpoints = endpoints.split(',').map(|endpoint| endpoint.trim().into_endpoint());
         let endpoints = endpoints.collect::<Result<Vec<Endpoint>, EndpointError>>()?;
         let clock = Clock::new();
-        let count = u16::try_from(endpoints.len()).unwrap_or(SERVERS_MAX + 1);
+        let given = endpoints.len();
+        let count = u16::try_from(given).ok().filter(|&count| count <= SERVERS_MAX);
+        let count = count.ok_or(ConnectError::TooManyServers { given, max: SERVERS_MAX })?;
         let mut servers = Servers::new(count, balance, clock.ticks());
         let (mut connections, mut failed) = (Vec::new(), None);
         for (number, endpoint) in (0..).zip(endpoints) {

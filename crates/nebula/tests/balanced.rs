@@ -139,6 +139,9 @@ fn servers_that_cannot_be_reached_are_an_error_only_where_none_can() {
     assert!(matches!(error, ConnectError::NobodyServes { .. }), "{error}");
     let error = BalancedClient::connect("shm://a,http://b", Balance::RoundRobin).expect_err("no endpoint");
     assert!(matches!(error, ConnectError::Endpoint(_)), "{error}");
+    let many = vec!["shm://a"; 65].join(",");
+    let error = BalancedClient::connect(&many, Balance::RoundRobin).expect_err("too many");
+    assert!(matches!(error, ConnectError::TooManyServers { given: 65, max: 64 }), "{error}");
     let (server, executed) = counting(&here);
     let mut client = BalancedClient::connect(&format!("{nowhere},{here}"), Balance::Random).expect("one is enough");
     for _ in 0..10 {

@@ -13,6 +13,14 @@ pub enum ConnectError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
+    /// A [`BalancedClient`](crate::BalancedClient) of more servers than one can have.
+    #[error("{given} servers are too many for one client: name at most {max}")]
+    TooManyServers {
+        /// How many were named.
+        given: usize,
+        /// How many there may be.
+        max: u16,
+    },
     /// No server runs at the endpoint.
     #[error("nobody serves {endpoint}: start a server there first, such as: nebula serve kv --endpoint {endpoint}")]
     NobodyServes {

@@ -66,3 +66,24 @@ impl<'a> Context<'a> {
         method::trace_in(self.extension)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nebula_nic::Timestamp;
+
+    #[test]
+    fn a_client_waits_until_its_deadline_and_for_ever_without_one() {
+        let now_ps = Clock::new().now_ps();
+        let left = |deadline: Option<u64>| {
+            let caller = Caller { peer: None, deadline: deadline.map(Timestamp::from_ps) };
+            let context = Context::new(MethodId::new(1, 1), &[], Some(&caller));
+            (context.time_left().is_some(), context.is_over())
+        };
+        let hour = Span::from_ms(3_600_000).as_ps();
+        assert_eq!(left(None), (false, false));
+        assert_eq!(left(Some(now_ps + hour)), (true, false));
+        assert_eq!(left(Some(now_ps)), (true, true));
+        assert!(!Context::new(MethodId::new(1, 1), &[], None).is_over(), "over shared memory");
+    }
+}
