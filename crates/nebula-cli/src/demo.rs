@@ -198,7 +198,7 @@ impl<'a> Stage<'a> {
 
     fn fill(&self, service: &Service) -> Result<(), Failure> {
         let bar = output::bar("    storing {bar:30} {pos}/{len} pairs", Some(self.items));
-        let (endpoint, key_count, value_bytes) = (service.endpoint().clone(), self.items, self.args.value_bytes);
+        let (endpoint, key_count, value_bytes) = (service.endpoint().into(), self.items, self.args.value_bytes);
         let plan = LoadPlan { endpoint, key_count, value_bytes, ..LoadPlan::default() };
         drive::preload(&plan, &mut |stored| bar.set_position(stored))?;
         bar.finish_and_clear();
@@ -251,7 +251,7 @@ impl<'a> Stage<'a> {
 
     fn load(&self, service: &Service, rps: f64, duration: Span) -> Result<LoadOutcome, Failure> {
         let plan = LoadPlan {
-            endpoint: service.endpoint().clone(),
+            endpoint: service.endpoint().into(),
             rate: Rate::try_new(rps).map_err(Failure::fault)?,
             duration,
             warm_up: duration / 5,

@@ -150,7 +150,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
     // Before the store allocates a gigabyte.
-    let keys = flags::read_keys(args.key_file.as_deref(), &args.endpoint)?;
+    let keys = flags::read_keys(args.key_file.as_deref(), matches!(args.endpoint, Endpoint::Udp(_)))?;
     let service = service(&args)?.timed(times.clone());
     let mut config = config(&args);
     config.keys = keys;
@@ -174,7 +174,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 /// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut
 /// anybody out.
 fn read_keys_again(server: &RunningServer, args: &Args) {
-    match flags::read_keys(args.key_file.as_deref(), &args.endpoint) {
+    match flags::read_keys(args.key_file.as_deref(), matches!(args.endpoint, Endpoint::Udp(_))) {
         Ok(keys) => {
             server.set_keys(&keys);
             output::note(format_args!("read the key file again: {} keys", keys.len()));

@@ -500,3 +500,26 @@ fn a_tenant_is_the_owner_of_a_key_and_has_a_weight() {
     let text = std::fs::read_to_string(log).unwrap();
     assert!(text.lines().next().is_some_and(|line| line.ends_with(" tenants=28+2,3")), "{text}");
 }
+
+#[test]
+fn a_load_for_two_servers_gives_each_its_keys() {
+    let names = ["two-one", "two-other"].map(endpoint);
+    let servers = names.each_ref().map(|name| serve(name, &["--format", "json"]));
+    let both = names.join(",");
+    let measured = ["--preload", "--rate", "20k", "--mix", "get=100", "--duration", "300ms", "--warm-up", "100ms"];
+    let row = json(&nebula(&load(&both, &measured)).assert_ok().stdout);
+    assert_adds_up(&row);
+    assert_eq!((count(&row, "not_found"), count(&row, "lost")), (0, 0), "{row}");
+    // Asked without regard to the key, each has about half of them.
+    let by_chance =
+        ["--rate", "20k", "--mix", "get=100", "--duration", "300ms", "--warm-up", "100ms", "--balance", "p2c"];
+    let row = json(&nebula(&load(&both, &by_chance)).assert_ok().stdout);
+    let (not_found, replied) = (count(&row, "not_found"), count(&row, "replied"));
+    assert!(not_found > replied / 4 && not_found < replied * 3 / 4, "{row}");
+    let alone = nebula(&load(&names[0], &["--balance", "p2c"]));
+    alone.assert_error(2, "--balance needs servers to choose from");
+    for server in servers {
+        signal(&server, Signal::TERM);
+        wait(server).assert_ok();
+    }
+}

@@ -21,7 +21,10 @@ mod deadlines;
 mod outcome;
 mod retry;
 mod table;
+// -- for services that several servers have --
 mod servers;
+mod failover;
+mod hedging;
 // -- for networks that lose packets: when to send again, and how much --
 mod rtt;
 mod window;
@@ -29,11 +32,13 @@ mod retransmit;
 mod transfer;
 
 pub use config::{OUTSTANDING_MAX, RequesterConfig, RequesterConfigError};
+pub use failover::{After, Attempts, CopyEnd, Failover, another};
+pub use hedging::{HedgeConfig, HedgeConfigError, Hedging};
 pub use outcome::{Call, Expired, Outcome, Resend, TableFull};
 pub use retransmit::{Overdue, Retransmit, RetransmitConfig};
 pub use retry::RetryPolicy;
 pub use rtt::{Rtt, RttConfig};
-pub use servers::{Balance, SERVERS_MAX, ServerEnd, ServerSet, Servers};
+pub use servers::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers};
 pub use transfer::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
 pub use window::{Window, WindowConfig};
 

@@ -21,6 +21,7 @@ mod retransmit;
 mod schedule_darc;
 mod schedule_queues;
 mod script;
+mod failover;
 mod servers;
 mod support;
 mod wire;

@@ -7,6 +7,15 @@ use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Span, Timestamp};
 const START: Timestamp = Timestamp::from_ps(0);
 const WAYS: [Balance; 4] = [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo, Balance::KeyHash];
 
+/// So many servers of which nothing has been heard.
+fn servers(count: u16, balance: Balance, seed: u64) -> Servers {
+    let mut servers = Servers::new(balance, seed);
+    for number in 0..count {
+        assert_eq!(servers.join(u64::from(number) << 32 | 0xABCD), Some(number));
+    }
+    servers
+}
+
 fn all_but(servers: &[u16]) -> ServerSet {
     let mut set = ServerSet::default();
     servers.iter().for_each(|&server| set.insert(server));
@@ -16,7 +25,7 @@ fn all_but(servers: &[u16]) -> ServerSet {
 #[test]
 fn every_way_spreads_keys_over_all_servers() {
     for balance in WAYS {
-        let (mut servers, mut got) = (Servers::new(4, balance, 7), [0_u32; 4]);
+        let (mut servers, mut got) = (servers(4, balance, 7), [0_u32; 4]);
         for key in 0..4000 {
             let server = servers.pick(START, key, ServerSet::default()).unwrap();
             servers.begin(server);
@@ -30,7 +39,7 @@ fn every_way_spreads_keys_over_all_servers() {
 #[test]
 fn an_rpc_that_was_refused_goes_to_each_other_server_once() {
     for balance in WAYS {
-        let (mut servers, mut tried) = (Servers::new(5, balance, 3), ServerSet::default());
+        let (mut servers, mut tried) = (servers(5, balance, 3), ServerSet::default());
         for _ in 0..5 {
             let server = servers.pick(START, 9, tried).unwrap();
             assert!(!tried.contains(server), "{balance}");
@@ -42,7 +51,7 @@ fn an_rpc_that_was_refused_goes_to_each_other_server_once() {
 
 #[test]
 fn the_keys_of_a_server_that_rests_are_the_only_ones_that_move() {
-    let (mut before, mut after) = (Servers::new(4, Balance::KeyHash, 1), Servers::new(4, Balance::KeyHash, 1));
+    let (mut before, mut after) = (servers(4, Balance::KeyHash, 1), servers(4, Balance::KeyHash, 1));
     after.begin(2);
     after.end(START, 2, ServerEnd::Lost);
     for key in 0..1000 {
@@ -54,7 +63,7 @@ fn the_keys_of_a_server_that_rests_are_the_only_ones_that_move() {
 
 #[test]
 fn a_server_that_lost_an_rpc_rests_longer_each_time_and_is_asked_with_one_rpc() {
-    let mut servers = Servers::new(1, Balance::PowerOfTwo, 1);
+    let mut servers = servers(1, Balance::PowerOfTwo, 1);
     let (mut now, mut rests) = (START, Vec::new());
     for _ in 0..12 {
         servers.begin(0);
@@ -82,7 +91,7 @@ fn a_server_that_lost_an_rpc_rests_longer_each_time_and_is_asked_with_one_rpc() 
 
 #[test]
 fn rpcs_that_are_lost_together_count_once() {
-    let mut servers = Servers::new(1, Balance::RoundRobin, 1);
+    let mut servers = servers(1, Balance::RoundRobin, 1);
     (0..10).for_each(|_| servers.begin(0));
     (0..10).for_each(|_| servers.end(START, 0, ServerEnd::Lost));
     assert!(servers.rests(START + Span::from_ms(9), 0) && !servers.rests(START + Span::from_ms(10), 0));
@@ -98,7 +107,7 @@ struct Busy {
 /// all of them.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "draws")]
 fn refused(count: u16, balance: Balance) -> (u32, u32) {
-    let (mut servers, mut refused, mut now) = (Servers::new(count, balance, 5), (0, 0), 0_u64);
+    let (mut servers, mut refused, mut now) = (servers(count, balance, 5), (0, 0), 0_u64);
     let mut at: Vec<Busy> = (0..count).map(|_| Busy::default()).collect();
     let mut word = 1_u64;
     // Exponential by inversion of a uniform draw of 53 bits.
@@ -144,4 +153,68 @@ fn with_two_choices_a_fifth_as_many_callers_are_refused_by_all_of_four_servers_a
     let (nacks, two) = refused(4, Balance::PowerOfTwo);
     assert!(two * 5 <= one, "{two} callers are refused with two choices over four servers, {one} with one server");
     assert!(nacks < random_nacks, "{nacks} NACKs with two choices, {random_nacks} by chance");
+}
+
+#[test]
+fn one_that_leaves_gets_nothing_more_and_its_number_is_free_once_its_rpcs_have_ended() {
+    let mut servers = servers(2, Balance::RoundRobin, 1);
+    servers.begin(1);
+    servers.leave(1);
+    assert!((0..4).all(|_| servers.pick(START, 0, ServerSet::default()) == Some(0)));
+    assert_eq!((servers.is_there(1), servers.join(7)), (true, Some(2)), "its RPC is under way");
+    servers.end(START, 1, ServerEnd::Answered);
+    assert_eq!((servers.is_there(1), servers.join(8)), (false, Some(1)));
+    servers.leave(0);
+    assert_eq!(servers.join(9), Some(0), "nothing was under way");
+    while servers.join(10).is_some() {}
+    assert_eq!(servers.count(), nebula_nic::SERVERS_MAX);
+}
+
+#[test]
+fn keys_follow_names_and_not_numbers() {
+    let names = [0xA, 0xB, 0xC];
+    let mut orders = [[0, 1, 2], [2, 0, 1]].map(|order| {
+        let mut servers = Servers::new(Balance::KeyHash, 1);
+        order.iter().for_each(|&at: &usize| assert!(servers.join(names[at]).is_some()));
+        move |key| order[usize::from(servers.pick(START, key, ServerSet::default()).unwrap())]
+    });
+    assert!((0..1000).all(|key| orders[0](key) == orders[1](key)));
+}
+
+#[test]
+fn one_that_is_not_well_gets_nothing_until_it_is() {
+    let mut servers = servers(2, Balance::PowerOfTwo, 1);
+    servers.set_health(0, false);
+    assert!((0..20).all(|_| servers.pick(START, 0, ServerSet::default()) == Some(1)));
+    servers.set_health(0, true);
+    assert!((0..20).any(|_| servers.pick(START, 0, ServerSet::default()) == Some(0)));
+}
+
+#[test]
+fn a_balance_is_spelled_as_it_is_read() {
+    for balance in Balance::ALL {
+        assert_eq!(balance.to_string().parse(), Ok(balance));
+    }
+    assert_eq!("two".parse::<Balance>().unwrap_err().to_string(), "expected round-robin, random, p2c or key-hash");
+}
+
+#[test]
+fn one_that_answers_nothing_of_what_is_taken_back_counts_as_lost() {
+    let mut servers = servers(1, Balance::PowerOfTwo, 1);
+    for round in 0..2 {
+        for taken_back in 0..8 {
+            assert!(!servers.rests(START, 0), "round {round}, {taken_back} taken back");
+            servers.begin(0);
+            servers.end(START, 0, ServerEnd::Withdrawn);
+        }
+        assert!(servers.rests(START, 0));
+        servers.find(0);
+    }
+    for _ in 0..20 {
+        for end in [ServerEnd::Withdrawn, ServerEnd::Answered] {
+            servers.begin(0);
+            servers.end(START, 0, end);
+        }
+    }
+    assert!(!servers.rests(START, 0), "it answers in between");
 }

@@ -1,9 +1,13 @@
 //! The service `Health`.
 
-use crate::health::{CheckReply, CheckRequest, Health, HealthClient, State};
-use nebula::typed::{CallError, Context, Slot, Status};
+use crate::health::{CheckReply, CheckRequest, HEALTH, Health, HealthClient, State};
+use nebula::typed::{CallError, Context, MethodId, Slot, Status, read_reply, request_bytes};
+use nebula::{HealthCheck, Span};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
+
+/// The number of `Check`.
+const CHECK: u16 = 1;
 
 /// What a server says of its services. Clones speak of the same ones: keep one to change what is said.
 ///
@@ -41,6 +45,17 @@ impl Health for HealthOf {
             None => Err(Status::not_found("the server does not speak of this service")),
         }
     }
+}
+
+/// For a client of several servers ([`ClientConfig::health`](nebula::ClientConfig::health)): each is asked so often whether `service` can be used,
+/// the empty name meaning the server as a whole; one that does not say so gets no RPCs.
+#[must_use]
+pub fn health_check(service: &str, every: impl Into<Span>) -> HealthCheck {
+    let request = request_bytes(MethodId::new(HEALTH.id, CHECK), &CheckRequest { service: service.into() });
+    let is_well = |reply: &[u8]| {
+        read_reply::<CheckReply>(reply).is_ok_and(|reply| reply.state().is_some_and(|state| state == State::Serving))
+    };
+    HealthCheck::new(every, &request, is_well)
 }
 
 /// Asks whether `service` can be used now; the empty name means the server as a whole.

@@ -46,7 +46,7 @@ pub mod reflection {
     nebula::include_proto!("nebula.reflection");
 }
 
-pub use checked::{HealthOf, check};
+pub use checked::{HealthOf, check, health_check};
 pub use described::{ReflectionOf, describe};
 pub use health::{HEALTH, HealthClient, HealthServer, State};
 pub use reflection::{REFLECTION, ReflectionClient, ReflectionServer};

@@ -1,11 +1,11 @@
 //! Health and reflection, as a client sees them.
 
-use nebula::Server;
 use nebula::typed::{Code, Services};
+use nebula::{Balance, ClientConfig, Server};
 use nebula_services::reflection::ListRequest;
 use nebula_services::{
     HEALTH, HealthClient, HealthOf, HealthServer, REFLECTION, ReflectionClient, ReflectionOf, ReflectionServer, State,
-    check, describe,
+    check, describe, health_check,
 };
 
 #[test]
@@ -35,4 +35,35 @@ fn a_server_says_what_it_has_and_whether_it_can_be_used() {
     let unknown = describe(&mut client, "no.Such").expect_err("the server has no such service");
     assert_eq!(unknown.status().map(nebula::typed::Status::code), Some(Code::NotFound));
     server.stop();
+}
+
+#[test]
+fn a_client_of_several_servers_leaves_one_alone_that_says_it_cannot_be_used() {
+    let names = [0, 1].map(|number| format!("shm://services-several-{number}-{}", std::process::id()));
+    let [one, other] = [HealthOf::default(), HealthOf::default()];
+    let servers = [(&names[0], &one), (&names[1], &other)].map(|(name, health)| {
+        let services = HealthServer(health.clone());
+        Server::bind(name).reply_bytes_max(256).serve(Services::new((services,))).expect("a server")
+    });
+    // Each speaks of a service that the other one does not: so its answers show which one it was.
+    one.set("one", State::Serving);
+    let health = health_check("", std::time::Duration::from_millis(1));
+    let config = ClientConfig::default().balance(Balance::RoundRobin).health(health);
+    let mut client = HealthClient::connect_with(&*names.join(","), config).expect("a client");
+    let mut gets = |from_one: bool| {
+        let (begun, mut in_a_row) = (std::time::Instant::now(), 0);
+        while in_a_row < 50 {
+            assert!(begun.elapsed().as_secs() < 60, "from one: {from_one}");
+            let either = [check(&mut client, "one"), check(&mut client, "one")];
+            in_a_row = if either.iter().any(Result::is_ok) == from_one { in_a_row + 1 } else { 0 };
+        }
+    };
+    gets(true);
+    one.set("", State::NotServing);
+    gets(false);
+    one.set("", State::Serving);
+    gets(true);
+    for server in servers {
+        server.stop();
+    }
 }

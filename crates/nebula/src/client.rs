@@ -7,6 +7,8 @@ mod ring;
 mod retained;
 mod shm;
 mod udp;
+mod connection;
+mod balanced;
 mod link;
 mod tasks;
 
@@ -18,15 +20,19 @@ pub use ticket::{Completion, Ticket};
 use crate::config::client::Wait;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
-use crate::endpoint::IntoEndpoint;
-use crate::net::Environment;
+use crate::endpoint::{Endpoint, IntoEndpoints};
+use crate::net::{Environment, Time};
 use crate::status::StatusReader;
-use link::{Link, Rest};
+use balanced::Balanced;
+#[cfg(feature = "typed")]
+pub(crate) use balanced::{AskOne, Greeting};
+use connection::{Connection, Rest};
+use link::Link;
 use nebula_nic::Span;
 use std::net::SocketAddr;
 use udp::UdpClient;
 
-/// A connection to a server.
+/// A connection to a server, or one to each of several that have the same service.
 ///
 /// One thread uses a client at a time; a process may have many clients. [`submit`](Self::submit) never waits: it fails with
 /// [`SubmitError::Full`] while as many RPCs are outstanding as the client has room for.
@@ -34,6 +40,25 @@ use udp::UdpClient;
 /// Over shared memory the client owns a ring of slots. Over UDP each RPC is sent again until it is answered, and is executed at most
 /// once. An RPC submitted while others are outstanding is sent by the next [`poll`](Self::poll) or [`flush`](Self::flush), several in a
 /// datagram. Over UDP, call `poll` while RPCs are outstanding: it also sends lost ones again.
+///
+/// # Several servers
+///
+/// An RPC goes to one of them, by [`balance`](ClientConfig::balance), and never to one that is left alone for a while because an RPC was lost there.
+/// What a server refuses goes to another one, at most once to each, but under [`Balance::KeyHash`](crate::Balance::KeyHash); then [`retry`](ClientConfig::retry) decides. An RPC of which nobody knows whether
+/// it was executed goes nowhere else, unless it is [idempotent](Options::idempotent): at most once holds over all servers. Connections that were lost
+/// are made again, while the client is used, by a thread. A copy of each request is kept until its end, and a reply is copied once more.
+///
+/// ```
+/// use nebula::{Client, Reply, Server};
+///
+/// let names: Vec<String> = (0..2).map(|n| format!("shm://doc-several-{}-{n}", std::process::id())).collect();
+/// let echo = |request: &[u8], reply: &mut Reply| reply.write(request);
+/// let servers = names.iter().map(|name| Server::bind(name).serve(echo)).collect::<Result<Vec<_>, _>>()?;
+/// let mut client = Client::connect(&names.join(","))?;
+/// assert_eq!(client.call(b"hello")?, b"hello");
+/// servers.into_iter().for_each(|server| drop(server.stop()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Examples
 ///
@@ -62,12 +87,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the server at `endpoint`.
+    /// Connects to the server at `endpoint`, or to several: `"udp://10.0.0.1:7400,udp://10.0.0.2:7400"`. See [`Endpoints`](crate::Endpoints).
     ///
     /// # Errors
     ///
-    /// [`ConnectError`], which says in one line why: no server, another version, another user, no key, no memory, no room for replies.
-    pub fn connect(endpoint: impl IntoEndpoint) -> Result<Self, ConnectError> {
+    /// [`ConnectError`], which says in one line why: no server, another version, another user, no key, no memory, no room for replies. Of several
+    /// servers one has to be there; the others are tried again later.
+    pub fn connect(endpoint: impl IntoEndpoints) -> Result<Self, ConnectError> {
         Self::connect_with(endpoint, ClientConfig::default())
     }
 
@@ -76,8 +102,8 @@ impl Client {
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
-    pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
-        Ok(Self { link: Link::connect(endpoint.into_endpoint()?, &config, Rest::Polls)? })
+    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
+        Ok(Self { link: Link::connect(endpoint.into_endpoints()?, &config, Rest::Polls)? })
     }
 
     /// A client of the server at `server` over a network of the caller's. It returns before the server has answered:
@@ -92,6 +118,24 @@ impl Client {
         config: ClientConfig,
     ) -> Result<Self, ConnectError> {
         Ok(Self { link: Link::Udp(Box::new(UdpClient::connect_over(server, environment, &config)?)) })
+    }
+
+    /// As [`connect_over`](Self::connect_over), of several servers.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`ConnectError::TooManyServers`].
+    pub fn connect_all_over(
+        servers: Vec<(SocketAddr, Environment)>,
+        config: ClientConfig,
+    ) -> Result<Self, ConnectError> {
+        let time = servers.first().map_or(Time::Machine, |(_, environment)| environment.time.clone());
+        let links = servers.into_iter().map(|(server, environment)| {
+            let udp = UdpClient::connect_over(server, environment, &config)?;
+            Ok((Endpoint::Udp(server), Link::Udp(Box::new(udp))))
+        });
+        let links = links.collect::<Result<_, ConnectError>>()?;
+        Ok(Self { link: Link::Balanced(Box::new(Balanced::over(links, &time, &config)?)) })
     }
 
     /// Sends `request` and returns at once; the answer comes from [`poll`](Self::poll) under the ticket.
@@ -126,7 +170,7 @@ impl Client {
     pub(crate) fn submit_and(&mut self, request: &[u8], tail: [u8; 4], key_hash: u32) -> Option<Ticket> {
         match &mut self.link {
             Link::Shm(shm) => shm.submit_and(request, tail, key_hash),
-            Link::Udp(_) => None,
+            Link::Udp(_) | Link::Balanced(_) => None,
         }
     }
 
@@ -219,6 +263,12 @@ impl Client {
     #[cfg(feature = "typed")]
     pub(crate) fn bind_to_server(&mut self) {
         self.link.bind_to_server();
+    }
+
+    /// Has `greeting` ask the server, or each of several whenever a connection to it is made; whether it was content.
+    #[cfg(feature = "typed")]
+    pub(crate) fn greet(&mut self, greeting: std::sync::Arc<Greeting>) -> bool {
+        self.link.greet(greeting)
     }
 
     /// RPCs submitted and not ended.

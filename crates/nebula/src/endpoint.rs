@@ -1,127 +1,13 @@
-//! The address of a server: `shm://NAME` or `udp://ADDRESS:PORT`.
+//! Where servers are: an address, a list of them, a file, a name.
 
-use std::fmt;
-use std::net::SocketAddr;
-use std::str::FromStr;
+mod address;
+mod resolve;
+#[cfg(feature = "dns")]
+mod dns;
+mod list;
 
-/// The address of a server.
-///
-/// `shm://NAME` is shared memory between processes of one machine and one user: `NAME` is 1 to 64 letters, digits, `-`, `_` or `.`.
-/// `udp://ADDRESS:PORT` is UDP, with an IPv4 address or an IPv6 address in brackets; a server with port 0 gets a free one.
-///
-/// # Examples
-///
-/// ```
-/// let endpoint: nebula::Endpoint = "shm://kv".parse()?;
-/// assert_eq!(endpoint.to_string(), "shm://kv");
-/// assert_eq!("udp://[::1]:7400".parse::<nebula::Endpoint>()?.to_string(), "udp://[::1]:7400");
-/// assert!("kv".parse::<nebula::Endpoint>().is_err());
-/// # Ok::<(), nebula::EndpointError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Endpoint {
-    /// Shared memory, found by this name.
-    Shm(String),
-    /// UDP at this address.
-    Udp(SocketAddr),
-}
-
-/// A text that is not an endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EndpointError {
-    /// It does not begin with `shm://` or `udp://`.
-    #[error("endpoint {0:?}: expected shm://NAME or udp://ADDRESS:PORT")]
-    Scheme(String),
-    /// There is no address with a port.
-    #[error("endpoint {0:?}: expected an address and a port, such as udp://127.0.0.1:7400 or udp://[::1]:7400")]
-    Address(String),
-    /// The name is empty, too long or holds other characters.
-    #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
-    Name(String),
-}
-
-/// The longest name, in bytes: with the prefix it still fits a Unix socket's 108 bytes.
-const NAME_BYTES_MAX: usize = 64;
-
-impl FromStr for Endpoint {
-    type Err = EndpointError;
-
-    fn from_str(text: &str) -> Result<Self, EndpointError> {
-        if let Some(address) = text.strip_prefix("udp://") {
-            return address.parse().map(Self::Udp).map_err(|_| EndpointError::Address(text.to_owned()));
-        }
-        let name = text.strip_prefix("shm://").ok_or_else(|| EndpointError::Scheme(text.to_owned()))?;
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
-            return Err(EndpointError::Name(text.to_owned()));
-        }
-        Ok(Self::Shm(name.to_owned()))
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Shm(name) => write!(f, "shm://{name}"),
-            Self::Udp(address) => write!(f, "udp://{address}"),
-        }
-    }
-}
-
-/// A type that can be turned into an endpoint: text, or an endpoint itself.
-pub trait IntoEndpoint {
-    /// Reads the endpoint.
-    ///
-    /// # Errors
-    ///
-    /// [`EndpointError`] when the text is not an endpoint.
-    fn into_endpoint(self) -> Result<Endpoint, EndpointError>;
-}
-
-impl IntoEndpoint for &str {
-    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
-        self.parse()
-    }
-}
-
-impl IntoEndpoint for &String {
-    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
-        self.parse()
-    }
-}
-
-impl IntoEndpoint for Endpoint {
-    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
-        Ok(self)
-    }
-}
-
-impl IntoEndpoint for &Endpoint {
-    fn into_endpoint(self) -> Result<Endpoint, EndpointError> {
-        Ok(self.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_endpoint_is_said_in_one_line() {
-        let long = format!("shm://{}", "x".repeat(65));
-        let bad = ["", "kv", "tcp://kv", "shm://", "shm://a b", "shm://a/b", &long];
-        for bad in
-            bad.into_iter().chain(["udp://", "udp://localhost", "udp://1.2.3.4", "udp://::1:7", "udp://1.2.3.4:70000"])
-        {
-            let said = bad.parse::<Endpoint>().unwrap_err().to_string();
-            assert!(!said.contains('\n') && said.contains("expected") || said.contains("must be"), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_name_of_64_characters_is_the_longest() {
-        assert!(format!("shm://{}", "x".repeat(64)).parse::<Endpoint>().is_ok());
-    }
-}
+pub use address::{Endpoint, EndpointError, IntoEndpoint};
+#[cfg(feature = "dns")]
+pub use dns::Dns;
+pub use list::{Endpoints, IntoEndpoints};
+pub use resolve::{EndpointFile, Resolve, ResolveError, Resolved};

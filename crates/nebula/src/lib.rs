@@ -32,6 +32,7 @@
 //! | connect two hosts | [`Endpoint`], [`Key`], [`ClientConfig`] | `two_hosts_udp` |
 //! | drive the workers yourself | [`Worker`] | `three_calls` |
 //! | handle every failure | the table below | `failure_handling` |
+//! | call several servers that have one service | [`Client`], [`Endpoints`], [`ClientConfig::balance`] | |
 //! | call servers from tasks, with any executor | [`AsyncClient`] | `reply_later` |
 //! | put `tower`'s layers around a client | [`AsyncClient`], with the feature `tower` | |
 //! | reply after the handler has returned | [`Reply::later`], [`LaterReply`] | `reply_later` |
@@ -101,20 +102,23 @@ mod ways;
 mod worker;
 mod server;
 mod client;
-mod balanced;
 #[cfg(feature = "typed")]
 pub mod typed;
 
-pub use balanced::BalancedClient;
 pub use client::{AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
-pub use config::client::{ClientConfig, Options, Wait};
+pub use config::client::{ClientConfig, HealthCheck, Options, Wait};
 pub use config::error::{LogError, ServeError};
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
 pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use config::tenant::{Tenant, TenantError};
-pub use endpoint::{Endpoint, EndpointError, IntoEndpoint};
-pub use nebula_nic::{Arrival, Balance, CoreId, NackReason, Policy, RetryPolicy, ScrubMode, Span, Steering};
+#[cfg(feature = "dns")]
+pub use endpoint::Dns;
+pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints};
+pub use endpoint::{Resolve, ResolveError, Resolved};
+pub use nebula_nic::{
+    Arrival, Balance, CoreId, HedgeConfig, NackReason, Policy, RetryPolicy, ScrubMode, Span, Steering,
+};
 // What a custom policy is written with.
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,

@@ -35,7 +35,7 @@ mod channel;
 mod tasks;
 mod stream;
 
-pub use channel::{Channel, Decoded, Ended};
+pub use channel::{Channel, Decoded, Ended, read_reply, request_bytes};
 pub use context::Context;
 pub use error::{CallError, ConnectError};
 pub use message::{Encoding, Lent, Line, LineLayout, Message, Proto, key_hash, zero_filled};

@@ -1,17 +1,21 @@
 //! A client of several servers: what is refused goes to another one, nothing runs twice, and a server that is gone and comes back is noticed.
 
 use nebula::{
-    Balance, BalancedClient, CallError, Client, ConnectError, Executed, Options, Policy, Reply, RunningServer, Server,
-    ServerConfig, Span, SubmitError,
+    AsyncClient, Balance, CallError, Client, ClientConfig, Completion, ConnectError, Executed, HealthCheck,
+    HedgeConfig, Options, Policy, Reply, RunningServer, Server, ServerConfig, Span, SubmitError,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use crate::support::endpoint;
 use crate::support::watch::Watchdog;
+
+fn balanced(balance: Balance) -> ClientConfig {
+    ClientConfig::default().balance(balance)
+}
 
 /// An echo that counts what it executes.
 fn counting(name: &str) -> (RunningServer, Arc<AtomicU32>) {
@@ -50,16 +54,25 @@ fn a_refused_call_goes_to_another_server() {
         std::thread::yield_now();
     }
     let (idle, executed) = counting(&idle_name);
-    for balance in [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo, Balance::KeyHash] {
+    for balance in [Balance::RoundRobin, Balance::Random, Balance::PowerOfTwo] {
         let before = executed.load(Ordering::Relaxed);
         let endpoints = format!("{busy_name},{idle_name}");
-        let mut client = BalancedClient::connect(&endpoints, balance).expect("a client");
+        let mut client = Client::connect_with(&endpoints, ClientConfig::default().balance(balance)).expect("a client");
         for key in 0..20 {
             let options = Options::default().key_hash(key);
-            assert_eq!(client.call_with(b"elsewhere", options), Ok(b"elsewhere".to_vec()), "{balance}, key {key}");
+            assert_eq!(client.call_with(b"elsewhere", options), Ok(&b"elsewhere"[..]), "{balance}, key {key}");
         }
         assert_eq!(executed.load(Ordering::Relaxed) - before, 20, "{balance}: each once, at the idle server");
     }
+    // Where keys have servers, another one may not have what a key stands for.
+    let config = ClientConfig::default().balance(Balance::KeyHash);
+    let mut client = Client::connect_with(&format!("{busy_name},{idle_name}"), config).expect("a client");
+    let refused = (0..20).filter(|&key| {
+        let ended = client.call_with(b"by its key", Options::default().key_hash(key));
+        matches!(ended, Err(CallError::Nack { .. }))
+    });
+    let refused = refused.count();
+    assert!((4..=16).contains(&refused), "{refused} of 20 keys are the busy server's");
     drop(release);
     busy.stop();
     idle.stop();
@@ -72,14 +85,14 @@ fn nothing_runs_twice_over_servers_that_end_and_come_back() {
     let (one, one_executed) = counting(&one_name);
     let (other, other_executed) = counting(&other_name);
     let endpoints = format!("{one_name}, {other_name}");
-    let mut client = BalancedClient::connect(&endpoints, Balance::RoundRobin).expect("a client");
+    let mut client = Client::connect_with(&endpoints, balanced(Balance::RoundRobin)).expect("a client");
     for _ in 0..20 {
-        assert_eq!(client.call(b"both"), Ok(b"both".to_vec()));
+        assert_eq!(client.call(b"both"), Ok(&b"both"[..]));
     }
     assert_eq!((one_executed.load(Ordering::Relaxed), other_executed.load(Ordering::Relaxed)), (10, 10));
     one.stop();
     // Who does not say that it does no harm is told, and may be once: after that the server is left alone.
-    let ends: Vec<_> = (0..20).map(|_| client.call(b"one left")).collect();
+    let ends: Vec<_> = (0..20).map(|_| client.call(b"one left").map(<[u8]>::to_vec)).collect();
     let unknown = ends.iter().filter_map(|end| end.as_ref().err()).inspect(|error| {
         assert_eq!(error.was_executed(), Executed::Unknown, "{error}");
     });
@@ -87,7 +100,7 @@ fn nothing_runs_twice_over_servers_that_end_and_come_back() {
     assert!(unknown <= 1, "{ends:?}");
     assert_eq!(other_executed.load(Ordering::Relaxed) as usize, 10 + 20 - unknown, "each at most once");
     for _ in 0..20 {
-        assert_eq!(client.call_with(b"harmless", Options::default().idempotent(true)), Ok(b"harmless".to_vec()));
+        assert_eq!(client.call_with(b"harmless", Options::default().idempotent(true)), Ok(&b"harmless"[..]));
     }
     let (one, again) = counting(&one_name);
     let begun = Instant::now();
@@ -98,7 +111,7 @@ fn nothing_runs_twice_over_servers_that_end_and_come_back() {
     one.stop();
     other.stop();
     // Now nobody is left.
-    let ends: Vec<_> = (0..4).map(|_| client.call(b"nobody")).collect();
+    let ends: Vec<_> = (0..4).map(|_| client.call(b"nobody").map(<[u8]>::to_vec)).collect();
     assert!(ends.iter().all(Result::is_err), "{ends:?}");
     assert_eq!(ends.last(), Some(&Err(CallError::NotSent(SubmitError::ServerGone))), "both are left alone");
 }
@@ -108,18 +121,18 @@ fn submitted_rpcs_end_once_each_wherever_they_went() {
     let _watchdog = Watchdog::new("submitted to several");
     let names = [endpoint("balanced-a"), endpoint("balanced-b"), endpoint("balanced-c")];
     let servers: Vec<_> = names.iter().map(|name| counting(name)).collect();
-    let mut client = BalancedClient::connect(&names.join(","), Balance::PowerOfTwo).expect("a client");
+    let mut client = Client::connect_with(&names.join(","), balanced(Balance::PowerOfTwo)).expect("a client");
     let (mut outstanding, mut ended) = (BTreeSet::new(), 0);
     let mut submitted = 0_u32;
     while ended < 3000 {
         if submitted < 3000
-            && let Ok(ticket) = client.submit(&submitted.to_le_bytes(), Options::default())
+            && let Ok(ticket) = client.submit(&submitted.to_le_bytes())
         {
             assert!(outstanding.insert(ticket), "{ticket:?} is outstanding already");
             submitted += 1;
         }
         assert_eq!(client.outstanding() as usize, outstanding.len());
-        while let Some((ticket, result)) = client.poll() {
+        while let Some(Completion { ticket, result }) = client.poll() {
             assert!(outstanding.remove(&ticket), "{ticket:?} ended twice");
             ended += 1;
             assert!(matches!(result, Ok(_) | Err(CallError::Nack { .. })), "{result:?}");
@@ -135,18 +148,183 @@ fn submitted_rpcs_end_once_each_wherever_they_went() {
 fn servers_that_cannot_be_reached_are_an_error_only_where_none_can() {
     let _watchdog = Watchdog::new("servers that cannot be reached");
     let (here, nowhere) = (endpoint("balanced-here"), endpoint("balanced-nowhere"));
-    let error = BalancedClient::connect(&nowhere, Balance::RoundRobin).expect_err("nobody is there");
+    let error = Client::connect_with(&nowhere, balanced(Balance::RoundRobin)).expect_err("nobody is there");
     assert!(matches!(error, ConnectError::NobodyServes { .. }), "{error}");
-    let error = BalancedClient::connect("shm://a,http://b", Balance::RoundRobin).expect_err("no endpoint");
+    let error = Client::connect_with("shm://a,http://b", balanced(Balance::RoundRobin)).expect_err("no endpoint");
     assert!(matches!(error, ConnectError::Endpoint(_)), "{error}");
-    let many = vec!["shm://a"; 65].join(",");
-    let error = BalancedClient::connect(&many, Balance::RoundRobin).expect_err("too many");
+    let many = (0..65).map(|n| format!("shm://a{n}")).collect::<Vec<_>>().join(",");
+    let error = Client::connect_with(&many, balanced(Balance::RoundRobin)).expect_err("too many");
     assert!(matches!(error, ConnectError::TooManyServers { given: 65, max: 64 }), "{error}");
     let (server, executed) = counting(&here);
-    let mut client = BalancedClient::connect(&format!("{nowhere},{here}"), Balance::Random).expect("one is enough");
+    let mut client =
+        Client::connect_with(&format!("{nowhere},{here}"), balanced(Balance::Random)).expect("one is enough");
     for _ in 0..10 {
-        assert_eq!(client.call(b"here"), Ok(b"here".to_vec()));
+        assert_eq!(client.call(b"here"), Ok(&b"here"[..]));
     }
     assert_eq!(executed.load(Ordering::Relaxed), 10);
     server.stop();
+}
+
+/// A server whose handler waits for as long as `stalls` is set.
+fn stalling(name: &str) -> (RunningServer, Arc<AtomicU32>, Arc<AtomicBool>) {
+    let (executed, stalls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+    let (count, waits) = (executed.clone(), stalls.clone());
+    let server = Server::bind(name).serve(move |request: &[u8], reply: &mut Reply<'_>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        while waits.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        reply.write(request);
+    });
+    (server.expect("a server"), executed, stalls)
+}
+
+#[test]
+fn a_second_server_is_asked_where_the_first_takes_long_and_that_does_no_harm() {
+    let _watchdog = Watchdog::new("hedges");
+    let (slow_name, fast_name) = (endpoint("balanced-slow"), endpoint("balanced-fast"));
+    let (slow, slow_executed, stalls) = stalling(&slow_name);
+    let (fast, fast_executed) = counting(&fast_name);
+    let hedge = HedgeConfig { quantile: 0.9, budget: 1.0 };
+    let config = balanced(Balance::RoundRobin).hedge(hedge);
+    let mut client = Client::connect_with(&format!("{slow_name},{fast_name}"), config).expect("a client");
+    let harmless = Options::default().idempotent(true);
+    for _ in 0..200 {
+        assert_eq!(client.call_with(b"learn", harmless), Ok(&b"learn"[..]));
+    }
+    stalls.store(true, Ordering::Relaxed);
+    let before = (slow_executed.load(Ordering::Relaxed), fast_executed.load(Ordering::Relaxed));
+    // The slow server has one under way and queues the others: each of its RPCs is answered by the fast one.
+    for _ in 0..20 {
+        assert_eq!(client.call_with(b"hedged", harmless), Ok(&b"hedged"[..]));
+    }
+    assert_eq!(fast_executed.load(Ordering::Relaxed) - before.1, 20, "all, its share and those of the slow one");
+    assert!(slow_executed.load(Ordering::Relaxed) - before.0 <= 1, "it is at its first one still");
+    stalls.store(false, Ordering::Relaxed);
+    // What may do harm is at one server, however long that takes.
+    let executed = || slow_executed.load(Ordering::Relaxed) + fast_executed.load(Ordering::Relaxed);
+    let (begun, mut idle) = (Instant::now(), executed());
+    // What was taken back may still be executed.
+    while begun.elapsed() < Duration::from_millis(50) {
+        idle = executed();
+        std::thread::yield_now();
+    }
+    for _ in 0..100 {
+        assert_eq!(client.call(b"once"), Ok(&b"once"[..]));
+    }
+    assert_eq!(executed() - idle, 100);
+    slow.stop();
+    fast.stop();
+}
+
+#[test]
+fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
+    let _watchdog = Watchdog::new("health checks");
+    let names = [endpoint("balanced-ill"), endpoint("balanced-well")];
+    let serve = |name: &str| {
+        let (executed, is_ill) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+        let (count, ill) = (executed.clone(), is_ill.clone());
+        let server = Server::bind(name).serve(move |request: &[u8], reply: &mut Reply<'_>| {
+            if request == b"well?" {
+                return reply.write(if ill.load(Ordering::Relaxed) { b"no" } else { b"yes" });
+            }
+            count.fetch_add(1, Ordering::Relaxed);
+            reply.write(request);
+        });
+        (server.expect("a server"), executed, is_ill)
+    };
+    let (one, one_executed, is_ill) = serve(&names[0]);
+    let (other, ..) = serve(&names[1]);
+    let health = HealthCheck::new(Span::from_ms(2), b"well?", |reply| reply == b"yes");
+    let config = balanced(Balance::RoundRobin).health(health);
+    let mut client = Client::connect_with(&names.join(","), config).expect("a client");
+    // Until `count` RPCs in a row have, or have not, been executed by the first server.
+    let mut runs = |is_there: bool, what: &str| {
+        let (begun, mut in_a_row) = (Instant::now(), 0);
+        while in_a_row < 50 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+            let before = one_executed.load(Ordering::Relaxed);
+            (0..2).for_each(|_| assert!(client.call(b"work").is_ok()));
+            let got = one_executed.load(Ordering::Relaxed) > before;
+            in_a_row = if got == is_there { in_a_row + 1 } else { 0 };
+        }
+    };
+    runs(true, "it is well");
+    is_ill.store(true, Ordering::Relaxed);
+    runs(false, "it is ill");
+    is_ill.store(false, Ordering::Relaxed);
+    runs(true, "it is well again");
+    one.stop();
+    other.stop();
+}
+
+#[test]
+fn servers_join_and_leave_as_a_file_says() {
+    let _watchdog = Watchdog::new("a file of servers");
+    let names = [endpoint("balanced-first"), endpoint("balanced-later")];
+    let servers = names.each_ref().map(|name| counting(name));
+    let file = std::env::temp_dir().join(format!("nebula-servers-{}", std::process::id()));
+    std::fs::write(&file, &names[0]).expect("a file");
+    let mut client = Client::connect_with(&format!("file://{}", file.display()), balanced(Balance::RoundRobin));
+    let client = client.as_mut().expect("a client");
+    let mut served_by = |which: usize| {
+        let (begun, mut in_a_row) = (Instant::now(), 0);
+        while in_a_row < 20 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "server {which} does not get all");
+            let before = servers[which].1.load(Ordering::Relaxed);
+            assert_eq!(client.call(b"call"), Ok(&b"call"[..]));
+            let got = servers[which].1.load(Ordering::Relaxed) > before;
+            in_a_row = if got { in_a_row + 1 } else { 0 };
+        }
+    };
+    served_by(0);
+    std::fs::write(&file, format!("# moved\n{}\n", names[1])).expect("a file");
+    served_by(1);
+    // A file that says nothing of use changes nothing.
+    std::fs::write(&file, "http://nowhere").expect("a file");
+    std::thread::sleep(Duration::from_millis(1500));
+    served_by(1);
+    std::fs::remove_file(&file).expect("it is there");
+    for (server, _) in servers {
+        server.stop();
+    }
+}
+
+#[test]
+fn tasks_call_several_servers_too() {
+    let _watchdog = Watchdog::new("tasks and several servers");
+    let names = [endpoint("balanced-task-a"), endpoint("balanced-task-b")];
+    let [(one, one_executed), (other, other_executed)] = names.each_ref().map(|name| counting(name));
+    let client = AsyncClient::connect_with(&names.join(","), balanced(Balance::RoundRobin)).expect("a client");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+    let harmless = Options::default().idempotent(true);
+    let call = |calls: u32, polls: bool| {
+        let client = if polls { client.clone() } else { client.clone().poll_for(Span::ZERO) };
+        runtime.block_on(async move {
+            let tasks: Vec<_> = (0..calls)
+                .map(|call| {
+                    let client = client.clone();
+                    tokio::spawn(async move { client.call_with(call.to_le_bytes(), harmless).await })
+                })
+                .collect();
+            for (call, task) in (0..calls).zip(tasks) {
+                assert_eq!(task.await.expect("no panic"), Ok(call.to_le_bytes().to_vec()));
+            }
+        });
+    };
+    for round in 0..40 {
+        call(20, round % 2 == 0);
+    }
+    assert_eq!(one_executed.load(Ordering::Relaxed) + other_executed.load(Ordering::Relaxed), 800);
+    assert!(one_executed.load(Ordering::Relaxed) > 100 && other_executed.load(Ordering::Relaxed) > 100);
+    one.stop();
+    (0..10).for_each(|_| call(20, false));
+    let (one, again) = counting(&names[0]);
+    let begun = Instant::now();
+    while again.load(Ordering::Relaxed) == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the server that came back got nothing");
+        call(20, false);
+    }
+    one.stop();
+    other.stop();
 }

@@ -14,7 +14,7 @@ use typed_tests::every::{
 use typed_tests::{Adder, EveryService};
 
 /// Drives all `futures` to their ends on this thread.
-fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+pub(crate) fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
     let mut context = std::task::Context::from_waker(Waker::noop());
     while futures.iter().any(|(_, output)| output.is_none()) {

@@ -196,3 +196,30 @@ fn wait<F: Future>(future: F) -> F::Output {
         }
     }
 }
+
+#[test]
+fn of_several_servers_only_those_get_rpcs_whose_schema_fits() {
+    // With the two that fit a client of `base` and one that does not; the client knows only that it is to call any of them.
+    let servers = servers("several");
+    let named = |names: &[&str]| {
+        let endpoints =
+            servers.iter().filter(|(version, ..)| names.contains(version)).map(|(_, name, _)| name.as_str());
+        endpoints.collect::<Vec<_>>().join(",")
+    };
+    let request = base::GetRequest { key: 21.into() };
+    let config = || nebula::ClientConfig::default().balance(nebula::Balance::RoundRobin);
+    let endpoints = named(&["base", "appended", "reencoded"]);
+    let mut client = base::StoreClient::connect_with(&*endpoints, config()).unwrap();
+    for _ in 0..30 {
+        assert_eq!(client.get(&request).map(|reply| reply.value.get()), Ok(42));
+    }
+    // Those of tasks too, and while calls are outstanding.
+    let client = base::StoreAsyncClient::connect_with(&*endpoints, config()).unwrap();
+    let call = || super::tasks::all([client.get(&request)]).pop().unwrap().map(|reply| reply.value.get());
+    assert!((0..30).all(|_| call() == Ok(42)));
+    let error = base::StoreClient::connect_with(&*named(&["reencoded", "retyped"]), config()).unwrap_err();
+    assert!(matches!(error, ConnectError::Schema { .. }), "{error}");
+    for (_, _, server) in servers {
+        server.stop();
+    }
+}

@@ -37,7 +37,6 @@ const FLOORS: &[&str] = &[
     "worker",
     "server",
     "client",
-    "balanced",
     "typed",
 ];
 

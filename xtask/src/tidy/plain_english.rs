@@ -102,7 +102,7 @@ const fn exception(path: &'static str, phrase: &'static str, reason: &'static st
 
 const EXCEPTIONS: &[Exception] = &[
     exception("crates/nebula-workload/src/column.rs", "letter", "a letter of the alphabet"),
-    exception("crates/nebula/src/endpoint.rs", "letters", "letters of the alphabet"),
+    exception("crates/nebula/src/endpoint/address.rs", "letters", "letters of the alphabet"),
     exception("docs/MODEL.md", "crew", "CREW: concurrent read, exclusive write"),
     exception("docs/PROTOCOL.md", "letters", "letters of the alphabet"),
 ];

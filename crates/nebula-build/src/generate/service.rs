@@ -29,6 +29,8 @@ struct Method {
     is_line: bool,
     /// Whether the reply is a stream of them.
     streams: bool,
+    /// Whether it may be executed more than once without harm.
+    idempotent: bool,
 }
 
 /// Appends all that a service has.
@@ -56,6 +58,7 @@ fn method(method: &MethodDescriptor, files: &Files) -> Method {
         reply: to(method.output()),
         is_line: files.encodings.ends(&method.output()).is_some(),
         streams: method.is_server_streaming(),
+        idempotent: options::is_idempotent(method),
     }
 }
 
@@ -204,12 +207,12 @@ pub struct {name}Client {{
 #[allow(dead_code)]
 impl {name}Client {{
     /// Connects to the server at `endpoint`, and compares its schema with this client's.
-    pub fn connect(endpoint: impl ::nebula::IntoEndpoint) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+    pub fn connect(endpoint: impl ::nebula::IntoEndpoints) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
         Self::connect_with(endpoint, ::core::default::Default::default())
     }}
     /// As [`connect`](Self::connect), with the caller's configuration.
     pub fn connect_with(
-        endpoint: impl ::nebula::IntoEndpoint,
+        endpoint: impl ::nebula::IntoEndpoints,
         config: ::nebula::ClientConfig,
     ) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
         Self::over({TYPED}::Channel::connect_with(endpoint, config)?)
@@ -272,9 +275,18 @@ pub enum {name}Ended{lifetime} {{
 }
 
 /// Appends the client for many tasks.
+/// Has the channel send a request; one that does no harm twice says so.
+fn send(method: &Method, how: &str) -> String {
+    if method.idempotent {
+        return format!("self.channel.{how}_with(METHOD, request, ::nebula::Options::default().idempotent(true))");
+    }
+    format!("self.channel.{how}(METHOD, request)")
+}
+
 fn append_async_client(text: &mut String, name: &str, methods: &[Method]) {
     let info = constant(name);
-    let call = |Method { what, name, id, request, reply, streams, .. }: &Method| {
+    let call = |method: &Method| {
+        let Method { what, name, id, request, reply, streams, .. } = method;
         let plain = name.trim_start_matches("r#");
         let what = if what.is_empty() { format!("    /// Calls `{plain}`.\n") } else { what.clone() };
         if *streams {
@@ -289,9 +301,10 @@ fn append_async_client(text: &mut String, name: &str, methods: &[Method]) {
         format!(
             r"{what}    pub async fn {name}(&self, request: &{request}) -> ::core::result::Result<{reply}, {TYPED}::CallError> {{
         const METHOD: {TYPED}::MethodId = {TYPED}::MethodId::new({info}.id, {id});
-        self.channel.call(METHOD, request).await
+        {}.await
     }}
-"
+",
+            send(method, "call")
         )
     };
     let calls: String = methods.iter().map(call).collect();
@@ -306,12 +319,12 @@ pub struct {name}AsyncClient {{
 #[allow(dead_code)]
 impl {name}AsyncClient {{
     /// Connects to the server at `endpoint`, and compares its schema with this client's. This blocks the thread.
-    pub fn connect(endpoint: impl ::nebula::IntoEndpoint) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
+    pub fn connect(endpoint: impl ::nebula::IntoEndpoints) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
         Self::connect_with(endpoint, ::core::default::Default::default())
     }}
     /// As [`connect`](Self::connect), with the caller's configuration.
     pub fn connect_with(
-        endpoint: impl ::nebula::IntoEndpoint,
+        endpoint: impl ::nebula::IntoEndpoints,
         config: ::nebula::ClientConfig,
     ) -> ::core::result::Result<Self, {TYPED}::ConnectError> {{
         Self::over({TYPED}::AsyncChannel::connect_with(endpoint, config)?)
@@ -348,17 +361,18 @@ fn client_method(info: &str, method: &Method) -> String {
         );
     }
     let what = or(format!("    /// Calls `{plain}` and waits for its reply.\n"));
+    let (call, submit) = (send(method, "call"), send(method, "submit"));
     format!(
         r"{what}    #[inline]
     pub fn {name}(&mut self, request: &{request}) -> ::core::result::Result<{reply}, {TYPED}::CallError> {{
         {constant}
-        self.channel.call(METHOD, request)
+        {call}
     }}
     /// Sends a request of `{plain}` and returns at once; its reply comes from [`poll`](Self::poll) under the ticket.
     #[inline]
     pub fn submit_{plain}(&mut self, request: &{request}) -> ::core::result::Result<::nebula::Ticket, ::nebula::SubmitError> {{
         {constant}
-        self.channel.submit(METHOD, request)
+        {submit}
     }}
 "
     )

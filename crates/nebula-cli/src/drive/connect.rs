@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use nebula::{Client, ClientConfig, ConnectError, Endpoint};
+use nebula::{Client, ClientConfig, ConnectError};
 
+use crate::flags::ServerList;
 use crate::output::Failure;
 use crate::signal;
 
@@ -12,10 +13,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// Connects; retries for two seconds while no server listens.
-pub(super) fn connect(endpoint: &Endpoint, config: &ClientConfig) -> Result<Client, Failure> {
+pub(super) fn connect(endpoint: &ServerList, config: &ClientConfig) -> Result<Client, Failure> {
     let until = Instant::now() + PATIENCE;
     loop {
-        match Client::connect_with(endpoint, config.clone()) {
+        match Client::connect_with(endpoint.as_str(), config.clone()) {
             Err(ConnectError::NobodyServes { .. }) if Instant::now() < until => {
                 signal::check()?;
                 std::thread::sleep(BETWEEN_TRIES);

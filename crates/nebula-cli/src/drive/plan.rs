@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use nebula::{ClientConfig, Endpoint};
+use nebula::{Balance, ClientConfig, Endpoint};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
 
 use super::exchange;
+use crate::flags::ServerList;
 use crate::output::Failure;
 
 /// One load, with the fields of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
-    /// The server to connect to.
-    pub(crate) endpoint: Endpoint,
+    /// The server to connect to, or several.
+    pub(crate) endpoint: ServerList,
+    /// Several servers: which of them gets an RPC.
+    pub(crate) balance: Balance,
     /// RPCs per second, summed over all clients.
     pub(crate) rate: Rate,
     /// Duration of the measurement, after the warm-up.
@@ -46,7 +49,8 @@ pub(crate) struct LoadPlan {
 impl Default for LoadPlan {
     fn default() -> Self {
         Self {
-            endpoint: Endpoint::Shm("kv".to_owned()),
+            endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
+            balance: Balance::KeyHash,
             rate: Rate::default(),
             duration: Span::from_secs(5),
             warm_up: Span::from_secs(1),
@@ -100,7 +104,7 @@ impl LoadPlan {
     /// Completes `config` with the key settings of this load.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
         (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
-        config
+        config.balance(self.balance)
     }
 
     /// The operations of client number `index`.

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use nebula::{Endpoint, Keys};
+use nebula::Keys;
 
 use crate::output::Failure;
 
-/// The keys in `file`, for an endpoint that has a use for them; none without a file.
-pub(crate) fn read(file: Option<&Path>, endpoint: &Endpoint) -> Result<Keys, Failure> {
-    match (file, endpoint) {
+/// The keys in `file`, if what they are for `has_network`; none without a file.
+pub(crate) fn read(file: Option<&Path>, has_network: bool) -> Result<Keys, Failure> {
+    match (file, has_network) {
         (None, _) => Ok(Keys::default()),
-        (Some(_), Endpoint::Shm(_)) => Err(Failure::bad_input(
+        (Some(_), false) => Err(Failure::bad_input(
             "--key-file has no effect over shm://, where the kernel says who a peer is: leave it out",
         )),
         (Some(file), _) => Keys::read_file(file).map_err(Failure::bad_input),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nebula::Endpoint;
+use nebula::Balance;
 use nebula_kvs::VALUE_BYTES_MAX;
 use nebula_nic::Span;
 use nebula_sys::affinity::allowed_cores;
@@ -11,7 +11,7 @@ use nebula_workload::{Arrivals, Keys, Mix, Op, Operation, Rate, Seed, TraceReade
 
 use super::{rows, verdict};
 use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
-use crate::flags::Format;
+use crate::flags::{Format, ServerList};
 use crate::output::{self, Failure, units};
 use crate::{flags, report, signal};
 
@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --find-slo 100us --format json                 the highest rate whose p99 is within 100 µs
   nebula load kv --trace day.csv --preload --keys 100k
   nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
+  nebula load kv --endpoint shm://a,shm://b --preload --rate 100k                    two servers, each with half of the keys
   nebula load kv --rate 500k --report load.html                 also write a report with charts
 
 Every RPC that is due ends in one column: replied, NACKed, refused by the client because its slots or its window are full for longer than --patience (client full), lost \
@@ -33,9 +34,12 @@ Latency is measured from the scheduled send time. All but replies count as infin
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT
+    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
-    endpoint: Endpoint,
+    endpoint: ServerList,
+    /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
+    #[arg(long, value_name = "HOW")]
+    balance: Option<Balance>,
     /// RPCs per second, summed over all clients; the first rate of --find-slo
     #[arg(long, default_value = "200k", conflicts_with = "trace")]
     rate: Rate,
@@ -124,6 +128,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
     };
     let plan = LoadPlan {
         endpoint: args.endpoint.clone(),
+        balance: args.balance.unwrap_or(Balance::KeyHash),
         rate: args.rate,
         duration: args.duration.unwrap_or(duration),
         warm_up: args.warm_up.unwrap_or(warm_up),
@@ -138,7 +143,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         patience: args.patience,
         pin: args.pin.clone(),
         trace: args.trace.as_deref().map(read_trace).transpose()?,
-        network_keys: flags::read_keys(args.key_file.as_deref(), &args.endpoint)?,
+        network_keys: flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?,
         insecure: args.insecure,
     };
     check(&plan, args)?;
@@ -148,6 +153,11 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
 /// Checks what can be known without a server, so that nothing is connected or stored for a load that cannot run.
 fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     plan.keys.over(plan.key_count)?;
+    if args.balance.is_some() && !plan.endpoint.has_several() {
+        return Err(Failure::bad_input(
+            "--balance needs servers to choose from: give several to --endpoint, with commas",
+        ));
+    }
     let allowed = allowed_cores();
     if let Some(core) = plan.pin.iter().find(|core| !allowed.contains(core)) {
         return Err(Failure::bad_input(format!(

@@ -67,6 +67,8 @@ impl From<nebula::ConnectError> for Failure {
     fn from(error: nebula::ConnectError) -> Self {
         match error {
             nebula::ConnectError::Endpoint(_)
+            | nebula::ConnectError::Resolve(_)
+            | nebula::ConnectError::TooManyServers { .. }
             | nebula::ConnectError::ReplyTooLarge { .. }
             | nebula::ConnectError::Open { .. } => Self::bad_input(error),
             _ => Self::fault(error),

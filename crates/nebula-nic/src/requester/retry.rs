@@ -95,7 +95,7 @@ impl Retries {
 }
 
 /// A span between half of `delay` and all of it, by a draw of 32 bits.
-fn upper_half(delay: Span, draw: u64) -> Span {
+pub(super) fn upper_half(delay: Span, draw: u64) -> Span {
     let half = delay.as_ps() / 2;
     let share = (half >> 32) * draw + (((half & u64::from(u32::MAX)) * draw) >> 32);
     delay - Span::from_ps(share)

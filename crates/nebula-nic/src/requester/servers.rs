@@ -2,11 +2,13 @@
 //!
 //! The requester's side of a service that several servers have: no clock, no sockets. The caller says what it has sent where, and how that has ended.
 //! A decision looks at each server once and allocates nothing.
+//!
+//! What follows the end of an RPC at one of them is [`failover`](super::failover)'s; when to ask a second one meanwhile is
+//! [`hedging`](super::hedging)'s.
 
 use crate::hash::{Rng, mix};
 use crate::time::{Span, Timestamp};
-use alloc::boxed::Box;
-use alloc::vec;
+use alloc::vec::Vec;
 
 /// Servers that one client can have: a set of them is a word.
 pub const SERVERS_MAX: u16 = 64;
@@ -17,6 +19,8 @@ const REST_FIRST: Span = Span::from_ms(10);
 const REST_MAX: Span = Span::from_ms(5_000);
 /// A share of one, as numbers count it.
 const ONE: u32 = 1 << 16;
+/// RPCs in a row that were taken back from a server, and none answered, after which it is left alone.
+const WITHDRAWN_MAX: u32 = 8;
 /// Outstanding RPCs that a server which refuses everything counts as.
 const REFUSING: u32 = 64;
 
@@ -24,24 +28,49 @@ const REFUSING: u32 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Balance {
     /// One after the other.
-    #[default]
     RoundRobin,
     /// Any, by chance.
     Random,
     /// Of two by chance the one that has fewer RPCs of this client outstanding, and has refused fewer lately.
+    #[default]
     PowerOfTwo,
-    /// The one that the key's hash says. Of a server that is left alone only its keys go elsewhere.
+    /// The one that the key's hash says, by the servers' names: the highest of one hash for each (rendezvous). What that one refuses goes nowhere
+    /// else. Of a server that is left alone, or has left, only its keys go elsewhere.
     KeyHash,
 }
 
-impl core::fmt::Display for Balance {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
+impl Balance {
+    /// All ways, as they are spelled.
+    pub const ALL: [Self; 4] = [Self::RoundRobin, Self::Random, Self::PowerOfTwo, Self::KeyHash];
+
+    /// As it is spelled.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::RoundRobin => "round-robin",
             Self::Random => "random",
             Self::PowerOfTwo => "p2c",
             Self::KeyHash => "key-hash",
-        })
+        }
+    }
+}
+
+impl core::str::FromStr for Balance {
+    type Err = BalanceNameError;
+
+    fn from_str(name: &str) -> Result<Self, BalanceNameError> {
+        Self::ALL.into_iter().find(|balance| balance.name() == name).ok_or(BalanceNameError)
+    }
+}
+
+/// A text that names no [`Balance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected round-robin, random, p2c or key-hash")]
+pub struct BalanceNameError;
+
+impl core::fmt::Display for Balance {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -54,6 +83,8 @@ pub enum ServerEnd {
     Refused,
     /// There was no answer, or no connection.
     Lost,
+    /// Its client took it back before it ended. A server of which many in a row are taken back, and that answers none, counts as lost.
+    Withdrawn,
 }
 
 /// Servers, as a set of their numbers.
@@ -66,6 +97,23 @@ impl ServerSet {
         self.0 |= 1 << server;
     }
 
+    /// Takes one out.
+    pub fn remove(&mut self, server: u16) {
+        self.0 &= !(1 << server);
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Whether it is among them.
     #[must_use]
     pub const fn contains(self, server: u16) -> bool {
@@ -75,11 +123,19 @@ impl ServerSet {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Server {
+    /// Hash of its name; `None` while no server has this number.
+    name: Option<u64>,
+    /// It gets no new RPCs.
+    has_left: bool,
+    /// It has said that it is not to be used now.
+    is_unwell: bool,
     outstanding: u32,
     /// The share of its latest RPCs that it refused, of [`ONE`].
     refused: u32,
     /// RPCs lost there since it has answered.
     lost: u32,
+    /// RPCs taken back since it has answered.
+    withdrawn: u32,
     /// Until then it is left alone; the beginning of time for a server that is not.
     rests_until: Timestamp,
 }
@@ -87,12 +143,29 @@ struct Server {
 impl Server {
     /// Whether it may get an RPC: one at a time while it has not answered since it was lost.
     fn is_open(&self, now: Timestamp) -> bool {
-        self.lost == 0 || (self.rests_until <= now && self.outstanding == 0)
+        let is_rested = self.lost == 0 || (self.rests_until <= now && self.outstanding == 0);
+        self.name.is_some() && !self.has_left && !self.is_unwell && is_rested
     }
 
     /// The load that it seems to have.
     fn load(&self) -> u32 {
         self.outstanding * 2 + self.refused * REFUSING / ONE * 2 + 1
+    }
+
+    /// The number of one that has left is free once nothing is outstanding there.
+    fn free_if_over(&mut self) {
+        if self.has_left && self.outstanding == 0 {
+            *self = Self::default();
+        }
+    }
+
+    fn lose(&mut self, now: Timestamp) {
+        // Others that were under way when it rested already say nothing new.
+        if self.lost > 0 && now < self.rests_until {
+            return;
+        }
+        let rest = Span::from_ps(REST_FIRST.as_ps() << self.lost.min(16)).min(REST_MAX);
+        (self.lost, self.rests_until) = (self.lost.saturating_add(1), now + rest);
     }
 }
 
@@ -103,7 +176,9 @@ impl Server {
 /// ```
 /// use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Timestamp};
 ///
-/// let (mut servers, now) = (Servers::new(2, Balance::RoundRobin, 1), Timestamp::from_ps(0));
+/// let (mut servers, now) = (Servers::new(Balance::RoundRobin, 1), Timestamp::from_ps(0));
+/// servers.join(0xA);
+/// servers.join(0xB);
 /// let first = servers.pick(now, 0, ServerSet::default()).unwrap();
 /// servers.begin(first);
 /// servers.end(now, first, ServerEnd::Refused);
@@ -115,28 +190,66 @@ impl Server {
 #[derive(Clone, Debug)]
 pub struct Servers {
     balance: Balance,
-    servers: Box<[Server]>,
+    servers: Vec<Server>,
     next: u16,
     rng: Rng,
 }
 
 impl Servers {
-    /// As many servers, none of which has been heard of.
+    /// None yet; `seed` is that of all chance.
+    #[must_use]
+    pub const fn new(balance: Balance, seed: u64) -> Self {
+        Self { balance, servers: Vec::new(), next: 0, rng: Rng::new(seed) }
+    }
+
+    /// How the server of an RPC is chosen.
+    #[must_use]
+    pub const fn balance(&self) -> Balance {
+        self.balance
+    }
+
+    /// The number of a server that joins, of which nothing has been heard; `None` if there are [`SERVERS_MAX`]. `name` is a hash of its name, by
+    /// which all clients agree about the keys of a server.
+    pub fn join(&mut self, name: u64) -> Option<u16> {
+        let server = Server { name: Some(name), ..Server::default() };
+        if let Some(free) = (0..self.count()).find(|&number| self.at(number).name.is_none()) {
+            self.servers[usize::from(free)] = server;
+            return Some(free);
+        }
+        let number = self.count();
+        (number < SERVERS_MAX).then(|| {
+            self.servers.push(server);
+            number
+        })
+    }
+
+    /// `server` gets no RPC any more. Once what is outstanding there has ended, its number may be another's.
     ///
     /// # Panics
     ///
-    /// When there are none, or more than [`SERVERS_MAX`].
-    #[must_use]
-    pub fn new(servers: u16, balance: Balance, seed: u64) -> Self {
-        assert!((1..=SERVERS_MAX).contains(&servers), "{servers} servers: 1 to {SERVERS_MAX} are possible");
-        Self { balance, servers: vec![Server::default(); servers.into()].into(), next: 0, rng: Rng::new(seed) }
+    /// When there is no such server; likewise the other methods that take one.
+    pub fn leave(&mut self, server: u16) {
+        let server = &mut self.servers[usize::from(server)];
+        server.has_left = true;
+        server.free_if_over();
     }
 
-    /// The server for an RPC about the key with this hash, which has been at those `tried`; `None` if each of the others is left alone.
-    pub fn pick(&mut self, now: Timestamp, key_hash: u32, tried: ServerSet) -> Option<u16> {
-        let open = (0..self.count())
-            .filter(|&server| !tried.contains(server) && self.servers[usize::from(server)].is_open(now));
+    /// Whether the number is a server's, which may have left and still have RPCs.
+    #[must_use]
+    pub fn is_there(&self, server: u16) -> bool {
+        self.at(server).name.is_some()
+    }
+
+    /// Whether the number is a server's that has not left.
+    #[must_use]
+    pub fn is_member(&self, server: u16) -> bool {
+        self.is_there(server) && !self.at(server).has_left
+    }
+
+    /// The server for an RPC about the key with this hash, which is none of those `without`; `None` if each of the others is left alone.
+    pub fn pick(&mut self, now: Timestamp, key_hash: u32, without: ServerSet) -> Option<u16> {
         let mut set = ServerSet::default();
+        let open = (0..self.count()).filter(|&server| !without.contains(server) && self.at(server).is_open(now));
         open.for_each(|server| set.insert(server));
         match self.balance {
             Balance::RoundRobin => self.next_of(set),
@@ -144,15 +257,11 @@ impl Servers {
             Balance::PowerOfTwo => self.better_of_two(set),
             Balance::KeyHash => (0..self.count())
                 .filter(|&server| set.contains(server))
-                .max_by_key(|&server| mix(u64::from(key_hash) << 16 | u64::from(server))),
+                .max_by_key(|&server| mix(self.at(server).name.unwrap_or(0) ^ mix(key_hash.into()))),
         }
     }
 
     /// An RPC is sent to `server`.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such server; likewise [`end`](Self::end).
     pub fn begin(&mut self, server: u16) {
         self.servers[usize::from(server)].outstanding += 1;
     }
@@ -162,28 +271,59 @@ impl Servers {
         let server = &mut self.servers[usize::from(server)];
         server.outstanding = server.outstanding.saturating_sub(1);
         match end {
-            ServerEnd::Answered => (server.refused, server.lost) = (server.refused - server.refused / 8, 0),
-            ServerEnd::Refused => (server.refused, server.lost) = (server.refused + (ONE - server.refused) / 8, 0),
-            // Others that were under way when it rested already say nothing new.
-            ServerEnd::Lost if server.lost > 0 && now < server.rests_until => {}
-            ServerEnd::Lost => {
-                let rest = Span::from_ps(REST_FIRST.as_ps() << server.lost.min(16)).min(REST_MAX);
-                (server.lost, server.rests_until) = (server.lost.saturating_add(1), now + rest);
-            }
+            ServerEnd::Answered => server.refused -= server.refused / 8,
+            ServerEnd::Refused => server.refused += (ONE - server.refused) / 8,
+            ServerEnd::Lost => server.lose(now),
+            ServerEnd::Withdrawn => server.withdrawn += 1,
         }
+        match end {
+            ServerEnd::Answered | ServerEnd::Refused => (server.lost, server.withdrawn) = (0, 0),
+            _ if server.withdrawn >= WITHDRAWN_MAX => {
+                server.withdrawn = 0;
+                server.lose(now);
+            }
+            ServerEnd::Lost | ServerEnd::Withdrawn => {}
+        }
+        server.free_if_over();
+    }
+
+    /// Nobody answers at `server`, where no RPC was.
+    pub fn lose(&mut self, now: Timestamp, server: u16) {
+        self.servers[usize::from(server)].lose(now);
+    }
+
+    /// Something has come from `server` that was no RPC's end: it is there.
+    pub fn find(&mut self, server: u16) {
+        let server = &mut self.servers[usize::from(server)];
+        (server.lost, server.withdrawn) = (0, 0);
+    }
+
+    /// What `server` says of itself: while it is not well it gets no RPCs.
+    pub fn set_health(&mut self, server: u16, is_well: bool) {
+        self.servers[usize::from(server)].is_unwell = !is_well;
     }
 
     /// Whether `server` is left alone.
     #[must_use]
     pub fn rests(&self, now: Timestamp, server: u16) -> bool {
-        !self.servers[usize::from(server)].is_open(now)
+        !self.at(server).is_open(now)
     }
 
-    /// How many there are.
+    /// When `server`, where an RPC was lost or nobody answered, may be asked again.
+    #[must_use]
+    pub fn rests_until(&self, server: u16) -> Timestamp {
+        self.at(server).rests_until
+    }
+
+    /// One more than the highest number.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "at most SERVERS_MAX")]
     pub const fn count(&self) -> u16 {
         self.servers.len() as u16
+    }
+
+    fn at(&self, server: u16) -> &Server {
+        &self.servers[usize::from(server)]
     }
 
     /// The first of `set` from the next one on.
@@ -202,7 +342,7 @@ impl Servers {
     fn better_of_two(&mut self, set: ServerSet) -> Option<u16> {
         let one = self.any_of(set)?;
         let Some(other) = self.any_of(ServerSet(set.0 & !(1 << one))) else { return Some(one) };
-        let load = |server: u16| self.servers[usize::from(server)].load();
+        let load = |server: u16| self.at(server).load();
         Some(if load(other) < load(one) { other } else { one })
     }
 }

@@ -23,6 +23,11 @@ pub(super) trait Caller {
     /// Spends some time between two looks; `false` once the call has waited as long as it may.
     fn pause(&mut self, patience: &mut Self::Patience) -> bool;
 
+    /// What a call ends with that could not be submitted.
+    fn not_sent(error: SubmitError) -> CallError {
+        error.into()
+    }
+
     /// Gives up the only outstanding RPC: its answer, should it still come, is ignored.
     fn abandon(&mut self, ticket: Ticket);
 }
@@ -39,7 +44,7 @@ pub(super) fn call<C: Caller>(client: &mut C, request: &[u8], options: Options) 
                     return Err(CallError::TimedOut);
                 }
             }
-            submitted => break submitted?,
+            submitted => break submitted.map_err(C::not_sent)?,
         }
     };
     loop {

@@ -1,9 +1,9 @@
 //! The errors of a client, each with a message of one line.
 
-use crate::endpoint::EndpointError;
+use crate::endpoint::{EndpointError, ResolveError};
 use crate::rpc::fault::Fault;
 use crate::transport::shm::handshake::Refusal;
-use nebula_nic::{NackReason, RequesterConfigError, Span};
+use nebula_nic::{HedgeConfigError, NackReason, RequesterConfigError, Span};
 use nebula_sys::shared::SharedError;
 
 /// A connection that could not be made.
@@ -13,7 +13,10 @@ pub enum ConnectError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// A [`BalancedClient`](crate::BalancedClient) of more servers than one can have.
+    /// The servers could not be found.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// More servers than one client can have.
     #[error("{given} servers are too many for one client: name at most {max}")]
     TooManyServers {
         /// How many were named.
@@ -108,6 +111,9 @@ pub enum ConnectError {
     /// The retry policy or the number of slots is impossible.
     #[error(transparent)]
     Requester(#[from] RequesterConfigError),
+    /// The hedge is impossible.
+    #[error(transparent)]
+    Hedge(#[from] HedgeConfigError),
 }
 
 /// What a client knows about a server that did not accept it.

@@ -21,10 +21,13 @@ mod tower;
 
 pub use call::Call;
 
+use crate::client::connection::Connection;
 use crate::client::error::ConnectError;
+#[cfg(feature = "typed")]
+use crate::client::link::Link;
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
-use crate::endpoint::IntoEndpoint;
+use crate::endpoint::IntoEndpoints;
 use crate::status::{Status, StatusReader};
 use nebula_nic::Span;
 use shared::{Shared, WhenFull};
@@ -33,7 +36,7 @@ use std::sync::Arc;
 /// How long a call polls before it sleeps: about what waking up takes.
 const POLL_FOR: Span = Span::from_us(20);
 
-/// A connection to a server for many tasks.
+/// A connection to a server, or to several, for many tasks.
 ///
 /// It is cheap to clone, and its clones share the connection. Any executor will do, and none is needed by the library: a call is a
 /// [`Future`] that uses nothing but its task's [`Waker`](std::task::Waker).
@@ -82,7 +85,7 @@ impl AsyncClient {
     /// # Errors
     ///
     /// As [`Client::connect`](crate::Client::connect).
-    pub fn connect(endpoint: impl IntoEndpoint) -> Result<Self, ConnectError> {
+    pub fn connect(endpoint: impl IntoEndpoints) -> Result<Self, ConnectError> {
         Self::connect_with(endpoint, ClientConfig::default())
     }
 
@@ -92,8 +95,8 @@ impl AsyncClient {
     ///
     /// As [`connect`](Self::connect).
     #[expect(clippy::needless_pass_by_value, reason = "as `Client::connect_with`")]
-    pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
-        let shared = Shared::connect(endpoint.into_endpoint()?, &config)?;
+    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
+        let shared = Shared::connect(endpoint.into_endpoints()?, &config)?;
         let poll_for = shared.ticks_of(POLL_FOR);
         Ok(Self { shared, full: WhenFull::Wait, poll_for })
     }
@@ -144,6 +147,18 @@ impl AsyncClient {
     #[cfg(feature = "typed")]
     pub(crate) fn bind_to_server(&self) {
         self.shared.with(|state| state.bind_to_server());
+    }
+
+    /// Has `greeting` ask the server, or each of several whenever a connection to it is made; whether it was content. This blocks the thread.
+    #[cfg(feature = "typed")]
+    pub(crate) fn greet(&self, greeting: Arc<super::balanced::Greeting>) -> bool {
+        self.shared.with(|state| state.greet(greeting))
+    }
+
+    /// Whether it was connected to more than one.
+    #[cfg(feature = "typed")]
+    pub(crate) fn has_several_servers(&self) -> bool {
+        self.shared.with(|state| matches!(state.link(), Link::Balanced(_)))
     }
 
     /// The server's counters, over shared memory.

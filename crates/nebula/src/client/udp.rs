@@ -221,7 +221,6 @@ impl UdpClient {
         self.session.set_keys(keys);
     }
 
-    #[cfg(feature = "typed")]
     pub(crate) fn bind_to_server(&mut self) {
         self.session.bind_to_server();
     }

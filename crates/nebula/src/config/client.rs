@@ -2,7 +2,8 @@
 
 use crate::config::key::{Key, Keys};
 use crate::rpc::slot::Geometry;
-use nebula_nic::{Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
+use nebula_nic::{Balance, HedgeConfig, Mtu, NodeId, RequesterConfig, RetryPolicy, Span};
+use std::sync::Arc;
 
 /// The configuration of a client.
 ///
@@ -17,7 +18,8 @@ pub struct ClientConfig {
     /// is the payload of as many slots as the server says it needs ([`ServerConfig::reply_bytes_max`](crate::ServerConfig)), or of one. Over UDP it is
     /// only a bound, and `None` is 1 MiB.
     pub reply_bytes_max: Option<u32>,
-    /// What follows a NACK. Default: nothing, the RPC ends.
+    /// What follows a NACK. Default: nothing, the RPC ends. Of several servers each gets it once before this decides: see
+    /// [`Failover`](nebula_nic::Failover::new).
     pub retry: RetryPolicy,
     /// How long an RPC may take, all tries together. Any but the default, [`Span::MAX`] for no limit, costs a clock read for each RPC.
     pub deadline: Span,
@@ -35,6 +37,31 @@ pub struct ClientConfig {
     pub transmissions_max: u32,
     /// UDP: the longest datagram, in bytes. `None`, the default, is 1,232, and over the loopback network up to 16 KiB.
     pub datagram_bytes: Option<u16>,
+    /// Several servers: how that of an RPC is chosen. Default: power of two choices.
+    pub balance: Balance,
+    /// Several servers: when a second one is asked although the first may still answer; only for RPCs that are
+    /// [idempotent](Options::idempotent). Default: never.
+    pub hedge: Option<HedgeConfig>,
+    /// Several servers: what each is asked from time to time. Default: nothing.
+    pub health: Option<HealthCheck>,
+}
+
+/// What servers are asked from time to time: one that says it is not well gets no RPCs until it says otherwise, and one where an RPC was lost is asked
+/// this first.
+#[derive(Clone, Debug)]
+pub struct HealthCheck {
+    pub(crate) every: Span,
+    pub(crate) request: Arc<[u8]>,
+    pub(crate) is_well: fn(&[u8]) -> bool,
+}
+
+impl HealthCheck {
+    /// Each server gets `request` every so often while its client is used; `is_well` reads the reply. It is asked a second time only after it has
+    /// answered.
+    #[must_use]
+    pub fn new(every: impl Into<Span>, request: &[u8], is_well: fn(&[u8]) -> bool) -> Self {
+        Self { every: every.into(), request: request.into(), is_well }
+    }
 }
 
 /// How a call waits for its reply.
@@ -56,8 +83,8 @@ pub struct Options {
     /// How long this RPC may take, all tries together; at most [`ClientConfig::deadline`]. Over UDP the server is told, and does not begin
     /// an RPC whose deadline is over. Default: none.
     pub deadline: Option<Span>,
-    /// Whether it does no harm if the RPC is executed twice: a call of a [`BalancedClient`](crate::BalancedClient) then goes to another server
-    /// where nobody knows what became of it. Default: false.
+    /// Whether it does no harm if the RPC is executed twice. Of several servers another one then gets it where nobody knows what became of it, or as a
+    /// [hedge](ClientConfig::hedge). Default: false.
     pub idempotent: bool,
 }
 
@@ -97,6 +124,9 @@ impl Default for ClientConfig {
             insecure: false,
             transmissions_max: 12,
             datagram_bytes: None,
+            balance: Balance::default(),
+            hedge: None,
+            health: None,
         }
     }
 }
@@ -178,6 +208,27 @@ impl ClientConfig {
         self
     }
 
+    /// Sets how the server of an RPC is chosen.
+    #[must_use]
+    pub fn balance(mut self, balance: Balance) -> Self {
+        self.balance = balance;
+        self
+    }
+
+    /// Sets when a second server is asked.
+    #[must_use]
+    pub fn hedge(mut self, hedge: HedgeConfig) -> Self {
+        self.hedge = Some(hedge);
+        self
+    }
+
+    /// Sets what servers are asked from time to time.
+    #[must_use]
+    pub fn health(mut self, health: HealthCheck) -> Self {
+        self.health = Some(health);
+        self
+    }
+
     pub(crate) fn keeps_requests(&self) -> bool {
         self.retry != RetryPolicy::GiveUp
     }
@@ -221,11 +272,14 @@ mod tests {
             insecure: true,
             transmissions_max: 704,
             datagram_bytes: Some(705),
+            balance: Balance::KeyHash,
+            hedge: Some(HedgeConfig::default()),
+            health: Some(HealthCheck::new(Span::from_us(706), b"well?", <[u8]>::is_empty)),
         };
         let rebuilt = rebuilt!(
             ClientConfig from unusual();
-            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max;
-            optional reply_bytes_max, datagram_bytes
+            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, balance;
+            optional reply_bytes_max, datagram_bytes, hedge, health
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
         let unusual = Options { key_hash: 7, deadline: Some(Span::from_us(7)), idempotent: true };

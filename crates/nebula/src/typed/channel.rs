@@ -9,9 +9,9 @@ use super::status;
 use super::trace::TraceContext;
 use crate::client::{self, Client, SubmitError, Ticket};
 use crate::config::client::{ClientConfig, Options};
-use crate::endpoint::IntoEndpoint;
+use crate::endpoint::IntoEndpoints;
 
-/// A connection to a server of typed services, which generated clients are made over.
+/// A connection to a server of typed services, or to several, which generated clients are made over.
 ///
 /// One thread uses it at a time.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Channel {
     /// # Errors
     ///
     /// [`ConnectError::Connect`].
-    pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
+    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
         let slots = config.slots as usize;
         let mut client = Client::connect_with(endpoint, config)?;
         // A server that comes back may have another schema.
@@ -94,13 +94,18 @@ impl Channel {
         self.trace = trace;
     }
 
-    /// Asks the server for its schema of `service`, and compares: with one round trip where both have the same.
+    /// Asks the server for its schema of `service`, and compares: with one round trip where both have the same. Of several servers each is asked,
+    /// whenever a connection to it is made: one whose schema does not fit gets no RPCs.
     ///
     /// # Errors
     ///
     /// [`ConnectError`]: the server lacks the service, or does not answer, or its schema does not fit.
     pub fn check(&mut self, service: &ServiceInfo) -> Result<(), ConnectError> {
-        describe::check(service, |request| Ok(self.client.call(request)?.to_vec()))
+        let (greeting, misfit) = describe::greeting(service);
+        if self.client.greet(greeting) {
+            return Ok(());
+        }
+        Err(describe::misfit(service, &misfit, self.client.outstanding()))
     }
 
     /// Sends `request` to the method `id`, and waits for its reply.
@@ -110,7 +115,22 @@ impl Channel {
     /// [`CallError`].
     #[inline]
     pub fn call<Q: Message, P: Message>(&mut self, id: MethodId, request: &Q) -> Result<P, CallError> {
-        let options = Options::default().key_hash(request.key_hash());
+        self.call_with(id, request, Options::default())
+    }
+
+    /// As [`call`](Self::call), with options for this RPC alone; the key's hash is the request's.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`].
+    #[inline]
+    pub fn call_with<Q: Message, P: Message>(
+        &mut self,
+        id: MethodId,
+        request: &Q,
+        options: Options,
+    ) -> Result<P, CallError> {
+        let options = options.key_hash(request.key_hash());
         Q::As::write(request, |body| put_together(&mut self.frame, body, id, self.trace.as_ref(), &[]));
         let reply = self.client.call_with(&self.frame, options)?;
         match status::open_message(reply) {
@@ -139,11 +159,27 @@ impl Channel {
     /// [`SubmitError`].
     #[inline]
     pub fn submit<Q: Message>(&mut self, id: MethodId, request: &Q) -> Result<Ticket, SubmitError> {
-        let key_hash = request.key_hash();
+        self.submit_with(id, request, Options::default())
+    }
+
+    /// As [`submit`](Self::submit), with options for this RPC alone; the key's hash is the request's.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError`].
+    #[inline]
+    pub fn submit_with<Q: Message>(
+        &mut self,
+        id: MethodId,
+        request: &Q,
+        options: Options,
+    ) -> Result<Ticket, SubmitError> {
+        let options = options.key_hash(request.key_hash());
         let Self { client, frame, trace, .. } = self;
+        let may_go_short = trace.is_none() && options.deadline.is_none();
         let ticket = Q::As::write(request, |body| {
-            let at_once = trace.is_none().then(|| client.submit_and(body, id.to_bytes(), key_hash)).flatten();
-            at_once.map_or_else(|| submit_framed(client, frame, body, id, trace.as_ref(), key_hash), Ok)
+            let at_once = may_go_short.then(|| client.submit_and(body, id.to_bytes(), options.key_hash)).flatten();
+            at_once.map_or_else(|| submit_framed(client, frame, body, id, trace.as_ref(), options), Ok)
         })?;
         let place = place(ticket, self.methods.len());
         self.methods[place] = id;
@@ -165,6 +201,25 @@ impl Channel {
     }
 }
 
+/// The bytes of a request of the method `id`, for a client of bytes.
+pub fn request_bytes<Q: Message>(id: MethodId, request: &Q) -> Vec<u8> {
+    let mut frame = Vec::new();
+    Q::As::write(request, |body| put_together(&mut frame, body, id, None, &[]));
+    frame
+}
+
+/// The reply that these bytes of a server are.
+///
+/// # Errors
+///
+/// [`CallError::Status`], if the service answered with one, and [`CallError::Malformed`].
+pub fn read_reply<P: Message>(bytes: &[u8]) -> Result<P, CallError> {
+    match status::open_message(bytes) {
+        Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
+        None => Err(CallError::of_reply(bytes)),
+    }
+}
+
 /// The tickets of outstanding RPCs differ modulo the slots, of which there is a power of two.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low bits")]
@@ -180,10 +235,10 @@ fn submit_framed(
     body: &[u8],
     id: MethodId,
     trace: Option<&TraceContext>,
-    key_hash: u32,
+    options: Options,
 ) -> Result<Ticket, SubmitError> {
     put_together(frame, body, id, trace, &[]);
-    client.submit_keyed(frame, key_hash)
+    client.submit_with(frame, options)
 }
 
 /// Makes `frame` the request of which `body` is the message, and `cursor` where a window of a stream begins, if it is for one.

@@ -11,8 +11,10 @@ use super::error::{CallError, ConnectError};
 use super::method::MethodId;
 use super::service::ServiceInfo;
 use super::status::{self, Code, Status};
+use crate::client::{self, AskOne, Greeting};
 use crate::rpc::reply::Reply;
 use nebula_schema::{Fingerprint, Schema, fit};
+use std::sync::{Arc, Mutex, PoisonError};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -87,6 +89,29 @@ pub(crate) fn check(
         server: fingerprint,
         misfit,
     })
+}
+
+/// What a greeting has found, once it was not content.
+pub(super) type Misfit = Arc<Mutex<Option<ConnectError>>>;
+
+/// The question of [`check`] for each connection that is made, and why the last one was not made for it.
+pub(super) fn greeting(service: &ServiceInfo) -> (Arc<Greeting>, Misfit) {
+    let (service, misfit) = (*service, Misfit::default());
+    let said = misfit.clone();
+    let greeting = move |call: &mut AskOne<'_>| {
+        let error = check(&service, |request| Ok(call(request)?)).err();
+        let fits = error.is_none();
+        *said.lock().unwrap_or_else(PoisonError::into_inner) = error;
+        fits
+    };
+    (Arc::new(greeting), misfit)
+}
+
+/// Why no greeting was content.
+pub(super) fn misfit(service: &ServiceInfo, misfit: &Misfit, outstanding: u32) -> ConnectError {
+    let said = misfit.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let cause = || CallError::Rpc(client::CallError::Outstanding { rpcs: outstanding });
+    said.unwrap_or_else(|| ConnectError::Asked { service: service.name, cause: cause() })
 }
 
 /// Asks for the schema, part by part.

@@ -10,7 +10,7 @@ use super::status;
 use super::trace::TraceContext;
 use crate::client::AsyncClient;
 use crate::config::client::{ClientConfig, Options};
-use crate::endpoint::IntoEndpoint;
+use crate::endpoint::IntoEndpoints;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -37,7 +37,7 @@ impl AsyncChannel {
     /// # Errors
     ///
     /// [`ConnectError::Connect`].
-    pub fn connect_with(endpoint: impl IntoEndpoint, config: ClientConfig) -> Result<Self, ConnectError> {
+    pub fn connect_with(endpoint: impl IntoEndpoints, config: ClientConfig) -> Result<Self, ConnectError> {
         Ok(AsyncClient::connect_with(endpoint, config)?.into())
     }
 
@@ -60,7 +60,14 @@ impl AsyncChannel {
     ///
     /// As there.
     pub fn check(&self, service: &ServiceInfo) -> Result<(), ConnectError> {
-        describe::check(service, |request| Ok(block_on(self.client.call(request))?))
+        if !self.client.has_several_servers() {
+            return describe::check(service, |request| Ok(block_on(self.client.call(request))?));
+        }
+        let (greeting, misfit) = describe::greeting(service);
+        if self.client.greet(greeting) {
+            return Ok(());
+        }
+        Err(describe::misfit(service, &misfit, self.client.outstanding()))
     }
 
     /// Sends `request` to the method `id`; the future's output is the reply. As [`AsyncClient::call`], it may be dropped at any time.
@@ -73,7 +80,21 @@ impl AsyncChannel {
     ///
     /// Two allocations: the request's bytes, which wait with the future, and the reply's.
     pub async fn call<Q: Message, P: Message>(&self, id: MethodId, request: &Q) -> Result<P, CallError> {
-        let options = Options::default().key_hash(request.key_hash());
+        self.call_with(id, request, Options::default()).await
+    }
+
+    /// As [`call`](Self::call), with options for this RPC alone; the key's hash is the request's.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`].
+    pub async fn call_with<Q: Message, P: Message>(
+        &self,
+        id: MethodId,
+        request: &Q,
+        options: Options,
+    ) -> Result<P, CallError> {
+        let options = options.key_hash(request.key_hash());
         let mut frame = Vec::new();
         Q::As::write(request, |body| put_together(&mut frame, body, id, self.trace.as_ref(), &[]));
         let reply = self.client.call_with(frame, options).await?;

@@ -6,12 +6,15 @@
 
 use super::calls::{CallId, Calls};
 use super::driver::{Attended, Registration, Watch};
+#[cfg(feature = "typed")]
+use crate::client::balanced::Greeting;
+use crate::client::connection::{Connection, Rest};
 use crate::client::error::{ConnectError, SubmitError};
-use crate::client::link::{Link, Rest};
+use crate::client::link::Link;
 use crate::client::ticket::{Completion, Ticket};
 use crate::config::client::{ClientConfig, Options};
 use crate::config::key::Keys;
-use crate::endpoint::Endpoint;
+use crate::endpoint::Endpoints;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 use std::cell::Cell;
@@ -64,11 +67,11 @@ pub(super) enum WhenFull {
 }
 
 impl Shared {
-    pub(super) fn connect(endpoint: Endpoint, config: &ClientConfig) -> Result<Arc<Self>, ConnectError> {
-        let name = endpoint.to_string();
+    pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig) -> Result<Arc<Self>, ConnectError> {
+        let name = endpoints.to_string();
         let system = |cause| ConnectError::System { endpoint: name.clone(), cause };
-        let watch = if matches!(endpoint, Endpoint::Shm(_)) { Watch::Always } else { Watch::OnRequest };
-        let link = Link::connect(endpoint, config, Rest::Sleeps)?;
+        let link = Link::connect(endpoints, config, Rest::Sleeps)?;
+        let watch = if link.is_watched_on_request() { Watch::OnRequest } else { Watch::Always };
         let registration = Registration::new().map_err(system)?;
         let clock = Clock::new();
         let patience = clock.ticks_of(config.call_timeout.as_ps());
@@ -137,6 +140,12 @@ impl State {
         &self.link
     }
 
+    /// Has `greeting` ask the server, or each of several; whether it was content. This blocks.
+    #[cfg(feature = "typed")]
+    pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
+        self.link.greet(greeting)
+    }
+
     #[cfg(feature = "typed")]
     pub(super) fn bind_to_server(&mut self) {
         self.link.bind_to_server();
@@ -188,9 +197,10 @@ impl State {
 
     #[inline]
     fn submit_now(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
-        match options.deadline {
-            None => self.link.submit_keyed(request, options.key_hash),
-            Some(_) => self.link.submit_with(request, options),
+        if options.deadline.is_none() && !options.idempotent {
+            self.link.submit_keyed(request, options.key_hash)
+        } else {
+            self.link.submit_with(request, options)
         }
     }
 
@@ -277,7 +287,7 @@ impl State {
     fn watch(&mut self) {
         self.is_watched = true;
         self.link.arm();
-        if let (Link::Udp(_), Some(socket)) = (&self.link, self.link.socket()) {
+        if let (true, Some(socket)) = (self.link.is_watched_on_request(), self.link.socket()) {
             self.registration.watch_once(socket);
         }
     }

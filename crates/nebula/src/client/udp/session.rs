@@ -205,7 +205,6 @@ impl Session {
     }
 
     /// Speaks with this run of the server alone: once another answers, every RPC ends with [`SubmitError::ServerGone`].
-    #[cfg(feature = "typed")]
     pub(super) fn bind_to_server(&mut self) {
         self.is_bound = true;
     }

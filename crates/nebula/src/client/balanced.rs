@@ -1,0 +1,625 @@
+//! A client of several servers: an RPC goes to one of them, and to another one when that is refused or safe.
+//!
+//! ```text
+//!   submit ──▶ rpcs: taken in, kept ──▶ which server (nebula_nic::Servers) ──▶ connection ──▶ its link
+//!                ▲        ▲                                                                     │
+//!          timers: again, or a second copy      what follows (nebula_nic::Failover) ◀── ended ──┘
+//!
+//!   members ──▶ servers join and leave       connection ──▶ made again, by a thread, after it was lost
+//! ```
+//!
+//! The machines of `nebula-nic` decide; here are the bytes and the connections. As with one server, nothing happens between two calls.
+
+mod member;
+mod members;
+mod rpcs;
+
+#[cfg(feature = "typed")]
+pub(crate) use member::{AskOne, Greeting, greet};
+
+use super::call::{Caller, call};
+use super::connection::{Connection, Rest};
+use super::error::{CallError, ConnectError, SubmitError};
+use super::ticket::{Completion, Ticket};
+use crate::config::client::{ClientConfig, HealthCheck, Options, Wait};
+use crate::config::key::Keys;
+use crate::endpoint::{Endpoint, Endpoints};
+use crate::net::{Time, Watch};
+use member::{Came, Maker, Member, Unmade, slot};
+use members::Members;
+use nebula_nic::{SERVERS_MAX, ServerEnd, Span, Timestamp};
+use rpcs::{End, Outgoing, Rpcs};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use siphasher::sip::SipHasher13;
+use std::hash::Hasher;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#[cfg(feature = "typed")]
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long others are waited for once one server is connected.
+const GRACE: Span = Span::from_ms(100);
+/// How often connections, members and health checks are looked after.
+const LOOK_EVERY: Span = Span::from_ms(1);
+/// How long a call polls before it sleeps: about what waking up takes.
+const SPIN: Span = Span::from_us(20);
+/// Polls of a call that spins before it lets others run between polls.
+const SPINS: u32 = 2048;
+
+/// A client of several servers.
+#[derive(Debug)]
+pub(crate) struct Balanced<L> {
+    rpcs: Rpcs,
+    /// By the servers' numbers.
+    connections: Vec<Member<L>>,
+    maker: Maker,
+    members: Option<Members>,
+    watch: Watch,
+    /// When connections and members are looked after again.
+    look_at: Timestamp,
+    /// The connection that is polled first.
+    first: usize,
+    /// Readable while something waits at any connection, for a client that sleeps.
+    epoll: Option<OwnedFd>,
+    health: Option<HealthCheck>,
+    call_timeout: Span,
+    wait: Wait,
+}
+
+impl<L: Connection> Balanced<L> {
+    /// Connects to the servers that there are.
+    pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
+        let name = endpoints.to_string();
+        let system = |cause: std::io::Error| ConnectError::System { endpoint: name.clone(), cause };
+        let Endpoints { fixed, resolvers, .. } = endpoints;
+        let mut members = Members::new(fixed, resolvers).map_err(system)?;
+        let patience = Duration::from_nanos(config.call_timeout.as_ps() / 1000);
+        let first = members.first(patience).map_err(|error| match error {
+            Some(error) => ConnectError::Resolve(error),
+            None => ConnectError::Resolve(crate::endpoint::ResolveError::NoServers { name: name.clone() }),
+        })?;
+        let epoll = match rest {
+            Rest::Sleeps => Some(epoll::create(CreateFlags::CLOEXEC).map_err(|cause| system(cause.into()))?),
+            Rest::Polls => None,
+        };
+        let mut balanced = Self::new(config, rest, &Time::Machine)?;
+        balanced.epoll = epoll;
+        if first.len() > usize::from(SERVERS_MAX) {
+            return Err(ConnectError::TooManyServers { given: first.len(), max: SERVERS_MAX });
+        }
+        first.into_iter().for_each(|endpoint| balanced.join(endpoint));
+        balanced.members = Some(members);
+        balanced.wait_for_one()?;
+        Ok(balanced)
+    }
+
+    /// A client over these connections, none of which is made again; `time` is their clock.
+    pub(super) fn over(servers: Vec<(Endpoint, L)>, time: &Time, config: &ClientConfig) -> Result<Self, ConnectError> {
+        let given = servers.len();
+        let mut balanced = Self::new(config, Rest::Polls, time)?;
+        for (endpoint, link) in servers {
+            let number = balanced.rpcs.servers.join(name_of(&endpoint));
+            number.ok_or(ConnectError::TooManyServers { given, max: SERVERS_MAX })?;
+            balanced.connections.push(Member::up(link, config.slots));
+        }
+        Ok(balanced)
+    }
+
+    fn new(config: &ClientConfig, rest: Rest, time: &Time) -> Result<Self, ConnectError> {
+        let watch = Watch::new(time);
+        Ok(Self {
+            rpcs: Rpcs::new(config, watch.ticks())?,
+            connections: Vec::new(),
+            maker: Maker::new(config, rest),
+            members: None,
+            look_at: Timestamp::ZERO,
+            watch,
+            first: 0,
+            epoll: None,
+            health: config.health.clone(),
+            call_timeout: config.call_timeout,
+            wait: config.wait,
+        })
+    }
+
+    /// Waits until one is connected, and a moment for the others.
+    fn wait_for_one(&mut self) -> Result<(), ConnectError> {
+        let (begun, mut error) = (self.now(), None);
+        loop {
+            for server in 0..self.connections.len() {
+                if let Some(Unmade::Failed(unmade)) = self.attend(server) {
+                    error = Some(unmade);
+                }
+            }
+            let is_up = self.connections.iter().any(|connection| connection.look().is_some());
+            let is_coming = self.connections.iter().any(Member::is_coming);
+            match error {
+                Some(error) if !is_up && !is_coming => return Err(error),
+                _ if !is_coming || (is_up && self.now() - begun >= GRACE) => return Ok(()),
+                _ => std::thread::sleep(Duration::from_micros(50)),
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ps(self.watch.now_ps())
+    }
+
+    // -- servers that come and go --
+
+    /// A server joins, as far as there is room.
+    fn join(&mut self, endpoint: Endpoint) {
+        let Some(number) = self.rpcs.servers.join(name_of(&endpoint)) else { return };
+        let connection = Member::new(Some(endpoint), self.maker.config.slots);
+        let at = usize::from(number);
+        if at < self.connections.len() {
+            self.connections[at] = connection;
+        } else {
+            self.connections.push(connection);
+        }
+        self.rpcs.shut.insert(number);
+        // Where it fails, it is tried again like any other.
+        let _ = self.connections[at].begin(&self.maker);
+    }
+
+    /// Servers that are not among these are to leave; others join.
+    fn reconcile(&mut self, endpoints: Vec<Endpoint>) {
+        for connection in &mut self.connections {
+            connection.is_to_leave = !connection.endpoint.as_ref().is_some_and(|endpoint| endpoints.contains(endpoint));
+        }
+        for endpoint in endpoints {
+            let is_known = (0..self.rpcs.servers.count()).any(|number| {
+                self.rpcs.servers.is_member(number)
+                    && self.connections[usize::from(number)].endpoint.as_ref() == Some(&endpoint)
+            });
+            if !is_known {
+                self.join(endpoint);
+            }
+        }
+    }
+
+    /// Servers that are to leave get nothing more, once another one is connected.
+    fn take_leave(&mut self) {
+        if !self.connections.iter().any(|connection| connection.look().is_some() && !connection.is_to_leave) {
+            return;
+        }
+        for (server, _) in self.connections.iter().enumerate().filter(|(_, connection)| connection.is_to_leave) {
+            if self.rpcs.servers.is_member(number(server)) {
+                self.rpcs.servers.leave(number(server));
+            }
+        }
+    }
+
+    /// Looks after connections, members and health checks, now and then.
+    fn look_after(&mut self, now: Timestamp) {
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now + LOOK_EVERY;
+        if let Some(endpoints) = self.members.as_mut().and_then(Members::changed) {
+            self.reconcile(endpoints);
+        }
+        for server in 0..self.connections.len() {
+            self.attend(server);
+            self.ask(now, server);
+        }
+        self.take_leave();
+    }
+
+    /// Looks after one connection. Why it has not come up.
+    fn attend(&mut self, server: usize) -> Option<Unmade> {
+        let (now, number) = (self.now(), number(server));
+        let connection = &mut self.connections[server];
+        if !self.rpcs.servers.is_there(number) {
+            connection.close();
+            return None;
+        }
+        if connection.give_up() {
+            self.rpcs.shut.insert(number);
+        }
+        match connection.come() {
+            Some(Came::Up) => {
+                if let (Some(epoll), Some(socket)) = (&self.epoll, connection.look().and_then(L::socket)) {
+                    // It fails where there is no memory: then its answers are found when others come.
+                    let _ = epoll::add(epoll, socket, EventData::new_u64(server as u64), EventFlags::IN);
+                }
+                // Its welcome was a word from it.
+                self.rpcs.servers.find(number);
+                self.rpcs.shut.remove(number);
+            }
+            Some(Came::Failed(unmade)) => {
+                self.rpcs.servers.lose(now, number);
+                return Some(unmade);
+            }
+            None if connection.is_down() && self.rpcs.servers.rests_until(number) <= now => {
+                // No thread could be started: later, then.
+                let error = connection.begin(&self.maker);
+                error.into_iter().for_each(|_| self.rpcs.servers.lose(now, number));
+            }
+            None => {}
+        }
+        None
+    }
+
+    /// Asks a server how it is, when that is due.
+    fn ask(&mut self, now: Timestamp, server: usize) {
+        let Some(HealthCheck { every, request, .. }) = &self.health else { return };
+        let connection = &mut self.connections[server];
+        if now < connection.ask_at || !self.rpcs.servers.is_there(number(server)) {
+            return;
+        }
+        connection.ask_at = now + *every;
+        if connection.asked.is_some() {
+            // It has not answered the one before.
+            self.rpcs.servers.lose(now, number(server));
+            return;
+        }
+        let asked = connection.link().map(|link| link.submit_with(request, Options::default()));
+        if let Some(Ok(ticket)) = asked {
+            connection.asked = Some(ticket);
+        }
+    }
+
+    /// Has `greeting` ask every server, now and whenever a connection is made; whether it was content with any.
+    #[cfg(feature = "typed")]
+    pub(super) fn greet(&mut self, greeting: Arc<Greeting>) -> bool {
+        self.maker.add_greeting(greeting.clone());
+        let (now, mut is_content) = (self.now(), false);
+        for server in 0..self.connections.len() {
+            let connection = &mut self.connections[server];
+            match connection.greet(&*greeting, &self.maker) {
+                Some(true) => is_content = true,
+                Some(false) => {
+                    connection.lose();
+                    self.rpcs.shut.insert(number(server));
+                    self.rpcs.servers.lose(now, number(server));
+                }
+                None => {}
+            }
+        }
+        is_content
+    }
+
+    // -- RPCs --
+
+    pub(super) fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        let now = self.now();
+        self.look_after(now);
+        let deadline = options.deadline.or(Some(self.maker.config.deadline).filter(|&deadline| deadline != Span::MAX));
+        let place = self.rpcs.begin(now, request, Options { deadline, ..options })?;
+        let (mut next, mut error) = (self.rpcs.first(now, place), SubmitError::ServerGone);
+        while let Some(server) = next {
+            let outgoing = Outgoing { place, server };
+            match self.send(now, outgoing) {
+                Ok(()) => return Ok(self.rpcs.ticket(place)),
+                Err(refused) => {
+                    next = self.rpcs.not_sent(now, outgoing, &refused);
+                    error = refused;
+                }
+            }
+        }
+        self.rpcs.forget(place);
+        Err(error)
+    }
+
+    /// Sends a copy of an RPC.
+    fn send(&mut self, now: Timestamp, outgoing: Outgoing) -> Result<(), SubmitError> {
+        self.rpcs.begin_copy(outgoing);
+        let connection = &mut self.connections[usize::from(outgoing.server)];
+        let (link, places) = connection.link_and_places().ok_or(SubmitError::ServerGone)?;
+        let (request, options) = self.rpcs.request(now, outgoing.place);
+        let submitted = match options.deadline {
+            None => link.submit_keyed(request, options.key_hash),
+            Some(_) => link.submit_with(request, options),
+        };
+        match submitted {
+            Ok(there) => {
+                places[slot(there, places.len())] = outgoing.place;
+                self.rpcs.sent(now, outgoing, there);
+                Ok(())
+            }
+            Err(error) => {
+                if error == SubmitError::ServerGone {
+                    connection.lose();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends what the machines have decided to send, and takes back what they have.
+    fn send_all(&mut self, now: Timestamp) {
+        while let Some(outgoing) = self.rpcs.outgoing.pop_front() {
+            if let Err(error) = self.send(now, outgoing) {
+                let error = CallError::NotSent(error);
+                self.rpcs.servers.end(now, outgoing.server, rpcs::server_end(&error));
+                let end = self.rpcs.failed(now, outgoing.place, error);
+                self.rpcs.push_ended(end);
+            }
+        }
+        while let Some((server, there)) = self.rpcs.withdrawn.pop() {
+            if let Some(link) = self.connections[usize::from(server)].link() {
+                link.cancel(there);
+            }
+        }
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Completion<'_>> {
+        let (ticket, result) = self.next_end()?;
+        Some(Completion { ticket, result: result.map(|bytes| self.rpcs.reply(bytes)) })
+    }
+
+    fn next_end(&mut self) -> Option<End> {
+        if let Some(end) = self.rpcs.take_ended() {
+            return Some(end);
+        }
+        let now = self.now();
+        let count = self.connections.len();
+        for step in 0..count {
+            let at = (self.first + step) % count;
+            if let Some(end) = self.poll_one(now, at) {
+                self.first = (at + 1) % count;
+                self.send_all(now);
+                return Some(end);
+            }
+        }
+        self.rpcs.keep_time(now);
+        self.look_after(now);
+        self.send_all(now);
+        self.rpcs.take_ended()
+    }
+
+    /// The next RPC that has ended at a server, and is over by that.
+    fn poll_one(&mut self, now: Timestamp, server: usize) -> Option<End> {
+        let Self { connections, rpcs, health, .. } = self;
+        let connection = &mut connections[server];
+        loop {
+            let asked = connection.asked;
+            let (link, places) = connection.link_and_places()?;
+            let Completion { ticket, result } = link.poll()?;
+            let at = Outgoing { place: places[slot(ticket, places.len())], server: number(server) };
+            if asked == Some(ticket) {
+                say_health(rpcs, now, at.server, health.as_ref(), result);
+                connection.asked = None;
+                continue;
+            }
+            let is_lost = result.as_ref().is_err_and(|error| rpcs::server_end(error) == ServerEnd::Lost);
+            let end = rpcs.copy_ended(now, at, ticket, result);
+            if is_lost {
+                connection.lose();
+            }
+            if end.is_some() {
+                return end;
+            }
+        }
+    }
+
+    pub(super) fn take_all(&mut self, visit: &mut dyn FnMut(Completion<'_>)) {
+        let now = self.now();
+        for server in 0..self.connections.len() {
+            let Self { connections, rpcs, health, .. } = self;
+            let connection = &mut connections[server];
+            let (asked, mut is_lost, mut has_answered) = (connection.asked, false, false);
+            let Some((link, places)) = connection.link_and_places() else { continue };
+            link.take_all(&mut |Completion { ticket, result }| {
+                let at = Outgoing { place: places[slot(ticket, places.len())], server: number(server) };
+                if asked == Some(ticket) {
+                    say_health(rpcs, now, at.server, health.as_ref(), result);
+                    has_answered = true;
+                    return;
+                }
+                is_lost |= result.as_ref().is_err_and(|error| rpcs::server_end(error) == ServerEnd::Lost);
+                if let Some((ticket, result)) = rpcs.copy_ended(now, at, ticket, result) {
+                    visit(Completion { ticket, result: result.map(|bytes| rpcs.reply(bytes)) });
+                }
+            });
+            if has_answered {
+                connection.asked = None;
+            }
+            if is_lost {
+                connection.lose();
+            }
+        }
+        while let Some(Completion { ticket, result }) = self.poll() {
+            visit(Completion { ticket, result });
+        }
+    }
+
+    pub(super) fn cancel(&mut self, ticket: Ticket) -> bool {
+        let is_outstanding = self.rpcs.cancel(ticket, CallError::Cancelled);
+        let now = self.now();
+        self.send_all(now);
+        is_outstanding
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.links().for_each(L::flush);
+    }
+
+    /// Over UDP alone it sleeps; where answers come over shared memory it yields the core for a moment.
+    pub(super) fn wait(&mut self, timeout: Span) {
+        self.flush();
+        let timeout = self.due().map_or(timeout, |due| due.min(timeout));
+        let mut sockets = Vec::with_capacity(self.connections.len());
+        for link in self.connections.iter().filter_map(Member::look).filter(|link| link.outstanding() > 0) {
+            match link.socket() {
+                Some(socket) if link.is_watched_on_request() => {
+                    sockets.push(PollFd::from_borrowed_fd(socket, PollFlags::IN))
+                }
+                _ => return std::thread::yield_now(),
+            }
+        }
+        let nanos = timeout.min(Span::from_secs(3600)).as_ps().div_ceil(1000);
+        let (tv_sec, tv_nsec) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+        let timeout = Timespec { tv_sec: tv_sec.try_into().unwrap_or(0), tv_nsec: tv_nsec.try_into().unwrap_or(0) };
+        // An interrupted wait has waited.
+        let _ = poll(&mut sockets, Some(&timeout));
+    }
+
+    pub(super) fn call(&mut self, request: &[u8], options: Options) -> Result<&[u8], CallError> {
+        let bytes = call(self, request, options)?;
+        Ok(self.rpcs.reply(bytes))
+    }
+
+    // -- of a client that sleeps --
+
+    pub(super) fn arm(&self) {
+        self.connections.iter().filter_map(Member::look).for_each(L::arm);
+    }
+
+    pub(super) fn disarm(&self) {
+        self.connections.iter().filter_map(Member::look).for_each(L::disarm);
+    }
+
+    pub(super) fn take_wake_ups(&mut self) {
+        self.links().for_each(L::take_wake_ups);
+    }
+
+    pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.epoll.as_ref().map(AsFd::as_fd)
+    }
+
+    /// How long until something is to be done that no answer says.
+    pub(super) fn due(&mut self) -> Option<Span> {
+        let now = self.now();
+        let of_links = self.links().filter_map(L::due).min();
+        let of_rpcs = Rpcs::until(now, self.rpcs.due());
+        // A connection that is being made says nothing when it is.
+        let is_coming = self.connections.iter().any(Member::is_coming);
+        let of_health = self.health.as_ref().map(|health| health.every);
+        [of_links, of_rpcs, is_coming.then_some(LOOK_EVERY), of_health].into_iter().flatten().min()
+    }
+
+    #[cfg(feature = "tower")]
+    pub(super) fn has_room(&mut self) -> bool {
+        self.rpcs.has_room() && (self.links().any(L::has_room) || self.links().next().is_none())
+    }
+
+    pub(super) fn paced_for(&mut self) -> Option<Span> {
+        self.links().filter_map(L::paced_for).min()
+    }
+
+    // -- what is known --
+
+    fn links(&mut self) -> impl Iterator<Item = &mut L> {
+        self.connections.iter_mut().filter_map(Member::link)
+    }
+
+    fn up(&self) -> impl Iterator<Item = &L> {
+        self.connections.iter().filter_map(Member::look)
+    }
+
+    pub(super) fn outstanding(&self) -> u32 {
+        self.rpcs.outstanding()
+    }
+
+    pub(super) fn set_keys(&mut self, keys: &Keys) {
+        self.maker.config.keys = keys.clone();
+        self.links().for_each(|link| link.set_keys(keys));
+    }
+
+    pub(super) fn bind_to_server(&mut self) {
+        self.maker.is_bound = true;
+        self.links().for_each(L::bind_to_server);
+    }
+
+    /// The strictest of those that are connected; zero where none is.
+    pub(super) fn slo(&self) -> Span {
+        self.up().map(L::slo).filter(|&slo| slo > Span::ZERO).min().unwrap_or_default()
+    }
+
+    /// What each takes that is connected.
+    pub(super) fn rpc_bytes_max(&self) -> u32 {
+        self.up().map(L::rpc_bytes_max).min().unwrap_or(0)
+    }
+
+    /// The longest reply of any that is connected.
+    pub(super) fn reply_bytes_max(&self) -> Option<u32> {
+        self.up().map(L::reply_bytes_max).max().flatten()
+    }
+
+    pub(super) fn ring_bytes(&self) -> usize {
+        self.up().map(L::ring_bytes).sum()
+    }
+}
+
+/// What a server has answered to a health check.
+fn say_health(
+    rpcs: &mut Rpcs,
+    now: Timestamp,
+    server: u16,
+    health: Option<&HealthCheck>,
+    result: Result<&[u8], CallError>,
+) {
+    match result.as_ref().map_err(rpcs::server_end) {
+        Ok(reply) => {
+            rpcs.servers.find(server);
+            let is_well = health.is_none_or(|health| (health.is_well)(reply));
+            rpcs.servers.set_health(server, is_well);
+        }
+        Err(ServerEnd::Lost) => rpcs.servers.lose(now, server),
+        // It is there, and has more to do than it can.
+        Err(ServerEnd::Answered | ServerEnd::Refused) => rpcs.servers.find(server),
+        Err(ServerEnd::Withdrawn) => {}
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "at most SERVERS_MAX")]
+const fn number(server: usize) -> u16 {
+    server as u16
+}
+
+/// A number by which all clients know a server, whatever their lists look like.
+fn name_of(endpoint: &Endpoint) -> u64 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(endpoint.to_string().as_bytes());
+    hasher.finish()
+}
+
+/// How long a call has waited.
+pub(super) struct Patience {
+    started: Timestamp,
+    spins: u32,
+}
+
+impl<L: Connection> Caller for Balanced<L> {
+    type Place = usize;
+    type Patience = Patience;
+
+    fn patience(&mut self) -> Patience {
+        Patience { started: self.now(), spins: 0 }
+    }
+
+    fn submit(&mut self, request: &[u8], options: Options) -> Result<Ticket, SubmitError> {
+        Self::submit(self, request, options)
+    }
+
+    fn next_end(&mut self) -> Option<End> {
+        Self::next_end(self)
+    }
+
+    fn pause(&mut self, patience: &mut Patience) -> bool {
+        let waited = self.now() - patience.started;
+        if waited >= self.call_timeout {
+            return false;
+        }
+        patience.spins = patience.spins.saturating_add(1);
+        match self.wait {
+            Wait::Block if waited >= SPIN => self.wait(self.call_timeout - waited),
+            Wait::Spin if patience.spins >= SPINS => std::thread::yield_now(),
+            Wait::Block | Wait::Spin => std::hint::spin_loop(),
+        }
+        true
+    }
+
+    fn not_sent(error: SubmitError) -> CallError {
+        CallError::NotSent(error)
+    }
+
+    fn abandon(&mut self, ticket: Ticket) {
+        self.rpcs.abandon(ticket);
+        let now = self.now();
+        self.send_all(now);
+    }
+}

@@ -1,0 +1,113 @@
+//! Which servers there are, by those who know: each is asked by a thread, as often as it wants.
+
+use crate::endpoint::{Endpoint, Resolve, ResolveError, Resolved};
+use nebula_nic::Span;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// How soon one is asked again that gave no answer.
+const AGAIN: Duration = Duration::from_secs(1);
+/// No resolver is asked more often.
+const EVERY_MIN: Span = Span::from_ms(100);
+
+/// The servers that are known, and those who know more.
+#[derive(Debug)]
+pub(super) struct Members {
+    fixed: Vec<Endpoint>,
+    /// What each resolver said last.
+    found: Vec<Vec<Endpoint>>,
+    /// Resolvers that have said nothing yet.
+    silent: Vec<bool>,
+    news: Receiver<(usize, Result<Vec<Endpoint>, ResolveError>)>,
+    /// The threads end when these are gone.
+    _alive: Vec<Sender<()>>,
+    error: Option<ResolveError>,
+}
+
+impl Members {
+    pub(super) fn new(fixed: Vec<Endpoint>, resolvers: Vec<Box<dyn Resolve>>) -> io::Result<Self> {
+        let ((tell, news), count) = (channel(), resolvers.len());
+        let mut alive = Vec::new();
+        for (number, resolver) in resolvers.into_iter().enumerate() {
+            let (stay, leave) = channel();
+            alive.push(stay);
+            let tell = tell.clone();
+            let builder = std::thread::Builder::new().name("nebula-resolve".to_owned());
+            builder.spawn(move || ask(number, resolver, &tell, &leave))?;
+        }
+        Ok(Self { fixed, found: vec![Vec::new(); count], silent: vec![true; count], news, _alive: alive, error: None })
+    }
+
+    /// The servers, once all that know of some have said so, or have failed to for `patience`.
+    pub(super) fn first(&mut self, patience: Duration) -> Result<Vec<Endpoint>, Option<ResolveError>> {
+        while self.silent.contains(&true)
+            && let Ok(news) = self.news.recv_timeout(patience)
+        {
+            self.note(news);
+        }
+        let endpoints = self.all();
+        if endpoints.is_empty() { Err(self.error.take()) } else { Ok(endpoints) }
+    }
+
+    /// The servers, if there is news of them.
+    pub(super) fn changed(&mut self) -> Option<Vec<Endpoint>> {
+        let mut has_changed = false;
+        while let Ok(news) = self.news.try_recv() {
+            has_changed |= self.note(news);
+        }
+        // Where nobody is left, those that were are better than none.
+        has_changed.then(|| self.all()).filter(|endpoints| !endpoints.is_empty())
+    }
+
+    /// Whether that is news.
+    fn note(&mut self, (number, found): (usize, Result<Vec<Endpoint>, ResolveError>)) -> bool {
+        self.silent[number] = false;
+        match found {
+            Ok(endpoints) => std::mem::replace(&mut self.found[number], endpoints) != self.found[number],
+            Err(error) => {
+                self.error = Some(error);
+                false
+            }
+        }
+    }
+
+    /// All, each once, in their order.
+    fn all(&self) -> Vec<Endpoint> {
+        let mut all: Vec<Endpoint> = Vec::new();
+        for endpoint in self.fixed.iter().chain(self.found.iter().flatten()) {
+            if !all.contains(endpoint) {
+                all.push(endpoint.clone());
+            }
+        }
+        all
+    }
+}
+
+/// Asks a resolver until nobody wants to know any more.
+fn ask(
+    number: usize,
+    mut resolver: Box<dyn Resolve>,
+    tell: &Sender<(usize, Result<Vec<Endpoint>, ResolveError>)>,
+    leave: &Receiver<()>,
+) {
+    loop {
+        let found = resolver.resolve();
+        let again = match &found {
+            Ok(Resolved { valid_for, .. }) if *valid_for == Span::MAX => Duration::MAX,
+            Ok(Resolved { valid_for, .. }) => Duration::from_nanos((*valid_for).max(EVERY_MIN).as_ps() / 1000),
+            Err(_) => AGAIN,
+        };
+        if tell.send((number, found.map(|found| found.endpoints))).is_err() {
+            return;
+        }
+        let is_over = if again == Duration::MAX {
+            leave.recv().is_err()
+        } else {
+            !matches!(leave.recv_timeout(again), Err(RecvTimeoutError::Timeout))
+        };
+        if is_over {
+            return;
+        }
+    }
+}

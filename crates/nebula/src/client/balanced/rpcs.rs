@@ -1,0 +1,355 @@
+//! The RPCs of a client of several servers, and where each goes next. What is decided here is sent by [`Balanced`](super::Balanced).
+
+use crate::client::error::{CallError, Executed, SubmitError};
+use crate::client::ticket::Ticket;
+use crate::config::client::{ClientConfig, Options};
+use nebula_nic::requester::{OUTSTANDING_MAX, another};
+use nebula_nic::{
+    After, Attempts, CopyEnd, Failover, HedgeConfigError, Hedging, NackReason, ServerEnd, ServerSet, Servers, Span,
+    Timestamp,
+};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// An RPC that has not ended.
+#[derive(Debug, Default)]
+struct Entry {
+    /// Its number; `None` while nobody has the place.
+    ticket: Option<u64>,
+    /// Kept, since another server may get it. The buffer is the next RPC's.
+    request: Vec<u8>,
+    options: Options,
+    attempts: Attempts,
+    begun: Timestamp,
+    /// When its deadline is over.
+    until: Option<Timestamp>,
+    /// Where it is outstanding, and its ticket there.
+    copies: [Option<(u16, Ticket)>; 2],
+    /// What it ends with unless an answer comes: that nobody knows whether it was executed, if that is so of any copy.
+    error: Option<CallError>,
+}
+
+/// A copy of an RPC that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) place: u32,
+    pub(super) server: u16,
+}
+
+#[derive(Debug)]
+pub(super) struct Rpcs {
+    pub(super) servers: Servers,
+    /// Servers that get no RPCs: there is no connection, or they have yet to say that they are well.
+    pub(super) shut: ServerSet,
+    failover: Failover,
+    hedging: Option<Hedging>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// When something is to be done about an RPC: its next try, or its second copy.
+    timers: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    /// To be sent.
+    pub(super) outgoing: VecDeque<Outgoing>,
+    /// To be taken back.
+    pub(super) withdrawn: Vec<(u16, Ticket)>,
+    /// Over without an answer.
+    ended: VecDeque<(Ticket, CallError)>,
+    /// The reply that came last.
+    reply: Vec<u8>,
+    rounds: u64,
+}
+
+/// The end of an RPC; bytes of its reply, which lies in [`Rpcs::reply`].
+pub(super) type End = (Ticket, Result<usize, CallError>);
+
+impl Rpcs {
+    pub(super) fn new(config: &ClientConfig, seed: u64) -> Result<Self, HedgeConfigError> {
+        // More are refused by each connection.
+        let slots = config.slots.min(OUTSTANDING_MAX);
+        Ok(Self {
+            servers: Servers::new(config.balance, seed),
+            shut: ServerSet::default(),
+            failover: Failover::new(config.retry),
+            hedging: config.hedge.map(Hedging::try_new).transpose()?,
+            entries: (0..slots).map(|_| Entry::default()).collect(),
+            free: (0..slots).rev().collect(),
+            timers: BinaryHeap::new(),
+            outgoing: VecDeque::new(),
+            withdrawn: Vec::new(),
+            ended: VecDeque::new(),
+            reply: Vec::new(),
+            rounds: 0,
+        })
+    }
+
+    pub(super) fn reply(&self, bytes: usize) -> &[u8] {
+        &self.reply[..bytes]
+    }
+
+    pub(super) fn outstanding(&self) -> u32 {
+        let open = self.entries.len() - self.free.len() + self.ended.len();
+        u32::try_from(open).unwrap_or(u32::MAX)
+    }
+
+    #[cfg(feature = "tower")]
+    pub(super) fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Takes an RPC in: its place.
+    pub(super) fn begin(&mut self, now: Timestamp, request: &[u8], options: Options) -> Result<u32, SubmitError> {
+        let place = self.free.pop().ok_or(SubmitError::Full)?;
+        self.rounds += 1;
+        let ticket = self.rounds * self.entries.len() as u64 + u64::from(place);
+        let entry = &mut self.entries[place as usize];
+        entry.ticket = Some(ticket);
+        entry.request.clear();
+        entry.request.extend_from_slice(request);
+        entry.options = options;
+        entry.attempts = Attempts::new(options.idempotent);
+        entry.begun = now;
+        entry.until = options.deadline.map(|deadline| now + deadline);
+        entry.error = None;
+        Ok(place)
+    }
+
+    /// The server that gets an RPC first; `None` if each is left alone.
+    pub(super) fn first(&mut self, now: Timestamp, place: u32) -> Option<u16> {
+        let key_hash = self.entries[place as usize].options.key_hash;
+        self.servers.pick(now, key_hash, self.shut)
+    }
+
+    /// The ticket of an RPC that was taken in.
+    pub(super) fn ticket(&self, place: u32) -> Ticket {
+        Ticket(self.entries[place as usize].ticket.unwrap_or(0))
+    }
+
+    /// The request, with the options that it is sent with now.
+    pub(super) fn request(&self, now: Timestamp, place: u32) -> (&[u8], Options) {
+        let Entry { request, options, until, .. } = &self.entries[place as usize];
+        (request, Options { deadline: until.map(|until| until - now), ..*options })
+    }
+
+    /// A copy is about to be sent.
+    pub(super) fn begin_copy(&mut self, Outgoing { place, server }: Outgoing) {
+        self.servers.begin(server);
+        self.entries[place as usize].attempts.begin(server);
+    }
+
+    /// A copy has been sent, under this ticket at its server.
+    pub(super) fn sent(&mut self, now: Timestamp, Outgoing { place, server }: Outgoing, there: Ticket) {
+        let entry = &mut self.entries[place as usize];
+        let is_first = entry.copies == [None, None];
+        if let Some(free) = entry.copies.iter_mut().find(|copy| copy.is_none()) {
+            *free = Some((server, there));
+        }
+        // A second copy, only of the first try: what has failed over has been delayed already.
+        if is_first && entry.begun == now && entry.options.idempotent {
+            let delay = self.hedging.as_mut().and_then(Hedging::begin);
+            self.timers.extend(delay.zip(entry.ticket).map(|(delay, ticket)| Reverse((now + delay, ticket))));
+        }
+    }
+
+    /// A copy could not be sent. The next server that gets it, or nothing follows.
+    pub(super) fn not_sent(&mut self, now: Timestamp, outgoing: Outgoing, error: &SubmitError) -> Option<u16> {
+        let error = CallError::NotSent(error.clone());
+        self.servers.end(now, outgoing.server, server_end(&error));
+        match self.after(now, outgoing.place, copy_end(&error)) {
+            After::Goes(server) => Some(server),
+            After::Over | After::Waits | After::Rests(_) => None,
+        }
+    }
+
+    /// Gives a place back.
+    pub(super) fn forget(&mut self, place: u32) {
+        let entry = &mut self.entries[place as usize];
+        entry.ticket = None;
+        let copies = std::mem::take(&mut entry.copies);
+        self.withdrawn.extend(copies.into_iter().flatten());
+        self.free.push(place);
+    }
+
+    /// Something has come from `server` under `there`, the ticket of an RPC at `place` unless that is over.
+    pub(super) fn copy_ended(
+        &mut self,
+        now: Timestamp,
+        at: Outgoing,
+        there: Ticket,
+        result: Result<&[u8], CallError>,
+    ) -> Option<End> {
+        let entry = &mut self.entries[at.place as usize];
+        let copy = entry.copies.iter_mut().find(|copy| **copy == Some((at.server, there)));
+        let is_open = copy.is_some();
+        if let Some(copy) = copy {
+            *copy = None;
+        }
+        let end = result.as_ref().map_or_else(server_end, |_| ServerEnd::Answered);
+        self.servers.end(now, at.server, end);
+        if !is_open {
+            return None;
+        }
+        match result {
+            Ok(reply) => {
+                if let Some(hedging) = &mut self.hedging {
+                    hedging.answered(now - entry.begun);
+                }
+                self.reply.clear();
+                self.reply.extend_from_slice(reply);
+                Some((self.over(at.place), Ok(reply.len())))
+            }
+            Err(error) => self.failed(now, at.place, error),
+        }
+    }
+
+    /// A copy has ended with `error`: the end of its RPC, if it is over.
+    pub(super) fn failed(&mut self, now: Timestamp, place: u32, error: CallError) -> Option<End> {
+        let end = copy_end(&error);
+        let entry = &mut self.entries[place as usize];
+        // What somebody may have executed stays so, whatever others say later.
+        if entry.error.as_ref().is_none_or(|before| before.was_executed() == Executed::No) {
+            entry.error = Some(error);
+        }
+        let is_late = entry.until.is_some_and(|until| until <= now);
+        match self.after(now, place, end) {
+            After::Waits => None,
+            After::Goes(server) if !is_late => {
+                self.outgoing.push_back(Outgoing { place, server });
+                None
+            }
+            After::Rests(span) if !is_late => {
+                let ticket = self.ticket(place);
+                self.timers.push(Reverse((now + span, ticket.0)));
+                None
+            }
+            After::Over | After::Goes(_) | After::Rests(_) => Some(self.gave_up(place)),
+        }
+    }
+
+    fn after(&mut self, now: Timestamp, place: u32, end: CopyEnd) -> After {
+        let Entry { attempts, options, .. } = &mut self.entries[place as usize];
+        self.failover.after(&mut self.servers, now, (attempts, options.key_hash), end, self.shut)
+    }
+
+    /// The RPC is over, without a reply.
+    fn gave_up(&mut self, place: u32) -> End {
+        let error = self.entries[place as usize].error.take();
+        (self.over(place), Err(error.unwrap_or(CallError::NotSent(SubmitError::ServerGone))))
+    }
+
+    fn over(&mut self, place: u32) -> Ticket {
+        let ticket = self.ticket(place);
+        self.forget(place);
+        ticket
+    }
+
+    /// An end that no answer has brought.
+    pub(super) fn take_ended(&mut self) -> Option<End> {
+        let (ticket, error) = self.ended.pop_front()?;
+        Some((ticket, Err(error)))
+    }
+
+    pub(super) fn push_ended(&mut self, end: Option<End>) {
+        if let Some((ticket, Err(error))) = end {
+            self.ended.push_back((ticket, error));
+        }
+    }
+
+    /// Ends an RPC with this error, if it is outstanding.
+    pub(super) fn cancel(&mut self, ticket: Ticket, error: CallError) -> bool {
+        let place = self.place(ticket.0);
+        if let Some(place) = place {
+            let ticket = self.over(place);
+            self.ended.push_back((ticket, error));
+        }
+        place.is_some()
+    }
+
+    /// Ends an RPC without a word.
+    pub(super) fn abandon(&mut self, ticket: Ticket) {
+        let place = self.place(ticket.0);
+        place.into_iter().for_each(|place| self.forget(place));
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a place")]
+    fn place(&self, ticket: u64) -> Option<u32> {
+        let place = ticket % self.entries.len() as u64;
+        (self.entries[place as usize].ticket == Some(ticket)).then_some(place as u32)
+    }
+
+    /// When the next RPC is to be tried again, or copied.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        self.timers.peek().map(|&Reverse((at, _))| at)
+    }
+
+    /// Tries RPCs again, or sends second copies, whose time has come.
+    pub(super) fn keep_time(&mut self, now: Timestamp) {
+        while let Some(&Reverse((at, ticket))) = self.timers.peek()
+            && at <= now
+        {
+            self.timers.pop();
+            if let Some(place) = self.place(ticket) {
+                self.its_time(now, place);
+            }
+        }
+    }
+
+    fn its_time(&mut self, now: Timestamp, place: u32) {
+        let Entry { attempts, options, until, .. } = &mut self.entries[place as usize];
+        if attempts.under_way() > 0 {
+            let may_copy = attempts.may_be_copied();
+            let other = || another(&mut self.servers, now, options.key_hash, attempts.tried(), self.shut);
+            let server = may_copy.then(other).flatten();
+            if let Some(server) = server
+                && self.hedging.as_mut().is_some_and(Hedging::take)
+            {
+                self.outgoing.push_back(Outgoing { place, server });
+            }
+            return;
+        }
+        let is_late = until.is_some_and(|until| until <= now);
+        let after = match self.servers.pick(now, options.key_hash, self.shut) {
+            Some(server) => After::Goes(server),
+            None => self.failover.next_round(attempts),
+        };
+        match after {
+            After::Goes(server) if !is_late => self.outgoing.push_back(Outgoing { place, server }),
+            After::Rests(span) if !is_late => {
+                let ticket = self.ticket(place);
+                self.timers.push(Reverse((now + span, ticket.0)));
+            }
+            After::Over | After::Waits | After::Goes(_) | After::Rests(_) => {
+                let end = self.gave_up(place);
+                self.push_ended(Some(end));
+            }
+        }
+    }
+
+    /// How long until `due`, at least.
+    pub(super) fn until(now: Timestamp, due: Option<Timestamp>) -> Option<Span> {
+        due.map(|due| due - now)
+    }
+}
+
+/// What the end of an RPC says of its server.
+pub(super) fn server_end(error: &CallError) -> ServerEnd {
+    match error {
+        CallError::Fault(_) | CallError::Expired => ServerEnd::Answered,
+        CallError::Nack { .. } | CallError::Stale => ServerEnd::Refused,
+        CallError::NotSent(SubmitError::Full | SubmitError::TooLarge { .. }) => ServerEnd::Refused,
+        CallError::Cancelled | CallError::Forked | CallError::Outstanding { .. } => ServerEnd::Withdrawn,
+        CallError::ServerGone | CallError::TimedOut | CallError::Protocol | CallError::NotSent(_) => ServerEnd::Lost,
+    }
+}
+
+/// What the end of an RPC's copy says of the RPC.
+fn copy_end(error: &CallError) -> CopyEnd {
+    match error {
+        CallError::Fault(_) | CallError::Forked => CopyEnd::Answered,
+        CallError::Nack { reason: NackReason::TooLarge } | CallError::Expired => CopyEnd::Impossible,
+        CallError::NotSent(SubmitError::TooLarge { .. } | SubmitError::Forked) => CopyEnd::Impossible,
+        _ => match error.was_executed() {
+            Executed::No => CopyEnd::NotExecuted,
+            Executed::Unknown => CopyEnd::Unknown,
+            Executed::Yes => CopyEnd::Answered,
+        },
+    }
+}

@@ -1,0 +1,138 @@
+//! What finds the servers of a service: a file, or what the caller knows.
+
+use super::address::{Endpoint, EndpointError};
+use nebula_nic::Span;
+use std::path::{Path, PathBuf};
+
+/// Finds the servers of a service, and again later. A thread that does nothing else calls it, so that it may block.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Endpoint, Endpoints, Resolve, ResolveError, Resolved, Span};
+///
+/// /// What a file of the operator's own form says.
+/// struct Ours;
+///
+/// impl Resolve for Ours {
+///     fn resolve(&mut self) -> Result<Resolved, ResolveError> {
+///         let endpoints = vec!["udp://127.0.0.1:7400".parse()?, "udp://127.0.0.1:7401".parse()?];
+///         Ok(Resolved { endpoints, valid_for: Span::from_secs(5) })
+///     }
+/// }
+///
+/// let endpoints = Endpoints::from(Ours);
+/// # let _ = endpoints;
+/// # Ok::<(), nebula::EndpointError>(())
+/// ```
+pub trait Resolve: Send + 'static {
+    /// The servers now.
+    ///
+    /// # Errors
+    ///
+    /// [`ResolveError`]. A client that has servers keeps them, and asks again a second later.
+    fn resolve(&mut self) -> Result<Resolved, ResolveError>;
+}
+
+/// What a [`Resolve`] has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The servers.
+    pub endpoints: Vec<Endpoint>,
+    /// How long they are those: then it is asked again. [`Span::MAX`] without limit.
+    pub valid_for: Span,
+}
+
+/// Servers that could not be found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// The file cannot be read.
+    #[error("cannot read the servers in {}: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's reason.
+        cause: std::io::Error,
+    },
+    /// A line of the file is no endpoint.
+    #[error("{}, line {line}: {cause}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1 on.
+        line: usize,
+        /// What is wrong.
+        cause: EndpointError,
+    },
+    /// What was found is no endpoint.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// There are none.
+    #[error("{name} names no server")]
+    NoServers {
+        /// Where they were looked for.
+        name: String,
+    },
+    /// The name system gave no answer, or said that there is no such name.
+    #[error("cannot look {name} up: {cause}")]
+    Name {
+        /// The name.
+        name: String,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// How long a file's servers are believed: then it is read again.
+const FILE_VALID_FOR: Span = Span::from_secs(1);
+
+/// The endpoints in a file, one a line; lines that are empty or begin with `#` are left out. It is read again each second.
+#[derive(Clone, Debug)]
+pub struct EndpointFile {
+    path: PathBuf,
+}
+
+impl EndpointFile {
+    /// That of this path.
+    #[must_use]
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self { path: path.as_ref().to_owned() }
+    }
+}
+
+impl Resolve for EndpointFile {
+    fn resolve(&mut self) -> Result<Resolved, ResolveError> {
+        let path = self.path.clone();
+        let text = std::fs::read_to_string(&path).map_err(|cause| ResolveError::File { path: path.clone(), cause })?;
+        let lines = text.lines().map(str::trim).enumerate();
+        let named = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let endpoints = named.map(|(at, line)| {
+            line.parse().map_err(|cause| ResolveError::Line { path: path.clone(), line: at + 1, cause })
+        });
+        Ok(Resolved { endpoints: endpoints.collect::<Result<_, _>>()?, valid_for: FILE_VALID_FOR })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Result<Vec<Endpoint>, String> {
+        let path = std::env::temp_dir().join(format!("nebula-endpoints-{}-{}", std::process::id(), text.len()));
+        std::fs::write(&path, text).unwrap();
+        let found = EndpointFile::new(&path).resolve();
+        std::fs::remove_file(&path).unwrap();
+        found.map(|resolved| resolved.endpoints).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_has_an_endpoint_a_line() {
+        let endpoints = found("# ours\n\n shm://a \nudp://[::1]:7400").unwrap();
+        assert_eq!(endpoints, ["shm://a".parse().unwrap(), "udp://[::1]:7400".parse().unwrap()]);
+        let said = found("shm://a\ntcp://b\n").unwrap_err();
+        assert!(said.contains("line 2: endpoint \"tcp://b\": expected") && !said.contains('\n'), "{said}");
+        let said = EndpointFile::new("/nonexistent/servers").resolve().unwrap_err().to_string();
+        assert!(said.starts_with("cannot read the servers in /nonexistent/servers:"), "{said}");
+    }
+}
