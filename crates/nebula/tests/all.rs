@@ -25,6 +25,7 @@ mod udp_address;
 mod udp_client;
 mod udp_engines;
 mod udp_keys;
+mod udp_million;
 mod udp_goodput;
 mod udp_overload;
 mod udp_relay;

@@ -7,6 +7,7 @@ pub(crate) mod draw;
 pub(crate) mod hand_wire;
 pub(crate) mod process;
 pub(crate) mod raw;
+pub(crate) mod relay;
 pub(crate) mod scene;
 pub(crate) mod sim_net;
 pub(crate) mod udp_raw;

@@ -21,10 +21,15 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     pub(crate) fn new(test: &'static str) -> Self {
+        Self::within(TEST_MAX, test)
+    }
+
+    /// For a test that takes longer, where it is told to.
+    pub(crate) fn within(time_max: Duration, test: &'static str) -> Self {
         let (alive, watched) = channel::<()>();
         std::thread::spawn(move || {
-            if watched.recv_timeout(TEST_MAX) == Err(RecvTimeoutError::Timeout) {
-                let _ = writeln!(std::io::stderr(), "{test}: not over after {TEST_MAX:?}");
+            if watched.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout) {
+                let _ = writeln!(std::io::stderr(), "{test}: not over after {time_max:?}");
                 std::process::abort();
             }
         });
