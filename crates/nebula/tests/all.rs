@@ -10,6 +10,7 @@ mod decision_log;
 mod ends;
 mod examples;
 mod groups;
+mod inherited;
 mod later_replies;
 mod misuse;
 mod multi_packet;

@@ -230,6 +230,7 @@ pub(crate) fn receive(socket: impl AsFd) -> std::io::Result<Option<(Message, Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::io::{FdFlags, fcntl_getfd};
 
     const WELCOME: Welcome = Welcome {
         snid: 3,
@@ -277,6 +278,15 @@ mod tests {
         let mut answer = encode_answer(Ok(WELCOME));
         answer[8] = 9;
         assert_eq!(decode_answer(&answer), Some(Err(Refusal::Version { server: 9 })));
+    }
+
+    #[test]
+    fn what_is_received_is_kept_from_processes_that_are_started_meanwhile() {
+        let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+        send(&there, &encode_answer(Ok(WELCOME)), &[here.as_fd(), there.as_fd()]).unwrap();
+        let (message, received) = receive(&here).unwrap().unwrap();
+        assert_eq!((message, received.len()), (encode_answer(Ok(WELCOME)), 2));
+        assert!(received.iter().all(|fd| fcntl_getfd(fd).unwrap().contains(FdFlags::CLOEXEC)));
     }
 
     #[test]
