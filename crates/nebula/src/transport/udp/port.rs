@@ -336,6 +336,10 @@ mod tests {
     use super::*;
     use crate::config::key::{Key, Keys};
     use crate::net::KernelWire;
+    use nebula_sys::udp::DropRule;
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::sync::Mutex;
 
     const ALWAYS: Timestamp = Timestamp::ZERO;
 
@@ -414,5 +418,72 @@ mod tests {
         let frame = self::frame(&plain, home, NodeId(1000));
         assert_eq!(greeted(&mut plain, &mut Seal::Plain, &frame, home), Some(frame.snid));
         assert_ne!(greeted(&mut plain, &mut Seal::Plain, &frame, elsewhere), Some(frame.snid));
+    }
+
+    /// A wire that writes down how many drop rules it has, at each change and as it begins to wait.
+    #[derive(Debug, Default)]
+    struct RulesWire {
+        rules: usize,
+        told: Arc<Mutex<Vec<(&'static str, usize)>>>,
+    }
+
+    impl RulesWire {
+        fn tell(&self, what: &'static str) {
+            self.told.lock().unwrap().push((what, self.rules));
+        }
+    }
+
+    impl Wire for RulesWire {
+        fn local(&self) -> SocketAddr {
+            "127.0.0.1:9".parse().unwrap()
+        }
+
+        fn datagram_bytes_max(&self) -> usize {
+            1232
+        }
+
+        fn send(&mut self, _: Route, _: &[u8], _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn recv(&mut self, _: &mut dyn FnMut(Route, &mut [u8])) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn set_drop_rules(&mut self, rules: &[DropRule]) -> io::Result<()> {
+            self.rules = rules.len();
+            self.tell("set");
+            Ok(())
+        }
+
+        fn wait(&mut self, _: Option<Duration>, _: Option<BorrowedFd<'_>>) -> io::Result<()> {
+            self.tell("wait");
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nothing_is_dropped_early_while_the_engine_sleeps() {
+        let (config, told) = (ServerConfig::default(), Arc::default());
+        let backend = config.backend_config().unwrap();
+        let wire = Box::new(RulesWire { rules: 0, told: Arc::clone(&told) });
+        let numbers = Numbers::for_engines(1, 1).remove(0);
+        let mut port = UdpPort::new(&config, &backend, wire, &[7; 32], numbers, Arc::default());
+        let (now, peer) = (Timestamp::ZERO + Span::from_secs(1), "127.0.0.2:9".parse().unwrap());
+        for _ in 0..1000 {
+            port.early_drop.note(now, peer, NodeId(1), 1000, 1000);
+        }
+        let rules = port.early_drop.end_turn(now, false).map(<[_]>::to_vec).unwrap();
+        port.wire.set_drop_rules(&rules).unwrap();
+        let parker = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        for _ in 0..2 {
+            assert!(port.wait(None, parker.as_fd()));
+        }
+        // What is dropped wakes nobody up: so the rule goes before the first sleep, and once is enough.
+        assert_eq!(*told.lock().unwrap(), [("set", 1), ("set", 0), ("wait", 0), ("wait", 0)]);
     }
 }
