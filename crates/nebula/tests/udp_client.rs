@@ -7,6 +7,7 @@ use crate::support::datagram::{ACK, CANCEL, FAULT, Message, PULL, REQUEST};
 use crate::support::scene::{AHEAD_NS, MTU, Scene, server};
 use nebula::{CallError, ClientConfig, NackReason, Options, RetryPolicy, Span, SubmitError};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 fn scene() -> Scene {
     Scene::new(ClientConfig::default())
@@ -602,4 +603,24 @@ fn whatever_the_network_does_each_call_ends_once_with_its_own_reply() {
             assert!(turn < 199_999, "seed {seed}: {replied} of 2000");
         }
     }
+}
+
+#[test]
+fn a_client_sleeps_until_something_is_due_and_not_while_something_has_ended() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let mut scene = measured(ClientConfig::default());
+    assert_eq!(scene.slept(MINUTE), Some(MINUTE), "nothing is awaited");
+    let deadline = Options::default().deadline(Span::from_secs(5));
+    let tickets = [scene.client.submit(b"one"), scene.client.submit_with(b"two", deadline)].map(|sent| sent.unwrap());
+    let until_due = scene.slept(MINUTE).expect("no answer yet");
+    assert_eq!(scene.slept(Duration::from_micros(1)), Some(Duration::from_micros(1)));
+    // The second was sent before it slept; then the first is due again.
+    let sent = scene.on_their_way();
+    assert_eq!(sent.len(), 2);
+    assert!((100..=300).contains(&until_due.as_micros()), "{until_due:?}");
+    scene.answer(&[echo(&sent[0]), echo(&sent[1])]);
+    assert_eq!(scene.end().map(|(ticket, _)| ticket), Some(tickets[0]));
+    assert_eq!(scene.slept(MINUTE), None, "another has ended");
+    assert_eq!(scene.end().map(|(ticket, _)| ticket), Some(tickets[1]));
+    assert_eq!(scene.slept(MINUTE), Some(MINUTE), "the deadline of what is over is no reason to wake up");
 }

@@ -21,6 +21,8 @@ const PS_PER_US: u64 = 1_000_000;
 struct Network {
     to_server: VecDeque<Vec<u8>>,
     to_client: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// How long the client would have slept, each time.
+    waits: Vec<Option<Duration>>,
 }
 
 /// The client's end of it.
@@ -59,7 +61,8 @@ impl Wire for MemoryWire {
         Ok(count)
     }
 
-    fn wait(&mut self, _timeout: Option<Duration>, _bell: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    fn wait(&mut self, timeout: Option<Duration>, _parker: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.network.lock().expect("one thread").waits.push(timeout);
         Ok(())
     }
 }
@@ -253,6 +256,12 @@ impl Scene {
         body[..4].copy_from_slice(&reason.to_le_bytes());
         let frame = Frame { kind: REFUSAL, word: 0, ..self.header() };
         self.deliver(server(), datagram::datagram(frame, &body));
+    }
+
+    /// How long the client sleeps if it may for `timeout`; `None` if it does not.
+    pub(crate) fn slept(&mut self, timeout: Duration) -> Option<Duration> {
+        self.client.wait(timeout);
+        self.network.lock().expect("one thread").waits.pop().map(|slept| slept.expect("never for good"))
     }
 
     /// The next RPC that is over.
