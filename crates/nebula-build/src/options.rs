@@ -19,6 +19,11 @@ pub(crate) fn method_id(method: &MethodDescriptor) -> Option<u32> {
     option(&method.options(), "nebula.id")?.as_u32()
 }
 
+/// Whether its handler is for the pool.
+pub(crate) fn is_long(method: &MethodDescriptor) -> bool {
+    option(&method.options(), "nebula.class").and_then(|class| class.as_enum_number()) == Some(1)
+}
+
 /// Protobuf's own option `idempotency_level`.
 pub(crate) fn is_idempotent(method: &MethodDescriptor) -> bool {
     let level = method.options().get_field_by_name("idempotency_level").and_then(|level| level.as_enum_number());

@@ -6,6 +6,6 @@ pub(crate) mod payloads;
 pub(crate) mod recorder;
 pub(crate) mod ingress;
 pub(crate) mod transport;
-mod median;
+pub(crate) mod median;
 pub(crate) mod pace;
 pub(crate) mod refusals;

@@ -2,8 +2,10 @@
 
 mod assembly;
 mod parts;
+mod pool;
 mod running;
 
+pub use pool::PoolStatus;
 pub use running::RunningServer;
 
 use crate::config::error::ServeError;
@@ -157,7 +159,20 @@ impl Server {
     pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
         self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
         self.config.later_max = self.config.later_max.or_else(|| service.later_max());
-        running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service)))
+        match self.config.pool_threads.unwrap_or(1) {
+            threads @ 1.. if service.has_long() => {
+                running::serve_pooled(self.endpoint?, self.config, Arc::new(service), threads)
+            }
+            _ => running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service))),
+        }
+    }
+
+    /// Sets the threads that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to; 1 unless set, where the service has such. With 0 they run
+    /// where they arrive.
+    #[must_use]
+    pub fn pool_threads(mut self, threads: u16) -> Self {
+        self.config.pool_threads = Some(threads);
+        self
     }
 
     /// Sets one key for the clients of a `udp://` server. For several, see [`ServerConfig::keys`].

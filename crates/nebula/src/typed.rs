@@ -41,7 +41,7 @@ pub use error::{CallError, ConnectError};
 pub use message::{Encoding, Lent, Line, LineLayout, Message, Proto, key_hash, zero_filled};
 pub use method::MethodId;
 pub use nebula_schema::Fingerprint;
-pub use serve::{Methods, Services, Together, answer, answer_window, serve, unknown_method};
+pub use serve::{Methods, Services, Together, answer, answer_window, class, serve, unknown_method};
 pub use service::ServiceInfo;
 pub use slot::{LaterSlot, Slot};
 pub use status::{Code, Status};

@@ -149,6 +149,11 @@ impl Worker {
         }
     }
 
+    /// As [`run`](Self::run), where no RPCs are served in runs: it is compiled once for all services.
+    pub(crate) fn run_one_by_one(mut self, service: &dyn Service) {
+        with_core!(&mut self.inner.get_mut().way, core => core.run(service));
+    }
+
     /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For callers that have their own loop.
     ///
     /// An inline worker also runs one turn of its engine; under `preemptive:Q` one for each quantum. Every RPC that is begun ends before

@@ -17,6 +17,7 @@ mod multi_packet;
 mod own_policy;
 mod parity;
 mod peers;
+mod pool;
 mod preemption;
 mod reply_room;
 mod steering;

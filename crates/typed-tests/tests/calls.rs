@@ -134,6 +134,34 @@ fn the_trace_reaches_the_handler() {
 }
 
 #[test]
+fn methods_of_class_worker_run_in_the_pool_and_no_others() {
+    let endpoint = endpoint("classes");
+    let alone = Server::bind("udp://127.0.0.1:0").config(roomy()).serve(EveryServer(EveryService)).unwrap();
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse().unwrap();
+    for server in [serve(&endpoint), alone] {
+        let mut client = EveryClient::connect(server.endpoint()).unwrap();
+        let served = || server.pool().unwrap().served;
+        // The reply comes before its count.
+        let settled = |count: u64| while served() < count {};
+        assert_eq!(client.echo_line(&line()), Ok(line()));
+        assert_eq!(served(), 0);
+        client.trace(&Empty {}).unwrap();
+        client.channel().set_trace(Some(trace));
+        client.trace(&Empty {}).unwrap();
+        settled(2);
+        assert_eq!(client.echo_line(&line()), Ok(line()));
+        assert_eq!(client.poll_(&Empty {}), Ok(Empty {}));
+        assert_eq!(served(), 2);
+        server.stop();
+    }
+    let server =
+        Server::bind(&endpoint).pool_threads(0).reply_bytes_max(2048).serve(EveryServer(EveryService)).unwrap();
+    EveryClient::connect(&endpoint).unwrap().trace(&Empty {}).unwrap();
+    assert_eq!(server.pool(), None);
+    server.stop();
+}
+
+#[test]
 fn a_handler_that_misbehaves_ends_its_own_rpc() {
     let endpoint = endpoint("misbehave");
     let server = serve(&endpoint);

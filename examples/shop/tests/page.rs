@@ -8,6 +8,7 @@ const SOURCES: &[&str] = &[
     "examples/shop/build.rs",
     "examples/shop/src/main.rs",
     "examples/shop/src/stock.rs",
+    "crates/typed-tests/proto/every.proto",
     "crates/typed-tests/src/every_service.rs",
     "crates/typed-tests/tests/calls.rs",
     "crates/typed-tests/tests/streams.rs",

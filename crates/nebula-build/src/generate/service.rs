@@ -31,6 +31,8 @@ struct Method {
     streams: bool,
     /// Whether it may be executed more than once without harm.
     idempotent: bool,
+    /// Whether its handler is for the pool.
+    is_long: bool,
 }
 
 /// Appends all that a service has.
@@ -59,6 +61,7 @@ fn method(method: &MethodDescriptor, files: &Files) -> Method {
         is_line: files.encodings.ends(&method.output()).is_some(),
         streams: method.is_server_streaming(),
         idempotent: options::is_idempotent(method),
+        is_long: options::is_long(method),
     }
 }
 
@@ -164,6 +167,7 @@ fn append_server(text: &mut String, name: &str, methods: &[Method]) {
     };
     let arms: String = methods.iter().map(arm).collect();
     let info = constant(name);
+    let Classes { of_methods, of_service } = classes(methods);
     let _ = write!(
         text,
         r"/// Serves a [`{name}`]: `Server::bind(endpoint).serve({name}Server(service))`.
@@ -172,7 +176,7 @@ fn append_server(text: &mut String, name: &str, methods: &[Method]) {
 pub struct {name}Server<S>(pub S);
 impl<S: {name}> {TYPED}::Methods for {name}Server<S> {{
     const SERVICE: {TYPED}::ServiceInfo = {info};
-    #[inline(always)]
+{of_methods}    #[inline(always)]
     fn call(&self, context: &{TYPED}::Context<'_>, body: &[u8], reply: &mut ::nebula::Reply<'_>) {{
         match context.method() {{
 {arms}            _ => {TYPED}::unknown_method(&{info}, context, reply),
@@ -187,9 +191,42 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
     fn reply_bytes_max(&self) -> ::core::option::Option<u32> {{
         {info}.reply_bytes_max
     }}
-}}
+{of_service}}}
 "
     );
+}
+
+/// What a server says of where its handlers run.
+#[derive(Default)]
+struct Classes {
+    of_methods: String,
+    of_service: String,
+}
+
+/// Nothing, unless a method is for the pool.
+fn classes(methods: &[Method]) -> Classes {
+    let long: Vec<_> = methods.iter().filter(|method| method.is_long).map(|method| method.id.to_string()).collect();
+    if long.is_empty() {
+        return Classes::default();
+    }
+    let of_methods = format!(
+        r"    const HAS_LONG: bool = true;
+    fn class(method: u16) -> ::nebula::Class {{
+        if matches!(method, {long}) {{ ::nebula::Class::Worker }} else {{ ::nebula::Class::Dispatch }}
+    }}
+",
+        long = long.join(" | ")
+    );
+    let of_service = format!(
+        r"    fn has_long(&self) -> bool {{
+        true
+    }}
+    fn class(&self, request: &[u8]) -> ::nebula::Class {{
+        {TYPED}::class::<Self>(request)
+    }}
+"
+    );
+    Classes { of_methods, of_service }
 }
 
 fn append_client(text: &mut String, name: &str, methods: &[Method]) {

@@ -235,7 +235,7 @@ pub enum Executed {
     /// The service has had it. The handler ran to its end, or until it panicked. A service of bursts
     /// ([`Service::serve_burst`](crate::Service::serve_burst)) was called with it, whether or not it took it.
     Yes,
-    /// No handler has seen it, and none will.
+    /// No handler has seen it, or one that did nothing but [refuse](crate::Reply::refuse) it; and none will.
     No,
     /// Nobody can tell: it was executed, will be, or neither. Repeat it only where that does no harm.
     Unknown,

@@ -102,7 +102,9 @@ pub enum ServeError {
         got: u16,
     },
     /// More RPCs that wait for later replies than a worker can have.
-    #[error("under this policy at most {max} RPCs of a worker can wait for later replies, not {got}: lower later_max")]
+    #[error(
+        "under this policy at most {max} RPCs of a worker can wait for later replies, those in the pool included, not {got}: lower later_max or pool_max"
+    )]
     Later {
         /// The number asked for.
         got: u32,
@@ -111,7 +113,8 @@ pub enum ServeError {
     },
     /// Later replies under a policy that gives workers no further RPCs meanwhile.
     #[error(
-        "replies are given later under jbsq:N and single-queue, not under {policy} or a custom policy: use one of those, or no later_max"
+        "replies are given later, by a pool too, under jbsq:N and single-queue, not under {policy} or a custom policy: use one of those, or no later_max and \
+         pool_threads of 0"
     )]
     LaterPolicy {
         /// The policy asked for.

@@ -126,6 +126,12 @@ pub struct ServerConfig {
     /// up to 64 in all. More of them wait at a worker then instead of in the common queue, so set no more than is needed. `None`, the default, is
     /// what the service says ([`Service::later_max`](crate::Service::later_max)), or none: handlers reply at once.
     pub later_max: Option<u16>,
+    /// Threads of the pool that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to, all workers' together; with 0 they run where they arrive.
+    /// Takes `jbsq:N` or `single-queue`, and [`Server::serve`](crate::Server::serve). `None`, the default, is one where the service has such RPCs.
+    pub pool_threads: Option<u16>,
+    /// RPCs that the pool takes on at once, waiting and running; fewer where the SLO wants fewer, by what they take. Each keeps its worker's credit as
+    /// one that waits for a [later](Self::later_max) reply, beside those. Default: 32.
+    pub pool_max: u16,
     /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
     pub stack_bytes: usize,
     /// Under `altocumulus:G`: how groups hand RPCs to one another.
@@ -170,6 +176,8 @@ impl Default for ServerConfig {
             clients_max: 4096,
             suspended_max: 16,
             later_max: None,
+            pool_threads: None,
+            pool_max: 32,
             stack_bytes: 256 * 1024,
             migration: MigrationConfig::default(),
             idle: IdlePolicy::Adaptive,
@@ -200,6 +208,16 @@ impl ServerConfig {
         self.groups().max(self.engines)
     }
 
+    /// Engines with their own threads.
+    pub(crate) fn engine_threads(&self) -> usize {
+        if self.kind().has_engine() { self.parts().into() } else { 0 }
+    }
+
+    /// Threads of engines and workers.
+    pub(crate) fn threads(&self) -> usize {
+        self.engine_threads() + usize::from(self.workers)
+    }
+
     /// RPCs that may wait when one takes `service`, so that the next keeps the SLO.
     pub(crate) fn queue_bound(&self, service: Span) -> u32 {
         match self.queueing {
@@ -216,6 +234,13 @@ impl ServerConfig {
         // What lies in the workers' own queues waits too.
         let elsewhere = u32::from(self.workers) * (self.given_max() - PER_CORE_BOUND);
         bound.saturating_sub(elsewhere).max(2 * u32::from(self.workers))
+    }
+
+    /// RPCs that a pool of `threads` threads takes on when one takes `service`, so that the next keeps the SLO.
+    pub(crate) fn pool_bound(&self, service: Span, threads: u16) -> u32 {
+        let slo = Span::from_ps(self.slo.as_ps() / 100 * SLO_SHARE_PERCENT);
+        let bound = queue_bound_for_slo(slo, service, threads.into()).unwrap_or(0);
+        bound.max(2 * u32::from(threads)).min(self.pool_max.into())
     }
 
     /// RPCs that a worker has at most, beyond which they wait in the arrival queue.

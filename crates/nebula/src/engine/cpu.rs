@@ -26,9 +26,9 @@ impl<T: Transport> Engine<T> {
         !is_idle
     }
 
-    /// Runs turns until stopped.
+    /// Runs turns until the server stops and its workers have ended.
     pub(crate) fn run(mut self) {
-        while !self.is_stopped() {
+        while !self.is_over() {
             self.turn();
         }
         self.finish();

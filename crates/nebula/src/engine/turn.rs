@@ -17,7 +17,7 @@ use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::{Backend, Policy, Span, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
 /// How long answers may wait for others to share a datagram with: about what sending one costs.
@@ -49,6 +49,8 @@ pub(crate) struct Engine<T> {
     /// Whether a worker on this thread may serve runs.
     pub(super) may_serve_runs: bool,
     stop: Arc<AtomicBool>,
+    /// Workers that may give something back yet, after the server was stopped.
+    workers: Arc<AtomicU32>,
 }
 
 /// When the turn began.
@@ -96,6 +98,7 @@ pub(crate) struct Parts<T> {
     pub(crate) choices: Option<Receiver<Choice>>,
     pub(crate) log_error: FirstLogError,
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) workers: Arc<AtomicU32>,
 }
 
 impl<T: Transport> Engine<T> {
@@ -152,6 +155,7 @@ impl<T: Transport> Engine<T> {
             served: 0,
             may_serve_runs: serves_runs,
             stop: parts.stop,
+            workers: parts.workers,
         })
     }
 
@@ -311,9 +315,10 @@ impl<T: Transport> Engine<T> {
         self.pace.rpcs_within(TURN).max(as_long)
     }
 
-    /// Whether the server stops.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+    /// Whether the server stops, and no worker with a thread of the server's is left.
+    pub(crate) fn is_over(&self) -> bool {
+        // Acquire: what they gave back is seen.
+        self.stop.load(Ordering::Relaxed) && self.workers.load(Ordering::Acquire) == 0
     }
 
     fn set_queue_bound(&mut self, now: Timestamp, bound: u32) {

@@ -18,7 +18,7 @@ const LEAST_PS: u64 = 64;
 
 /// The mean time of an RPC.
 #[derive(Clone, Debug)]
-pub(super) struct Median {
+pub(crate) struct Median {
     mean_ps: u64,
     time_ps: u64,
     rpcs: u64,
@@ -28,19 +28,19 @@ pub(super) struct Median {
 
 impl Median {
     /// As long as nothing has been measured, RPCs take `first`.
-    pub(super) fn new(first: Span) -> Self {
+    pub(crate) fn new(first: Span) -> Self {
         Self { mean_ps: first.as_ps(), time_ps: 0, rpcs: 0, last_ps: [first.as_ps(); BATCHES], at: 0 }
     }
 
     /// The mean.
     #[inline(always)]
-    pub(super) fn mean(&self) -> Span {
+    pub(crate) fn mean(&self) -> Span {
         Span::from_ps(self.mean_ps)
     }
 
     /// `rpcs` RPCs, at least one, took `time` together.
     #[inline(always)]
-    pub(super) fn add(&mut self, time: Span, rpcs: u64) {
+    pub(crate) fn add(&mut self, time: Span, rpcs: u64) {
         self.time_ps += time.as_ps();
         self.rpcs += rpcs;
         if self.rpcs >= BATCH || self.time_ps >= BATCH_PS {

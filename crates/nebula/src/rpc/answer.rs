@@ -93,6 +93,13 @@ impl Answer {
         self.incomplete_slots = 0;
     }
 
+    /// The buffer for another RPC, with room for `capacity` bytes, of who waits for it that long if that is known.
+    pub(crate) fn reset_for(&mut self, capacity: u32, asker: Option<(Recipient, Timestamp)>) {
+        self.reset();
+        self.capacity = capacity;
+        (self.ending.recipient, self.ending.deadline) = asker.unwrap_or((Recipient::none(), NEVER));
+    }
+
     /// Room for the beginning of the reply, for what follows it, and for how many bytes of both.
     #[inline(always)]
     pub(crate) fn room(&mut self) -> (Slots<'_>, &mut Ending, u32) {

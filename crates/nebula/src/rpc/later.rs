@@ -3,6 +3,8 @@
 //! The RPC stays with its worker, and keeps its slots and the core's credit. What travels is the reply: it is written into a buffer, put into the
 //! worker's mailbox, and published by the worker, which then gives slots and credit back. So all the accounting is the worker's, as ever.
 
+use super::fault::Fault;
+use nebula_nic::NackReason;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
@@ -79,7 +81,16 @@ impl LaterReply {
     /// A lock that the worker takes too, for a few instructions; a system call if the worker sleeps.
     pub fn send(mut self) {
         let reply = std::mem::take(&mut self.reply);
-        self.put(Some(reply));
+        self.put(End::Reply(reply));
+    }
+
+    /// Sends `reply`, where nothing was written.
+    pub(crate) fn send_all(mut self, reply: Vec<u8>) {
+        self.put(End::Reply(reply));
+    }
+
+    pub(crate) fn capacity_bytes(&self) -> u32 {
+        self.capacity
     }
 
     /// Sends `reply`, behind what was written.
@@ -88,9 +99,22 @@ impl LaterReply {
         self.send();
     }
 
-    fn put(&mut self, reply: Option<Vec<u8>>) {
+    /// Refuses the RPC, of which nothing was done: its client gets a NACK, as from [`Reply::refuse`](crate::Reply::refuse).
+    pub fn refuse(self) {
+        self.nack(NackReason::QueueBound);
+    }
+
+    pub(crate) fn nack(mut self, reason: NackReason) {
+        self.put(End::Nack(reason));
+    }
+
+    pub(crate) fn fail(mut self, fault: Fault) {
+        self.put(End::Fault(fault));
+    }
+
+    fn put(&mut self, end: End) {
         self.is_sent = true;
-        self.mailbox.put(Ended { rpc: self.rpc, reply });
+        self.mailbox.put(Ended { rpc: self.rpc, end });
         self.thread.unpark();
     }
 }
@@ -98,7 +122,7 @@ impl LaterReply {
 impl Drop for LaterReply {
     fn drop(&mut self) {
         if !self.is_sent {
-            self.put(None);
+            self.put(End::Fault(Fault::Unanswered));
         }
     }
 }
@@ -107,8 +131,15 @@ impl Drop for LaterReply {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) rpc: u64,
-    /// None if the RPC was dropped.
-    pub(crate) reply: Option<Vec<u8>>,
+    pub(crate) end: End,
+}
+
+/// How it ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Reply(Vec<u8>),
+    Fault(Fault),
+    Nack(NackReason),
 }
 
 /// Where the worker finds replies.
@@ -137,14 +168,29 @@ pub(crate) struct Laters {
     rpc: AtomicU64,
     /// Whether the reply to it was taken.
     is_taken: AtomicBool,
+    /// The reply to it, where another thread has taken it before.
+    given: Option<Mutex<Option<LaterReply>>>,
 }
 
 impl Laters {
+    /// Those of a thread that serves the RPC of which `later` is the reply, and no other.
+    pub(crate) fn of(later: LaterReply) -> Self {
+        Self { given: Some(Mutex::new(Some(later))), ..Self::default() }
+    }
+
+    /// The reply that it was made of, unless the handler has taken it.
+    pub(crate) fn into_given(self) -> Option<LaterReply> {
+        self.given?.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes the reply to the RPC in service, for which there is room for `capacity` bytes.
     pub(crate) fn take(&self, capacity: u32) -> Result<LaterReply, LaterError> {
         // Relaxed: only the handler and then the worker that called it look.
         if self.is_taken.swap(true, Ordering::Relaxed) {
             return Err(LaterError::Taken);
+        }
+        if let Some(given) = &self.given {
+            return given.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(LaterError::Taken);
         }
         Ok(LaterReply {
             mailbox: self.mailbox.clone(),
@@ -196,8 +242,8 @@ mod tests {
         assert_eq!(laters.taken(), Some(1));
         std::thread::spawn(move || second.answer(b"2")).join().unwrap();
         drop(first);
-        let ended: Vec<_> = laters.ended().unwrap().into_iter().map(|ended| (ended.rpc, ended.reply)).collect();
-        assert_eq!(ended, [(1, Some(b"2".to_vec())), (0, None)]);
+        let ended: Vec<_> = laters.ended().unwrap().into_iter().map(|ended| (ended.rpc, ended.end)).collect();
+        assert_eq!(ended, [(1, End::Reply(b"2".to_vec())), (0, End::Fault(Fault::Unanswered))]);
         assert!(laters.ended().is_none());
         let late = laters.take(8).unwrap();
         laters.close();

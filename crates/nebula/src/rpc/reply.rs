@@ -9,8 +9,10 @@ use super::answer::Caller;
 use super::answer::{Answer, Ending, Fate};
 use super::fault::Fault;
 use super::later::{LaterError, LaterReply, Laters};
+use super::recipient::Recipient;
 use super::safe_point;
 use super::slot::{HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
+use nebula_nic::{NackReason, Timestamp};
 #[cfg(feature = "typed")]
 use nebula_sys::copy::store_bytes_and;
 use nebula_sys::copy::{copy_words, store_bytes};
@@ -41,6 +43,8 @@ pub struct Reply<'a> {
 
 /// In place of the bytes of a reply that is too large.
 const TOO_LARGE: u32 = u32::MAX;
+/// In place of the bytes of the reply to an RPC that its handler refuses. No reply is as long as either.
+const REFUSED: u32 = u32::MAX - 1;
 
 impl<'a> Reply<'a> {
     /// The reply to the RPC at `position`, which spans `span` slots.
@@ -74,6 +78,18 @@ impl<'a> Reply<'a> {
     /// [`LaterError`]: the server was not [configured](crate::ServerConfig::later_max) for it, or it was taken already.
     pub fn later(&mut self) -> Result<LaterReply, LaterError> {
         self.laters.ok_or(LaterError::NotConfigured)?.take(self.capacity)
+    }
+
+    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the queue had been full, and may try another server. What
+    /// is written before or after that is not sent, unless it is [cleared](Self::clear).
+    #[cold]
+    pub fn refuse(&mut self) {
+        self.bytes = REFUSED;
+    }
+
+    /// Who waits for it and how long, where that is known.
+    pub(crate) fn asker(&self) -> Option<(Recipient, Timestamp)> {
+        self.ending.as_ref().map(|ending| (ending.recipient, ending.deadline))
     }
 
     /// The room for the reply to another RPC, at `position` of the same ring.
@@ -171,10 +187,10 @@ impl<'a> Reply<'a> {
     /// The end of `bytes` bytes at `offset`, if there is room for them.
     fn reserve(&mut self, offset: usize, bytes: usize) -> Option<u32> {
         let end = offset.checked_add(bytes).filter(|&end| end <= self.capacity as usize);
-        if end.is_none() {
+        if end.is_none() && self.bytes != REFUSED {
             self.bytes = TOO_LARGE;
         }
-        end.filter(|_| self.bytes != TOO_LARGE).map(shorter)
+        end.filter(|_| self.bytes < REFUSED).map(shorter)
     }
 
     /// A safe point of the handler: calls [`yield_if_due`](crate::yield_if_due).
@@ -188,11 +204,11 @@ impl<'a> Reply<'a> {
         self.bytes = 0;
     }
 
-    /// Bytes written so far; 0 once something did not fit.
+    /// Bytes written so far; 0 once something did not fit, or the RPC was refused.
     #[must_use]
     #[inline(always)]
     pub fn len(&self) -> usize {
-        if self.bytes == TOO_LARGE { 0 } else { self.bytes as usize }
+        if self.bytes >= REFUSED { 0 } else { self.bytes as usize }
     }
 
     /// Whether nothing is written so far.
@@ -224,8 +240,10 @@ impl<'a> Reply<'a> {
     /// Makes the reply visible to the client.
     #[inline(never)]
     pub(crate) fn publish(&mut self) {
-        if self.bytes == TOO_LARGE {
-            return self.fail(Fault::ReplyTooLarge);
+        match self.bytes {
+            TOO_LARGE => return self.fail(Fault::ReplyTooLarge),
+            REFUSED => return self.nack(NackReason::QueueBound),
+            _ => {}
         }
         match &mut self.ending {
             None => publish_in_ring(self.slots, self.position, self.bytes),
@@ -245,12 +263,23 @@ impl<'a> Reply<'a> {
     /// Tells the client why there is no reply.
     #[inline(never)]
     pub(crate) fn fail(&mut self, fault: Fault) {
+        self.end(Mark::Fault, fault.code(), Fate::Faulted(fault));
+    }
+
+    /// Tells the client that nothing was done.
+    #[cold]
+    pub(crate) fn nack(&mut self, reason: NackReason) {
+        self.end(Mark::Nack, reason.code().into(), Fate::Refused(reason));
+    }
+
+    /// Ends the RPC without a reply.
+    fn end(&mut self, mark: Mark, extra: u32, fate: Fate) {
         match &mut self.ending {
             None => {
-                let header = SlotHeader { mark: Mark::Fault, pkt_idx: 0, span: 1, rpc_bytes: 0, extra: fault.code() };
+                let header = SlotHeader { mark, pkt_idx: 0, span: 1, rpc_bytes: 0, extra };
                 self.slots.publish(self.position, header);
             }
-            Some(ending) => ending.fate = Fate::Faulted(fault),
+            Some(ending) => ending.fate = fate,
         }
     }
 }
@@ -310,6 +339,21 @@ mod tests {
         let header = slots.header(0).unwrap();
         assert_eq!((header.mark, Fault::from_code(header.extra)), (Mark::Fault, Fault::ReplyTooLarge));
         assert!(words[2..16].iter().all(|word| word.load(Ordering::Relaxed) == 0));
+    }
+
+    #[test]
+    fn one_that_is_refused_is_a_nack_whatever_is_written() {
+        let words = ring();
+        let slots = Slots::new(&words, GEOMETRY);
+        let mut reply = Reply::in_ring(slots, 0, 1);
+        reply.write(b"before");
+        reply.refuse();
+        reply.write(b"after");
+        reply.write_at(8, &[1; 113]);
+        assert_eq!(reply.len(), 0);
+        reply.publish_whole();
+        let header = slots.header(0).unwrap();
+        assert_eq!((header.mark, header.extra), (Mark::Nack, NackReason::QueueBound.code().into()));
     }
 
     #[test]

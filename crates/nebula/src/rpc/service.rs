@@ -58,6 +58,21 @@ pub trait Service {
         None
     }
 
+    /// Whether any RPC of it is of [`Class::Worker`].
+    fn has_long(&self) -> bool {
+        false
+    }
+
+    /// Where the handler of this request runs. Asked only where some are [long](Self::has_long), for each RPC, on the thread that it comes to.
+    fn class(&self, request: &[u8]) -> Class {
+        let _ = request;
+        Class::Dispatch
+    }
+
+    /// The server stops: each worker calls it after its last RPC, before those that wait for [later](crate::Reply::later) replies end unanswered. A
+    /// service whose own threads give such replies can wait for them here.
+    fn drain(&self) {}
+
     /// Whether [`prefetch`](Self::prefetch) does anything. If not, it is never called.
     #[inline(always)]
     fn prefetches(&self) -> bool {
@@ -70,6 +85,16 @@ pub trait Service {
     fn prefetch(&self, request: &[u8], stage: Stage) {
         let _ = (request, stage);
     }
+}
+
+/// Where the handler of an RPC runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// On the worker that the RPC was dispatched to, which serves no other meanwhile: for what takes less time than handing it on.
+    #[default]
+    Dispatch,
+    /// On a thread of the server's [pool](crate::ServerConfig::pool_threads): for what takes so long that others must not wait behind it.
+    Worker,
 }
 
 /// RPCs between [`Stage::Arrived`] and the execution: as many misses as a core has under way at once, and some more.

@@ -2,6 +2,7 @@
 
 use super::assembly::{Assembly, ServerTransport};
 use super::parts::{Part, check_parts, part};
+use super::pool::{Pool, PoolStatus, Pooled};
 use crate::config::error::{LogError, ServeError};
 use crate::config::key::Keys;
 use crate::config::kind::Kind;
@@ -12,6 +13,7 @@ use crate::engine::turn::{Engine, Parts};
 use crate::net::{Environment, KernelWire, Time, Watch, Wire, random_bytes};
 use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
+use crate::rpc::service::Service;
 use crate::rpc::slot::mtu_for;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
 use crate::transport::shm::listener::{EventQueue, Listener, Terms, wake};
@@ -27,7 +29,7 @@ use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
@@ -46,6 +48,9 @@ pub struct RunningServer {
     key_boxes: Vec<Arc<KeyBox>>,
     log_error: FirstLogError,
     threads: Vec<JoinHandle<()>>,
+    pool: Option<Arc<Pool>>,
+    /// Workers whose threads have not ended.
+    workers: Arc<AtomicU32>,
 }
 
 impl RunningServer {
@@ -59,6 +64,12 @@ impl RunningServer {
     #[must_use]
     pub fn status(&self) -> &StatusReader {
         &self.status
+    }
+
+    /// The counters of the pool, where long RPCs are handed to one.
+    #[must_use]
+    pub fn pool(&self) -> Option<PoolStatus> {
+        self.pool.as_ref().map(|pool| pool.status())
     }
 
     /// Replaces the keys of a `udp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
@@ -91,7 +102,7 @@ impl RunningServer {
     /// Stops the server, waits until its threads have ended, and returns its last counters. RPCs in flight end with an error at their
     /// clients.
     ///
-    /// RPCs whose replies were to be given [later](crate::Reply::later) end unanswered.
+    /// RPCs that the pool has taken on are served; those whose replies were to be given [later](crate::Reply::later) end unanswered.
     ///
     /// An RPC that a worker has answered, but not yet freed when it stops, is not counted as freed: at most one for each worker, and those that wait
     /// for later replies.
@@ -157,15 +168,60 @@ pub(super) fn serve(
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
     let pins = config.pin.clone();
-    let engines = if config.kind().has_engine() { usize::from(config.parts()) } else { 0 };
+    let engines = config.engine_threads();
     let (mut running, workers) = open(endpoint, config)?;
     for (index, worker) in workers.into_iter().enumerate() {
-        let run = run.clone();
+        let (run, at_work) = (run.clone(), AtWork::new(&running));
         // The first cores are those of engines with their own threads.
         let pin = pins.get(engines + index).copied();
-        let thread = spawn(&format!("nebula-worker-{index}"), pin, Box::new(move || run(worker)))?;
-        running.threads.push(thread);
+        let work = Box::new(move || {
+            let _at_work = at_work;
+            run(worker);
+        });
+        running.threads.push(spawn(&format!("nebula-worker-{index}"), pin, work)?);
     }
+    Ok(running)
+}
+
+/// A worker with a thread: engines end after it, for they send what it has answered.
+struct AtWork {
+    workers: Arc<AtomicU32>,
+    parkers: Vec<Arc<Parker>>,
+}
+
+impl AtWork {
+    fn new(running: &RunningServer) -> Self {
+        running.workers.fetch_add(1, Ordering::Relaxed);
+        Self { workers: running.workers.clone(), parkers: running.parkers.clone() }
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        // Release: what the worker gave back comes before.
+        self.workers.fetch_sub(1, Ordering::Release);
+        self.parkers.iter().for_each(|parker| parker.wake());
+    }
+}
+
+/// As [`serve`], with `threads` threads that long RPCs are handed to.
+pub(super) fn serve_pooled(
+    endpoint: Endpoint,
+    mut config: ServerConfig,
+    service: Arc<dyn Service + Send + Sync>,
+    threads: u16,
+) -> Result<RunningServer, ServeError> {
+    config.later_max = Some(config.later_max.unwrap_or(0).saturating_add(config.pool_max));
+    let pool = Arc::new(Pool::new(&config, threads));
+    let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
+    let pooled = Pooled::new(service.clone(), pool.clone());
+    let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
+    for index in 0..usize::from(threads) {
+        let (pool, service) = (pool.clone(), service.clone());
+        let run = Box::new(move || pool.work(&*service));
+        running.threads.push(spawn(&format!("nebula-pool-{index}"), pins.get(index).copied(), run)?);
+    }
+    running.pool = Some(pool);
     Ok(running)
 }
 
@@ -317,6 +373,7 @@ fn assemble<T: ServerTransport>(
     let Ground { endpoint, status, registry, listener_waker, watch, pin } = ground;
     let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(engines_in_all))?);
     let stop = Arc::new(AtomicBool::new(false));
+    let at_work = Arc::new(AtomicU32::new(0));
     let mut running = RunningServer {
         endpoint,
         stop: stop.clone(),
@@ -327,6 +384,8 @@ fn assemble<T: ServerTransport>(
         key_boxes: Vec::new(),
         log_error: FirstLogError::default(),
         threads: Vec::new(),
+        pool: None,
+        workers: at_work.clone(),
     };
     let (mut engines, mut workers) = (Vec::new(), Vec::new());
     for (index, (Part { config, group }, transport)) in parts.into_iter().zip(transports).enumerate() {
@@ -358,6 +417,7 @@ fn assemble<T: ServerTransport>(
             choices,
             log_error: running.log_error.clone(),
             stop: stop.clone(),
+            workers: at_work.clone(),
         };
         let (team, engine) = assembly.workers(ends, Engine::try_new(&config, group, parts)?)?;
         workers.extend(team);

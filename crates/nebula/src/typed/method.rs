@@ -63,6 +63,12 @@ pub(crate) struct Opened<'a> {
     pub(crate) body: &'a [u8],
 }
 
+/// The method of a request; `None` where it is too short to have one.
+pub(crate) fn id_of(request: &[u8]) -> Option<MethodId> {
+    let id = request.last_chunk::<{ MethodId::BYTES }>()?;
+    Some(MethodId(u32::from_le_bytes(*id) & !EXTENDED))
+}
+
 /// The method and the message of a request that has no extension, as most have none.
 #[inline(always)]
 pub(crate) fn open_plain(request: &[u8]) -> Option<(MethodId, &[u8])> {
@@ -150,7 +156,7 @@ mod tests {
         let (id, trace) = (MethodId::new(7, 3), TraceContext::new([1; 16], [2; 8], 1).unwrap());
         let mut frame = b"body".to_vec();
         end(&mut frame, id, Some(&trace), b"next");
-        assert_eq!(open_plain(&frame), None);
+        assert_eq!((open_plain(&frame), id_of(&frame), id_of(&frame[..3])), (None, Some(id), None));
         let opened = open(&frame).unwrap();
         assert_eq!((opened.id, opened.body), (id, &b"body"[..]));
         assert_eq!((trace_in(opened.extension), cursor_in(opened.extension)), (Some(trace), &b"next"[..]));

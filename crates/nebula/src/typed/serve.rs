@@ -9,12 +9,22 @@ use super::slot::Slot;
 use super::status::Status;
 use super::window::Window;
 use crate::rpc::reply::Reply;
-use crate::rpc::service::Service;
+use crate::rpc::service::{Class, Service};
 
 /// The methods of a typed service. Generated code implements it for the server of each service.
 pub trait Methods {
     /// The service.
     const SERVICE: ServiceInfo;
+
+    /// Whether any of its methods is of [`Class::Worker`].
+    const HAS_LONG: bool = false;
+
+    /// Where the handler of a method runs.
+    #[must_use]
+    fn class(method: u16) -> Class {
+        let _ = method;
+        Class::Dispatch
+    }
 
     /// Answers the RPC by the method that `context` says, of whose request `body` has the bytes.
     fn call(&self, context: &Context<'_>, body: &[u8], reply: &mut Reply<'_>);
@@ -26,6 +36,15 @@ pub fn serve<M: Methods>(methods: &M, request: &[u8], reply: &mut Reply<'_>) {
     match method::open_plain(request) {
         Some((id, body)) if id.service() == M::SERVICE.id => dispatch(methods, id, &[], body, reply),
         _ => serve_otherwise(methods, request, reply),
+    }
+}
+
+/// Where the handler of a request of a server that has one service runs.
+#[must_use]
+pub fn class<M: Methods>(request: &[u8]) -> Class {
+    match method::id_of(request) {
+        Some(id) if id.service() == M::SERVICE.id => M::class(id.method()),
+        _ => Class::Dispatch,
     }
 }
 
@@ -140,6 +159,14 @@ impl<T: Together> Service for Services<T> {
     fn reply_bytes_max(&self) -> Option<u32> {
         T::REPLY_BYTES_MAX
     }
+
+    fn has_long(&self) -> bool {
+        T::HAS_LONG
+    }
+
+    fn class(&self, request: &[u8]) -> Class {
+        method::id_of(request).map_or(Class::Dispatch, T::class)
+    }
 }
 
 /// Services that one server has together: tuples of up to eight [`Methods`].
@@ -148,6 +175,11 @@ pub trait Together {
     const ARE_DISTINCT: bool;
     /// Room for their longest reply, in bytes, where that is known.
     const REPLY_BYTES_MAX: Option<u32>;
+    /// Whether any of their methods is of [`Class::Worker`].
+    const HAS_LONG: bool;
+
+    /// Where the handler of a method runs.
+    fn class(id: MethodId) -> Class;
 
     /// Answers one RPC by the service that it means.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
@@ -189,6 +221,14 @@ macro_rules! services {
         impl<$($name: Methods),+> Together for ($($name,)+) {
             const ARE_DISTINCT: bool = are_distinct(&[$($name::SERVICE.id),+]);
             const REPLY_BYTES_MAX: Option<u32> = longest(&[$($name::SERVICE.reply_bytes_max),+]);
+            const HAS_LONG: bool = $($name::HAS_LONG)||+;
+
+            fn class(id: MethodId) -> Class {
+                match id.service() {
+                    $(service if service == $name::SERVICE.id => $name::class(id.method()),)+
+                    _ => Class::Dispatch,
+                }
+            }
 
             #[inline(always)]
             #[expect(non_snake_case, reason = "one name for a service's type and its value")]

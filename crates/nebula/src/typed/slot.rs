@@ -32,6 +32,17 @@ impl<'a, 'r, T: Message> Slot<'a, 'r, T> {
         Ok(())
     }
 
+    /// Refuses the RPC, of which the handler has done nothing: its client gets a NACK, as if the queue had been full, and may try another server.
+    ///
+    /// # Errors
+    ///
+    /// None, as [`write`](Self::write).
+    #[cold]
+    pub fn refuse(self) -> Result<(), Status> {
+        self.reply.refuse();
+        Ok(())
+    }
+
     /// Takes the place out of the handler, which then returns `Ok(())`: the reply is given later, from any thread or task.
     ///
     /// # Errors
@@ -64,6 +75,11 @@ impl<T: Message> LaterSlot<T> {
     pub fn fail(self, status: &Status) {
         let bytes = status.to_bytes(self.reply.capacity());
         self.reply.answer(&bytes);
+    }
+
+    /// Refuses the RPC, as [`Slot::refuse`].
+    pub fn refuse(self) {
+        self.reply.refuse();
     }
 
     /// Makes the message of `result` the reply, or ends the RPC with its status.

@@ -7,7 +7,7 @@ use crate::net::{Time, Watch};
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::fault::Fault;
 use crate::rpc::job::{Held, Served};
-use crate::rpc::later::{Ended, LaterError, LaterReply, Laters};
+use crate::rpc::later::{End, Ended, LaterError, LaterReply, Laters};
 use crate::rpc::parking::rest_after;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
@@ -128,6 +128,7 @@ impl<X: Source> Core<X> {
                 self.rest(&mut idle_since);
             }
         }
+        service.drain();
         self.finish();
     }
 
@@ -275,18 +276,18 @@ impl<X: Source> Core<X> {
     #[cold]
     fn end_parked(&mut self, ended: Vec<Ended>) -> usize {
         let mut count = 0;
-        for Ended { rpc, reply } in ended {
+        for Ended { rpc, end } in ended {
             // One whose handler has panicked was ended then.
             let parked = self.later.as_mut().and_then(|later| later.remove(rpc));
             if let Some(parked) = parked {
-                self.end_one(parked, reply.as_deref());
+                self.end_one(parked, &end);
                 count += 1;
             }
         }
         count
     }
 
-    fn end_one(&mut self, Parked { mut begun, channel, .. }: Parked, with: Option<&[u8]>) {
+    fn end_one(&mut self, Parked { mut begun, channel, .. }: Parked, end: &End) {
         let Begun { arrival, held, .. } = &mut begun;
         let reply = match (&mut held.answer, &channel) {
             (Some(answer), _) => Some(Reply::buffered(answer)),
@@ -294,12 +295,13 @@ impl<X: Source> Core<X> {
             (None, None) => None,
         };
         if let Some(mut reply) = reply {
-            match with {
-                Some(bytes) => {
+            match end {
+                End::Reply(bytes) => {
                     reply.write(bytes);
                     reply.publish();
                 }
-                None => reply.fail(Fault::Unanswered),
+                End::Fault(fault) => reply.fail(*fault),
+                End::Nack(reason) => reply.nack(*reason),
             }
         }
         channel.iter().for_each(|channel| channel.wake_sleeper());
@@ -314,7 +316,7 @@ impl<X: Source> Core<X> {
             later.laters.close();
             std::mem::take(&mut later.parked)
         });
-        parked.into_iter().for_each(|parked| self.end_one(parked, None));
+        parked.into_iter().for_each(|parked| self.end_one(parked, &End::Fault(Fault::Unanswered)));
         self.settle();
     }
 

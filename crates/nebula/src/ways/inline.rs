@@ -112,6 +112,7 @@ impl Core<Inline<Rings>> {
             }
             // Asked whenever more than the rings is looked at: under load there may always be something to do.
             if self.is_stopped() {
+                service.drain();
                 return self.finish();
             }
         }

@@ -182,6 +182,20 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [how many threads run what takes long](Self#structfield.pool_threads).
+    #[must_use]
+    pub fn pool_threads(mut self, threads: u16) -> Self {
+        self.pool_threads = Some(threads);
+        self
+    }
+
+    /// Sets [how many RPCs those take on at once](Self#structfield.pool_max).
+    #[must_use]
+    pub fn pool_max(mut self, rpcs: u16) -> Self {
+        self.pool_max = rpcs;
+        self
+    }
+
     /// Sets [the stack of each handler under `preemptive:Q`, in bytes](Self#structfield.stack_bytes).
     #[must_use]
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
@@ -262,6 +276,8 @@ mod tests {
             clients_max: 711,
             suspended_max: 712,
             later_max: Some(718),
+            pool_threads: Some(719),
+            pool_max: 720,
             stack_bytes: 713,
             migration: MigrationConfig { bulk: 714, ..MigrationConfig::default() },
             idle: IdlePolicy::Block,
@@ -275,8 +291,8 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, stack_bytes, migration, idle, pin, allowed_uids;
-            optional custom_policy, reply_bytes_max, later_max, reassembly_timeout, decision_log
+            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, pool_max, stack_bytes, migration, idle, pin, allowed_uids;
+            optional custom_policy, reply_bytes_max, later_max, pool_threads, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
     }

@@ -1,0 +1,265 @@
+//! The threads of a server that run what takes long, so that nothing else waits behind it.
+//!
+//! An RPC of [`Class::Worker`] is handed on by the worker that it came to. It keeps its slots and that worker's credit, as one whose reply is given
+//! later, and that is what it becomes: the worker publishes the reply, and all accounting is the worker's. As many may wait here as keep the SLO by
+//! what they have been measured to take; whatever comes beyond that is refused at once.
+
+use crate::config::server::ServerConfig;
+use crate::nic::median::Median;
+use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::fault::Fault;
+use crate::rpc::later::{LaterReply, Laters};
+use crate::rpc::recipient::Recipient;
+use crate::rpc::reply::Reply;
+use crate::rpc::service::{Class, Service, Stage};
+use nebula_nic::{Span, Timestamp};
+use nebula_sys::clock::Clock;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a thread that finds nothing polls before it sleeps.
+const POLLED_FOR: Span = Span::from_us(10);
+
+/// The counters of a server's pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolStatus {
+    /// Its threads.
+    pub threads: u16,
+    /// RPCs that it takes on at once, waiting and running: as many as keep the SLO.
+    pub bound: u32,
+    /// RPCs that wait or run.
+    pub held: u32,
+    /// RPCs whose handlers have returned.
+    pub served: u64,
+    /// RPCs that were refused because it had as many as it takes on.
+    pub refused: u64,
+    /// What an RPC takes of a thread: the mean, where enough were served.
+    pub service: Option<Span>,
+}
+
+/// The pool, as its server's threads share it.
+#[derive(Debug)]
+pub(super) struct Pool {
+    config: ServerConfig,
+    threads: u16,
+    state: Mutex<State>,
+    came: Condvar,
+    /// RPCs in the queue, for threads that poll.
+    waiting: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct State {
+    queue: VecDeque<Job>,
+    running: u32,
+    /// Threads that sleep.
+    asleep: u32,
+    is_closed: bool,
+    bound: u32,
+    service: Median,
+    served: u64,
+    refused: u64,
+}
+
+/// An RPC that was handed on.
+#[derive(Debug)]
+struct Job {
+    request: Box<[u8]>,
+    later: LaterReply,
+    asker: Option<(Recipient, Timestamp)>,
+}
+
+/// A service whose long RPCs are handed to a pool. The pool's threads end with it.
+pub(super) struct Pooled {
+    service: Arc<dyn Service + Send + Sync>,
+    pool: Arc<Pool>,
+}
+
+impl Pooled {
+    pub(super) fn new(service: Arc<dyn Service + Send + Sync>, pool: Arc<Pool>) -> Self {
+        Self { service, pool }
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        self.pool.state().is_closed = true;
+        self.pool.came.notify_all();
+    }
+}
+
+impl Service for Pooled {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        match self.service.class(request) {
+            Class::Dispatch => self.service.serve(request, reply),
+            Class::Worker => self.pool.take_on(request, reply),
+        }
+    }
+
+    fn drain(&self) {
+        self.pool.drain();
+        self.service.drain();
+    }
+
+    fn prefetches(&self) -> bool {
+        self.service.prefetches()
+    }
+
+    fn prefetch(&self, request: &[u8], stage: Stage) {
+        self.service.prefetch(request, stage);
+    }
+}
+
+impl Pool {
+    /// A pool of `threads` threads that takes on as many RPCs as the configuration says, until it has measured what they take.
+    pub(super) fn new(config: &ServerConfig, threads: u16) -> Self {
+        let state = State {
+            queue: VecDeque::with_capacity(config.pool_max.into()),
+            running: 0,
+            asleep: 0,
+            is_closed: false,
+            bound: config.pool_max.into(),
+            service: Median::new(Span::ZERO),
+            served: 0,
+            refused: 0,
+        };
+        Self {
+            config: config.clone(),
+            threads,
+            state: Mutex::new(state),
+            came: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn status(&self) -> PoolStatus {
+        let state = self.state();
+        PoolStatus {
+            threads: self.threads,
+            bound: state.bound,
+            held: state.held(),
+            served: state.served,
+            refused: state.refused,
+            service: Some(state.service.mean()).filter(|&mean| mean >= KNOWN),
+        }
+    }
+
+    /// Hands an RPC on, or refuses it.
+    fn take_on(&self, request: &[u8], reply: &mut Reply<'_>) {
+        let mut state = self.state();
+        if state.held() >= state.bound {
+            state.refused += 1;
+            return reply.refuse();
+        }
+        // Fails only where the handler's server was not configured for it, which one with a pool is.
+        let Ok(later) = reply.later() else { return };
+        state.queue.push_back(Job { request: request.into(), later, asker: reply.asker() });
+        self.waiting.store(state.queue.len(), Ordering::Release);
+        let sleeps = state.asleep > 0;
+        drop(state);
+        if sleeps {
+            self.came.notify_one();
+        }
+    }
+
+    /// Serves what is handed on, until the pool is closed.
+    pub(super) fn work(&self, service: &dyn Service) {
+        let clock = Clock::new();
+        let mut answer = Answer::new(u32::MAX);
+        while let Some(job) = self.next(&clock) {
+            let began = clock.now_ps();
+            serve(job, service, &mut answer, began);
+            self.end(Span::from_ps(clock.now_ps().saturating_sub(began)));
+        }
+    }
+
+    /// The next RPC; `None` once the pool is closed and none is left.
+    fn next(&self, clock: &Clock) -> Option<Job> {
+        let since = clock.now_ps();
+        while self.waiting.load(Ordering::Acquire) == 0 && clock.now_ps() - since < POLLED_FOR.as_ps() {
+            std::hint::spin_loop();
+        }
+        let mut state = self.state();
+        loop {
+            if let Some(job) = state.queue.pop_front() {
+                self.waiting.store(state.queue.len(), Ordering::Release);
+                state.running += 1;
+                return Some(job);
+            }
+            if state.is_closed {
+                return None;
+            }
+            state.asleep += 1;
+            state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.asleep -= 1;
+        }
+    }
+
+    /// An RPC has run for `took`.
+    fn end(&self, took: Span) {
+        let mut state = self.state();
+        state.running -= 1;
+        state.served += 1;
+        state.service.add(took, 1);
+        let mean = state.service.mean();
+        state.bound =
+            if mean < KNOWN { self.config.pool_max.into() } else { self.config.pool_bound(mean, self.threads) };
+    }
+
+    /// Waits until none waits and none runs.
+    fn drain(&self) {
+        while self.state().held() > 0 {
+            std::thread::park_timeout(Duration::from_micros(50));
+        }
+    }
+}
+
+/// A shorter mean says that too few have been measured: handing an RPC on takes longer.
+const KNOWN: Span = Span::from_ns(100);
+
+impl State {
+    /// RPCs that wait or run.
+    fn held(&self) -> u32 {
+        u32::try_from(self.queue.len()).unwrap_or(u32::MAX) + self.running
+    }
+}
+
+/// Runs the handler, unless nobody waits for the reply any more, and sends what comes of it.
+fn serve(Job { request, later, asker }: Job, service: &dyn Service, answer: &mut Answer, now_ps: u64) {
+    answer.reset_for(later.capacity_bytes(), asker);
+    if let Some(reason) = answer.is_over(|| Timestamp::from_ps(now_ps)) {
+        return later.nack(reason);
+    }
+    let laters = Laters::of(later);
+    let mut reply = Reply::buffered(answer).with_laters(Some(&laters));
+    let served = catch_unwind(AssertUnwindSafe(|| service.serve(&request, &mut reply)));
+    match served {
+        Ok(()) => reply.publish(),
+        Err(_) => reply.fail(Fault::HandlerPanicked),
+    }
+    // Else the handler has taken it, for later still.
+    if let Some(later) = laters.into_given() {
+        send(later, answer);
+    }
+}
+
+fn send(later: LaterReply, answer: &Answer) {
+    match answer.ending.fate {
+        Fate::Replied => {
+            let mut bytes = vec![0; answer.reply_bytes() as usize];
+            answer.copy_reply(&mut bytes);
+            later.send_all(bytes);
+        }
+        Fate::Open => later.fail(Fault::Unanswered),
+        Fate::Faulted(fault) => later.fail(fault),
+        Fate::Refused(reason) => later.nack(reason),
+    }
+}

@@ -1,0 +1,233 @@
+//! RPCs that take long run in the server's pool: short ones pass them, too many are refused and not queued, each ends once and with what came of it.
+
+use crate::support::watch::{Watchdog, spin, wait_until};
+use crate::support::{endpoint, server_config};
+use nebula::{
+    CallError, Class, Client, ClientConfig, Executed, Fault, NackReason, Reply, RunningServer, ServeError, Server,
+    ServerConfig, Service, Span, Ticket,
+};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// Its requests are long but for those that begin with `s`. Long ones wait until the gate is open.
+#[derive(Default)]
+struct Gated {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+    began: AtomicU32,
+    ended: AtomicU32,
+}
+
+impl Gated {
+    fn open(&self) {
+        *self.is_open.lock().expect("not poisoned") = true;
+        self.opened.notify_all();
+    }
+}
+
+struct Long(Arc<Gated>);
+
+impl Service for Long {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        match request.first() {
+            Some(b's') => return reply.write(request),
+            Some(b'p') => std::panic::resume_unwind(Box::new("meant")),
+            Some(b'b') => spin(Duration::from_millis(1)),
+            Some(b't') => return reply.later().expect("a pool's replies are later ones").answer(b"later still"),
+            Some(b'u') => drop(reply.later()),
+            Some(b'r') => reply.refuse(),
+            Some(b'x') => return reply.write(&vec![1; reply.capacity() + 1]),
+            _ => {
+                self.0.began.fetch_add(1, Ordering::Relaxed);
+                let gate = self.0.is_open.lock().expect("not poisoned");
+                drop(self.0.opened.wait_while(gate, |is_open| !*is_open).expect("not poisoned"));
+                self.0.ended.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        reply.write(request);
+    }
+
+    fn has_long(&self) -> bool {
+        true
+    }
+
+    fn class(&self, request: &[u8]) -> Class {
+        if request.first() == Some(&b's') { Class::Dispatch } else { Class::Worker }
+    }
+}
+
+/// A name, and what it says of a configuration.
+type Kind = (&'static str, fn(&mut ServerConfig));
+
+const KINDS: [Kind; 3] = [
+    ("inline", |config| config.inline = true),
+    ("a thread each", |_| ()),
+    ("three workers", |config| config.workers = 3),
+];
+
+fn serve(at: &str, change: impl FnOnce(&mut ServerConfig)) -> (RunningServer, Arc<Gated>) {
+    let config = server_config(|config| {
+        (config.pool_max, config.slo, config.service_mean) = (4, Span::from_ms(1000), Span::from_ms(1));
+        change(config);
+    });
+    let gated = Arc::new(Gated::default());
+    (Server::bind(at).config(config).serve(Long(gated.clone())).expect("a server"), gated)
+}
+
+/// Over both transports, with each kind of server.
+fn with_servers(name: &str, test: impl Fn(&str, RunningServer, Arc<Gated>)) {
+    for (kind, change) in KINDS {
+        for at in [endpoint(&format!("pool-{name}")), "udp://127.0.0.1:0".to_owned()] {
+            let (server, gated) = serve(&at, change);
+            test(&format!("{kind}, {at}"), server, gated);
+        }
+    }
+}
+
+fn client(server: &RunningServer) -> Client {
+    let config = ClientConfig::default().slots(64).call_timeout(Duration::from_secs(60));
+    Client::connect_with(server.endpoint().clone(), config).expect("a connection")
+}
+
+type Ends = BTreeMap<Ticket, Result<Vec<u8>, CallError>>;
+
+/// Polls until as many have ended.
+fn ends_of(client: &mut Client, count: usize) -> Ends {
+    let mut ends = Ends::new();
+    wait_until("the end of each RPC", || {
+        while let Some(done) = client.poll() {
+            assert!(ends.insert(done.ticket, done.result.map(<[u8]>::to_vec)).is_none(), "ended twice");
+        }
+        (ends.len() >= count).then_some(())
+    });
+    ends
+}
+
+#[test]
+fn short_ones_pass_a_long_one() {
+    let _watchdog = Watchdog::new("short ones");
+    with_servers("short", |name, server, gated| {
+        let (mut waits, mut asks) = (client(&server), client(&server));
+        let ticket = waits.submit(b"long").expect("room");
+        waits.flush();
+        wait_until("it to begin", || {
+            let _ = waits.poll();
+            (gated.began.load(Ordering::Relaxed) == 1).then_some(())
+        });
+        for _ in 0..200 {
+            assert_eq!(asks.call(b"short"), Ok(&b"short"[..]), "{name}");
+        }
+        assert_eq!((gated.ended.load(Ordering::Relaxed), server.pool().expect("one").held), (0, 1), "{name}");
+        gated.open();
+        assert_eq!(ends_of(&mut waits, 1)[&ticket], Ok(b"long".to_vec()), "{name}");
+        server.stop();
+    });
+}
+
+#[test]
+fn what_the_pool_cannot_take_is_refused_while_the_others_wait_and_is_not_executed() {
+    let _watchdog = Watchdog::new("refused");
+    with_servers("refused", |name, server, gated| {
+        let mut client = client(&server);
+        for _ in 0..20 {
+            client.submit(b"long").expect("room");
+        }
+        client.flush();
+        // The gate is shut: no refusal waits for a reply.
+        let refused = ends_of(&mut client, 16);
+        let nack = CallError::Nack { reason: NackReason::QueueBound };
+        assert!(refused.values().all(|end| *end == Err(nack.clone())), "{name}: {refused:?}");
+        assert_eq!((refused.len(), nack.was_executed()), (16, Executed::No));
+        assert_eq!(client.outstanding(), 4, "{name}");
+        gated.open();
+        let served = ends_of(&mut client, 4);
+        assert!(served.values().all(|end| *end == Ok(b"long".to_vec())), "{name}: {served:?}");
+        let pool = server.pool().expect("one");
+        assert_eq!((pool.served, pool.refused, pool.held), (4, 16, 0), "{name}");
+        assert_eq!(gated.ended.load(Ordering::Relaxed), 4, "{name}");
+        wait_until("no slots used", || (server.status().read().slots_used == 0).then_some(()));
+        let status = server.stop();
+        assert_eq!((status.dispatched, status.freed), (20, 20), "{name}: {status:?}");
+    });
+}
+
+#[test]
+fn each_end_of_a_handler_in_the_pool_is_what_its_client_is_told() {
+    let _watchdog = Watchdog::new("ends");
+    with_servers("ends", |name, server, _| {
+        let mut client = client(&server);
+        for _ in 0..20 {
+            let fault = |fault| Err(CallError::Fault(fault));
+            assert_eq!(client.call(b"panics"), fault(Fault::HandlerPanicked), "{name}");
+            assert_eq!(client.call(b"unanswered"), fault(Fault::Unanswered), "{name}");
+            assert_eq!(client.call(b"x: too long"), fault(Fault::ReplyTooLarge), "{name}");
+            assert_eq!(client.call(b"refuses"), Err(CallError::Nack { reason: NackReason::QueueBound }), "{name}");
+            assert_eq!(client.call(b"takes"), Ok(&b"later still"[..]), "{name}");
+            assert_eq!(client.call(b"busy"), Ok(&b"busy"[..]), "{name}");
+        }
+        wait_until("no slots used", || (server.status().read().slots_used == 0).then_some(()));
+        server.stop();
+    });
+}
+
+#[test]
+fn a_server_that_stops_waits_for_its_pool() {
+    let _watchdog = Watchdog::new("a stop");
+    with_servers("stop", |name, server, gated| {
+        let mut client = client(&server);
+        for _ in 0..3 {
+            client.submit(b"long").expect("room");
+        }
+        client.flush();
+        wait_until("all to be taken on", || {
+            let _ = client.poll();
+            (server.pool().expect("one").held == 3).then_some(())
+        });
+        let stopper = server.stopper();
+        let stops = std::thread::spawn(move || server.stop());
+        wait_until("it to stop", || stopper.load(Ordering::Relaxed).then_some(()));
+        assert_eq!(gated.ended.load(Ordering::Relaxed), 0);
+        gated.open();
+        let ends = ends_of(&mut client, 3);
+        assert!(ends.values().all(|end| *end == Ok(b"long".to_vec())), "{name}: {ends:?}");
+        stops.join().expect("no panic");
+        assert_eq!(gated.ended.load(Ordering::Relaxed), 3, "{name}");
+    });
+}
+
+#[test]
+fn a_pool_takes_on_what_keeps_the_slo_by_what_it_measures() {
+    let _watchdog = Watchdog::new("measured");
+    let (server, _) = serve(&endpoint("pool-slo"), |config| {
+        (config.pool_max, config.slo, config.inline) = (60, Span::from_ms(10), true);
+    });
+    let mut client = client(&server);
+    assert_eq!(server.pool().expect("one").bound, 60);
+    for _ in 0..60 {
+        assert_eq!(client.call(b"busy for a millisecond"), Ok(&b"busy for a millisecond"[..]));
+    }
+    let pool = server.pool().expect("one");
+    // 7 ms of the 10 are for waiting and serving; a machine's pauses make it less.
+    assert!((2..=3).contains(&pool.bound), "{pool:?}");
+    assert!(pool.service.is_some_and(|service| service >= Span::from_us(900)), "{pool:?}");
+    server.stop();
+}
+
+#[test]
+fn without_threads_everything_runs_where_it_arrives() {
+    for (threads, waiting) in [(Some(0), 0), (None, 1)] {
+        let (server, gated) = serve(&endpoint("no-pool"), |config| {
+            (config.pool_threads, config.inline) = (threads, true);
+        });
+        assert_eq!(server.pool().map_or(0, |pool| pool.threads), waiting);
+        gated.open();
+        assert_eq!(client(&server).call(b"long"), Ok(&b"long"[..]));
+        server.stop();
+    }
+    // A policy that gives workers no further RPCs meanwhile.
+    let config = server_config(|config| config.policy = "rss".parse().expect("a policy"));
+    let refused = Server::bind(&endpoint("no-pool")).config(config).serve(Long(Arc::default()));
+    assert!(matches!(refused, Err(ServeError::LaterPolicy { .. })));
+}
