@@ -4,6 +4,9 @@
 //! engine's share included. An inline worker's turn tells it: its length over the RPCs served in it. Workers with separate threads tell it
 //! only while the queue is never empty, so they are measured over windows of such time.
 //!
+//! RPCs whose replies are given later take little of a worker and keep its credit: while others wait for that, the time counts as service, for it is what
+//! the queue moves by.
+//!
 //! Two things say nothing about the service, and would end badly if they were believed: the bound falls, more is refused, and that takes
 //! longer still. One is the time for packets that were turned away. A turn in which there were any is measured from the end of
 //! its ingress, and of the ingress only the part of the packets that were taken counts. The other is a pause of the machine: what is believed is a
@@ -51,6 +54,8 @@ pub(crate) struct Pace {
     has_rested: bool,
     /// Whether this turn's time went into RPCs that are not over.
     is_unfinished: bool,
+    /// Whether RPCs have waited for credit since one was served.
+    has_waited: bool,
 }
 
 /// The ingress of a turn.
@@ -88,6 +93,7 @@ impl Pace {
             work: 0,
             has_rested: false,
             is_unfinished: false,
+            has_waited: false,
         }
     }
 
@@ -97,13 +103,17 @@ impl Pace {
     pub(crate) fn end_turn(&mut self, now: Timestamp, work: usize, served: usize, waiting: u32) -> Option<u32> {
         self.work = work as u64;
         if self.config.inline {
-            // What an RPC has had before it was suspended is learnt with the next that is served.
-            let is_unfinished = std::mem::take(&mut self.is_unfinished) && served == 0;
+            // RPCs that came before this turn wait, and none was served: those that wait for later replies have the credit.
+            let waits = self.config.laters() > 0 && served == 0 && u64::from(waiting) > self.work;
+            self.has_waited |= waits;
+            // What an RPC has had before it was suspended is learnt with the next that is served, as is a wait for credit.
+            let is_unfinished = (std::mem::take(&mut self.is_unfinished) || waits) && served == 0;
             let before = if is_unfinished { self.turn_ended } else { self.turn_ended.replace(now) };
             let ingress = self.ingress.take();
             if let (Some(before), 1..) = (before, served) {
+                let has_waited = std::mem::take(&mut self.has_waited);
                 let turn = match ingress {
-                    _ if !self.was_full => self.handler.mean() * served as u64,
+                    _ if !self.was_full && !has_waited => self.handler.mean() * served as u64,
                     None => now - before,
                     Some(ingress) => ingress.counted(before, now, served as u64),
                 };
@@ -335,6 +345,26 @@ mod tests {
                 now += Span::from_ms(3);
             }
             assert!(pace.queue_bound() * 8 >= first * 7, "{} of {first}", pace.queue_bound());
+        }
+    }
+
+    /// Turns of 100 ns of an inline worker: of ten one serves an RPC, and the queue has `waiting` beside it.
+    fn run_later(pace: &mut Pace, waiting: u32, now: &mut Timestamp) {
+        for turn in 0..100_000 {
+            *now += Span::from_ns(100);
+            let served = usize::from(turn % 10 == 0);
+            pace.end_turn(*now, served, served, waiting);
+        }
+    }
+
+    #[test]
+    fn a_wait_for_the_credit_of_later_replies_is_service_and_a_wait_for_rpcs_is_none() {
+        let config = ServerConfig { service_mean: SERVICE, slo: Span::from_us(100), ..ServerConfig::default() };
+        let later = config.inline(true).later_max(8);
+        for (waiting, service_ns) in [(0, 100), (50, 1000)] {
+            let (mut pace, mut now) = (Pace::new(&later), Timestamp::ZERO);
+            run_later(&mut pace, waiting, &mut now);
+            assert!(pace.service().as_ns().abs_diff(service_ns) < service_ns / 10, "{}", pace.service());
         }
     }
 

@@ -1,0 +1,5 @@
+//! Compiles the schema.
+
+fn main() -> Result<(), nebula_build::Error> {
+    nebula_build::compile("flight.proto")
+}
