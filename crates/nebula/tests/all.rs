@@ -26,6 +26,7 @@ mod tower_layers;
 mod udp_address;
 mod udp_client;
 mod udp_engines;
+mod udp_failover;
 mod udp_keys;
 mod udp_million;
 mod udp_goodput;
