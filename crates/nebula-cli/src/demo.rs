@@ -3,6 +3,7 @@
 //! The same loads are offered to two designs: NEBULA's, with NACKs and one buffer sized from the SLO, and the same server with
 //! connection-sized queues and no NACKs. The tail is shown raw, and without the RPCs that met a pause of the machine.
 
+mod flight;
 mod laboratory;
 mod machine;
 mod service;
@@ -28,13 +29,16 @@ const EXAMPLES: &str = "Examples:
   nebula demo --quick --no-report          a few seconds, with a small store
   nebula demo --format json                JSON lines, for scripts
   nebula demo --plot demo.svg              draw the p99 of both designs over the load
+  nebula demo flight                       flight registration in eight tiers, after Dagger
 
 Each RPC is a GET or a SET followed by --work of computation. Without that work, one client core could not saturate the store.";
 
 /// Overload a service with and without NACKs, and compare their tail latency
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    scene: Option<Scene>,
     /// SLO on the p99 latency
     #[arg(long, default_value = "100us")]
     slo: Span,
@@ -67,6 +71,12 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// Another demo.
+#[derive(Debug, clap::Subcommand)]
+enum Scene {
+    Flight(flight::Args),
+}
+
 /// Offered loads, as shares of the saturation rate.
 const LOADS: [f64; 8] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.05, 1.25, 1.5];
 const LOADS_QUICK: [f64; 3] = [0.3, 0.8, 1.5];
@@ -83,6 +93,9 @@ const ITEMS_QUICK: u64 = 20_000;
 /// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     signal::catch()?;
+    if let Some(Scene::Flight(args)) = &args.scene {
+        return flight::run(args);
+    }
     let stage = Stage::set(args)?;
     note(format!("1/4 measuring the pauses of the machine; {}", stage.machine));
     let quiet = stage.watch_hiccups()?;

@@ -10,6 +10,7 @@
 //! | `simulation` | the page, and the plot, of simulated operating points: `nebula simulate` |
 //! | `blocks` | the same at the block level, with breakdowns of time and traffic: `nebula simulate --machine` |
 //! | `compare` | systems side by side: `nebula compare` |
+//! | `tiers` | services that call each other, with a picture of them: `nebula demo flight` |
 //! | `stacked` | stacked bars |
 //! | `chart` | a chart, drawn by plotters in the colors of the page |
 //! | `plot` | a single chart, as an SVG file |
@@ -31,6 +32,7 @@ pub(crate) mod simulation;
 mod samples;
 mod stacked;
 pub(crate) mod sweep;
+pub(crate) mod tiers;
 
 use std::path::Path;
 

@@ -157,3 +157,24 @@ fn what_cannot_be_is_said_in_one_line() {
         assert!(err.starts_with("error: ") && err.trim_end().lines().count() == 1 && err.contains(word), "{err}");
     }
 }
+
+#[test]
+fn flights_tiers_are_shown_load_by_load_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("flight.html");
+    let (program, page_path) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiers.sh"), page.to_str().unwrap());
+    let shown = finish(demo(&["flight", "--program", program, "--format", "json", "--report", page_path]));
+    let said = String::from_utf8_lossy(&shown.stderr);
+    assert!(shown.status.success() && said.contains("Worker threads: 200 RPC/s within the SLO of 10 ms."), "{said}");
+    let row: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(
+        (&row["latency_ns_p99"], &row["meets_slo"], &row["refused"]),
+        (&901_500.into(), &true.into(), &2.into())
+    );
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("worker threads at 200 RPC/s") && page.contains("5 % refused"), "{page}");
+
+    let missing = finish(demo(&["flight", "--program", "/no/such/program", "--no-report"]));
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert!(missing.status.code() == Some(2) && said.contains("cargo build --release -p flight"), "{said}");
+}

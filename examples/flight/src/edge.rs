@@ -53,10 +53,10 @@ pub(crate) struct EdgeReport {
     pub(crate) refused: u64,
     pub(crate) failed: u64,
     /// Of those that were replied to.
-    pub(crate) p50_us: f64,
-    pub(crate) p99_us: f64,
+    pub(crate) latency_us_p50: f64,
+    pub(crate) latency_us_p99: f64,
     /// Of those that were refused.
-    pub(crate) refused_p50_us: f64,
+    pub(crate) refusal_us_p50: f64,
     /// What the last that failed was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
@@ -91,9 +91,9 @@ impl Edge {
             replied: seen.replies_ns.len(),
             refused: seen.refusals_ns.len(),
             failed: seen.failed,
-            p50_us: us(&seen.replies_ns, 0.5),
-            p99_us: us(&seen.replies_ns, 0.99),
-            refused_p50_us: us(&seen.refusals_ns, 0.5),
+            latency_us_p50: us(&seen.replies_ns, 0.5),
+            latency_us_p99: us(&seen.replies_ns, 0.99),
+            refusal_us_p50: us(&seen.refusals_ns, 0.5),
             error: seen.error.take(),
         };
         seen.replies_ns.reset();

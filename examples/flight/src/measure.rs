@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, clap::Args)]
 struct AppArgs {
     /// Latency that 99 % of the RPCs must keep, at the front and in each tier
-    #[arg(long, default_value = "5ms")]
+    #[arg(long, default_value = "10ms")]
     slo: Span,
     /// Threads of the pool of flights, baggage and stores, where handlers run there
     #[arg(long, default_value_t = 16)]
@@ -124,16 +124,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Box<dyn Error>> {
     let ratio = |of: fn(&Found) -> Option<f64>| Some(of(&worker)? / of(&dispatch)?);
     show.line(&Line::Ratio {
         load: ratio(|found| found.highest.throughput_under_slo_rps),
-        latency_p50: ratio(|found| found.light_p50_us),
-        latency_p99: ratio(|found| found.light_p99_us),
+        latency_p50: ratio(|found| found.light_us_p50),
+        latency_p99: ratio(|found| found.light_us_p99),
     })
 }
 
 /// What was found for one way to run handlers.
 struct Found {
     highest: SearchResult,
-    light_p50_us: Option<f64>,
-    light_p99_us: Option<f64>,
+    light_us_p50: Option<f64>,
+    light_us_p99: Option<f64>,
 }
 
 fn find(args: &CompareArgs, threads: Threads, show: &mut Show) -> Result<Found, Box<dyn Error>> {
@@ -152,7 +152,7 @@ fn find(args: &CompareArgs, threads: Threads, show: &mut Show) -> Result<Found, 
         missed_rps: highest.lowest_missed_rps,
     })?;
     let us = |quantile| light.latency.raw().quantile(quantile).and_then(us_of);
-    Ok(Found { highest, light_p50_us: us(0.5), light_p99_us: us(0.99) })
+    Ok(Found { highest, light_us_p50: us(0.5), light_us_p99: us(0.99) })
 }
 
 /// The running application, and its clients.
@@ -197,8 +197,8 @@ impl Stage {
             replied: report.counts.replied,
             refused: report.counts.nacked + report.counts.refused_by_client,
             failed: report.counts.lost + report.counts.never_sent,
-            p50_us: us(0.5),
-            p99_us: us(0.99),
+            latency_us_p50: us(0.5),
+            latency_us_p99: us(0.99),
             meets_slo: raw.meets(*slo),
         })?;
         Ok(report)

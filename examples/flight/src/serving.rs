@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 16)]
     pool_threads: u16,
     /// Latency that 99 % of the tier's RPCs must keep
-    #[arg(long, default_value = "5ms")]
+    #[arg(long, default_value = "10ms")]
     slo: Span,
     /// What each handler waits for, in addition to other tiers [default: 200us for flights, otherwise nothing]
     #[arg(long)]

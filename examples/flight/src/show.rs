@@ -42,8 +42,8 @@ pub(crate) enum Line {
         replied: u64,
         refused: u64,
         failed: u64,
-        p50_us: Option<f64>,
-        p99_us: Option<f64>,
+        latency_us_p50: Option<f64>,
+        latency_us_p99: Option<f64>,
         meets_slo: bool,
     },
     /// The highest load within the SLO, and the lowest that missed it.
@@ -85,9 +85,14 @@ impl Show {
         )?;
         let seen = edges.iter().map(|edge| ("clients", edge));
         let between = self.tiers.values().flat_map(|report| report.edges.iter().map(|edge| (&*report.tier, edge)));
-        for (from, EdgeReport { to, replied, refused, failed, p50_us, p99_us, .. }) in seen.chain(between) {
+        for (from, EdgeReport { to, replied, refused, failed, latency_us_p50, latency_us_p99, .. }) in
+            seen.chain(between)
+        {
             let call = format!("{from} → {to}");
-            writeln!(out, "{call:<24}{replied:>10}{refused:>10}{failed:>10}{p50_us:>10.0}{p99_us:>10.0}")?;
+            writeln!(
+                out,
+                "{call:<24}{replied:>10}{refused:>10}{failed:>10}{latency_us_p50:>10.0}{latency_us_p99:>10.0}"
+            )?;
         }
         Ok(())
     }
@@ -111,12 +116,22 @@ fn text(line: &Line) -> String {
         Line::Clients { .. } | Line::Tier { .. } => String::new(),
         Line::Killed { tier, .. } => format!("killed: {}", tier.name()),
         Line::Restarted { tier, .. } => format!("started again: {}", tier.name()),
-        Line::Load { threads, offered_rps, replied_rps, refused, failed, p50_us, p99_us, meets_slo, .. } => format!(
+        Line::Load {
+            threads,
+            offered_rps,
+            replied_rps,
+            refused,
+            failed,
+            latency_us_p50,
+            latency_us_p99,
+            meets_slo,
+            ..
+        } => format!(
             "{}: {offered_rps:.0} RPC/s offered, {replied_rps:.0} replied to; {refused} refused, {failed} failed; p50 {} µs, p99 {} µs; \
              SLO {}",
             threads.name(),
-            or(p50_us, "∞"),
-            or(p99_us, "∞"),
+            or(latency_us_p50, "∞"),
+            or(latency_us_p99, "∞"),
             if *meets_slo { "met" } else { "missed" },
         ),
         Line::Highest { threads, rps, missed_rps } => format!(

@@ -68,7 +68,7 @@ fn an_overloaded_tier_is_a_nack_at_the_front_long_before_a_reply_would_be() {
     let fronts = edges(&of_kind(&lines, "clients"));
     let (refused, failed) = (sum(&fronts, "passengers", "refused"), sum(&fronts, "passengers", "failed"));
     assert!(refused > 100 && failed == 0, "{refused} refused, {failed} failed");
-    let mut refusals_us: Vec<_> = fronts.iter().filter_map(|(_, _, edge)| edge["refused_p50_us"].as_f64()).collect();
+    let mut refusals_us: Vec<_> = fronts.iter().filter_map(|(_, _, edge)| edge["refusal_us_p50"].as_f64()).collect();
     refusals_us.retain(|&us| us > 0.0);
     refusals_us.sort_by(f64::total_cmp);
     assert!(refusals_us[refusals_us.len() / 2] < 10_000.0, "{refusals_us:?}");

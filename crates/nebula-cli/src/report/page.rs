@@ -42,6 +42,22 @@ impl Page {
         self
     }
 
+    /// Adds drawings side by side, each an `svg` element with its heading and its caption. They scroll horizontally in a narrow window.
+    #[must_use]
+    pub(crate) fn drawings(mut self, drawings: &[(String, String, String)]) -> Self {
+        self.body.push_str("<div class=\"figures\">\n");
+        for (heading, svg, caption) in drawings {
+            self.body.push_str(&format!(
+                "<figure>\n<h2>{0}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">{svg}</div>\n\
+                 <figcaption>{1}</figcaption>\n</figure>\n",
+                escape(heading),
+                escape(caption)
+            ));
+        }
+        self.body.push_str("</div>\n");
+        self
+    }
+
     /// Adds a heading.
     #[must_use]
     pub(crate) fn heading(mut self, text: &str) -> Self {
@@ -161,6 +177,8 @@ svg text{font-family:inherit;paint-order:stroke;stroke:var(--paper);stroke-width
 .legend li{display:flex;align-items:center;gap:.5rem}
 .sample{width:40px;height:16px;flex:none}
 .scroll{overflow-x:auto;margin:0 0 2.5rem}
+figure .scroll{margin:0 0 .5rem}
+.scroll>svg{display:block;width:100%;min-width:34rem;height:auto}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;width:100%}
 caption{text-align:left;padding:0 0 .5rem}
 caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}
