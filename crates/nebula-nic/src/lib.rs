@@ -157,6 +157,7 @@ pub use requester::{Overdue, Retransmit, RetransmitConfig, Rtt, RttConfig, Windo
 pub use retention::{
     EntryId, RETENTION_ENTRIES_MAX, ReplyAt, Retention, RetentionConfig, RetentionFull, RetentionKey, Seen,
 };
+pub use schedule::Lending;
 pub use sizing::{Sizing, SizingError, erlang_b, erlang_c, queue_bound_for_slo, queue_depth_mean};
 pub use steering::{Steer, Steering};
 pub use time::{ParseSpanError, Span, Timestamp};

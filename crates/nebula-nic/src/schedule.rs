@@ -17,6 +17,7 @@
 //! Next: station 8, [`steering`](crate::steering).
 
 mod altocumulus;
+mod lending;
 mod thief;
 mod preemption;
 mod run_queue;
@@ -29,6 +30,7 @@ pub use altocumulus::{
     ThresholdsError,
 };
 pub use darc::{Darc, DarcConfig};
+pub use lending::{Lending, QUANTUM};
 pub use preemption::{BackTo, Condition, Preemption, Turn};
 pub use run_queue::RunQueue;
 pub use thief::Thief;

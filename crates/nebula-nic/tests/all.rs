@@ -22,6 +22,7 @@ mod schedule_darc;
 mod schedule_queues;
 mod script;
 mod failover;
+mod lending;
 mod servers;
 mod support;
 mod wire;

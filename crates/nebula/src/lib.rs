@@ -101,6 +101,7 @@ mod engine;
 mod ways;
 mod worker;
 mod server;
+mod domains;
 mod client;
 #[cfg(feature = "typed")]
 pub mod typed;
@@ -112,6 +113,7 @@ pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
 pub use config::migration::MigrationConfig;
 pub use config::server::{IdlePolicy, Queueing, ServerConfig};
 pub use config::tenant::{Tenant, TenantError};
+pub use domains::{Domains, RunningDomains};
 #[cfg(feature = "dns")]
 pub use endpoint::Dns;
 pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints};

@@ -7,6 +7,7 @@ mod running;
 
 pub use pool::PoolStatus;
 pub use running::RunningServer;
+pub(crate) use running::spawn;
 
 use crate::config::error::ServeError;
 use crate::config::key::Key;
@@ -157,14 +158,26 @@ impl Server {
     /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid, another server has the endpoint, or
     /// there is no memory or no thread.
     pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
-        self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
-        self.config.later_max = self.config.later_max.or_else(|| service.later_max());
+        self = self.of_service(&service);
         match self.config.pool_threads.unwrap_or(1) {
             threads @ 1.. if service.has_long() => {
                 running::serve_pooled(self.endpoint?, self.config, Arc::new(service), threads)
             }
             _ => running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service))),
         }
+    }
+
+    /// Takes over what the service says of itself, where nothing else was set.
+    pub(crate) fn of_service(mut self, service: &impl Service) -> Self {
+        self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
+        self.config.later_max = self.config.later_max.or_else(|| service.later_max());
+        self
+    }
+
+    /// The same with a configuration that is made from it.
+    pub(crate) fn reconfigured(mut self, change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
+        self.config = change(self.config);
+        self
     }
 
     /// Sets the threads that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to; 1 unless set, where the service has such. With 0 they run

@@ -154,6 +154,15 @@ impl Worker {
         with_core!(&mut self.inner.get_mut().way, core => core.run(service));
     }
 
+    /// Gives back what it has once the server has stopped; whether it has stopped.
+    pub(crate) fn finish_if_stopped(&mut self) -> bool {
+        let is_stopped = with_core!(&self.inner.get_mut().way, core => core.is_stopped());
+        if is_stopped {
+            with_core!(&mut self.inner.get_mut().way, core => core.finish());
+        }
+        is_stopped
+    }
+
     /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For callers that have their own loop.
     ///
     /// An inline worker also runs one turn of its engine; under `preemptive:Q` one for each quantum. Every RPC that is begun ends before

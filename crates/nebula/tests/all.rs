@@ -7,6 +7,7 @@ mod async_calls;
 mod balanced;
 mod cancel;
 mod decision_log;
+mod domains;
 mod ends;
 mod examples;
 mod groups;

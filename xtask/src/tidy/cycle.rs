@@ -36,6 +36,7 @@ const FLOORS: &[&str] = &[
     "ways",
     "worker",
     "server",
+    "domains",
     "client",
     "typed",
 ];

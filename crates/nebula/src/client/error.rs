@@ -130,6 +130,8 @@ pub enum Hint {
     OtherKey,
     /// The server speaks another version.
     Version,
+    /// The server serves another messaging domain.
+    Domain,
 }
 
 impl std::fmt::Display for Hint {
@@ -139,6 +141,7 @@ impl std::fmt::Display for Hint {
             Self::KeyWanted => "it accepts only clients with its key: give that key (ClientConfig::key, --key-file)",
             Self::NoKey => "it has no key: start it with this client's key, or connect without one",
             Self::OtherKey => "no server runs there, it cannot be reached, or it has another key",
+            Self::Domain => "it serves another messaging domain: give the one that it serves (ClientConfig::domain)",
             Self::Version => "it speaks another version of the protocol: build client and server from one release",
         })
     }

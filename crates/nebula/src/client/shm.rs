@@ -72,7 +72,8 @@ impl ShmClient {
     pub(crate) fn connect(name: &str, config: &ClientConfig, may_sleep: bool) -> Result<Self, ConnectError> {
         let mark =
             ForkMark::new().map_err(|cause| ConnectError::System { endpoint: format!("shm://{name}"), cause })?;
-        let ring::Connected { mut ring, welcome, status } = ring::connect(name, config.slots, may_sleep)?;
+        let ring::Connected { mut ring, welcome, status } =
+            ring::connect(name, (config.slots, config.domain), may_sleep)?;
         ring.set_call_timeout(config.call_timeout.into());
         let geometry = ring.geometry();
         let said = Some(welcome.reply_bytes_max).filter(|&bytes| bytes > 0);

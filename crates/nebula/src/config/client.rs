@@ -37,6 +37,8 @@ pub struct ClientConfig {
     pub transmissions_max: u32,
     /// UDP: the longest datagram, in bytes. `None`, the default, is 1,232, and over the loopback network up to 16 KiB.
     pub datagram_bytes: Option<u16>,
+    /// The messaging domain of the server: one that serves another refuses this client. Default: 0.
+    pub domain: u8,
     /// Several servers: how that of an RPC is chosen. Default: power of two choices.
     pub balance: Balance,
     /// Several servers: when a second one is asked although the first may still answer; only for RPCs that are
@@ -124,6 +126,7 @@ impl Default for ClientConfig {
             insecure: false,
             transmissions_max: 12,
             datagram_bytes: None,
+            domain: 0,
             balance: Balance::default(),
             hedge: None,
             health: None,
@@ -208,6 +211,13 @@ impl ClientConfig {
         self
     }
 
+    /// Sets the messaging domain.
+    #[must_use]
+    pub fn domain(mut self, domain: u8) -> Self {
+        self.domain = domain;
+        self
+    }
+
     /// Sets how the server of an RPC is chosen.
     #[must_use]
     pub fn balance(mut self, balance: Balance) -> Self {
@@ -272,13 +282,14 @@ mod tests {
             insecure: true,
             transmissions_max: 704,
             datagram_bytes: Some(705),
+            domain: 7,
             balance: Balance::KeyHash,
             hedge: Some(HedgeConfig::default()),
             health: Some(HealthCheck::new(Span::from_us(706), b"well?", <[u8]>::is_empty)),
         };
         let rebuilt = rebuilt!(
             ClientConfig from unusual();
-            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, balance;
+            slots, retry, deadline, call_timeout, wait, keys, insecure, transmissions_max, balance, domain;
             optional reply_bytes_max, datagram_bytes, hedge, health
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

@@ -25,6 +25,9 @@ pub enum ServeError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
+    /// There is no domain to be served.
+    #[error("there is no domain to serve: add one with Domains::host")]
+    NoDomains,
     /// Another server has the endpoint.
     #[error("{endpoint} is being served already: stop that server or choose another endpoint")]
     Taken {

@@ -4,8 +4,9 @@ mod builders;
 
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
-    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND, Policy,
-    SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering, queue_bound_for_slo, slots_of,
+    Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, DomainId, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND,
+    Policy, SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering, queue_bound_for_slo,
+    slots_of,
 };
 
 use super::error::ServeError;
@@ -65,6 +66,8 @@ pub struct ServerConfig {
     /// The latency that 99 % of the RPCs must keep, from arrival to reply. The receive buffer and the queue are sized from it.
     /// Default: 100 µs.
     pub slo: Span,
+    /// The messaging domain: clients of another are refused, and the decision log says it. Default: 0.
+    pub domain: u8,
     /// Worker threads. Default: 1.
     pub workers: u16,
     /// Over `udp://`: engines, among which clients are divided evenly; each has its own share of the workers, of the receive buffer and of what
@@ -73,6 +76,9 @@ pub struct ServerConfig {
     /// Whether each engine and its worker run on one thread, which takes one worker an engine. Under `mcs-lock` it changes nothing: there the
     /// workers take turns as the engine. Default: `false`.
     pub inline: bool,
+    /// RPCs that an inline worker serves at most before it sends their answers and looks for more, 1 to 32. Fewer where others share its thread
+    /// ([`Domains`](crate::Domains)). Default: 32.
+    pub turn_rpcs_max: u32,
     /// Whether the payload of a worker's next RPC is fetched while it serves the one before. Default: on.
     pub steering: Steering,
     /// The longest request, in bytes. A longer one gets a NACK. Default: 64 KiB.
@@ -155,9 +161,11 @@ impl Default for ServerConfig {
             policy: Policy::default(),
             custom_policy: None,
             slo: Span::from_us(100),
+            domain: 0,
             workers: 1,
             engines: 1,
             inline: false,
+            turn_rpcs_max: 32,
             steering: Steering::On,
             rpc_bytes_max: 64 * 1024,
             mtu_bytes: 576,
@@ -352,6 +360,7 @@ impl ServerConfig {
         let config = BackendConfig::new(self.workers, self.nic_policy());
         let config = self.custom_policy.iter().fold(config, |config, policy| config.custom(policy.name()));
         Ok(config
+            .domain(DomainId(self.domain.into()))
             .slots(self.slots()?)
             .mtu(mtu)
             .rpc_bytes_max(self.rpc_bytes_max)

@@ -4,7 +4,7 @@
 //! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
 
 use super::turn::Engine;
-use crate::nic::ingress::{AtOnce, Intake, RPCS_PER_TURN};
+use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::fault::Fault;
 use crate::rpc::requests::Requests;
 use crate::rpc::service::Service;
@@ -41,7 +41,7 @@ impl Engine<Rings> {
     #[inline]
     pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, may_glance: bool) -> Turn {
         // The time of the last look at the clock: some 300 ns before, or a turn.
-        let mut worker = Worker { service, may_prefetch, served: 0 };
+        let mut worker = Worker { service, may_prefetch, served: 0, most: self.turn_rpcs_max };
         self.intake.begin_turn();
         let packets = self.transport.poll_and_serve(self.clock.started, &mut self.intake, &mut worker);
         let at_once = worker.served;
@@ -77,8 +77,8 @@ impl Engine<Rings> {
     #[inline(never)]
     fn serve_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, before: u32) -> u32 {
         let mut served = before;
-        while served < RPCS_PER_TURN
-            && let Some(run) = self.intake.backend.poll_run(CORE, RPCS_PER_TURN - served)
+        while served < self.turn_rpcs_max
+            && let Some(run) = self.intake.backend.poll_run(CORE, self.turn_rpcs_max - served)
         {
             self.serve_run(&run, service, may_prefetch);
             served += run.rpcs;
@@ -111,12 +111,13 @@ struct Worker<'s, S> {
     service: &'s S,
     may_prefetch: bool,
     served: u32,
+    most: u32,
 }
 
 impl<S: Service> AtOnce for Worker<'_, S> {
     #[inline(always)]
     fn most(&self) -> (CoreId, u32) {
-        (CORE, RPCS_PER_TURN - self.served)
+        (CORE, self.most.saturating_sub(self.served))
     }
 
     #[inline(always)]

@@ -47,6 +47,8 @@ pub(crate) struct Engine<T> {
     /// RPCs that the worker on this thread has served since the last turn.
     served: usize,
     /// Whether a worker on this thread may serve runs.
+    /// RPCs that a worker on this thread serves in a turn at most.
+    pub(super) turn_rpcs_max: u32,
     pub(super) may_serve_runs: bool,
     stop: Arc<AtomicBool>,
     /// Workers that may give something back yet, after the server was stopped.
@@ -154,6 +156,7 @@ impl<T: Transport> Engine<T> {
             choices: parts.choices,
             served: 0,
             may_serve_runs: serves_runs,
+            turn_rpcs_max: config.turn_rpcs_max.clamp(1, RPCS_PER_TURN),
             stop: parts.stop,
             workers: parts.workers,
         })
@@ -300,9 +303,9 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     pub(crate) fn rpcs_per_turn(&self) -> usize {
         match self.intake.refusals.turned_away() {
-            _ if !T::MAKES_SYSTEM_CALLS => RPCS_PER_TURN as usize,
-            0 => self.pace.rpcs_within(TURN),
-            _ => self.rpcs_beside_refusals(),
+            _ if !T::MAKES_SYSTEM_CALLS => self.turn_rpcs_max as usize,
+            0 => self.pace.rpcs_within(TURN).min(self.turn_rpcs_max as usize),
+            _ => self.rpcs_beside_refusals().min(self.turn_rpcs_max as usize),
         }
     }
 

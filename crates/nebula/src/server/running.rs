@@ -432,6 +432,7 @@ fn assemble<T: ServerTransport>(
 
 fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -> std::io::Result<Listener> {
     let terms = Terms {
+        domain: config.domain,
         mtu_bytes: config.mtu_bytes,
         rpc_bytes_max: config.rpc_bytes_max,
         reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
@@ -453,7 +454,11 @@ fn taken(endpoint: &Endpoint, cause: std::io::Error) -> ServeError {
 }
 
 /// Starts a named thread, pinned where asked; waits until it is known whether that succeeded.
-fn spawn(name: &str, pin: Option<usize>, run: Box<dyn FnOnce() + Send>) -> Result<JoinHandle<()>, ServeError> {
+pub(crate) fn spawn(
+    name: &str,
+    pin: Option<usize>,
+    run: Box<dyn FnOnce() + Send>,
+) -> Result<JoinHandle<()>, ServeError> {
     let (tell, told) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         let pinned = pin.map_or(Ok(()), |core| pin_to(core).map_err(|cause| ServeError::Pin { core, cause }));

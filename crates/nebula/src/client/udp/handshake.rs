@@ -20,6 +20,7 @@ const TRUST_MAX: Span = Span::from_secs(1);
 /// What the server has granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Admitted {
+    pub(super) domain: u8,
     pub(super) incarnation: u64,
     pub(super) snid: NodeId,
     token: u64,
@@ -36,9 +37,9 @@ impl Admitted {
     /// The header of this client's frames, which says that it takes datagrams of `datagram_bytes`; they are sealed with `key`.
     #[inline]
     pub(super) fn frame(&self, datagram_bytes: u16, key: KeyId) -> Frame {
-        let &Self { incarnation, snid, token: word, .. } = self;
+        let &Self { domain, incarnation, snid, token: word, .. } = self;
         let cover = Cover { secret: 0, key };
-        Frame { kind: FrameKind::Client, incarnation, snid, datagram_bytes, word, cover }
+        Frame { kind: FrameKind::Client, domain, incarnation, snid, datagram_bytes, word, cover }
     }
 
     /// What the check of the server's frames to this client begins with.
@@ -67,6 +68,8 @@ struct Asking {
 /// Where a client stands with its server.
 #[derive(Debug)]
 pub(super) struct Handshake {
+    /// The messaging domain that it asks for.
+    domain: u8,
     admitted: Option<Admitted>,
     asking: Option<Asking>,
     secret: [u8; 16],
@@ -78,8 +81,9 @@ pub(super) struct Handshake {
 
 impl Handshake {
     /// Outside, about to say hello.
-    pub(super) fn new(now: Timestamp, secret: [u8; 16]) -> Self {
+    pub(super) fn new(now: Timestamp, secret: [u8; 16], domain: u8) -> Self {
         let mut handshake = Self {
+            domain,
             admitted: None,
             asking: None,
             secret,
@@ -139,18 +143,20 @@ impl Handshake {
         let asking = self.asking.as_mut().filter(|asking| asking.next <= now)?;
         (asking.said, asking.next) = (now, now + asking.pause);
         asking.pause = (asking.pause * 2).min(PAUSE_MAX);
-        Some(Hello { echo: asking.echo, snid, token, datagram_bytes })
+        Some(Hello { domain: self.domain, echo: asking.echo, snid, token, datagram_bytes })
     }
 
     /// Takes a welcome that answers the hello. Returns what was granted before.
     pub(super) fn handle_welcome(&mut self, now: Timestamp, welcome: &Welcome) -> Option<Option<Admitted>> {
         let mtu = Mtu::try_new(welcome.mtu_bytes).ok()?;
-        let asking = self.asking.filter(|asking| asking.echo == welcome.echo)?;
+        let asking = self.asking.filter(|asking| asking.echo == welcome.echo && self.domain == welcome.domain)?;
         self.asking = None;
         self.trusted_until = now + ((now - asking.said) * TRUST_TIMES).clamp(TRUST_MIN, TRUST_MAX);
         self.hint = Hint::Nothing;
-        let &Welcome { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, slo, .. } = welcome;
-        let admitted = Admitted { incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, mtu, slo };
+        let &Welcome { domain, incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, slo, .. } =
+            welcome;
+        let admitted =
+            Admitted { domain, incarnation, snid, token, datagram_bytes, rpc_bytes_max, reply_bytes_max, mtu, slo };
         Some(self.admitted.replace(admitted))
     }
 
@@ -183,6 +189,7 @@ impl Handshake {
             Reason::Version => Hint::Version,
             Reason::KeyWanted => Hint::KeyWanted,
             Reason::NoKey => Hint::NoKey,
+            Reason::Domain => Hint::Domain,
             Reason::Incarnation | Reason::Token => self.hint,
         };
     }

@@ -40,7 +40,11 @@ impl Session {
 
     #[inline]
     fn receive_frame(&mut self, frame: &Frame, body: &[u8]) {
-        if !self.handshake.admitted().is_some_and(|admitted| admitted.is_of(frame.incarnation, frame.snid)) {
+        if !self
+            .handshake
+            .admitted()
+            .is_some_and(|admitted| admitted.is_of(frame.incarnation, frame.snid) && admitted.domain == frame.domain)
+        {
             self.ignored += 1;
             return;
         }

@@ -103,7 +103,7 @@ impl Session {
             cancelled: VecDeque::with_capacity(slots as usize),
             done: Done::new(slots),
             outbox: Outbox::new(server, Seal::new(&config.keys, salt), datagram_bytes),
-            handshake: Handshake::new(now, secret),
+            handshake: Handshake::new(now, secret, config.domain),
             server_time: ServerTime::default(),
             mtu: Mtu::MIN,
             reply_bytes_max,

@@ -29,6 +29,20 @@ impl ServerConfig {
         self
     }
 
+    /// Sets how many RPCs an inline worker serves at most in a turn.
+    #[must_use]
+    pub fn turn_rpcs_max(mut self, rpcs: u32) -> Self {
+        self.turn_rpcs_max = rpcs;
+        self
+    }
+
+    /// Sets the messaging domain.
+    #[must_use]
+    pub fn domain(mut self, domain: u8) -> Self {
+        self.domain = domain;
+        self
+    }
+
     /// Sets [the number of worker threads](Self#structfield.workers).
     #[must_use]
     pub fn workers(mut self, workers: u16) -> Self {
@@ -256,6 +270,8 @@ mod tests {
             custom_policy: Some(own()),
             slo: Span::from_us(7),
             workers: 7,
+            domain: 7,
+            turn_rpcs_max: 5,
             engines: 8,
             inline: true,
             steering: Steering::Off,
@@ -291,7 +307,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, pool_max, stack_bytes, migration, idle, pin, allowed_uids;
+            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, pool_max, stack_bytes, migration, idle, pin, allowed_uids;
             optional custom_policy, reply_bytes_max, later_max, pool_threads, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

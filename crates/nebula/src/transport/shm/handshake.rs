@@ -32,6 +32,8 @@ pub(crate) struct Hello {
     pub(crate) slots: u32,
     /// Whether the client may sleep, and wants to be woken then.
     pub(crate) sleeps: bool,
+    /// The messaging domain.
+    pub(crate) domain: u8,
 }
 
 /// Why a server refuses a client.
@@ -56,6 +58,14 @@ pub enum Refusal {
     /// The server has no memory for the ring.
     #[error("the server has no memory for the ring: ask for fewer slots")]
     NoMemory,
+    /// The server serves another messaging domain.
+    #[error(
+        "the server serves messaging domain {server}, and this client asks for another: give that one (ClientConfig::domain)"
+    )]
+    Domain {
+        /// The server's domain.
+        server: u8,
+    },
 }
 
 impl Refusal {
@@ -66,16 +76,18 @@ impl Refusal {
             Refusal::UserId => 3,
             Refusal::TooManyClients => 4,
             Refusal::NoMemory => 5,
+            Refusal::Domain { .. } => 6,
         }
     }
 
-    const fn from_code(code: u32, server: u32) -> Option<Self> {
+    const fn from_code(code: u32, server: u32, domain: u8) -> Option<Self> {
         match code {
             1 => Some(Refusal::Version { server }),
             2 => Some(Refusal::Slots),
             3 => Some(Refusal::UserId),
             4 => Some(Refusal::TooManyClients),
             5 => Some(Refusal::NoMemory),
+            6 => Some(Refusal::Domain { server: domain }),
             _ => None,
         }
     }
@@ -123,6 +135,7 @@ impl Hello {
         put(&mut message, 8, self.version);
         put(&mut message, 12, self.slots);
         put(&mut message, 16, self.sleeps.into());
+        put(&mut message, 20, self.domain.into());
         message
     }
 
@@ -131,16 +144,20 @@ impl Hello {
             version: take(message, 8),
             slots: take(message, 12),
             sleeps: take(message, 16) != 0,
+            domain: message[20],
         })
     }
 
     /// Whether the server accepts this hello, memory aside.
-    pub(crate) fn check(self) -> Result<(), Refusal> {
+    pub(crate) fn check(self, domain: u8) -> Result<(), Refusal> {
         if self.version != VERSION {
             return Err(Refusal::Version { server: VERSION });
         }
         if !self.slots.is_power_of_two() || !(SLOTS_MIN..=SLOTS_MAX).contains(&self.slots) {
             return Err(Refusal::Slots);
+        }
+        if self.domain != domain {
+            return Err(Refusal::Domain { server: domain });
         }
         Ok(())
     }
@@ -153,7 +170,12 @@ pub(crate) fn encode_answer(answer: Answer) -> Message {
     let mut message = start(b'W');
     put(&mut message, 8, VERSION);
     match answer {
-        Err(refusal) => put(&mut message, 12, refusal.code()),
+        Err(refusal) => {
+            put(&mut message, 12, refusal.code());
+            if let Refusal::Domain { server } = refusal {
+                put(&mut message, 16, server.into());
+            }
+        }
         Ok(welcome) => {
             put(&mut message, 16, welcome.snid);
             put(&mut message, 20, welcome.geometry.slots);
@@ -174,7 +196,7 @@ pub(crate) fn decode_answer(message: &Message) -> Option<Answer> {
     }
     let (server, code) = (take(message, 8), take(message, 12));
     if code != 0 {
-        return Refusal::from_code(code, server).map(Err);
+        return Refusal::from_code(code, server, message[16]).map(Err);
     }
     if server != VERSION {
         return Some(Err(Refusal::Version { server }));
@@ -244,7 +266,7 @@ mod tests {
     #[test]
     fn messages_survive_the_way_there() {
         for sleeps in [false, true] {
-            let hello = Hello { version: VERSION, slots: 64, sleeps };
+            let hello = Hello { version: VERSION, slots: 64, sleeps, domain: 7 };
             assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         }
         assert_eq!(decode_answer(&encode_answer(Ok(WELCOME))), Some(Ok(WELCOME)));
@@ -262,7 +284,7 @@ mod tests {
     #[test]
     fn a_ring_that_cannot_be_is_refused_by_both_sides() {
         for slots in [0, 1, 3, 65, SLOTS_MAX * 2] {
-            assert_eq!(Hello { version: VERSION, slots, sleeps: false }.check(), Err(Refusal::Slots));
+            assert_eq!(Hello { version: VERSION, slots, sleeps: false, domain: 0 }.check(0), Err(Refusal::Slots));
             let geometry = Geometry::new(slots, WELCOME.geometry.mtu_bytes);
             assert_eq!(decode_answer(&encode_answer(Ok(Welcome { geometry, ..WELCOME }))), None);
         }
@@ -274,7 +296,10 @@ mod tests {
 
     #[test]
     fn another_version_is_refused() {
-        assert_eq!(Hello { version: 2, slots: 64, sleeps: false }.check(), Err(Refusal::Version { server: VERSION }));
+        assert_eq!(
+            Hello { version: 2, slots: 64, sleeps: false, domain: 0 }.check(0),
+            Err(Refusal::Version { server: VERSION })
+        );
         let mut answer = encode_answer(Ok(WELCOME));
         answer[8] = 9;
         assert_eq!(decode_answer(&answer), Some(Err(Refusal::Version { server: 9 })));

@@ -69,6 +69,7 @@ impl EventQueue {
 /// What the listener grants every client.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
+    pub(crate) domain: u8,
     pub(crate) mtu_bytes: u32,
     pub(crate) rpc_bytes_max: u32,
     /// The longest reply that the service sends; 0 when it does not say.
@@ -244,7 +245,7 @@ impl Listener {
     }
 
     fn admit(&mut self, socket: &OwnedFd, hello: Hello) -> Answer {
-        hello.check()?;
+        hello.check(self.terms.domain)?;
         let peer = peer_of(socket).map_err(|_| Refusal::UserId)?;
         if peer.uid != own_uid() && !self.terms.allowed_uids.contains(&peer.uid) {
             return Err(Refusal::UserId);
@@ -303,6 +304,7 @@ mod tests {
     #[test]
     fn a_user_without_a_weight_is_of_the_tenant_of_all_others() {
         let terms = |tenants| Terms {
+            domain: 0,
             mtu_bytes: 64,
             rpc_bytes_max: 64,
             reply_bytes_max: 0,

@@ -1,8 +1,8 @@
 //! The header of a datagram, 32 bytes: who sends, to which run of the server, and what stands behind it.
 //!
 //! ```text
-//! byte  0        1     2      3  4..8   8..16        16..20  20..22          22..24   24..32      little-endian
-//!       version  kind  flags  0  check  incarnation  snid    datagram_bytes  key tag  token or time
+//! byte  0        1     2      3       4..8   8..16        16..20  20..22          22..24   24..32      little-endian
+//!       version  kind  flags  domain  check  incarnation  snid    datagram_bytes  key tag  token or time
 //! ```
 //!
 //! Reading takes any bytes: what is no frame of this version is an error and never a panic.
@@ -16,6 +16,8 @@ pub(crate) const UDP_VERSION: u8 = 2;
 pub(crate) const DATAGRAM_BYTES_MAX: u16 = 65_507;
 /// Bytes of the header.
 pub(crate) const FRAME_BYTES: usize = 32;
+/// Where the domain stands.
+const DOMAIN_AT: usize = 3;
 /// Where the kind stands, and the client's number, lowest byte first.
 pub(crate) const KIND_AT: usize = 1;
 pub(crate) const SNID_AT: usize = 16;
@@ -57,6 +59,8 @@ impl FrameKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
+    /// The messaging domain of server and client.
+    pub(crate) domain: u8,
     /// The run of the server that it is for or from; 0 in a hello.
     pub(crate) incarnation: u64,
     /// The client; 0 in its first hello.
@@ -89,6 +93,7 @@ impl Frame {
         header[0] = UDP_VERSION;
         header[KIND_AT] = self.kind as u8;
         header[2] = if key_tag.is_some() { SEALED } else { 0 };
+        header[DOMAIN_AT] = self.domain;
         header[8..16].copy_from_slice(&self.incarnation.to_le_bytes());
         header[SNID_AT..SNID_AT + 4].copy_from_slice(&self.snid.0.to_le_bytes());
         header[20..22].copy_from_slice(&self.datagram_bytes.to_le_bytes());
@@ -108,6 +113,7 @@ impl Frame {
         let kind = FrameKind::from_code(header[KIND_AT]).ok_or(FrameError::Kind)?;
         let frame = Self {
             kind,
+            domain: header[DOMAIN_AT],
             incarnation: long(header, 8),
             snid: NodeId(word(header, SNID_AT)),
             datagram_bytes: short(header, 20),
@@ -142,7 +148,7 @@ mod tests {
     fn a_header_survives_the_way_there() {
         for kind in [FrameKind::Hello, FrameKind::Welcome, FrameKind::Refusal, FrameKind::Client, FrameKind::Server] {
             let (incarnation, snid, cover) = (u64::MAX - 3, NodeId(77), Cover::default());
-            let frame = Frame { kind, incarnation, snid, datagram_bytes: 1232, word: 1 << 63, cover };
+            let frame = Frame { kind, domain: 9, incarnation, snid, datagram_bytes: 1232, word: 1 << 63, cover };
             for key_tag in [None, Some(0), Some(u16::MAX)] {
                 let mut bytes = [9; 40];
                 frame.encode(&mut bytes, key_tag);

@@ -26,6 +26,8 @@ const ECHO_AT: usize = FRAME_BYTES;
 /// What a client asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
+    /// The messaging domain.
+    pub(crate) domain: u8,
     /// Random; comes back in the answer.
     pub(crate) echo: u64,
     /// What it was known by, to go on under; zeros at first.
@@ -37,6 +39,7 @@ pub(crate) struct Hello {
 /// What a server grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
+    pub(crate) domain: u8,
     pub(crate) echo: u64,
     pub(crate) incarnation: u64,
     pub(crate) snid: NodeId,
@@ -67,6 +70,8 @@ pub(crate) enum Reason {
     KeyWanted = 4,
     /// The server has no key.
     NoKey = 5,
+    /// The server serves another messaging domain.
+    Domain = 6,
 }
 
 impl Reason {
@@ -82,6 +87,7 @@ impl Reason {
             3 => Self::Token,
             4 => Self::KeyWanted,
             5 => Self::NoKey,
+            6 => Self::Domain,
             _ => return None,
         })
     }
@@ -100,9 +106,9 @@ pub(crate) struct Refused {
 impl Hello {
     /// The whole datagram, sealed with the first key.
     pub(crate) fn datagram(&self, seal: &mut Seal) -> Option<Vec<u8>> {
-        let Self { echo, snid, token, datagram_bytes } = *self;
+        let Self { domain, echo, snid, token, datagram_bytes } = *self;
         let cover = Cover { secret: 0, key: seal.first() };
-        let frame = Frame { kind: FrameKind::Hello, incarnation: 0, snid, datagram_bytes, word: token, cover };
+        let frame = Frame { kind: FrameKind::Hello, domain, incarnation: 0, snid, datagram_bytes, word: token, cover };
         let mut body = [0; HELLO_BYTES - FRAME_BYTES];
         body[..8].copy_from_slice(&echo.to_le_bytes());
         closed(seal, &frame, &body)
@@ -110,17 +116,17 @@ impl Hello {
 
     pub(crate) fn read(frame: &Frame, body: &[u8]) -> Option<Self> {
         let is_one = frame.kind == FrameKind::Hello && body.len() >= HELLO_BYTES - FRAME_BYTES;
-        let Frame { snid, datagram_bytes, word: token, .. } = *frame;
-        is_one.then(|| Self { echo: long(body, 0), snid, token, datagram_bytes })
+        let Frame { domain, snid, datagram_bytes, word: token, .. } = *frame;
+        is_one.then(|| Self { domain, echo: long(body, 0), snid, token, datagram_bytes })
     }
 }
 
 impl Welcome {
     /// The whole datagram, sealed with `key`: the hello's.
     pub(crate) fn datagram(&self, seal: &mut Seal, key: KeyId) -> Option<Vec<u8>> {
-        let &Self { incarnation, snid, datagram_bytes, time_ns: word, .. } = self;
+        let &Self { domain, incarnation, snid, datagram_bytes, time_ns: word, .. } = self;
         let cover = Cover { secret: 0, key };
-        let frame = Frame { kind: FrameKind::Welcome, incarnation, snid, datagram_bytes, word, cover };
+        let frame = Frame { kind: FrameKind::Welcome, domain, incarnation, snid, datagram_bytes, word, cover };
         let mut body = [0; WELCOME_BODY_BYTES];
         body[..8].copy_from_slice(&self.echo.to_le_bytes());
         body[8..16].copy_from_slice(&self.token.to_le_bytes());
@@ -136,11 +142,12 @@ impl Welcome {
         if frame.kind != FrameKind::Welcome || body.len() < WELCOME_BODY_BYTES {
             return None;
         }
-        let Frame { incarnation, snid, datagram_bytes, word: time_ns, .. } = *frame;
+        let Frame { domain, incarnation, snid, datagram_bytes, word: time_ns, .. } = *frame;
         let (echo, token, slo) = (long(body, 0), long(body, 8), Span::from_ps(long(body, 24)));
         let (rpc_bytes_max, mtu_bytes, reply_bytes_max) = (word(body, 16), word(body, 20), word(body, 32));
         let is_sound = mtu_bytes > 0 && mtu_bytes.is_multiple_of(64) && mtu_bytes < 1 << 16;
         is_sound.then_some(Self {
+            domain,
             echo,
             incarnation,
             snid,
@@ -165,7 +172,8 @@ impl Refused {
     /// The whole datagram, closed with `cover`.
     pub(crate) fn datagram(&self, seal: &mut Seal, cover: Cover) -> Option<Vec<u8>> {
         let Self { reason, echo, incarnation, snid } = *self;
-        let frame = Frame { kind: FrameKind::Refusal, incarnation, snid, datagram_bytes: 0, word: 0, cover };
+        let domain = 0;
+        let frame = Frame { kind: FrameKind::Refusal, domain, incarnation, snid, datagram_bytes: 0, word: 0, cover };
         let mut body = [0; REFUSAL_BODY_BYTES];
         body[..4].copy_from_slice(&(reason as u32).to_le_bytes());
         body[8..16].copy_from_slice(&echo.to_le_bytes());
@@ -271,6 +279,7 @@ mod tests {
     use crate::config::key::Key;
 
     const WELCOME: Welcome = Welcome {
+        domain: 5,
         echo: 1,
         incarnation: 2,
         snid: NodeId(3),
@@ -289,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_handshake_survives_the_way_there() {
-        let hello = Hello { echo: 9, snid: NodeId(8), token: 7, datagram_bytes: 16_384 };
+        let hello = Hello { domain: 5, echo: 9, snid: NodeId(8), token: 7, datagram_bytes: 16_384 };
         let refused = Refused { reason: Reason::Token, echo: 9, incarnation: 1, snid: NodeId(8) };
         for mut seal in seals() {
             let key = seal.first();
@@ -308,7 +317,7 @@ mod tests {
 
     #[test]
     fn no_answer_is_longer_than_what_it_answers() {
-        let hello = Hello { echo: 9, snid: NodeId(0), token: 0, datagram_bytes: 1232 };
+        let hello = Hello { domain: 5, echo: 9, snid: NodeId(0), token: 0, datagram_bytes: 1232 };
         let refused = Refused { reason: Reason::Incarnation, echo: 9, incarnation: 1, snid: NodeId(8) };
         for mut seal in seals() {
             let (key, cover) = (seal.first(), Cover::default());

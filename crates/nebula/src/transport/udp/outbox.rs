@@ -49,14 +49,15 @@ pub(super) struct Outbox {
     /// Whole datagrams of the handshake.
     greetings: Vec<(Route, Vec<u8>)>,
     train: Train,
-    incarnation: u64,
+    /// Messaging domain and run of this server.
+    server: (u8, u64),
     /// The longest datagram that the wire takes, and the shortest that a packet fits.
     datagram_bytes: (usize, usize),
     mtu: Mtu,
 }
 
 impl Outbox {
-    pub(super) fn new(seal: &Seal, datagram_bytes_max: usize, incarnation: u64, mtu: Mtu) -> Self {
+    pub(super) fn new(seal: &Seal, datagram_bytes_max: usize, server: (u8, u64), mtu: Mtu) -> Self {
         let least = seal.lead_bytes() + REPLY_BYTES + mtu.bytes() as usize + seal.tail_bytes();
         Self {
             parcels: Vec::with_capacity(PARCELS),
@@ -64,7 +65,7 @@ impl Outbox {
             oldest: u64::MAX,
             greetings: Vec::new(),
             train: Train::new(seal),
-            incarnation,
+            server,
             datagram_bytes: (datagram_bytes_max.max(least), least),
             mtu,
         }
@@ -108,7 +109,7 @@ impl Outbox {
             self.parcels.sort_unstable_by_key(|queued| (queued.parcel.recipient.snid.0, queued.number));
         }
         self.oldest = u64::MAX;
-        let Self { parcels, train, incarnation, datagram_bytes: (most, least), mtu, .. } = self;
+        let Self { parcels, train, server, datagram_bytes: (most, least), mtu, .. } = self;
         let one_client =
             |Queued { parcel: a, .. }: &Queued, Queued { parcel: b, .. }: &Queued| a.recipient == b.recipient;
         for parcels in parcels.chunk_by(one_client) {
@@ -116,8 +117,8 @@ impl Outbox {
             let word = now.as_ps() / 1000;
             let kind = FrameKind::Server;
             let datagram_bytes_max = DATAGRAM_BYTES_MAX;
-            let frame =
-                Frame { kind, incarnation: *incarnation, snid, datagram_bytes: datagram_bytes_max, word, cover };
+            let (domain, incarnation) = *server;
+            let frame = Frame { kind, domain, incarnation, snid, datagram_bytes: datagram_bytes_max, word, cover };
             let limit = usize::from(datagram_bytes).clamp(*least, *most);
             let mut sending = Sending { train, seal, wire, route, frame, limit };
             sending.train.begin(frame, limit);

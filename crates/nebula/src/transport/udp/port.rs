@@ -52,6 +52,7 @@ pub(crate) struct UdpPort {
 struct Validation {
     seal: Seal,
     tokens: Tokens,
+    domain: u8,
     incarnation: u64,
     numbers: Numbers,
     hosts: Hosts,
@@ -89,11 +90,17 @@ impl UdpPort {
             reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
             mtu_bytes: config.mtu_bytes,
             slo: config.slo,
+            domain: config.domain,
             violations: 0,
             seal,
         };
         let seed = half(derived(entropy, 4));
-        let outbox = Outbox::new(&validation.seal, wire.datagram_bytes_max(), validation.incarnation, backend.mtu);
+        let outbox = Outbox::new(
+            &validation.seal,
+            wire.datagram_bytes_max(),
+            (validation.domain, validation.incarnation),
+            backend.mtu,
+        );
         let memory = Memory::new(config, backend, seed);
         Self { wire, memory, validation, outbox, early_drop: EarlyDrop::new(), keys, now: Timestamp::ZERO }
     }
@@ -223,6 +230,9 @@ impl Validation {
             Ok(opened) => opened,
             Err(error) => return self.refuse_bytes(error, echo),
         };
+        if frame.domain != self.domain {
+            return self.refuse_domain(&frame, echo);
+        }
         match frame.kind {
             FrameKind::Client => {}
             FrameKind::Hello => return self.greet(now, route.peer, &frame, body),
@@ -279,6 +289,7 @@ impl Validation {
         let snid = if self.knows(peer, &hello, key) { hello.snid } else { self.numbers.draw() };
         let session = self.tokens.session(snid, self.seal.owner(key));
         let welcome = Welcome {
+            domain: self.domain,
             echo: hello.echo,
             incarnation: self.incarnation,
             snid,
@@ -306,6 +317,17 @@ impl Validation {
         let refused = Refused { reason, echo, incarnation: frame.incarnation, snid: frame.snid };
         // So that only who saw what is refused can have made it.
         Opened::of(refused.datagram(&mut self.seal, Cover::of_token(frame.word, frame.cover.key)))
+    }
+
+    /// Tells a client of another messaging domain so, as it asks to be let in; whatever else it sends is not answered.
+    #[cold]
+    fn refuse_domain<'d>(&mut self, frame: &Frame, echo: u64) -> Opened<'d> {
+        self.violations += 1;
+        if frame.kind != FrameKind::Hello {
+            return Opened::Nothing;
+        }
+        let refused = Refused { reason: Reason::Domain, echo, incarnation: 0, snid: NodeId(0) };
+        Opened::of(refused.datagram(&mut Seal::Plain, Cover::default()))
     }
 
     /// Answers bytes that could not be opened, where their sender may be a client of another version or one without the key: in plain,
@@ -357,6 +379,7 @@ mod tests {
         let session = validation.tokens.session(snid, validation.seal.owner(validation.seal.first()));
         Frame {
             kind: FrameKind::Client,
+            domain: validation.domain,
             incarnation: validation.incarnation,
             snid,
             datagram_bytes: 1232,
@@ -391,7 +414,7 @@ mod tests {
 
     /// The number under which a client goes on that says hello from `peer` with the number and the token of `frame`.
     fn greeted(validation: &mut Validation, seal: &mut Seal, frame: &Frame, peer: SocketAddr) -> Option<NodeId> {
-        let hello = Hello { echo: 1, snid: frame.snid, token: frame.word, datagram_bytes: 1232 };
+        let hello = Hello { domain: 0, echo: 1, snid: frame.snid, token: frame.word, datagram_bytes: 1232 };
         let mut hello = hello.datagram(seal)?;
         let Opened::Answer(mut welcome) = validation.open(ALWAYS, peer.into(), &mut hello) else { return None };
         let (frame, body) = seal.open(&mut welcome, 0).ok()?;

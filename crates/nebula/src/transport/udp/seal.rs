@@ -251,6 +251,7 @@ mod tests {
 
     const FRAME: Frame = Frame {
         kind: FrameKind::Client,
+        domain: 0,
         incarnation: 3,
         snid: NodeId(4),
         datagram_bytes: 1232,

@@ -97,6 +97,7 @@ mod tests {
 
     const FRAME: Frame = Frame {
         kind: FrameKind::Server,
+        domain: 0,
         incarnation: 1,
         snid: NodeId(2),
         datagram_bytes: 0,

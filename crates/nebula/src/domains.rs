@@ -1,0 +1,208 @@
+//! Several messaging domains on one thread: each a server with what is its own, and a share of the core.
+
+use crate::config::error::ServeError;
+use crate::config::server::ServerConfig;
+use crate::rpc::service::Service;
+use crate::server::{RunningServer, Server, spawn};
+use crate::worker::Worker;
+use nebula_nic::schedule::QUANTUM;
+use nebula_nic::{Lending, Span};
+use nebula_sys::clock::Clock;
+use std::fmt;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{self, Relaxed};
+use std::thread::JoinHandle;
+
+/// Turns without any work, in all domains, after which others may have the core.
+const IDLE_TURNS: u32 = 4096;
+
+/// Servers of several messaging domains that share a thread, and so a core, by their weights.
+///
+/// Each domain has its own endpoint, SLO, receive buffer, bound on the queue, keys, counters, decision log and service. The thread is engine and worker
+/// of all of them, in turn: weighted deficit round robin over the time that they take ([`Lending`]), so that what a domain is offered beyond its
+/// share, and the refusal of it, is its loss alone. What a domain does not use is the others'.
+///
+/// A domain learns how long its queue may be from what its RPCs take of the core while the others have theirs, so what it accepts keeps its SLO.
+///
+/// # Examples
+///
+/// ```
+/// use nebula::{Client, ClientConfig, Domains, Reply, Server, ServerConfig};
+///
+/// let [one, other] = ["one", "other"].map(|name| format!("shm://doc-domains-{name}-{}", std::process::id()));
+/// let echo = |request: &[u8], reply: &mut Reply| reply.write(request);
+/// let shout = |request: &[u8], reply: &mut Reply| reply.write(&request.to_ascii_uppercase());
+/// let domains = Domains::default()
+///     .host(3, Server::bind(&one).config(ServerConfig::default().domain(1)), echo)
+///     .host(1, Server::bind(&other).config(ServerConfig::default().domain(2)), shout)
+///     .serve()?;
+/// let mut client = Client::connect_with(&other, ClientConfig::default().domain(2))?;
+/// assert_eq!(client.call(b"hello")?, b"HELLO");
+/// // One of another domain is refused.
+/// assert!(Client::connect_with(&other, ClientConfig::default().domain(1)).is_err());
+/// domains.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Default)]
+pub struct Domains {
+    hosted: Vec<Hosted>,
+    quantum: Option<Span>,
+    pin: Option<usize>,
+}
+
+struct Hosted {
+    weight: NonZeroU16,
+    server: Server,
+    serve: Box<dyn FnMut(&mut Worker) -> usize + Send>,
+}
+
+impl fmt::Debug for Domains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let servers: Vec<_> = self.hosted.iter().map(|hosted| (hosted.weight, &hosted.server)).collect();
+        f.debug_struct("Domains").field("servers", &servers).field("quantum", &self.quantum).finish_non_exhaustive()
+    }
+}
+
+impl Domains {
+    /// Adds a domain: its share is `weight` over the weights of all that have work; 0 counts as 1. Workers and engines of `server`'s configuration are
+    /// one, on the shared thread.
+    #[must_use]
+    pub fn host<S: Service + Send + 'static>(mut self, weight: u16, server: Server, service: S) -> Self {
+        let weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
+        let server = server.of_service(&service);
+        let serve = Box::new(move |worker: &mut Worker| worker.turn(&service));
+        self.hosted.push(Hosted { weight, server, serve });
+        self
+    }
+
+    /// Sets what a domain of weight 1 may use of the core before the next one has it; 2 us unless set. A turn serves as many RPCs as take that long,
+    /// at least one.
+    #[must_use]
+    pub fn quantum(mut self, quantum: impl Into<Span>) -> Self {
+        self.quantum = Some(quantum.into());
+        self
+    }
+
+    /// Pins the thread to a core.
+    #[must_use]
+    pub fn pin(mut self, core: usize) -> Self {
+        self.pin = Some(core);
+        self
+    }
+
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError`] of the first server that cannot be started, and [`ServeError::NoDomains`]; none is left running then.
+    pub fn serve(self) -> Result<RunningDomains, ServeError> {
+        let quantum = self.quantum.filter(|&quantum| quantum > Span::ZERO).unwrap_or(QUANTUM);
+        let weights: Vec<NonZeroU16> = self.hosted.iter().map(|hosted| hosted.weight).collect();
+        if weights.is_empty() {
+            return Err(ServeError::NoDomains);
+        }
+        let (mut servers, mut at_work) = (Vec::new(), Vec::new());
+        for Hosted { weight, server, serve } in self.hosted {
+            let share = quantum * u64::from(weight.get());
+            let (running, mut workers) = server.reconfigured(|config| lent(config, share)).open()?;
+            servers.push(running);
+            at_work.push(AtWork { worker: workers.pop(), serve });
+        }
+        let lending = Lending::new(&weights, quantum);
+        let used: Arc<[AtomicU64]> = weights.iter().map(|_| AtomicU64::new(0)).collect();
+        let counts = used.clone();
+        let thread = spawn("nebula-domains", self.pin, Box::new(move || run(lending, at_work, &counts)))?;
+        Ok(RunningDomains { servers, used, thread: Some(thread) })
+    }
+}
+
+/// A configuration whose one worker is engine too and has a turn of `share`.
+fn lent(config: ServerConfig, share: Span) -> ServerConfig {
+    let in_share = share.as_ps() / config.service_mean.as_ps().max(1);
+    let turn_rpcs_max = u32::try_from(in_share).unwrap_or(u32::MAX).clamp(1, config.turn_rpcs_max.max(1));
+    config.inline(true).workers(1).engines(1).turn_rpcs_max(turn_rpcs_max)
+}
+
+/// A domain on the thread.
+struct AtWork {
+    /// `None` once its server has stopped.
+    worker: Option<Worker>,
+    serve: Box<dyn FnMut(&mut Worker) -> usize + Send>,
+}
+
+/// Lends the core until all servers have stopped.
+fn run(mut lending: Lending, mut domains: Vec<AtWork>, used: &[AtomicU64]) {
+    let clock = Clock::new();
+    let (mut before, mut idle_turns) = (clock.now_ps(), 0_u32);
+    loop {
+        let domain = lending.pick();
+        let AtWork { worker, serve } = &mut domains[domain];
+        let served = worker.as_mut().map_or(0, serve);
+        let now = clock.now_ps();
+        let took_ps = now.saturating_sub(before);
+        lending.used(domain, Span::from_ps(took_ps), served > 0);
+        before = now;
+        if served > 0 {
+            // Nobody else writes it.
+            used[domain].store(used[domain].load(Relaxed) + took_ps, Relaxed);
+            idle_turns = 0;
+            continue;
+        }
+        if worker.as_mut().is_some_and(Worker::finish_if_stopped) {
+            *worker = None;
+            if domains.iter().all(|domain| domain.worker.is_none()) {
+                return;
+            }
+        }
+        idle_turns = idle_turns.saturating_add(1);
+        if idle_turns >= IDLE_TURNS {
+            std::thread::yield_now();
+            before = clock.now_ps();
+        }
+    }
+}
+
+/// Domains that are served, until this is stopped or dropped.
+#[derive(Debug)]
+pub struct RunningDomains {
+    servers: Vec<RunningServer>,
+    used: Arc<[AtomicU64]>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RunningDomains {
+    /// The servers, in the order in which they were added.
+    #[must_use]
+    pub fn servers(&self) -> &[RunningServer] {
+        &self.servers
+    }
+
+    /// The time of the core that each domain has had for turns in which it had work, in the order in which they were added.
+    pub fn used(&self) -> impl Iterator<Item = Span> {
+        self.used.iter().map(|ps| Span::from_ps(ps.load(Relaxed)))
+    }
+
+    /// Stops all servers and waits for the thread.
+    pub fn stop(mut self) {
+        self.shut_down();
+    }
+
+    fn shut_down(&mut self) {
+        for server in &self.servers {
+            server.stopper().store(true, Ordering::Release);
+        }
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has already printed why.
+            let _ = thread.join();
+        }
+        self.servers.clear();
+    }
+}
+
+impl Drop for RunningDomains {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}

@@ -1,0 +1,140 @@
+//! Several messaging domains on one thread: shares, isolation, and that none is taken for another.
+
+use nebula::{
+    CallError, Client, ClientConfig, Completion, ConnectError, Domains, Hint, Key, Refusal, Reply, RunningDomains,
+    Server, ServerConfig, Span,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::support::endpoint;
+use crate::support::watch::Watchdog;
+
+/// A service whose every RPC takes some time.
+fn takes(time: Duration) -> impl Fn(&[u8], &mut Reply<'_>) + Send + 'static {
+    move |request: &[u8], reply: &mut Reply<'_>| {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            std::hint::spin_loop();
+        }
+        reply.write(request);
+    }
+}
+
+fn server(name: &str, domain: u8) -> Server {
+    let config = ServerConfig::default().domain(domain).service_mean(Span::from_us(5)).slo(Span::from_ms(200));
+    Server::bind(name).config(config)
+}
+
+#[test]
+fn a_domain_is_not_taken_for_another() {
+    let _watchdog = Watchdog::new("domains");
+    let name = endpoint("domain-7");
+    let keyed = ServerConfig::default().domain(9).key(Key::new([3; 32]));
+    let domains = Domains::default()
+        .host(1, server(&name, 7), takes(Duration::ZERO))
+        .host(1, Server::bind("udp://127.0.0.1:0").config(ServerConfig::default().domain(8)), takes(Duration::ZERO))
+        .host(1, Server::bind("udp://127.0.0.1:0").config(keyed), takes(Duration::ZERO))
+        .serve()
+        .expect("three domains");
+    let endpoints: Vec<_> = domains.servers().iter().map(|server| server.endpoint().clone()).collect();
+    let config = |domain: u8| {
+        let config = ClientConfig::default().domain(domain).call_timeout(Duration::from_millis(300));
+        if domain == 9 { config.key(Key::new([3; 32])) } else { config }
+    };
+    for (endpoint, domain) in endpoints.iter().zip(7..) {
+        let mut client = Client::connect_with(endpoint, config(domain)).expect("its client");
+        assert_eq!(client.call(b"mine"), Ok(&b"mine"[..]), "{endpoint}");
+    }
+    let refused = Client::connect_with(&endpoints[0], config(0)).expect_err("another domain");
+    assert!(matches!(refused, ConnectError::Refused(Refusal::Domain { server: 7 })), "{refused}");
+    let refused = Client::connect_with(&endpoints[1], config(7)).expect_err("another domain");
+    assert!(matches!(refused, ConnectError::NotAdmitted { hint: Hint::Domain, .. }), "{refused}");
+    // With a key nobody's refusal is believed at once.
+    let other = config(1).key(Key::new([3; 32]));
+    let refused = Client::connect_with(&endpoints[2], other).expect_err("another domain");
+    assert!(matches!(refused, ConnectError::Silent { hint: Hint::Domain, .. }), "{refused}");
+    domains.stop();
+    let nobody = Domains::default().serve().expect_err("no domain");
+    assert!(nobody.to_string().contains("Domains::host"), "{nobody}");
+}
+
+/// Keeps so many RPCs outstanding until it is told to end.
+fn load(name: &str, domain: u8, outstanding: u32, is_over: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
+    let config = ClientConfig::default().domain(domain).slots(4096);
+    let mut client = Client::connect_with(name, config).expect("a client");
+    let is_over = is_over.clone();
+    std::thread::spawn(move || {
+        while !is_over.load(Relaxed) {
+            while client.outstanding() < outstanding && client.submit(b"load").is_ok() {}
+            while let Some(Completion { result, .. }) = client.poll() {
+                assert!(matches!(result, Ok(_) | Err(CallError::Nack { .. })), "{result:?}");
+            }
+            std::thread::yield_now();
+        }
+    })
+}
+
+fn two_domains(test: &str, weights: [u16; 2], times: [Duration; 2]) -> ([String; 2], RunningDomains) {
+    let names = [1, 2].map(|number| endpoint(&format!("{test}-{number}")));
+    let mut domains = Domains::default();
+    for (domain, (name, weight)) in (0..).zip(names.iter().zip(weights)) {
+        domains = domains.host(weight, server(name, domain), takes(times[usize::from(domain)]));
+    }
+    (names, domains.serve().expect("two domains"))
+}
+
+/// The share of the first domain in what both used of the core, in the median of some windows.
+fn median_share(domains: &RunningDomains, windows: usize) -> f64 {
+    let shares = (0..windows).map(|_| {
+        let used = || domains.used().map(Span::as_secs_f64).collect::<Vec<_>>();
+        let before = used();
+        std::thread::sleep(Duration::from_millis(20));
+        let [one, other] = [0, 1].map(|domain| used()[domain] - before[domain]);
+        one / (one + other)
+    });
+    let mut shares: Vec<f64> = shares.filter(|share| share.is_finite()).collect();
+    shares.sort_by(f64::total_cmp);
+    shares[shares.len() / 2]
+}
+
+#[test]
+fn shares_of_the_core_are_the_weights_whatever_is_offered() {
+    let _watchdog = Watchdog::new("shares of domains");
+    // RPCs of the one take four times as long. What waits is the work of some milliseconds: so nobody runs dry while its client does not run.
+    let times = [Duration::from_micros(20), Duration::from_micros(5)];
+    for (weights, fair) in [([1, 1], 0.5), ([1, 3], 0.25)] {
+        let (names, domains) = two_domains(&format!("shares-{fair}"), weights, times);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let loads = [(0, 1000), (1, 3000)]
+            .map(|(domain, rpcs)| load(&names[domain], u8::try_from(domain).expect("few"), rpcs, &is_over));
+        std::thread::sleep(Duration::from_millis(100));
+        let share = median_share(&domains, 21);
+        is_over.store(true, Relaxed);
+        loads.into_iter().for_each(|load| load.join().expect("no panic"));
+        assert!((share - fair).abs() < 0.05, "{share} of the core where {fair} is fair");
+        domains.stop();
+    }
+}
+
+#[test]
+fn what_a_domain_does_not_use_is_the_others() {
+    let _watchdog = Watchdog::new("an idle domain");
+    let (names, domains) = two_domains("idle", [1, 9], [Duration::from_micros(5); 2]);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let load = load(&names[0], 0, 1000, &is_over);
+    std::thread::sleep(Duration::from_millis(50));
+    let before = domains.used().next().expect("the first");
+    let begun = Instant::now();
+    while domains.used().next().expect("the first") - before < Span::from_ms(100) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not get the core");
+        std::thread::yield_now();
+    }
+    is_over.store(true, Relaxed);
+    load.join().expect("no panic");
+    let mut client = Client::connect_with(&names[1], ClientConfig::default().domain(1)).expect("a client");
+    assert_eq!(client.call(b"still there"), Ok(&b"still there"[..]));
+    domains.stop();
+    assert!(client.call(b"gone").is_err());
+}
