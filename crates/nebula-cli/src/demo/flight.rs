@@ -69,6 +69,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     bar.finish_and_clear();
+    // Ctrl-C at a terminal reaches the tiers too, which are over then.
+    signal::check()?;
     program.end()?;
     rows.finish()?;
     let tiers = seen.into_tiers(args.slo);
