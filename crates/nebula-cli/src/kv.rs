@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// SLO on the p99 latency; it determines the size of receive buffer and queue
     #[arg(long, default_value = "100us")]
     slo: Span,
-    /// NIC engines, among which the clients and the workers of a udp:// server are divided
+    /// NIC engines, among which clients and workers are divided
     #[arg(long, default_value_t = 1)]
     engines: u16,
     /// Run each NIC engine and its worker on one thread; mcs-lock never has an engine thread

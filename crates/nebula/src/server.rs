@@ -102,7 +102,27 @@ impl Server {
         self
     }
 
-    /// Sets the number of engines of a `udp://` server; 1 unless set. Clients are divided evenly among them, and so are the workers.
+    /// So many threads that RPCs arrive at and are served on, each with its own queue and its share of the clients: as many engines, each inline with
+    /// its worker. Clients are dealt out in turn and stay; for one queue for all, set [`workers`](Self::workers) alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, Reply, Server};
+    ///
+    /// let name = format!("shm://doc-flows-{}", std::process::id());
+    /// let server = Server::bind(&name).flows(2).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// assert_eq!(Client::connect(&name)?.call(b"hello")?, b"hello");
+    /// server.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn flows(mut self, flows: u16) -> Self {
+        self.config = self.config.flows(flows);
+        self
+    }
+
+    /// Sets the number of engines; 1 unless set. Clients are divided evenly among them, and so are the workers.
     ///
     /// # Examples
     ///

@@ -10,6 +10,7 @@ mod decision_log;
 mod domains;
 mod ends;
 mod examples;
+mod flows;
 mod groups;
 mod inherited;
 mod later_replies;

@@ -155,15 +155,17 @@ pub enum ServeError {
         /// Engines asked for.
         engines: u16,
     },
-    /// Several engines over shared memory.
-    #[error("a shm:// server has 1 engine, not {engines}: serve over udp://, or use policy altocumulus:{engines}")]
-    EnginesOverShm {
+    /// Several engines, and groups.
+    #[error("under {policy} a server has an engine a group, not {engines}: leave `engines` at 1")]
+    EnginesAndGroups {
         /// Engines asked for.
         engines: u16,
+        /// The policy asked for.
+        policy: Policy,
     },
     /// An impossible number of engines.
     #[error(
-        "a udp:// server has 1 to 256 engines and at least a worker for each, not {engines} engines and {workers} workers"
+        "a server has 1 to 256 engines and at least a worker for each, not {engines} engines and {workers} workers"
     )]
     Engines {
         /// Engines asked for.

@@ -70,8 +70,8 @@ pub struct ServerConfig {
     pub domain: u8,
     /// Worker threads. Default: 1.
     pub workers: u16,
-    /// Over `udp://`: engines, among which clients are divided evenly; each has its own share of the workers, of the receive buffer and of what
-    /// is remembered. For more RPCs than one engine can take. Default: 1.
+    /// Engines, among which clients are divided evenly; each has its own queue, and its share of the workers, of the receive buffer and of what is
+    /// remembered. For more RPCs than one engine can take; see [`flows`](Self::flows). Default: 1.
     pub engines: u16,
     /// Whether each engine and its worker run on one thread, which takes one worker an engine. Under `mcs-lock` it changes nothing: there the
     /// workers take turns as the engine. Default: `false`.

@@ -16,7 +16,7 @@ use crate::rpc::parking::Parker;
 use crate::rpc::service::Service;
 use crate::rpc::slot::mtu_for;
 use crate::status::{Status, StatusPage, StatusReader, status_bytes};
-use crate::transport::shm::listener::{EventQueue, Listener, Terms, wake};
+use crate::transport::shm::listener::{EventQueue, Listener, Spread, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
 use crate::transport::udp::key_box::KeyBox;
@@ -250,7 +250,7 @@ fn bind(address: SocketAddr, engines: u16) -> std::io::Result<Vec<Box<dyn Wire>>
     Ok(KernelWire::bind_group(address, engines, GROUP_KEY)?.into_iter().map(boxed).collect())
 }
 
-/// Opens a `shm://` server: an engine a group, each with the rings of its clients.
+/// Opens a `shm://` server: an engine or several, each with the rings of its clients.
 fn open_shm(
     name: &str,
     endpoint: Endpoint,
@@ -260,7 +260,7 @@ fn open_shm(
         return Err(ServeError::Mtu { got: config.mtu_bytes });
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
-    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.groups()))?);
+    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
     let listener = open_listener(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
     let registry = Arc::new(Registry::default());
     let rings = |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone());
@@ -353,7 +353,9 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
     tenant::check(&config.tenants, matches!(endpoint, Endpoint::Udp(_)), !config.keys.is_empty())?;
     let policy = config.policy;
     match endpoint {
-        Endpoint::Shm(_) if config.engines > 1 => Err(ServeError::EnginesOverShm { engines: config.engines }),
+        Endpoint::Shm(_) if config.engines > 1 && config.groups() > 1 => {
+            Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
+        }
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
         Endpoint::Udp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
         Endpoint::Udp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
@@ -438,7 +440,8 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
         reply_bytes_max: config.reply_bytes_max.unwrap_or(0),
         slo_ps: config.slo.as_ps(),
         clients_max: config.clients_max,
-        engines: config.groups(),
+        engines: config.parts(),
+        spread: if config.groups() > 1 { Spread::Hashed } else { Spread::InTurn },
         allowed_uids: config.allowed_uids.clone(),
         tenants: tenant::by_uid(&config.tenants),
     };

@@ -50,7 +50,14 @@ impl ServerConfig {
         self
     }
 
-    /// Sets [the number of engines of a `udp://` server](Self#structfield.engines).
+    /// So many [engines](Self#structfield.engines), each inline with its one worker: Dagger's dispatch threads, each with its own queue and its share
+    /// of the clients, which are dealt out in turn and stay.
+    #[must_use]
+    pub fn flows(self, flows: u16) -> Self {
+        self.engines(flows).workers(flows).inline(true)
+    }
+
+    /// Sets [the number of engines](Self#structfield.engines).
     #[must_use]
     pub fn engines(mut self, engines: u16) -> Self {
         self.engines = engines;

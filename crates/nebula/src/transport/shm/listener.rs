@@ -66,6 +66,15 @@ impl EventQueue {
     }
 }
 
+/// Which engine a client is given to, for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// One after the other: Dagger's static flows.
+    InTurn,
+    /// By a hash of its number, as a NIC does: Altocumulus' groups.
+    Hashed,
+}
+
 /// What the listener grants every client.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
@@ -78,6 +87,7 @@ pub(crate) struct Terms {
     pub(crate) clients_max: u16,
     /// Engines that clients are spread over.
     pub(crate) engines: u16,
+    pub(crate) spread: Spread,
     /// User ids beside the server's own that may connect.
     pub(crate) allowed_uids: Vec<u32>,
     /// User ids of the tenants from 1 on.
@@ -150,7 +160,7 @@ pub(crate) struct Listener {
     status: Arc<SharedMemory>,
     /// One an engine.
     queues: Box<[Arc<EventQueue>]>,
-    spread: Rss,
+    rss: Rss,
     ids: ClientIds,
     /// Connected, and silent so far.
     greeting: Vec<(OwnedFd, Instant)>,
@@ -166,8 +176,8 @@ impl Listener {
         let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let ids = ClientIds::new(terms.clients_max);
         let queues = (0..terms.engines).map(|_| Arc::default()).collect();
-        let spread = Rss::new(terms.engines, 0);
-        Ok(Self { listening, waker, terms, status, queues, spread, ids, greeting: Vec::new(), served: Vec::new() })
+        let rss = Rss::new(terms.engines, 0);
+        Ok(Self { listening, waker, terms, status, queues, rss, ids, greeting: Vec::new(), served: Vec::new() })
     }
 
     /// The queues of the engines.
@@ -177,8 +187,11 @@ impl Listener {
 
     /// Writes to the engine that serves `snid`.
     fn post(&mut self, snid: NodeId, event: Event) {
-        let engine = self.spread.choose(&Header { snid, ..Header::default() });
-        self.queues[engine.index()].post(event);
+        let engine = match self.terms.spread {
+            Spread::InTurn => client_index(snid) % self.queues.len(),
+            Spread::Hashed => self.rss.choose(&Header { snid, ..Header::default() }).index(),
+        };
+        self.queues[engine].post(event);
     }
 
     fn take_back_ids(&mut self) {
@@ -311,6 +324,7 @@ mod tests {
             slo_ps: 0,
             clients_max: 1,
             engines: 1,
+            spread: Spread::InTurn,
             allowed_uids: Vec::new(),
             tenants,
         };
