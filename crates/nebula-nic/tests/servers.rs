@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
+use nebula_nic::requester::another;
 use nebula_nic::{Balance, ServerEnd, ServerSet, Servers, Span, Timestamp};
 
 const START: Timestamp = Timestamp::from_ps(0);
@@ -126,7 +127,8 @@ fn refused(count: u16, balance: Balance) -> (u32, u32) {
         }
         let mut tried = ServerSet::default();
         loop {
-            let Some(server) = servers.pick(Timestamp::from_ps(now), key, tried) else {
+            let next = another(&mut servers, Timestamp::from_ps(now), key, tried, ServerSet::default());
+            let Some(server) = next else {
                 refused.1 += 1;
                 break;
             };
@@ -146,13 +148,16 @@ fn refused(count: u16, balance: Balance) -> (u32, u32) {
 }
 
 #[test]
-fn with_two_choices_a_fifth_as_many_callers_are_refused_by_all_of_four_servers_as_by_one() {
+fn with_two_choices_over_four_servers_a_fifth_as_many_rpcs_are_refused_as_by_one() {
     let (nacks, one) = refused(1, Balance::RoundRobin);
     assert!(nacks == one && one > 10_000, "one server refuses {one} of 200,000");
     let (random_nacks, _) = refused(4, Balance::Random);
     let (nacks, two) = refused(4, Balance::PowerOfTwo);
-    assert!(two * 5 <= one, "{two} callers are refused with two choices over four servers, {one} with one server");
-    assert!(nacks < random_nacks, "{nacks} NACKs with two choices, {random_nacks} by chance");
+    assert!(nacks * 5 <= one, "{nacks} NACKs with two choices over four servers, {one} of one server");
+    assert!(
+        two * 5 <= one && nacks * 5 < random_nacks,
+        "{two} are refused by all four; {random_nacks} NACKs by chance"
+    );
 }
 
 #[test]
@@ -217,4 +222,24 @@ fn one_that_answers_nothing_of_what_is_taken_back_counts_as_lost() {
         }
     }
     assert!(!servers.rests(START, 0), "it answers in between");
+}
+
+#[test]
+fn a_server_that_was_full_is_tried_again_with_more_once_it_has_answered_some() {
+    let mut servers = servers(2, Balance::PowerOfTwo, 1);
+    for _ in 0..3 {
+        servers.begin(0);
+    }
+    servers.end(START, 0, ServerEnd::Refused);
+    assert!(servers.is_full(0), "it refused a third one beside two");
+    servers.begin(1);
+    servers.begin(1);
+    servers.begin(1);
+    // However much the other one has, this one gets no third one.
+    assert!((0..50).all(|_| servers.pick(START, 0, ServerSet::default()) == Some(1)));
+    for _ in 0..256 {
+        servers.end(START, 0, ServerEnd::Answered);
+        servers.begin(0);
+    }
+    assert!(!servers.is_full(0) && servers.pick(START, 0, ServerSet::default()) == Some(0));
 }

@@ -150,5 +150,7 @@ pub fn another(
     if servers.balance() == Balance::KeyHash {
         return servers.pick(now, key_hash, without).filter(|&server| !tried.contains(server));
     }
-    servers.pick(now, key_hash, tried.union(without))
+    let server = servers.pick(now, key_hash, tried.union(without));
+    // One that is full would refuse it too.
+    server.filter(|&server| tried.is_empty() || !servers.is_full(server))
 }

@@ -21,6 +21,8 @@ const REST_MAX: Span = Span::from_ms(5_000);
 const ONE: u32 = 1 << 16;
 /// RPCs in a row that were taken back from a server, and none answered, after which it is left alone.
 const WITHDRAWN_MAX: u32 = 8;
+/// Answers after which a server that refused is taken to have room for one RPC more.
+const ANSWERS_PER_STEP: u32 = 256;
 /// Outstanding RPCs that a server which refuses everything counts as.
 const REFUSING: u32 = 64;
 
@@ -31,7 +33,8 @@ pub enum Balance {
     RoundRobin,
     /// Any, by chance.
     Random,
-    /// Of two by chance the one that has fewer RPCs of this client outstanding, and has refused fewer lately.
+    /// Of two by chance the one that has fewer RPCs of this client outstanding, and has refused fewer lately. If that has as many as when it refused
+    /// one, the least loaded that has not.
     #[default]
     PowerOfTwo,
     /// The one that the key's hash says, by the servers' names: the highest of one hash for each (rendezvous). What that one refuses goes nowhere
@@ -136,6 +139,10 @@ struct Server {
     lost: u32,
     /// RPCs taken back since it has answered.
     withdrawn: u32,
+    /// RPCs of this client that it had when it refused one: with as many it is full. `None` while it has refused none.
+    full_at: Option<u32>,
+    /// Answers since that was found, or last moved.
+    answers: u32,
     /// Until then it is left alone; the beginning of time for a server that is not.
     rests_until: Timestamp,
 }
@@ -145,6 +152,27 @@ impl Server {
     fn is_open(&self, now: Timestamp) -> bool {
         let is_rested = self.lost == 0 || (self.rests_until <= now && self.outstanding == 0);
         self.name.is_some() && !self.has_left && !self.is_unwell && is_rested
+    }
+
+    /// Whether it would refuse an RPC, as far as is known.
+    fn is_full(&self) -> bool {
+        self.full_at.is_some_and(|full_at| self.outstanding >= full_at)
+    }
+
+    /// It has answered one: perhaps it takes more than it did.
+    fn answered(&mut self) {
+        self.refused -= self.refused / 8;
+        self.answers += 1;
+        if self.answers == ANSWERS_PER_STEP {
+            self.answers = 0;
+            self.full_at = self.full_at.map(|full_at| full_at.saturating_add(1));
+        }
+    }
+
+    fn refused(&mut self) {
+        self.refused += (ONE - self.refused) / 8;
+        self.answers = 0;
+        self.full_at = Some(self.outstanding.max(1));
     }
 
     /// The load that it seems to have.
@@ -271,8 +299,8 @@ impl Servers {
         let server = &mut self.servers[usize::from(server)];
         server.outstanding = server.outstanding.saturating_sub(1);
         match end {
-            ServerEnd::Answered => server.refused -= server.refused / 8,
-            ServerEnd::Refused => server.refused += (ONE - server.refused) / 8,
+            ServerEnd::Answered => server.answered(),
+            ServerEnd::Refused => server.refused(),
             ServerEnd::Lost => server.lose(now),
             ServerEnd::Withdrawn => server.withdrawn += 1,
         }
@@ -309,6 +337,12 @@ impl Servers {
         !self.at(server).is_open(now)
     }
 
+    /// Whether `server` has as many RPCs of this client as when it refused one: under [`Balance::PowerOfTwo`] alone this is looked at.
+    #[must_use]
+    pub fn is_full(&self, server: u16) -> bool {
+        self.balance == Balance::PowerOfTwo && self.at(server).is_full()
+    }
+
     /// When `server`, where an RPC was lost or nobody answered, may be asked again.
     #[must_use]
     pub fn rests_until(&self, server: u16) -> Timestamp {
@@ -343,6 +377,12 @@ impl Servers {
         let one = self.any_of(set)?;
         let Some(other) = self.any_of(ServerSet(set.0 & !(1 << one))) else { return Some(one) };
         let load = |server: u16| self.at(server).load();
-        Some(if load(other) < load(one) { other } else { one })
+        let better = if load(other) < load(one) { other } else { one };
+        // Where that one would refuse it, any that would not is better.
+        let with_room = |server: &u16| set.contains(*server) && !self.at(*server).is_full();
+        match self.at(better).is_full() {
+            true => (0..self.count()).filter(with_room).min_by_key(|&server| load(server)).or(Some(better)),
+            false => Some(better),
+        }
     }
 }
