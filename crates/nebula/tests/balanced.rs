@@ -244,7 +244,11 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
         while in_a_row < 50 {
             assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
             let before = one_executed.load(Ordering::Relaxed);
-            (0..2).for_each(|_| assert!(client.call(b"work").is_ok()));
+            // On a busy machine neither may have answered the last check in time.
+            for _ in 0..2 {
+                let ended = client.call(b"work").map(drop);
+                assert!(matches!(ended, Ok(()) | Err(CallError::NotSent(SubmitError::ServerGone))), "{ended:?}");
+            }
             let got = one_executed.load(Ordering::Relaxed) > before;
             in_a_row = if got == is_there { in_a_row + 1 } else { 0 };
         }
