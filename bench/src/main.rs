@@ -7,6 +7,7 @@
 
 mod bare;
 mod child;
+mod domains;
 mod echo;
 mod kv;
 #[cfg(feature = "lab")]
@@ -47,10 +48,12 @@ fn main() -> Result<(), Failure> {
         ["typed"] => typed::run(),
         #[cfg(feature = "typed")]
         ["serve-typed", name, how] => typed::serve(name, how),
+        ["domains"] => domains::run(),
+        ["serve-domains", name] => domains::serve(name),
         ["trust", rest @ ..] => trust::run(rest),
         ["serve-trust", core, address] => trust::serve(core, address),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | trust [whole | half CLIENTS TIMES | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -54,6 +54,7 @@ fn sections() -> Vec<Box<dyn Section>> {
         Box::new(lab::Lab),
         side_by_side("peers", "the same echo over TCP, iceoryx2 and tonic, beside Nebula in the same run", "peers"),
         side_by_side("typed", "generated services beside a handler of bytes written by hand, in the same run", "typed"),
+        side_by_side("domains", "two messaging domains on one core, one of which is noisy, in the same run", ""),
         side_by_side("memory", "memory of a server with 1 client and with 1,000", ""),
         side_by_side(
             "udp",
