@@ -31,6 +31,8 @@ pub struct Admission {
     bound: u32,
     /// As many may wait before it depends on the source whether another is admitted.
     open: u32,
+    /// As many may wait without a look at the source: all that are open, or none while room is kept.
+    quick: u32,
     bound_per_core: u32,
     cores: u16,
     bound_max: u32,
@@ -46,24 +48,40 @@ impl Admission {
     pub fn new(bound: u32, bound_max: u32, cores: u16) -> Self {
         let bound = bound.min(bound_max);
         let bound_per_core = bound.div_ceil(u32::from(cores));
-        Self { bound, open: FairShare::open(bound), bound_per_core, cores, bound_max }
+        let open = FairShare::open(bound);
+        Self { bound, open, quick: open, bound_per_core, cores, bound_max }
     }
 
     /// The same, where it is up to `share` who is admitted when room is short.
     #[must_use]
     pub const fn sharing(self, share: &FairShare) -> Self {
-        Self { open: share.open_here(self.bound), ..self }
+        let open = share.open_here(self.bound);
+        Self { open, quick: open, ..self }
     }
 
     /// Replaces the bound; 0 refuses every RPC, as before a shutdown.
     pub fn set_bound(&mut self, share: &FairShare, bound: u32) {
+        let is_kept = self.quick < self.open;
         *self = Self::new(bound, self.bound_max, self.cores).sharing(share);
+        self.keep(is_kept);
+    }
+
+    /// Room is kept, or is not any more: which source an RPC is of matters even where there is room for all.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, is_kept: bool) {
+        self.quick = if is_kept { 0 } else { self.open };
+    }
+
+    /// How many RPCs may wait in the shared queue before it is looked at whose they are.
+    #[inline(always)]
+    pub(crate) const fn quick(&self) -> u32 {
+        self.quick
     }
 
     /// The reason to refuse an RPC of `snid` that would queue at `placement`, if there is one.
     #[inline]
     pub fn refusal(
-        &self,
+        &mut self,
         now: Timestamp,
         (queue, share): (&ArrivalQueue, &mut FairShare),
         (snid, placement): (NodeId, Placement),
@@ -77,6 +95,7 @@ impl Admission {
             return None;
         }
         share.note(now, snid);
+        self.keep(share.is_kept(now));
         if share.room(now, snid, (waiting, bound), 1) == 0 { Some(NackReason::QueueBound) } else { None }
     }
 

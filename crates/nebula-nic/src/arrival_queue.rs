@@ -4,6 +4,8 @@
 //! policies with one queue use a ring, with one entry for all RPCs of a [burst](crate::burst). Policies that choose a core at arrival use one list per core, all in one pool,
 //! and a bitmap of the cores that have both work and credit, so that finding one never scans the cores.
 //!
+//! Beside the ring there is a second one, of RPCs that are served first while sources [share](crate::fair_share) the room.
+//!
 //! Next: station 7, [`dispatch`](crate::dispatch).
 
 use crate::burst::{BURST_MAX, Burst, BurstRpc, Run};
@@ -23,6 +25,8 @@ use alloc::vec;
 #[derive(Clone, Debug)]
 pub struct ArrivalQueue {
     shared: Ring,
+    /// RPCs that are served before those of `shared`; without places where there are none such.
+    first: Ring,
     cores: CoreLists,
     waiting_max: u32,
 }
@@ -37,14 +41,21 @@ impl ArrivalQueue {
             Queues::Both => (capacity, capacity),
         };
         let lists = CoreLists::new(each, if each == 0 { 0 } else { cores });
-        Self { shared: Ring::new(shared), cores: lists, waiting_max: 0 }
+        Self { shared: Ring::new(shared), first: Ring::new(0), cores: lists, waiting_max: 0 }
+    }
+
+    /// The same, where up to `rpcs` RPCs of the shared queue may be served before the others of it.
+    #[must_use]
+    pub(crate) fn with_first(self, rpcs: u32) -> Self {
+        let rpcs = if self.shared.entries.is_empty() { 0 } else { rpcs };
+        Self { first: Ring::new(rpcs), ..self }
     }
 
     /// RPCs waiting, in all queues.
     #[must_use]
     #[inline]
     pub const fn waiting(&self) -> u32 {
-        self.shared.len + self.cores.waiting
+        self.shared.len + self.first.len + self.cores.waiting
     }
 
     /// The highest count that [`note_waiting`](Self::note_waiting) has recorded.
@@ -59,7 +70,7 @@ impl ArrivalQueue {
     pub fn waiting_at(&self, placement: Placement) -> u32 {
         match placement {
             Placement::Shared if self.shared.entries.is_empty() => u32::MAX,
-            Placement::Shared => self.shared.len,
+            Placement::Shared => self.shared.len + self.first.len,
             Placement::Core(core) => self.cores.lists.get(core.index()).map_or(u32::MAX, |list| list.len),
         }
     }
@@ -68,7 +79,7 @@ impl ArrivalQueue {
     #[must_use]
     #[inline]
     pub const fn has_shared(&self) -> bool {
-        self.shared.len > 0
+        (self.shared.len | self.first.len) > 0
     }
 
     /// Appends an RPC.
@@ -79,15 +90,15 @@ impl ArrivalQueue {
     #[inline(always)]
     pub fn push(&mut self, placement: Placement, arrival: Arrival) {
         match placement {
-            Placement::Shared => {
-                let burst = Burst { first: arrival.rpc, step: 0, slots_each: arrival.slots.slots };
-                if let Some(place) = self.shared.places().first_mut() {
-                    *place = BurstRpc::new(arrival.bytes, arrival.key_hash);
-                }
-                self.shared.push(&burst, arrival.slots.start, arrival.arrived, 1);
-            }
+            Placement::Shared => self.shared.push_one(&arrival),
             Placement::Core(core) => self.cores.push(core, arrival),
         }
+    }
+
+    /// Appends an RPC to those that are served before the others of the shared queue.
+    #[inline(never)]
+    pub(crate) fn push_first_alone(&mut self, arrival: &Arrival) {
+        self.first.push_one(arrival);
     }
 
     /// Places for what the next RPCs of the shared queue differ in, of at most a burst; empty when it is full. Nothing is queued before
@@ -114,6 +125,27 @@ impl ArrivalQueue {
         Run { burst: *burst, rpcs, first_slot, arrived, at }
     }
 
+    /// RPCs of the next burst that may be [served first](Self::push_first): those that there are places for in one piece.
+    pub(crate) fn first_places(&mut self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "at most a burst")]
+        let places = self.first.places().len() as u32;
+        places
+    }
+
+    /// As [`push_burst`](Self::push_burst), to be served before what waits in the shared queue, and behind what was pushed so before.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn push_first(&mut self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> Run {
+        // They were written behind the shared queue's last one, and stay there as long as the run is looked at.
+        let at = self.shared.place(self.shared.first.wrapping_add(self.shared.len));
+        let written = &self.shared.rpcs[at..at + rpcs as usize];
+        self.first.places()[..rpcs as usize].copy_from_slice(written);
+        self.first.push(burst, first_slot, arrived, rpcs);
+        #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2^32 places")]
+        let at = at as u32;
+        Run { burst: *burst, rpcs, first_slot, arrived, at }
+    }
+
     /// The run that [`push_burst`](Self::push_burst) and [`pop_run`](Self::pop_run) would make of a burst, while nothing is queued.
     #[inline(always)]
     pub fn first_run(&self, burst: &Burst, first_slot: Slot, arrived: Timestamp, rpcs: u32) -> Run {
@@ -123,7 +155,22 @@ impl ArrivalQueue {
     /// Takes the first RPCs of the shared queue, as many as are of one burst and at most `most`.
     #[inline(always)]
     pub fn pop_run(&mut self, most: u32) -> Option<Run> {
-        self.shared.pop_run(most)
+        if self.first.len > 0 { self.pop_first(most) } else { self.shared.pop_run(most) }
+    }
+
+    /// As [`pop_run`](Self::pop_run), of those that are served first. What they differ in is copied to places of the shared queue, for
+    /// [`rpcs_of`](Self::rpcs_of): there is one at least, since what waits here is not there.
+    #[cold]
+    #[inline(never)]
+    fn pop_first(&mut self, most: u32) -> Option<Run> {
+        let at = self.shared.place(self.shared.first.wrapping_add(self.shared.len));
+        let places = self.shared.places();
+        #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2^32 places")]
+        let (at, most) = (at as u32, most.min(places.len() as u32));
+        let run = self.first.pop_run(most)?;
+        let rpcs = &self.first.rpcs[run.at as usize..(run.at + run.rpcs) as usize];
+        places[..run.rpcs as usize].copy_from_slice(rpcs);
+        Some(Run { at, ..run })
     }
 
     /// What the RPCs of a run differ in; it stays until something is pushed.
@@ -142,7 +189,13 @@ impl ArrivalQueue {
     /// Takes the head of the shared queue.
     #[inline(always)]
     pub fn pop_shared(&mut self) -> Option<Arrival> {
-        self.shared.pop()
+        if self.first.len > 0 { self.pop_first_alone() } else { self.shared.pop() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_first_alone(&mut self) -> Option<Arrival> {
+        self.first.pop()
     }
 
     /// The RPC `ahead` places after the head of the shared queue.
@@ -153,10 +206,11 @@ impl ArrivalQueue {
     #[must_use]
     #[inline]
     pub fn peek_shared(&self, ahead: usize) -> Option<Arrival> {
-        self.shared.peek(ahead)
+        let first = self.first.len as usize;
+        if ahead < first { self.first.peek(ahead) } else { self.shared.peek(ahead - first) }
     }
 
-    /// Takes the tail of the shared queue, if `may_leave` permits it.
+    /// Takes the tail of the shared queue, if `may_leave` permits it; none that is served first.
     #[inline]
     pub fn pop_newest_shared(&mut self, may_leave: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
         self.shared.pop_newest(may_leave)
@@ -280,6 +334,15 @@ impl Ring {
         #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2^32 places")]
         let at = self.place(at) as u32;
         at
+    }
+
+    #[inline(always)]
+    fn push_one(&mut self, arrival: &Arrival) {
+        let burst = Burst { first: arrival.rpc, step: 0, slots_each: arrival.slots.slots };
+        if let Some(place) = self.places().first_mut() {
+            *place = BurstRpc::new(arrival.bytes, arrival.key_hash);
+        }
+        self.push(&burst, arrival.slots.start, arrival.arrived, 1);
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 //! This file only composes; each decision is made by its station. One back end serves one messaging domain and is never
 //! shared between threads: for more throughput, use more back ends.
 
+mod join;
 mod parts;
 mod group;
 mod without_queue;
@@ -142,7 +143,7 @@ impl<D: CentralDispatch> Backend<D> {
             buffer: RecvBuffer::new(slots).in_order(config.slot_order),
             reassembler,
             nacked: NackMemory::new(reassembler_entries, config.reassembly_timeout, seed),
-            queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()),
+            queue: ArrivalQueue::new(queue_capacity, cores, dispatch.queues()).with_first(join::first_places(&config)),
             dispatch,
             runs: alloc::vec![(Slot(0), 0); usize::from(cores)].into(),
             foreign: None,
@@ -213,7 +214,13 @@ impl<D: CentralDispatch> Backend<D> {
     pub fn handle_burst(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
         assert!(self.takes_bursts(), "a burst needs one queue for all cores");
         debug_assert!(self.is_of_one_kind(burst, rpcs), "an RPC of a burst takes as many slots as the others");
-        let run = self.take_in(now, burst, rpcs)?;
+        let waiting = self.queue.waiting_at(Placement::Shared);
+        let is_quick = self.has_room_for_all(waiting, rpcs);
+        let run = if is_quick {
+            self.take_in(now, burst, (waiting, rpcs))
+        } else {
+            self.take_in_sharing(now, burst, (waiting, rpcs))
+        }?;
         self.counters.packets += u64::from(run.rpcs);
         Some(run)
     }
@@ -559,30 +566,15 @@ impl<D: CentralDispatch> Backend<D> {
     fn handle_shared(&mut self, now: Timestamp, header: &Header) -> Verdict {
         let Header { rpc_bytes: bytes, key_hash, .. } = *header;
         let burst = Burst { first: header.rpc(), step: 0, slots_each: slots_of(bytes) };
+        let waiting = self.queue.waiting_at(Placement::Shared);
         let place = self.queue.places().first_mut().map(|place| *place = BurstRpc::new(bytes, key_hash));
-        match place.and_then(|()| self.take_in(now, &burst, 1)) {
+        if place.is_some() && !self.has_room_for_all(waiting, 1) {
+            return self.handle_sharing(now, header, &burst, waiting);
+        }
+        match place.and_then(|()| self.take_in(now, &burst, (waiting, 1))) {
             None => self.handle_whole(now, header, Placement::Shared),
             Some(run) => Verdict::Write { slots: run.slots(0), offset_bytes: 0, bytes, complete: true },
         }
-    }
-
-    /// Takes in as many of the first RPCs of a burst as bound and buffer allow, without a search for room.
-    #[inline(always)]
-    fn take_in(&mut self, now: Timestamp, burst: &Burst, rpcs: u32) -> Option<Run> {
-        let snid = burst.first.snid;
-        let waiting = self.queue.waiting_at(Placement::Shared);
-        let most = self.admission.room(now, (&self.queue, &self.share), snid, rpcs);
-        if most == 0 {
-            return None;
-        }
-        let (first_slot, rpcs) = self.buffer.alloc_burst(burst.slots_each, most)?;
-        self.counters.completed += u64::from(rpcs);
-        let run = self.queue.push_burst(burst, first_slot, now, rpcs);
-        self.count_admitted(snid, waiting, rpcs);
-        if waiting + rpcs > self.admission.open() {
-            self.share.note(now, snid);
-        }
-        Some(run)
     }
 
     #[inline(never)]
@@ -630,22 +622,6 @@ impl<D: CentralDispatch> Backend<D> {
         match self.config.scrub {
             ScrubMode::OnFull | ScrubMode::Ahead if has_found => self.buffer.alloc(slots),
             ScrubMode::OnFull | ScrubMode::Ahead | ScrubMode::AfterNack => None,
-        }
-    }
-
-    #[inline(always)]
-    fn complete(&mut self, placement: Placement, arrival: Arrival) {
-        self.counters.completed += 1;
-        self.count_admitted(arrival.rpc.snid, self.queue.waiting_at(placement), 1);
-        self.queue.push(placement, arrival);
-    }
-
-    /// Counts RPCs of `snid` that find `waiting` others. The first one takes no room from anyone where nothing waits.
-    #[inline(always)]
-    fn count_admitted(&mut self, snid: NodeId, waiting: u32, rpcs: u32) {
-        let counted = rpcs - u32::from(waiting == 0);
-        if counted > 0 {
-            self.share.handle_admitted(snid, counted);
         }
     }
 

@@ -12,6 +12,9 @@
 //! The last eighth of the room, or the second half where there are tenants, is kept for sources that have had fewer RPCs admitted than the mean source, of the last 1,024 to 2,048. It is
 //! kept only while several sources have met a queue that is short of room, in the last second: one that is alone may fill the queue up to its bound.
 //!
+//! While room is kept, RPCs of a source that has had less than a quarter of what the mean source has had are also served first: all such sources
+//! together have had less than a quarter, so the others wait a third longer at most.
+//!
 //! What counts is what was admitted while other RPCs waited, and not what waits: a queue may be filled and served to its end in turn, and then
 //! the first comer has it all each time. An RPC that finds nothing waiting takes no room from anyone, and costs nothing here.
 //!
@@ -36,6 +39,8 @@ const KEPT_SHIFT: u32 = 3;
 const KEPT_FOR_TENANTS_SHIFT: u32 = 1;
 /// How long room is kept after another source was last seen: long against the time between two RPCs of a client that asks for few.
 const KEPT_FOR: Span = Span::from_ms(1000);
+/// A source that has had less than this part of what the mean source has had is served first: 1 / 4.
+const FIRST_PART: u32 = 4;
 /// RPCs admitted in a round. What was admitted in this round and the one before decides who is light: enough that one in a hundred is told
 /// from one in ten.
 const ROUND: u32 = 1024;
@@ -282,6 +287,36 @@ impl FairShare {
         let all = self.now.rpcs + self.before.rpcs;
         let is_light = |more: u32| is_light(own + more, (all + more, sources), (bound - waiting - more, bound));
         (0..free).find(|&more| !is_light(more)).unwrap_or(free)
+    }
+
+    /// Whether room is kept: some RPCs may be [served first](Self::served_first).
+    #[inline(always)]
+    pub(crate) fn is_kept(&self, now: Timestamp) -> bool {
+        now < self.kept_until
+    }
+
+    /// Of `most` RPCs of `snid`, admitted one after the other, with none waiting or others (`is_behind`): whether the first is to be served before those of other sources,
+    /// and how many of them are to be served as it is.
+    #[inline(never)]
+    pub(crate) fn served_first(&self, snid: NodeId, is_behind: bool, most: u32) -> (bool, u32) {
+        let most = most.min(ROUND - self.now.rpcs);
+        let own = self.use_of(snid);
+        let sources = (self.now.sources + u32::from(own.round != self.round)).max(self.before.sources);
+        let (own, all) = (own.at(self.round).rpcs(), self.now.rpcs + self.before.rpcs);
+        let is_first = |more: u32| {
+            let counted = if is_behind { more } else { more.saturating_sub(1) };
+            u64::from((own + counted + 1) * FIRST_PART) * u64::from(sources) < u64::from(all + counted)
+        };
+        // Each that is admitted takes its source further from it.
+        if is_first(0) { (true, (1..most).find(|&more| !is_first(more)).unwrap_or(most)) } else { (false, most) }
+    }
+
+    /// Of `most` RPCs of `snid`, admitted one after the other to a queue in which `waiting` wait, those before room begins to be kept because of them;
+    /// `open` may wait before room is short.
+    #[inline(never)]
+    pub(crate) fn until_kept(&self, snid: NodeId, (waiting, open): (u32, u32), most: u32) -> u32 {
+        let begins = self.last != NOWHERE && self.last != self.source(snid);
+        if begins { most.min((open + 1).saturating_sub(waiting).max(1)) } else { most }
     }
 
     /// Whether the source of `snid` has had less than half of what the mean source has had.

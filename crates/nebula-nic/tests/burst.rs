@@ -238,6 +238,28 @@ fn a_burst_of_one_of_two_sources_is_its_rpcs_one_after_the_other() {
 }
 
 #[test]
+fn bursts_of_a_heavy_and_a_light_source_are_their_rpcs_one_after_the_other() {
+    for policy in [Policy::Jbsq(2), Policy::SingleQueue] {
+        let mut two = Two::of(policy, SlotOrder::FirstWhenEmpty, 200, 150);
+        let (mut light, mut before_others) = (0, 0);
+        for round in 0..6000_u32 {
+            // Of ten bursts nine are heavy. Who sends them changes, so that a source becomes light where a round of 1,024 ends: in any burst.
+            let is_light = round % 10 == 7;
+            two.snid = NodeId(3 + u32::from(is_light != (round / 97 % 2 == 1)));
+            let waiting = two.quick.queue_depth();
+            two.apply(Op::Burst { rpcs: 1 + round * 61 % if is_light { 8 } else { 64 }, slots: 1 });
+            if is_light && waiting > 0 && two.quick.queue_depth() > waiting {
+                light += 1;
+                let next = two.quick.peek_waiting(0).expect("some wait");
+                before_others += u32::from(next.rpc.snid == two.snid);
+            }
+            two.apply(Op::Serve { most: 1 + round * 47 % 40 });
+        }
+        assert!(before_others > 100 && light > before_others + 100, "{policy}: {before_others} of {light} are first");
+    }
+}
+
+#[test]
 fn bursts_go_round_a_queue_that_is_never_empty() {
     let mut two = Two::new(Policy::Jbsq(2), SlotOrder::Circular);
     two.apply(Op::Burst { rpcs: 2, slots: 1 });

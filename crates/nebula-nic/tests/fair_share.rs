@@ -27,13 +27,15 @@ struct Scene {
     ends: BTreeMap<u32, Ends>,
     now: Timestamp,
     sent: u32,
+    /// How many steps each RPC of the honest client waited, and each of the others.
+    waits: [Vec<u64>; 2],
 }
 
 impl Scene {
     fn new(policy: Policy, sources: Sources) -> Self {
         let config = BackendConfig::new(1, policy).slots(256).rpc_bytes_max(64).queue_bound(BOUND).sources(sources);
         let backend = Backend::try_new(config).expect("possible");
-        Self { backend, ends: BTreeMap::new(), now: Timestamp::ZERO, sent: 0 }
+        Self { backend, ends: BTreeMap::new(), now: Timestamp::ZERO, sent: 0, waits: Default::default() }
     }
 
     fn send(&mut self, snid: NodeId) {
@@ -52,6 +54,8 @@ impl Scene {
     fn serve(&mut self) {
         self.now += STEP;
         if let Some(dispatch) = self.backend.poll_dispatch() {
+            let waited = (self.now - dispatch.arrival.arrived).as_ps() / STEP.as_ps();
+            self.waits[usize::from(dispatch.arrival.rpc.snid != HONEST)].push(waited);
             self.backend.handle_free(CoreId(0), dispatch.arrival.slots);
         }
     }
@@ -67,6 +71,14 @@ impl Scene {
             }
             self.serve();
         }
+    }
+
+    /// Of the honest client's RPCs and of the others', the wait that so many in a hundred do not exceed.
+    fn waited(&self, percent: usize) -> [u64; 2] {
+        self.waits.clone().map(|mut waits| {
+            waits.sort_unstable();
+            waits[(waits.len() * percent).div_ceil(100) - 1]
+        })
     }
 
     fn of(&self, snid: NodeId) -> Ends {
@@ -95,6 +107,33 @@ fn a_client_that_asks_for_less_than_its_share_is_served_whatever_others_send() {
             );
         }
     }
+}
+
+#[test]
+fn a_client_that_asks_for_little_is_served_first_and_others_wait_no_longer_for_it_than_a_third() {
+    for policy in [Policy::Jbsq(2), Policy::SingleQueue] {
+        for heavy in [1, 8] {
+            let mut scene = Scene::new(policy, EACH);
+            scene.run(heavy, 4);
+            let ([_, half], [first, others]) = (scene.waited(50), scene.waited(99));
+            assert!(half * 4 > u64::from(BOUND) * 3, "{policy}, {heavy}: the others wait {half} steps");
+            assert!(others * 3 <= u64::from(BOUND) * 4, "{policy}, {heavy}: the others wait {others} steps at most");
+            assert!(first <= 2, "{policy}, {heavy}: {first} steps");
+        }
+    }
+}
+
+#[test]
+fn many_that_ask_for_little_are_not_all_served_first() {
+    // Each of 400 sends one RPC in 400, and one client half of all: the others are the mean.
+    let mut scene = Scene::new(Policy::Jbsq(2), EACH);
+    for step in 0..STEPS {
+        scene.send(NodeId(1));
+        scene.send(NodeId(100 + step % 400));
+        scene.serve();
+    }
+    let longest = scene.waits[1].iter().max().copied().expect("they are served");
+    assert!(longest <= u64::from(BOUND) * 4 / 3, "{longest} steps");
 }
 
 #[test]

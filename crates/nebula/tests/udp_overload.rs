@@ -221,7 +221,8 @@ fn an_honest_client_beside_them_is_served_in_time() {
             let p99 = times_ns.get(times_ns.len() * 99 / 100).copied().unwrap_or(u64::MAX);
             let served = times_ns.len() as u64;
             assert!(served * 100 >= asked * 95, "{clients} clients, {times} x {peak}: {served} of {asked}");
-            assert!(p99 <= SLO_NS, "{clients} clients, {times} x {peak}: {p99} ns");
+            // It waits for what is being served, and not for what waits: that would be two turns more.
+            assert!(p99 <= SLO_NS / 4, "{clients} clients, {times} x {peak}: {p99} ns");
         }
     }
 }
