@@ -71,7 +71,7 @@ pub struct SystemModel {
 const SHIPPED: Shipped = shipped!("systems":
     "rss", "ix", "zygos", "shinjuku", "persephone", "persephone-cfcfs", "concord", "nanopu", "rpcvalet-software", "r2p2",
     "rpcvalet", "altocumulus-int", "altocumulus-rss", "nebula", "dagger-mmio", "dagger-doorbell", "dagger-doorbell-batched", "dagger-upi",
-    "single-queue",
+    "dispatch-threads", "worker-threads", "single-queue",
 );
 
 impl SystemModel {

@@ -72,3 +72,12 @@ fn a_p99_that_is_kept_by_starving_the_long_ones_keeps_no_slo() {
     assert!(past.p99().value < slo.as_ps() as f64, "the short ones are in time: {:?}", past.p99());
     assert!(past.is_starving && !past.meets(slo));
 }
+
+#[test]
+fn short_handlers_are_best_run_where_they_arrive_and_long_ones_in_a_pool() {
+    let systems = ["dispatch-threads", "worker-threads", "single-queue"];
+    let [dispatch, worker, ideal] = loads("bimodal-1:1us", Span::from_us(20), systems);
+    assert!(dispatch > 1.5 * worker && ideal > dispatch, "at 1 µs: {dispatch}, {worker}, {ideal}");
+    let [dispatch, worker, ideal] = loads("bimodal-1:30us", Span::from_us(600), systems);
+    assert!(worker > 1.1 * dispatch && ideal > worker, "at 30 µs: {dispatch}, {worker}, {ideal}");
+}

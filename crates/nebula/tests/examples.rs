@@ -21,6 +21,10 @@ const EXPECTED: &[(&str, &[&str])] = &[
     ("open_loop_client", &["1000 sent: ", " answered, ", "latency: median"]),
     ("own_policy", &["decisions, the same when replayed", "worker 0 got ", "worker 1 got ", "worker 2 got 2 RPCs"]),
     ("reply_later", &["reply: apple costs 9700", "100 of 100 tasks answered over one client", "RPCs served: "]),
+    (
+        "threads",
+        &["beside RPCs of 1 µs", "dispatch threads", "worker threads", "beside RPCs of 120 µs", "end a second"],
+    ),
     ("three_calls", &["reply: 0 tseuqer", "reply: 9 tseuqer", "worker served 10 RPCs; receive buffer: "]),
     (
         "two_hosts_udp",

@@ -9,7 +9,7 @@ use nebula::{
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Its requests are long but for those that begin with `s`. Long ones wait until the gate is open.
 #[derive(Default)]
@@ -230,4 +230,25 @@ fn without_threads_everything_runs_where_it_arrives() {
     let config = server_config(|config| config.policy = "rss".parse().expect("a policy"));
     let refused = Server::bind(&endpoint("no-pool")).config(config).serve(Long(Arc::default()));
     assert!(matches!(refused, Err(ServeError::LaterPolicy { .. })));
+}
+
+/// How many of its calls end in 150 ms.
+fn calls_of_nothing(threads: u16) -> u32 {
+    let (server, _) = serve(&endpoint("hand-over"), |config| {
+        (config.pool_threads, config.inline) = (Some(threads), true);
+    });
+    let (mut client, mut calls, began) = (client(&server), 0, Instant::now());
+    while began.elapsed() < Duration::from_millis(150) {
+        assert_eq!(client.call(b"refuses"), Err(CallError::Nack { reason: NackReason::QueueBound }));
+        calls += 1;
+    }
+    server.stop();
+    calls
+}
+
+#[test]
+fn what_takes_nothing_is_faster_where_it_arrives_as_in_the_laboratory() {
+    // One of three: a pause of the machine may meet either.
+    let is_faster = (0..3).any(|_| calls_of_nothing(0) > 2 * calls_of_nothing(1));
+    assert!(is_faster, "handing on costs a copy, a lock and a look by another thread");
 }
