@@ -81,7 +81,7 @@ fn round(outstanding: u32, figures: &mut Figures) -> Result<(), Failure> {
                 None => {}
                 Some(begun) => {
                     if let Some(Completion { result, .. }) = quiet.poll() {
-                        // One that is refused would be a figure of its own.
+                        // One that is refused would be another figure.
                         result.map_err(|error| format!("the quiet domain: {error}"))?;
                         latencies.push((clock.now_ps() - begun) as f64 / 1000.0);
                         sent = None;

@@ -2,8 +2,8 @@
 
 use super::endpoint;
 use super::messages::{line, loose};
-use nebula::typed::{CallError, Channel, Code, ConnectError, Services};
-use nebula::{ClientConfig, Fault, Key, Reply, RunningServer, Server, ServerConfig, SubmitError};
+use nebula::typed::{CallError, Channel, Code, ConnectError, Measured, Services};
+use nebula::{ClientConfig, Fault, Key, Reply, RunningServer, Server, ServerConfig, Span, SubmitError};
 use std::collections::BTreeSet;
 use typed_tests::every::{
     CallerReply, Empty, EveryClient, EveryEnded, EveryServer, FailRequest, MisbehaveRequest, OtherClient, OtherServer,
@@ -213,5 +213,32 @@ fn a_server_without_the_service_is_refused_at_once() {
     let name = endpoint("bytes");
     let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).unwrap();
     assert!(matches!(EveryClient::connect(&name), Err(ConnectError::Asked { cause: CallError::Status(_), .. })));
+    server.stop();
+}
+
+#[test]
+fn methods_are_counted_and_timed_each_for_itself() {
+    let endpoint = endpoint("measured");
+    let measured = Measured::new(EveryServer(EveryService));
+    let stats = measured.stats();
+    let other = Measured::new(OtherServer(Adder));
+    let other_stats = other.stats();
+    let server = Server::bind(&endpoint).config(roomy()).serve(Services::new((measured, other))).unwrap();
+    let mut client = EveryClient::connect(&endpoint).unwrap();
+    for _ in 0..3 {
+        client.echo_line(&line()).unwrap();
+    }
+    client.echo_loose(&loose()).unwrap();
+    assert!(client.fail(&FailRequest { code: 5, message: String::new(), details: vec![] }).is_err());
+    let read = stats.read();
+    let of = |name: &str| read.iter().find(|method| method.name == format!("tests.every.Every/{name}")).unwrap();
+    assert_eq!([of("EchoLine").calls, of("EchoLoose").calls, of("Fail").calls], [3, 1, 1], "{read:?}");
+    let idle = read.iter().filter(|method| method.calls == 0);
+    assert!(idle.clone().count() > 0 && idle.into_iter().all(|method| method.longest == Span::ZERO), "{read:?}");
+    for method in read.iter().filter(|method| method.calls > 0) {
+        assert!(method.p50 <= method.p99 && method.mean <= method.longest && method.longest > Span::ZERO, "{method:?}");
+        assert!(method.p99.as_ns() >= method.longest.as_ns(), "of three it is the longest: {method:?}");
+    }
+    assert!(other_stats.read().iter().all(|method| method.calls == 0), "{other_stats:?}");
     server.stop();
 }
