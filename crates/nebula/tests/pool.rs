@@ -3,8 +3,8 @@
 use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{
-    CallError, Class, Client, ClientConfig, Executed, Fault, NackReason, Reply, RunningServer, ServeError, Server,
-    ServerConfig, Service, Span, Ticket,
+    CallError, Class, Client, ClientConfig, Executed, Fault, NackReason, Reply, RetryPolicy, RunningServer, ServeError,
+    Server, ServerConfig, Service, Span, Ticket,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -150,6 +150,29 @@ fn what_the_pool_cannot_take_is_refused_while_the_others_wait_and_is_not_execute
         wait_until("no slots used", || (server.status().read().slots_used == 0).then_some(()));
         let status = server.stop();
         assert_eq!((status.dispatched, status.freed), (20, 20), "{name}: {status:?}");
+    });
+}
+
+#[test]
+fn a_client_that_tries_again_is_served_once_there_is_room_and_each_rpc_runs_once() {
+    let _watchdog = Watchdog::new("retries");
+    with_servers("retries", |name, server, gated| {
+        let retry = RetryPolicy::BackOff { first: Span::from_ms(1), factor: 2, attempts: 16, seed: 1 };
+        let config = ClientConfig::default().slots(64).retry(retry);
+        let mut client = Client::connect_with(server.endpoint().clone(), config).expect("a connection");
+        for _ in 0..12 {
+            client.submit(b"long").expect("room");
+        }
+        client.flush();
+        wait_until("some to be refused", || {
+            assert!(client.poll().is_none(), "{name}: the gate is shut");
+            (server.pool().expect("one").refused >= 8).then_some(())
+        });
+        gated.open();
+        let ends = ends_of(&mut client, 12);
+        assert!(ends.values().all(|end| *end == Ok(b"long".to_vec())), "{name}: {ends:?}");
+        assert_eq!(gated.ended.load(Ordering::Relaxed), 12, "{name}: each has run once");
+        server.stop();
     });
 }
 
