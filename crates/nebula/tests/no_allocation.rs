@@ -144,6 +144,42 @@ fn no_rpc_allocates_at_either_side() {
     }
     server.stop();
 
+    // Of a client of several servers, once each place has had a request of any length.
+    let names = [endpoint("allocations-several-one"), endpoint("allocations-several-other")];
+    let several = names.each_ref().map(|name| {
+        let config = server_config(|config| {
+            unbounded(config);
+            config.inline = true;
+        });
+        Server::bind(name).config(config).open().expect("a server")
+    });
+    let (servers, mut workers): (Vec<_>, Vec<_>) = several.into_iter().unzip();
+    let mut turn = || {
+        workers.iter_mut().flatten().for_each(|worker| {
+            worker.turn(&echo);
+        })
+    };
+    let config = ClientConfig::default().slots(512).reply_bytes_max(3000);
+    let connecting = std::thread::spawn(move || Client::connect_with(&*names.join(","), config));
+    while !connecting.is_finished() {
+        turn();
+    }
+    let mut client = connecting.join().expect("no panic").expect("a connection");
+    for _ in 0..64 {
+        client.submit(&[7; 3000]).expect("there is room");
+    }
+    while client.outstanding() > 0 {
+        let _ = client.poll();
+        turn();
+    }
+    stream(&mut client, 2_000, &mut turn);
+    let before = counts();
+    assert_eq!(stream(&mut client, 100_000, &mut turn), 100_000);
+    assert_eq!(allocations_since(&before), 0, "of RPCs of a client of two servers");
+    for server in servers {
+        server.stop();
+    }
+
     // Each RPC is suspended at its safe point while others wait.
     let name = endpoint("allocations-in-turns");
     let config = server_config(|config| {
