@@ -32,6 +32,7 @@ use rpcs::{End, Outgoing, Rpcs};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use siphasher::sip::SipHasher13;
+use std::cell::Cell;
 use std::hash::Hasher;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[cfg(feature = "typed")]
@@ -62,6 +63,8 @@ pub(crate) struct Balanced<L> {
     first: usize,
     /// Readable while something waits at any connection, for a client that sleeps.
     epoll: Option<OwnedFd>,
+    /// Whether servers over shared memory have been asked for wake-ups: then one that is connected later is asked too.
+    is_armed: Cell<bool>,
     health: Option<HealthCheck>,
     call_timeout: Span,
     wait: Wait,
@@ -117,6 +120,7 @@ impl<L: Connection> Balanced<L> {
             watch,
             first: 0,
             epoll: None,
+            is_armed: Cell::new(false),
             health: config.health.clone(),
             call_timeout: config.call_timeout,
             wait: config.wait,
@@ -223,6 +227,9 @@ impl<L: Connection> Balanced<L> {
                 if let (Some(epoll), Some(socket)) = (&self.epoll, connection.look().and_then(L::socket)) {
                     // It fails where there is no memory: then its answers are found when others come.
                     let _ = epoll::add(epoll, socket, EventData::new_u64(server as u64), EventFlags::IN);
+                }
+                if self.is_armed.get() {
+                    connection.look().into_iter().for_each(L::arm);
                 }
                 // Its welcome was a word from it.
                 self.rpcs.servers.find(number);
@@ -465,10 +472,12 @@ impl<L: Connection> Balanced<L> {
     // -- of a client that sleeps --
 
     pub(super) fn arm(&self) {
+        self.is_armed.set(true);
         self.connections.iter().filter_map(Member::look).for_each(L::arm);
     }
 
     pub(super) fn disarm(&self) {
+        self.is_armed.set(false);
         self.connections.iter().filter_map(Member::look).for_each(L::disarm);
     }
 
