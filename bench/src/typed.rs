@@ -5,58 +5,15 @@ use crate::bare::{self, Bare};
 use crate::child::{self, Server};
 use crate::measure::{Pipe, median, round_trip, throughput};
 use crate::row::{Bound, against, plain};
-use echo::{Echo, EchoClient, EchoServer, LineMessage, NumbersMessage, ProtoMessage};
-use nebula::typed::{Context, Slot, Status};
-use nebula::{Client, ClientConfig, IdlePolicy, Reply, ServerConfig, Span};
-
-mod echo {
-    nebula::include_proto!("tests.echo");
-}
+use nebula::{Client, ClientConfig, IdlePolicy, ServerConfig, Span};
+use typed_tests::echo::{EchoClient, EchoServer, LineMessage, NumbersMessage, ProtoMessage};
+use typed_tests::echo_service::{BYTES, METHOD, Same, by_hand};
 
 /// Rounds of each side, alternating.
 const ROUNDS: usize = 9;
 
 /// RPCs outstanding where rates are measured.
 const OUTSTANDING: u64 = 64;
-
-/// Bytes of a request that is written by hand: as many as the line message has with its head.
-const BYTES: usize = 48;
-
-/// The number by which the handler of bytes knows its only method.
-const METHOD: [u8; 4] = [1, 0, 0, 0];
-
-/// Answers with the message it got.
-struct Same;
-
-impl Echo for Same {
-    #[inline(always)]
-    fn line(&self, _: &Context<'_>, request: &LineMessage, reply: Slot<'_, '_, LineMessage>) -> Result<(), Status> {
-        reply.write(request)
-    }
-
-    #[inline(always)]
-    fn numbers(
-        &self,
-        _: &Context<'_>,
-        request: &NumbersMessage,
-        reply: Slot<'_, '_, NumbersMessage>,
-    ) -> Result<(), Status> {
-        reply.write(request)
-    }
-
-    #[inline(always)]
-    fn proto(&self, _: &Context<'_>, request: &ProtoMessage, reply: Slot<'_, '_, ProtoMessage>) -> Result<(), Status> {
-        reply.write(request)
-    }
-}
-
-/// The handler that is written by hand: it looks which method is meant, and how long the request is, as a server must.
-fn by_hand(request: &[u8], reply: &mut Reply<'_>) {
-    match request.split_first_chunk() {
-        Some((&METHOD, body)) if body.len() == BYTES - METHOD.len() => reply.write(request),
-        _ => reply.write(b"no such method"),
-    }
-}
 
 /// The server, in one of three ways.
 pub fn serve(name: &str, how: &str) -> Result<(), Failure> {

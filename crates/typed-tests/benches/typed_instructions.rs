@@ -7,48 +7,15 @@
 //! `bytes` is the handler that is written by hand. Both sides take turns on one thread, 16 RPCs at a time, so that no look finds nothing. Count
 //! within [`exchange`] alone: `cargo xtask bench instructions` does.
 
-use nebula::typed::{Channel, Context, Slot, Status};
-use nebula::{Client, ClientConfig, IdlePolicy, Reply, Server, ServerConfig, Span, Worker};
+use nebula::typed::Channel;
+use nebula::{Client, ClientConfig, IdlePolicy, Server, ServerConfig, Span, Worker};
 use std::error::Error;
 use std::hint::black_box;
-use typed_tests::echo::{Echo, EchoClient, EchoServer, LineMessage, NumbersMessage, ProtoMessage};
+use typed_tests::echo::{EchoClient, EchoServer, LineMessage, ProtoMessage};
+use typed_tests::echo_service::{BYTES, METHOD, Same, by_hand};
 
 /// RPCs at a time.
 const BATCH: usize = 16;
-/// What the handler of bytes knows its method by.
-const METHOD: [u8; 4] = [1, 0, 0, 0];
-/// As many bytes as the line message has with its head: with the slot's header one line.
-const BYTES: usize = 48;
-
-struct Same;
-
-impl Echo for Same {
-    fn line(&self, _: &Context<'_>, request: &LineMessage, reply: Slot<'_, '_, LineMessage>) -> Result<(), Status> {
-        reply.write(request)
-    }
-
-    fn numbers(
-        &self,
-        _: &Context<'_>,
-        request: &NumbersMessage,
-        reply: Slot<'_, '_, NumbersMessage>,
-    ) -> Result<(), Status> {
-        reply.write(request)
-    }
-
-    fn proto(&self, _: &Context<'_>, request: &ProtoMessage, reply: Slot<'_, '_, ProtoMessage>) -> Result<(), Status> {
-        reply.write(request)
-    }
-}
-
-/// Looks which method is meant, and how long the request is, as every server must.
-fn by_hand(request: &[u8], reply: &mut Reply<'_>) {
-    match request.split_first_chunk() {
-        Some((&METHOD, body)) if body.len() == BYTES - METHOD.len() => reply.write(request),
-        _ => reply.write(b"no such method"),
-    }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();

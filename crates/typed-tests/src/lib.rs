@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod echo_service;
 mod every_service;
 
 pub use every_service::{Adder, EveryService};
