@@ -43,9 +43,9 @@ pub(crate) struct RunArgs {
     /// How long
     #[arg(long, default_value = "5s")]
     duration: Span,
-    /// End a tier's process after a third of the time, as kill -9 does, and start it again after two thirds
-    #[arg(long, value_name = "TIER")]
-    kill: Option<Tier>,
+    /// Tiers whose processes are ended one after the other, as kill -9 does, and started again
+    #[arg(long, value_name = "TIER", value_delimiter = ',')]
+    kill: Vec<Tier>,
 }
 
 /// The highest loads.
@@ -82,36 +82,45 @@ impl AppArgs {
 pub(crate) fn run(args: &RunArgs) -> Result<(), Box<dyn Error>> {
     let mut show = Show::new(args.app.format);
     let mut stage = Stage::start(&args.app, args.threads)?;
-    stage.victim = args.kill.map(|tier| Victim { tier, third: args.duration / 3, began: None, is_dead: false });
+    stage.victims = Victims::new(&args.kill, args.duration);
     stage.offer(args.rate, args.duration, &mut show).map(drop)
 }
 
-/// A tier that is killed and started again.
-struct Victim {
-    tier: Tier,
-    third: Span,
-    /// When the load began.
-    began: Option<Instant>,
+/// Tiers that are killed and started again, one after the other.
+#[derive(Default)]
+struct Victims {
+    /// The next one, or the one that is dead, comes last.
+    tiers: Vec<Tier>,
+    /// How long a tier is dead; twice that between two of them.
+    pause: Duration,
+    /// When the last one was killed or started, or the load began.
+    since: Option<Instant>,
     is_dead: bool,
 }
 
-impl Victim {
-    /// Kills the tier, or starts it again, if it is time.
+impl Victims {
+    /// So that all have had their turn some time before a load of `duration` ends.
+    fn new(tiers: &[Tier], duration: Span) -> Self {
+        let pause = Duration::from_nanos(duration.as_ns() / (4 * tiers.len() as u64 + 4));
+        Self { tiers: tiers.iter().rev().copied().collect(), pause, since: None, is_dead: false }
+    }
+
+    /// Kills a tier, or starts it again, if it is time.
     fn act(&mut self, app: &mut App, show: &mut Show) -> Result<(), Box<dyn Error>> {
-        let thirds = self.began.get_or_insert_with(Instant::now).elapsed().as_secs_f64() / self.third.as_secs_f64();
-        let (threads, tier) = (app.plan().threads, self.tier);
-        match self.is_dead {
-            false if (1.0..2.0).contains(&thirds) => {
-                app.kill(tier)?;
-                show.line(&Line::Killed { threads, tier })?;
-            }
-            true if thirds >= 2.0 => {
-                app.start_tier(tier)?;
-                show.line(&Line::Restarted { threads, tier })?;
-            }
-            _ => return Ok(()),
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        let (threads, Some(&tier)) = (app.plan().threads, self.tiers.last()) else { return Ok(()) };
+        if waited < if self.is_dead { self.pause } else { 2 * self.pause } {
+            return Ok(());
         }
-        self.is_dead = !self.is_dead;
+        if self.is_dead {
+            app.start_tier(tier)?;
+            self.tiers.pop();
+            show.line(&Line::Restarted { threads, tier })?;
+        } else {
+            app.kill(tier)?;
+            show.line(&Line::Killed { threads, tier })?;
+        }
+        (self.since, self.is_dead) = (Some(Instant::now()), !self.is_dead);
         Ok(())
     }
 }
@@ -161,19 +170,19 @@ struct Stage {
     fronts: Fronts,
     slo: Span,
     loads: u64,
-    victim: Option<Victim>,
+    victims: Victims,
 }
 
 impl Stage {
     fn start(args: &AppArgs, threads: Threads) -> Result<Self, Box<dyn Error>> {
         let app = App::start(args.plan(threads))?;
         let fronts = Fronts::connect(&app.plan().app)?;
-        Ok(Self { app, fronts, slo: args.slo, loads: 0, victim: None })
+        Ok(Self { app, fronts, slo: args.slo, loads: 0, victims: Victims::default() })
     }
 
     /// Offers a load, and shows what each tier sees and what came of it.
     fn offer(&mut self, rate: Rate, duration: Span, show: &mut Show) -> Result<LoadReport, Box<dyn Error>> {
-        let Self { app, fronts, slo, loads, victim } = self;
+        let Self { app, fronts, slo, loads, victims } = self;
         *loads += 1;
         let offer = Offer { rate, duration, warm_up: duration / 5, seed: *loads };
         let (threads, every) = (app.plan().threads, app.plan().report_every);
@@ -182,8 +191,8 @@ impl Stage {
             if shown.is_ok() {
                 shown = show.interval(threads, edges, app.reports());
             }
-            if let (Ok(()), Some(victim)) = (&shown, &mut *victim) {
-                shown = victim.act(app, show);
+            if shown.is_ok() {
+                shown = victims.act(app, show);
             }
         })?;
         shown?;

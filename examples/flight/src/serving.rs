@@ -90,6 +90,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 
 fn config(args: &Args) -> ServerConfig {
     let config = ServerConfig::default().inline(true).slo(args.slo).pool_max(LATER_MAX);
+    // What the receive buffer is sized from, until what RPCs take is measured.
+    let config = config.service_mean(Duration::from_micros(20)).rpc_bytes_mean(64).rpc_bytes_max(1024);
     match args.threads {
         Threads::Dispatch => config.pool_threads(0),
         Threads::Worker if args.tier.calls().is_empty() => config.pool_threads(args.pool_threads),
