@@ -1,10 +1,10 @@
 //! What `CallError::was_executed` says is held to what was executed: by clients of servers that are attacked, overloaded, and ended.
 
 use crate::support::draw::Draw;
-use crate::support::endpoint;
 use crate::support::raw::{RawRing, Slot};
 use crate::support::udp_raw::{Packet, RawClient, Welcome};
 use crate::support::watch::Watchdog;
+use crate::support::{endpoint, lasting_udp_endpoint};
 use nebula::{
     CallError, Client, ClientConfig, Executed, Options, Reply, RunningServer, Server, ServerConfig, Span, SubmitError,
 };
@@ -237,6 +237,6 @@ fn over_udp_what_is_said_of_an_rpc_is_true_beside_a_guest_that_floods() {
         }
     };
     let test = "over_udp_what_is_said_of_an_rpc_is_true_beside_a_guest_that_floods";
-    let ends = held_to_the_truth(test, "udp://127.0.0.1:0", (2_000, 64), attack);
+    let ends = held_to_the_truth(test, &lasting_udp_endpoint(), (2_000, 64), attack);
     assert_often(&ends, &["replied", "fault", "cancelled"]);
 }

@@ -3,7 +3,7 @@
 
 use crate::support::process::{Process, role, say, wait_for_end};
 use crate::support::watch::Watchdog;
-use crate::support::{echo, endpoint, server_config};
+use crate::support::{echo, endpoint, lasting_udp_endpoint, server_config};
 use nebula::{AsyncClient, CallError, Client, Endpoint, IdlePolicy, Server};
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ fn a_process_that_is_started_keeps_no_descriptor_of_servers_and_clients() {
     let name = endpoint("inherited");
     let shm = Server::bind(&name).config(logged.clone()).serve(echo).expect("a server");
     let engines = server_config(|config| (config.engines, config.workers, config.idle) = (2, 2, IdlePolicy::Block));
-    let udp = Server::bind("udp://127.0.0.1:0").config(engines).serve(echo).expect("a server");
+    let udp = Server::bind(&lasting_udp_endpoint()).config(engines).serve(echo).expect("a server");
     let &Endpoint::Udp(address) = udp.endpoint() else { panic!("a udp endpoint") };
     let at = [name.clone(), format!("udp://{address}")];
     let mut clients: Vec<_> = at.iter().map(|at| Client::connect(at).expect("a client")).collect();

@@ -2,8 +2,8 @@
 //! twice, none gets another's bytes, and each ends as what became of it.
 
 use crate::support::relay::{Link, Passed, Relay};
-use crate::support::server_config;
 use crate::support::watch::Watchdog;
+use crate::support::{lasting_udp_endpoint, server_config};
 use nebula::{
     Client, ClientConfig, Endpoint, Executed, Key, Keys, Queueing, Reply, RunningServer, Server, Span, Ticket,
 };
@@ -107,7 +107,8 @@ struct Told {
 fn run(keys: &Keys, seed: u64) {
     let calls = calls();
     let account = Arc::new(Account { executed: (0..calls).map(|_| AtomicU8::new(0)).collect() });
-    let mut server = account.serve("udp://127.0.0.1:0", keys);
+    let at = lasting_udp_endpoint();
+    let mut server = account.serve(&at, keys);
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, HOSTILE, seed);
     let mut callers: Vec<_> = (0..CLIENTS)
@@ -137,7 +138,7 @@ fn run(keys: &Keys, seed: u64) {
     while begun < calls || callers.iter().any(|caller| !caller.open.is_empty()) {
         if begun >= servers * calls / SERVERS {
             server.stop();
-            server = account.serve(&format!("udp://{address}"), keys);
+            server = account.serve(&at, keys);
             relay.next_server();
             servers += 1;
         }

@@ -14,10 +14,28 @@ pub(crate) mod udp_raw;
 pub(crate) mod watch;
 
 use nebula::{Reply, ServerConfig, Status, StatusReader};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An endpoint that no other test and no other run uses.
 pub(crate) fn endpoint(test: &str) -> String {
     format!("shm://e2e-{}-{test}", std::process::id())
+}
+
+/// A loopback address for servers that follow each other there: its port is none that the kernel gives to sockets without one, so that nobody gets it
+/// between two servers.
+pub(crate) fn lasting_udp_endpoint() -> String {
+    /// Linux gives out 32,768 to 60,999.
+    const FIRST: u32 = 61_000;
+    const PORTS: u32 = 4_000;
+    static DRAWN: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(61);
+    loop {
+        let port = FIRST + (first.wrapping_add(DRAWN.fetch_add(1, Ordering::Relaxed))) % PORTS;
+        let address = format!("127.0.0.1:{port}");
+        if std::net::UdpSocket::bind(&address).is_ok() {
+            return format!("udp://{address}");
+        }
+    }
 }
 
 /// Answers with the request.
