@@ -52,8 +52,10 @@ fn main() -> Result<(), Failure> {
         ["serve-domains", name] => domains::serve(name),
         ["trust", rest @ ..] => trust::run(rest),
         ["serve-trust", core, address] => trust::serve(core, address),
+        ["serve-trust-slow", endpoint] => trust::processes::serve(endpoint),
+        ["load-trust", endpoint, rps, slots] => trust::processes::load(endpoint, rps, slots),
         ["count-echo", bytes, rpcs, batch] => echo::count(bytes.parse()?, rpcs.parse()?, batch.parse()?),
-        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | soak SECONDS TIMES]"
+        _ => Err("usage: nebula-bench echo | kv PATH_OF_NEBULA | lab [PYTHON_WITH_SIMPY] | peers | memory | udp [echo | loss | overload | crowd | WAY] | typed | domains | trust [whole | half CLIENTS TIMES | processes | soak SECONDS TIMES]"
             .into()),
     }
 }

@@ -3,29 +3,38 @@
 //! The server has a core, or half of one; all clients share the other. The peak is the best of some windows of RPCs, each kept full. Then some clients
 //! send a multiple of it by the clock and ignore every NACK, while an honest one asks for 5,000 RPCs a second.
 //!
+//! Then [processes] overload servers over both transports.
+//!
 //! Part of the server's core is the kernel's at such rates, whatever the server does: a server that only receives is measured beside it.
 
+mod asker;
 mod flood;
+pub mod processes;
 
 use crate::Failure;
 use crate::child::{self, Server};
 use crate::row::{Bound, against, plain};
 use crate::watchdog::within;
+use asker::{Asked, Asker, GAPS, quantile_ns, said_gaps};
 use flood::{Flood, Offer, Tally};
-use nebula::{CallError, Client, ClientConfig, IdlePolicy, Reply, ServerConfig};
+use nebula::{IdlePolicy, Reply, RunningServer, ServerConfig, Span};
 use nebula_sys::clock::Clock;
+use nebula_workload::Tails;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What the honest client asks for.
 const HONEST_RPS: f64 = 5_000.0;
-const SLO_NS: u64 = 100_000;
+const SLO: Span = Span::from_us(100);
+/// RPCs that the honest client may have outstanding.
+const HONEST_SLOTS: u32 = 256;
 /// RPCs outstanding while the peak is measured: too few leave the server waiting, and more than the SLO leaves room for are refused.
 const WINDOWS: [u64; 4] = [64, 128, 256, 512];
 /// Length of a round in picoseconds, and of its beginning that is not counted.
 const ROUND_PS: u64 = 1_500_000_000_000;
 const WARM_UP_PS: u64 = 300_000_000_000;
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(360);
 
 /// Measures and prints; with words, only the rounds of `CLIENTS` at `TIMES` the peak, on a `whole` or a `half` core.
 pub fn run(words: &[&str]) -> Result<(), Failure> {
@@ -35,13 +44,14 @@ pub fn run(words: &[&str]) -> Result<(), Failure> {
         Duration::from_secs(if words.first().is_some_and(|word| word == "soak") { SOAK_SECONDS_MAX } else { 0 });
     within(LIMIT + soaks, "trust", move || match &words[..] {
         [] => run_all(),
+        [processes] if processes == "processes" => processes::run_all(),
         [soak, seconds, times] if soak == "soak" => self::soak(seconds.parse()?, times.parse()?),
         [core, clients, times] => {
             let (clients, times) = (clients.parse()?, times.parse()?);
             let peak = peak()?;
             round(core, clients, times, peak)
         }
-        _ => Err("usage: trust [whole|half CLIENTS TIMES | soak SECONDS TIMES]".into()),
+        _ => Err("usage: trust [whole|half CLIENTS TIMES | processes | soak SECONDS TIMES]".into()),
     })
 }
 
@@ -55,7 +65,7 @@ fn run_all() -> Result<(), Failure> {
     for times in [0.3, 1.0, 4.0] {
         round("half", 1, times, peak)?;
     }
-    Ok(())
+    processes::run_all()
 }
 
 /// The longest soak, in seconds: an hour.
@@ -111,13 +121,22 @@ fn round(core: &str, clients: usize, times: f64, peak_rps: f64) -> Result<(), Fa
     let bound = (times >= 1.0).then_some(Bound::AtLeast(least));
     against(&format!("{what}: served"), trial.served_rps() / 1e6, "M RPC/s", possible, bound);
     let honest = &trial.honest;
-    let asked = ("asked", honest.asked as f64 / SECONDS);
+    let asked = ("asked", honest.due as f64 / SECONDS);
     let bound = (core == "whole").then_some(Bound::AtLeast(0.95));
     against(&format!("{what}: honest client served"), honest.replied as f64 / SECONDS, "RPC/s", asked, bound);
+    let slo = ("SLO", SLO.as_ps() as f64 / 1e3);
     for percent in [50, 90, 99] {
-        let (slo, time) = (("SLO", SLO_NS as f64), honest.percentile_ns(percent));
+        let time = quantile_ns(trial.tails.raw(), f64::from(percent) / 100.0);
         against(&format!("{what}: honest client p{percent}"), time, "ns", slo, None);
     }
+    plain(
+        &format!("{what}: share of the honest client's RPCs that met no pause"),
+        trial.tails.share_kept().unwrap_or(0.0),
+        "of 1",
+    );
+    let kept = quantile_ns(trial.tails.gaps_excluded(), 0.99);
+    let bound = (core == "whole").then_some(Bound::AtMost(1.0));
+    against(&format!("{what}: honest client p99 without pauses"), kept, "ns", slo, bound);
     Ok(())
 }
 
@@ -126,7 +145,8 @@ const SECONDS: f64 = (ROUND_PS - WARM_UP_PS) as f64 / 1e12;
 /// The result of one trial.
 struct Trial {
     flood: Tally,
-    honest: Honest,
+    honest: Asked,
+    tails: Tails,
 }
 
 impl Trial {
@@ -143,7 +163,7 @@ fn trial(core: &str, clients: usize, offer: Offer) -> Result<Trial, Failure> {
     let address = child::unused_address()?;
     let _server = Server::start(&["serve-trust", core, &address.to_string()])?;
     let mut flood = Flood::connect(address, clients)?;
-    let mut honest = Asker::connect(address)?;
+    let mut honest = Asker::connect(&format!("udp://{address}"), (HONEST_RPS, HONEST_SLOTS), SLO)?;
     let clock = Clock::new();
     let start = clock.now_ps();
     let mut is_counted = false;
@@ -162,7 +182,7 @@ fn trial(core: &str, clients: usize, offer: Offer) -> Result<Trial, Failure> {
             honest.turn()?;
         }
     }
-    Ok(Trial { flood: flood.tally, honest: honest.honest })
+    Ok(Trial { flood: flood.tally, honest: honest.asked, tails: honest.settle()? })
 }
 
 /// The share of a core that receiving alone takes, where the same is sent to a socket that does nothing else.
@@ -178,70 +198,6 @@ fn bare(clients: usize, offer: Offer) -> Result<f64, Failure> {
     Ok((server.core_ns()? - core_ns) as f64 / ((clock.now_ps() - start) as f64 / 1e3))
 }
 
-/// What an honest client has seen.
-#[derive(Default)]
-struct Honest {
-    asked: u64,
-    replied: u64,
-    times_ns: Vec<u64>,
-}
-
-impl Honest {
-    fn percentile_ns(&self, percent: usize) -> f64 {
-        let mut times = self.times_ns.clone();
-        times.sort_unstable();
-        times.get(times.len() * percent / 100).copied().unwrap_or(u64::MAX) as f64
-    }
-}
-
-/// A client of the library that asks by the clock.
-struct Asker {
-    client: Client,
-    clock: Clock,
-    started_ps: u64,
-    submitted_ps: Vec<u64>,
-    due: u64,
-    honest: Honest,
-}
-
-impl Asker {
-    fn connect(server: SocketAddr) -> Result<Self, Failure> {
-        let clock = Clock::new();
-        let client = Client::connect_with(&format!("udp://{server}"), ClientConfig::default())?;
-        let (started_ps, submitted_ps) = (clock.now_ps(), Vec::new());
-        Ok(Self { client, clock, started_ps, submitted_ps, due: 0, honest: Honest::default() })
-    }
-
-    fn restart(&mut self) {
-        (self.honest, self.due, self.started_ps) = (Honest::default(), 0, self.clock.now_ps());
-    }
-
-    fn turn(&mut self) -> Result<(), Failure> {
-        let now = self.clock.now_ps();
-        let due = ((now - self.started_ps) as f64 / 1e12 * HONEST_RPS) as u64;
-        while self.due < due {
-            self.due += 1;
-            self.honest.asked += 1;
-            if let Ok(ticket) = self.client.submit(&[7; 64]) {
-                self.submitted_ps.resize(ticket.0 as usize + 1, 0);
-                self.submitted_ps[ticket.0 as usize] = now;
-            }
-        }
-        while let Some(done) = self.client.poll() {
-            match done.result {
-                Ok(_) => {
-                    self.honest.replied += 1;
-                    let since = self.submitted_ps[done.ticket.0 as usize];
-                    self.honest.times_ns.push((self.clock.now_ps() - since) / 1000);
-                }
-                Err(CallError::Nack { .. } | CallError::Stale) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A server: engine and worker on one core, which another thread may want as well; or a socket that only receives.
 pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
     if core == "bare" {
@@ -249,7 +205,13 @@ pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
     }
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).pin([child::server_core()]);
     let server = nebula::Server::bind(&format!("udp://{address}")).config(config);
-    let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    static SERVER: OnceLock<RunningServer> = OnceLock::new();
+    let clock = Clock::new();
+    let server = server.serve(move |request: &[u8], reply: &mut Reply| match SERVER.get() {
+        Some(server) if request == GAPS => reply.write(&said_gaps(server.status(), clock)),
+        _ => reply.write(request),
+    })?;
+    SERVER.set(server).map_err(|_| "it is served once")?;
     if core == "half" {
         std::thread::spawn(|| {
             let pinned = nebula_sys::affinity::pin_to(child::server_core());
@@ -260,8 +222,9 @@ pub fn serve(core: &str, address: &str) -> Result<(), Failure> {
         });
     }
     child::ready()?;
-    server.join()?;
-    Ok(())
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Welcomes clients by one datagram that says nothing true, receives, and rests as long as there is nothing to receive.

@@ -63,7 +63,7 @@ fn sections() -> Vec<Box<dyn Section>> {
         ),
         side_by_side(
             "trust",
-            "overload by clients that ignore NACKs over UDP: what is served, and an honest client's share",
+            "overload by clients that ignore NACKs, and by processes: what is served, and an honest client's share",
             "",
         ),
     ]

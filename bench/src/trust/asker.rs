@@ -1,0 +1,178 @@
+//! A client of the library that asks by the clock, whatever comes back, and measures what is served: with and without the RPCs that met a pause of
+//! the machine, at the client or at the server.
+
+use crate::Failure;
+use nebula::{CallError, Client, ClientConfig, StatusReader, SubmitError};
+use nebula_nic::{Span, Timestamp};
+use nebula_sys::clock::Clock;
+use nebula_workload::{Gap, GapDetector, GapLog, Latency, Tails};
+
+/// The request for the server's gaps, over UDP; over shared memory they are on its page.
+pub const GAPS: &[u8] = b"gaps";
+/// An iteration of a loop that takes so long was a pause. One that sends and takes a datagram of a flood takes some microseconds.
+const PAUSE: Span = Span::from_us(20);
+const GAPS_MAX: usize = 1 << 16;
+/// Gaps that a server says: of 16 bytes each, fewer than the longest reply has room for.
+const SAID_GAPS_MAX: usize = 4000;
+/// RPCs that are kept until the gaps are known.
+const PENDING_MAX: usize = 1 << 21;
+/// RPCs submitted in an iteration at most: what is due after a pause comes in several.
+const PER_TURN: u64 = 16;
+
+/// What became of the RPCs that were due.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    pub due: u64,
+    pub replied: u64,
+    pub nacked: u64,
+    /// There was no room at the client.
+    pub refused: u64,
+}
+
+/// The client.
+pub struct Asker {
+    client: Client,
+    clock: Clock,
+    rps: f64,
+    request: Vec<u8>,
+    started_ps: u64,
+    submitted_ps: Vec<u64>,
+    /// The ticket after which RPCs count.
+    counted_from: u64,
+    pauses: GapDetector,
+    pub asked: Asked,
+    tails: Tails,
+    guard: Span,
+}
+
+impl Asker {
+    /// A client of `slots` RPCs that asks `rps` times a second. RPCs that began within `guard` after a pause count as having met it: the queue
+    /// was as long as the SLO allows.
+    pub fn connect(endpoint: &str, (rps, slots): (f64, u32), guard: Span) -> Result<Self, Failure> {
+        let client = Client::connect_with(endpoint, ClientConfig::default().slots(slots))?;
+        let clock = Clock::new();
+        Ok(Self {
+            client,
+            clock,
+            rps,
+            request: vec![7; 64],
+            started_ps: clock.now_ps(),
+            submitted_ps: Vec::new(),
+            counted_from: 0,
+            pauses: GapDetector::new(PAUSE, GAPS_MAX),
+            asked: Asked::default(),
+            tails: tails(guard),
+            guard,
+        })
+    }
+
+    /// Counts from now on.
+    pub fn restart(&mut self) {
+        (self.asked, self.tails, self.started_ps) = (Asked::default(), tails(self.guard), self.clock.now_ps());
+        self.counted_from = self.submitted_ps.len() as u64;
+    }
+
+    /// Submits what is due, and takes what has come.
+    pub fn turn(&mut self) -> Result<(), Failure> {
+        let now_ps = self.clock.now_ps();
+        self.pauses.observe(at(now_ps));
+        let due = ((now_ps - self.started_ps) as f64 / 1e12 * self.rps) as u64;
+        for _ in 0..(due - self.asked.due.min(due)).min(PER_TURN) {
+            self.asked.due += 1;
+            match self.client.submit(&self.request) {
+                Ok(ticket) => {
+                    self.submitted_ps.resize(ticket.0 as usize + 1, 0);
+                    self.submitted_ps[ticket.0 as usize] = now_ps;
+                }
+                Err(SubmitError::Full) => self.asked.refused += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.client.flush();
+        self.take()
+    }
+
+    /// Takes what has come.
+    fn take(&mut self) -> Result<(), Failure> {
+        while let Some(done) = self.client.poll() {
+            let is_counted = done.ticket.0 >= self.counted_from;
+            match done.result {
+                Ok(_) if is_counted => {
+                    self.asked.replied += 1;
+                    let since = self.submitted_ps[done.ticket.0 as usize];
+                    self.tails.record_reply(at(since), at(self.clock.now_ps()));
+                }
+                Err(CallError::Nack { .. }) => self.asked.nacked += u64::from(is_counted),
+                Ok(_) | Err(CallError::Stale | CallError::TimedOut) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The tails, once the server has said when it paused.
+    pub fn settle(mut self) -> Result<Tails, Failure> {
+        let server = match self.client.status() {
+            Some(status) => gaps_of(status, self.clock),
+            None => {
+                while self.client.outstanding() > 0 {
+                    self.take()?;
+                }
+                let said = self.ask_for_gaps()?;
+                let words: Vec<u64> =
+                    said.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8"))).collect();
+                let gap =
+                    |pair: &[u64]| Gap { start: at(self.clock.at_ps(pair[0])), end: at(self.clock.at_ps(pair[1])) };
+                GapLog::from_gaps(words.chunks_exact(2).map(gap))
+            }
+        };
+        self.tails.settle_all(&GapLog::merged([self.pauses.log(), &server]));
+        Ok(self.tails)
+    }
+}
+
+impl Asker {
+    /// The server may still be overloaded by others: it is asked until it answers.
+    fn ask_for_gaps(&mut self) -> Result<Vec<u8>, Failure> {
+        for _ in 0..1000 {
+            match self.client.call(GAPS) {
+                Ok(said) => return Ok(said.to_vec()),
+                Err(CallError::Nack { .. } | CallError::TimedOut | CallError::Stale) => {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err("the server does not say when it paused".into())
+    }
+}
+
+fn tails(guard: Span) -> Tails {
+    Tails::new(Timestamp::ZERO, guard, PENDING_MAX)
+}
+
+fn at(ps: u64) -> Timestamp {
+    Timestamp::from_ps(ps)
+}
+
+fn gaps_of(status: &StatusReader, clock: Clock) -> GapLog {
+    let gaps = status.gaps(0, clock);
+    GapLog::from_gaps(gaps.iter().map(|gap| Gap { start: at(gap.from_ps), end: at(gap.to_ps) }))
+}
+
+/// What a server answers to [`GAPS`]: the latest of its gaps, in ticks, which are the same in all processes.
+pub fn said_gaps(status: &StatusReader, clock: Clock) -> Vec<u8> {
+    let origin = clock.ticks() - clock.ticks_of(clock.now_ps());
+    let gaps = status.gaps(0, clock);
+    let latest = &gaps[gaps.len().saturating_sub(SAID_GAPS_MAX)..];
+    let ticks = latest.iter().flat_map(|gap| [gap.from_ps, gap.to_ps]).map(|ps| origin + clock.ticks_of(ps));
+    ticks.flat_map(u64::to_le_bytes).collect()
+}
+
+/// The latency that so many of all RPCs do not exceed, in nanoseconds; the longest there is where nothing is known.
+pub fn quantile_ns(recorder: &nebula_workload::LatencyRecorder, q: f64) -> f64 {
+    match recorder.quantile(q) {
+        Some(Latency::Finite(span)) => span.as_ps() as f64 / 1e3,
+        Some(Latency::Infinite) | None => u64::MAX as f64,
+    }
+}
