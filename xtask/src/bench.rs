@@ -15,7 +15,7 @@ mod table;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shell::{Attempt, Failure, Shell};
+use crate::shell::{Attempt, Failure, Shell, stdout_of};
 
 /// Arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
@@ -132,6 +132,19 @@ pub(crate) fn run(shell: &Shell, args: &Args) -> Result<(), Failure> {
     println!("{}", table::of(&measured));
     write(shell, &measured)?;
     if args.bless { page::bless(shell, &measured) } else { Ok(()) }
+}
+
+/// Keeps a server under `load` times its peak for `seconds`; fails if what it holds grows.
+pub(crate) fn soak(shell: &Shell, seconds: u64, load: f64) -> Result<(), Failure> {
+    let words = ["trust".to_owned(), "soak".to_owned(), seconds.to_string(), load.to_string()];
+    let rows = program::parse(&stdout_of(program::run(shell, "").args(words))?)?;
+    let has_grown = |row: &Row| {
+        let against = row.against.as_ref();
+        against.is_some_and(|against| against.bound.is_some_and(|bound| !bound.holds(against.ratio)))
+    };
+    let grown: Vec<_> = rows.iter().filter(|row| has_grown(row)).map(|row| row.what.clone()).collect();
+    println!("{}", table::of(&[Measured { section: "soak", rows }]));
+    if grown.is_empty() { Ok(()) } else { Err(Failure::new(format!("not flat: {}", grown.join("; ")))) }
 }
 
 fn chosen(words: &[String]) -> Result<Vec<Box<dyn Section>>, Failure> {
