@@ -51,11 +51,13 @@ impl Every for EveryService {
     }
 
     fn words(&self, _: &Context, request: &WordsRequest, window: &mut Window<Word>) -> Result<(), Status> {
+        // Whatever is asked for: any bytes may come.
+        let padding = request.padding.get().min(1 << 20) as usize;
         for number in window.index()..request.below.get() {
             if number > 0 && number == request.fail_at.get() {
                 return Err(Status::data_loss(format!("{number} is lost")));
             }
-            let word = format!("{}{number}", " ".repeat(request.padding.get() as usize));
+            let word = format!("{}{number}", " ".repeat(padding));
             if !window.push(&Word { word }) {
                 window.resume_at_index(number);
                 break;
