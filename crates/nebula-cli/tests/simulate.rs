@@ -322,3 +322,37 @@ fn pages_and_plots_are_files_that_need_nothing_else() {
         );
     }
 }
+
+#[test]
+fn second_copies_have_a_row_each_and_say_what_they_cost() {
+    let found = simulate(
+        "--servers 8 --cores 4 --policy single-queue --hedge none,0ns,tied:0ns --load 0.2 --rpcs 20000 --replications 2",
+    );
+    let copied: Vec<f64> = found.iter().map(|row| number(row, "tier_copied.0")).collect();
+    assert_eq!(copied, [0.0, 1.0, 1.0]);
+    let [none, twice, tied] = [0, 1, 2].map(|index| &found[index]);
+    assert_eq!(
+        (none["hedge"].as_str(), twice["hedge"].as_str(), tied["hedge"].as_str()),
+        (Some("none"), Some("0ns"), Some("tied:0ns"))
+    );
+    assert!(number(twice, "latency_ns.p99") < 0.6 * number(none, "latency_ns.p99"), "{twice}");
+    assert!(number(twice, "busy") > 1.8 * number(none, "busy") && number(tied, "busy") < 1.05 * number(none, "busy"));
+}
+
+#[test]
+fn tiers_are_read_by_name_or_file_and_have_a_list_each() {
+    let row = &simulate("--tiers search --load 0.5 --rpcs 2000 --replications 2")[0];
+    assert_eq!((row["tier"][0].as_str(), row["tier"][1].as_str()), (Some("front"), Some("leaf")));
+    assert!(number(row, "tier_p99_ns.1") < number(row, "tier_p99_ns.0") && number(row, "tier_busy.1") > 0.4, "{row}");
+    assert_near(row, "deadline_ns", 2e6, 1e-9);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    std::fs::write(&file, "[front]\nservers = 1\ncores = 2\npolicy = 'jbsq:2'\nservice = 'exp:1us'\n").unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(rows(&["simulate", "--tiers", file, "--load", "0.5", "--rpcs", "2000"]).len(), 1);
+    let said = |tiers: &str, more: &str| {
+        nebula(&[&["simulate", "--tiers", tiers], &more.split(' ').collect::<Vec<_>>()[..]].concat()).stderr
+    };
+    assert!(said("none", "--load 0.5").contains("search, chain"));
+    assert!(said("search", "--cores 4").contains("--cores"));
+}

@@ -17,6 +17,12 @@ pub enum SimError {
         /// The line and the reason.
         reason: String,
     },
+    /// The TOML file does not describe tiers.
+    #[error("these are no tiers: {reason}")]
+    Tiers {
+        /// The line and the reason.
+        reason: String,
+    },
     /// The load is not a possible share of the cores' capacity.
     #[error(
         "a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}"
@@ -143,6 +149,20 @@ pub enum SimError {
     /// Clients cannot choose a server where a router does.
     #[error("behind a balancer clients cannot choose another server: let them drop or retry")]
     AnotherBehindRouter,
+    /// Calls with parts, copies, deadlines or tiers are not possible this way.
+    #[error("calls: {reason}")]
+    Calls {
+        /// What is wrong, and what to change.
+        reason: &'static str,
+    },
+    /// The text does not say when a second copy is sent.
+    #[error(
+        "expected p50 to p99.9, such as p95 or p95/3% for at most 3 % of the calls, a time such as 20us, or tied: before it, not {text:?}"
+    )]
+    HedgeText {
+        /// The text.
+        text: String,
+    },
     /// The batch is empty, or larger than a queue.
     #[error("a batch of {max} RPCs is not possible: give 1 to {}", nebula_nic::STEALABLE_BOUND)]
     Batch {

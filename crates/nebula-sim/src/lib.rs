@@ -8,6 +8,7 @@
 //! |---|---|
 //! | what is simulated (servers, policy, costs, reactions of clients)? | `system` |
 //! | how are published systems described? | `model`, `data/systems/*.toml` |
+//! | how are tiers of servers described? | `tiers`, `data/tiers/*.toml` |
 //! | what load is offered? | `load`, with `nebula-workload` |
 //! | which core is the hottest, where flows or keys decide? | `hottest` |
 //! | which event is next? | `calendar` |
@@ -56,6 +57,7 @@ mod executor;
 mod shipped;
 mod system;
 mod model;
+mod tiers;
 mod load;
 mod hottest;
 mod calendar;
@@ -83,11 +85,12 @@ pub use model::SystemModel;
 pub use recursion::lanes;
 pub use search::{Bracket, HighestLoad, LoadAtSlo, Objective, SearchEnd, highest_load, load_at_objective, load_at_slo};
 pub use system::{
-    Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Costs, Host, Interface, Preemption, Router, Speeds, System, Watch,
-    mesh_hops,
+    Altocumulus, Balance, Batch, CORES_TOTAL_MAX, Calls, Costs, Hedge, HedgeAfter, Host, Interface, Preemption, Router,
+    Speeds, System, Tier, Watch, mesh_hops,
 };
 pub use tally::{
-    CoreTime, Depths, Distribution, HostTraffic, LightFlows, Migrations, OfType, OverTime, Overheads, SLOTS, Slot,
-    Tally,
+    CoreTime, Depths, Distribution, HostTraffic, LightFlows, Migrations, OfTier, OfType, OverTime, Overheads, SLOTS,
+    Slot, Tally,
 };
+pub use tiers::Tiers;
 pub use world::{Length, run, run_with};

@@ -147,8 +147,7 @@ impl Load {
         if !(utilization > 0.0 && utilization <= LOAD_MAX) {
             return Err(SimError::Load { got: utilization });
         }
-        let capacity_rps = system.capacity() * PS_PER_SEC / self.service.mean_ps();
-        Ok(Some(Rate::try_new(utilization * capacity_rps)?))
+        Ok(Some(Rate::try_new(utilization * system.rps_max(&self.service))?))
     }
 
     /// Checks that it can be simulated on this system.
@@ -163,6 +162,10 @@ impl Load {
         }
         self.rate(system)?;
         self.validate_shares()?;
+        if system.is_tiered() && !(self.is_even() && matches!(self.source, Source::Open { .. })) {
+            let reason = "they have an open loop without flows or keys: leave out clients, flows and keys";
+            return Err(SimError::Calls { reason });
+        }
         match self.source {
             Source::Open { utilization, .. } if utilization >= 1.0 && system.queue_bound.is_none() => {
                 Err(SimError::Unstable { got: utilization })
@@ -215,5 +218,3 @@ impl Load {
         Span::from_ps(libm::round(self.service.mean_ps() * times) as u64)
     }
 }
-
-const PS_PER_SEC: f64 = 1e12;

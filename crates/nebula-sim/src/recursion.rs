@@ -92,6 +92,7 @@ pub(crate) fn fits(system: &System, load: &Load) -> bool {
         && is_in_order
         && is_even
         && system.custom.is_none()
+        && !system.is_tiered()
 }
 
 /// Above this bound on the queue, the slots of a server may be the bound that is met.

@@ -54,7 +54,8 @@ impl Relaxation {
             Arrivals::Packets(packets) => 1.0 / f64::from(packets.get()).powi(2),
             _ => return None,
         };
-        let is_plain = load.over_time.is_none() && load.is_even() && system.queue_bound.is_none();
+        let is_plain =
+            load.over_time.is_none() && load.is_even() && system.queue_bound.is_none() && !system.is_tiered();
         let scv = load.service.scv().filter(|scv| scv.is_finite());
         let scv = match system.policy {
             Policy::Darc => return None,

@@ -135,6 +135,9 @@ impl System {
     /// ```
     #[must_use]
     pub fn saturation(&self, service: &ServiceTime) -> f64 {
+        if self.is_tiered() {
+            return 1.0;
+        }
         if let Some(host) = &self.host {
             return host.saturation(service.mean_ps(), self.workers());
         }

@@ -60,7 +60,7 @@ mod value;
 #[cfg(feature = "rayon")]
 pub use crate::executor::Threads;
 pub use crate::executor::{Executor, OneThread};
-pub use found::{AtSlo, Figures, Found};
+pub use found::{AtSlo, AtTier, Figures, Found};
 pub use outcome::Outcome;
 pub use over_time::{OverTime, Slot};
 pub use point::{Ask, Point};

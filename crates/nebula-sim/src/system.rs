@@ -1,6 +1,7 @@
 //! What is simulated at the queueing level: servers, their policy, what each mechanism costs, and the clients' reactions.
 
 mod altocumulus;
+mod calls;
 mod growth;
 mod host;
 mod preemption;
@@ -8,6 +9,7 @@ mod router;
 mod speeds;
 
 pub use altocumulus::Altocumulus;
+pub use calls::{Calls, Hedge, HedgeAfter, Tier};
 pub use growth::mesh_hops;
 pub use host::{Host, Interface, Watch};
 pub use preemption::Preemption;
@@ -70,6 +72,10 @@ pub struct System {
     pub host: Option<Host>,
     /// The speeds of the cores of each server that serve RPCs; all 1 if not set.
     pub speeds: Option<Speeds>,
+    /// How callers call the servers; if not set, one call has one copy and no deadline.
+    pub calls: Option<Calls>,
+    /// The tiers behind these servers, in order.
+    pub behind: Vec<Tier>,
 }
 
 /// Batching: a core takes the RPCs that wait in its queue, serves them all, and then sends their replies together.
@@ -168,6 +174,8 @@ impl System {
             preemption: Preemption::IDEAL,
             host: None,
             speeds: None,
+            calls: None,
+            behind: Vec::new(),
         }
     }
 
@@ -290,6 +298,7 @@ impl System {
         self.validate_costs()?;
         self.validate_groups()?;
         self.validate_speeds()?;
+        self.validate_calls()?;
         if self.queue_bound == Some(0) && self.always_queues() {
             return Err(SimError::NoQueue { policy: self.policy });
         }

@@ -8,6 +8,7 @@ mod ended;
 mod host;
 mod migrations;
 mod light;
+mod of_tier;
 mod of_type;
 mod over_time;
 mod overheads;
@@ -19,6 +20,7 @@ pub(crate) use ended::{Ended, counted};
 pub use host::HostTraffic;
 pub use light::LightFlows;
 pub use migrations::Migrations;
+pub use of_tier::OfTier;
 pub use of_type::OfType;
 pub use over_time::{OverTime, SLOTS, Slot};
 pub use overheads::Overheads;
@@ -122,6 +124,8 @@ pub struct Tally {
     pub over_time: Option<OverTime>,
     /// The RPCs of the flows that send fewer than the mean flow; `None` where no flow does, or nothing is refused.
     pub light: Option<LightFlows>,
+    /// Measurements of the calls of each tier; empty unless calls have parts, copies, deadlines or tiers.
+    pub by_tier: Vec<OfTier>,
     /// The busy time of each core; empty where cores do not differ.
     by_core_ps: Vec<u64>,
     opened: Option<Timestamp>,
@@ -146,6 +150,7 @@ impl Tally {
             migrations: Migrations::default(),
             host: HostTraffic::default(),
             by_type: Vec::new(),
+            by_tier: Vec::new(),
             by_core_ps: Vec::new(),
             over_time: None,
             light: None,
@@ -275,6 +280,8 @@ impl Tally {
         self.host += other.host;
         self.by_type.resize(self.by_type.len().max(other.by_type.len()), OfType::default());
         self.by_type.iter_mut().zip(&other.by_type).for_each(|(of_type, more)| of_type.add(more));
+        self.by_tier.resize(self.by_tier.len().max(other.by_tier.len()), OfTier::default());
+        self.by_tier.iter_mut().zip(&other.by_tier).for_each(|(of_tier, more)| of_tier.add(more));
     }
 }
 

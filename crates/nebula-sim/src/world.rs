@@ -29,6 +29,7 @@ mod routed;
 mod hosted;
 mod altocumulus;
 mod scheduler;
+mod tiers;
 mod watched;
 #[cfg(test)]
 mod noted;
@@ -135,6 +136,9 @@ pub(crate) fn run_in_parts(system: &System, demand: Demand<'_>) -> Result<InPart
     }
     if let Some(result) = recursion::run(system, demand) {
         return result;
+    }
+    if system.is_tiered() {
+        return tiers::run(system, demand);
     }
     if let Some(router) = system.router {
         return run_routed(system, router, demand);

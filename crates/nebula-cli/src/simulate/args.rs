@@ -24,6 +24,9 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --clients 5000 --think exp:400us --cores 16 --policy rss,jbsq:2 --flows clients
   nebula simulate --clients 50 --outstanding 4 --think exp:10us --cores 16
   nebula simulate --servers 8 --cores 8 --balancer two-choices --distance 2us --load 0.9
+  nebula simulate --servers 8 --cores 4 --policy jbsq:2 --hedge none,p95,0ns,tied:0ns --load 0.2,0.4,0.6
+  nebula simulate --servers 16 --cores 4 --fan-out 16 --deadline 50us --load 0.5    each call asks all servers
+  nebula simulate --tiers search --load 0.3,0.6              a front end and 40 leaves, 20 of them for each call
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --policy jbsq:1,altocumulus:16 --cores 256 --hop-latency 2ns --decision-time 20ns --per-core-time 1ns --find-slo
   nebula simulate --load 0.95 --precision 1% --format json
@@ -49,6 +52,9 @@ Queueing level: latency is the time from arrival to the end of service, of the R
 depth is the number of waiting RPCs that an arrival finds, without those dispatched to cores.
 Default effort: 10 replications of 200k RPCs, or of up to 12M where a load takes long to settle.
 Where that is not enough, or what --rpcs says, a point is unsettled and never counts as met.
+With --hedge, --fan-out, --deadline or --tiers a load is a share of what the busiest tier can serve, second
+copies not counted; busy is of all cores; wasted is the share of it that went to copies which did not
+answer first. With --tiers 10x means ten times the sum of the tiers' mean service times. Tiers: search, chain.
 Block level: latency is the time from the receipt of an RPC's first packet until its buffer is free,
 and the time for which the link was busy with others before.
 For all designs, 10x means ten times the unloaded mean service time under nebula-base. In JSON,

@@ -1,11 +1,14 @@
 //! The operating points to simulate: each policy at each load, validated before the first run.
 
+mod tiers;
+
 use nebula_nic::Policy;
 use nebula_sim::study::{Ask, Point};
-use nebula_sim::{Costs, Load, System};
+use nebula_sim::{Calls, Costs, Hedge, Load, System};
 
 use super::args::Args;
-use super::words::Reaction;
+use super::queueing::QueueingArgs;
+use super::words::{HedgeOrNone, Reaction};
 use crate::output::Failure;
 use crate::studies::{check_saturation, lock_handoff};
 
@@ -24,7 +27,10 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     check_servers(args)?;
     check_lock(args)?;
     args.effort.effort().validate()?;
-    let points: Vec<Point> = args.queueing.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect();
+    let points: Vec<Point> = match &args.queueing.tiers {
+        Some(text) => tiers::points(args, text)?,
+        None => args.queueing.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect(),
+    };
     for point in &points {
         point.system.validate()?;
         point.load.validate(&point.system)?;
@@ -33,12 +39,29 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     Ok(points)
 }
 
+/// Those of each kind of second copies; without any, one.
 fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
-    let (system, effort) = (system(args, policy), args.effort.effort());
+    let QueueingArgs { hedge, same_service, fan_out, deadline, .. } = &args.queueing;
+    let plain = system(args, policy);
+    if hedge.is_empty() && fan_out.is_none() && deadline.is_none() {
+        return of_system(args, policy.to_string(), &plain);
+    }
+    let hedges = if hedge.is_empty() { &[HedgeOrNone(None)] } else { &hedge[..] };
+    let of_hedge = |&HedgeOrNone(hedge): &HedgeOrNone| {
+        let hedge = hedge.map(|hedge| Hedge { has_same_service: *same_service, ..hedge });
+        let calls = Calls { fan_out: fan_out.unwrap_or(1), hedge, deadline: *deadline };
+        let copies = hedge.map_or(String::new(), |hedge| format!(", copies {hedge}"));
+        of_system(args, format!("{policy}{copies}"), &plain.clone().calls(calls))
+    };
+    hedges.iter().flat_map(of_hedge).collect()
+}
+
+fn of_system(args: &Args, name: String, system: &System) -> Vec<Point> {
+    let effort = args.effort.effort();
     let point = |load: Load, ask| {
         let load = Load { flows: args.queueing.flows.unwrap_or_default(), keys: args.queueing.keys, ..load };
         let slo = args.slo.of(&load);
-        Point { name: policy.to_string(), system: system.clone(), slo, load, ask, effort }
+        Point { name: name.clone(), system: system.clone(), slo, load, ask, effort }
     };
     let open = |load| Load::open(args.queueing.service.clone(), load).arrivals(args.arrivals.clone());
     if let Some(clients) = args.queueing.clients {
@@ -51,8 +74,11 @@ fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
     if args.find_slo {
         return vec![point(open(LOWEST), Ask::FindLoad)];
     }
-    let loads = args.queueing.load.as_ref().map_or(&LOADS[..], |loads| &loads.0);
-    loads.iter().map(|&load| point(open(load), Ask::Measure)).collect()
+    loads(args).iter().map(|&load| point(open(load), Ask::Measure)).collect()
+}
+
+fn loads(args: &Args) -> &[f64] {
+    args.queueing.load.as_ref().map_or(&LOADS[..], |loads| &loads.0)
 }
 
 fn system(args: &Args, policy: Policy) -> System {

@@ -4,7 +4,7 @@ use nebula_nic::{Policy, Span};
 use nebula_sim::{Flows, Population, Profile, Speeds};
 use nebula_workload::ServiceTime;
 
-use super::words::{Balancer, Reaction};
+use super::words::{Balancer, HedgeOrNone, Reaction};
 use crate::flags::{self, Loads};
 
 /// The flags that only the queueing level has.
@@ -62,6 +62,29 @@ pub(super) struct QueueingArgs {
     /// Delay between the balancer and a server, in each direction: its counts are that old
     #[arg(long, value_name = "TIME", requires = "balancer", default_value = "0ns")]
     pub(super) distance: Span,
+    /// Second copies to another server: after a quantile (p95, or p95/3% for at most 3 % of the calls), or a time (20us, 0ns); tied: before it lets the copy that begins cancel the other. Each gives a row; none is one
+    #[arg(long, value_delimiter = ',', value_name = "none|pN[/SHARE]|TIME|tied:...")]
+    pub(super) hedge: Vec<HedgeOrNone>,
+    /// Let both copies take the same service time, as the request's; without, each server draws another
+    #[arg(long, requires = "hedge")]
+    pub(super) same_service: bool,
+    /// Servers that each call asks at once, each for a part; it ends with the last of them
+    #[arg(long, value_name = "N")]
+    pub(super) fan_out: Option<u16>,
+    /// Time after which a client gives up and cancels what it has asked for
+    #[arg(long, value_name = "TIME")]
+    pub(super) deadline: Option<Span>,
+    /// Tiers of servers, each calling the next: a name that ships with Nebula, or a file
+    #[arg(
+        long,
+        value_name = "NAME|FILE.toml",
+        conflicts_with_all = [
+            "policy", "cores", "speeds", "service", "clients", "flows", "keys", "queue_bound", "fair_shares", "on_nack", "servers",
+            "balancer", "distance", "hedge", "same_service", "fan_out", "deadline", "dispatch_latency", "notify_latency",
+            "decision_time", "hop_latency", "per_core_time", "lock_handoff"
+        ]
+    )]
+    pub(super) tiers: Option<String>,
     /// Delay from the dispatch of an RPC until its core can begin it
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     pub(super) dispatch_latency: Span,

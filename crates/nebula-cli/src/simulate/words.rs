@@ -1,9 +1,9 @@
-//! Value syntax of `simulate` only: reactions to a NACK, balancers.
+//! Value syntax of `simulate` only: reactions to a NACK, balancers, second copies.
 
 use std::str::FromStr;
 
 use nebula_nic::{RetryPolicy, Span};
-use nebula_sim::{Balance, Router};
+use nebula_sim::{Balance, Hedge, Router};
 
 /// The reaction of a client to a NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,23 @@ impl FromStr for Balancer {
     }
 }
 
+/// Second copies, or none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct HedgeOrNone(pub(super) Option<Hedge>);
+
+impl FromStr for HedgeOrNone {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self(None)),
+            text => {
+                text.parse().map(|hedge| Self(Some(hedge))).map_err(|error: nebula_sim::SimError| error.to_string())
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +116,13 @@ mod tests {
         for wrong in ["", "jbsq", "jbsq:", "jbsq:many", "rss"] {
             assert!(wrong.parse::<Balancer>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn second_copies_may_be_none() {
+        assert_eq!("none".parse(), Ok(HedgeOrNone(None)));
+        assert!("tied:p95".parse::<HedgeOrNone>().is_ok_and(|hedge| hedge.0.is_some_and(|hedge| hedge.is_tied)));
+        assert!("often".parse::<HedgeOrNone>().unwrap_err().contains("p95/3%"));
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::experiment::Estimate;
 use crate::hottest::cores_differ;
 use crate::interval::Interval;
 use crate::search::SearchEnd;
-use crate::tally::{CoreTime, HostTraffic};
+use crate::system::System;
+use crate::tally::{CoreTime, HostTraffic, OfTier, Tally};
 
 /// A point and its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,40 @@ pub struct Found {
     pub figures: Option<Figures>,
     /// Results over the period of a load that changes.
     pub over_time: Option<OverTime>,
+    /// Results of each tier, the front first; empty unless calls have parts, copies, deadlines or tiers.
+    pub tiers: Vec<AtTier>,
+}
+
+/// The results of one tier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtTier {
+    /// The share of its cores' time that they served.
+    pub busy: f64,
+    /// Second copies over calls.
+    pub copied: f64,
+    /// The share of that core time which went to copies that did not answer first.
+    pub wasted: f64,
+    /// NACKs over copies.
+    pub nacked: f64,
+    /// Calls that a core found late, over calls.
+    pub late: f64,
+    /// p99 of the time from a call to its first answer, in nanoseconds.
+    pub p99: f64,
+}
+
+impl AtTier {
+    pub(super) fn all(point: &Point, tally: &Tally) -> Vec<Self> {
+        let window_ps = tally.window.as_ps() as f64;
+        let at = |((tier, _), of): ((&System, _), &OfTier)| Self {
+            busy: of.busy_ps as f64 / (window_ps * f64::from(tier.cores_total())),
+            copied: of.copied(),
+            wasted: of.wasted(),
+            nacked: of.nacked(),
+            late: of.late as f64 / of.calls.max(1) as f64,
+            p99: of.latency.quantile(0.99) / PS_PER_NS,
+        };
+        point.system.tiers(&point.load.service).zip(&tally.by_tier).map(at).collect()
+    }
 }
 
 /// The highest load that meets the SLO.
@@ -77,7 +112,7 @@ pub struct Figures {
 impl Figures {
     pub(super) fn of(point: &Point, shown: &Estimate) -> Result<Self, SimError> {
         let tally = &shown.tally;
-        let capacity_rps = point.system.capacity() * 1e12 / point.load.service.mean_ps();
+        let capacity_rps = point.system.rps_max(&point.load.service);
         let offered_rps = point.load.rate(&point.system)?.map_or(tally.offered_rps(), |rate| rate.as_rps());
         Ok(Self {
             load: point.offered().unwrap_or(tally.served_rps() / capacity_rps),

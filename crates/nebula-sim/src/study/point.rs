@@ -1,6 +1,6 @@
 //! One operating point of the queueing level.
 
-use super::found::{AtSlo, Figures, Found};
+use super::found::{AtSlo, AtTier, Figures, Found};
 use super::over_time::OverTime;
 use crate::error::SimError;
 use crate::experiment::{Effort, Met, estimate};
@@ -76,7 +76,8 @@ impl Point {
         let shown = estimate(&self.system, &self.load, &self.effort, progress)?;
         let over_time = self.load.over_time.as_ref().zip(shown.tally.over_time.as_ref());
         let over_time = over_time.map(|(profile, tally)| OverTime::of(profile, tally, self.slo));
-        Ok(Found { point: self.clone(), at_slo: None, figures: Some(Figures::of(self, &shown)?), over_time })
+        let tiers = AtTier::all(self, &shown.tally);
+        Ok(Found { point: self.clone(), at_slo: None, figures: Some(Figures::of(self, &shown)?), over_time, tiers })
     }
 
     /// Searches; the results are those at the load that was found.
@@ -84,7 +85,13 @@ impl Point {
         let bracket = self.system.bracket(&self.load.service);
         let found = match highest_load(&self.system, &self.load, self.slo, bracket, &self.effort, progress) {
             Err(SimError::Slo { .. }) => {
-                return Ok(Found { point: self.clone(), at_slo: None, figures: None, over_time: None });
+                return Ok(Found {
+                    point: self.clone(),
+                    at_slo: None,
+                    figures: None,
+                    over_time: None,
+                    tiers: Vec::new(),
+                });
             }
             found => found?,
         };
@@ -94,6 +101,7 @@ impl Point {
         // Taken from the search: by itself the p99 at that load is undecided.
         figures.outcome.met = Met::Yes;
         let at_slo = Some(AtSlo { load, served_rps: at.served_rps(), end });
-        Ok(Found { point: there, at_slo, figures: Some(figures), over_time: None })
+        let tiers = AtTier::all(&there, &at.tally);
+        Ok(Found { point: there, at_slo, figures: Some(figures), over_time: None, tiers })
     }
 }

@@ -80,6 +80,7 @@ impl System {
             return Err(SimError::Router { bound, servers: self.servers });
         }
         if balance != Balance::Jbsq
+            && !self.is_tiered()
             && (u32::from(bound) != STEALABLE_BOUND || u32::from(self.workers()) > STEALABLE_BOUND / 2)
         {
             return Err(SimError::RouterOfLarge { workers: self.workers() });
@@ -87,7 +88,7 @@ impl System {
         if self.has_queues() || matches!(policy, Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_)) {
             return Err(SimError::CostWithout { cost: "router before its servers", policy });
         }
-        if matches!(self.reaction, RetryPolicy::AnotherServer { .. }) {
+        if matches!(self.reaction, RetryPolicy::AnotherServer { .. }) && !self.is_tiered() {
             return Err(SimError::AnotherBehindRouter);
         }
         Ok(())

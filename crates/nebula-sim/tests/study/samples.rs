@@ -52,6 +52,7 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
             at_slo: (ask == Ask::FindLoad).then_some(at_slo),
             figures: Some(figures(load, accepted, p99_ns)),
             over_time: None,
+            tiers: Vec::new(),
         }
     };
     vec![

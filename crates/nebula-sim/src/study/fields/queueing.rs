@@ -1,6 +1,6 @@
 //! The fields of the queueing level, and those of a comparison of systems.
 
-use super::super::found::{Figures, Found};
+use super::super::found::{AtTier, Figures, Found};
 use super::super::outcome::Outcome;
 use super::super::over_time::{OverTime, Slot};
 use super::super::point::Ask;
@@ -12,6 +12,7 @@ use crate::experiment::Effort;
 use crate::hottest::cores_differ;
 use crate::interval::Interval;
 use crate::load::{Flows, Source};
+use crate::system::Calls;
 use crate::tally::CoreTime;
 use nebula_nic::Span;
 
@@ -72,7 +73,87 @@ pub fn queueing() -> Fields<Found> {
             Some(shown(found, |f| with_half(f.depth_p99, depth)))
         }),
     ]);
+    columns.extend(tier_columns());
     Fields { fields: fields(), columns }
+}
+
+/// One line for each tier.
+fn tier_columns() -> [Column<Found>; 6] {
+    fn lines(
+        heading: &'static str,
+        of: &'static str,
+        applies: fn(&Found) -> bool,
+        get: fn(&AtTier) -> String,
+    ) -> Column<Found> {
+        Column::new(heading, of, move |found: &Found| {
+            (is_tiered(found) && applies(found)).then(|| found.tiers.iter().map(get).collect::<Vec<_>>().join("\n"))
+        })
+    }
+    let in_tiers = |found: &Found| !found.point.system.behind.is_empty();
+    let names = Column::new("tier", "tier", move |found: &Found| {
+        in_tiers(found).then(|| found.point.system.tier_names().join("\n"))
+    });
+    [
+        names.word(),
+        lines("tier busy", "tier_busy", in_tiers, |tier| units::percent(tier.busy)),
+        lines("tier p99", "tier_p99_ns", in_tiers, |tier| time(tier.p99)),
+        lines("tier NACKed", "tier_nacked", in_tiers, |tier| units::percent(tier.nacked)),
+        lines("copies", "tier_copied", |_| true, |tier| units::percent(tier.copied)),
+        lines("wasted", "tier_wasted", |_| true, |tier| units::percent(tier.wasted)),
+    ]
+}
+
+fn is_tiered(found: &Found) -> bool {
+    found.point.system.is_tiered()
+}
+
+fn hedge_of(calls: &Calls) -> String {
+    calls.hedge.map_or("none".to_owned(), |hedge| hedge.to_string())
+}
+
+/// What was found at each tier; lists, the front first.
+fn tiers() -> Vec<Field<Found>> {
+    fn list(name: &'static str, unit: &'static str, what: &'static str, get: fn(&AtTier) -> f64) -> Field<Found> {
+        Field::new(name, unit, what, move |found: &Found| {
+            is_tiered(found).then(|| found.tiers.iter().map(|tier| digits(get(tier))).collect::<Vec<f64>>().into())
+        })
+    }
+    vec![
+        Field::new(
+            "tier",
+            "",
+            "the names of the tiers, the front first; this and the next lists only where calls have parts, copies, deadlines or tiers",
+            |found: &Found| {
+                let names = || found.point.system.tier_names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+                is_tiered(found).then(|| names().into())
+            },
+        ),
+        list("tier_busy", "share", "of the time of its cores, that they served", |tier| tier.busy),
+        list("tier_p99_ns", "ns", "the p99 from a call to its first answer, of calls that were answered", |tier| {
+            tier.p99
+        }),
+        list("tier_nacked", "share", "NACKs over copies that were sent", |tier| tier.nacked),
+        list("tier_late", "share", "calls whose deadline was over when a core took them, over calls", |tier| tier.late),
+        list("tier_copied", "share", "second copies over calls", |tier| tier.copied),
+        list("tier_wasted", "share", "of its cores' busy time, that of copies which did not answer first", |tier| {
+            tier.wasted
+        }),
+        Field::new(
+            "fan_out",
+            "servers",
+            "that a client asks at once; only where calls have parts, copies or deadlines",
+            |found: &Found| found.point.system.calls.map(|calls| u32::from(calls.fan_out).into()),
+        ),
+        Field::new(
+            "hedge",
+            "",
+            "when a client sends a second copy, or none; only where calls have parts, copies or deadlines",
+            |found: &Found| found.point.system.calls.map(|calls| hedge_of(&calls).into()),
+        ),
+        Field::new("deadline_ns", "ns", "after which a client gives up; only where it does", |found: &Found| {
+            found.point.system.calls.and_then(|calls| calls.deadline).map(|deadline| deadline.as_ns_f64().into())
+        }),
+    ]
 }
 
 /// The fields that `nebula compare` prints for a system: its name, the fields of [`queueing`], and the core time.
@@ -140,6 +221,7 @@ fn fields() -> Vec<Field<Found>> {
         super::replications().into(),
         search(),
         over_time(),
+        tiers(),
         setting(),
     ];
     groups.into_iter().flatten().collect()

@@ -1,0 +1,60 @@
+//! The operating points of tiers of servers: one at each load.
+
+use std::path::Path;
+
+use nebula_nic::Span;
+use nebula_sim::study::{Ask, Point};
+use nebula_sim::{Load, Tiers};
+
+use super::{LOWEST, loads};
+use crate::flags::Slo;
+use crate::output::Failure;
+use crate::simulate::args::Args;
+
+/// The tiers at every load, or the search for the highest one.
+pub(super) fn points(args: &Args, text: &str) -> Result<Vec<Point>, Failure> {
+    let tiers = find(text)?;
+    let slo = slo(args.slo, &tiers);
+    let point = |load: Load, ask| {
+        let name = Path::new(text).file_stem().map_or(text.to_owned(), |stem| stem.to_string_lossy().into_owned());
+        Point { name, system: tiers.system().clone(), load, slo, ask, effort: args.effort.effort() }
+    };
+    let open = |load| Load::open(tiers.service().clone(), load).arrivals(args.arrivals.clone());
+    if let Some(profile) = &args.queueing.load_over_time {
+        return Ok(vec![point(open(LOWEST).over_time(profile.clone()), Ask::Measure)]);
+    }
+    if args.find_slo {
+        return Ok(vec![point(open(LOWEST), Ask::FindLoad)]);
+    }
+    Ok(loads(args).iter().map(|&load| point(open(load), Ask::Measure)).collect())
+}
+
+/// A multiple is one of the mean service times of all tiers together.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "both factors are positive; `as` saturates"
+)]
+fn slo(slo: Slo, tiers: &Tiers) -> Span {
+    match slo {
+        Slo::Within(span) => span,
+        Slo::Times(times) => Span::from_ps((tiers.service_mean().as_ps() as f64 * times).round() as u64),
+    }
+}
+
+fn find(text: &str) -> Result<Tiers, Failure> {
+    if let Some(shipped) = Tiers::named(text) {
+        return Ok(shipped);
+    }
+    let path = Path::new(text);
+    if !path.is_file() {
+        let shipped: Vec<&str> = Tiers::shipped().collect();
+        return Err(Failure::bad_input(format!(
+            "--tiers: {text:?} is neither a file nor a name that ships with Nebula: give a file, or one of {}",
+            shipped.join(", ")
+        )));
+    }
+    let read = std::fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("--tiers: cannot read {}: {error}", path.display())))?;
+    Tiers::parse(&read).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
+}

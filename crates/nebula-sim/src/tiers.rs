@@ -1,0 +1,204 @@
+//! Tiers of servers as data: a small file names the front and what is behind it.
+//!
+//! A client calls the front. A server of a tier calls the tier behind once its core is done with an RPC, and answers when all of its parts
+//! are answered. A NACK that no other server makes good, or a deadline that is over, ends what waits for it, up to the client; what was
+//! asked for and is not needed any more is cancelled.
+
+use crate::blocks::spelled;
+use crate::error::{SimError, toml_reason};
+use crate::model::span;
+use crate::shipped::{Shipped, shipped};
+use crate::system::{Balance, Calls, Hedge, Router, System};
+use nebula_nic::{Policy, RetryPolicy, Span};
+use nebula_workload::ServiceTime;
+use serde::{Deserialize, Deserializer};
+
+/// Tiers of servers.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sim::Tiers;
+///
+/// let search = Tiers::named("search").expect("it ships with Nebula");
+/// assert_eq!(search.names(), ["front", "leaf"]);
+/// // The front would take 6.4 M/s; 160 cores at 20 parts of 20 µs take 0.4 M/s.
+/// assert_eq!(search.system().rps_max(search.service()), 400_000.0);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tiers {
+    system: System,
+    service: ServiceTime,
+}
+
+/// Tiers as written in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    front: Tier,
+    #[serde(default)]
+    behind: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    #[serde(flatten)]
+    tier: toml::Table,
+}
+
+/// One tier of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tier {
+    servers: u16,
+    cores: u16,
+    #[serde(deserialize_with = "spelled")]
+    policy: Policy,
+    #[serde(deserialize_with = "spelled")]
+    service: ServiceTime,
+    /// How callers choose a server; at random unless given.
+    #[serde(default = "at_random")]
+    balancer: Balance,
+    /// Latency between caller and server, in each direction.
+    #[serde(default, deserialize_with = "span")]
+    distance: Span,
+    /// Servers that each caller asks at once.
+    #[serde(default = "once")]
+    fan_out: u16,
+    #[serde(default, deserialize_with = "some_spelled")]
+    hedge: Option<Hedge>,
+    /// Whether a second copy takes as long as the first.
+    #[serde(default)]
+    same_service: bool,
+    #[serde(default, deserialize_with = "some_spelled")]
+    deadline: Option<Span>,
+    queue_bound: Option<u32>,
+    /// Servers that may refuse a call before it fails.
+    #[serde(default = "one_try")]
+    tries: u32,
+}
+
+const fn at_random() -> Balance {
+    Balance::Random
+}
+
+const fn once() -> u16 {
+    1
+}
+
+const fn one_try() -> u32 {
+    1
+}
+
+fn some_spelled<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
+    text: D,
+) -> Result<Option<T>, D::Error> {
+    spelled(text).map(Some)
+}
+
+/// The shipped tiers, by file name.
+const SHIPPED: Shipped = shipped!("tiers": "search", "chain");
+
+impl Tiers {
+    /// The names of the shipped tiers.
+    pub fn shipped() -> impl Iterator<Item = &'static str> {
+        SHIPPED.names()
+    }
+
+    /// The shipped tiers of this name; `None` if there are none.
+    ///
+    /// # Panics
+    ///
+    /// If the shipped file is invalid; a test checks every shipped file.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        SHIPPED.parsed(name, Self::parse)
+    }
+
+    /// Reads tiers from TOML.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError::Tiers`] with the line and the reason, or why such tiers cannot be simulated.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        let wrong = |error: toml::de::Error| SimError::Tiers { reason: toml_reason(text, &error) };
+        let File { front, behind } = toml::from_str(text).map_err(wrong)?;
+        let (mut system, service) = front.system();
+        for Named { name, tier } in behind {
+            let tier: Tier = tier.try_into().map_err(|error: toml::de::Error| SimError::Tiers {
+                reason: format!("tier {name}: {}", toml_reason("", &error)),
+            })?;
+            let (of_tier, its_service) = tier.system();
+            system = system.behind(&name, of_tier, its_service);
+        }
+        system.validate()?;
+        Ok(Self { system, service })
+    }
+
+    /// The tiers as a system.
+    #[must_use]
+    pub const fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// The service time at the front.
+    #[must_use]
+    pub const fn service(&self) -> &ServiceTime {
+        &self.service
+    }
+
+    /// The names of the tiers, the front first.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.system.tier_names()
+    }
+
+    /// Mean service times of all tiers together, one part each.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
+    pub fn service_mean(&self) -> Span {
+        let sum: f64 = self.system.tiers(&self.service).map(|(_, service)| service.mean_ps()).sum();
+        Span::from_ps(libm::round(sum) as u64)
+    }
+}
+
+impl Tier {
+    fn system(self) -> (System, ServiceTime) {
+        let Self { fan_out, hedge, same_service, deadline, distance, balancer, servers, tries, .. } = self;
+        let hedge = hedge.map(|hedge| Hedge { has_same_service: same_service, ..hedge });
+        let router = match balancer {
+            Balance::Jbsq => Router::jbsq(1, distance),
+            balance => Router::at_arrival(balance, distance),
+        };
+        let reaction = RetryPolicy::AnotherServer { servers, attempts: tries.max(1) };
+        let system = System::new(self.policy, self.cores).servers(servers).router(router).reaction(reaction);
+        (System { queue_bound: self.queue_bound, ..system.calls(Calls { fan_out, hedge, deadline }) }, self.service)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_can_be_simulated() {
+        for name in Tiers::shipped() {
+            let tiers = Tiers::named(name).unwrap();
+            assert!(tiers.system().validate().is_ok() && tiers.names().len() > 1, "{name}");
+        }
+        assert_eq!(Tiers::named("none"), None);
+    }
+
+    #[test]
+    fn what_is_no_tier_says_where_and_why() {
+        let front = "[front]\nservers = 2\ncores = 4\npolicy = 'jbsq:2'\nservice = 'exp:1us'\n";
+        let error = |text: &str| Tiers::parse(&format!("{front}{text}")).unwrap_err().to_string();
+        assert!(error("hedge = 'often'").contains("line 6") && error("hedge = 'often'").contains("p95"));
+        assert!(error("fan_out = 3").contains("as many servers as parts"));
+        let behind = error("[[behind]]\nname = 'leaf'\nservers = 2\ncores = 1\npolicy = 'jbsq:2'\n");
+        assert!(behind.contains("tier leaf") && behind.contains("service"), "{behind}");
+        assert!(error("balancer = 'jbsq'").contains("holds RPCs back"));
+        assert!(Tiers::parse("[front]\nservers = 2").unwrap_err().to_string().contains("cores"));
+    }
+}

@@ -1,0 +1,395 @@
+//! Callers and tiers of servers: calls in parts, second copies, deadlines, and what is cancelled.
+//!
+//! ```text
+//!  client ──▶ join ──▶ part ──▶ copy ──▶ server: queue, core ──▶ join at the tier behind ──▶ …
+//!                       │         └─────── answer ◀────────────────────┘
+//!                       └──▶ second copy, after a while, to another server
+//! ```
+//!
+//! Which server gets a copy, when a second one is sent and what follows a NACK is decided by the client's machines of `nebula-nic`
+//! ([`Servers`], [`Hedging`], [`Failover`]), one of each for a tier; what servers do with copies, by its back end. Messages between callers and
+//! servers take the distance of the tier's balancer. What is cancelled before a core has begun it takes no core time.
+//!
+//! Events are the ends of services, then messages and timers in the order in which they were set, then arrivals.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`calls`] | what is under way |
+//! | [`caller`] | what callers do: send, copy, give up |
+//! | [`nodes`] | the servers of a tier |
+//! | [`table`] | keys |
+
+mod calls;
+mod caller;
+mod nodes;
+mod table;
+
+use super::draws::{Gaps, Services};
+use super::{Demand, InParts, Length, Stop};
+use crate::error::SimError;
+use crate::load::{Load, Pace, Profile, Source};
+use crate::system::{Balance, Calls, HedgeAfter, Router, SLOTS_LAST, System};
+use crate::tally::{OfTier, Sections, Tally};
+use calls::{At, Copy, Join, Part, What};
+use nebula_nic::{Failover, Hedging, NackReason, RetryPolicy, Servers, Span, Timestamp, Verdict};
+use nebula_workload::Seed;
+use nodes::{Nodes, Place};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use table::{Key, Table};
+
+/// Runs `load` on callers and tiers; restarts with more room if that is not enough.
+pub(super) fn run(system: &System, demand: Demand<'_>) -> Result<InParts, SimError> {
+    system.validate()?;
+    demand.load.validate(system)?;
+    let servers = system.tiers(&demand.load.service).map(|(tier, _)| u32::from(tier.servers)).max().unwrap_or(1);
+    let (mut slots, last) = (system.slots_first(), (SLOTS_LAST / servers).max(SLOTS_LAST / 64));
+    loop {
+        match Tiers::try_new(system, demand, slots)?.run() {
+            Err(Stop::NoRoom) if slots < last => slots = (slots * 16).min(last),
+            Err(Stop::NoRoom) => return Err(SimError::Outgrown { rpcs: slots, policy: system.policy_name() }),
+            Err(Stop::NoTime(seconds)) => return Err(SimError::Endless { seconds }),
+            Ok(in_parts) => return Ok(in_parts),
+        }
+    }
+}
+
+/// One tier, and those that call it.
+struct Tier<'a> {
+    nodes: Nodes<'a>,
+    services: Services<'a>,
+    calls: Calls,
+    servers: Servers,
+    hedging: Option<Hedging>,
+    failover: Failover,
+    /// From callers to servers, and back.
+    there: Span,
+    back: Span,
+}
+
+impl<'a> Tier<'a> {
+    fn try_new(
+        (system, service): (&'a System, &'a nebula_workload::ServiceTime),
+        slots: u32,
+        seed: Seed,
+    ) -> Result<Self, SimError> {
+        let calls = system.calls.unwrap_or(Calls::ONE);
+        let balance = match system.router.map(|router| router.balance) {
+            Some(Balance::TwoChoices) => nebula_nic::Balance::PowerOfTwo,
+            Some(Balance::RoundRobin) => nebula_nic::Balance::RoundRobin,
+            _ => nebula_nic::Balance::Random,
+        };
+        let mut servers = Servers::new(balance, seed.replica(SEED_OF_CHOICE).0);
+        (0..system.servers).for_each(|name| {
+            servers.join(name.into());
+        });
+        let hedging = match calls.hedge.map(|hedge| hedge.after) {
+            // Its limits are those of a `Hedge` that was read.
+            Some(HedgeAfter::Quantile(config)) => Hedging::try_new(config).ok(),
+            _ => None,
+        };
+        let (there, back) =
+            system.router.map_or((Span::ZERO, Span::ZERO), |Router { dispatch, feedback, .. }| (dispatch, feedback));
+        // Without a reaction a refused RPC is at one server only.
+        let retry = match system.reaction {
+            RetryPolicy::GiveUp => RetryPolicy::AnotherServer { servers: system.servers, attempts: 1 },
+            reaction => reaction,
+        };
+        Ok(Self {
+            nodes: Nodes::try_new(system, slots, seed)?,
+            services: Services::new(service, seed),
+            calls,
+            servers,
+            hedging,
+            failover: Failover::new(retry),
+            there,
+            back,
+        })
+    }
+}
+
+/// The replica of a tier's seed that its choice of servers has.
+const SEED_OF_CHOICE: u64 = 1 << 40;
+/// The first replica of a seed that a tier behind has.
+const SEED_OF_TIERS: u64 = 1 << 41;
+
+/// A run.
+struct Tiers<'a> {
+    tiers: Box<[Tier<'a>]>,
+    length: Length,
+    gaps: Gaps,
+    pace: Option<Pace>,
+    /// When the next RPC of the clients comes.
+    arrival: Timestamp,
+    numbered: u64,
+    // -- under way --
+    joins: Table<Join>,
+    parts: Table<Part>,
+    copies: Table<Copy>,
+    /// Lists of parts that are not in use.
+    lists: Vec<Vec<Key>>,
+    events: BinaryHeap<Reverse<(Timestamp, u64, What)>>,
+    events_set: u64,
+    // -- measurements --
+    tally: Tally,
+    sections: Option<Sections>,
+    next_mark: u64,
+    is_over: bool,
+    stop: Option<Stop>,
+}
+
+impl<'a> Tiers<'a> {
+    fn try_new(system: &'a System, demand: Demand<'a>, slots: u32) -> Result<Self, SimError> {
+        let Demand { load, length, seed, parts } = demand;
+        let seed_of = |tier: u64| if tier == 0 { seed } else { seed.replica(SEED_OF_TIERS + tier) };
+        let tiers: Box<[Tier<'_>]> = (0..)
+            .zip(system.tiers(&load.service))
+            .map(|(index, tier)| Tier::try_new(tier, slots, seed_of(index)))
+            .collect::<Result<_, SimError>>()?;
+        let (mut gaps, mut pace) = (Self::gaps(system, load, seed)?, load.over_time.as_ref().map(Pace::new));
+        let first = gaps.next();
+        let first = pace.as_mut().map_or(first, |pace| pace.stretch(first));
+        let sections = Sections::of(parts, length.rpcs);
+        let mut tally = Tally::new().over_time(load.over_time.as_ref().map(Profile::period));
+        tally.by_tier = vec![OfTier::default(); tiers.len()];
+        Ok(Self {
+            tiers,
+            length,
+            gaps,
+            pace,
+            arrival: Timestamp::ZERO + first,
+            numbered: 0,
+            joins: Table::new(),
+            parts: Table::new(),
+            copies: Table::new(),
+            lists: Vec::new(),
+            events: BinaryHeap::new(),
+            events_set: 0,
+            tally,
+            next_mark: sections.as_ref().map_or(length.rpcs, |sections| sections.next),
+            sections,
+            is_over: false,
+            stop: None,
+        })
+    }
+
+    fn gaps(system: &System, load: &Load, seed: Seed) -> Result<Gaps, SimError> {
+        match (&load.source, load.rate(system)?) {
+            (Source::Open { arrivals, .. }, Some(rate)) => Ok(Gaps::new(arrivals.at(rate), seed)),
+            _ => Err(SimError::Calls { reason: "they have an open loop: leave out the clients" }),
+        }
+    }
+
+    fn run(mut self) -> Result<InParts, Stop> {
+        while !self.is_over {
+            self.turn();
+        }
+        self.tally.busy_ps = self.tally.by_tier.iter().map(|tier| tier.busy_ps).sum();
+        self.tally.close();
+        self.stop.map_or(Ok((self.tally, self.sections)), Err)
+    }
+
+    /// Carries out the next event.
+    fn turn(&mut self) {
+        let ends = self.tiers.iter().map(|tier| tier.nodes.calendar.next_ps());
+        let (tier, end) = ends.enumerate().min_by_key(|&(_, end)| end).unwrap_or((0, u64::MAX));
+        let event = self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| at.as_ps());
+        let arrival = self.arrival.as_ps();
+        let now = Timestamp::from_ps(end.min(event).min(arrival));
+        let latest = self.tiers[tier].nodes.calendar.latest();
+        if now >= latest {
+            self.stop(Stop::NoTime(latest.as_ps() / 1_000_000_000_000));
+        } else if end == now.as_ps() {
+            self.finish_next(now, tier);
+        } else if event == now.as_ps() {
+            if let Some(Reverse((_, _, what))) = self.events.pop() {
+                self.happens(now, what);
+            }
+        } else {
+            self.send_next(now);
+        }
+    }
+
+    fn send_next(&mut self, now: Timestamp) {
+        let number = self.numbered;
+        self.numbered += 1;
+        let gap = self.gaps.next();
+        self.arrival += self.pace.as_mut().map_or(gap, |pace| pace.stretch(gap));
+        if self.length.is_measured(number) {
+            self.tally.note_arrival(now);
+        }
+        self.join(now, 0, None, number, NEVER);
+    }
+
+    fn stop(&mut self, why: Stop) {
+        (self.is_over, self.stop) = (true, Some(why));
+    }
+
+    /// Has something happen after a while: at once if there is none.
+    fn after(&mut self, now: Timestamp, span: Span, what: What) {
+        if span == Span::ZERO { self.happens(now, what) } else { self.at(now + span, what) }
+    }
+
+    fn at(&mut self, at: Timestamp, what: What) {
+        self.events_set += 1;
+        self.events.push(Reverse((at, self.events_set, what)));
+    }
+
+    fn happens(&mut self, now: Timestamp, what: What) {
+        match what {
+            What::Arrives(copy) => self.arrives(now, copy),
+            What::Refused(copy) => self.refused(now, copy),
+            What::Answered(copy, is_whole) => self.answered(now, copy, is_whole),
+            What::Cancelled(copy) => self.cancelled(now, copy),
+            What::Beaten(copy) => self.beaten(now, copy),
+            What::Copies(part) => self.copies(now, part),
+            What::Again(part) => self.again(now, part),
+            What::Expires(join) => self.fail(now, join),
+        }
+    }
+
+    // -- servers --
+
+    /// A copy reaches its server.
+    fn arrives(&mut self, now: Timestamp, key: Key) {
+        let Some(copy) = self.copies.get(key) else { return };
+        copy.received = now;
+        let (tier, server, is_measured) = (copy.tier, copy.server, self.length.is_measured(copy.number));
+        let (depth, verdict) = self.tiers[tier].nodes.receive(now, server, key);
+        if is_measured && tier == 0 {
+            self.tally.queue_depth.record(depth);
+        }
+        match verdict {
+            Verdict::Write { .. } => self.give_out(now, tier, server.into()),
+            Verdict::Nack { reason: NackReason::QueueBound } => {
+                self.tally.nacks += u64::from(is_measured);
+                self.tally.by_tier[tier].nacks += u64::from(is_measured);
+                let back = self.tiers[tier].back;
+                self.after(now, back, What::Refused(key));
+            }
+            Verdict::Nack { .. } | Verdict::Drop { .. } => self.stop(Stop::NoRoom),
+        }
+    }
+
+    fn give_out(&mut self, now: Timestamp, tier: usize, server: usize) {
+        while let Some(place) = self.tiers[tier].nodes.give_out(server) {
+            self.begin(now, tier, place);
+        }
+    }
+
+    /// A core begins the next copy that it was given, if there is one.
+    fn begin(&mut self, now: Timestamp, tier: usize, place: Place) {
+        let Some(key) = self.tiers[tier].nodes.begin(place) else { return };
+        let service_ps = self.begin_copy(now, key);
+        let nodes = &mut self.tiers[tier].nodes;
+        let time_ps = nodes.time_ps(place.core, service_ps);
+        nodes.serve(now, place, time_ps);
+        if let Some(copy) = self.copies.get(key) {
+            copy.service_ps = time_ps;
+            if self.length.is_measured(copy.number) {
+                self.tally.by_tier[tier].busy_ps += u128::from(time_ps);
+            }
+        }
+    }
+
+    /// Its service time; none where nobody waits for it, or it is late.
+    fn begin_copy(&mut self, now: Timestamp, key: Key) -> u64 {
+        let Some(copy) = self.copies.get(key) else { return 0 };
+        copy.queued_ps = (now - copy.received).as_ps();
+        let (is_late, is_measured) = (now >= copy.deadline, self.length.is_measured(copy.number));
+        if copy.part.is_none() || is_late {
+            copy.at = At::Skipped;
+            let of_tier = &mut self.tally.by_tier[copy.tier];
+            *(if copy.part.is_none() { &mut of_tier.cancelled } else { &mut of_tier.late }) += u64::from(is_measured);
+            return 0;
+        }
+        copy.at = At::Core;
+        let (service_ps, tier, part) = (copy.service_ps, copy.tier, copy.part);
+        if self.tiers[tier].calls.hedge.is_some_and(|hedge| hedge.is_tied)
+            && let Some(part) = part.and_then(|part| self.parts.get(part))
+        {
+            let there = self.tiers[tier].there;
+            for other in part.copies.into_iter().flatten().filter(|&other| other != key) {
+                self.after(now, there, What::Beaten(other));
+            }
+        }
+        service_ps
+    }
+
+    /// The core of this tier that is done first finishes its copy.
+    fn finish_next(&mut self, now: Timestamp, tier: usize) {
+        let Some((place, copy)) = self.tiers[tier].nodes.next_done() else { return };
+        let slots = self.tiers[tier].nodes.release(place);
+        self.begin(now, tier, place);
+        self.tiers[tier].nodes.free(place, slots);
+        self.give_out(now, tier, place.server);
+        self.tiers[tier].nodes.rest(place);
+        if let Some(copy) = copy {
+            self.served(now, copy);
+        }
+    }
+
+    /// A core is done with a copy: it calls the tier behind, or answers.
+    fn served(&mut self, now: Timestamp, key: Key) {
+        let Some(&mut Copy { part, tier, number, deadline, at, .. }) = self.copies.get(key) else { return };
+        if at == At::Skipped || part.is_none() {
+            self.copies.remove(key);
+        } else if tier + 1 < self.tiers.len() {
+            self.join(now, tier + 1, Some(key), number, deadline);
+        } else {
+            self.answer(now, key, true);
+        }
+    }
+
+    /// A server answers, or says that it cannot.
+    fn answer(&mut self, now: Timestamp, key: Key, is_whole: bool) {
+        let Some(copy) = self.copies.get(key) else { return };
+        copy.at = At::Back;
+        let back = self.tiers[copy.tier].back;
+        self.after(now, back, What::Answered(key, is_whole));
+    }
+
+    /// A server learns that nobody waits for a copy any more.
+    fn cancelled(&mut self, now: Timestamp, key: Key) {
+        let Some(&mut Copy { at, .. }) = self.copies.get(key) else { return };
+        if let At::Behind(join) = at {
+            self.copies.remove(key);
+            self.withdraw_all(now, join);
+        }
+    }
+
+    /// A server learns that the other copy has begun: it drops its own, unless that has begun too.
+    fn beaten(&mut self, now: Timestamp, key: Key) {
+        let Some(&mut Copy { at: At::Queue, part: Some(part), .. }) = self.copies.get(key) else { return };
+        if let Some(part) = self.parts.get(part) {
+            part.copies.iter_mut().filter(|copy| **copy == Some(key)).for_each(|copy| *copy = None);
+        }
+        self.forget(now, key);
+    }
+
+    // -- clients --
+
+    /// An RPC of the clients has ended, so long after it began; without a latency it has failed.
+    fn end(&mut self, now: Timestamp, number: u64, begun: Timestamp, is_served: bool) {
+        if !self.length.is_measured(number) {
+            return;
+        }
+        let latency_ps = (now - begun).as_ps();
+        if is_served {
+            self.tally.served += 1;
+            self.tally.latency.record(latency_ps);
+        } else {
+            self.tally.given_up += 1;
+        }
+        self.tally.note_sent(begun, is_served.then_some(latency_ps));
+        if self.tally.ended() == self.next_mark {
+            if let Some(sections) = &mut self.sections {
+                sections.mark(&self.tally);
+                self.next_mark = sections.next.min(self.length.rpcs);
+            }
+            self.is_over = self.tally.ended() == self.length.rpcs;
+        }
+    }
+}
+
+const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
