@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::output::{self, Failure};
-use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size};
+use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size, thresholds};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service under overload, for half a minute
@@ -37,6 +37,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
+    Thresholds(thresholds::Args),
     Keygen(keygen::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -71,6 +72,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(&args, given.subcommand().map_or(&given, |(_, given)| given)),
         Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Thresholds(args) => thresholds::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),

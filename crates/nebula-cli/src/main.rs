@@ -10,6 +10,7 @@
 //! | `kv` | `serve kv`: the key-value service |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
+//! | `thresholds` | thresholds of `altocumulus:G`, trained |
 //! | `keygen` | a key for `udp://` |
 //! | `completions`, `man` | shell completions and manual pages, generated from `cli` |
 //! | `studies` | running points of the laboratory: threads, progress bar, validation |
@@ -40,6 +41,7 @@ mod demo;
 mod flags;
 mod drive;
 mod studies;
+mod thresholds;
 mod hiccup;
 mod memory;
 mod output;

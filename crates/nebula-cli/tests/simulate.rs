@@ -356,3 +356,22 @@ fn tiers_are_read_by_name_or_file_and_have_a_list_each() {
     assert!(said("none", "--load 0.5").contains("search, chain"));
     assert!(said("search", "--cores 4").contains("--cores"));
 }
+
+#[test]
+fn thresholds_are_trained_written_and_looked_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let file = file.to_str().unwrap();
+    let trained = "thresholds --workers 8 --load 0.7,0.9,0.95 --rpcs 20000 --replications 2 --write";
+    let found = rows(&trained.split(' ').chain([file]).collect::<Vec<_>>());
+    let waiting: Vec<f64> = found.iter().map(|row| number(row, "waiting")).collect();
+    assert!(waiting.len() == 3 && waiting.is_sorted() && number(&found[2], "late") > 100.0, "{found:?}");
+    let simulate = |policy: &str, cores: &str| {
+        let words = ["simulate", "--policy", policy, "--cores", cores, "--thresholds", file, "--load", "0.9"];
+        nebula(&[&words[..], &["--rpcs", "5000", "--replications", "2", "--format", "json"]].concat())
+    };
+    assert_eq!(parsed(&simulate("altocumulus:4", "32").assert_ok()).len(), 1);
+    simulate("altocumulus:4", "64").assert_error(2, "--workers 16");
+    simulate("jbsq:2", "8").assert_error(2, "altocumulus:G only");
+    nebula(&["thresholds", "--load", "0.9,0.5"]).assert_error(2, "rise");
+}

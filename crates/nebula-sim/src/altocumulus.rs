@@ -15,9 +15,11 @@
 //! In addition, a line is fitted to the trained thresholds over Erlang's mean queue, T = a · E\[Nq\] + b.
 
 mod judged;
+mod monotone;
 mod table;
 
 pub use judged::{Judged, LateByQueue};
+pub use monotone::MonotoneRow;
 pub use table::{ThresholdTable, TrainedRow};
 
 use crate::error::SimError;
@@ -27,7 +29,7 @@ use crate::system::System;
 use crate::world::{Length, late_by_queue};
 use nebula_nic::schedule::Thresholds;
 use nebula_nic::{Policy, Span, queue_depth_mean};
-use nebula_workload::{Seed, ServiceTime};
+use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 /// What to train for, and how long.
 ///
@@ -51,6 +53,8 @@ pub struct Training {
     pub bound: u32,
     /// Service times.
     pub service: ServiceTime,
+    /// When RPCs arrive at the group.
+    pub arrivals: Arrivals,
     /// The latency above which an RPC is late.
     pub slo: Span,
     /// Loads to train at, in thousandths of the workers' capacity.
@@ -64,11 +68,28 @@ pub struct Training {
 }
 
 impl Training {
-    /// A group whose NIC dispatches at most two RPCs to each worker, at loads from 0.5 to 0.98; four replications of 250,000 RPCs.
+    /// A group whose NIC dispatches at most two RPCs to each worker, with Poisson arrivals at loads from 0.5 to 0.98; four replications of 250,000 RPCs.
     #[must_use]
     pub fn new(workers: u16, service: ServiceTime, slo: Span) -> Self {
         let loads_permille = vec![500, 600, 700, 750, 800, 850, 900, 925, 950, 970, 980];
-        Self { workers, bound: 2, service, slo, loads_permille, rpcs: 250_000, replications: 4, seed: Seed(1) }
+        Self {
+            workers,
+            bound: 2,
+            service,
+            arrivals: Arrivals::Poisson,
+            slo,
+            loads_permille,
+            rpcs: 250_000,
+            replications: 4,
+            seed: Seed(1),
+        }
+    }
+
+    /// Sets when RPCs arrive.
+    #[must_use]
+    pub fn arrivals(mut self, arrivals: Arrivals) -> Self {
+        self.arrivals = arrivals;
+        self
     }
 
     /// Sets the loads.
@@ -135,7 +156,7 @@ impl Training {
     ///
     /// Those of [`train`](Self::train).
     pub fn watch_each(&self, load_permille: u32, progress: &(dyn Fn() + Sync)) -> Result<Vec<LateByQueue>, SimError> {
-        let load = Load::open(self.service.clone(), f64::from(load_permille) / 1000.0);
+        let load = Load::open(self.service.clone(), f64::from(load_permille) / 1000.0).arrivals(self.arrivals.clone());
         let system =
             System::new(if self.bound == 1 { Policy::SingleQueue } else { Policy::Jbsq(self.bound) }, self.workers);
         let length = Length { warmup: load.settling_rpcs().clamp(self.rpcs / 10, 2 * self.rpcs), rpcs: self.rpcs };

@@ -97,3 +97,34 @@ fn judging_is_counting() {
     let beyond = late.judge(3);
     assert_eq!((beyond.accuracy, beyond.effectiveness, beyond.both()), (1.0, 0.0, 0.0));
 }
+
+#[test]
+fn a_monotone_table_never_falls_and_predicts_nearly_as_well_as_each_load_alone() {
+    for (service, arrivals, workers) in [
+        ("exp:1us", "poisson", 7),
+        ("bimodal:500ns@0.9,5500ns@0.1", "poisson", 16),
+        ("exp:1us", "mmpp2:5x,0.1,20us", 16),
+    ] {
+        let slo = Span::from_us(10);
+        let training = Training::new(workers, service.parse().unwrap(), slo).arrivals(arrivals.parse().unwrap());
+        let training = training.rpcs(60_000).replications(2).loads_permille(vec![500, 600, 700, 800, 900, 950]);
+        let rows = training.train_monotone(&|| ()).unwrap();
+        assert!(rows.windows(2).all(|pair| pair[0].waiting <= pair[1].waiting), "{service}: {rows:?}");
+        let alone = training.train(&|| ()).unwrap();
+        assert!(rows.iter().zip(&alone).all(|(row, alone)| row.alone == *alone));
+        let last = rows.last().unwrap();
+        assert!(last.judged.both() > 0.9 * last.alone.trained_judged.both(), "{service}: {last:?}");
+        let table = ThresholdTable { rows: rows.iter().map(Into::into).collect(), training };
+        assert_eq!(ThresholdTable::parse(&table.to_toml()).unwrap(), table);
+        assert!(table.thresholds().unwrap().at(940) <= table.training.naive());
+    }
+}
+
+#[test]
+fn bursts_make_more_rpcs_late_at_the_same_load() {
+    let late = |arrivals: &str| {
+        let training = training("exp:1us", 10).arrivals(arrivals.parse().unwrap());
+        training.watch(700, &|| ()).unwrap().late()
+    };
+    assert!(late("mmpp2:5x,0.1,20us") > 10 * late("poisson").max(1));
+}

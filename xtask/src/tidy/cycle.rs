@@ -16,8 +16,20 @@ const PROGRAM: &str = "crates/nebula-cli/src";
 const CYCLE_MAX: usize = 2;
 
 /// The modules of the program that are commands: what `cli` imports beside these is no command.
-const COMMANDS: &[&str] =
-    &["compare", "completions", "demo", "doctor", "keygen", "kv", "load", "man", "reproduce", "simulate", "size"];
+const COMMANDS: &[&str] = &[
+    "compare",
+    "completions",
+    "demo",
+    "doctor",
+    "keygen",
+    "kv",
+    "load",
+    "man",
+    "reproduce",
+    "simulate",
+    "size",
+    "thresholds",
+];
 
 /// The runtime, in which no two files import each other.
 const RUNTIME: &str = "crates/nebula/src";

@@ -182,7 +182,7 @@ figure .scroll{margin:0 0 .5rem}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;width:100%}
 caption{text-align:left;padding:0 0 .5rem}
 caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}
-th,td{text-align:right;padding:.35rem .75rem;white-space:nowrap;border-bottom:1px solid var(--grid)}
+th,td{text-align:right;padding:.35rem .75rem;white-space:pre;border-bottom:1px solid var(--grid)}
 thead th{vertical-align:bottom;white-space:normal;min-width:4.5rem;border-bottom:2px solid var(--muted)}
 th:first-child{text-align:left;padding-left:0;position:sticky;left:0;background:var(--paper)}
 tbody th{font-weight:600}

@@ -2,7 +2,7 @@
 
 mod over_time;
 
-use nebula_sim::{Flows, Interval, Met, Source};
+use nebula_sim::{Flows, Interval, Met, Source, System, Tier};
 use plotters::style::RGBColor;
 
 use super::chart::{
@@ -294,10 +294,19 @@ fn setting(found: &[Found]) -> String {
         flows => format!(", flows {flows}"),
     };
     let shares = flows + &point.load.keys.map_or(String::new(), |keys| format!(", keys {keys}"));
+    let tier = |tier: &Tier| {
+        let System { servers, cores, calls, .. } = &tier.system;
+        let calls = calls.map_or(1, |calls| calls.fan_out);
+        format!(
+            ", behind them {}: {servers} servers of {cores} cores, {calls} called, service {}",
+            tier.name, tier.service
+        )
+    };
+    let behind: String = point.system.behind.iter().map(tier).collect();
     let bound =
         point.system.queue_bound.map_or("no bound on the queue".to_owned(), |bound| format!("at most {bound} waiting"));
     format!(
-        "{servers}, service {}, {source}{shares}, {bound}; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
+        "{servers}, service {}{behind}, {source}{shares}, {bound}; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
         point.load.service,
         effort.replications,
         units::rate(effort.rpcs as f64),

@@ -29,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --tiers search --load 0.3,0.6              a front end and 40 leaves, 20 of them for each call
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --policy jbsq:1,altocumulus:16 --cores 256 --hop-latency 2ns --decision-time 20ns --per-core-time 1ns --find-slo
+  nebula simulate --policy altocumulus:16 --cores 240 --thresholds exponential-15 --load 0.9
   nebula simulate --load 0.95 --precision 1% --format json
   nebula simulate --machine isca20           block level: six NIC designs, a key-value store, six rates
   nebula simulate --machine isca20 --design rpcvalet,nebula --rate 5..25MRPS:9 --report page.html

@@ -1,5 +1,6 @@
 //! The operating points to simulate: each policy at each load, validated before the first run.
 
+mod thresholds;
 mod tiers;
 
 use nebula_nic::Policy;
@@ -30,6 +31,10 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
     let points: Vec<Point> = match &args.queueing.tiers {
         Some(text) => tiers::points(args, text)?,
         None => args.queueing.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect(),
+    };
+    let points = match &args.queueing.thresholds {
+        Some(text) => thresholds::with(points, text)?,
+        None => points,
     };
     for point in &points {
         point.system.validate()?;

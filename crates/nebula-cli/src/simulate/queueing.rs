@@ -14,6 +14,9 @@ pub(super) struct QueueingArgs {
     /// Dispatch policies; each gives a row
     #[arg(long, value_delimiter = ',', default_value = "jbsq:2")]
     pub(super) policy: Vec<Policy>,
+    /// Thresholds of altocumulus:G by load: a table of nebula thresholds, or one that ships with Nebula [default: naive]
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    pub(super) thresholds: Option<String>,
     /// Cores of each server
     #[arg(long, default_value_t = 64)]
     pub(super) cores: u16,
@@ -79,7 +82,7 @@ pub(super) struct QueueingArgs {
         long,
         value_name = "NAME|FILE.toml",
         conflicts_with_all = [
-            "policy", "cores", "speeds", "service", "clients", "flows", "keys", "queue_bound", "fair_shares", "on_nack", "servers",
+            "policy", "thresholds", "cores", "speeds", "service", "clients", "flows", "keys", "queue_bound", "fair_shares", "on_nack", "servers",
             "balancer", "distance", "hedge", "same_service", "fan_out", "deadline", "dispatch_latency", "notify_latency",
             "decision_time", "hop_latency", "per_core_time", "lock_handoff"
         ]

@@ -6,7 +6,7 @@ use crate::error::SimError;
 use crate::shipped::{Shipped, shipped};
 use nebula_nic::Span;
 use nebula_nic::schedule::{ThresholdRow, Thresholds};
-use nebula_workload::{Seed, ServiceTime};
+use nebula_workload::{Arrivals, Seed, ServiceTime};
 use serde::Deserialize;
 use std::fmt::Write;
 
@@ -55,12 +55,18 @@ struct File {
     bound: u32,
     #[serde(deserialize_with = "spelled")]
     service: ServiceTime,
+    #[serde(default = "poisson", deserialize_with = "spelled")]
+    arrivals: Arrivals,
     #[serde(deserialize_with = "spelled")]
     slo: Span,
     rpcs: u64,
     replications: u32,
     seed: u64,
     rows: Vec<(u32, u32)>,
+}
+
+const fn poisson() -> Arrivals {
+    Arrivals::Poisson
 }
 
 /// The shipped tables, by file name.
@@ -90,11 +96,11 @@ impl ThresholdTable {
     ///
     /// [`SimError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, SimError> {
-        let File { workers, bound, service, slo, rpcs, replications, seed, rows } =
+        let File { workers, bound, service, arrivals, slo, rpcs, replications, seed, rows } =
             toml::from_str(text).map_err(|error| SimError::toml(text, &error))?;
         let loads_permille = rows.iter().map(|&(load, _)| load).collect();
         let seed = Seed(seed);
-        let training = Training { workers, bound, service, slo, loads_permille, rpcs, replications, seed };
+        let training = Training { workers, bound, service, arrivals, slo, loads_permille, rpcs, replications, seed };
         let rows = rows.into_iter().map(|(load_permille, waiting)| ThresholdRow { load_permille, waiting }).collect();
         Ok(Self { training, rows })
     }
@@ -122,10 +128,14 @@ impl ThresholdTable {
     /// The table as TOML, which [`parse`](Self::parse) reads.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        let Training { workers, bound, service, slo, rpcs, replications, seed, .. } = &self.training;
+        let Training { workers, bound, service, arrivals, slo, rpcs, replications, seed, .. } = &self.training;
         let slo_ns = slo.as_ns();
+        let arrivals = match arrivals {
+            Arrivals::Poisson => String::new(),
+            arrivals => format!("arrivals = \"{arrivals}\"\n"),
+        };
         let mut text = format!(
-            "workers = {workers}\nbound = {bound}\nservice = \"{service}\"\nslo = \"{slo_ns}ns\"\n\
+            "workers = {workers}\nbound = {bound}\nservice = \"{service}\"\n{arrivals}slo = \"{slo_ns}ns\"\n\
              rpcs = {rpcs}\nreplications = {replications}\nseed = {}\n\n\
              # Load in thousandths of the workers' capacity, and how many may wait.\nrows = [\n",
             seed.0
