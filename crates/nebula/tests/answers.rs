@@ -1,5 +1,6 @@
 //! Every RPC ends exactly once: by a reply, a fault, a NACK, a deadline or the end of its server.
 
+use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
@@ -279,7 +280,7 @@ fn a_slow_rpc_holds_up_none_that_another_worker_can_serve() {
     let gate = Arc::new(Barrier::new(2));
     let name = endpoint("slow");
     let served = Server::bind(&name).policy(Policy::SingleQueue).workers(2);
-    let server = served.serve({
+    let server = served.serve(boxed({
         let gate = gate.clone();
         move |request: &[u8], reply: &mut Reply| {
             if request == b"slow" {
@@ -287,7 +288,7 @@ fn a_slow_rpc_holds_up_none_that_another_worker_can_serve() {
             }
             reply.write(request);
         }
-    });
+    }));
     let server = server.expect("a server");
     let mut client = Client::connect(&name).expect("a connection");
     let slow = client.submit(b"slow").expect("room");
@@ -583,10 +584,10 @@ fn a_server_under_load_stops_and_every_rpc_ends() {
         let config = server_config(|config| {
             (config.inline, config.queueing) = (inline, Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
         });
-        let server = Server::bind(&name).config(config).serve(|request: &[u8], reply: &mut Reply| {
+        let server = Server::bind(&name).config(config).serve(boxed(|request: &[u8], reply: &mut Reply| {
             spin(Duration::from_micros(50));
             reply.write(request);
-        });
+        }));
         let server = server.expect("a server");
         let is_warm = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -1,5 +1,6 @@
 //! A client of many tasks: each call ends once and with its own reply, asleep or not, whatever becomes of the others.
 
+use crate::support::boxed::boxed;
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{
@@ -40,7 +41,7 @@ fn held(at: &str) -> (RunningServer, Arc<AtomicBool>, mpsc::Receiver<Vec<u8>>) {
         }
         reply.write(request);
     };
-    (Server::bind(at).config(roomy()).serve(service).expect("a server"), may_answer, begun)
+    (Server::bind(at).config(roomy()).serve(boxed(service)).expect("a server"), may_answer, begun)
 }
 
 fn connect(server: &RunningServer, slots: u32) -> AsyncClient {
@@ -241,7 +242,7 @@ fn what_is_refused_is_tried_again_while_its_task_sleeps() {
             std::thread::park_timeout(Duration::from_micros(100));
             reply.write(request);
         };
-        let server = Server::bind(&at).config(config).serve(service).expect("a server");
+        let server = Server::bind(&at).config(config).serve(boxed(service)).expect("a server");
         let mut config = ClientConfig::default().slots(64).call_timeout(Duration::from_secs(60));
         config.retry = RetryPolicy::BackOff { first: Span::from_us(500), factor: 2, attempts: 12, seed: 1 };
         let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
@@ -308,7 +309,7 @@ fn refusals_and_requests_that_are_too_long_are_errors_of_the_call() {
             std::thread::park_timeout(Duration::from_millis(2));
             reply.write(request);
         };
-        let server = Server::bind(&at).config(config).serve(service).expect("a server");
+        let server = Server::bind(&at).config(config).serve(boxed(service)).expect("a server");
         let client = connect(&server, 64).poll_for(Span::ZERO);
         executor().block_on(async {
             let long = vec![1; 1_000_000];

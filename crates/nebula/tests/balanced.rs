@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use crate::support::boxed::boxed;
 use crate::support::watch::Watchdog;
 use crate::support::{endpoint, wait_until_clean};
 
@@ -23,10 +24,10 @@ fn counting(name: &str) -> (RunningServer, Arc<AtomicU32>) {
     let count = executed.clone();
     // However slow the machine is, the queue is long enough.
     let config = ServerConfig::default().queueing(Queueing::Unbounded { recv_buffer_bytes: 1 << 20 });
-    let server = Server::bind(name).config(config).serve(move |request: &[u8], reply: &mut Reply<'_>| {
+    let server = Server::bind(name).config(config).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
         reply.write(request);
-    });
+    }));
     (server.expect("a server"), executed)
 }
 
@@ -55,10 +56,10 @@ fn a_refused_call_goes_to_another_server() {
     let released = std::sync::Mutex::new(released);
     // One is served until it is released, two may wait: all else is refused at once.
     let config = ServerConfig::default().slo(Span::from_us(1)).service_mean(Span::from_us(1)).policy(Policy::Jbsq(1));
-    let busy = Server::bind(&busy_name).config(config).serve(move |_: &[u8], reply: &mut Reply<'_>| {
+    let busy = Server::bind(&busy_name).config(config).serve(boxed(move |_: &[u8], reply: &mut Reply<'_>| {
         let _ = released.lock().expect("the lock").recv();
         reply.write(b"late");
-    });
+    }));
     let busy = busy.expect("a server");
     // Goes before the server does, which waits for its handler, should an assertion fail.
     let release = release;
@@ -180,13 +181,13 @@ fn servers_that_cannot_be_reached_are_an_error_only_where_none_can() {
 fn stalling(name: &str) -> (RunningServer, Arc<AtomicU32>, Arc<AtomicBool>) {
     let (executed, stalls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
     let (count, waits) = (executed.clone(), stalls.clone());
-    let server = Server::bind(name).serve(move |request: &[u8], reply: &mut Reply<'_>| {
+    let server = Server::bind(name).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
         count.fetch_add(1, Ordering::Relaxed);
         while waits.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
         reply.write(request);
-    });
+    }));
     (server.expect("a server"), executed, stalls)
 }
 
@@ -232,13 +233,13 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
     let serve = |name: &str| {
         let (executed, is_ill) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, ill) = (executed.clone(), is_ill.clone());
-        let server = Server::bind(name).serve(move |request: &[u8], reply: &mut Reply<'_>| {
+        let server = Server::bind(name).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
             if request == b"well?" {
                 return reply.write(if ill.load(Ordering::Relaxed) { b"no" } else { b"yes" });
             }
             count.fetch_add(1, Ordering::Relaxed);
             reply.write(request);
-        });
+        }));
         (server.expect("a server"), executed, is_ill)
     };
     let (one, one_executed, is_ill) = serve(&names[0]);

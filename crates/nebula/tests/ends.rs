@@ -1,5 +1,6 @@
 //! What `CallError::was_executed` says is held to what was executed: by clients of servers that are attacked, overloaded, and ended.
 
+use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::raw::{RawRing, Slot};
 use crate::support::udp_raw::{Packet, RawClient, Welcome};
@@ -52,7 +53,7 @@ impl Account {
             let is_too_long = call.is_some_and(|call| call % 16 == 0);
             reply.write(if is_too_long { &[7; 2 * REPLY_BYTES_MAX] } else { request });
         };
-        Server::bind(endpoint).config(config).serve(service).expect("a server")
+        Server::bind(endpoint).config(config).serve(boxed(service)).expect("a server")
     }
 
     fn executed(&self, call: usize) -> u8 {

@@ -1,5 +1,6 @@
 //! Under `altocumulus:G` groups hand each other waiting RPCs, and nothing else about an RPC changes.
 
+use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config, wait_until_freed};
@@ -50,14 +51,14 @@ fn serve(name: &str, change: impl FnOnce(&mut ServerConfig)) -> RunningServer {
         change(config);
     });
     let workers = Arc::new(Workers::default());
-    let server = Server::bind(name).config(config).serve(move |request: &[u8], reply: &mut Reply| {
+    let server = Server::bind(name).config(config).serve(boxed(move |request: &[u8], reply: &mut Reply| {
         spin(SERVICE);
         reply.write(&workers.own().to_le_bytes());
         reply.write(request);
         if request.len() > 64 && request[0] == b'p' {
             std::panic::resume_unwind(Box::new("asked for"));
         }
-    });
+    }));
     server.expect("a server")
 }
 

@@ -1,6 +1,7 @@
 //! Replies that are given after the handler has returned: each RPC ends once, with its own reply or an error that says why, and slots and
 //! credit are what they would have been.
 
+use crate::support::boxed::boxed;
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{endpoint, server_config, wait_until_freed};
 use nebula::{
@@ -189,7 +190,7 @@ fn one_that_is_dropped_too_long_or_of_a_handler_that_panicked_ends_with_its_faul
                 _ => later.answer(request),
             }
         };
-        let server = Server::bind(&at).config(config(4, |_| ())).serve(service).expect("a server");
+        let server = Server::bind(&at).config(config(4, |_| ())).serve(boxed(service)).expect("a server");
         let mut client = client(&server, 8);
         for _ in 0..10 {
             assert_eq!(client.call(b"dropped"), Err(CallError::Fault(Fault::Unanswered)));
@@ -373,7 +374,7 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
         let service = |request: &[u8], reply: &mut Reply<'_>| {
             reply.write(&request.iter().rev().copied().collect::<Vec<u8>>());
         };
-        let back = Server::bind(&back_at).config(config(0, |config| config.inline = true)).serve(service);
+        let back = Server::bind(&back_at).config(config(0, |config| config.inline = true)).serve(boxed(service));
         let back = back.expect("a server");
         let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
         let executor = executor.expect("an executor");
@@ -389,7 +390,7 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
                 }
             });
         };
-        let front = Server::bind(&front_at).config(config(32, |_| ())).serve(service).expect("a server");
+        let front = Server::bind(&front_at).config(config(32, |_| ())).serve(boxed(service)).expect("a server");
         let asks = AsyncClient::connect(front.endpoint().clone()).expect("a connection");
         executor.block_on(async {
             let tasks: Vec<_> = (0..16_u8)

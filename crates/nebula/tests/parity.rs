@@ -1,5 +1,6 @@
 //! The runtime decides nothing: the log of a run, replayed through a fresh back end, is the same log.
 
+use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::raw::{NACK, RawRing, Slot};
 use crate::support::watch::{Watchdog, spin, wait_until};
@@ -45,12 +46,12 @@ fn run(name: &str, change: impl FnOnce(&mut ServerConfig)) -> (String, Status) {
         (config.slo, config.service_mean) = (Span::from_us(50), Span::from_us(2));
         change(config);
     });
-    let server = Server::bind(&endpoint).config(config).serve(|request: &[u8], reply: &mut Reply| {
+    let server = Server::bind(&endpoint).config(config).serve(boxed(|request: &[u8], reply: &mut Reply| {
         spin(SERVICE / 2);
         reply.yield_if_due();
         spin(SERVICE / 2);
         reply.write(request);
-    });
+    }));
     let server = server.expect("a server");
     let half = half_an_rpc(&endpoint);
     // Taken in before the others fill the queue.
@@ -213,13 +214,13 @@ fn the_log_of_a_thief_that_has_a_choice_replays() {
     let (held, may_go) = (Arc::new(AtomicU16::new(0)), Arc::new(AtomicU16::new(0)));
     let server = {
         let (held, may_go) = (Arc::clone(&held), Arc::clone(&may_go));
-        Server::bind(&endpoint).config(config).serve(move |request: &[u8], reply: &mut Reply<'_>| {
+        Server::bind(&endpoint).config(config).serve(boxed(move |request: &[u8], reply: &mut Reply<'_>| {
             if request == b"hold" {
                 let place = held.fetch_add(1, Ordering::Relaxed);
                 wait_until("leave to go", || (may_go.load(Ordering::Relaxed) > place).then_some(()));
             }
             reply.write(request);
-        })
+        }))
     };
     let server = server.expect("a server");
     // The core of an RPC is a hash of its sender: eight senders share at least three of the four.

@@ -1,6 +1,7 @@
 //! Peers come, say who they are, and go.
 
 use crate::support;
+use crate::support::boxed::boxed;
 
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
@@ -186,7 +187,7 @@ fn replies_that_no_span_can_describe_are_refused_when_connecting() {
     let _watchdog = Watchdog::new("too long a span");
     let endpoint = endpoint("peers-span");
     let server = Server::bind(&endpoint).config(server_config(|config| config.mtu_bytes = 48));
-    let server = server.serve(|request: &[u8], reply: &mut Reply| reply.write(request)).expect("a server");
+    let server = server.serve(boxed(|request: &[u8], reply: &mut Reply| reply.write(request))).expect("a server");
     let config = ClientConfig::default().slots(1 << 16).reply_bytes_max(48 * 4096);
     let refused = Client::connect_with(&endpoint, config.clone());
     assert!(matches!(refused, Err(ConnectError::ReplyTooLarge { .. })), "{refused:?}");

@@ -1,5 +1,6 @@
 //! Under `preemptive:Q` handlers take turns at their safe points, and nothing else about an RPC changes.
 
+use crate::support::boxed::boxed;
 use crate::support::draw::Draw;
 use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config, wait_until_freed};
@@ -193,10 +194,10 @@ fn every_rpc_is_answered_once_and_whole_however_often_it_is_suspended() {
         let config = config(AT_ONCE, |config| {
             (config.inline, config.workers, config.decision_log) = (inline, workers, Some(log.clone()));
         });
-        let server = Server::bind(&name).config(config).serve({
+        let server = Server::bind(&name).config(config).serve(boxed({
             let gauge = gauge.clone();
             move |request: &[u8], reply: &mut Reply| echo_in_pieces(request, reply, &gauge)
-        });
+        }));
         let server = server.expect("a server");
         std::thread::scope(|scope| {
             for seed in 0..2 {
@@ -251,7 +252,7 @@ fn handlers_that_are_suspended_as_the_server_stops_are_unwound() {
     for inline in [true, false] {
         let gauge = Arc::new(Gauge::default());
         let name = endpoint(&format!("stop-{inline}"));
-        let server = Server::bind(&name).config(config(AT_ONCE, |config| config.inline = inline)).serve({
+        let server = Server::bind(&name).config(config(AT_ONCE, |config| config.inline = inline)).serve(boxed({
             let gauge = gauge.clone();
             move |_: &[u8], _: &mut Reply| {
                 let _inside = gauge.enter();
@@ -259,7 +260,7 @@ fn handlers_that_are_suspended_as_the_server_stops_are_unwound() {
                     nebula::yield_if_due();
                 }
             }
-        });
+        }));
         let server = server.expect("a server");
         let mut client = Client::connect(&name).expect("a connection");
         for _ in 0..5 {
@@ -281,7 +282,7 @@ fn a_client_that_leaves_harms_no_handler_that_is_suspended() {
     let _watchdog = Watchdog::new("a client that leaves");
     let (is_open, read) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let name = endpoint("leaves");
-    let server = Server::bind(&name).config(config(AT_ONCE, |_| ())).serve({
+    let server = Server::bind(&name).config(config(AT_ONCE, |_| ())).serve(boxed({
         let (is_open, read) = (is_open.clone(), read.clone());
         move |request: &[u8], reply: &mut Reply| {
             while request.len() > 1 && !is_open.load(SeqCst) {
@@ -290,7 +291,7 @@ fn a_client_that_leaves_harms_no_handler_that_is_suspended() {
             reply.write(request);
             read.lock().expect("nobody panicked").push(request.to_vec());
         }
-    });
+    }));
     let server = server.expect("a server");
     let mut other = Client::connect(&name).expect("a connection");
     let mut leaves = Client::connect(&name).expect("a connection");
@@ -321,10 +322,10 @@ fn a_safe_point_does_nothing_where_nobody_takes_turns() {
     nebula::yield_if_due();
     let name = endpoint("elsewhere");
     let gauge = Arc::new(Gauge::default());
-    let server = Server::bind(&name).policy(Policy::Jbsq(2)).serve({
+    let server = Server::bind(&name).policy(Policy::Jbsq(2)).serve(boxed({
         let gauge = gauge.clone();
         move |request: &[u8], reply: &mut Reply| echo_in_pieces(request, reply, &gauge)
-    });
+    }));
     let server = server.expect("a server");
     load(&name, 7, 200);
     server.stop();

@@ -1,5 +1,6 @@
 //! Layers of `tower` around a client of many tasks.
 
+use crate::support::boxed::boxed;
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config};
 use nebula::{AsyncClient, CallError, ClientConfig, LaterReply, Queueing, Reply, RunningServer, Server};
@@ -18,7 +19,7 @@ fn held(at: &str) -> (RunningServer, Receiver<LaterReply>) {
         config.queueing = Queueing::Unbounded { recv_buffer_bytes: 1 << 20 };
         config.later_max = Some(60);
     });
-    (Server::bind(at).config(config).serve(service).expect("a server"), held)
+    (Server::bind(at).config(config).serve(boxed(service)).expect("a server"), held)
 }
 
 fn executor() -> tokio::runtime::Runtime {

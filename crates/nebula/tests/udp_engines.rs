@@ -1,5 +1,6 @@
 //! A `udp://` server with several engines: its clients are divided among them, and each is served by its own.
 
+use crate::support::boxed::boxed;
 use nebula::{Client, ClientConfig, Endpoint, Key, Keys, Reply, ServeError, Server, ServerConfig};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -54,7 +55,7 @@ fn clients_are_divided_evenly_and_each_is_served_by_one_engine() {
 #[test]
 fn an_engine_with_its_own_thread_has_its_share_of_the_workers() {
     let server = Server::bind(HERE).engines(2).workers(3);
-    let server = server.serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).expect("it works");
+    let server = server.serve(boxed(|request: &[u8], reply: &mut Reply<'_>| reply.write(request))).expect("it works");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -105,7 +106,7 @@ fn each_engine_writes_its_own_decision_log() {
     let log = dir.join("decisions");
     let config = ServerConfig::default().engines(2).workers(2).inline(true).decision_log(&log);
     let server = Server::bind(HERE).config(config);
-    let server = server.serve(|request: &[u8], reply: &mut Reply<'_>| reply.write(request)).expect("it works");
+    let server = server.serve(boxed(|request: &[u8], reply: &mut Reply<'_>| reply.write(request))).expect("it works");
     for _ in 0..2 {
         Client::connect(server.endpoint().clone()).expect("it works").call(b"noted").unwrap();
     }

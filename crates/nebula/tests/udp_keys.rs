@@ -1,5 +1,6 @@
 //! Keys of a `udp://` server that change while it runs.
 
+use crate::support::boxed::boxed;
 use crate::support::watch::Watchdog;
 use nebula::{CallError, Client, ClientConfig, ConnectError, Key, Keys, Reply, Server, ServerConfig, Span};
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ fn a_key_is_changed_without_a_lost_rpc() {
         reply.write(request);
     };
     let server_config = ServerConfig::default().engines(2).workers(2).inline(true).keys(keys(&[("ann", 1)]));
-    let server = Server::bind("udp://127.0.0.1:0").config(server_config).serve(service).expect("a server");
+    let server = Server::bind("udp://127.0.0.1:0").config(server_config).serve(boxed(service)).expect("a server");
     let mut clients: Vec<_> = (0..2)
         .map(|_| Client::connect_with(server.endpoint().clone(), config(&[("", 1)])).expect("a client"))
         .collect();

@@ -1,6 +1,7 @@
 //! A million calls, half of them sealed, over real sockets and a link that does everything, to servers that follow each other at one address: none is executed
 //! twice, none gets another's bytes, and each ends as what became of it.
 
+use crate::support::boxed::boxed;
 use crate::support::relay::{Link, Passed, Relay};
 use crate::support::watch::Watchdog;
 use crate::support::{lasting_udp_endpoint, server_config};
@@ -62,7 +63,7 @@ impl Account {
             account.executed[number(request)].fetch_add(1, Ordering::Relaxed);
             reply.write(request);
         };
-        Server::bind(at).config(config).serve(service).expect("a server")
+        Server::bind(at).config(config).serve(boxed(service)).expect("a server")
     }
 
     fn executed(&self, call: u64) -> u8 {

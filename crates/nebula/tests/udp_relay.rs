@@ -1,6 +1,7 @@
 //! Real sockets with a bad link between them: a relay that loses, doubles, holds back and changes datagrams.
 
 use crate::support;
+use crate::support::boxed::boxed;
 
 use crate::support::draw::Draw;
 use crate::support::relay::{Link, Relay};
@@ -29,7 +30,7 @@ fn call_over(link: Link, key: Option<Key>, calls: u64, seed: u64) {
         *seen.lock().expect("one thread").entry(request.to_vec()).or_default() += 1;
         reply.write(request);
     };
-    let server = Server::bind("udp://127.0.0.1:0").config(config).serve(service).expect("a server");
+    let server = Server::bind("udp://127.0.0.1:0").config(config).serve(boxed(service)).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, link, seed);
     let mut config = ClientConfig::default().call_timeout(Duration::from_secs(30)).deadline(Span::from_secs(30));
@@ -134,7 +135,7 @@ fn a_link_that_is_gone_ends_every_call_by_its_deadline() {
         seen.lock().expect("one thread").push(request.to_vec());
         support::echo(request, reply);
     };
-    let server = Server::bind("udp://127.0.0.1:0").serve(service).expect("a server");
+    let server = Server::bind("udp://127.0.0.1:0").serve(boxed(service)).expect("a server");
     let &Endpoint::Udp(address) = server.endpoint() else { panic!("a udp endpoint") };
     let relay = Relay::start(address, Link::default(), 1);
     let config = ClientConfig::default().deadline(Span::from_ms(200));

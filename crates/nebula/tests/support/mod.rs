@@ -1,6 +1,7 @@
 //! What the suites share: separate processes, an end to every wait, numbers by draw, a raw hand in a ring.
 #![allow(dead_code, reason = "each suite uses its part")]
 
+pub(crate) mod boxed;
 pub(crate) mod by_hand;
 pub(crate) mod datagram;
 pub(crate) mod draw;
