@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Against, Bound, Row, Section};
 use crate::callgrind;
-use crate::shell::{Attempt, Failure, Shell, run};
+use crate::shell::{Failure, Shell, run};
 
 /// What is counted: the example's name for it, and ours.
 const OPERATIONS: &[(&str, &str)] = &[
@@ -98,8 +98,7 @@ fn rows(shell: &Shell, n: u32) -> Result<Vec<Row>, Failure> {
 
 /// Instructions of an echo of 48 bytes over shared memory, `rpcs` times, at each number of RPCs at a time.
 fn echo(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "nebula", "--bench", "echo_instructions"]))?;
-    let program = newest(&shell.target().join("release/deps"), "echo_instructions-")?;
+    let program = runtime_program(shell, "echo_instructions")?;
     let row = |&(batch, most): &(u32, f64)| {
         let args = [rpcs.to_string(), batch.to_string()];
         let total = callgrind::instructions_within(shell, &program, &args, "*echo_instructions*exchange*")?;
@@ -119,8 +118,7 @@ fn echo(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
 /// Lines that a server fetches from memory for an RPC, with one RPC of each client outstanding. What it touches follows what is outstanding and
 /// not what clients could have outstanding: rings that were walked in a circle would come from memory line by line.
 fn lines(shell: &Shell) -> Result<Vec<Row>, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "nebula", "--bench", "server_lines"]))?;
-    let program = newest(&shell.target().join("release/deps"), "server_lines-")?;
+    let program = runtime_program(shell, "server_lines")?;
     LINES.iter().map(|&(clients, most)| lines_of(shell, &program, clients, most)).collect()
 }
 
@@ -141,14 +139,10 @@ fn lines_of(shell: &Shell, program: &Path, clients: u32, most: f64) -> Result<Ro
     Ok(Row { what, value, unit: "lines".into(), against: Some(against) })
 }
 
-/// The program of this name in `folder` that was built last; cargo adds a hash to the names of benchmarks.
-fn newest(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
-    let entries = std::fs::read_dir(folder).attempt(format!("list {}", folder.display()))?;
-    let programs = entries.flatten().map(|entry| entry.path()).filter(|path| {
-        path.extension().is_none() && path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
-    });
-    let built = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
-    programs.max_by_key(built).ok_or_else(|| Failure::new(format!("no {name} in {}", folder.display())))
+/// A program of the crate `instructions`. All of them are built at once.
+fn runtime_program(shell: &Shell, name: &str) -> Result<PathBuf, Failure> {
+    run(&mut shell.cargo(&["build", "--release", "-p", "instructions"]))?;
+    Ok(shell.target().join("release").join(name))
 }
 
 /// The rows of one operation from its counts by scale; the last one carries the comparison.

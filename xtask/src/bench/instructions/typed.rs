@@ -1,16 +1,15 @@
 //! Instructions of an RPC of a generated service, client and server together, beside those of a handler of bytes written by hand.
 
-use super::{Against, Bound, Row, newest};
+use super::{Against, Bound, Row, runtime_program};
 use crate::callgrind;
-use crate::shell::{Failure, Shell, run};
+use crate::shell::{Failure, Shell};
 
 /// What an RPC of the line encoding may take, as a share of one of the handler written by hand.
 const LINE_MOST: f64 = 1.15;
 
 /// One row for each way.
 pub(super) fn rows(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
-    run(&mut shell.cargo(&["build", "--release", "-p", "typed-tests", "--bench", "typed_instructions"]))?;
-    let program = newest(&shell.target().join("release/deps"), "typed_instructions-")?;
+    let program = runtime_program(shell, "typed_instructions")?;
     let count = |how: &str| {
         let args = [how.to_owned(), rpcs.to_string()];
         let total = callgrind::instructions_within(shell, &program, &args, "*typed_instructions*exchange*")?;

@@ -13,7 +13,7 @@ use std::error::Error;
 /// With its header a request fills one cache line.
 const REQUEST: [u8; 48] = [7; 48];
 fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let args: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<u64> = args.iter().map_while(|word| word.parse().ok()).collect();
     let &[clients, rounds] = numbers.as_slice() else { return Err("usage: server_lines CLIENTS ROUNDS".into()) };
     let name = format!("shm://lines-{}", std::process::id());

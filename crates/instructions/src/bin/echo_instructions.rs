@@ -15,7 +15,7 @@ use std::hint::black_box;
 const REQUEST: [u8; 48] = [7; 48];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let args: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = args.iter().map_while(|word| word.parse().ok()).collect();
     let &[rpcs, batch] = numbers.as_slice() else { return Err("usage: echo_instructions RPCS BATCH".into()) };
     let name = format!("shm://count-{}", std::process::id());

@@ -17,7 +17,7 @@ use typed_tests::echo_service::{BYTES, METHOD, Same, by_hand};
 /// RPCs at a time.
 const BATCH: usize = 16;
 fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let (how, rounds) = match words.as_slice() {
         [how, rpcs] => (*how, rpcs.parse::<usize>()? / BATCH),
