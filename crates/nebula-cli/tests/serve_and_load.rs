@@ -190,7 +190,7 @@ fn two_clients_share_a_load_with_deletes_and_popular_keys() {
 
 #[test]
 fn workers_that_share_the_nic_and_workers_that_steal_answer_every_key() {
-    for policy in ["mcs-lock", "work-stealing"] {
+    for policy in ["mcs-lock", "work-stealing", "darc"] {
         let endpoint = endpoint(policy);
         let server = serve_by(&endpoint, &["--workers", "2", "--policy", policy, "--slo", "10ms", "--format", "json"]);
         let measured = ["--preload", "--rate", "5k", "--clients", "2", "--duration", "300ms", "--warm-up", "50ms"];

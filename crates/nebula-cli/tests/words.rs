@@ -80,7 +80,6 @@ fn bad_input_is_one_line_that_says_what_would_be_right_and_ends_with_2() {
         (&["doctor", "--seconds", "-3"], "unexpected argument '-3'"),
         (&["doctor", "--seconds", "0"], "from 0.01 to 3600"),
         (&["serve", "kv", "--policy", "jbsq:0"], "such as jbsq:2"),
-        (&["serve", "kv", "--items", "9", "--policy", "darc"], "simulated only"),
         (&["serve", "kv", "--endpoint", "kv"], "expected shm://NAME"),
         (&["serve", "kv", "--slo", "100"], "such as 100us"),
         (&["serve", "kv", "--inline", "--workers", "2"], "as many workers as engines"),

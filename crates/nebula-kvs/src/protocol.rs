@@ -21,6 +21,9 @@ const OP_GET: u8 = 1;
 const OP_SET: u8 = 2;
 const OP_DELETE: u8 = 3;
 
+/// Operations, numbered from 1 in the first byte of a request.
+pub const OPERATIONS: u8 = OP_DELETE;
+
 /// Why a message could not be decoded or encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

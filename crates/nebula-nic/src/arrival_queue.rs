@@ -27,6 +27,8 @@ pub struct ArrivalQueue {
     shared: Ring,
     /// RPCs that are served before those of `shared`; without places where there are none such.
     first: Ring,
+    /// RPCs of the shared queue that wait elsewhere than in `shared`: in `first`, or [by type](crate::schedule::ByType).
+    beside: u32,
     cores: CoreLists,
     waiting_max: u32,
 }
@@ -41,7 +43,7 @@ impl ArrivalQueue {
             Queues::Both => (capacity, capacity),
         };
         let lists = CoreLists::new(each, if each == 0 { 0 } else { cores });
-        Self { shared: Ring::new(shared), first: Ring::new(0), cores: lists, waiting_max: 0 }
+        Self { shared: Ring::new(shared), first: Ring::new(0), beside: 0, cores: lists, waiting_max: 0 }
     }
 
     /// The same, where up to `rpcs` RPCs of the shared queue may be served before the others of it.
@@ -55,7 +57,7 @@ impl ArrivalQueue {
     #[must_use]
     #[inline]
     pub const fn waiting(&self) -> u32 {
-        self.shared.len + self.first.len + self.cores.waiting
+        self.shared.len + self.beside + self.cores.waiting
     }
 
     /// The highest count that [`note_waiting`](Self::note_waiting) has recorded.
@@ -70,7 +72,7 @@ impl ArrivalQueue {
     pub fn waiting_at(&self, placement: Placement) -> u32 {
         match placement {
             Placement::Shared if self.shared.entries.is_empty() => u32::MAX,
-            Placement::Shared => self.shared.len + self.first.len,
+            Placement::Shared => self.shared.len + self.beside,
             Placement::Core(core) => self.cores.lists.get(core.index()).map_or(u32::MAX, |list| list.len),
         }
     }
@@ -99,6 +101,7 @@ impl ArrivalQueue {
     #[inline(never)]
     pub(crate) fn push_first_alone(&mut self, arrival: &Arrival) {
         self.first.push_one(arrival);
+        self.beside += 1;
     }
 
     /// Places for what the next RPCs of the shared queue differ in, of at most a burst; empty when it is full. Nothing is queued before
@@ -141,6 +144,7 @@ impl ArrivalQueue {
         let written = &self.shared.rpcs[at..at + rpcs as usize];
         self.first.places()[..rpcs as usize].copy_from_slice(written);
         self.first.push(burst, first_slot, arrived, rpcs);
+        self.beside += rpcs;
         #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2^32 places")]
         let at = at as u32;
         Run { burst: *burst, rpcs, first_slot, arrived, at }
@@ -168,6 +172,7 @@ impl ArrivalQueue {
         #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2^32 places")]
         let (at, most) = (at as u32, most.min(places.len() as u32));
         let run = self.first.pop_run(most)?;
+        self.beside -= run.rpcs;
         let rpcs = &self.first.rpcs[run.at as usize..(run.at + run.rpcs) as usize];
         places[..run.rpcs as usize].copy_from_slice(rpcs);
         Some(Run { at, ..run })
@@ -195,6 +200,7 @@ impl ArrivalQueue {
     #[cold]
     #[inline(never)]
     fn pop_first_alone(&mut self) -> Option<Arrival> {
+        self.beside -= 1;
         self.first.pop()
     }
 
@@ -208,6 +214,16 @@ impl ArrivalQueue {
     pub fn peek_shared(&self, ahead: usize) -> Option<Arrival> {
         let first = self.first.len as usize;
         if ahead < first { self.first.peek(ahead) } else { self.shared.peek(ahead - first) }
+    }
+
+    /// An RPC of the shared queue waits by its type, and not here.
+    pub(crate) fn note_elsewhere(&mut self) {
+        self.beside += 1;
+    }
+
+    /// One of those waits no more.
+    pub(crate) fn note_taken_elsewhere(&mut self) {
+        self.beside -= 1;
     }
 
     /// Takes the tail of the shared queue, if `may_leave` permits it; none that is served first.

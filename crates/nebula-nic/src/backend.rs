@@ -3,6 +3,7 @@
 //! This file only composes; each decision is made by its station. One back end serves one messaging domain and is never
 //! shared between threads: for more throughput, use more back ends.
 
+mod by_type;
 mod join;
 mod parts;
 mod group;
@@ -21,6 +22,7 @@ use crate::id::{CoreId, NodeId, RpcKey, Slot, SlotRange};
 use crate::nack_memory::NackMemory;
 use crate::reassembler::{Missing, Reassembler};
 use crate::recv_buffer::{Holder, RecvBuffer, ScrubMode};
+use crate::schedule::ByType;
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Arrival, Dispatch, DropReason, Freed, NackReason, Verdict};
 use crate::wire::{Header, Kind, slots_of};
@@ -87,7 +89,7 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     config: BackendConfig,
     /// The longest RPC that fits one packet and may be admitted: every other RPC takes the general path.
     one_packet_bytes_max: u32,
-    /// Whether all RPCs wait in one queue, so that placement need not be computed.
+    /// Whether all RPCs wait in one queue and are alike, so that placement need not be computed.
     has_one_queue: bool,
     // -- admission --
     admission: Admission,
@@ -104,6 +106,8 @@ pub struct Backend<D: CentralDispatch = Dispatcher> {
     runs: Box<[(Slot, u32)]>,
     // -- RPCs of other groups, if there are several --
     foreign: Option<Box<Foreign>>,
+    // -- RPCs by type, if the policy tells them apart --
+    by_type: Option<Box<ByType>>,
     // -- counters --
     counters: Counters,
 }
@@ -133,11 +137,12 @@ impl<D: CentralDispatch> Backend<D> {
             u32::MAX => reassembler,
             rpcs => reassembler.per_peer(rpcs),
         };
+        let by_type = by_type::of(&config);
         let share = FairShare::new(config.sources).with_tenants(config.tenants);
         Ok(Self {
             config,
             one_packet_bytes_max: mtu.bytes().min(config.rpc_bytes_max),
-            has_one_queue: dispatch.queues() == Queues::Shared,
+            has_one_queue: dispatch.queues() == Queues::Shared && by_type.is_none(),
             admission: Admission::new(queue_bound, config.queue_bound_max(), cores).sharing(&share),
             share,
             buffer: RecvBuffer::new(slots).in_order(config.slot_order),
@@ -147,6 +152,7 @@ impl<D: CentralDispatch> Backend<D> {
             dispatch,
             runs: alloc::vec![(Slot(0), 0); usize::from(cores)].into(),
             foreign: None,
+            by_type,
             counters: Counters::default(),
         })
     }
@@ -351,7 +357,7 @@ impl<D: CentralDispatch> Backend<D> {
         self.counters.freed += 1;
         self.look_ahead();
         if !self.has_one_queue {
-            self.queue.grant(core);
+            self.grant(core);
         }
         Freed::Taken
     }
@@ -625,9 +631,12 @@ impl<D: CentralDispatch> Backend<D> {
         }
     }
 
-    /// Dispatches an RPC from a core's own queue.
+    /// Dispatches an RPC from a core's own queue, or by its type.
     #[inline(never)]
     fn poll_ready(&mut self) -> Option<Dispatch> {
+        if self.by_type.is_some() {
+            return self.poll_by_type();
+        }
         let (core, arrival) = self.queue.pop_ready()?;
         let dispatch = self.give(core, arrival);
         if self.dispatch.outstanding(core) >= self.dispatch.bound() {

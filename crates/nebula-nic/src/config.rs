@@ -5,6 +5,7 @@ use crate::dispatch::{JBSQ_BOUND_MAX, Policy, PolicyName};
 use crate::fair_share::{SOURCE_BITS_MAX, Sources, TENANTS_MAX, Tenants};
 use crate::id::DomainId;
 use crate::recv_buffer::{SLOTS_MAX, ScrubMode, SlotOrder};
+use crate::schedule::TYPES_MAX;
 use crate::time::Span;
 use crate::wire::{Mtu, slots_of};
 
@@ -53,6 +54,10 @@ pub struct BackendConfig {
     pub sources: Sources,
     /// Tenants among which what is admitted is parted by weight, before it is among sources. By default there is one.
     pub tenants: Tenants,
+    /// Under `darc`: types of RPCs, 1 to [`TYPES_MAX`]. Type 0 is the common one, of all RPCs that are of no other. 1 by default.
+    pub types: u8,
+    /// Under `darc`: RPCs that make one sample of what the types take. 50,000 by default, as published.
+    pub type_window: u32,
     /// Places in the arrival queue: at least as many as admission can admit (see
     /// [`rpcs_waiting_max`](Self::rpcs_waiting_max)).
     pub queue_capacity: u32,
@@ -83,6 +88,8 @@ impl BackendConfig {
             queue_bound: 8192,
             sources: Sources::ONE,
             tenants: Tenants::ONE,
+            types: 1,
+            type_window: 50_000,
             queue_capacity: 8192,
             scrub: ScrubMode::OnFull,
             slot_order: SlotOrder::Circular,
@@ -167,6 +174,20 @@ impl BackendConfig {
     #[must_use]
     pub const fn tenants(mut self, tenants: Tenants) -> Self {
         self.tenants = tenants;
+        self
+    }
+
+    /// Sets the types of RPCs, under `darc`.
+    #[must_use]
+    pub const fn types(mut self, types: u8) -> Self {
+        self.types = types;
+        self
+    }
+
+    /// Sets how many RPCs make one sample of what the types take, under `darc`.
+    #[must_use]
+    pub const fn type_window(mut self, rpcs: u32) -> Self {
+        self.type_window = rpcs;
         self
     }
 
@@ -256,6 +277,12 @@ impl BackendConfig {
         if !self.tenants.are_possible() {
             return Err(ConfigError::Tenants);
         }
+        if !(1..=TYPES_MAX).contains(&self.types) {
+            return Err(ConfigError::Types { got: self.types });
+        }
+        if self.type_window == 0 {
+            return Err(ConfigError::TypeWindow);
+        }
         match self.policy {
             Policy::Jbsq(bound) if !(1..=JBSQ_BOUND_MAX).contains(&bound) => Err(ConfigError::JbsqBound { got: bound }),
             _ => Ok(()),
@@ -339,6 +366,15 @@ pub enum ConfigError {
         "such tenants are not possible: give 2 to {TENANTS_MAX}, each a weight from 1 to 255, numbered in bits of a client's number"
     )]
     Tenants,
+    /// No types, or too many.
+    #[error("{got} types of RPCs are not possible: give 1 to {TYPES_MAX}")]
+    Types {
+        /// Types asked for.
+        got: u8,
+    },
+    /// A sample of no RPCs.
+    #[error("a window of 0 RPCs says nothing about types: give at least 1")]
+    TypeWindow,
     /// A JBSQ bound out of range.
     #[error("jbsq:{got} is not possible: give a bound from 1 to {JBSQ_BOUND_MAX}")]
     JbsqBound {

@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `packet KIND SNID.TID bytes=N idx=N key=N` | a packet arrived |
 //! | `free core=N slots=START+COUNT` | a core is done with an RPC |
+//! | `type N` | the oldest RPC without a type is of this one: under `darc`, before it is dispatched |
 //! | `timeout` | time has passed |
 //! | `peer-gone SNID` | a peer is gone |
 //! | `queue-bound N` | the bound was changed |
@@ -67,7 +68,7 @@ pub use text::ParseDecisionError;
 use crate::backend::Backend;
 use crate::dispatch::CentralDispatch;
 use crate::id::{CoreId, NodeId, SlotRange};
-use crate::schedule::{Next, Yielded};
+use crate::schedule::{Next, RpcType, Yielded};
 use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, Dispatch, Freed, Verdict};
 use crate::wire::Header;
@@ -90,6 +91,8 @@ pub enum Input {
         /// The RPC's slots.
         slots: SlotRange,
     },
+    /// The oldest RPC [without a type](Backend::untyped) is of this one.
+    Type(RpcType),
     /// Time has passed.
     Timeout,
     /// A peer is gone.
@@ -205,7 +208,8 @@ impl Input {
     pub fn apply<D: CentralDispatch>(&self, backend: &mut Backend<D>, at: Timestamp) -> Option<Decision> {
         match *self {
             Self::Packet(header) => return Some(Decision::Packet(backend.handle_packet(at, header))),
-            Self::Free { core, slots } => return Some(Decision::Free(backend.handle_free(core, slots))),
+            Self::Free { core, slots } => return Some(Decision::Free(backend.handle_free_at(at, core, slots))),
+            Self::Type(kind) => backend.handle_type(at, kind),
             Self::Timeout => backend.handle_timeout(at),
             Self::PeerGone(snid) => backend.handle_peer_gone(snid),
             Self::QueueBound(waiting) => backend.set_queue_bound(waiting),

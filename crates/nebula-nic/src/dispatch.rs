@@ -45,7 +45,6 @@ pub use two_choices::TwoChoices;
 use crate::arrival_queue::ArrivalQueue;
 use crate::id::CoreId;
 use crate::wire::Header;
-use Availability::{Served, Simulated};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
@@ -152,13 +151,13 @@ macro_rules! policies {
             #[must_use]
             pub fn served() -> Vec<&'static str> {
                 let all = [$(($spelling, Availability::$availability)),+];
-                all.into_iter().filter(|(_, availability)| *availability == Served).map(|(spelling, _)| spelling).collect()
+                all.into_iter().filter(|(_, availability)| *availability == Availability::Served).map(|(spelling, _)| spelling).collect()
             }
 
             /// Where it is carried out.
             #[must_use]
             pub const fn availability(self) -> Availability {
-                match self { $(Self::$variant { .. } => $availability,)+ }
+                match self { $(Self::$variant { .. } => Availability::$availability,)+ }
             }
 
             /// The most RPCs that the NIC gives a core under it.
@@ -316,8 +315,8 @@ policies! {
     WorkStealing = "work-stealing", "work-stealing", Served, |()| STEALABLE_BOUND, ["work-stealing"], PerCore<Rss>, |(cores, seed, ())| PerCore::stealable(cores, Rss::new(cores, seed));
     /// One queue; an idle core takes the head and, while others wait, gives it back to the tail after a quantum.
     Preemptive(Quantum) = "preemptive", "preemptive:Q", Served, |_| 1, ["preemptive:2us"], SingleQueue, |(cores, _, _)| SingleQueue::new(cores);
-    /// A queue for each type of RPC, and cores reserved for the short ones.
-    Darc = "darc", "darc", Simulated, |()| 1, ["darc"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
+    /// A queue for each type of RPC, and cores reserved for the short ones. Here: the cores; types are told apart by [`ByType`](crate::schedule::ByType).
+    Darc = "darc", "darc", Served, |()| 1, ["darc"], SingleQueue, |(cores, _, ())| SingleQueue::new(cores);
     /// Groups of cores with one queue each, by hash of the sender, within a group as `jbsq:2`; groups hand RPCs to one another. Here: one group.
     Altocumulus(Groups) = "altocumulus", "altocumulus:G", Served, |_| 2, ["altocumulus:4"], Jbsq, |(cores, _, _)| Jbsq::new(cores, 2);
 }

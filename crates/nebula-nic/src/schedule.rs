@@ -13,10 +13,12 @@
 //! | `preemptive:Q` | [`Turns`], one per core | the same where few can be suspended at once: the runtime's handlers, each on its own stack |
 //! | `preemptive:Q`, `darc` | [`TypedQueues`] | which type of RPC comes next |
 //! | `darc` | [`Darc`] | which cores are kept free for short types |
+//! | `darc` | [`ByType`] | the two in a back end: which waiting RPC goes to which idle core |
 //!
 //! Next: station 8, [`steering`](crate::steering).
 
 mod altocumulus;
+mod by_type;
 mod lending;
 mod thief;
 mod preemption;
@@ -29,6 +31,7 @@ pub use altocumulus::{
     LoadEstimate, Manager, ManagerConfig, ManagerConfigError, Migration, Pattern, ThresholdRow, Thresholds,
     ThresholdsError,
 };
+pub use by_type::ByType;
 pub use darc::{Darc, DarcConfig};
 pub use lending::{Lending, QUANTUM};
 pub use preemption::{BackTo, Condition, Preemption, Turn};

@@ -5,6 +5,7 @@
 mod backend_histories;
 mod backend_random;
 mod burst;
+mod by_type;
 mod decision_text;
 mod fair_share;
 mod fair_tenants;

@@ -232,7 +232,7 @@ fn what_is_no_log_says_why() {
         ("", "begins with"),
         ("nebula-nic 1 cores=many", "cores=many"),
         ("nebula-nic 1 slots=0", "at least"),
-        ("nebula-nic 1\n0 pocket -> -", "packet, free, timeout"),
+        ("nebula-nic 1\n0 pocket -> -", "packet, free, type, timeout"),
         ("nebula-nic 1\n0 poll", "INPUT -> DECISIONS"),
         ("nebula-nic 1\n0 poll -> nack because", "reason"),
         ("nebula-nic 1\n0 poll -> freed twice", "no further words"),

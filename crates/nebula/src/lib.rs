@@ -118,6 +118,7 @@ pub use domains::{Domains, RunningDomains};
 pub use endpoint::Dns;
 pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints};
 pub use endpoint::{Resolve, ResolveError, Resolved};
+pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
     Arrival, Balance, CoreId, HedgeConfig, NackReason, Policy, RetryPolicy, ScrubMode, Span, Steering,
 };
@@ -129,6 +130,7 @@ pub use rpc::fault::Fault;
 pub use rpc::later::{LaterError, LaterReply};
 pub use rpc::reply::Reply;
 pub use rpc::requests::Requests;
+pub use rpc::rpc_types::RpcTypes;
 pub use rpc::safe_point::yield_if_due;
 pub use rpc::service::{Class, Service, Stage};
 pub use server::{PoolStatus, RunningServer, Server};

@@ -10,5 +10,6 @@ pub(crate) mod later;
 pub(crate) mod reply;
 pub(crate) mod requests;
 pub(crate) mod service;
+pub(crate) mod rpc_types;
 pub(crate) mod parking;
 pub(crate) mod job;

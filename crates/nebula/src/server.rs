@@ -14,6 +14,7 @@ use crate::config::key::Key;
 use crate::config::server::ServerConfig;
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::net::Environment;
+use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::service::Service;
 use crate::worker::Worker;
 use nebula_nic::{CustomPolicy, Policy, Span, Steering};
@@ -178,12 +179,14 @@ impl Server {
     /// [`ServeError`], which says in one line why: the endpoint or the configuration is invalid, another server has the endpoint, or
     /// there is no memory or no thread.
     pub fn serve<S: Service + Send + Sync + 'static>(mut self, service: S) -> Result<RunningServer, ServeError> {
-        self = self.of_service(&service);
-        match self.config.pool_threads.unwrap_or(1) {
-            threads @ 1.. if service.has_long() => {
-                running::serve_pooled(self.endpoint?, self.config, Arc::new(service), threads)
-            }
-            _ => running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&service))),
+        let service = Arc::new(service);
+        if self.config.policy == Policy::Darc {
+            self.config.rpc_types.get_or_insert_with(|| RpcTypes::of(service.clone()));
+        }
+        self = self.of_service(&*service);
+        match self.config.pool_threads_or_default() {
+            threads @ 1.. if service.has_long() => running::serve_pooled(self.endpoint?, self.config, service, threads),
+            _ => running::serve(self.endpoint?, self.config, Arc::new(move |worker: Worker| worker.run(&*service))),
         }
     }
 
@@ -191,6 +194,7 @@ impl Server {
     pub(crate) fn of_service(mut self, service: &impl Service) -> Self {
         self.config.reply_bytes_max = self.config.reply_bytes_max.or_else(|| service.reply_bytes_max());
         self.config.later_max = self.config.later_max.or_else(|| service.later_max());
+        self.config.rpc_types.get_or_insert_with(|| RpcTypes::asked(service.types()));
         self
     }
 
@@ -200,8 +204,8 @@ impl Server {
         self
     }
 
-    /// Sets the threads that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to; 1 unless set, where the service has such. With 0 they run
-    /// where they arrive.
+    /// Sets the threads that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to; 1 unless set, where the service has such. With 0, and
+    /// unless set under `darc`, they run where they arrive.
     #[must_use]
     pub fn pool_threads(mut self, threads: u16) -> Self {
         self.config.pool_threads = Some(threads);
@@ -226,7 +230,8 @@ impl Server {
     }
 
     /// Opens the endpoint and returns the workers, which the caller runs: the papers' interface, [`Worker::wait_for_rpc`]. With
-    /// [`inline`](Self::inline) there is one worker, and it is the engine too.
+    /// [`inline`](Self::inline) there is one worker, and it is the engine too. Under `darc` no service says here
+    /// which types there are, but [`ServerConfig::rpc_types`] can.
     ///
     /// # Errors
     ///

@@ -43,7 +43,7 @@ pub use measured::{Measured, MethodStats, Stats};
 pub use message::{Encoding, Lent, Line, LineLayout, Message, Proto, key_hash, zero_filled};
 pub use method::MethodId;
 pub use nebula_schema::Fingerprint;
-pub use serve::{Methods, Services, Together, answer, answer_window, class, serve, unknown_method};
+pub use serve::{Methods, Services, Together, answer, answer_window, class, rpc_type, serve, types, unknown_method};
 pub use service::ServiceInfo;
 pub use slot::{LaterSlot, Slot};
 pub use status::{Code, Status};

@@ -6,6 +6,7 @@ mod answers;
 mod async_calls;
 mod balanced;
 mod cancel;
+mod darc;
 mod decision_log;
 mod domains;
 mod ends;

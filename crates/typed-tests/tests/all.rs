@@ -5,6 +5,7 @@
 
 mod any_bytes;
 mod calls;
+mod darc;
 mod messages;
 mod streams;
 mod tasks;

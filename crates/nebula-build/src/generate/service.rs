@@ -168,6 +168,8 @@ fn append_server(text: &mut String, name: &str, methods: &[Method]) {
     let arms: String = methods.iter().map(arm).collect();
     let info = constant(name);
     let Classes { of_methods, of_service } = classes(methods);
+    let numbers: Vec<_> = methods.iter().map(|method| method.id.to_string()).collect();
+    let numbers = numbers.join(", ");
     let _ = write!(
         text,
         r"/// Serves a [`{name}`]: `Server::bind(endpoint).serve({name}Server(service))`.
@@ -176,6 +178,7 @@ fn append_server(text: &mut String, name: &str, methods: &[Method]) {
 pub struct {name}Server<S>(pub S);
 impl<S: {name}> {TYPED}::Methods for {name}Server<S> {{
     const SERVICE: {TYPED}::ServiceInfo = {info};
+    const METHODS: &'static [u16] = &[{numbers}];
 {of_methods}    #[inline(always)]
     fn call(&self, context: &{TYPED}::Context<'_>, body: &[u8], reply: &mut ::nebula::Reply<'_>) {{
         match context.method() {{
@@ -190,6 +193,12 @@ impl<S: {name}> ::nebula::Service for {name}Server<S> {{
     }}
     fn reply_bytes_max(&self) -> ::core::option::Option<u32> {{
         {info}.reply_bytes_max
+    }}
+    fn types(&self) -> u8 {{
+        {TYPED}::types(&[<Self as {TYPED}::Methods>::METHODS.len()])
+    }}
+    fn rpc_type(&self, request: &[u8]) -> ::nebula::RpcType {{
+        {TYPED}::rpc_type::<Self>(request)
     }}
 {of_service}}}
 "

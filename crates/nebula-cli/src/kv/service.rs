@@ -3,8 +3,8 @@
 //! A GET copies the value once, from the log directly into the client's ring. If another core changes the value meanwhile, the store
 //! repeats the copy or reports a miss. The client never sees the first copy, because a reply's header is published last.
 
-use nebula::{Reply, Requests, Service, Span, Stage};
-use nebula_kvs::protocol::{self, HEADER_BYTES, Request, Status};
+use nebula::{Reply, Requests, RpcType, Service, Span, Stage};
+use nebula_kvs::protocol::{self, HEADER_BYTES, OPERATIONS, Request, Status};
 use nebula_kvs::{KeyHash, SetError, Store, ValueSink};
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
@@ -153,6 +153,16 @@ impl Service for KvService {
             let Some((request, reply)) = requests.next() else { return };
             self.serve_hashed(request, hash, reply);
         }
+    }
+
+    /// By its operation.
+    fn types(&self) -> u8 {
+        OPERATIONS + 1
+    }
+
+    fn rpc_type(&self, request: &[u8]) -> RpcType {
+        let operation = request.first().copied().filter(|&operation| operation <= OPERATIONS);
+        RpcType(operation.unwrap_or(0))
     }
 
     #[inline]

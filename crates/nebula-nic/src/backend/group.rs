@@ -13,7 +13,7 @@
 use super::Backend;
 use crate::config::{BackendConfig, ConfigError};
 use crate::core_set::CORES_MAX;
-use crate::dispatch::{CentralDispatch, Placement, Queues};
+use crate::dispatch::{CentralDispatch, Placement, Policy, Queues};
 use crate::id::{CoreId, GroupId, SlotRange};
 use crate::recv_buffer::Holder;
 use crate::verdict::{Arrival, Freed};
@@ -176,7 +176,7 @@ impl<D: CentralDispatch> Backend<D> {
         if room.max(places) >= ROOM_MAX {
             return Err(GroupConfigError::Room { groups, slots: backend.slots, foreign: foreign_max });
         }
-        if dispatch.queues() != Queues::Shared {
+        if dispatch.queues() != Queues::Shared || backend.policy == Policy::Darc {
             return Err(GroupConfigError::Queues);
         }
         let per_core = dispatch.bound() as usize;

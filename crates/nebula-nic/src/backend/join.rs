@@ -101,7 +101,10 @@ impl<D: CentralDispatch> Backend<D> {
             return self.complete_sharing(waiting, arrival);
         }
         self.count_admitted(arrival.rpc.snid, waiting, 1);
-        self.queue.push(placement, arrival);
+        match &mut self.by_type {
+            None => self.queue.push(placement, arrival),
+            Some(_) => self.push_by_type(arrival),
+        }
     }
 
     /// The same for the shared queue while room is kept.
@@ -110,7 +113,12 @@ impl<D: CentralDispatch> Backend<D> {
         let snid = arrival.rpc.snid;
         let (is_first, _) = self.served_first(snid, waiting, 1);
         self.count_admitted(snid, waiting, 1);
-        if is_first { self.queue.push_first_alone(&arrival) } else { self.queue.push(Placement::Shared, arrival) }
+        match is_first {
+            // Which of those is first is up to their types.
+            _ if self.by_type.is_some() => self.push_by_type(arrival),
+            true => self.queue.push_first_alone(&arrival),
+            false => self.queue.push(Placement::Shared, arrival),
+        }
     }
 
     /// Counts RPCs of `snid` that find `waiting` others. The first one takes no room from anyone where nothing waits.

@@ -53,7 +53,13 @@ impl fmt::Display for BackendConfig {
             Sources::ONE => {}
             Sources { shift, bits } => write!(f, " sources={shift}+{bits}")?,
         }
-        if self.tenants == Tenants::ONE { Ok(()) } else { write!(f, " tenants={}", self.tenants) }
+        if self.tenants != Tenants::ONE {
+            write!(f, " tenants={}", self.tenants)?;
+        }
+        match self.policy {
+            Policy::Darc => write!(f, " types={} type_window={}", self.types, self.type_window),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -89,6 +95,8 @@ fn set(config: &mut BackendConfig, word: &str) -> Result<(), &'static str> {
         "queue_capacity" => config.queue_capacity = number(value)?,
         "sources" => config.sources = sources(value)?,
         "tenants" => config.tenants = value.parse()?,
+        "types" => config.types = number(value)?,
+        "type_window" => config.type_window = number(value)?,
         "scrub" => config.scrub = scrub_mode(value)?,
         "slot_order" => config.slot_order = slot_order(value)?,
         "reassembly_timeout_ps" => config.reassembly_timeout = Span::from_ps(number(value)?),
@@ -156,6 +164,9 @@ mod tests {
         let config = config.tenants(Tenants::new(28, &[1, 255, 3]));
         assert!(config.to_string().ends_with(" tenants=28+1,255,3"));
         assert_eq!(config.to_string().parse(), Ok(config));
+        let darc = BackendConfig::new(3, Policy::Darc).types(7).type_window(99);
+        assert!(darc.to_string().ends_with(" types=7 type_window=99"));
+        assert_eq!(darc.to_string().parse(), Ok(darc));
         let custom = BackendConfig::new(3, Policy::default()).custom("own".parse().unwrap());
         assert!(custom.to_string().contains(" policy=custom:own "));
         assert_eq!(custom.to_string().parse(), Ok(custom));

@@ -2,7 +2,7 @@
 
 use super::{Decision, Input, LogLine, TurnStep};
 use crate::id::{CoreId, GroupId, NodeId, RpcKey, Slot, SlotRange, TransferId};
-use crate::schedule::{Next, SUSPENDED_MAX, Yielded};
+use crate::schedule::{Next, RpcType, SUSPENDED_MAX, Yielded};
 use crate::time::{Span, Timestamp};
 use crate::verdict::{Abandoned, Arrival, Dispatch, Freed, Verdict};
 use crate::wire::{Header, Kind};
@@ -38,6 +38,7 @@ impl fmt::Display for Input {
                 write!(f, "packet {kind} {} bytes={rpc_bytes} idx={pkt_idx} key={key_hash}", header.rpc())
             }
             Self::Free { core, slots } => write!(f, "free core={} slots={slots}", core.0),
+            Self::Type(kind) => write!(f, "type {}", kind.0),
             Self::Timeout => f.write_str("timeout"),
             Self::PeerGone(snid) => write!(f, "peer-gone {}", snid.0),
             Self::QueueBound(waiting) => write!(f, "queue-bound {waiting}"),
@@ -165,6 +166,7 @@ fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
     match words.next("an input")? {
         "packet" => packet(words).map(Input::Packet),
         "free" => Ok(Input::Free { core: CoreId(words.named("core")?), slots: words.slots()? }),
+        "type" => Ok(Input::Type(RpcType(words.number()?))),
         "timeout" => Ok(Input::Timeout),
         "peer-gone" => Ok(Input::PeerGone(NodeId(words.number()?))),
         "queue-bound" => Ok(Input::QueueBound(words.number()?)),
@@ -176,7 +178,7 @@ fn input(words: &mut Words<'_>) -> Result<Input, &'static str> {
             Ok(Input::Steal { core, queues })
         }
         "turn" => Ok(Input::Turn { core: CoreId(words.named("core")?), step: turn_step(words)? }),
-        _ => Err("packet, free, timeout, peer-gone, queue-bound, poll, pull, steal or turn"),
+        _ => Err("packet, free, type, timeout, peer-gone, queue-bound, poll, pull, steal or turn"),
     }
 }
 

@@ -77,8 +77,8 @@ impl Model {
                 gone.for_each(|refused| refused.left = 0);
             }
             Input::QueueBound(waiting) => self.bound = waiting,
-            // Not among the ops: `tests/pull.rs` and `tests/decision_text.rs` test them.
-            Input::Poll | Input::Pull { .. } | Input::Steal { .. } | Input::Turn { .. } => {}
+            // Not among the ops: `tests/pull.rs`, `tests/by_type.rs` and `tests/decision_text.rs` test them.
+            Input::Poll | Input::Type(_) | Input::Pull { .. } | Input::Steal { .. } | Input::Turn { .. } => {}
         }
         decisions.extend(self.abandoned.drain(..).map(Decision::Abandoned));
         while let Some(dispatch) = self.dispatch() {

@@ -14,6 +14,7 @@ use super::kind::{Kind, groups_of};
 use super::migration::MigrationConfig;
 use crate::config::key::Keys;
 use crate::config::tenant::{self, Tenant};
+use crate::rpc::rpc_types::RpcTypes;
 use crate::rpc::slot::{MTU_BYTES_MAX, SPAN_MAX};
 
 /// When the server refuses RPCs because the queue is long: its admission control.
@@ -133,11 +134,18 @@ pub struct ServerConfig {
     /// what the service says ([`Service::later_max`](crate::Service::later_max)), or none: handlers reply at once.
     pub later_max: Option<u16>,
     /// Threads of the pool that RPCs of [`Class::Worker`](crate::Class::Worker) are handed to, all workers' together; with 0 they run where they arrive.
-    /// Takes `jbsq:N` or `single-queue`, and [`Server::serve`](crate::Server::serve). `None`, the default, is one where the service has such RPCs.
+    /// Takes `jbsq:N` or `single-queue`, and [`Server::serve`](crate::Server::serve). `None`, the default, is one where the service has such RPCs; under
+    /// `darc`, which keeps cores free of them, it is 0.
     pub pool_threads: Option<u16>,
     /// RPCs that the pool takes on at once, waiting and running; fewer where the SLO wants fewer, by what they take. Each keeps its worker's credit as
     /// one that waits for a [later](Self::later_max) reply, beside those. Default: 32.
     pub pool_max: u16,
+    /// Under `darc`: RPCs that make one sample of how long each type takes and how frequent it is; from the first one on, cores are reserved.
+    /// Default: 50,000.
+    pub type_window: u32,
+    /// Under `darc`: the types of RPCs. `None`, the default, is what the service says ([`Service::rpc_type`](crate::Service::rpc_type)); with
+    /// [`Server::open`](crate::Server::open), where there is none, all RPCs are of one type.
+    pub rpc_types: Option<RpcTypes>,
     /// Under `preemptive:Q`: the stack of each handler, in bytes. Default: 256 KiB.
     pub stack_bytes: usize,
     /// Under `altocumulus:G`: how groups hand RPCs to one another.
@@ -186,6 +194,8 @@ impl Default for ServerConfig {
             later_max: None,
             pool_threads: None,
             pool_max: 32,
+            type_window: 50_000,
+            rpc_types: None,
             stack_bytes: 256 * 1024,
             migration: MigrationConfig::default(),
             idle: IdlePolicy::Adaptive,
@@ -321,6 +331,16 @@ impl ServerConfig {
         }
     }
 
+    /// Threads of the pool, where the service has use for one.
+    pub(crate) fn pool_threads_or_default(&self) -> u16 {
+        self.pool_threads.unwrap_or(u16::from(self.policy != Policy::Darc))
+    }
+
+    /// Types of RPCs that are told apart.
+    fn types(&self) -> u8 {
+        self.rpc_types.as_ref().filter(|_| self.policy == Policy::Darc).map_or(1, RpcTypes::types)
+    }
+
     /// RPCs of a worker that may wait for later replies.
     pub(crate) fn laters(&self) -> u32 {
         self.later_max.unwrap_or(0).into()
@@ -367,6 +387,8 @@ impl ServerConfig {
             .queue_bound(bound)
             .sources(self.sources())
             .tenants(tenant::weights(&self.tenants))
+            .types(self.types())
+            .type_window(self.type_window)
             .slot_order(SlotOrder::FirstWhenEmpty)
             .scrub(self.scrub)
             .reassembler_entries(entries)

@@ -5,9 +5,18 @@
 use super::turn::Engine;
 use crate::nic::transport::Transport;
 use crate::rpc::job::{Held, Job};
-use nebula_nic::{Arrival, Dispatch};
+use crate::rpc::service::Service;
+use nebula_nic::{Arrival, Dispatch, Timestamp};
 
 impl<T: Transport> Engine<T> {
+    /// Tells the back end the type of each RPC that has become whole, where the policy asks for it; `service` is that of the worker on this thread.
+    #[inline(always)]
+    pub(crate) fn sort(&mut self, now: Timestamp, service: Option<&dyn Service>) {
+        if let Some(types) = &self.types {
+            self.intake.sort(now, |request| types.type_of(request, service));
+        }
+    }
+
     /// Hands RPCs to the workers, which have their own threads, until no worker has credit.
     #[inline]
     pub(super) fn hand_out(&mut self) {

@@ -10,7 +10,7 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     pub(crate) fn free(&mut self, now: Timestamp, served: Served) {
         let (core, slots) = (served.home, served.slots);
-        let outcome = self.intake.backend.handle_free(core, slots);
+        let outcome = self.intake.backend.handle_free_at(now, core, slots);
         if let Some(recorder) = &mut self.intake.recorder {
             recorder.free(now, core, slots, outcome);
         }

@@ -12,6 +12,7 @@ use crate::nic::refusals::Refusals;
 use crate::nic::transport::Transport;
 use crate::rpc::job::WorkerLink;
 use crate::rpc::parking::Parker;
+use crate::rpc::rpc_types::RpcTypes;
 use crate::status::{Extra, StatusPage};
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::{Backend, Policy, Span, Timestamp};
@@ -42,6 +43,8 @@ pub(crate) struct Engine<T> {
     pub(super) clock: TurnClock,
     pub(super) rest: Rest,
     pub(super) report: Report,
+    /// What tells the types of RPCs apart, where the policy asks for that.
+    pub(super) types: Option<RpcTypes>,
     /// What workers' own machines have decided, for the log.
     choices: Option<Receiver<Choice>>,
     /// RPCs that the worker on this thread has served since the last turn.
@@ -153,6 +156,7 @@ impl<T: Transport> Engine<T> {
                 stolen: 0,
                 steered: 0,
             },
+            types: config.rpc_types.clone().filter(|_| config.policy == Policy::Darc),
             choices: parts.choices,
             served: 0,
             may_serve_runs: serves_runs,
@@ -255,6 +259,12 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.started
+    }
+
+    /// When an RPC ends that the worker on this thread has served: in this turn, and to the tick where how long it took decides something.
+    #[inline(always)]
+    pub(crate) fn time_of_end(&self) -> Timestamp {
+        if self.intake.backend.tells_types() { Timestamp::from_ps(self.clock.watch.now_ps()) } else { self.now() }
     }
 
     /// Counts an RPC that the worker on this thread has served.

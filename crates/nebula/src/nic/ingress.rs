@@ -8,8 +8,9 @@ use super::payloads::Payloads;
 use super::recorder::Recorder;
 use super::refusals::Refusals;
 use crate::rpc::slot::Slots;
+use nebula_nic::schedule::RpcType;
 use nebula_nic::{
-    Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SlotRange, Timestamp, Verdict,
+    Arrival, Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SlotRange, Timestamp, Verdict,
 };
 
 /// RPCs served in a turn. A small number, so that a queue builds up in the arrival queue, which is bounded, and not in the rings.
@@ -90,6 +91,18 @@ impl Intake {
             recorder.packet(now, header, verdict);
         }
         verdict
+    }
+
+    /// Tells the type of each RPC that has become whole, where types are told apart.
+    #[inline(never)]
+    pub(crate) fn sort(&mut self, now: Timestamp, type_of: impl Fn(&[u8]) -> RpcType) {
+        while let Some(Arrival { slots, bytes, .. }) = self.backend.untyped() {
+            let kind = type_of(self.payloads.payload(slots.start.0, bytes));
+            self.backend.handle_type(now, kind);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.kind(now, kind);
+            }
+        }
     }
 
     /// Has a burst decided about, whose sizes were written to the back end's places; what was taken in of it.

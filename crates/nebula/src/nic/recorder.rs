@@ -5,7 +5,7 @@
 
 use crate::config::error::LogError;
 use nebula_nic::decision::{GroupDecision, GroupInput, GroupLine};
-use nebula_nic::schedule::{Migration, Thresholds};
+use nebula_nic::schedule::{Migration, RpcType, Thresholds};
 use nebula_nic::{
     Abandoned, Adoption, Arrival, BurstRpc, CoreId, Decision, Dispatch, Freed, GroupId, Header, Input, Kind, NodeId,
     RpcKey, Run, SlotRange, Timestamp, Verdict,
@@ -104,6 +104,11 @@ impl Recorder {
 
     pub(crate) fn free(&mut self, at: Timestamp, core: CoreId, slots: SlotRange, outcome: Freed) {
         self.note(at, Input::Free { core, slots }, vec![Decision::Free(outcome)]);
+    }
+
+    /// The oldest RPC without a type has got one.
+    pub(crate) fn kind(&mut self, at: Timestamp, kind: RpcType) {
+        self.note(at, Input::Type(kind), Vec::new());
     }
 
     pub(crate) fn timeout(&mut self, at: Timestamp) {

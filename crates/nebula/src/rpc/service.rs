@@ -2,6 +2,7 @@
 
 use super::requests::Requests;
 use crate::rpc::reply::Reply;
+use nebula_nic::schedule::RpcType;
 
 /// How far ahead of its execution an RPC is when [`Service::prefetch`] is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,18 @@ pub trait Service {
     fn class(&self, request: &[u8]) -> Class {
         let _ = request;
         Class::Dispatch
+    }
+
+    /// The types of its RPCs, 1 to [`TYPES_MAX`](crate::TYPES_MAX), for the policy `darc`. Type 0 is the common one.
+    fn types(&self) -> u8 {
+        1
+    }
+
+    /// The type of this request, below [`types`](Self::types); any other is taken for the common one. Asked only under `darc`, once for each RPC before
+    /// it is dispatched, by the engine: so it should look at few bytes.
+    fn rpc_type(&self, request: &[u8]) -> RpcType {
+        let _ = request;
+        RpcType(0)
     }
 
     /// The server stops: each worker calls it after its last RPC, before those that wait for [later](crate::Reply::later) replies end unanswered. A

@@ -6,6 +6,7 @@ use super::service::ServiceInfo;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Class, Service};
 use nebula_nic::Span;
+use nebula_nic::schedule::RpcType;
 use nebula_sys::clock::Clock;
 use std::fmt;
 use std::sync::Arc;
@@ -57,6 +58,7 @@ impl<M: Methods> Measured<M> {
 impl<M: Methods> Methods for Measured<M> {
     const SERVICE: ServiceInfo = M::SERVICE;
     const HAS_LONG: bool = M::HAS_LONG;
+    const METHODS: &'static [u16] = M::METHODS;
 
     fn class(method: u16) -> Class {
         M::class(method)
@@ -87,6 +89,14 @@ impl<M: Methods> Service for Measured<M> {
 
     fn class(&self, request: &[u8]) -> Class {
         serve::class::<M>(request)
+    }
+
+    fn types(&self) -> u8 {
+        serve::types(&[M::METHODS.len()])
+    }
+
+    fn rpc_type(&self, request: &[u8]) -> RpcType {
+        serve::rpc_type::<M>(request)
     }
 }
 

@@ -10,6 +10,7 @@ use super::status::Status;
 use super::window::Window;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Class, Service};
+use nebula_nic::schedule::{RpcType, TYPES_MAX};
 
 /// The methods of a typed service. Generated code implements it for the server of each service.
 pub trait Methods {
@@ -18,6 +19,9 @@ pub trait Methods {
 
     /// Whether any of its methods is of [`Class::Worker`].
     const HAS_LONG: bool = false;
+
+    /// The numbers of its methods: each is a type of RPCs, for the policy `darc`.
+    const METHODS: &'static [u16] = &[];
 
     /// Where the handler of a method runs.
     #[must_use]
@@ -46,6 +50,34 @@ pub fn class<M: Methods>(request: &[u8]) -> Class {
         Some(id) if id.service() == M::SERVICE.id => M::class(id.method()),
         _ => Class::Dispatch,
     }
+}
+
+/// The types of RPCs of services that have `methods` methods each: one a method, and the common one. Methods beyond [`TYPES_MAX`] are of that.
+#[must_use]
+pub const fn types(methods: &[usize]) -> u8 {
+    let (mut at, mut types) = (0, 1);
+    while at < methods.len() {
+        types += methods[at];
+        at += 1;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "less than a u8 holds")]
+    let types = if types < TYPES_MAX as usize { types as u8 } else { TYPES_MAX };
+    types
+}
+
+/// The type of a request of a server that has one service.
+#[must_use]
+pub fn rpc_type<M: Methods>(request: &[u8]) -> RpcType {
+    match method::id_of(request) {
+        Some(id) if id.service() == M::SERVICE.id => type_of(1, M::METHODS, id.method()),
+        _ => RpcType(0),
+    }
+}
+
+/// The type of a method, where that of the first one of its service is `first`; the common one, where it is none of them or there are too many.
+fn type_of(first: usize, methods: &[u16], method: u16) -> RpcType {
+    let at = methods.iter().position(|&one| one == method);
+    at.and_then(|at| u8::try_from(first + at).ok()).filter(|&kind| kind < TYPES_MAX).map_or(RpcType(0), RpcType)
 }
 
 /// Answers an RPC with an extension, or of another service.
@@ -167,6 +199,14 @@ impl<T: Together> Service for Services<T> {
     fn class(&self, request: &[u8]) -> Class {
         method::id_of(request).map_or(Class::Dispatch, T::class)
     }
+
+    fn types(&self) -> u8 {
+        T::TYPES
+    }
+
+    fn rpc_type(&self, request: &[u8]) -> RpcType {
+        method::id_of(request).map_or(RpcType(0), T::rpc_type)
+    }
 }
 
 /// Services that one server has together: tuples of up to eight [`Methods`].
@@ -177,9 +217,14 @@ pub trait Together {
     const REPLY_BYTES_MAX: Option<u32>;
     /// Whether any of their methods is of [`Class::Worker`].
     const HAS_LONG: bool;
+    /// The types of their RPCs: one for each method.
+    const TYPES: u8;
 
     /// Where the handler of a method runs.
     fn class(id: MethodId) -> Class;
+
+    /// The type of RPCs of a method.
+    fn rpc_type(id: MethodId) -> RpcType;
 
     /// Answers one RPC by the service that it means.
     fn serve(&self, request: &[u8], reply: &mut Reply<'_>);
@@ -222,12 +267,25 @@ macro_rules! services {
             const ARE_DISTINCT: bool = are_distinct(&[$($name::SERVICE.id),+]);
             const REPLY_BYTES_MAX: Option<u32> = longest(&[$($name::SERVICE.reply_bytes_max),+]);
             const HAS_LONG: bool = $($name::HAS_LONG)||+;
+            const TYPES: u8 = types(&[$($name::METHODS.len()),+]);
 
             fn class(id: MethodId) -> Class {
                 match id.service() {
                     $(service if service == $name::SERVICE.id => $name::class(id.method()),)+
                     _ => Class::Dispatch,
                 }
+            }
+
+            fn rpc_type(id: MethodId) -> RpcType {
+                let services = [$(($name::SERVICE.id, $name::METHODS)),+];
+                let mut first = 1;
+                for (service, methods) in services {
+                    if service == id.service() {
+                        return type_of(first, methods, id.method());
+                    }
+                    first += methods.len();
+                }
+                RpcType(0)
             }
 
             #[inline(always)]
@@ -276,6 +334,13 @@ mod tests {
         for same in [&[1, 1][..], &[1, 2, 1], &[2, 1, 1], &[1, 2, 3, 2]] {
             assert!(!are_distinct(same), "{same:?}");
         }
+    }
+
+    #[test]
+    fn each_method_has_a_type_as_long_as_there_are_some_left() {
+        let of = |first, method| type_of(first, &[3, 1, 4000], method);
+        assert_eq!([of(1, 3), of(1, 4000), of(62, 1), of(62, 4000), of(1, 2)], [1, 3, 63, 0, 0].map(RpcType));
+        assert_eq!([types(&[]), types(&[3, 4]), types(&[60, 3]), types(&[60, 300])], [1, 8, 64, 64]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl<T: Transport> Source for Inline<T> {
             engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Arrived));
             engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Next));
         }
+        engine.sort(now, Some(service));
         engine.end_ingress(now, packets);
         while let Some(dispatch) = engine.next_dispatch() {
             completions.push_kept(dispatch);
@@ -49,7 +50,7 @@ impl<T: Transport> Source for Inline<T> {
     fn give_back(&mut self, completions: &mut Completions, served: Served) {
         let engine = &mut self.engine;
         engine.count_served();
-        engine.free(engine.now(), served);
+        engine.free(engine.time_of_end(), served);
         // Everything that could be dispatched had been: one credit more is one RPC more at most.
         if let Some(dispatch) = engine.next_dispatch() {
             completions.push_kept(dispatch);

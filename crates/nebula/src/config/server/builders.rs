@@ -4,6 +4,7 @@ use super::{IdlePolicy, Queueing, ServerConfig};
 use crate::config::key::{Key, Keys};
 use crate::config::migration::MigrationConfig;
 use crate::config::tenant::Tenant;
+use crate::rpc::rpc_types::RpcTypes;
 use nebula_nic::{CustomPolicy, Policy, ScrubMode, Span, Steering};
 use std::path::PathBuf;
 
@@ -217,6 +218,20 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [how many RPCs make one sample of their types under `darc`](Self#structfield.type_window).
+    #[must_use]
+    pub fn type_window(mut self, rpcs: u32) -> Self {
+        self.type_window = rpcs;
+        self
+    }
+
+    /// Sets [the types of RPCs under `darc`](Self#structfield.rpc_types).
+    #[must_use]
+    pub fn rpc_types(mut self, types: RpcTypes) -> Self {
+        self.rpc_types = Some(types);
+        self
+    }
+
     /// Sets [the stack of each handler under `preemptive:Q`, in bytes](Self#structfield.stack_bytes).
     #[must_use]
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
@@ -301,6 +316,8 @@ mod tests {
             later_max: Some(718),
             pool_threads: Some(719),
             pool_max: 720,
+            type_window: 721,
+            rpc_types: Some(RpcTypes::asked(7)),
             stack_bytes: 713,
             migration: MigrationConfig { bulk: 714, ..MigrationConfig::default() },
             idle: IdlePolicy::Block,
@@ -314,8 +331,8 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, pool_max, stack_bytes, migration, idle, pin, allowed_uids;
-            optional custom_policy, reply_bytes_max, later_max, pool_threads, reassembly_timeout, decision_log
+            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids;
+            optional custom_policy, reply_bytes_max, later_max, pool_threads, rpc_types, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
     }

@@ -1,0 +1,269 @@
+//! `darc` in a server: what a service says of its types, and what was measured of them, decides which worker serves an RPC.
+
+use crate::support::watch::{Watchdog, spin, wait_until};
+use crate::support::{endpoint, server_config};
+use nebula::{
+    Class, Client, ClientConfig, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server, ServerConfig,
+    Service, Span,
+};
+use nebula_nic::replay_text;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// RPCs until cores are reserved.
+const WINDOW: u32 = 32;
+/// Longer than a busy machine makes the mean of the short ones.
+const LONG: Duration = Duration::from_millis(4);
+/// The first byte of a request is its type; of those that wait for the gate it is this.
+const GATED: u8 = b'g';
+
+/// Its short requests begin with 1, its long ones with 2.
+#[derive(Default)]
+struct Gate {
+    is_open: AtomicBool,
+    held: AtomicU64,
+    short: AtomicU64,
+}
+
+struct Typed(Arc<Gate>);
+
+impl Service for Typed {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        match request.first() {
+            Some(1) => {
+                self.0.short.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(2) => spin(LONG),
+            Some(&GATED) => {
+                self.0.held.fetch_add(1, Ordering::Relaxed);
+                wait_until("the gate", || self.0.is_open.load(Ordering::Relaxed).then_some(()));
+            }
+            _ => {}
+        }
+        reply.write(request);
+    }
+
+    fn types(&self) -> u8 {
+        3
+    }
+
+    fn rpc_type(&self, request: &[u8]) -> RpcType {
+        match request.first() {
+            Some(&GATED) => RpcType(2),
+            Some(b'p') => std::panic::resume_unwind(Box::new("meant")),
+            first => RpcType(first.copied().unwrap_or(0)),
+        }
+    }
+}
+
+fn serve(at: &str, change: impl FnOnce(&mut ServerConfig)) -> (RunningServer, Arc<Gate>) {
+    let config = server_config(|config| {
+        (config.policy, config.workers, config.type_window) = (Policy::Darc, 2, WINDOW);
+        (config.slo, config.service_mean) = (Span::from_secs(1), Span::from_ms(1));
+        change(config);
+    });
+    let gate = Arc::new(Gate::default());
+    (Server::bind(at).config(config).serve(Typed(gate.clone())).expect("a server"), gate)
+}
+
+fn client(server: &RunningServer) -> Client {
+    let config = ClientConfig::default().slots(64).call_timeout(Duration::from_secs(60));
+    Client::connect_with(server.endpoint().clone(), config).expect("a connection")
+}
+
+fn freed(server: &RunningServer, rpcs: u64) {
+    wait_until("all to be freed", || (server.status().read().freed >= rpcs).then_some(()));
+}
+
+/// Has as many short and long ones served as make a plan.
+fn learn(server: &RunningServer, client: &mut Client) {
+    for number in 0..WINDOW {
+        let request = if number % 2 == 0 { [1] } else { [2] };
+        assert_eq!(client.call(&request), Ok(&request[..]));
+    }
+    freed(server, WINDOW.into());
+}
+
+/// Two that wait for the gate are on their way, and have been taken in.
+fn send_two_gated(server: &RunningServer, client: &mut Client) {
+    let before = server.status().read().packets;
+    for _ in 0..2 {
+        client.submit(&[GATED]).expect("room");
+    }
+    client.flush();
+    wait_until("their arrival", || {
+        assert!(client.poll().is_none(), "the gate is closed");
+        (server.status().read().packets >= before + 2).then_some(())
+    });
+}
+
+fn take_two(gate: &Gate, client: &mut Client) {
+    gate.is_open.store(true, Ordering::Relaxed);
+    for _ in 0..2 {
+        wait_until("a reply", || client.poll().map(|done| assert!(done.result.is_ok(), "{done:?}")));
+    }
+}
+
+fn over_both(name: &str, test: impl Fn(&str)) {
+    [endpoint(&format!("darc-{name}")), "udp://127.0.0.1:0".to_owned()].iter().for_each(|at| test(at));
+}
+
+#[test]
+fn short_ones_are_served_while_more_long_ones_wait_than_there_are_workers() {
+    let _watchdog = Watchdog::new("short ones under darc");
+    over_both("short", |at| {
+        let (server, gate) = serve(at, |_| ());
+        let (mut asks, mut waits) = (client(&server), client(&server));
+        learn(&server, &mut asks);
+        send_two_gated(&server, &mut waits);
+        for _ in 0..100 {
+            assert_eq!(asks.call(&[1, 7]), Ok(&[1, 7][..]), "{at}");
+        }
+        assert_eq!(
+            gate.held.load(Ordering::Relaxed),
+            1,
+            "{at}: the other one waits for the one core that is left to it"
+        );
+        take_two(&gate, &mut waits);
+        assert_eq!(gate.held.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
+fn under_one_queue_they_wait() {
+    let _watchdog = Watchdog::new("short ones under one queue");
+    over_both("fcfs", |at| {
+        let (server, gate) = serve(at, |config| config.policy = Policy::SingleQueue);
+        let (mut asks, mut waits) = (client(&server), client(&server));
+        learn(&server, &mut asks);
+        let served = gate.short.load(Ordering::Relaxed);
+        send_two_gated(&server, &mut waits);
+        wait_until("both workers to be held", || (gate.held.load(Ordering::Relaxed) == 2).then_some(()));
+        asks.submit(&[1]).expect("room");
+        asks.flush();
+        let arrived = u64::from(WINDOW) + 3;
+        wait_until("its arrival", || (server.status().read().packets >= arrived).then_some(()));
+        assert_eq!(gate.short.load(Ordering::Relaxed), served, "{at}: it waits");
+        take_two(&gate, &mut waits);
+        wait_until("its reply", || asks.poll().map(|done| assert!(done.result.is_ok(), "{done:?}")));
+    });
+}
+
+#[test]
+fn what_has_no_type_or_panics_as_it_is_asked_for_is_served_as_the_common_type() {
+    let _watchdog = Watchdog::new("no type under darc");
+    over_both("none", |at| {
+        let (server, gate) = serve(at, |_| ());
+        let (mut asks, mut waits) = (client(&server), client(&server));
+        learn(&server, &mut asks);
+        for request in [&b""[..], &[3], &[200, 1], b"panics"] {
+            assert_eq!(asks.call(request), Ok(request), "{at}");
+        }
+        // No core is kept for it: behind a long one it waits, and ends.
+        send_two_gated(&server, &mut waits);
+        wait_until("a held worker", || (gate.held.load(Ordering::Relaxed) == 1).then_some(()));
+        asks.submit(b"common").expect("room");
+        asks.flush();
+        wait_until("its arrival", || (server.status().read().packets >= u64::from(WINDOW) + 7).then_some(()));
+        assert!(asks.poll().is_none(), "{at}: it waits");
+        take_two(&gate, &mut waits);
+        wait_until("its reply", || asks.poll().map(|done| assert!(done.result.is_ok(), "{done:?}")));
+    });
+}
+
+/// Where a run writes its log; removed with the value.
+struct LogFile(PathBuf);
+
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn the_log_of_a_run_of_several_types_replays() {
+    let _watchdog = Watchdog::new("the log of darc");
+    for (name, workers, inline) in [("threads", 2, false), ("inline", 1, true)] {
+        over_both("log", |at| {
+            let file = format!("darc-{}-{name}.log", std::process::id());
+            let file = LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(file));
+            let (server, _) = serve(at, |config| {
+                (config.workers, config.inline) = (workers, inline);
+                (config.decision_log, config.type_window) = (Some(file.0.clone()), 100);
+            });
+            let mut client = client(&server);
+            let (mut sent, mut ended) = (0_u32, 0);
+            while ended < 2_000 {
+                let request = [if sent % 200 == 0 { 2 } else { [0, 1, 1, 9][sent as usize % 4] }];
+                let may_send = sent < 2_000 && client.submit(&request).is_ok();
+                sent += u32::from(may_send);
+                if !may_send || sent % 16 == 0 {
+                    while client.poll().is_some() {
+                        ended += 1;
+                    }
+                }
+            }
+            drop(client);
+            let (status, log) = server.stop_with_log();
+            log.expect("a whole log");
+            let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+            assert!(log.lines().next().expect("a configuration").ends_with(" types=3 type_window=100"), "{at}");
+            assert!(replay_text(&log).unwrap_or_else(|error| panic!("{name}, {at}: {error}")) > 4_000);
+            assert_eq!(log.matches(" type ").count() as u64, status.completed, "{name}, {at}");
+            assert!([0, 1, 2, 9].iter().all(|kind| log.contains(&format!(" type {kind} ->"))), "{name}, {at}");
+        });
+    }
+}
+
+struct Mixed;
+
+impl Service for Mixed {
+    fn serve(&self, request: &[u8], reply: &mut Reply<'_>) {
+        reply.write(request);
+    }
+
+    fn has_long(&self) -> bool {
+        true
+    }
+
+    fn class(&self, _: &[u8]) -> Class {
+        Class::Worker
+    }
+
+    fn types(&self) -> u8 {
+        100
+    }
+}
+
+#[test]
+fn long_ones_are_for_no_pool_unless_one_is_asked_for() {
+    let bind = || Server::bind("udp://127.0.0.1:0").policy(Policy::Darc);
+    let error = bind().serve(Mixed).expect_err("too many types").to_string();
+    assert!(error.contains("1 to 64"), "{error}");
+    let error = bind().pool_threads(1).serve(Mixed).expect_err("a pool under darc");
+    assert!(matches!(error, ServeError::LaterPolicy { policy: Policy::Darc }), "{error}");
+}
+
+#[test]
+fn a_configuration_says_the_types_where_no_service_does() {
+    let _watchdog = Watchdog::new("types of a configuration");
+    let file =
+        LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("darc-{}-open.log", std::process::id())));
+    let types = RpcTypes::new(5, |request| RpcType(request.first().map_or(0, |first| first % 5)));
+    let config = ServerConfig::default().policy(Policy::Darc).rpc_types(types).decision_log(&file.0);
+    let (server, mut workers) = Server::bind(&endpoint("darc-open")).config(config).open().expect("a server");
+    let worker = workers.pop().expect("one worker");
+    let mut client = client(&server);
+    for first in [3, 9] {
+        client.submit(&[first]).expect("room");
+        worker.wait_for_rpc().expect("an RPC").rpc_send(b"served");
+        wait_until("a reply", || client.poll().map(|done| assert!(done.result.is_ok(), "{done:?}")));
+    }
+    drop((client, worker));
+    server.stop();
+    let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+    assert_eq!([" type 3 ->", " type 4 ->"].map(|word| log.matches(word).count()), [1, 1], "{log}");
+    assert!(replay_text(&log).is_ok(), "{log}");
+}

@@ -1,0 +1,112 @@
+//! Under `darc` each method is a type of RPCs: short methods keep a worker while long ones wait for the others.
+
+use super::endpoint;
+use nebula::typed::{Code, Context, Measured, MethodId, Services, Slot, Status};
+use nebula::{ClientConfig, Policy, RpcType, RunningServer, Server, ServerConfig, Service, Span};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use typed_tests::EveryService;
+use typed_tests::every::{
+    EVERY, EveryClient, EveryServer, OTHER, Other, OtherClient, OtherEnded, OtherServer, Pair, Sum,
+};
+
+/// RPCs until cores are reserved.
+const WINDOW: u32 = 32;
+/// Longer than a busy machine makes the mean of the short ones.
+const LONG: Duration = Duration::from_millis(4);
+const WAITED_MAX: Duration = Duration::from_secs(60);
+/// A number that no method has.
+const UNKNOWN: u16 = 999;
+
+/// Adds slowly; where the first number is 0, once the gate is open.
+#[derive(Clone, Debug, Default)]
+struct Slow {
+    is_open: Arc<AtomicBool>,
+    held: Arc<AtomicU32>,
+}
+
+impl Other for Slow {
+    fn add(&self, _: &Context, request: &Pair, reply: Slot<Sum>) -> Result<(), Status> {
+        if request.a.get() == 0 {
+            self.held.fetch_add(1, Ordering::Relaxed);
+            wait_until(|| self.is_open.load(Ordering::Relaxed));
+        } else {
+            let began = Instant::now();
+            wait_until(|| began.elapsed() >= LONG);
+        }
+        reply.write(&Sum { sum: i64::from(request.a.get() + request.b.get()).into() })
+    }
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < WAITED_MAX, "waited too long");
+        std::thread::yield_now();
+    }
+}
+
+fn serve(at: &str) -> (RunningServer, Slow) {
+    let slow = Slow::default();
+    let services = Services::new((EveryServer(EveryService), OtherServer(slow.clone())));
+    // What clients ask as they connect is a type too: so there are three.
+    let config = ServerConfig::default().policy(Policy::Darc).workers(3).type_window(WINDOW);
+    let config = config.slo(Span::from_secs(1)).service_mean(Span::from_ms(1)).reply_bytes_max(2048);
+    (Server::bind(at).config(config).serve(services).unwrap(), slow)
+}
+
+#[test]
+fn short_methods_are_served_while_long_ones_wait() {
+    for at in [endpoint("darc"), "udp://127.0.0.1:0".to_owned()] {
+        let (server, slow) = serve(&at);
+        let config = || ClientConfig::default().call_timeout(WAITED_MAX);
+        let mut every = EveryClient::connect_with(server.endpoint(), config()).unwrap();
+        let mut other = OtherClient::connect_with(server.endpoint(), config()).unwrap();
+        for number in 1..=i32::try_from(WINDOW / 2).unwrap() {
+            assert_eq!(every.nothing(&()), Ok(()));
+            let sum = other.add(&Pair { a: number.into(), b: 1.into() });
+            assert_eq!(sum, Ok(Sum { sum: i64::from(number + 1).into() }));
+        }
+        wait_until(|| server.status().read().freed >= u64::from(WINDOW) + 2);
+        for _ in 0..2 {
+            other.submit_add(&Pair::default()).unwrap();
+        }
+        other.channel().client().flush();
+        wait_until(|| server.status().read().packets >= u64::from(WINDOW) + 4);
+        for _ in 0..50 {
+            assert_eq!(every.nothing(&()), Ok(()), "{at}");
+        }
+        let unknown = every.channel().call::<(), ()>(MethodId::new(OTHER.id, UNKNOWN), &()).unwrap_err();
+        assert_eq!(unknown.status().map(Status::code), Some(Code::Unimplemented), "{at}: {unknown}");
+        assert_eq!(slow.held.load(Ordering::Relaxed), 1, "{at}: one worker is left to the long ones");
+        slow.is_open.store(true, Ordering::Relaxed);
+        let (began, mut sums) = (Instant::now(), 0);
+        while sums < 2 {
+            assert!(began.elapsed() < WAITED_MAX, "{at}: waited too long");
+            if let Some((_, sum)) = other.poll() {
+                assert!(matches!(sum, Ok(OtherEnded::Add(sum)) if sum.sum.get() == 0), "{at}");
+                sums += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn each_method_of_each_service_is_a_type() {
+    let type_of = |service: &dyn Service, id: u16, method| service.rpc_type(&MethodId::new(id, method).to_bytes());
+    let every = EveryServer(EveryService);
+    assert_eq!(every.types(), 11, "ten methods and the common type");
+    let methods = [1, 2, 7, 4095, UNKNOWN];
+    assert_eq!(methods.map(|method| type_of(&every, EVERY.id, method)), [1, 2, 3, 10, 0].map(RpcType));
+    assert_eq!(type_of(&every, OTHER.id, 1), RpcType(0), "another service's");
+    assert_eq!(every.rpc_type(b"abc"), RpcType(0), "too short for a method");
+    let both = Services::new((every.clone(), OtherServer(Slow::default())));
+    assert_eq!(
+        (both.types(), type_of(&both, EVERY.id, 4095), type_of(&both, OTHER.id, 1)),
+        (12, RpcType(10), RpcType(11))
+    );
+    assert_eq!((type_of(&both, OTHER.id, 2), type_of(&both, 7, 1)), (RpcType(0), RpcType(0)));
+    let measured = Measured::new(every);
+    assert_eq!((measured.types(), type_of(&measured, EVERY.id, 7)), (11, RpcType(3)));
+}
