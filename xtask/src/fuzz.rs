@@ -138,11 +138,11 @@ fn from_here(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Builds every target; returns the folder they are in.
 fn build(shell: &Shell) -> Result<PathBuf, Failure> {
-    let (host, target_dir) = (shell.host()?, shell.target().join("fuzz"));
-    // With `--target`, the flags leave build scripts and procedural macros alone, which have no libFuzzer to link.
+    let host = shell.host()?;
+    // With `--target`, the flags leave build scripts and procedural macros alone, which have no libFuzzer to link. Those are the repository's own.
     let args = ["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--target", &host];
-    run_command(shell.cargo(&args).env("CARGO_TARGET_DIR", &target_dir).env("RUSTFLAGS", FLAGS.join(" ")))?;
-    Ok(target_dir.join(host).join("release"))
+    run_command(shell.cargo(&args).env("CARGO_TARGET_DIR", shell.target()).env("RUSTFLAGS", FLAGS.join(" ")))?;
+    Ok(shell.target().join(host).join("release"))
 }
 
 /// Fuzzes one target. A fixed run begins with the seeds alone, whatever former runs found.

@@ -72,6 +72,13 @@ const STEPS: &[Step] = &[
         runs: Runs::Beside,
     },
     Step {
+        name: "instructions",
+        what: "instructions an operation do not grow with scale",
+        run: deep::instructions,
+        builds_in: "release",
+        runs: Runs::Beside,
+    },
+    Step {
         name: "loom",
         what: "concurrent code under all interleavings",
         run: deep::loom,
@@ -82,7 +89,7 @@ const STEPS: &[Step] = &[
         name: "fuzz",
         what: "each fuzz target, on the same inputs every time",
         run: deep::fuzz,
-        builds_in: "fuzz",
+        builds_in: "release",
         runs: Runs::Beside,
     },
     Step {
@@ -90,13 +97,6 @@ const STEPS: &[Step] = &[
         what: "docs/EXTENDING.md's recipe for a policy, applied to a copy of the tree, builds and conforms",
         run: extending::check,
         builds_in: "debug",
-        runs: Runs::Beside,
-    },
-    Step {
-        name: "instructions",
-        what: "instructions an operation do not grow with scale",
-        run: deep::instructions,
-        builds_in: "release",
         runs: Runs::Beside,
     },
     Step {
