@@ -24,7 +24,7 @@ fn stealing_that_costs_nothing_keeps_no_core_idle() {
         let waiting = queue_depth_mean(u32::from(cores), offered);
         let expected_ns = 1e3 * (1.0 + waiting / offered);
         let work = Load::open("exp:1us".parse().unwrap(), load);
-        let effort = Effort::default().rpcs(60_000).replications(8);
+        let effort = Effort::default().rpcs(30_000).replications(8);
         let found = estimate(&System::new(Policy::WorkStealing, cores), &work, &effort, &|| ()).unwrap();
         let mean = Interval::of(&found.mean_ps).scaled(1e-3);
         let half = (mean.hi - mean.value).max(0.01 * expected_ns);

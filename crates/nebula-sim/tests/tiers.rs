@@ -6,7 +6,7 @@ use nebula_nic::{Policy, RetryPolicy, Span};
 use nebula_sim::{Balance, Calls, Length, Load, Router, System, Tally, run};
 use nebula_workload::Seed;
 
-const LENGTH: Length = Length { warmup: 10_000, rpcs: 100_000 };
+const LENGTH: Length = Length { warmup: 4_000, rpcs: 40_000 };
 
 fn in_parts(fan_out: u16) -> Calls {
     Calls { fan_out, ..Calls::ONE }
