@@ -28,7 +28,7 @@ impl World {
         let retry = RetryPolicy::BackOff { first: Span::from_ns(50), factor: 2, attempts: 3, seed: 1 };
         let config = RequesterConfig::new(NodeId(3), 64).retry(retry).deadline(Span::from_us(2)).reply_bytes_max(256);
         let nic = BackendConfig::new(3, policy).slots(40).rpc_bytes_max(400).reassembler_entries(4).queue_bound(9);
-        let nic = nic.reassembly_timeout(Span::from_ns(100));
+        let nic = nic.reassembly_timeout(Span::from_ns(100)).types(3).type_window(1_000);
         Self {
             client: Requester::try_new(config).expect("the bounds are possible"),
             nic: Backend::try_new(nic).expect("the bounds are possible"),
@@ -60,6 +60,9 @@ impl World {
             self.client.handle_packet(self.now, Header::nack(packet.rpc(), reason));
             self.refused += 1;
         }
+        while let Some(arrival) = self.nic.untyped() {
+            self.nic.handle_type(self.now, RpcType(u8::from(arrival.bytes > 100)));
+        }
         self.dispatch();
     }
 
@@ -76,17 +79,18 @@ impl World {
             self.replied += u32::from(matches!(outcome, Outcome::Reply { .. }));
         }
         let release = self.cores[core].handle_release(begin.arrival.slots);
-        assert_eq!(self.nic.handle_free(release.core, release.slots), Freed::Taken);
+        assert_eq!(self.nic.handle_free_at(self.now, release.core, release.slots), Freed::Taken);
         self.dispatch();
     }
 }
 
 #[test]
 fn a_million_rpcs_allocate_nothing() {
-    for policy in [Policy::Jbsq(2), Policy::RoundRobin] {
+    for policy in [Policy::Jbsq(2), Policy::RoundRobin, Policy::Darc] {
         let mut world = World::new(policy);
         let count = made_by(|| (0..500_000).for_each(|number| world.step(number)));
         assert_eq!(count, 0, "under {policy}");
+        assert_eq!(world.nic.darc().is_some_and(|darc| darc.plans() > 0), policy == Policy::Darc);
         assert!(world.replied > 50_000 && world.refused > 50_000, "{} and {}", world.replied, world.refused);
     }
 }

@@ -16,7 +16,7 @@
 //! | which method, and what goes with a request | [`MethodId`], [`Context`], [`TraceContext`] |
 //! | messages, read and written | [`Message`], [`Line`], [`Proto`] |
 //! | a handler's answer | [`Slot`], [`LaterSlot`], [`Window`], [`Status`], [`Code`] |
-//! | one service or several behind a server | [`Methods`], [`Services`] |
+//! | one service or several behind a server, counted, with other classes | [`Methods`], [`Services`], [`Measured`], [`Classed`] |
 //! | the client's end | [`Channel`], [`AsyncChannel`], [`Stream`], [`AsyncStream`], [`CallError`], [`ConnectError`] |
 
 mod method;
@@ -30,6 +30,7 @@ mod window;
 mod service;
 mod describe;
 mod serve;
+mod classed;
 mod measured;
 mod error;
 mod channel;
@@ -37,6 +38,7 @@ mod tasks;
 mod stream;
 
 pub use channel::{Channel, Decoded, Ended, read_reply, request_bytes};
+pub use classed::Classed;
 pub use context::Context;
 pub use error::{CallError, ConnectError};
 pub use measured::{Measured, MethodStats, Stats};

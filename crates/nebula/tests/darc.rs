@@ -3,8 +3,8 @@
 use crate::support::watch::{Watchdog, spin, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{
-    Class, Client, ClientConfig, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server, ServerConfig,
-    Service, Span,
+    Class, Client, ClientConfig, Domains, Policy, Reply, RpcType, RpcTypes, RunningServer, ServeError, Server,
+    ServerConfig, Service, Span,
 };
 use nebula_nic::replay_text;
 use std::path::PathBuf;
@@ -14,8 +14,10 @@ use std::time::Duration;
 
 /// RPCs until cores are reserved.
 const WINDOW: u32 = 32;
+/// Of so many RPCs one is long.
+const LONG_ONE_IN: u32 = 8;
 /// Longer than a busy machine makes the mean of the short ones.
-const LONG: Duration = Duration::from_millis(4);
+const LONG: Duration = Duration::from_millis(40);
 /// The first byte of a request is its type; of those that wait for the gate it is this.
 const GATED: u8 = b'g';
 
@@ -80,7 +82,7 @@ fn freed(server: &RunningServer, rpcs: u64) {
 /// Has as many short and long ones served as make a plan.
 fn learn(server: &RunningServer, client: &mut Client) {
     for number in 0..WINDOW {
-        let request = if number % 2 == 0 { [1] } else { [2] };
+        let request = if number % LONG_ONE_IN == 0 { [2] } else { [1] };
         assert_eq!(client.call(&request), Ok(&request[..]));
     }
     freed(server, WINDOW.into());
@@ -196,7 +198,7 @@ fn the_log_of_a_run_of_several_types_replays() {
             let mut client = client(&server);
             let (mut sent, mut ended) = (0_u32, 0);
             while ended < 2_000 {
-                let request = [if sent % 200 == 0 { 2 } else { [0, 1, 1, 9][sent as usize % 4] }];
+                let request = [if sent % 500 == 0 { 2 } else { [0, 1, 1, 9][sent as usize % 4] }];
                 let may_send = sent < 2_000 && client.submit(&request).is_ok();
                 sent += u32::from(may_send);
                 if !may_send || sent % 16 == 0 {
@@ -265,5 +267,22 @@ fn a_configuration_says_the_types_where_no_service_does() {
     server.stop();
     let log = std::fs::read_to_string(&file.0).expect("the log of the run");
     assert_eq!([" type 3 ->", " type 4 ->"].map(|word| log.matches(word).count()), [1, 1], "{log}");
+    assert!(replay_text(&log).is_ok(), "{log}");
+}
+
+#[test]
+fn a_domain_asks_its_service_for_types() {
+    let _watchdog = Watchdog::new("types of a domain");
+    let file =
+        LogFile(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("darc-{}-domain.log", std::process::id())));
+    let config = ServerConfig::default().policy(Policy::Darc).decision_log(&file.0);
+    let server = Server::bind(&endpoint("darc-domain")).config(config);
+    let domains = Domains::default().host(1, server, Typed(Arc::default())).serve().expect("a domain");
+    for request in [[1], [2]] {
+        assert_eq!(client(&domains.servers()[0]).call(&request), Ok(&request[..]));
+    }
+    domains.stop();
+    let log = std::fs::read_to_string(&file.0).expect("the log of the run");
+    assert_eq!([" type 1 ->", " type 2 ->"].map(|word| log.matches(word).count()), [1, 1], "{log}");
     assert!(replay_text(&log).is_ok(), "{log}");
 }

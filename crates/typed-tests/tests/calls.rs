@@ -2,12 +2,12 @@
 
 use super::endpoint;
 use super::messages::{line, loose};
-use nebula::typed::{CallError, Channel, Code, ConnectError, Measured, Services};
-use nebula::{ClientConfig, Fault, Key, Reply, RunningServer, Server, ServerConfig, Span, SubmitError};
+use nebula::typed::{CallError, Channel, Classed, Code, ConnectError, Measured, Services};
+use nebula::{Class, ClientConfig, Fault, Key, Reply, RunningServer, Server, ServerConfig, Span, SubmitError};
 use std::collections::BTreeSet;
 use typed_tests::every::{
-    CallerReply, Empty, EveryClient, EveryEnded, EveryServer, FailRequest, MisbehaveRequest, OtherClient, OtherServer,
-    Pair,
+    CallerReply, Empty, EveryClient, EveryEnded, EveryMethod, EveryServer, FailRequest, MisbehaveRequest, OtherClient,
+    OtherMethod, OtherServer, Pair,
 };
 use typed_tests::{Adder, EveryService};
 
@@ -158,6 +158,37 @@ fn methods_of_class_worker_run_in_the_pool_and_no_others() {
         Server::bind(&endpoint).pool_threads(0).reply_bytes_max(2048).serve(EveryServer(EveryService)).unwrap();
     EveryClient::connect(&endpoint).unwrap().trace(&Empty {}).unwrap();
     assert_eq!(server.pool(), None);
+    server.stop();
+}
+
+#[test]
+fn a_server_says_where_a_method_runs_whatever_its_proto_says() {
+    let endpoint = endpoint("classed");
+    let one = EveryServer(EveryService)
+        .with_class(EveryMethod::EchoLine, Class::Worker)
+        .with_class(EveryMethod::Trace, Class::Worker)
+        .with_class(EveryMethod::Trace, Class::Dispatch);
+    let server = Server::bind(&endpoint).config(roomy()).serve(one).unwrap();
+    let mut client = EveryClient::connect(&endpoint).unwrap();
+    let served = || server.pool().unwrap().served;
+    client.trace(&Empty {}).unwrap();
+    assert_eq!(client.poll_(&Empty {}), Ok(Empty {}));
+    assert_eq!(served(), 0);
+    assert_eq!(client.echo_line(&line()), Ok(line()));
+    client.caller(&Empty {}).unwrap();
+    // The reply comes before its count.
+    while served() < 2 {}
+    server.stop();
+
+    let services = Services::new((EveryServer(EveryService), OtherServer(Adder)));
+    let server = Server::bind(&endpoint).config(roomy());
+    let server = server.serve(Classed::new(services).with_class(OtherMethod::Add, Class::Worker)).unwrap();
+    let mut client = OtherClient::connect(&endpoint).unwrap();
+    assert_eq!(client.add(&Pair { a: 1.into(), b: 2.into() }).unwrap().sum.get(), 3);
+    while server.pool().unwrap().served < 1 {}
+    // Of the same number, and another service's.
+    assert_eq!(EveryClient::connect(&endpoint).unwrap().echo_line(&line()), Ok(line()));
+    assert_eq!(server.pool().unwrap().served, 1);
     server.stop();
 }
 

@@ -42,6 +42,7 @@ pub(super) fn append(text: &mut String, service: &ServiceDescriptor, files: &Fil
     let what = comment(&service.parent_file(), service.path(), "");
     append_info(text, &name, service, files);
     append_trait(text, &name, &what, &methods);
+    append_methods(text, &name, &methods);
     append_server(text, &name, &methods);
     append_client(text, &name, &methods);
     append_async_client(text, &name, &methods);
@@ -155,6 +156,39 @@ fn append_trait(text: &mut String, name: &str, what: &str, methods: &[Method]) {
         );
     }
     text.push_str("}\n");
+}
+
+/// Appends the methods by name, for what is said of one of them.
+fn append_methods(text: &mut String, name: &str, methods: &[Method]) {
+    let variant = |Method { variant, id, .. }: &Method| format!("    /// `{variant}`.\n    {variant} = {id},\n");
+    let variants: String = methods.iter().map(variant).collect();
+    let info = constant(name);
+    if methods.is_empty() {
+        return;
+    }
+    let _ = write!(
+        text,
+        r"/// The methods of a [`{name}`].
+#[allow(dead_code)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum {name}Method {{
+{variants}}}
+impl ::core::convert::From<{name}Method> for {TYPED}::MethodId {{
+    fn from(method: {name}Method) -> Self {{
+        Self::new({info}.id, method as u16)
+    }}
+}}
+#[allow(dead_code)]
+impl<S: {name}> {name}Server<S> {{
+    /// Sets where the handler of a method runs, whatever the `.proto` says.
+    #[must_use]
+    pub fn with_class(self, method: {name}Method, class: ::nebula::Class) -> {TYPED}::Classed<Self> {{
+        {TYPED}::Classed::new(self).with_class(method, class)
+    }}
+}}
+"
+    );
 }
 
 fn append_server(text: &mut String, name: &str, methods: &[Method]) {
