@@ -35,7 +35,7 @@ use group::Foreign;
 ///
 /// - **A.** `handle_*` report events: a packet arrived ([`handle_packet`](Self::handle_packet)), a core is done
 ///   ([`handle_free`](Self::handle_free)), time has passed ([`handle_timeout`](Self::handle_timeout)), a peer is gone
-///   ([`handle_peer_gone`](Self::handle_peer_gone)). [`handle_burst`](Self::handle_burst) reports several packets at once. The decision about that packet or those slots is returned.
+///   ([`handle_peer_gone`](Self::handle_peer_gone)). [`handle_burst`](Self::handle_burst) reports several packets at once, [`handle_type`](Self::handle_type) what type a complete RPC is of. The decision about that packet or those slots is returned.
 /// - **B.** `poll_*` return what follows: [`poll_dispatch`](Self::poll_dispatch),
 ///   [`poll_abandoned`](Self::poll_abandoned), and [`poll_timeout`](Self::poll_timeout) for the latest time of the next
 ///   call. Where cores fetch their RPCs themselves, call [`poll_dispatch_for`](Self::poll_dispatch_for) instead of
@@ -48,6 +48,8 @@ use group::Foreign;
 /// 1. [`poll_abandoned`](Self::poll_abandoned) until `None` (only a timeout and a lost peer give any);
 /// 2. [`poll_dispatch`](Self::poll_dispatch) until `None`: each result goes to its core's [`Frontend`](crate::Frontend);
 /// 3. [`poll_timeout`](Self::poll_timeout): wake up by then.
+///
+/// Where the policy [tells types apart](Self::tells_types), report the types of [complete RPCs](Self::untyped) before step 2.
 ///
 /// A payload must be in its slots before its dispatch is passed on: carry out a [`Verdict::Write`] before step 2. The
 /// slots of a dispatch belong to the core until it frees them. `now` must not decrease from one call to the next; if it

@@ -63,6 +63,7 @@ fn serve(at: &str) -> (RunningServer, Slow) {
 fn short_methods_are_served_while_long_ones_wait() {
     for at in [endpoint("darc"), "udp://127.0.0.1:0".to_owned()] {
         let (server, slow) = serve(&at);
+        assert_eq!(server.pool(), None, "{at}: methods of class WORKER run where they arrive");
         let config = || ClientConfig::default().call_timeout(WAITED_MAX);
         let mut every = EveryClient::connect_with(server.endpoint(), config()).unwrap();
         let mut other = OtherClient::connect_with(server.endpoint(), config()).unwrap();

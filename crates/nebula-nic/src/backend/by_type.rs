@@ -60,10 +60,17 @@ impl<D: CentralDispatch> Backend<D> {
     /// As [`handle_free`](Self::handle_free), and says when it is: for policies that learn how long RPCs keep their cores.
     #[inline(always)]
     pub fn handle_free_at(&mut self, now: Timestamp, core: CoreId, slots: SlotRange) -> Freed {
+        if !self.has_one_queue {
+            self.set_now(now);
+        }
+        self.handle_free(core, slots)
+    }
+
+    #[inline(never)]
+    fn set_now(&mut self, now: Timestamp) {
         if let Some(by_type) = &mut self.by_type {
             by_type.set_now(now);
         }
-        self.handle_free(core, slots)
     }
 
     /// What is known of the types and which cores are reserved, where types are told apart.

@@ -22,6 +22,7 @@ use alloc::vec;
 #[derive(Clone, Debug)]
 pub struct ByType {
     types: u8,
+    capacity: u32,
     darc: Darc,
     /// RPCs whose type has not been told, in the order in which they came.
     unsorted: VecDeque<Arrival>,
@@ -42,6 +43,7 @@ impl ByType {
     pub fn new(config: DarcConfig, capacity: u32) -> Self {
         Self {
             types: config.types,
+            capacity,
             darc: Darc::new(config),
             unsorted: VecDeque::with_capacity(capacity as usize),
             queues: TypedQueues::new(config.types, capacity),
@@ -64,7 +66,8 @@ impl ByType {
     /// When it is given more RPCs than it has room for.
     #[inline]
     pub fn push(&mut self, arrival: Arrival) {
-        assert!(self.unsorted.len() < self.unsorted.capacity(), "admission admits no more than the queue holds");
+        let room = self.capacity.saturating_sub(self.queues.waiting()) as usize;
+        assert!(self.unsorted.len() < room, "admission admits no more than the queue holds");
         self.unsorted.push_back(arrival);
     }
 
@@ -82,7 +85,7 @@ impl ByType {
         let kind = if kind.0 < self.types { kind } else { RpcType(0) };
         if let Some(arrival) = self.unsorted.pop_front() {
             let is_queued = self.queues.push(kind, arrival, arrival.arrived);
-            debug_assert!(is_queued, "both hold as many");
+            debug_assert!(is_queued, "there is room for what waits, sorted or not");
         }
     }
 

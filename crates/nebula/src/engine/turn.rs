@@ -264,7 +264,12 @@ impl<T: Transport> Engine<T> {
     /// When an RPC ends that the worker on this thread has served: in this turn, and to the tick where how long it took decides something.
     #[inline(always)]
     pub(crate) fn time_of_end(&self) -> Timestamp {
-        if self.intake.backend.tells_types() { Timestamp::from_ps(self.clock.watch.now_ps()) } else { self.now() }
+        if self.types.is_some() { self.time_by_clock() } else { self.now() }
+    }
+
+    #[inline(never)]
+    fn time_by_clock(&self) -> Timestamp {
+        Timestamp::from_ps(self.clock.watch.now_ps())
     }
 
     /// Counts an RPC that the worker on this thread has served.

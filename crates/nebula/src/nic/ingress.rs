@@ -94,7 +94,7 @@ impl Intake {
     }
 
     /// Tells the type of each RPC that has become whole, where types are told apart.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn sort(&mut self, now: Timestamp, type_of: impl Fn(&[u8]) -> RpcType) {
         while let Some(Arrival { slots, bytes, .. }) = self.backend.untyped() {
             let kind = type_of(self.payloads.payload(slots.start.0, bytes));
