@@ -2,11 +2,11 @@
 
 use crate::support;
 use crate::support::boxed::boxed;
-
 use crate::support::watch::{Watchdog, wait_until};
 use crate::support::{echo, endpoint, server_config, wait_until_clean};
 use nebula::{Client, ClientConfig, ConnectError, IdlePolicy, Policy, Refusal, Reply, ServeError, Server, Span};
 use std::sync::Barrier;
+use std::time::Duration;
 
 /// Clients that come at once.
 const CROWD: usize = 200;
@@ -41,6 +41,20 @@ fn a_name_is_served_once_at_a_time_and_free_after_the_stop() {
     assert_eq!(Client::connect(&name).expect("the second serves").call(b"now").expect("an echo"), b"now");
     second.stop();
     assert!(matches!(Client::connect(&name), Err(ConnectError::NobodyServes { .. })));
+}
+
+#[test]
+fn a_name_that_is_free_in_a_moment_is_waited_for() {
+    let _watchdog = Watchdog::new("a name that is free in a moment");
+    let name = endpoint("in-a-moment");
+    let first = Server::bind(&name).serve(echo).expect("a free name");
+    // As where a process is being started, which has all sockets until it becomes another program.
+    let stops = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(10));
+        first.stop();
+    });
+    Server::bind(&name).serve(echo).expect("the name, a moment later").stop();
+    stops.join().expect("it stops");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use crate::support;
 use crate::support::boxed::boxed;
-
 use crate::support::draw::Draw;
 use crate::support::relay::{Link, Relay};
 use crate::support::server_config;

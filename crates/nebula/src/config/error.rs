@@ -28,7 +28,7 @@ pub enum ServeError {
     /// There is no domain to be served.
     #[error("there is no domain to serve: add one with Domains::host")]
     NoDomains,
-    /// Another server has the endpoint.
+    /// Another server has the endpoint, and has had it for a tenth of a second.
     #[error("{endpoint} is being served already: stop that server or choose another endpoint")]
     Taken {
         /// The endpoint asked for.

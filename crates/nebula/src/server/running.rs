@@ -26,12 +26,14 @@ use crate::worker::Worker;
 use nebula_nic::{Availability, CentralDispatch, Policy, Span};
 use nebula_sys::affinity::pin_to;
 use nebula_sys::shared::{ReadOnlyMemory, SharedMemory};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
@@ -234,7 +236,7 @@ pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningS
             if config.keys.is_empty() && !config.insecure && !address.ip().is_loopback() {
                 return Err(ServeError::Insecure { endpoint });
             }
-            let wires = bind(address, config.engines).map_err(|cause| taken(&endpoint, cause))?;
+            let wires = claim(&endpoint, || bind(address, config.engines))?;
             open_udp(wires, &Time::Machine, &random_bytes()?, config)
         }
     }
@@ -261,7 +263,7 @@ fn open_shm(
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
     let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
-    let listener = open_listener(name, &config, status.clone()).map_err(|cause| taken(&endpoint, cause))?;
+    let listener = claim(&endpoint, || open_listener(name, &config, status.clone()))?;
     let registry = Arc::new(Registry::default());
     let rings = |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone());
     let rings: Vec<Rings> = listener.queues().iter().map(rings).collect();
@@ -448,11 +450,26 @@ fn open_listener(name: &str, config: &ServerConfig, status: Arc<SharedMemory>) -
     Listener::open(name, terms, status)
 }
 
-fn taken(endpoint: &Endpoint, cause: std::io::Error) -> ServeError {
-    match cause.kind() {
-        std::io::ErrorKind::AddrInUse => ServeError::Taken { endpoint: endpoint.clone() },
-        std::io::ErrorKind::AddrNotAvailable => ServeError::NotHere { endpoint: endpoint.clone() },
-        _ => ServeError::System(cause),
+/// How long an endpoint that is taken is tried again. A process that any thread of this one is starting holds all its sockets until it becomes
+/// another program: so the endpoint of a server that has stopped may be free a moment later.
+const CLAIM_FOR: Duration = Duration::from_millis(100);
+
+/// Opens what listens at an endpoint.
+fn claim<T>(endpoint: &Endpoint, open: impl Fn() -> std::io::Result<T>) -> Result<T, ServeError> {
+    let begun = Instant::now();
+    loop {
+        match open() {
+            Err(cause) if cause.kind() == ErrorKind::AddrInUse => {
+                if begun.elapsed() >= CLAIM_FOR {
+                    return Err(ServeError::Taken { endpoint: endpoint.clone() });
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(cause) if cause.kind() == ErrorKind::AddrNotAvailable => {
+                return Err(ServeError::NotHere { endpoint: endpoint.clone() });
+            }
+            opened => return opened.map_err(ServeError::System),
+        }
     }
 }
 
