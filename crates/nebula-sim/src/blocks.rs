@@ -92,6 +92,7 @@ impl Scenario {
     /// [`BlocksError`] that says what is wrong.
     pub fn validate(&self) -> Result<(), BlocksError> {
         self.machine.validate()?;
+        self.design.validate()?;
         let most = HOG_SHARE_MAX * self.machine.memory.peak_gb_per_s();
         if !(0.0..=most).contains(&self.hog_gb_per_s) {
             return Err(BlocksError::Hog { got: self.hog_gb_per_s, most });

@@ -316,3 +316,52 @@ fn an_slo_is_ten_times_the_service_of_an_rpc_alone() {
     assert!(slo > Span::from_ns(6_200) && slo < Span::from_ns(6_400), "{slo}");
     assert_eq!(slo, scenario("nebula").slo(10.0, Seed(1)).unwrap(), "one for all designs");
 }
+
+#[test]
+fn a_designs_share_of_the_cache_is_that_of_a_machine_with_it() {
+    let of_design = measured(&scenario("rpcvalet-ddio"), 8.0, 4_000);
+    let mut of_machine = scenario("rpcvalet");
+    of_machine.machine.memory.llc.nic_ways = Some(2);
+    let of_machine = measured(&of_machine, 8.0, 4_000);
+    assert_eq!((of_design.latency, of_design.traffic), (of_machine.latency, of_machine.traffic));
+    let mut tenth = scenario("srq-emu");
+    tenth.machine.memory.llc.nic_ways = Some(2);
+    tenth.machine.deployment.receive_buffer_bytes = 838_860;
+    tenth.machine.deployment.send_pool_bytes = 838_860;
+    let (resq, tenth) = (measured(&scenario("resq"), 8.0, 4_000), measured(&tenth, 8.0, 4_000));
+    assert_eq!((&resq.latency, resq.traffic), (&tenth.latency, tenth.traffic));
+    // Buffers of a tenth of the cache stay in it; a pool of 6 MB does not.
+    let srq = measured(&scenario("srq-emu"), 8.0, 4_000);
+    assert!(resq.dram_gb_per_s() < 0.85 * srq.dram_gb_per_s(), "{} of {}", resq.dram_gb_per_s(), srq.dram_gb_per_s());
+}
+
+#[test]
+fn polling_the_slots_of_all_nodes_takes_half_a_round_where_one_rpc_waits() {
+    let effort = Effort::default().rpcs(3_000).replications(2);
+    let alone = |scenario: &Scenario| service_time(scenario, &effort).unwrap().value / 1e3;
+    let extra = alone(&scenario("one-sided")) - alone(&scenario("rss"));
+    assert!((extra / (2.5 * 1024.0 / 2.0) - 1.0).abs() < 0.02, "{extra} ns");
+    let mut few = scenario("one-sided");
+    few.machine.deployment.nodes = 64;
+    assert!(alone(&few) < alone(&scenario("one-sided")) - 1100.0, "fewer nodes are polled sooner");
+    // The more wait, the sooner one is found.
+    let loaded = measured(&scenario("one-sided"), 10.0, 4_000);
+    assert!(loaded.service.mean() < 0.85e3 * alone(&scenario("one-sided")), "{}", loaded.service.mean());
+}
+
+#[test]
+fn a_design_that_contradicts_itself_says_so() {
+    let with = |text: &str| {
+        let design = Design::parse(&format!("name = 'x'\n{text}")).unwrap();
+        Scenario { design, ..scenario("nebula") }.validate().unwrap_err().to_string()
+    };
+    for (text, word) in [
+        ("policy = 'random'\nbuffers = 'per-connection'\nbuffers_llc_share = 0.1", "buffers = 'shared'"),
+        ("policy = 'random'\nbuffers = 'shared'\nbuffers_llc_share = 2.0", "0.001 to 1"),
+        ("policy = 'random'\nbuffers = 'shared'\npolls = true", "per-connection"),
+        ("policy = 'jbsq:2'\nbuffers = 'per-connection'\npolls = true", "a sender chooses"),
+        ("policy = 'random'\nbuffers = 'per-connection'\npolls = true\nsteering = true", "told of no next RPC"),
+    ] {
+        assert!(with(text).contains(word), "{}", with(text));
+    }
+}

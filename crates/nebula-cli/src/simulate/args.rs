@@ -34,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --machine isca20           block level: six NIC designs, a key-value store, six rates
   nebula simulate --machine isca20 --design rpcvalet,nebula --rate 5..25MRPS:9 --report page.html
   nebula simulate --machine isca20 --design nebula --rate 22MRPS --breakdown
+  nebula simulate --machine isca20 --design rpcvalet,rpcvalet-ddio,resq,one-sided --rate 5,10MRPS    baselines
   nebula simulate --machine isca20 --find-slo --mix get=95,set=5 --value-bytes 64
   nebula simulate --machine mine.toml --application network-function --rate 5MRPS --hog 10GB/s
 
@@ -45,7 +46,7 @@ Arrivals: poisson, paced, packets:8, mmpp2:5x,0.1,100us, on-off:100us,300us, tra
 Policies: {policies}.
 For published systems and their costs, see nebula compare.
 Machines: isca20 (the 16 cores of NEBULA's evaluation), isca20-unfitted, server64.
-Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula.
+Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula; rpcvalet-ddio, resq, one-sided.
 Applications: kvs, network-function, replication.
 Custom files are TOML, like those in machines/, designs/ and applications/ of crates/nebula-sim/data.
 

@@ -1,7 +1,7 @@
 //! The designs that are compared: each a small file over the same mechanisms.
 
-use super::BlocksError;
 use super::spelled;
+use super::{BlocksError, Machine};
 use crate::shipped::{Shipped, shipped};
 use nebula_nic::Policy;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::fmt;
 
 /// One design of NIC and RPC stack.
 ///
-/// A design selects mechanisms and has no other parameters. The costs of the mechanisms are in the
+/// A design selects mechanisms, and how much of the cache network buffers may have. The costs of the mechanisms are in the
 /// [`Machine`](super::Machine), for all designs.
 ///
 /// # Examples
@@ -39,6 +39,16 @@ pub struct Design {
     /// Whether software prefetches the first block of the next RPC in the completion queue.
     #[serde(default)]
     pub software_prefetch: bool,
+    /// Ways of a set of the LLC in which a NIC write that misses is allocated, as DDIO limits it; the machine's unless set.
+    #[serde(default)]
+    pub nic_ways: Option<u32>,
+    /// Size of the shared receive buffer and the shared pool of send buffers together, as a share of the LLC, half of it for each; the
+    /// machine's unless set.
+    #[serde(default)]
+    pub buffers_llc_share: Option<f64>,
+    /// Whether cores find RPCs by polling the slots of all nodes, instead of being told by the NIC: messaging over one-sided writes.
+    #[serde(default)]
+    pub polls: bool,
 }
 
 /// Where messages are stored in memory.
@@ -62,10 +72,66 @@ impl fmt::Display for Buffers {
 
 /// The shipped designs, by file name.
 const SHIPPED: Shipped = shipped!("designs":
-    "rss", "rpcvalet", "srq-emu", "nebula-base", "nebula-swpref", "nebula",
+    "rss", "rpcvalet", "srq-emu", "nebula-base", "nebula-swpref", "nebula", "rpcvalet-ddio", "resq", "one-sided",
 );
 
+/// Those of NEBULA's evaluation, the first of them.
+const OF_EVALUATION: usize = 6;
+
 impl Design {
+    /// The names of the designs of NEBULA's evaluation.
+    pub fn of_evaluation() -> impl Iterator<Item = &'static str> {
+        Self::names().take(OF_EVALUATION)
+    }
+
+    /// The machine as this design uses it.
+    pub(super) fn on(&self, machine: &Machine) -> Machine {
+        let mut machine = machine.clone();
+        machine.memory.llc.nic_ways = self.nic_ways.or(machine.memory.llc.nic_ways);
+        if let Some(share) = self.buffers_llc_share {
+            let half = machine.memory.llc.bytes as f64 * share / 2.0;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a part of a cache; `as` saturates"
+            )]
+            let (receive, send) = (half as u32, half as u64);
+            machine.deployment.receive_buffer_bytes = receive;
+            machine.deployment.send_pool_bytes = send;
+        }
+        if self.polls {
+            (machine.nic.notify_ns, machine.nic.dispatch_ns) = (0.0, 0.0);
+        }
+        machine
+    }
+
+    /// Checks that its settings fit together.
+    pub(super) fn validate(&self) -> Result<(), BlocksError> {
+        let is_shared = self.buffers == Buffers::Shared;
+        match self.buffers_llc_share {
+            Some(_) if !is_shared => {
+                Err(BlocksError::Design { reason: "buffers_llc_share sizes shared buffers: give buffers = 'shared'" })
+            }
+            Some(share) if !(0.001..=1.0).contains(&share) => {
+                Err(BlocksError::Design { reason: "buffers_llc_share is a share of the LLC: give 0.001 to 1" })
+            }
+            _ if self.polls && is_shared => {
+                Err(BlocksError::Design { reason: "cores poll slots of nodes: give buffers = 'per-connection'" })
+            }
+            _ if self.polls && (self.steering || self.software_prefetch) => Err(BlocksError::Design {
+                reason: "a core that polls is told of no next RPC: leave out steering and prefetching",
+            }),
+            _ if self.polls
+                && !matches!(self.policy, Policy::Random | Policy::Rss | Policy::Static | Policy::RoundRobin) =>
+            {
+                Err(BlocksError::Design {
+                    reason: "a sender chooses the core whose slots it writes to: give random, rss, static or round-robin",
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The names of the shipped designs.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.names()

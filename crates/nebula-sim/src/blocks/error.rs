@@ -17,6 +17,12 @@ pub enum BlocksError {
         /// The line and the reason.
         reason: String,
     },
+    /// The settings of a design contradict each other.
+    #[error("the design: {reason}")]
+    Design {
+        /// What is wrong, and what to change.
+        reason: &'static str,
+    },
     /// The machine has no number with this key.
     #[error("the machine has no number {key:?}: give a key of its TOML with its sections, such as core.load_window")]
     Key {

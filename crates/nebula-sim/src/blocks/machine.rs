@@ -69,10 +69,18 @@ pub struct Core {
     pub stores_max: u32,
     /// Time to read the completion queue and prefetch from it, in nanoseconds.
     pub software_prefetch_ns: f64,
+    /// Time to look at one slot, of a core that polls slots, in nanoseconds. Assumed: a line that is prefetched from the LLC, 2 ns on a link of
+    /// 16 B at 2 GHz, and a comparison.
+    #[serde(default = "poll_ns")]
+    pub poll_ns: f64,
     /// Whether software that writes a reply fetches a block first even if it overwrites the complete block.
     pub reply_stores_fetch: bool,
     /// The same for software that writes to its log.
     pub log_stores_fetch: bool,
+}
+
+const fn poll_ns() -> f64 {
+    2.5
 }
 
 /// The clients, and the memory reserved for them.
@@ -212,6 +220,7 @@ impl Machine {
             ("core.compute_ns", core.compute_ns),
             ("core.issue_ns", core.issue_ns),
             ("core.software_prefetch_ns", core.software_prefetch_ns),
+            ("core.poll_ns", core.poll_ns),
         ] {
             within(name, ns, 0.0..=1e6)?;
         }

@@ -29,7 +29,7 @@ pub enum Stage {
     Reply,
     /// The core computes.
     Compute,
-    /// The core reads its completion queue ahead and prefetches.
+    /// The core looks for RPCs: it reads its completion queue ahead and prefetches, or polls slots.
     LookAhead,
 }
 

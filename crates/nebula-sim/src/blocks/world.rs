@@ -38,6 +38,7 @@ use nebula_memsys::{MemorySystem, Traffic};
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, SlotRange, Span, Timestamp};
 use nebula_nic::{CoreId, Frontend, Steering};
 use nebula_workload::{Rate, Rng, Seed};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -58,18 +59,24 @@ pub fn run(scenario: &Scenario, rate: Rate, length: Length, seed: Seed) -> Resul
 
 /// A scenario prepared for many runs.
 pub(super) struct Runner<'a> {
-    scenario: &'a Scenario,
+    scenario: Cow<'a, Scenario>,
     compiled: Compiled,
 }
 
 impl<'a> Runner<'a> {
     pub(super) fn try_new(scenario: &'a Scenario) -> Result<Self, BlocksError> {
         scenario.validate()?;
-        Ok(Self { scenario, compiled: Compiled::of(&scenario.application, &scenario.machine)? })
+        let machine = scenario.design.on(&scenario.machine);
+        let scenario = match machine == scenario.machine {
+            true => Cow::Borrowed(scenario),
+            false => Cow::Owned(Scenario { machine, ..scenario.clone() }),
+        };
+        scenario.validate()?;
+        Ok(Self { compiled: Compiled::of(&scenario.application, &scenario.machine)?, scenario })
     }
 
     pub(super) fn run(&self, rate: Rate, length: Length, seed: Seed) -> Result<BlocksTally, BlocksError> {
-        Ok(World::try_new(self.scenario, &self.compiled, rate, length, seed)?.run())
+        Ok(World::try_new(&self.scenario, &self.compiled, rate, length, seed)?.run())
     }
 
     /// Like [`run`](Self::run), but `None` as soon as it is certain that fewer than 99 % of RPCs meet `slo`, or that the server falls behind by more than that.
@@ -80,7 +87,7 @@ impl<'a> Runner<'a> {
         length: Length,
         seed: Seed,
     ) -> Result<Option<BlocksTally>, BlocksError> {
-        let mut world = World::try_new(self.scenario, &self.compiled, rate, length, seed)?;
+        let mut world = World::try_new(&self.scenario, &self.compiled, rate, length, seed)?;
         world.late_ps = slo.as_ps();
         world.late_max = length.rpcs / 100;
         let tally = world.run();
@@ -167,6 +174,8 @@ struct Delays {
     dispatch: Span,
     free: Span,
     look_ahead_ps: u64,
+    /// For a core that polls: a look at one slot, and the slots that it looks at.
+    poll: Option<(u64, u64)>,
     byte_fs: u64,
     /// A byte on a client's link, if clients have a link each.
     client_byte_fs: Option<u64>,
@@ -184,6 +193,7 @@ impl Delays {
             dispatch: Span::from_ps(ps(nic.dispatch_ns)),
             free: Span::from_ps(ps(nic.free_ns)),
             look_ahead_ps: ps(core.software_prefetch_ns),
+            poll: scenario.design.polls.then(|| (ps(core.poll_ns), u64::from(scenario.machine.deployment.nodes))),
             byte_fs: byte_fs(nic.link_gbps),
             client_byte_fs: scenario.machine.deployment.client_gbps.map(byte_fs),
             hog_ps: if scenario.hog_gb_per_s > 0.0 { ps(64.0 / scenario.hog_gb_per_s) } else { 0 },

@@ -205,7 +205,21 @@ impl World<'_> {
         at_core.serving = Some(place);
         (at_core.step, at_core.clock_ps, at_core.last_store_ps) = (0, now.as_ps(), 0);
         self.messages.at_mut(place).note_begun(now, self.delays.notify + self.delays.dispatch);
+        if let Some((look_ps, slots)) = self.delays.poll {
+            self.poll(core, place, look_ps, slots);
+        }
         self.advance(now, core);
+    }
+
+    /// The core finds the RPC among its slots: of `waiting` ones at random places the next one is slots / (waiting + 1) looks away, on average.
+    #[cold]
+    fn poll(&mut self, core: usize, place: u32, look_ps: u64, slots: u64) {
+        // Each core has its share of what waits at the NIC, which stands for slots here.
+        let elsewhere = u64::from(self.backend.queue_depth()) / self.cores.len() as u64;
+        let waiting = u64::from(self.cores[core].frontend.outstanding()) + elsewhere;
+        let ps = look_ps * slots / (waiting + 1);
+        self.cores[core].clock_ps += ps;
+        self.messages.at_mut(place).stages.add(Stage::LookAhead, ps);
     }
 
     /// Runs the core's steps, until one has to wait for its time.
