@@ -30,8 +30,8 @@ fn every_system_that_ships_is_compared_and_its_cores_time_adds_up() {
 
 #[test]
 fn ideals_stand_beside_systems_and_the_better_bears_more() {
-    let rows =
-        compared(&["--system", "rss,zygos", "--policy", "single-queue,two-choices", "--workload", "bimodal-1:10us"]);
+    let words = "--system rss,zygos --policy single-queue,two-choices --workload bimodal-1:10us --precision 10%";
+    let rows = compared(&words.split(' ').collect::<Vec<_>>());
     let names: Vec<&str> = rows.iter().map(|row| row["system"].as_str().unwrap()).collect();
     assert_eq!(names, ["rss", "zygos", "single-queue", "two-choices"]);
     let load = |index: usize| rows[index]["load_at_slo"].as_f64().unwrap();

@@ -96,7 +96,7 @@ fn csv_has_the_fields_of_json_under_names_of_their_own() {
 fn the_load_found_is_that_of_the_closed_form() {
     // M/M/1: the p99 is ln(100) services over what is left of the core.
     let closed_form = 1.0 - 100f64.ln() / 10.0;
-    let row = &simulate("--policy jbsq:1 --cores 1 --find-slo --rpcs 50000 --replications 6")[0];
+    let row = &simulate("--policy jbsq:1 --cores 1 --find-slo --rpcs 50000 --replications 6 --precision 10%")[0];
     assert_near(row, "load_at_slo", closed_form, 0.02);
     assert_near(row, "throughput_under_slo_rps", closed_form * 1e6, 0.03);
     assert!(number(row, "load_at_slo_ci.0") <= closed_form && closed_form <= number(row, "load_at_slo_ci.1"), "{row}");
@@ -224,8 +224,8 @@ fn a_precision_is_reached_or_said_not_to_be() {
 
 #[test]
 fn a_lock_carries_one_rpc_a_handoff() {
-    let row =
-        &simulate("--policy mcs-lock --cores 16 --lock-handoff 200ns --find-slo --rpcs 200000 --replications 3")[0];
+    let words = "--policy mcs-lock --cores 16 --lock-handoff 200ns --find-slo --rpcs 200000 --replications 3";
+    let row = &simulate(&format!("{words} --precision 10%"))[0];
     assert!((0.25..0.3125).contains(&number(row, "load_at_slo")), "5 M RPC/s of 16: {row}");
     assert_eq!(number(row, "lock_handoff_ns"), 200.0);
     let words = ["simulate", "--policy", "mcs-lock", "--cores", "16", "--lock-handoff", "200ns", "--load", "0.35"];
@@ -374,4 +374,13 @@ fn thresholds_are_trained_written_and_looked_up() {
     simulate("altocumulus:4", "64").assert_error(2, "--workers 16");
     simulate("jbsq:2", "8").assert_error(2, "altocumulus:G only");
     nebula(&["thresholds", "--load", "0.9,0.5"]).assert_error(2, "rise");
+}
+
+#[test]
+fn a_mix_has_the_slowdown_of_its_rpcs_with_its_interval() {
+    let words = "--policy single-queue --cores 4 --service mix:get=0.9*fixed:1us;scan=0.1*fixed:10us --load 0.5 --rpcs 20000 --replications 3";
+    let row = &simulate(words)[0];
+    let [p999, lo, hi] = ["slowdown.p999", "slowdown_p999_ci.0", "slowdown_p999_ci.1"].map(|field| number(row, field));
+    assert!(1.0 < lo && lo <= p999 && p999 <= hi && number(row, "slowdown.p99") <= p999, "{row}");
+    assert!(simulate("--cores 2 --rpcs 2000 --replications 2 --load 0.5")[0]["slowdown"].is_null());
 }

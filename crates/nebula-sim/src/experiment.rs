@@ -11,7 +11,7 @@ use crate::executor::{replications, try_each};
 use crate::interval::{Interval, Ratio};
 use crate::load::Load;
 use crate::search::is_starving;
-use crate::settled::{Relaxation, are_independent};
+use crate::settled::{Relaxation, are_independent, hardly_depend};
 use crate::system::System;
 use crate::tally::{Sections, Tally};
 use crate::world::{Demand, InParts, Length, run_in_parts};
@@ -35,7 +35,8 @@ pub(crate) use parts::Parts;
 pub struct Effort {
     /// RPCs measured in each replication, at least.
     pub rpcs: u64,
-    /// RPCs measured in each replication, at most: where a load takes long to settle, [`length`](Self::length) chooses more than `rpcs`.
+    /// RPCs measured in each replication, at most: where a load takes long to settle, [`length`](Self::length) chooses more than `rpcs`, and
+    /// [`estimate`] repeats a window that turns out to be short where no formula says how long it should be.
     pub rpcs_max: u64,
     /// RPCs of the warm-up before them, which fill the empty system; [`length`](Self::length) chooses if not set.
     pub warmup: Option<u64>,
@@ -139,6 +140,9 @@ impl Effort {
     }
 }
 
+/// How many times as long the next window is, where one is too short and no formula says how long it should be.
+const GROWTH: u64 = 4;
+
 /// Parts of all measured windows together, at least: with fewer, skewness cannot be estimated.
 const SECTIONS: u32 = 40;
 
@@ -163,13 +167,15 @@ pub struct Estimate {
     pub is_settled: bool,
     /// Whether the requested precision was reached; `None` if none was requested.
     pub is_precise: Option<bool>,
+    /// Warm-up and measured RPCs of each replication.
+    pub length: Length,
     parts: Parts,
     /// Of each replication, the mean latencies of its batches.
     batches: Vec<Vec<f64>>,
 }
 
 impl Estimate {
-    fn empty() -> Self {
+    fn empty(length: Length) -> Self {
         let [p99_ps, p99_ps_with_nacks, mean_ps, depth_mean, depth_p99] = Default::default();
         Self {
             tally: Tally::new(),
@@ -181,6 +187,7 @@ impl Estimate {
             is_starving: false,
             is_settled: false,
             is_precise: None,
+            length,
             parts: Parts::default(),
             batches: Vec::new(),
         }
@@ -205,6 +212,18 @@ impl Estimate {
         let by_formula = Relaxation::of(system, load).is_none_or(|known| known.is_within(length, self.replications()));
         let by_batches = load.over_time.is_some() || are_independent(&self.batches);
         self.is_settled = by_formula && by_batches && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99));
+    }
+
+    /// The effort with a longer window, where no formula gives the relaxation time and the batches of this one depend on each other.
+    fn longer(&self, system: &System, load: &Load, effort: &Effort) -> Option<Effort> {
+        let may_grow = effort.rpcs < effort.rpcs_max && load.over_time.is_none();
+        let is_short = may_grow && Relaxation::of(system, load).is_none() && !self.is_long();
+        is_short.then(|| Effort { rpcs: (effort.rpcs * GROWTH).min(effort.rpcs_max), ..*effort })
+    }
+
+    /// Whether the windows are long by what was measured: more than it takes to settle, as correlations are known to some hundredths only.
+    fn is_long(&self) -> bool {
+        hardly_depend(&self.batches) && self.parts.is_tail_seen(self.tally.latency_with_nacks(0.99))
     }
 
     /// Number of replications that ran.
@@ -280,6 +299,9 @@ impl Estimate {
 
 /// Runs replications of one operating point until the effort is spent or the precision is reached.
 ///
+/// Where no formula gives the relaxation time (bounds on the queue, bursts, closed loops, `darc`), windows four times as long are measured
+/// until the means of successive batches hardly depend on each other, up to the effort's most RPCs.
+///
 /// `progress` is called after each replication, on the thread that ran it.
 ///
 /// # Errors
@@ -297,17 +319,37 @@ pub fn estimate(
     progress: &(dyn Fn() + Sync),
 ) -> Result<Estimate, SimError> {
     effort.validate()?;
-    let mut estimate = Estimate::empty();
+    let mut found = measure(system, load, effort, progress)?;
+    let mut effort = *effort;
+    while let Some(longer) = found.longer(system, load, &effort) {
+        effort = longer;
+        match measure(system, load, &effort, progress) {
+            // Only a longer run shows that the queue grows.
+            Err(SimError::Outgrown { .. }) => {
+                found.is_settled = false;
+                break;
+            }
+            longer => found = longer?,
+        }
+    }
+    Ok(found)
+}
+
+/// Runs replications of one length.
+fn measure(system: &System, load: &Load, effort: &Effort, progress: &(dyn Fn() + Sync)) -> Result<Estimate, SimError> {
+    let length = effort.length(system, load);
+    let mut estimate = Estimate::empty(length);
     let mut first = 0;
     loop {
         let last = first + effort.replications;
         for in_parts in replicate(system, load, effort, first..last, progress)? {
             estimate.take(system, in_parts);
         }
-        estimate.settle(system, load, effort.length(system, load));
+        estimate.settle(system, load, length);
         let Some(precision) = effort.precision else { return Ok(estimate) };
         let is_precise = estimate.p99().relative() <= precision;
-        if is_precise || last >= effort.replications_max {
+        // What is too short is measured again, and not more often.
+        if is_precise || last >= effort.replications_max || estimate.longer(system, load, effort).is_some() {
             estimate.is_precise = Some(is_precise);
             return Ok(estimate);
         }

@@ -21,6 +21,7 @@ use nebula_nic::{Policy, Span};
 use nebula_workload::{Seed, TypeId};
 use side_by_side::SideBySide;
 
+pub(crate) use highest::DECIDED;
 pub use highest::{HighestLoad, SearchEnd, highest_load};
 
 /// The highest load that meets an SLO.

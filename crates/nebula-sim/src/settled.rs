@@ -116,6 +116,15 @@ fn whole(rpcs: f64) -> u64 {
     rpcs as u64
 }
 
+/// The correlation of neighboring batches above which a window is made longer, where no formula says how long it should be. Of batches whose
+/// dependence decays exponentially it is 0.1 where some 300 of them are 1,500 relaxation times long.
+const CORRELATION_LONG: f64 = 0.1;
+
+/// Whether batches depend on each other so little that a longer window is not needed; each list as for [`are_independent`].
+pub(crate) fn hardly_depend(replications: &[Vec<f64>]) -> bool {
+    correlation(replications) <= CORRELATION_LONG
+}
+
 /// Whether batches are long enough to be nearly independent: each list has the means of the batches of a replication, in order.
 pub(crate) fn are_independent(replications: &[Vec<f64>]) -> bool {
     correlation(replications) <= CORRELATION_MAX
@@ -190,6 +199,7 @@ mod tests {
             (0..10).map(&mut of_one).collect()
         };
         assert!(are_independent(&replications(0.0)) && are_independent(&replications(0.1)));
+        assert!(hardly_depend(&replications(0.0)) && !hardly_depend(&replications(0.25)));
         assert!(!are_independent(&replications(0.6)) && !are_independent(&replications(0.99)));
         assert!(are_independent(&[vec![3.0; 8], vec![3.0; 8]]), "nothing waits");
     }

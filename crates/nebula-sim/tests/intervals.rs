@@ -84,7 +84,7 @@ fn the_load_at_the_slo_is_that_of_the_formula() {
     let system = System::new(Policy::SingleQueue, 4);
     let exact = queue_at_slo(&system, &exponential(0.5), SLO, &Effort::default(), &|| ()).unwrap().load.value;
     let bracket = system.bracket(&exponential(0.5).service);
-    let effort = Effort::default().rpcs(150_000).replications(5);
+    let effort = Effort::default().rpcs(150_000).replications(5).precision(0.02);
     let found = highest_load(&system, &exponential(0.5), SLO, bracket, &effort, &|| ()).unwrap();
     assert!(found.end == SearchEnd::Missed && found.load.contains(exact), "{exact} {:?}", found.load);
     assert!(found.load.relative() < 0.02 && found.at.is_settled, "{:?}", found.load);
@@ -103,4 +103,38 @@ fn a_search_does_not_answer_beyond_what_settles() {
     let pareto = Load::open("pareto:min=500ns,alpha=1.1".parse().unwrap(), 0.5);
     let found = queue_at_slo(&System::new(Policy::SingleQueue, 1), &pareto, Span::from_us(1_000), &short, &|| ());
     assert!(matches!(found, Err(SimError::Unsettled { .. }) | Ok(_)), "{found:?}");
+}
+
+#[test]
+fn windows_grow_where_no_formula_says_how_long_they_should_be() {
+    // A bound that is never met: the exact p99 of M/M/1 at 0.9 is ln 100 over 0.1 µs, and 5,000 RPCs are far too few.
+    let system = System::new(Policy::SingleQueue, 1).queue_bound(2_000);
+    let effort = Effort::default().rpcs(5_000).rpcs_max(320_000);
+    let found = estimate(&system, &exponential(0.9), &effort, &|| ()).unwrap();
+    assert!(found.is_settled && found.length.rpcs >= 20_000, "{:?}", found.length);
+    assert!(found.p99().contains(46.05e6), "{:?}", found.p99());
+    // What settles at once is left as it is, and so is what is asked for exactly.
+    let low = estimate(&system, &exponential(0.5), &effort, &|| ()).unwrap();
+    assert_eq!((low.length.rpcs, low.is_settled), (5_000, true));
+    let exact = estimate(&system, &exponential(0.9), &Effort::default().rpcs(5_000), &|| ()).unwrap();
+    assert_eq!((exact.length.rpcs, exact.is_settled), (5_000, false));
+    // Bursts that overload the cores for 20 µs now and then.
+    let bursts = exponential(0.6).arrivals("mmpp2:3x,0.1,20us".parse().unwrap());
+    let found = estimate(&system, &bursts, &effort, &|| ()).unwrap();
+    assert!(found.is_settled && found.length.rpcs > 5_000, "{:?}", found.length);
+}
+
+#[test]
+fn a_search_goes_on_until_it_is_decided() {
+    let system = System::new(Policy::SingleQueue, 1);
+    let load = Load::open("bimodal:500ns@0.9,5500ns@0.1".parse().unwrap(), 0.5);
+    let bracket = system.bracket(&load.service);
+    let search = |effort: &Effort| highest_load(&system, &load, Span::from_us(30), bracket, effort, &|| ()).unwrap();
+    let once = search(&Effort::default().rpcs(100_000).replications(3).precision(0.9));
+    let decided = search(&Effort::default().rpcs(100_000).replications(3));
+    assert!(once.load.relative() > 0.01 && once.at.replications() == 3, "{:?}", once.load);
+    assert!(decided.load.relative() < once.load.relative() && decided.at.replications() > 3, "{:?}", decided.load);
+    assert_eq!(decided.at.is_precise, Some(decided.load.relative() <= 0.01));
+    // The p99 at the load that was found lies on the SLO: no more is claimed.
+    assert_eq!(decided.at.met(Span::from_us(30)), Met::Undecided);
 }

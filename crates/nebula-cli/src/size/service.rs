@@ -145,6 +145,8 @@ fn warn(case: &Case, queue: &QueueAt) {
         _ => {}
     }
     if queue.is_precise == Some(false) {
-        note(format!("note: {cores} cores: --precision was not reached; give more --rpcs"));
+        note(format!(
+            "note: {cores} cores: --precision, or 1 % of a load that is searched for, was not reached; give more --rpcs"
+        ));
     }
 }

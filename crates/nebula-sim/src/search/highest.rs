@@ -47,12 +47,19 @@ impl SearchEnd {
     }
 }
 
+/// Half of a load's interval over the load, at which it counts as decided unless a precision is asked for.
+pub(crate) const DECIDED: f64 = 0.01;
+
+/// How many times the replications are made at most, unless a precision is asked for.
+const UNASKED: u32 = 4;
+
 /// The share of RPCs that a p99 leaves.
 const LATE: f64 = 0.01;
 
 /// Searches for the highest load at which 99 % of all RPCs end within `slo`, between the ends of `bracket`; a NACK counts as infinite.
 ///
-/// With a precision, the search is repeated with twice the replications until the load's interval has it or the effort is spent.
+/// The search is repeated with twice the replications until half the load's interval is within the precision or the effort is spent; without
+/// a precision, until it is within [`DECIDED`] or four times the replications have run. [`Estimate::is_precise`] says which.
 ///
 /// # Errors
 ///
@@ -71,16 +78,21 @@ pub fn highest_load(
     progress: &(dyn Fn() + Sync),
 ) -> Result<HighestLoad, SimError> {
     let mut effort = *effort;
+    let most = match effort.precision {
+        Some(_) => effort.replications_max,
+        None => effort.replications.saturating_mul(UNASKED),
+    };
     loop {
         let once = Effort { precision: None, ..effort };
         let mut found = Search { system: &bounded(system), load, slo, bracket, effort: &once, progress }.run()?;
-        let Some(precision) = effort.precision else { return Ok(found) };
-        let is_precise = found.load.relative() <= precision;
-        if is_precise || effort.replications >= effort.replications_max {
+        let is_precise = found.load.relative() <= effort.precision.unwrap_or(DECIDED);
+        // A search that ended at a bound is not decided by more of the same.
+        let is_over = effort.precision.is_none() && found.end != SearchEnd::Missed;
+        if is_precise || is_over || effort.replications >= most {
             found.at.is_precise = Some(is_precise);
             return Ok(found);
         }
-        effort.replications = (effort.replications * 2).min(effort.replications_max);
+        effort.replications = (effort.replications * 2).min(most);
     }
 }
 

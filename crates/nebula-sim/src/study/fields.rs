@@ -210,9 +210,12 @@ fn replications<T: Shown>() -> [Field<T>; 3] {
         Field::new("replications", "", "independent runs that the intervals are made of", |of: &T| {
             Some(of.outcome().map(|o| o.replications).into())
         }),
-        Field::new("precise", "", "whether the precision asked for was reached; null if none was", |of: &T| {
-            Some(of.outcome().and_then(|o| o.is_precise).into())
-        }),
+        Field::new(
+            "precise",
+            "",
+            "whether the precision asked for was reached, or of a search at the queueing level 1 % if none was; null if none was",
+            |of: &T| Some(of.outcome().and_then(|o| o.is_precise).into()),
+        ),
     ]
 }
 

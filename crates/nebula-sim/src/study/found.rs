@@ -9,7 +9,7 @@ use crate::error::SimError;
 use crate::experiment::Estimate;
 use crate::hottest::cores_differ;
 use crate::interval::Interval;
-use crate::search::SearchEnd;
+use crate::search::{DECIDED, SearchEnd};
 use crate::system::System;
 use crate::tally::{CoreTime, HostTraffic, OfTier, Tally};
 
@@ -87,6 +87,12 @@ impl AtSlo {
 pub struct Figures {
     /// The load: offered in an open loop, achieved in a closed loop.
     pub load: f64,
+    /// RPCs measured in each replication.
+    pub rpcs: u64,
+    /// The slowdown that 99 % of the RPCs served do not exceed: latency over service; `None` unless the service times are a mix.
+    pub slowdown_p99: Option<Interval>,
+    /// The same of 99.9 %.
+    pub slowdown_p999: Option<Interval>,
     /// RPCs that arrived per second.
     pub offered_rps: f64,
     /// Served and NACKed RPCs, and their latencies.
@@ -114,8 +120,12 @@ impl Figures {
         let tally = &shown.tally;
         let capacity_rps = point.system.rps_max(&point.load.service);
         let offered_rps = point.load.rate(&point.system)?.map_or(tally.offered_rps(), |rate| rate.as_rps());
+        let slowdown = |share| shown.slowdown(share).map(|thousandths| thousandths.scaled(1e-3));
         Ok(Self {
             load: point.offered().unwrap_or(tally.served_rps() / capacity_rps),
+            rpcs: shown.length.rpcs,
+            slowdown_p99: slowdown(0.99),
+            slowdown_p999: slowdown(0.999),
             offered_rps,
             outcome: Outcome::of(
                 tally,
@@ -154,7 +164,7 @@ impl Found {
                 load(at.load.value)
             )),
             (Some(Figures { outcome: Outcome { is_precise: Some(false), replications, .. }, .. }), Some(at)) => {
-                let (known, wanted) = (at.load.relative(), self.point.effort.precision.unwrap_or(0.0));
+                let (known, wanted) = (at.load.relative(), self.point.effort.precision.unwrap_or(DECIDED));
                 let [known, wanted] = [known, wanted].map(units::percent);
                 Some(format!(
                     "note: {name}: the load is known to {known} after {replications} replications, not to {wanted}; give more --rpcs"

@@ -3,7 +3,7 @@
 use super::found::{AtSlo, AtTier, Figures, Found};
 use super::over_time::OverTime;
 use crate::error::SimError;
-use crate::experiment::{Effort, Met, estimate};
+use crate::experiment::{Effort, estimate};
 use crate::load::{Load, Source};
 use crate::search::{HighestLoad, highest_load};
 use crate::system::System;
@@ -97,9 +97,7 @@ impl Point {
         };
         let HighestLoad { load, end, at } = found;
         let there = Self { load: self.load.clone().at(load.value), ..self.clone() };
-        let mut figures = Figures::of(&there, &at)?;
-        // Taken from the search: by itself the p99 at that load is undecided.
-        figures.outcome.met = Met::Yes;
+        let figures = Figures::of(&there, &at)?;
         let at_slo = Some(AtSlo { load, served_rps: at.served_rps(), end });
         let tiers = AtTier::all(&there, &at.tally);
         Ok(Found { point: there, at_slo, figures: Some(figures), over_time: None, tiers })

@@ -3,7 +3,7 @@
 use super::found::{AtSlo, Figures, Findings, Found};
 use crate::blocks::{BlocksError, Machine, RateAtSlo, RateBracket, Scenario, estimate, rate_at_slo};
 use crate::executor::Executor;
-use crate::experiment::{Effort, Met};
+use crate::experiment::Effort;
 use nebula_nic::Span;
 use nebula_workload::{Rate, Seed};
 use std::sync::Arc;
@@ -110,10 +110,6 @@ impl Point {
         let mut found = self.show(Rate::try_new(rate_rps.value)?, seed, progress)?;
         let is_lower_bound = rate_rps.value >= bracket.highest_rps - bracket.width_rps;
         found.at_slo = Some(AtSlo { rate_rps, is_lower_bound });
-        if let Some(figures) = &mut found.figures {
-            // Taken from the search: the p99 measured at that rate is randomly on either side of the SLO.
-            figures.outcome.met = Met::Yes;
-        }
         Ok(found)
     }
 }

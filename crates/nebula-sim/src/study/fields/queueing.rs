@@ -22,7 +22,8 @@ impl Shown for Found {
     }
 
     fn rpcs(&self) -> u64 {
-        self.point.effort.length(&self.point.system, &self.point.load).rpcs
+        let planned = || self.point.effort.length(&self.point.system, &self.point.load).rpcs;
+        self.figures.map_or_else(planned, |figures| figures.rpcs)
     }
 
     fn slo(&self) -> Span {
@@ -58,6 +59,9 @@ pub fn queueing() -> Fields<Found> {
         super::p50(),
         super::p99(),
         super::p999(),
+        Column::new("slowdown p99.9", "slowdown.p999", |found: &Found| {
+            slowdown(found, |f| f.slowdown_p999).map(|slowdown| with_half(slowdown, depth))
+        }),
         Column::new("peak p99", "peak_p99_ns", |found: &Found| {
             found.over_time.as_ref().map(|over| time(over.peak_p99))
         }),
@@ -216,6 +220,7 @@ fn fields() -> Vec<Field<Found>> {
             Some(figure(found, |f| f.offered_rps / 1e6))
         })],
         super::outcome(),
+        slowdowns(),
         cores(),
         queue(),
         super::replications().into(),
@@ -243,6 +248,31 @@ fn question() -> Vec<Field<Found>> {
             |found: &Found| Some(figure(found, |f| f.load)),
         ),
     ]
+}
+
+/// Latency over service, of mixes.
+fn slowdowns() -> Vec<Field<Found>> {
+    fn ci(name: &'static str, what: &'static str, get: fn(&Figures) -> Option<Interval>) -> Field<Found> {
+        Field::new(name, "", what, move |found: &Found| slowdown(found, get).map(ends))
+    }
+    vec![
+        Field::new(
+            "slowdown",
+            "",
+            "latency over service time, of the RPCs of a mix that were served",
+            |found: &Found| {
+                let [p99, p999] = [slowdown(found, |f| f.slowdown_p99)?, slowdown(found, |f| f.slowdown_p999)?];
+                Some(Value::Object(vec![("p99", digits(p99.value).into()), ("p999", digits(p999.value).into())]))
+            },
+        )
+        .parts(&["p99", "p999"]),
+        ci("slowdown_p99_ci", "both ends of the 95 % interval of its p99", |f| f.slowdown_p99),
+        ci("slowdown_p999_ci", "both ends of the 95 % interval of its p99.9", |f| f.slowdown_p999),
+    ]
+}
+
+fn slowdown(found: &Found, get: fn(&Figures) -> Option<Interval>) -> Option<Interval> {
+    found.figures.as_ref().and_then(get)
 }
 
 fn cores() -> Vec<Field<Found>> {
