@@ -85,7 +85,7 @@ impl Design {
     }
 
     /// The machine as this design uses it.
-    pub(super) fn on(&self, machine: &Machine) -> Machine {
+    pub(crate) fn on(&self, machine: &Machine) -> Machine {
         let mut machine = machine.clone();
         machine.memory.llc.nic_ways = self.nic_ways.or(machine.memory.llc.nic_ways);
         if let Some(share) = self.buffers_llc_share {

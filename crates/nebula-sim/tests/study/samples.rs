@@ -107,6 +107,7 @@ pub(crate) fn findings(searches: bool) -> Findings {
     let one = |design: &str, rate: f64, p99: f64, accepted: f64| blocks::Found {
         setting: setting.clone(),
         design: design.to_owned(),
+        receive_buffer_bytes: setting.machine.deployment.receive_buffer_bytes,
         rate_rps: Some(rate),
         at_slo: searches.then_some(blocks::AtSlo {
             rate_rps: Interval { value: rate, lo: 0.99 * rate, hi: 1.01 * rate },

@@ -9,7 +9,7 @@ use crate::flags;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Block level: with --machine, caches and DRAM are simulated")]
 pub(in super::super) struct BlocksArgs {
-    /// Designs of NIC and RPC stack, by name or file [default: all six that ship]
+    /// Designs of NIC and RPC stack, by name or file [default: the six of NEBULA's evaluation]
     #[arg(long, value_name = "NAME|FILE.toml,…", value_delimiter = ',')]
     pub(super) design: Vec<String>,
     /// Offered RPCs per second: 22MRPS, 5,10,22MRPS or 5..25MRPS:9 [default: six rates up to saturation]

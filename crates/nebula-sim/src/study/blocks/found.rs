@@ -25,6 +25,8 @@ pub struct Found {
     pub setting: Arc<Setting>,
     /// The design's name.
     pub design: String,
+    /// Bytes of the shared receive buffer, under this design.
+    pub receive_buffer_bytes: u32,
     /// RPCs per second, offered or found by a search.
     pub rate_rps: Option<f64>,
     /// The highest rate that meets the SLO, if it was searched for and exists.

@@ -86,13 +86,21 @@ impl Point {
 
     fn show(&self, rate: Rate, seed: Seed, progress: &(dyn Fn() + Sync)) -> Result<Found, BlocksError> {
         let shown = estimate(&self.scenario, rate, &self.setting.effort.seed(seed), progress)?;
-        Ok(Found {
+        let figures = Some(Figures::of(self.setting.slo, &shown));
+        Ok(Found { rate_rps: Some(rate.as_rps()), figures, ..self.nothing_found() })
+    }
+
+    /// The result if no rate meets the SLO.
+    fn nothing_found(&self) -> Found {
+        let Scenario { design, machine, .. } = &self.scenario;
+        Found {
             setting: self.setting.clone(),
-            design: self.scenario.design.name.clone(),
-            rate_rps: Some(rate.as_rps()),
+            design: design.name.clone(),
+            receive_buffer_bytes: design.on(machine).deployment.receive_buffer_bytes,
+            rate_rps: None,
             at_slo: None,
-            figures: Some(Figures::of(self.setting.slo, &shown)),
-        })
+            figures: None,
+        }
     }
 
     /// Searches first, then measures at the rate that was found.
@@ -101,10 +109,7 @@ impl Point {
         let bracket = RateBracket::of(scenario, seed)?;
         let found = rate_at_slo(scenario, slo, bracket, &self.setting.effort.seed(seed), progress);
         let RateAtSlo { rate_rps, .. } = match found {
-            Err(BlocksError::Slo { .. }) => {
-                let (setting, design) = (self.setting.clone(), scenario.design.name.clone());
-                return Ok(Found { setting, design, rate_rps: None, at_slo: None, figures: None });
-            }
+            Err(BlocksError::Slo { .. }) => return Ok(self.nothing_found()),
             found => found?,
         };
         let mut found = self.show(Rate::try_new(rate_rps.value)?, seed, progress)?;

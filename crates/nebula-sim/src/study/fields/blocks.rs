@@ -204,7 +204,7 @@ fn setting() -> Vec<Field<Found>> {
             Some(found.setting.hog_gb_per_s.into())
         }),
         Field::new("receive_buffer_bytes", "B", "of the shared receive buffer", |found: &Found| {
-            Some(found.setting.machine.deployment.receive_buffer_bytes.into())
+            Some(found.receive_buffer_bytes.into())
         }),
     ]
 }
