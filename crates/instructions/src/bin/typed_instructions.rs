@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let name = format!("shm://count-typed-{}", std::process::id());
     // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for that.
-    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).slo(Span::from_ms(10_000));
+    let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).slo(Span::from_ms(100));
     let (server, mut workers) = Server::bind(&name).config(config).open()?;
     let worker = &mut workers[0];
     match how {

@@ -59,7 +59,7 @@ const LATE: f64 = 0.01;
 /// Searches for the highest load at which 99 % of all RPCs end within `slo`, between the ends of `bracket`; a NACK counts as infinite.
 ///
 /// The search is repeated with twice the replications until half the load's interval is within the precision or the effort is spent; without
-/// a precision, until it is within [`DECIDED`] or four times the replications have run. [`Estimate::is_precise`] says which.
+/// a precision, until it is within 1 % of the load or four times the replications have run. [`Estimate::is_precise`] says which.
 ///
 /// # Errors
 ///
