@@ -13,12 +13,13 @@ use crate::shell::{Attempt, Failure, Shell, run, stdout_of};
 /// What every package holds beside its code.
 const ALWAYS: &[&str] = &["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Makes every package, without building it again, and holds its list of files against what its code includes.
+/// Makes every package that may be published, without building it again, and holds its list of files against what its code includes.
 pub(super) fn package(shell: &Shell) -> Result<Ending, Failure> {
-    let make = ["package", "--workspace", "--exclude", "xtask", "--no-verify", "--allow-dirty", "--quiet"];
-    run(&mut shell.cargo(&make))?;
+    let names = published(shell)?;
+    let mut make = shell.cargo(&["package", "--no-verify", "--allow-dirty", "--quiet"]);
+    run(make.args(names.iter().flat_map(|name| ["-p", name])))?;
     let mut missing = Vec::new();
-    for name in published(shell)? {
+    for name in names {
         let files = files_of(shell, &name)?;
         let found = missing_of(shell, &shell.root().join("crates").join(&name), &files)?;
         println!("{name}: {} files, {} missing", files.len(), found.len());
