@@ -444,23 +444,30 @@ fn long_load(endpoint: &str) -> Child {
 
 #[test]
 fn a_server_that_falls_silent_is_a_fault_of_the_load_within_seconds() {
-    for endpoint in [endpoint("silent"), "udp://127.0.0.1:0".to_owned()] {
-        let (served, is_released) = (AtomicU64::new(0), Arc::new(AtomicBool::new(false)));
-        let released = is_released.clone();
-        let service = move |_: &[u8], reply: &mut Reply<'_>| {
-            while served.fetch_add(1, Relaxed) >= 100 && !released.load(Relaxed) {
-                std::thread::yield_now();
-            }
-            reply.write(&[0; 8]);
-        };
-        // Inline, for an engine on a separate thread would go on refusing.
-        let config = ServerConfig::default().inline(true);
-        let server = Server::bind(&endpoint).config(config).serve(service).unwrap();
-        let ended = wait(long_load(&server.endpoint().to_string()));
-        is_released.store(true, Relaxed);
-        server.stop();
-        ended.assert_error(1, "the server has not answered for 5 s");
-    }
+    // Both at once: each waits for five seconds.
+    std::thread::scope(|scope| {
+        for endpoint in [endpoint("silent"), "udp://127.0.0.1:0".to_owned()] {
+            scope.spawn(move || falls_silent(&endpoint));
+        }
+    });
+}
+
+fn falls_silent(endpoint: &str) {
+    let (served, is_released) = (AtomicU64::new(0), Arc::new(AtomicBool::new(false)));
+    let released = is_released.clone();
+    let service = move |_: &[u8], reply: &mut Reply<'_>| {
+        while served.fetch_add(1, Relaxed) >= 100 && !released.load(Relaxed) {
+            std::thread::yield_now();
+        }
+        reply.write(&[0; 8]);
+    };
+    // Inline, for an engine on a separate thread would go on refusing.
+    let config = ServerConfig::default().inline(true);
+    let server = Server::bind(endpoint).config(config).serve(service).unwrap();
+    let ended = wait(long_load(&server.endpoint().to_string()));
+    is_released.store(true, Relaxed);
+    server.stop();
+    ended.assert_error(1, "the server has not answered for 5 s");
 }
 
 #[test]
