@@ -43,14 +43,16 @@ impl Numbers {
         self.engine
     }
 
-    /// A number for another client, never 0.
+    /// A number for another client, never 0. The lowest bytes that no whole turn of all engines has room for are left out: 256 is no multiple of
+    /// three, and 255 and 256 would be of the same engine.
     pub(super) fn draw(&mut self) -> NodeId {
         self.drawn = self.drawn.saturating_add(1);
         loop {
             // Relaxed: nothing else is read that another engine has written.
             // After 2^32 clients numbers come again.
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number != 0 {
+            let turns = 256 / self.engines * self.engines;
+            if number != 0 && u16::from(number.to_le_bytes()[0]) < turns {
                 return NodeId(number);
             }
         }
@@ -73,17 +75,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_client_belongs_to_one_engine_and_none_has_number_0() {
-        let mut engines = Numbers::for_engines(3, u32::MAX - 100);
-        let mut owned = [0; 3];
-        for turn in 0..999 {
-            let snid = engines[turn % 2].draw();
-            assert_ne!(snid.0, 0);
-            let owners: Vec<_> = engines.iter().map(|numbers| usize::from(numbers.is_own(snid))).collect();
-            assert_eq!(owners.iter().sum::<usize>(), 1, "{snid:?} belongs to {owners:?}");
-            owned.iter_mut().zip(owners).for_each(|(owned, is_owner)| *owned += is_owner);
+    fn clients_in_a_row_belong_to_the_engines_in_turn_wherever_they_begin() {
+        for engines in [1, 2, 3, 7, 200, 256] {
+            for first in (0..256).chain([u32::MAX - 100]) {
+                let mut numbers = Numbers::for_engines(engines, first);
+                let mut owned = vec![0; usize::from(engines)];
+                for turn in 0..3 * usize::from(engines) {
+                    let snid = numbers[turn % 2 % usize::from(engines)].draw();
+                    let owners: Vec<_> = (0..).zip(&numbers).filter(|(_, numbers)| numbers.is_own(snid)).collect();
+                    let &[(owner, _)] = &owners[..] else { panic!("{snid:?} belongs to {owners:?}") };
+                    let owner: usize = owner;
+                    owned[owner] += 1;
+                }
+                // Number 0 is left out, which may move one client on.
+                let holds_zero = first == 0 || first == u32::MAX - 100;
+                let even = 3 - u8::from(holds_zero)..=3 + u8::from(holds_zero);
+                assert!(owned.iter().all(|clients| even.contains(clients)), "{engines} from {first}: {owned:?}");
+            }
         }
-        assert!(owned.iter().all(|&clients| (325..=341).contains(&clients)), "{owned:?} of 999 clients");
+    }
+
+    #[test]
+    fn an_engine_counts_what_it_has_drawn() {
+        let mut engines = Numbers::for_engines(3, u32::MAX - 100);
+        for turn in 0..999 {
+            assert_ne!(engines[turn % 2].draw().0, 0);
+        }
         assert_eq!([engines[0].drawn(), engines[1].drawn(), engines[2].drawn()], [500, 499, 0]);
     }
 }
