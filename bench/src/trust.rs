@@ -45,25 +45,27 @@ pub fn run(words: &[&str]) -> Result<(), Failure> {
     within(LIMIT + soaks, "trust", move || match &words[..] {
         [] => run_all(),
         [processes] if processes == "processes" => processes::run_all(),
-        [soak, seconds, times] if soak == "soak" => self::soak(seconds.parse()?, times.parse()?),
+        [soak, seconds, times] if soak == "soak" => self::soak(seconds.parse()?, times.parse()?, 1),
+        [soak, seconds, times, clients] if soak == "soak" => {
+            self::soak(seconds.parse()?, times.parse()?, clients.parse()?)
+        }
         [core, clients, times] => {
             let (clients, times) = (clients.parse()?, times.parse()?);
-            let peak = peak()?;
-            round(core, clients, times, peak)
+            round(core, clients, times, peak(clients)?)
         }
-        _ => Err("usage: trust [whole|half CLIENTS TIMES | processes | soak SECONDS TIMES]".into()),
+        _ => Err("usage: trust [whole|half CLIENTS TIMES | processes | soak SECONDS TIMES [CLIENTS]]".into()),
     })
 }
 
 fn run_all() -> Result<(), Failure> {
-    let peak = peak()?;
     for clients in [1, 8] {
+        let peak = peak(clients)?;
         for times in [2.0, 4.0, 10.0] {
             round("whole", clients, times, peak)?;
         }
-    }
-    for times in [0.3, 1.0, 4.0] {
-        round("half", 1, times, peak)?;
+        for times in [0.3, 1.0, 4.0] {
+            round("half", clients, times, peak)?;
+        }
     }
     processes::run_all()
 }
@@ -74,11 +76,11 @@ const SOAK_SECONDS_MAX: u64 = 3600;
 const LOOK_EVERY: u64 = 5;
 
 /// What a server holds under `times` its peak, after some seconds and in the end.
-fn soak(seconds: u64, times: f64) -> Result<(), Failure> {
-    let offer = Offer::Rate(times * peak()?);
+fn soak(seconds: u64, times: f64, clients: usize) -> Result<(), Failure> {
+    let offer = Offer::Rate(times * peak(clients)?);
     let address = child::unused_address()?;
     let server = Server::start(&["serve-trust", "whole", &address.to_string()])?;
-    let mut flood = Flood::connect(address, 1)?;
+    let mut flood = Flood::connect(address, clients)?;
     let (clock, mut looks) = (Clock::new(), Vec::new());
     let start = clock.now_ps();
     while looks.len() as u64 <= seconds.min(SOAK_SECONDS_MAX) / LOOK_EVERY {
@@ -99,11 +101,13 @@ fn soak(seconds: u64, times: f64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn peak() -> Result<f64, Failure> {
+/// What so many clients that keep to windows are served at best.
+fn peak(clients: usize) -> Result<f64, Failure> {
     let mut peak_rps: f64 = 0.0;
     for window in WINDOWS {
-        let served_rps = trial("whole", 1, Offer::Window(window))?.served_rps();
-        plain(&format!("64 B echo over UDP, {window} outstanding"), served_rps / 1e6, "M RPC/s");
+        let served_rps = trial("whole", clients, Offer::Window(window))?.served_rps();
+        let what = format!("64 B echo over UDP, {clients} clients with {window} outstanding together");
+        plain(&what, served_rps / 1e6, "M RPC/s");
         peak_rps = peak_rps.max(served_rps);
     }
     Ok(peak_rps)

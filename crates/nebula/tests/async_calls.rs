@@ -193,7 +193,7 @@ fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
     let _watchdog = Watchdog::new("what takes too long");
     for at in endpoints("late") {
         let (server, may_answer, _begun) = held(&at);
-        let config = ClientConfig::default().call_timeout(Duration::from_millis(300));
+        let config = ClientConfig::default().call_timeout(Duration::from_secs(1));
         let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
         executor().block_on(async {
             let within = Options::default().deadline(Duration::from_millis(5));
@@ -213,7 +213,7 @@ fn what_takes_too_long_ends_in_time_although_the_task_sleeps() {
 fn one_that_finds_no_room_in_time_ends_too_and_was_not_executed() {
     let _watchdog = Watchdog::new("no room in time");
     let (server, may_answer, begun) = held(&endpoint("no-room"));
-    let config = ClientConfig::default().slots(2).call_timeout(Duration::from_millis(100));
+    let config = ClientConfig::default().slots(2).call_timeout(Duration::from_secs(1));
     let client = AsyncClient::connect_with(server.endpoint().clone(), config).expect("a connection");
     executor().block_on(async {
         let calls: Vec<_> = (0..5_u8)

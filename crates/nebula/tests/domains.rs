@@ -40,7 +40,7 @@ fn a_domain_is_not_taken_for_another() {
         .expect("three domains");
     let endpoints: Vec<_> = domains.servers().iter().map(|server| server.endpoint().clone()).collect();
     let config = |domain: u8| {
-        let config = ClientConfig::default().domain(domain).call_timeout(Duration::from_millis(300));
+        let config = ClientConfig::default().domain(domain);
         if domain == 9 { config.key(Key::new([3; 32])) } else { config }
     };
     for (endpoint, domain) in endpoints.iter().zip(7..) {
@@ -52,7 +52,7 @@ fn a_domain_is_not_taken_for_another() {
     let refused = Client::connect_with(&endpoints[1], config(7)).expect_err("another domain");
     assert!(matches!(refused, ConnectError::NotAdmitted { hint: Hint::Domain, .. }), "{refused}");
     // With a key nobody's refusal is believed at once.
-    let other = config(1).key(Key::new([3; 32]));
+    let other = config(1).key(Key::new([3; 32])).call_timeout(Duration::from_millis(300));
     let refused = Client::connect_with(&endpoints[2], other).expect_err("another domain");
     assert!(matches!(refused, ConnectError::Silent { hint: Hint::Domain, .. }), "{refused}");
     domains.stop();

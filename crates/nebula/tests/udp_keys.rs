@@ -81,7 +81,7 @@ fn a_key_that_is_taken_out_shuts_out_its_owner_and_nobody_else() {
     let echo = |request: &[u8], reply: &mut Reply<'_>| reply.write(request);
     let server = Server::bind("udp://127.0.0.1:0").config(server_config).serve(echo).expect("a server");
     let connect = |byte| {
-        let config = config(&[("", byte)]).call_timeout(Span::from_ms(300));
+        let config = config(&[("", byte)]).call_timeout(Span::from_secs(1));
         Client::connect_with(server.endpoint().clone(), config).expect("a client")
     };
     let (mut ann, mut bob) = (connect(1), connect(2));

@@ -14,6 +14,10 @@ const TOGETHER: u32 = 64;
 /// Of which so many are kept for sources that ask for less than their share: they are told at once, and need not wait and ask again.
 const KEPT: u32 = 16;
 
+/// Once the others are used up, so many are earned before one is given: what cannot be refused is not even read, and to read a datagram for the sake of
+/// two of its RPCs takes as long as to serve ten.
+const AGAIN: u32 = 16;
+
 /// The refusals of an engine.
 #[derive(Debug)]
 pub(crate) struct Refusals {
@@ -56,9 +60,13 @@ impl Refusals {
     #[inline(never)]
     fn earn(&mut self, now: Timestamp) {
         let earned = (now - self.since).as_ps() / self.each.as_ps();
-        if earned > 0 {
+        let wanted = KEPT - self.left;
+        if earned >= (wanted + AGAIN).into() {
             let left = u64::from(self.left).saturating_add(earned).min(TOGETHER.into());
             (self.left, self.since) = (u32::try_from(left).unwrap_or(TOGETHER), now);
+        } else if wanted > 0 {
+            let earned = u32::try_from(earned).unwrap_or(wanted).min(wanted);
+            (self.left, self.since) = (self.left + earned, self.since + self.each * u64::from(earned));
         }
     }
 
