@@ -91,6 +91,9 @@ pub(crate) struct Args {
     /// Size of the receive buffer with --unbounded
     #[arg(long, default_value = "64MiB", value_parser = flags::bytes, requires = "unbounded")]
     recv_buffer_bytes: u64,
+    /// The most that the receive buffer takes, however long the SLO is
+    #[arg(long, default_value = "64MiB", value_parser = flags::bytes, conflicts_with = "unbounded")]
+    recv_buffer_bytes_max: u64,
     /// Write a log of every decision of the NIC to this file; slow. The server ends where the log cannot be written
     #[arg(long, value_name = "FILE")]
     decision_log: Option<PathBuf>,
@@ -213,6 +216,7 @@ fn config(args: &Args) -> ServerConfig {
         .mtu_bytes(args.mtu_bytes.unwrap_or_else(mtu_bytes))
         .rpc_bytes_max(request_bytes(KEY_BYTES_MAX))
         .rpc_bytes_mean(request_bytes(KEY_BYTES))
+        .recv_buffer_bytes_max(args.recv_buffer_bytes_max)
         .scrub(args.scrub)
         .insecure(args.insecure)
         .tenants(args.tenants.clone())

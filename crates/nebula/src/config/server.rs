@@ -5,8 +5,8 @@ mod builders;
 use nebula_nic::schedule::SUSPENDED_MAX;
 use nebula_nic::{
     Backend, BackendConfig, CentralDispatch, CustomPolicy, Dispatcher, DomainId, JBSQ_BOUND_MAX, Mtu, PER_CORE_BOUND,
-    Policy, SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering, queue_bound_for_slo,
-    slots_of,
+    Policy, SLOT_BYTES, SOURCE_BITS_MAX, STEALABLE_BOUND, ScrubMode, SlotOrder, Sources, Span, Steering,
+    queue_bound_for_slo, slots_of,
 };
 
 use super::error::ServeError;
@@ -117,6 +117,9 @@ pub struct ServerConfig {
     pub service_mean: Span,
     /// The expected mean length of a request, in bytes. The receive buffer is sized from it. Default: 576.
     pub rpc_bytes_mean: u32,
+    /// The most that the receive buffer takes, in bytes, however long the SLO is. The longest RPC fits it twice in any case. Where the SLO asks for
+    /// more, RPCs are refused for lack of room before they would miss it. Default: 64 MiB.
+    pub recv_buffer_bytes_max: u64,
     /// How long an RPC of several packets may take to arrive, counted from its first packet. Then it gets a NACK. `None`, the
     /// default, is 10 ms over `shm://` and 500 ms over `udp://`.
     pub reassembly_timeout: Option<Span>,
@@ -186,6 +189,7 @@ impl Default for ServerConfig {
             insecure: false,
             service_mean: Span::from_ns(500),
             rpc_bytes_mean: 576,
+            recv_buffer_bytes_max: 64 << 20,
             reassembly_timeout: None,
             scrub: ScrubMode::OnFull,
             queueing: Queueing::SloBounded,
@@ -273,11 +277,12 @@ impl ServerConfig {
     /// Slots of the receive buffer.
     fn slots(&self) -> Result<u32, ServeError> {
         let slots = match self.queueing {
-            Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / 64,
+            Queueing::Unbounded { recv_buffer_bytes } => recv_buffer_bytes / u64::from(SLOT_BYTES),
             Queueing::SloBounded => {
                 let given = u64::from(self.workers) * u64::from(self.given_max() + self.laters());
                 let rpcs = u64::from(self.queue_bound(self.service_mean)) + given;
-                rpcs * u64::from(slots_of(self.rpc_bytes_mean))
+                let most = self.recv_buffer_bytes_max / u64::from(SLOT_BYTES);
+                (rpcs * u64::from(slots_of(self.rpc_bytes_mean))).min(most)
             }
         };
         // Room for the longest RPC twice, or one of them could lock out every other.
@@ -400,3 +405,20 @@ impl ServerConfig {
 
 /// Over UDP, the longest reply of a server that does not say how long its replies are, unless requests may be longer.
 const REPLY_BYTES_UNSAID: u32 = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_receive_buffer_follows_the_slo_up_to_its_most_and_holds_the_longest_rpc_twice() {
+        let bytes = |config: &ServerConfig| u64::from(config.slots().expect("a buffer")) * u64::from(SLOT_BYTES);
+        let config = ServerConfig::default().rpc_bytes_max(1024);
+        let of_slo = |slo| bytes(&config.clone().slo(slo));
+        assert!(of_slo(Span::from_ms(2)) > 15 * of_slo(Span::from_us(100)));
+        assert_eq!(of_slo(Span::from_secs(10)), config.recv_buffer_bytes_max);
+        let small = config.recv_buffer_bytes_max(4096).slo(Span::from_secs(10));
+        assert_eq!(bytes(&small), 4096);
+        assert_eq!(bytes(&small.clone().recv_buffer_bytes_max(64)), 2 * u64::from(small.rpc_bytes_max));
+    }
+}

@@ -162,6 +162,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [the most that the receive buffer takes, in bytes](Self#structfield.recv_buffer_bytes_max).
+    #[must_use]
+    pub fn recv_buffer_bytes_max(mut self, bytes: u64) -> Self {
+        self.recv_buffer_bytes_max = bytes;
+        self
+    }
+
     /// Sets [how long an RPC of several packets may take to arrive](Self#structfield.reassembly_timeout).
     #[must_use]
     pub fn reassembly_timeout(mut self, timeout: impl Into<Span>) -> Self {
@@ -308,6 +315,7 @@ mod tests {
             insecure: true,
             service_mean: Span::from_us(707),
             rpc_bytes_mean: 708,
+            recv_buffer_bytes_max: 722,
             reassembly_timeout: Some(Span::from_us(709)),
             scrub: ScrubMode::Ahead,
             queueing: Queueing::Unbounded { recv_buffer_bytes: 710 },
@@ -331,7 +339,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, scrub, queueing, clients_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids;
+            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, recv_buffer_bytes_max, scrub, queueing, clients_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids;
             optional custom_policy, reply_bytes_max, later_max, pool_threads, rpc_types, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));
