@@ -244,7 +244,7 @@ fn a_server_that_says_it_is_not_well_gets_nothing_until_it_is() {
     };
     let (one, one_executed, is_ill) = serve(&names[0]);
     let (other, ..) = serve(&names[1]);
-    let health = HealthCheck::new(Span::from_ms(2), b"well?", |reply| reply == b"yes");
+    let health = HealthCheck::new(Span::from_ms(20), b"well?", |reply| reply == b"yes");
     let config = balanced(Balance::RoundRobin).health(health);
     let mut client = Client::connect_with(&names.join(","), config).expect("a client");
     // Until `count` RPCs in a row have, or have not, been executed by the first server.
