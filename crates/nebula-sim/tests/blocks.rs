@@ -315,11 +315,12 @@ fn a_search_that_stops_runs_early_finds_what_whole_runs_say() {
 fn a_rate_is_judged_by_all_replications_together() {
     let scenario = scenario("nebula-base");
     let slo = Span::from_ns(2_000);
-    let effort = Effort { warmup: Some(5_000), ..Effort::default().rpcs(10_000).replications(2).precision(0.5) };
-    let bracket = RateBracket { lowest_rps: 10e6, highest_rps: 30e6, width_rps: 0.5e6 };
+    let effort = Effort { warmup: Some(5_000), ..Effort::default().rpcs(5_000).replications(4).precision(0.5) };
+    let bracket = RateBracket { lowest_rps: 10e6, highest_rps: 30e6, width_rps: 0.4e6 };
     let found = highest_rate(&scenario, slo, bracket, &effort, &|| ()).unwrap();
     let p99_ps = |rps: f64| {
-        let once = Effort { precision: None, ..effort };
+        let replications = u32::try_from(found.at.replications.len()).unwrap();
+        let once = Effort { precision: None, replications, ..effort };
         estimate(&scenario, Rate::try_new(rps).unwrap(), &once, &|| ()).unwrap().tally.latency_with_nacks(0.99)
     };
     let (rps, slo_ps) = (found.rate_rps.value, slo.as_ps() as f64);

@@ -68,9 +68,11 @@ pub(crate) struct Crossed<S> {
 }
 
 /// Repeats a search with twice the replications until half the load's interval is within the precision or the effort is spent; without a
-/// precision, until it is decided or four times the replications have run. Also says whether the load is known that well.
+/// precision, until it is decided, four times the replications have run, or it ended for a reason that more of the same does not change. Also
+/// says whether the load is known that well.
 pub(crate) fn until_decided<S, E>(
     effort: &Effort,
+    is_final: impl Fn(SearchEnd) -> bool,
     search: impl Fn(&Effort) -> Result<Crossed<S>, E>,
 ) -> Result<(Crossed<S>, bool), E> {
     let mut effort = *effort;
@@ -81,9 +83,9 @@ pub(crate) fn until_decided<S, E>(
     loop {
         let found = search(&Effort { precision: None, ..effort })?;
         let is_precise = found.load.relative() <= effort.precision.unwrap_or(DECIDED);
-        // A search that ended at a bound is not decided by more of the same.
-        let is_over = effort.precision.is_none() && found.end != SearchEnd::Missed;
-        if is_precise || is_over || effort.replications >= most {
+        let is_over = effort.precision.is_none() && is_final(found.end);
+        let is_decided = is_precise && (found.end != SearchEnd::Unsettled || is_final(found.end));
+        if is_decided || is_over || effort.replications >= most {
             return Ok((found, is_precise));
         }
         effort.replications = (effort.replications * 2).min(most);
@@ -161,10 +163,16 @@ fn interval(late: &Ratio, bracket: Bracket, met: Tried, missed: Tried, tried: &[
             met.load - (libm::log(hi / below) - libm::log(above / below)).max(0.0) / slope,
             met.load + libm::log(above / lo.min(below)) / slope,
         ),
+        false if value > 0.0 => (below_of(met, tried), met.load),
         false => (met.load, met.load),
     };
     let highest = if missed.load < bracket.highest { missed.load.max(hi) } else { hi };
     Interval { value: met.load, lo: lo.max(0.0).min(met.load), hi: highest.max(met.load).min(bracket.highest) }
+}
+
+/// The highest load below the one that was found: the lower end where no slope is known.
+fn below_of(met: Tried, tried: &[Tried]) -> f64 {
+    tried.iter().map(|one| one.load).filter(|&load| load < met.load).fold(0.0, f64::max)
 }
 
 /// Where the share of late RPCs would be 1 % if it grew exponentially between both loads, kept away from them.
