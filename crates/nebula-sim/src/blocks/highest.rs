@@ -42,9 +42,7 @@ pub fn highest_rate(
 ) -> Result<HighestRate, BlocksError> {
     effort.validate()?;
     let once = |effort: &Effort| Search { scenario, slo, bracket, effort, progress }.run();
-    // More replications settle a tail that few of them show.
-    let is_final = |end| end == SearchEnd::Highest;
-    let (Crossed { load, end, mut at }, is_precise) = until_decided(effort, is_final, once)?;
+    let (Crossed { load, end, mut at }, is_precise) = until_decided(effort, once)?;
     at.is_precise = Some(is_precise);
     Ok(HighestRate { rate_rps: load, end, at })
 }

@@ -21,6 +21,7 @@ mod egress;
 mod ingress;
 mod interleaved;
 mod cpu;
+mod near;
 pub(super) mod message;
 
 use super::machine::ps_of;
@@ -34,6 +35,7 @@ use cpu::{AtCore, Limits};
 use egress::Clients;
 use ingress::Link;
 use message::Messages;
+use near::NearCore;
 use nebula_memsys::{MemorySystem, Traffic};
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, SlotRange, Span, Timestamp};
 use nebula_nic::{CoreId, Frontend, Steering};
@@ -142,6 +144,7 @@ struct World<'a> {
     link: Link,
     messages: Messages,
     memory: MemorySystem,
+    near: Option<NearCore>,
     backend: Backend,
     cores: Box<[AtCore]>,
     // -- pending events --
@@ -238,6 +241,7 @@ impl<'a> World<'a> {
             link: Link::default(),
             messages: Messages::default(),
             memory,
+            near: NearCore::of(scenario, seed),
             backend,
             cores: (0..cores).map(at_core).collect(),
             calendar: Calendar::new(sources),

@@ -68,11 +68,9 @@ pub(crate) struct Crossed<S> {
 }
 
 /// Repeats a search with twice the replications until half the load's interval is within the precision or the effort is spent; without a
-/// precision, until it is decided, four times the replications have run, or it ended for a reason that more of the same does not change. Also
-/// says whether the load is known that well.
+/// precision, until it is decided or four times the replications have run. Also says whether the load is known that well.
 pub(crate) fn until_decided<S, E>(
     effort: &Effort,
-    is_final: impl Fn(SearchEnd) -> bool,
     search: impl Fn(&Effort) -> Result<Crossed<S>, E>,
 ) -> Result<(Crossed<S>, bool), E> {
     let mut effort = *effort;
@@ -83,9 +81,9 @@ pub(crate) fn until_decided<S, E>(
     loop {
         let found = search(&Effort { precision: None, ..effort })?;
         let is_precise = found.load.relative() <= effort.precision.unwrap_or(DECIDED);
-        let is_over = effort.precision.is_none() && is_final(found.end);
-        let is_decided = is_precise && (found.end != SearchEnd::Unsettled || is_final(found.end));
-        if is_decided || is_over || effort.replications >= most {
+        // A search that ended at a bound, or where windows are too short, is not decided by more of the same.
+        let is_over = effort.precision.is_none() && found.end != SearchEnd::Missed;
+        if is_precise || is_over || effort.replications >= most {
             return Ok((found, is_precise));
         }
         effort.replications = (effort.replications * 2).min(most);

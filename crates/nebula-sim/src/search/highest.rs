@@ -45,9 +45,7 @@ pub fn highest_load(
 ) -> Result<HighestLoad, SimError> {
     let system = &bounded(system);
     let once = |effort: &Effort| Search { system, load, slo, bracket, effort, progress }.run();
-    // Windows that are too short stay so.
-    let is_final = |end| end != SearchEnd::Missed;
-    let (Crossed { load, end, mut at }, is_precise) = until_decided(effort, is_final, once)?;
+    let (Crossed { load, end, mut at }, is_precise) = until_decided(effort, once)?;
     at.is_precise = Some(is_precise);
     Ok(HighestLoad { load, end, at })
 }
