@@ -117,6 +117,10 @@ impl Mesh {
         End { tile, port: self.banks + tile }
     }
 
+    pub(crate) const fn is_same_tile(one: End, other: End) -> bool {
+        one.tile == other.tile
+    }
+
     /// The travel time of a flit.
     #[inline]
     pub(crate) fn way_ps(&self, from: End, to: End) -> u64 {

@@ -152,6 +152,17 @@ impl MemorySystem {
         self.llc.expect(self.llc.set_of(block));
     }
 
+    /// Whether the bank of `block` is at the tile of `core`, so that the way between them has no hops.
+    ///
+    /// # Panics
+    ///
+    /// If the core does not exist.
+    #[must_use]
+    pub fn is_nearest(&self, core: u16, block: Block) -> bool {
+        let (home, core) = (self.mesh.home(self.llc.set_of(block)), self.mesh.core(core));
+        Mesh::is_same_tile(home, core)
+    }
+
     /// Blocks moved to and from memory since construction.
     #[must_use]
     pub const fn traffic(&self) -> Traffic {

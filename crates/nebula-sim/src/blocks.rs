@@ -44,11 +44,13 @@ mod program;
 mod world;
 mod tally;
 mod experiment;
+mod highest;
 
 pub use application::{Application, KeyValue, NetworkFunction, Replication};
 pub use design::{Buffers, Design};
 pub use error::BlocksError;
 pub use experiment::{BlocksEstimate, Figures, RateAtSlo, RateBracket, estimate, rate_at_slo, service_time};
+pub use highest::{HighestRate, highest_rate};
 pub use machine::{Core, Deployment, Machine, Nic};
 pub use map::Part;
 pub use tally::{BlocksTally, Stage, Stages};

@@ -33,6 +33,9 @@ const DRAIN: std::ops::Range<f64> = 1.0..4.0;
 /// The same where there are several queues, whose figures are means over all of them.
 const MEASURED_OF_QUEUES: f64 = 1_000.0;
 
+/// A bound on the queue does not count where it is so many times as long as what waits near saturation, of which a millionth reaches it.
+const BOUND_IS_FAR: f64 = 14.0;
+
 /// Relaxation times of the warm-up.
 const WARMUP: f64 = 3.0;
 
@@ -41,8 +44,8 @@ const WARMUP: f64 = 3.0;
 const CORRELATION_MAX: f64 = 0.2;
 
 impl Relaxation {
-    /// `None` where no formula holds: a closed loop, arrivals that are not renewals, a load that changes, a bound on the queue, cores that
-    /// differ, or service times without a variance.
+    /// `None` where no formula holds: a closed loop, arrivals that are not renewals, a load that changes, a bound that the queue may reach,
+    /// cores that differ, or service times without a variance.
     ///
     /// Of M/M/k the relaxation time is ρ / (1 − √ρ)² arrivals for any k. It grows with the mean of the squared coefficients of variation of
     /// gaps and of service; where RPCs are suspended, that of service does not count. ρ is the load over the highest possible one.
@@ -54,8 +57,7 @@ impl Relaxation {
             Arrivals::Packets(packets) => 1.0 / f64::from(packets.get()).powi(2),
             _ => return None,
         };
-        let is_plain =
-            load.over_time.is_none() && load.is_even() && system.queue_bound.is_none() && !system.is_tiered();
+        let is_plain = load.over_time.is_none() && load.is_even() && !system.is_tiered();
         let scv = load.service.scv().filter(|scv| scv.is_finite());
         let scv = match system.policy {
             Policy::Darc => return None,
@@ -63,12 +65,15 @@ impl Relaxation {
             _ => scv,
         }?;
         let rho = utilization / system.saturation(&load.service);
-        (is_plain && rho < 1.0).then(|| {
+        let (queues, cores) = queues(system);
+        let spread = f64::midpoint(scv_of_gaps, scv);
+        // How much waits falls by e for each so many RPCs.
+        let is_far = |bound: u32| f64::from(bound) * (1.0 - rho) >= BOUND_IS_FAR * queues * spread.max(1.0);
+        (is_plain && rho < 1.0 && system.queue_bound.is_none_or(is_far)).then(|| {
             let gap = 1.0 - libm::sqrt(rho);
-            let (queues, cores) = queues(system);
             let drain = cores * (1.0 - rho);
             let times = if DRAIN.contains(&drain) { MEASURED_OF_RARE_WAITS } else { MEASURED };
-            Self { rpcs: rho / (gap * gap) * f64::midpoint(scv_of_gaps, scv), queues, times }
+            Self { rpcs: rho / (gap * gap) * spread, queues, times }
         })
     }
 
@@ -179,6 +184,9 @@ mod tests {
         none(&system, &open(0.5).arrivals("mmpp2:5x,0.1,20us".parse().unwrap()));
         none(&system, &Load::closed("exp:1us".parse().unwrap(), 5, None));
         none(&system.clone().queue_bound(5), &open(0.5));
+        none(&system.clone().queue_bound(1_000), &open(0.99));
+        let far = system.clone().queue_bound(2_000);
+        assert_eq!(Relaxation::of(&far, &open(0.99)), Relaxation::of(&system, &open(0.99)));
         none(&system, &Load::open("pareto:min=500ns,alpha=1.5".parse().unwrap(), 0.5));
         assert!(Relaxation::of(&system, &open(0.5).arrivals("paced".parse().unwrap())).is_some());
     }

@@ -13,7 +13,6 @@ mod stack;
 use series::{Series, series};
 
 use super::page::{Figure, Page, Table};
-use crate::output::text::with_half;
 use crate::output::{Row, units};
 use nebula_sim::study::blocks::{Findings, Found, breakdown};
 
@@ -70,7 +69,7 @@ fn verdict(findings: &Findings) -> String {
     let slo = units::span(findings.setting.slo);
     if findings.setting.searches {
         let up_to = |found: &Found| match found.at_slo {
-            Some(at) => format!("{} up to {}", found.design, with_half(at.rate_rps, units::rate)),
+            Some(at) => format!("{} up to {}", found.design, at.rate_in_words()),
             None => format!("{} at no rate", found.design),
         };
         let all: Vec<String> = findings.found.iter().map(up_to).collect();

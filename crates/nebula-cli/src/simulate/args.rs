@@ -46,7 +46,7 @@ Arrivals: poisson, paced, packets:8, mmpp2:5x,0.1,100us, on-off:100us,300us, tra
 Policies: {policies}.
 For published systems and their costs, see nebula compare.
 Machines: isca20 (the 16 cores of NEBULA's evaluation), isca20-unfitted, server64.
-Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula; rpcvalet-ddio, resq, one-sided.
+Designs: rss, rpcvalet, srq-emu, nebula-base, nebula-swpref, nebula; rpcvalet-ddio, resq, one-sided, cachedirector.
 Applications: kvs, network-function, replication.
 Custom files are TOML, like those in machines/, designs/ and applications/ of crates/nebula-sim/data.
 

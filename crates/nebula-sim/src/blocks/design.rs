@@ -9,7 +9,7 @@ use std::fmt;
 
 /// One design of NIC and RPC stack.
 ///
-/// A design selects mechanisms, and how much of the cache network buffers may have. The costs of the mechanisms are in the
+/// A design selects mechanisms, and which part of the cache network buffers may have. The costs of the mechanisms are in the
 /// [`Machine`](super::Machine), for all designs.
 ///
 /// # Examples
@@ -49,6 +49,10 @@ pub struct Design {
     /// Whether cores find RPCs by polling the slots of all nodes, instead of being told by the NIC: messaging over one-sided writes.
     #[serde(default)]
     pub polls: bool,
+    /// Whether the NIC moves each message within its slot, so that its first block is in the bank of the LLC next to its core, as
+    /// CacheDirector does.
+    #[serde(default)]
+    pub header_near_core: bool,
 }
 
 /// Where messages are stored in memory.
@@ -73,6 +77,7 @@ impl fmt::Display for Buffers {
 /// The shipped designs, by file name.
 const SHIPPED: Shipped = shipped!("designs":
     "rss", "rpcvalet", "srq-emu", "nebula-base", "nebula-swpref", "nebula", "rpcvalet-ddio", "resq", "one-sided",
+    "cachedirector",
 );
 
 /// Those of NEBULA's evaluation, the first of them.
@@ -99,6 +104,10 @@ impl Design {
             machine.deployment.receive_buffer_bytes = receive;
             machine.deployment.send_pool_bytes = send;
         }
+        if self.header_near_core {
+            // Of as many consecutive blocks as there are banks one is in each.
+            machine.deployment.headroom_blocks = machine.memory.tiles() - 1;
+        }
         if self.polls {
             (machine.nic.notify_ns, machine.nic.dispatch_ns) = (0.0, 0.0);
         }
@@ -115,6 +124,12 @@ impl Design {
             Some(share) if !(0.001..=1.0).contains(&share) => {
                 Err(BlocksError::Design { reason: "buffers_llc_share is a share of the LLC: give 0.001 to 1" })
             }
+            _ if self.header_near_core && is_shared => Err(BlocksError::Design {
+                reason: "header_near_core moves messages within their slots: give buffers = 'per-connection'",
+            }),
+            _ if self.header_near_core && self.policy != Policy::Rss => Err(BlocksError::Design {
+                reason: "header_near_core needs to know the core before the message is written: give policy = 'rss'",
+            }),
             _ if self.polls && is_shared => {
                 Err(BlocksError::Design { reason: "cores poll slots of nodes: give buffers = 'per-connection'" })
             }

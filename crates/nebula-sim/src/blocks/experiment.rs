@@ -9,7 +9,7 @@ use super::world::Runner;
 use super::{BlocksError, Design, Scenario};
 use crate::executor::{replications, try_each};
 use crate::experiment::{Effort, Met, Parts};
-use crate::interval::Interval;
+use crate::interval::{Interval, Ratio};
 use crate::tally::{Distribution, Section};
 use crate::world::Length;
 use nebula_nic::{SLOT_BYTES, Span};
@@ -78,6 +78,11 @@ impl Figures {
 }
 
 impl BlocksEstimate {
+    fn empty() -> Self {
+        let (tally, parts) = (BlocksTally::new(), Parts::default());
+        Self { tally, replications: Vec::new(), is_settled: false, is_precise: None, parts }
+    }
+
     /// A figure of all replications, with its interval.
     #[must_use]
     pub fn over(&self, figure: impl Fn(&Figures) -> f64) -> Interval {
@@ -100,8 +105,17 @@ impl BlocksEstimate {
     /// behind by less than the SLO while it is measured.
     #[must_use]
     pub fn met(&self, slo: Span) -> Met {
-        let lags = self.over(|figures| figures.lag_ps).value > slo.as_ps() as f64;
-        if lags { Met::No } else { Met::of(&self.parts.late(slo), self.is_settled) }
+        if self.falls_behind(slo) { Met::No } else { Met::of(&self.late(slo), self.is_settled) }
+    }
+
+    /// Whether the server falls behind by more than the SLO while it is measured.
+    pub(super) fn falls_behind(&self, slo: Span) -> bool {
+        self.over(|figures| figures.lag_ps).value > slo.as_ps() as f64
+    }
+
+    /// The share of all RPCs that are later than `slo`, with a NACK counted as infinite.
+    pub(super) fn late(&self, slo: Span) -> Ratio {
+        self.parts.late(slo)
     }
 
     /// Whether it is certain that the SLO is met: [`Met::Yes`].
@@ -161,8 +175,7 @@ pub fn estimate(
 ) -> Result<BlocksEstimate, BlocksError> {
     effort.validate()?;
     let runner = Runner::try_new(scenario)?;
-    let (tally, parts) = (BlocksTally::new(), Parts::default());
-    let mut shown = BlocksEstimate { tally, replications: Vec::new(), is_settled: false, is_precise: None, parts };
+    let mut shown = BlocksEstimate::empty();
     let mut first = 0;
     loop {
         let last = first + effort.replications;
@@ -182,6 +195,26 @@ pub fn estimate(
         }
         first = last;
     }
+}
+
+/// As [`estimate`] without a precision, but `None` as soon as one replication alone has more RPCs later than `slo` than a hundredth of all.
+pub(super) fn estimate_unless_late(
+    scenario: &Scenario,
+    slo: Span,
+    rate: Rate,
+    effort: &Effort,
+) -> Result<Option<BlocksEstimate>, BlocksError> {
+    let (runner, length) = (Runner::try_new(scenario)?, length(scenario, effort));
+    let late_max = length.rpcs * u64::from(effort.replications) / 100;
+    let one = |&index: &u32| runner.run_until(slo, late_max, rate, length, effort.seed.replica(index.into()));
+    let tallies: Vec<BlocksTally> = try_each(&replications(0..effort.replications), one)?;
+    if tallies.iter().any(|tally| tally.ended() < length.rpcs) {
+        return Ok(None);
+    }
+    let mut shown = BlocksEstimate::empty();
+    tallies.iter().for_each(|tally| shown.take(tally, scenario.machine.memory.cores));
+    shown.settle();
+    Ok(Some(shown))
 }
 
 /// The mean service time of an RPC that is alone in the server, in picoseconds: from the start of service until the buffer is freed.

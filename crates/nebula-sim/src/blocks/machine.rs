@@ -101,6 +101,10 @@ pub struct Deployment {
     pub send_pool_bytes: u64,
     /// Metadata of per-connection slots: blocks that the NIC reads and writes for the receive slot and for the send slot of an RPC.
     pub slot_metadata_blocks: u32,
+    /// Blocks of each receive slot by which the NIC may move a message back, so that its first block is in the bank next to the core that
+    /// will serve it; 0 if messages begin where their slots do.
+    #[serde(default)]
+    pub headroom_blocks: u32,
 }
 
 /// The shipped machines.
@@ -230,6 +234,7 @@ impl Machine {
         within("deployment.messages_per_node", deployment.messages_per_node.into(), 1.0..=1e5)?;
         within("deployment.receive_buffer_bytes", deployment.receive_buffer_bytes.into(), 512.0..=1e9)?;
         within("deployment.send_pool_bytes", deployment.send_pool_bytes as f64, 64.0..=1e11)?;
+        within("deployment.headroom_blocks", deployment.headroom_blocks.into(), 0.0..=1024.0)?;
         within("deployment.slot_metadata_blocks", deployment.slot_metadata_blocks.into(), 0.0..=16.0)
     }
 }

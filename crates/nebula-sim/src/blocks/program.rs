@@ -111,8 +111,10 @@ pub(super) struct Regions {
     pub(super) receive_metadata: Region,
     pub(super) send_metadata: Region,
     pub(super) hog: Region,
-    /// Blocks of a receive or send slot.
+    /// Blocks of a send slot.
     pub(super) slot_blocks: u32,
+    /// Blocks of a receive slot: those of a send slot and its headroom.
+    pub(super) receive_slot_blocks: u32,
 }
 
 /// Blocks of memory that another program streams through.
@@ -147,9 +149,11 @@ impl Compiled {
         let send = (deployment.send_pool_bytes / u64::from(SLOT_BYTES)).max(u64::from(slot_blocks));
         let regions = &mut self.regions;
         regions.slot_blocks = slot_blocks;
+        regions.receive_slot_blocks = slot_blocks + deployment.headroom_blocks;
         regions.shared_receive = layout.region("the receive buffer", receive)?;
         regions.shared_send = layout.region("the send buffers", send)?;
-        regions.connection_receive = layout.region("the receive slots", slots * u64::from(slot_blocks))?;
+        regions.connection_receive =
+            layout.region("the receive slots", slots * u64::from(slot_blocks + deployment.headroom_blocks))?;
         regions.connection_send = layout.region("the send slots", slots * u64::from(slot_blocks))?;
         regions.receive_metadata = layout.region("the receive slots' bookkeeping", slots)?;
         regions.send_metadata = layout.region("the send slots' bookkeeping", slots.div_ceil(2))?;

@@ -21,6 +21,7 @@ mod egress;
 mod ingress;
 mod interleaved;
 mod cpu;
+mod near;
 pub(super) mod message;
 
 use super::machine::ps_of;
@@ -34,6 +35,7 @@ use cpu::{AtCore, Limits};
 use egress::Clients;
 use ingress::Link;
 use message::Messages;
+use near::NearCore;
 use nebula_memsys::{MemorySystem, Traffic};
 use nebula_nic::{Backend, BackendConfig, CentralDispatch, Dispatch, SLOT_BYTES, SlotRange, Span, Timestamp};
 use nebula_nic::{CoreId, Frontend, Steering};
@@ -87,12 +89,23 @@ impl<'a> Runner<'a> {
         length: Length,
         seed: Seed,
     ) -> Result<Option<BlocksTally>, BlocksError> {
-        let mut world = World::try_new(&self.scenario, &self.compiled, rate, length, seed)?;
-        world.late_ps = slo.as_ps();
-        world.late_max = length.rpcs / 100;
-        let tally = world.run();
+        let tally = self.run_until(slo, length.rpcs / 100, rate, length, seed)?;
         let (slo_ps, is_whole) = (slo.as_ps() as f64, tally.ended() == length.rpcs);
         Ok((is_whole && tally.latency_with_nacks(0.99) <= slo_ps && tally.lag_ps() <= slo_ps).then_some(tally))
+    }
+
+    /// Like [`run`](Self::run), but ends as soon as more than `late_max` RPCs were NACKed or took longer than `slo`.
+    pub(super) fn run_until(
+        &self,
+        slo: Span,
+        late_max: u64,
+        rate: Rate,
+        length: Length,
+        seed: Seed,
+    ) -> Result<BlocksTally, BlocksError> {
+        let mut world = World::try_new(&self.scenario, &self.compiled, rate, length, seed)?;
+        (world.late_ps, world.late_max) = (slo.as_ps(), late_max);
+        Ok(world.run())
     }
 }
 
@@ -131,6 +144,7 @@ struct World<'a> {
     link: Link,
     messages: Messages,
     memory: MemorySystem,
+    near: Option<NearCore>,
     backend: Backend,
     cores: Box<[AtCore]>,
     // -- pending events --
@@ -227,6 +241,7 @@ impl<'a> World<'a> {
             link: Link::default(),
             messages: Messages::default(),
             memory,
+            near: NearCore::of(scenario, seed),
             backend,
             cores: (0..cores).map(at_core).collect(),
             calendar: Calendar::new(sources),

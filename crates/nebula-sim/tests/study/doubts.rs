@@ -16,11 +16,15 @@ fn what_is_past_saturation_is_said_once() {
 fn a_search_says_where_it_found_nothing_and_where_it_ended_too_soon() {
     let mut findings = findings(true);
     (findings.found[0].at_slo, findings.found[0].figures) = (None, None);
-    findings.found[2].at_slo.as_mut().unwrap().is_lower_bound = true;
+    findings.found[2].at_slo.as_mut().unwrap().end = SearchEnd::Highest;
+    findings.found[3].at_slo.as_mut().unwrap().end = SearchEnd::Unsettled;
+    findings.found[1].figures.as_mut().unwrap().outcome.is_precise = Some(false);
     let said = findings.doubts();
-    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(said[1].contains("<rss>: the rate is known to 1 % after"), "{said:?}");
+    assert!(said[3].contains("nebula keeps the SLO up to 20M RPC/s, above which so few RPCs do not settle"));
     assert!(said[0].contains("<rss> keeps the SLO of 6.3 µs at no rate"));
-    assert!(said[1].contains("nebula keeps the SLO at the highest rate that was tried, 5M"));
+    assert!(said[2].contains("nebula keeps the SLO at the highest rate that was tried, 5M"));
 }
 
 #[test]

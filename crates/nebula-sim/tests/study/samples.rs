@@ -111,7 +111,7 @@ pub(crate) fn findings(searches: bool) -> Findings {
         rate_rps: Some(rate),
         at_slo: searches.then_some(blocks::AtSlo {
             rate_rps: Interval { value: rate, lo: 0.99 * rate, hi: 1.01 * rate },
-            is_lower_bound: false,
+            end: SearchEnd::Missed,
         }),
         figures: Some(figures(p99, accepted)),
     };

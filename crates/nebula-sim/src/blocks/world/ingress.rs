@@ -118,7 +118,7 @@ impl World<'_> {
         let mut message = self.draw_message(now, receiving);
         if self.is_per_connection() {
             let slot = self.draw_below(self.connection_slots());
-            message.payload = self.compiled.regions.connection_receive.at(slot * self.compiled.regions.slot_blocks);
+            message.payload = self.place_in(slot, &message);
             (0..packets).for_each(|packet| self.memory.expect(Block(message.payload.0 + packet)));
             self.touch_receive_metadata(now, slot);
             return Some(self.messages.insert(message));
@@ -132,6 +132,18 @@ impl World<'_> {
             self.tally.incomplete.record(self.backend.incomplete());
         }
         Some(place)
+    }
+
+    /// Where a message is written: where its receive slot begins, or near its core.
+    #[inline]
+    fn place_in(&mut self, slot: u32, message: &Message) -> Block {
+        let regions = &self.compiled.regions;
+        let start = regions.connection_receive.at(slot * regions.receive_slot_blocks);
+        if self.near.is_none() {
+            return start;
+        }
+        let header = self.header(message, 0, 0);
+        self.near.as_mut().map_or(start, |near| near.moved(&self.memory, start, &header))
     }
 
     #[inline]
@@ -244,18 +256,23 @@ impl World<'_> {
         self.hand_out(now);
     }
 
-    /// Passes a packet to the back end; false after a NACK.
+    /// The header of a packet of a message at a place in the slab.
     #[inline(always)]
-    fn handle_packet(&mut self, now: Timestamp, place: u32, packet: u32) -> bool {
-        let message = self.messages.at(place);
-        let header = Header {
+    fn header(&self, message: &Message, place: u32, packet: u32) -> Header {
+        Header {
             kind: Kind::Request,
             snid: NodeId(message.snid),
             tid: TransferId(place),
             rpc_bytes: self.compiled.types[usize::from(message.type_index)].request_bytes,
             pkt_idx: packet,
             key_hash: message.snid.wrapping_mul(0x9e37_79b9),
-        };
+        }
+    }
+
+    /// Passes a packet to the back end; false after a NACK.
+    #[inline(always)]
+    fn handle_packet(&mut self, now: Timestamp, place: u32, packet: u32) -> bool {
+        let header = self.header(self.messages.at(place), place, packet);
         match self.backend.handle_packet(now, header) {
             Verdict::Write { slots, .. } => {
                 if !self.is_per_connection() {

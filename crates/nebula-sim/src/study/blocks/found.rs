@@ -1,10 +1,12 @@
 //! The results of designs at rates, and warnings about them.
 
 use super::super::outcome::{Outcome, PS_PER_NS, Trust};
+use super::super::text::with_half;
 use super::super::units;
 use super::point::Setting;
 use crate::blocks::{BlocksEstimate, Part, Stage};
 use crate::interval::Interval;
+use crate::search::{DECIDED, SearchEnd};
 use nebula_memsys::Cause;
 use nebula_nic::Span;
 use std::sync::Arc;
@@ -40,8 +42,19 @@ pub struct Found {
 pub struct AtSlo {
     /// RPCs per second.
     pub rate_rps: Interval,
-    /// The search ended at its highest rate: the true one may be higher.
-    pub is_lower_bound: bool,
+    /// Why the search ended there.
+    pub end: SearchEnd,
+}
+
+impl AtSlo {
+    /// The rate with its interval, or as a lower bound where the true one may be higher.
+    #[must_use]
+    pub fn rate_in_words(&self) -> String {
+        match self.end {
+            SearchEnd::Missed => with_half(self.rate_rps, units::rate),
+            SearchEnd::Highest | SearchEnd::Unsettled => format!("≥ {}", units::rate(self.rate_rps.value)),
+        }
+    }
 }
 
 /// The results at one rate; times are in nanoseconds.
@@ -140,8 +153,18 @@ impl Found {
         let (design, rate) = (&self.design, self.rate_in_words());
         match (&self.figures, self.at_slo) {
             (None, _) => Some(format!("note: {design} keeps the SLO of {} at no rate", units::span(self.setting.slo))),
-            (_, Some(at)) if at.is_lower_bound => {
+            (_, Some(at)) if at.end == SearchEnd::Highest => {
                 Some(format!("note: {design} keeps the SLO at the highest rate that was tried, {rate} RPC/s"))
+            }
+            (_, Some(at)) if at.end == SearchEnd::Unsettled => Some(format!(
+                "note: {design} keeps the SLO up to {rate} RPC/s, above which so few RPCs do not settle; give more --rpcs"
+            )),
+            (Some(Figures { outcome: Outcome { is_precise: Some(false), replications, .. }, .. }), Some(at)) => {
+                let (known, wanted) = (at.rate_rps.relative(), self.setting.effort.precision.unwrap_or(DECIDED));
+                let [known, wanted] = [known, wanted].map(units::percent);
+                Some(format!(
+                    "note: {design}: the rate is known to {known} after {replications} replications, not to {wanted}; give more --rpcs"
+                ))
             }
             (Some(figures), _) => {
                 figures.outcome.doubt(&format!("{design} at {rate} RPC/s"), self.setting.effort.precision)

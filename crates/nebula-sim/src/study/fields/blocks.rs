@@ -184,6 +184,12 @@ fn search() -> Vec<Field<Found>> {
                 found.setting.searches.then_some(ends)
             },
         ),
+        Field::new(
+            "search_end",
+            "",
+            "why the search ended at that rate: missed (a higher one misses the SLO), or, so that the true one may be higher, highest (none higher is tried) or unsettled (so few RPCs do not settle above it); only where it was searched for",
+            |found: &Found| found.setting.searches.then(|| found.at_slo.map(|at| at.end.name()).into()),
+        ),
     ]
 }
 
@@ -216,7 +222,7 @@ fn columns() -> Vec<Column<Found>> {
             (!found.setting.searches).then(|| found.rate_rps.map_or("–".to_owned(), units::rate))
         }),
         Column::new("rate at SLO", "throughput_under_slo_rps", |found: &Found| {
-            let at_slo = || found.at_slo.map_or("none".to_owned(), |at| with_half(at.rate_rps, units::rate));
+            let at_slo = || found.at_slo.map_or("none".to_owned(), |at| at.rate_in_words());
             found.setting.searches.then(at_slo)
         }),
         super::served(),

@@ -1,0 +1,96 @@
+//! The highest rate that meets an SLO, by the RPCs of all replications together, with its interval: as at the queueing level.
+
+use super::experiment::{BlocksEstimate, RateBracket, estimate, estimate_unless_late};
+use super::{BlocksError, Scenario};
+use crate::experiment::Effort;
+use crate::interval::{Interval, Ratio};
+use crate::search::{Above, Bracket, Crossed, LATE, SearchEnd, Trial, cross, until_decided};
+use nebula_nic::Span;
+use nebula_workload::Rate;
+
+/// The highest rate that meets an SLO.
+#[derive(Clone, Debug)]
+pub struct HighestRate {
+    /// Offered RPCs per second, with the interval.
+    pub rate_rps: Interval,
+    /// Why the search ended there.
+    pub end: SearchEnd,
+    /// The results at that rate.
+    pub at: BlocksEstimate,
+}
+
+/// Searches for the highest rate at which 99 % of all RPCs end within `slo` and the server keeps up, between the ends of `bracket`; a NACK
+/// counts as infinite.
+///
+/// Each rate is judged by all replications together. The search is repeated with twice the replications until half the rate's interval is
+/// within the precision or the effort is spent; without a precision, until it is within 1 % of the rate or four times the replications have
+/// run. [`BlocksEstimate::is_precise`] says which.
+///
+/// # Errors
+///
+/// [`BlocksError::Slo`] if the lowest rate already misses it; otherwise the errors of a run.
+///
+/// # Cost
+///
+/// About eight times that of [`estimate`], for each repetition; a rate that is far too high costs a tenth of one.
+pub fn highest_rate(
+    scenario: &Scenario,
+    slo: Span,
+    bracket: RateBracket,
+    effort: &Effort,
+    progress: &(dyn Fn() + Sync),
+) -> Result<HighestRate, BlocksError> {
+    effort.validate()?;
+    let once = |effort: &Effort| Search { scenario, slo, bracket, effort, progress }.run();
+    let (Crossed { load, end, mut at }, is_precise) = until_decided(effort, once)?;
+    at.is_precise = Some(is_precise);
+    Ok(HighestRate { rate_rps: load, end, at })
+}
+
+struct Search<'a> {
+    scenario: &'a Scenario,
+    slo: Span,
+    bracket: RateBracket,
+    effort: &'a Effort,
+    progress: &'a (dyn Fn() + Sync),
+}
+
+impl Search<'_> {
+    fn run(&self) -> Result<Crossed<BlocksEstimate>, BlocksError> {
+        let RateBracket { lowest_rps: lowest, highest_rps: highest, width_rps: width } = self.bracket;
+        let at_lowest = estimate(self.scenario, Rate::try_new(lowest)?, self.effort, self.progress)?;
+        if let Some(Above::Missed(_)) = self.judge(&at_lowest) {
+            let (design, p99_ps) = (self.scenario.design.name.clone(), at_lowest.tally.latency_with_nacks(0.99));
+            return Err(BlocksError::Slo { design, slo_ns: self.slo.as_ns_f64(), p99_ns: p99_ps / 1e3 });
+        }
+        cross(self, Bracket { lowest, highest, width }, at_lowest, (highest, SearchEnd::Highest))
+    }
+
+    /// Why a rate does not count as met; `None` if it does.
+    fn judge(&self, shown: &BlocksEstimate) -> Option<Above> {
+        let late = self.late(shown).value;
+        if late > LATE {
+            return Some(Above::Missed(libm::log(late)));
+        }
+        if shown.falls_behind(self.slo) {
+            // However few are late so far.
+            return Some(Above::Missed(f64::INFINITY));
+        }
+        (!shown.is_settled).then_some(Above::Unsettled)
+    }
+}
+
+impl Trial for Search<'_> {
+    type Shown = BlocksEstimate;
+    type Error = BlocksError;
+
+    fn at(&self, rps: f64) -> Result<Result<BlocksEstimate, Above>, BlocksError> {
+        let shown = estimate_unless_late(self.scenario, self.slo, Rate::try_new(rps)?, self.effort)?;
+        let judge = |shown: BlocksEstimate| self.judge(&shown).map_or(Ok(shown), Err);
+        Ok(shown.map_or(Err(Above::Missed(f64::INFINITY)), judge))
+    }
+
+    fn late(&self, shown: &BlocksEstimate) -> Ratio {
+        shown.late(self.slo)
+    }
+}
