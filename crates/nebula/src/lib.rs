@@ -31,6 +31,7 @@
 //! | have many RPCs outstanding | [`Client::submit`], [`Client::poll`] | `open_loop_client` |
 //! | connect two hosts | [`Endpoint`], [`Key`], [`ClientConfig`] | `two_hosts_udp` |
 //! | drive the workers yourself | [`Worker`] | `three_calls` |
+//! | be server and client of messaging domains, by the papers' calls | [`Node`] | `node` |
 //! | handle every failure | the table below | `failure_handling` |
 //! | call several servers that have one service | [`Client`], [`Endpoints`], [`ClientConfig::balance`] | |
 //! | call servers from tasks, with any executor | [`AsyncClient`] | `reply_later` |
@@ -103,6 +104,7 @@ mod worker;
 mod server;
 mod domains;
 mod client;
+mod node;
 #[cfg(feature = "typed")]
 pub mod typed;
 
@@ -126,6 +128,7 @@ pub use nebula_nic::{
 pub use nebula_nic::{
     ArrivalQueue, CentralDispatch, Choose, CustomPolicy, Header, PerCore, Placement, PolicyNameError, Queues,
 };
+pub use node::{Node, NodeError, Peer, Received, Target};
 pub use rpc::fault::Fault;
 pub use rpc::later::{LaterError, LaterReply};
 pub use rpc::reply::Reply;

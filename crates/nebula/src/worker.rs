@@ -26,7 +26,7 @@ use std::cell::RefCell;
 /// |---|---|
 /// | `wait_for_RPC`, blocking and not | [`wait_for_rpc`](Self::wait_for_rpc), [`try_wait_for_rpc`](Self::try_wait_for_rpc) |
 /// | `RPC_send` | [`Rpc::rpc_send`] |
-/// | `free_buffer` | dropping the [`Rpc`] |
+/// | `free_buffer` | dropping the [`Rpc`]; before the reply is sent [`Rpc::free`], then [`send`](Self::send) |
 ///
 /// # Examples
 ///
@@ -119,8 +119,13 @@ impl Worker {
     /// The next RPC, if one has been dispatched to this core. Never waits.
     #[must_use]
     pub fn try_wait_for_rpc(&self) -> Option<Rpc<'_>> {
+        self.try_begin().map(|begun| self.rpc(begun))
+    }
+
+    /// Begins the next RPC, if there is one.
+    pub(crate) fn try_begin(&self) -> Option<Begun> {
         let no_service = |_: &[u8], _: &mut Reply<'_>| ();
-        let begun = with_core!(&mut self.inner.borrow_mut().way, core => {
+        with_core!(&mut self.inner.borrow_mut().way, core => {
             core.end_later();
             core.pull(&no_service);
             let begun = core.begin(&no_service);
@@ -129,8 +134,34 @@ impl Worker {
                 core.settle();
             }
             begun
+        })
+    }
+
+    /// What the papers' calls are for an RPC that was begun.
+    pub(crate) fn rpc(&self, begun: Begun) -> Rpc<'_> {
+        Rpc { worker: self, begun: Some(begun), is_answered: false }
+    }
+
+    /// Sends the reply to an RPC whose buffer was freed ([`Rpc::free`]), or whose reply was [taken](Rpc::later). From the worker's own thread, where it
+    /// takes no lock and no allocation. What was [written](LaterReply::write) before comes first, and then goes by way of the worker's mailbox.
+    pub fn send(&self, to: LaterReply, reply: &[u8]) {
+        let sent = match to.written() {
+            [] => with_core!(&mut self.inner.borrow_mut().way, core => core.end_now(to, reply)),
+            _ => Err(to),
+        };
+        if let Err(to) = sent {
+            to.answer(reply);
+        }
+    }
+
+    /// Runs a turn of the engine, where this worker is the engine too, without beginning an RPC.
+    pub(crate) fn attend(&self) {
+        let no_service = |_: &[u8], _: &mut Reply<'_>| ();
+        with_core!(&mut self.inner.borrow_mut().way, core => {
+            core.end_later();
+            core.pull(&no_service);
+            core.settle();
         });
-        Some(Rpc { worker: self, begun: Some(begun?), is_answered: false })
     }
 
     /// The number of this worker's core; under `altocumulus:G`, within its group.
@@ -226,6 +257,27 @@ impl Rpc<'_> {
         let Some(begun) = self.begun.take() else { return Err(LaterError::Taken) };
         let taken = with_core!(&mut self.worker.inner.borrow_mut().way, core => core.take_later(begun));
         taken.map_err(|(begun, error)| {
+            self.begun = Some(begun);
+            error
+        })
+    }
+
+    /// Frees the buffer (the papers' `free_buffer`), as in Fig. 4 before the reply is built and sent; what is returned sends the reply. The core's credit
+    /// goes back too, so it is given the next RPC meanwhile.
+    ///
+    /// Over `udp://` with an engine on another thread the buffer goes back with the reply, as the room for that reply goes the same way.
+    ///
+    /// # Errors
+    ///
+    /// [`LaterError::Taken`]: the RPC was answered already, and its buffer is free.
+    pub fn free(mut self) -> Result<LaterReply, LaterError> {
+        let Some(begun) = self.begun.take_if(|_| !self.is_answered) else { return Err(LaterError::Taken) };
+        let freed = with_core!(&mut self.worker.inner.borrow_mut().way, core => {
+            let freed = core.free(begun);
+            core.settle();
+            freed
+        });
+        freed.map_err(|(begun, error)| {
             self.begun = Some(begun);
             error
         })

@@ -17,6 +17,7 @@ mod inherited;
 mod later_replies;
 mod misuse;
 mod multi_packet;
+mod node;
 mod own_policy;
 mod parity;
 mod peers;

@@ -18,6 +18,14 @@ const EXPECTED: &[(&str, &[&str])] = &[
             "server stopped: the server is gone",
         ],
     ),
+    (
+        "node",
+        &[
+            "reply: from behind: sllac eerht",
+            "front: the node's server of domain 7 has stopped",
+            "back: the node's server",
+        ],
+    ),
     ("open_loop_client", &["1000 sent: ", " answered, ", "latency: median"]),
     ("own_policy", &["decisions, the same when replayed", "worker 0 got ", "worker 1 got ", "worker 2 got 2 RPCs"]),
     ("reply_later", &["reply: apple costs 9700", "100 of 100 tasks answered over one client", "RPCs served: "]),

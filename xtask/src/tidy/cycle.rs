@@ -50,6 +50,7 @@ const FLOORS: &[&str] = &[
     "server",
     "domains",
     "client",
+    "node",
     "typed",
 ];
 

@@ -2,6 +2,7 @@
 
 use super::turn::Engine;
 use crate::nic::transport::Transport;
+use crate::rpc::answer::Answer;
 use crate::rpc::job::Served;
 use nebula_nic::{Freed, NodeId, Timestamp};
 
@@ -22,6 +23,11 @@ impl<T: Transport> Engine<T> {
         }
         self.intake.payloads.release(served.lease);
         self.transport.ended(served.snid, served.answer);
+    }
+
+    /// Sends the answer of an RPC whose slots came back before.
+    pub(crate) fn send(&mut self, snid: NodeId, answer: Box<Answer>) {
+        self.transport.ended(snid, Some(answer));
     }
 
     /// Abandons RPCs that did not become whole in time.

@@ -11,7 +11,8 @@ use std::thread::Thread;
 
 /// The reply to an RPC whose handler has returned, or will: to be sent from any thread.
 ///
-/// The RPC keeps its slots of the receive buffer and its worker's credit until then. Dropping it ends the RPC with
+/// The RPC keeps its slots of the receive buffer and its worker's credit until then, unless its buffer was freed before
+/// ([`Rpc::free`](crate::Rpc::free)). Dropping it ends the RPC with
 /// [`Fault::Unanswered`](crate::Fault::Unanswered).
 ///
 /// # Examples
@@ -87,6 +88,16 @@ impl LaterReply {
     /// Sends `reply`, where nothing was written.
     pub(crate) fn send_all(mut self, reply: Vec<u8>) {
         self.put(End::Reply(reply));
+    }
+
+    /// The number of the RPC, among those of its worker.
+    pub(crate) fn rpc(&self) -> u64 {
+        self.rpc
+    }
+
+    /// Its worker has sent the reply.
+    pub(crate) fn into_sent(mut self) {
+        self.is_sent = true;
     }
 
     pub(crate) fn capacity_bytes(&self) -> u32 {
@@ -176,6 +187,11 @@ impl Laters {
     /// Those of a thread that serves the RPC of which `later` is the reply, and no other.
     pub(crate) fn of(later: LaterReply) -> Self {
         Self { given: Some(Mutex::new(Some(later))), ..Self::default() }
+    }
+
+    /// Whether `later` is a reply to one of these RPCs.
+    pub(crate) fn is_of(&self, later: &LaterReply) -> bool {
+        Arc::ptr_eq(&self.mailbox, &later.mailbox)
     }
 
     /// The reply that it was made of, unless the handler has taken it.

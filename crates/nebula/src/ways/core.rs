@@ -13,7 +13,7 @@ use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::transport::shm::channel::Channel;
 use crate::transport::shm::registry::ChannelCache;
-use nebula_nic::{Arrival, CoreId, Frontend, NackReason, Span, Timestamp};
+use nebula_nic::{Arrival, CoreId, Frontend, NackReason, RpcKey, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,16 +56,54 @@ impl std::fmt::Debug for Begun {
 #[derive(Debug)]
 struct Parked {
     rpc: u64,
-    begun: Begun,
+    kept: Kept,
     channel: Option<Arc<Channel>>,
+}
+
+/// What an RPC keeps until its reply is given.
+#[derive(Debug)]
+enum Kept {
+    /// Its slots and the core's credit.
+    All(Begun),
+    /// Only the room for its reply: the buffer was freed before.
+    Room { rpc: RpcKey, span: u32, answer: Option<Box<Answer>> },
+}
+
+impl Kept {
+    /// The RPC, the slots of the client's ring that it spans, and the room for a reply that goes into no ring.
+    fn room(&mut self) -> (RpcKey, u32, Option<&mut Answer>) {
+        match self {
+            Self::All(Begun { arrival, held, .. }) => (arrival.rpc, held.span, held.answer.as_deref_mut()),
+            Self::Room { rpc, span, answer } => (*rpc, *span, answer.as_deref_mut()),
+        }
+    }
 }
 
 /// The RPCs whose replies are given later.
 #[derive(Debug, Default)]
 struct Later {
     laters: Laters,
-    /// At most as many as the NIC gives a core.
+    /// Those that keep their slots are at most as many as the NIC gives a core.
     parked: Vec<Parked>,
+    /// Whether handlers may take their replies: the NIC gives this core credit for that.
+    is_configured: bool,
+}
+
+/// How a kept RPC ends.
+enum Ending<'a> {
+    Reply(&'a [u8]),
+    Fault(Fault),
+    Nack(NackReason),
+}
+
+impl<'a> From<&'a End> for Ending<'a> {
+    fn from(end: &'a End) -> Self {
+        match end {
+            End::Reply(bytes) => Self::Reply(bytes),
+            End::Fault(fault) => Self::Fault(*fault),
+            End::Nack(reason) => Self::Nack(*reason),
+        }
+    }
 }
 
 impl Later {
@@ -109,7 +147,7 @@ impl<X: Source> Core<X> {
     pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
         (self.watch, self.idle) = (watch.clone(), config.idle);
         self.completions.set_steering(config.steering);
-        self.later = (config.laters() > 0).then(Box::default);
+        self.later = (config.laters() > 0).then(|| Box::new(Later { is_configured: true, ..Later::default() }));
     }
 
     /// The number of the core.
@@ -199,7 +237,7 @@ impl<X: Source> Core<X> {
         let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
         let mut taken = None;
         if let Some((reply, channel)) = to {
-            let laters = self.later.as_ref().map(|later| &later.laters);
+            let laters = self.later.as_ref().filter(|later| later.is_configured).map(|later| &later.laters);
             let mut reply = reply.with_laters(laters);
             let request = held.lease.payload(arrival.bytes as usize);
             let served = catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply)));
@@ -237,31 +275,76 @@ impl<X: Source> Core<X> {
 
     /// Takes the reply to an RPC for later, and keeps the RPC until it comes.
     pub(crate) fn take_later(&mut self, begun: Begun) -> Result<LaterReply, (Begun, LaterError)> {
-        let Some(later) = &self.later else { return Err((begun, LaterError::NotConfigured)) };
-        let Begun { arrival, held, .. } = &begun;
-        let capacity = match &held.answer {
-            Some(answer) => answer.capacity(),
-            None => self.channels.channel(arrival.rpc.snid).map_or(0, |channel| channel.room(held.span)),
-        };
-        let (reply, rpc) = match (later.laters.take(capacity), later.laters.taken()) {
-            (Ok(reply), Some(rpc)) => (reply, rpc),
-            (Err(error), _) => return Err((begun, error)),
-            (Ok(_), None) => return Err((begun, LaterError::Taken)),
+        if self.later.as_ref().is_none_or(|later| !later.is_configured) {
+            return Err((begun, LaterError::NotConfigured));
+        }
+        let (reply, rpc) = match self.number_later(&begun) {
+            Ok(taken) => taken,
+            Err(error) => return Err((begun, error)),
         };
         self.park(rpc, begun);
         Ok(reply)
     }
 
-    /// Keeps an RPC whose reply is given later.
+    /// Frees the buffer of an RPC whose reply is given later. Where the room for the reply goes back by way of another thread, it goes with the buffer:
+    /// then both are kept until the reply comes.
+    pub(crate) fn free(&mut self, mut begun: Begun) -> Result<LaterReply, (Begun, LaterError)> {
+        self.later.get_or_insert_default();
+        let (reply, rpc) = match self.number_later(&begun) {
+            Ok(taken) => taken,
+            Err(error) => return Err((begun, error)),
+        };
+        if begun.held.answer.is_some() && !self.source.sends_alone() {
+            self.park(rpc, begun);
+            return Ok(reply);
+        }
+        let channel = self.channel_of(&begun);
+        let kept = Kept::Room { rpc: begun.arrival.rpc, span: begun.held.span, answer: begun.held.answer.take() };
+        if let Some(later) = &mut self.later {
+            later.parked.push(Parked { rpc, kept, channel });
+        }
+        self.release(begun);
+        Ok(reply)
+    }
+
+    /// The reply to an RPC, and its number among those that are answered later.
+    fn number_later(&mut self, begun: &Begun) -> Result<(LaterReply, u64), LaterError> {
+        let Begun { arrival, held, .. } = begun;
+        let capacity = match &held.answer {
+            Some(answer) => answer.capacity(),
+            None => self.channels.channel(arrival.rpc.snid).map_or(0, |channel| channel.room(held.span)),
+        };
+        let laters = self.later.as_ref().map(|later| &later.laters).ok_or(LaterError::NotConfigured)?;
+        let reply = laters.take(capacity)?;
+        Ok((reply, laters.taken().ok_or(LaterError::Taken)?))
+    }
+
+    /// Keeps an RPC whose handler has returned, until its reply is given.
     #[cold]
     fn park(&mut self, rpc: u64, begun: Begun) {
-        let channel = match begun.held.answer {
-            Some(_) => None,
-            None => self.channels.shared(begun.arrival.rpc.snid),
-        };
+        let channel = self.channel_of(&begun);
         if let Some(later) = &mut self.later {
-            later.parked.push(Parked { rpc, begun, channel });
+            later.parked.push(Parked { rpc, kept: Kept::All(begun), channel });
         }
+    }
+
+    /// The ring that the reply to an RPC goes to, if to one.
+    fn channel_of(&mut self, begun: &Begun) -> Option<Arc<Channel>> {
+        if begun.held.answer.is_some() { None } else { self.channels.shared(begun.arrival.rpc.snid) }
+    }
+
+    /// Sends the reply to an RPC that this core has kept, from the core's own thread.
+    ///
+    /// # Errors
+    ///
+    /// The reply, if it is to an RPC of another core.
+    pub(crate) fn end_now(&mut self, reply: LaterReply, bytes: &[u8]) -> Result<(), LaterReply> {
+        let later = self.later.as_mut().filter(|later| later.laters.is_of(&reply));
+        let Some(parked) = later.and_then(|later| later.remove(reply.rpc())) else { return Err(reply) };
+        reply.into_sent();
+        self.end_one(parked, Ending::Reply(bytes));
+        self.settle();
+        Ok(())
     }
 
     /// Ends RPCs whose replies have been given since; how many.
@@ -280,32 +363,35 @@ impl<X: Source> Core<X> {
             // One whose handler has panicked was ended then.
             let parked = self.later.as_mut().and_then(|later| later.remove(rpc));
             if let Some(parked) = parked {
-                self.end_one(parked, &end);
+                self.end_one(parked, Ending::from(&end));
                 count += 1;
             }
         }
         count
     }
 
-    fn end_one(&mut self, Parked { mut begun, channel, .. }: Parked, end: &End) {
-        let Begun { arrival, held, .. } = &mut begun;
-        let reply = match (&mut held.answer, &channel) {
+    fn end_one(&mut self, Parked { mut kept, channel, .. }: Parked, end: Ending<'_>) {
+        let (rpc, span, answer) = kept.room();
+        let reply = match (answer, &channel) {
             (Some(answer), _) => Some(Reply::buffered(answer)),
-            (None, Some(channel)) => Some(Reply::in_ring(channel.slots(), arrival.rpc.tid.0, held.span)),
+            (None, Some(channel)) => Some(Reply::in_ring(channel.slots(), rpc.tid.0, span)),
             (None, None) => None,
         };
         if let Some(mut reply) = reply {
             match end {
-                End::Reply(bytes) => {
+                Ending::Reply(bytes) => {
                     reply.write(bytes);
                     reply.publish();
                 }
-                End::Fault(fault) => reply.fail(*fault),
-                End::Nack(reason) => reply.nack(*reason),
+                Ending::Fault(fault) => reply.fail(fault),
+                Ending::Nack(reason) => reply.nack(reason),
             }
         }
         channel.iter().for_each(|channel| channel.wake_sleeper());
-        self.release(begun);
+        match kept {
+            Kept::All(begun) => self.release(begun),
+            Kept::Room { rpc, answer, .. } => answer.into_iter().for_each(|answer| self.source.send(rpc.snid, answer)),
+        }
     }
 
     /// Ends all RPCs whose replies were to be given later: the server stops.
@@ -316,7 +402,7 @@ impl<X: Source> Core<X> {
             later.laters.close();
             std::mem::take(&mut later.parked)
         });
-        parked.into_iter().for_each(|parked| self.end_one(parked, &End::Fault(Fault::Unanswered)));
+        parked.into_iter().for_each(|parked| self.end_one(parked, Ending::Fault(Fault::Unanswered)));
         self.settle();
     }
 

@@ -6,10 +6,11 @@ use super::source::Source;
 use crate::engine::run::Turn;
 use crate::engine::turn::Engine;
 use crate::nic::transport::Transport;
+use crate::rpc::answer::Answer;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::service::{Service, Stage};
 use crate::transport::shm::rings::Rings;
-use nebula_nic::Arrival;
+use nebula_nic::{Arrival, NodeId};
 
 /// The engine of this thread.
 #[derive(Debug)]
@@ -55,6 +56,14 @@ impl<T: Transport> Source for Inline<T> {
         if let Some(dispatch) = engine.next_dispatch() {
             completions.push_kept(dispatch);
         }
+    }
+
+    fn sends_alone(&self) -> bool {
+        true
+    }
+
+    fn send(&mut self, snid: NodeId, answer: Box<Answer>) {
+        self.engine.send(snid, answer);
     }
 
     fn uncount(&mut self) {

@@ -2,10 +2,11 @@
 
 use super::completions::Completions;
 use crate::nic::ingress::RPCS_PER_TURN;
+use crate::rpc::answer::Answer;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::parking::rest_after;
 use crate::rpc::service::Service;
-use nebula_nic::{Arrival, Span};
+use nebula_nic::{Arrival, NodeId, Span};
 use std::fmt::Debug;
 use std::sync::atomic::AtomicBool;
 
@@ -30,6 +31,16 @@ pub(crate) trait Source: Debug {
 
     /// Gives slots, credit and answer of an RPC back.
     fn give_back(&mut self, completions: &mut Completions, served: Served);
+
+    /// Whether the answer of an RPC can be sent after its slots were given back.
+    fn sends_alone(&self) -> bool {
+        false
+    }
+
+    /// Sends the answer of an RPC of `snid` whose slots were given back before. Only where it [can](Self::sends_alone).
+    fn send(&mut self, _snid: NodeId, answer: Box<Answer>) {
+        drop(answer);
+    }
 
     /// The RPC that was given back last was not served: nobody waited for it any more.
     fn uncount(&mut self) {}

@@ -1,0 +1,59 @@
+//! A node that is client and server of a messaging domain, as in NEBULA (ISCA 2020), Fig. 4.
+//!
+//! Run it with `cargo run --release -p nebula --example node`. Three nodes are in one domain: a client asks a front node, which asks a back node.
+//!
+//! | the paper's interface | here |
+//! |---|---|
+//! | a node joins a messaging domain and registers its receive buffer | [`Node::host`]; as a client [`Node::connect`] |
+//! | `payload_ptr = wait_for_RPC(msg_domain)` | [`Node::wait_for_rpc`], [`Received`] |
+//! | `free_buffer(buffer_ptr, buffer_size)` | [`Rpc::free`](nebula::Rpc::free), which returns the target of the reply |
+//! | `RPC_send(buffer_ptr, buffer_size, target_node, msg_domain)` | [`Node::rpc_send`] |
+//! | its return value: accepted, or NACKed | [`Received::Reply`], `CallError::Nack` |
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use nebula::{Client, ClientConfig, Node, NodeError, Peer, Received, Server};
+use std::thread::spawn;
+
+const DOMAIN: u8 = 7;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let [front, back] = ["front", "back"].map(|name| format!("shm://example-node-{name}-{}", std::process::id()));
+    let (mut at_back, mut at_front) = (Node::default(), Node::default());
+    let stop_back = at_back.host(DOMAIN, Server::bind(&back))?.stopper();
+    let serving_back = spawn(move || reverse(&mut at_back));
+    let stop_front = at_front.host(DOMAIN, Server::bind(&front))?.stopper();
+    let peer = at_front.connect(DOMAIN, &back, ClientConfig::default())?;
+    let serving_front = spawn(move || ask_further(&mut at_front, peer));
+
+    let mut client = Client::connect_with(&front, ClientConfig::default().domain(DOMAIN))?;
+    println!("reply: {}", String::from_utf8_lossy(client.call(b"three calls")?));
+    [stop_front, stop_back].iter().for_each(|stop| stop.store(true, std::sync::atomic::Ordering::Release));
+    for (name, serving) in [("front", serving_front), ("back", serving_back)] {
+        let end = serving.join().map_err(|_| "a node panicked")?;
+        println!("{name}: {}", end.expect_err("it serves until it is stopped"));
+    }
+    Ok(())
+}
+
+/// The event loop of Fig. 4.
+fn reverse(node: &mut Node) -> Result<(), NodeError> {
+    loop {
+        let Received::Request(rpc) = node.wait_for_rpc(DOMAIN)? else { continue };
+        let response: Vec<u8> = rpc.payload().iter().rev().copied().collect();
+        let Ok(target) = rpc.free() else { continue };
+        node.rpc_send(&response, target, DOMAIN)?;
+    }
+}
+
+/// Both ends of the queue pair: a request goes further, and its reply goes back.
+fn ask_further(node: &mut Node, peer: Peer) -> Result<(), NodeError> {
+    loop {
+        let Received::Request(rpc) = node.wait_for_rpc(DOMAIN)? else { continue };
+        let request = rpc.payload().to_vec();
+        let Ok(caller) = rpc.free() else { continue };
+        node.rpc_send(&request, peer, DOMAIN)?;
+        let Received::Reply { result: Ok(reply), .. } = node.wait_for_rpc(DOMAIN)? else { continue };
+        let reply = [b"from behind: ", reply].concat();
+        node.rpc_send(&reply, caller, DOMAIN)?;
+    }
+}
