@@ -3,10 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nebula::typed::{Encoding, Message, Services, TraceContext};
+use nebula::typed::prost::Message as _;
+use nebula::typed::{Encoding, Message, Proto, Services, TraceContext};
 use nebula::{Client, RunningServer, Server, Worker};
 use std::cell::RefCell;
-use typed_tests::every::{EveryServer, Line, Loose, OtherServer, Pair};
+use typed_tests::every::{EveryServer, Line, Loose, OtherServer, Pair, Plain};
 use typed_tests::{Adder, EveryService};
 
 /// Bytes that every reply has.
@@ -36,6 +37,8 @@ fuzz_target!(|bytes: &[u8]| {
     read_and_write::<Line>(bytes);
     read_and_write::<Pair>(bytes);
     read_and_write::<Loose>(bytes);
+    read_and_write::<Plain>(bytes);
+    assert_eq!(Proto::decode(bytes).map(debug::<Plain>), Plain::decode(bytes).ok().map(debug), "prost reads the same");
     if let Ok(trace) = String::from_utf8_lossy(bytes).parse::<TraceContext>() {
         assert_eq!(trace.to_string().parse(), Ok(trace));
     }
@@ -51,6 +54,11 @@ fn read_and_write<T: Message>(bytes: &[u8]) {
     let again = T::As::decode(&written).expect("what was written is a message");
     // Compared by their length: a NaN is unequal to itself, and a map has no order.
     assert_eq!(T::As::write(&again, <[u8]>::to_vec).len(), written.len());
+}
+
+/// As text: a NaN is unequal to itself.
+fn debug<T: std::fmt::Debug>(message: T) -> String {
+    format!("{message:?}")
 }
 
 /// Whether a request is for the method of that number.

@@ -1,6 +1,7 @@
 //! Rust code: prost's for messages of protobuf's encoding, our own for line messages and services.
 
 mod comment;
+mod fields;
 mod line;
 mod names;
 mod proto;

@@ -14,7 +14,7 @@
 //! | what | module |
 //! |---|---|
 //! | which method, and what goes with a request | [`MethodId`], [`Context`], [`TraceContext`] |
-//! | messages, read and written | [`Message`], [`Line`], [`Proto`] |
+//! | messages, read and written | [`Message`], [`Line`], [`Proto`], [`fields`] |
 //! | a handler's answer | [`Slot`], [`LaterSlot`], [`Window`], [`Status`], [`Code`] |
 //! | one service or several behind a server, counted, with other classes | [`Methods`], [`Services`], [`Measured`], [`Classed`] |
 //! | the client's end | [`Channel`], [`AsyncChannel`], [`Stream`], [`AsyncStream`], [`CallError`], [`ConnectError`] |
@@ -23,6 +23,7 @@ mod method;
 mod trace;
 mod context;
 mod text;
+pub mod fields;
 mod message;
 mod status;
 mod slot;

@@ -1,7 +1,8 @@
 //! Messages of every type.
 
 use nebula::typed::{Encoding, Line as AsLine, Message, Proto as AsProto, key_hash, prost};
-use typed_tests::every::{Color, Line, Loose, Pair, loose};
+use seeded::arbitrary::{self, Unstructured};
+use typed_tests::every::{Color, Line, Loose, Pair, Plain, loose};
 
 /// Every field differs from zero and from the others.
 pub(crate) fn line() -> Line {
@@ -86,4 +87,75 @@ fn messages_about_one_key_have_one_hash() {
     assert_eq!(Pair::default().key_hash(), 0, "a message without a key");
     // It is the same on every machine and in every version.
     assert_eq!(key_hash(b"the key"), 288_484_634);
+}
+
+/// Often zero, which is not written, and often of few bytes.
+fn number(u: &mut Unstructured<'_>) -> arbitrary::Result<u64> {
+    let bits = u.int_in_range(0..=64_u32)?;
+    Ok(u.arbitrary::<u64>()?.checked_shr(bits).unwrap_or(0))
+}
+
+/// Longer now and then than what is written on the stack.
+fn data(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
+    let bytes = u.int_in_range(0..=7)? * u.int_in_range(0..=40)?;
+    (0..bytes).map(|_| u.arbitrary()).collect()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "any bits will do")]
+fn plain(u: &mut Unstructured<'_>) -> arbitrary::Result<Plain> {
+    let mut signed = || number(u).map(|number| i64::from_le_bytes(number.rotate_right(1).to_le_bytes()));
+    Ok(Plain {
+        i32: signed()? as i32,
+        i64: signed()?,
+        s32: signed()? as i32,
+        s64: signed()?,
+        y32: signed()? as i32,
+        color: signed()? as i32,
+        f64: u.arbitrary()?,
+        f32: u.arbitrary()?,
+        u32: number(u)? as u32,
+        u64: number(u)?,
+        x32: number(u)? as u32,
+        x64: number(u)?,
+        yes: u.arbitrary()?,
+        data: data(u)?,
+        text: u.arbitrary()?,
+    })
+}
+
+/// Compared as text: a NaN is unequal to itself.
+fn same<T: std::fmt::Debug>(ours: Option<T>, prosts: Option<T>, bytes: &[u8]) {
+    assert_eq!(format!("{ours:?}"), format!("{prosts:?}"), "{bytes:?}");
+}
+
+#[test]
+fn plain_fields_are_written_and_read_as_prost_does() {
+    let mut read = [0; 2];
+    seeded::seeded(|u| {
+        let message = plain(u)?;
+        let mut bytes = AsProto::write(&message, <[u8]>::to_vec);
+        assert_eq!(bytes, prost::Message::encode_to_vec(&message));
+        same(AsProto::decode(&bytes), Some(message), &bytes);
+        // Other fields between them, fields twice, other types, and what no message begins with.
+        if u.arbitrary()? {
+            bytes.extend(prost::Message::encode_to_vec(&loose()));
+        }
+        bytes.extend(prost::Message::encode_to_vec(&plain(u)?));
+        for _ in 0..u.int_in_range(0..=1)? {
+            let at = u.choose_index(bytes.len())?;
+            bytes[at] = u.arbitrary()?;
+        }
+        let cut = u.choose_index(bytes.len())?;
+        for bytes in [&bytes[..], &bytes[..cut], &bytes[cut..]] {
+            let ours = AsProto::decode(bytes);
+            read[usize::from(ours.is_some())] += 1;
+            same::<Plain>(ours, prost::Message::decode(bytes).ok(), bytes);
+            // A map has another order in each.
+            let is_loose = |read: Option<Loose>| read.map(|loose| Loose { counts: [].into(), ..loose });
+            same(is_loose(AsProto::decode(bytes)), is_loose(prost::Message::decode(bytes).ok()), bytes);
+        }
+        Ok(())
+    })
+    .size_min(1 << 12);
+    assert!(read.iter().all(|&messages| messages > 10), "some were read and some were none: {read:?}");
 }

@@ -1,5 +1,6 @@
 //! Messages of protobuf's encoding, by prost.
 
+use super::fields;
 use super::names::{TYPED, path, value};
 use crate::error::Error;
 use crate::options;
@@ -33,6 +34,7 @@ pub(super) fn append(text: &mut String, message: &MessageDescriptor) {
         format!("    fn key_hash(&self) -> u32 {{\n        {TYPED}::key_hash({bytes})\n    }}\n")
     });
     let _ = write!(text, "impl {TYPED}::Message for {name} {{\n    type As = {TYPED}::Proto;\n{key_hash}}}\n");
+    fields::append(text, message, &name);
     for inner in message.child_messages().filter(|inner| !inner.is_map_entry()) {
         append(text, &inner);
     }

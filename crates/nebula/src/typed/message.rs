@@ -1,5 +1,6 @@
 //! Messages, as bytes: the two encodings.
 
+use super::fields::{self, Fields, Short};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A request or a reply of a typed service. `nebula-build` implements it for the messages of a `.proto`.
@@ -140,18 +141,21 @@ fn fill<'b, T: LineLayout>(body: &[u8], scratch: &'b mut Vec<u8>) -> &'b [u8] {
 #[derive(Clone, Copy, Debug)]
 pub enum Proto {}
 
-/// Messages of up to so many bytes are encoded on the stack.
-const ON_STACK: usize = 256;
-
-impl<T: prost::Message + Default> Encoding<T> for Proto {
+impl<T: Fields> Encoding<T> for Proto {
+    // Nothing of protobuf is inlined into a service's dispatch or a client's poll: methods of the line encoding beside it would take longer.
+    #[inline(never)]
     fn read<R>(body: &[u8], with: impl FnOnce(&T) -> R, otherwise: impl FnOnce() -> R) -> R {
-        Self::take(body, |message: T| with(&message), otherwise)
+        match fields::decode(body) {
+            Some(message) => with(&message),
+            None => otherwise(),
+        }
     }
 
+    #[inline(never)]
     fn take<R>(body: &[u8], with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R {
-        match T::decode(body) {
-            Ok(message) => with(message),
-            Err(_) => otherwise(),
+        match fields::decode(body) {
+            Some(message) => with(message),
+            None => otherwise(),
         }
     }
 
@@ -160,23 +164,28 @@ impl<T: prost::Message + Default> Encoding<T> for Proto {
     where
         T: 'b;
 
+    #[inline(never)]
     fn lend<'b, R>(body: &'b [u8], _: &'b mut Vec<u8>, with: impl FnOnce(T) -> R, otherwise: impl FnOnce() -> R) -> R
     where
         T: 'b,
     {
-        Self::take(body, with, otherwise)
+        match fields::decode(body) {
+            Some(message) => with(message),
+            None => otherwise(),
+        }
     }
 
+    #[inline(never)]
     fn write<R>(message: &T, put: impl FnOnce(&[u8]) -> R) -> R {
-        let bytes = message.encoded_len();
-        if bytes <= ON_STACK {
-            let mut encoded = [0; ON_STACK];
-            message.encode_raw(&mut &mut encoded[..bytes]);
-            return put(&encoded[..bytes]);
-        }
-        let mut encoded = Vec::with_capacity(bytes);
-        message.encode_raw(&mut encoded);
-        put(&encoded)
+        let (mut short, long);
+        short = Short::new();
+        put(match short.put(message) {
+            Some(()) => short.written(),
+            None => {
+                long = message.encode_to_vec();
+                &long
+            }
+        })
     }
 }
 

@@ -145,6 +145,8 @@ mod tests {
         type As = crate::typed::Proto;
     }
 
+    impl crate::typed::fields::Fields for String {}
+
     /// The window into which `fill` puts what fits into `capacity` bytes.
     fn window(cursor: &[u8], capacity: u32, fill: impl FnOnce(&mut Window<'_, '_, String>)) -> Result<Vec<u8>, Status> {
         let mut answer = Answer::new(capacity);
