@@ -62,7 +62,9 @@ fn a_reader_that_has_gone_ends_the_program_as_it_ends_others() {
 fn a_decision_log_on_a_full_disk_starts_no_server() {
     for policy in ["jbsq:2", "mcs-lock", "altocumulus:2"] {
         let endpoint = format!("shm://cli-full-log-{}", std::process::id());
-        let log = if policy.starts_with("altocumulus") { full_log_of_groups() } else { "/dev/full".to_owned() };
+        let folder = tempfile::tempdir().unwrap();
+        let log =
+            if policy.starts_with("altocumulus") { full_log_of_groups(folder.path()) } else { "/dev/full".to_owned() };
         let serve = ["serve", "kv", "--endpoint", &endpoint, "--items", "9", "--end-with-parent"];
         let ended = nebula(&[&serve[..], &["--workers", "2", "--policy", policy, "--decision-log", &log]].concat());
         ended.assert_error(1, "No space left on device");
@@ -70,12 +72,10 @@ fn a_decision_log_on_a_full_disk_starts_no_server() {
     }
 }
 
-/// A name to which a group appends its number to write to a full disk.
-fn full_log_of_groups() -> String {
-    let folder = std::env::temp_dir().join(format!("nebula-full-log-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+/// A name in `folder` to which a group appends its number to write to a full disk.
+fn full_log_of_groups(folder: &std::path::Path) -> String {
     for group in 0..2 {
-        let _ = std::os::unix::fs::symlink("/dev/full", folder.join(format!("log.{group}")));
+        std::os::unix::fs::symlink("/dev/full", folder.join(format!("log.{group}"))).unwrap();
     }
     folder.join("log").to_str().unwrap().to_owned()
 }

@@ -47,7 +47,7 @@ fn a_client_of_several_servers_leaves_one_alone_that_says_it_cannot_be_used() {
     });
     // Each speaks of a service that the other one does not: so its answers show which one it was.
     one.set("one", State::Serving);
-    let health = health_check("", std::time::Duration::from_millis(1));
+    let health = health_check("", std::time::Duration::from_millis(20));
     let config = ClientConfig::default().balance(Balance::RoundRobin).health(health);
     let mut client = HealthClient::connect_with(&*names.join(","), config).expect("a client");
     let mut gets = |from_one: bool| {

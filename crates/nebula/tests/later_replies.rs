@@ -391,7 +391,9 @@ fn a_handler_calls_another_server_and_replies_when_that_has() {
             });
         };
         let front = Server::bind(&front_at).config(config(32, |_| ())).serve(boxed(service)).expect("a server");
-        let asks = AsyncClient::connect(front.endpoint().clone()).expect("a connection");
+        // Longer than the handler's call, whose end it is told.
+        let patient = ClientConfig::default().call_timeout(Duration::from_secs(60));
+        let asks = AsyncClient::connect_with(front.endpoint().clone(), patient).expect("a connection");
         executor.block_on(async {
             let tasks: Vec<_> = (0..16_u8)
                 .map(|task| {
