@@ -5,6 +5,7 @@ pub(crate) mod slot;
 pub(crate) mod fault;
 pub(crate) mod safe_point;
 pub(crate) mod recipient;
+pub(crate) mod cancel;
 pub(crate) mod answer;
 pub(crate) mod later;
 pub(crate) mod reply;

@@ -69,7 +69,7 @@ impl Every for EveryService {
     fn caller(&self, context: &Context, _: &Empty, reply: Slot<CallerReply>) -> Result<(), Status> {
         let peer = context.peer().map(|peer| peer.to_string()).unwrap_or_default();
         let microseconds_left = context.time_left().map_or(0, |left| left.as_ps() / 1_000_000);
-        reply.write(&CallerReply { peer, microseconds_left, is_over: context.is_over() })
+        reply.write(&CallerReply { peer, microseconds_left, is_cancelled: context.is_cancelled() })
     }
 
     fn misbehave(&self, _: &Context, request: &MisbehaveRequest, _: Slot<Empty>) -> Result<(), Status> {

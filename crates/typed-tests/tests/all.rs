@@ -5,6 +5,7 @@
 
 mod any_bytes;
 mod calls;
+mod cancelled;
 mod darc;
 mod messages;
 mod streams;

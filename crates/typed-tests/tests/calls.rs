@@ -62,11 +62,11 @@ fn a_handler_knows_who_waits_and_for_how_long() {
     let mut client = EveryClient::connect(server.endpoint()).unwrap();
     let caller = client.caller(&Empty {}).unwrap();
     assert!(caller.peer.starts_with("127.0.0.1:"), "{caller:?}");
-    assert_eq!((caller.microseconds_left, caller.is_over), (0, false), "no deadline");
+    assert_eq!((caller.microseconds_left, caller.is_cancelled), (0, false), "no deadline");
     let config = ClientConfig::default().deadline(nebula::Span::from_ms(2000));
     let mut client = EveryClient::connect_with(server.endpoint(), config).unwrap();
     let caller = client.caller(&Empty {}).unwrap();
-    assert!((1..=2_100_000).contains(&caller.microseconds_left) && !caller.is_over, "{caller:?}");
+    assert!((1..=2_100_000).contains(&caller.microseconds_left) && !caller.is_cancelled, "{caller:?}");
     server.stop();
 }
 

@@ -11,6 +11,7 @@ const SOURCES: &[&str] = &[
     "crates/typed-tests/proto/every.proto",
     "crates/typed-tests/src/every_service.rs",
     "crates/typed-tests/tests/calls.rs",
+    "crates/typed-tests/tests/cancelled.rs",
     "crates/typed-tests/tests/darc.rs",
     "crates/typed-tests/tests/streams.rs",
     "crates/typed-tests/tests/tasks.rs",

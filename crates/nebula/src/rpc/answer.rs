@@ -1,6 +1,7 @@
 //! The answer to one RPC where the transport has no room of the client's to write it into: a buffer that goes with the RPC to its worker
 //! and comes back with the slots.
 
+use super::cancel::Cancel;
 use super::fault::Fault;
 use super::recipient::Recipient;
 use super::slot::{Geometry, HEADER_WORDS, Slots, mtu_for, store_unaligned};
@@ -46,6 +47,8 @@ pub(crate) struct Ending {
     pub(crate) recipient: Recipient,
     /// From then on nobody waits for the answer; the end of time for none.
     pub(crate) deadline: Timestamp,
+    /// Whether the client has taken it back, where the transport can tell.
+    pub(crate) cancel: Option<Cancel>,
     pub(crate) fate: Fate,
     bytes: u32,
     more: Vec<u8>,
@@ -53,11 +56,20 @@ pub(crate) struct Ending {
 
 /// What a handler may know of who waits for its reply.
 #[cfg(feature = "typed")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
     pub(crate) peer: Option<std::net::SocketAddr>,
     /// On the scale of the machine's clock.
     pub(crate) deadline: Option<Timestamp>,
+    pub(crate) cancel: Option<Cancel>,
+}
+
+/// Who waits for a reply that another thread is to give, and how long.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) recipient: Recipient,
+    pub(crate) deadline: Timestamp,
+    pub(crate) cancel: Option<Cancel>,
 }
 
 /// Bytes of a reply for which there is room from the start.
@@ -78,6 +90,7 @@ impl Answer {
             ending: Ending {
                 recipient: Recipient::none(),
                 deadline: NEVER,
+                cancel: None,
                 fate: Fate::Open,
                 bytes: 0,
                 more: Vec::new(),
@@ -94,10 +107,12 @@ impl Answer {
     }
 
     /// The buffer for another RPC, with room for `capacity` bytes, of who waits for it that long if that is known.
-    pub(crate) fn reset_for(&mut self, capacity: u32, asker: Option<(Recipient, Timestamp)>) {
+    pub(crate) fn reset_for(&mut self, capacity: u32, asker: Option<Asker>) {
         self.reset();
         self.capacity = capacity;
-        (self.ending.recipient, self.ending.deadline) = asker.unwrap_or((Recipient::none(), NEVER));
+        let nobody = || Asker { recipient: Recipient::none(), deadline: NEVER, cancel: None };
+        let Asker { recipient, deadline, cancel } = asker.unwrap_or_else(nobody);
+        (self.ending.recipient, self.ending.deadline, self.ending.cancel) = (recipient, deadline, cancel);
     }
 
     /// Room for the beginning of the reply, for what follows it, and for how many bytes of both.
@@ -116,6 +131,7 @@ impl Answer {
     pub(crate) fn is_over(&self, now: impl FnOnce() -> Timestamp) -> Option<NackReason> {
         match self.ending.fate {
             Fate::Refused(reason) => Some(reason),
+            _ if self.ending.has_cancelled() => Some(NackReason::Cancelled),
             _ if self.ending.deadline != NEVER && self.ending.deadline <= now() => Some(NackReason::Expired),
             _ => None,
         }
@@ -137,12 +153,24 @@ impl Answer {
 }
 
 impl Ending {
-    /// The client, where it is behind an address, and how long it waits.
+    /// Whether the client has taken the RPC back.
+    #[inline(always)]
+    fn has_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(Cancel::is_set)
+    }
+
+    /// Whether the client has stopped waiting.
+    pub(crate) fn is_cancelled(&self, now: impl FnOnce() -> Timestamp) -> bool {
+        self.has_cancelled() || self.deadline != NEVER && self.deadline <= now()
+    }
+
+    /// The client, where it is behind an address, and how long it waits. What tells whether it has taken the RPC back is moved out.
     #[cfg(feature = "typed")]
     #[cold]
-    pub(crate) fn caller(&self) -> Caller {
+    pub(crate) fn take_caller(&mut self) -> Caller {
         let peer = Some(self.recipient.route.peer).filter(|peer| peer.port() > 0);
-        Caller { peer, deadline: Some(self.deadline).filter(|&deadline| deadline != NEVER) }
+        let deadline = Some(self.deadline).filter(|&deadline| deadline != NEVER);
+        Caller { peer, deadline, cancel: self.cancel.take() }
     }
 
     /// Makes `bytes` bytes the reply.

@@ -6,13 +6,13 @@
 
 #[cfg(feature = "typed")]
 use super::answer::Caller;
-use super::answer::{Answer, Ending, Fate};
+use super::answer::{Answer, Asker, Ending, Fate};
 use super::fault::Fault;
 use super::later::{LaterError, LaterReply, Laters};
-use super::recipient::Recipient;
 use super::safe_point;
 use super::slot::{HEADER_WORDS, IN_LINE_BYTES, Line, Mark, SlotHeader, Slots, first_word, publish_whole};
 use nebula_nic::{NackReason, Timestamp};
+use nebula_sys::clock::Clock;
 #[cfg(feature = "typed")]
 use nebula_sys::copy::store_bytes_and;
 use nebula_sys::copy::{copy_words, store_bytes};
@@ -88,8 +88,24 @@ impl<'a> Reply<'a> {
     }
 
     /// Who waits for it and how long, where that is known.
-    pub(crate) fn asker(&self) -> Option<(Recipient, Timestamp)> {
-        self.ending.as_ref().map(|ending| (ending.recipient, ending.deadline))
+    pub(crate) fn asker(&mut self) -> Option<Asker> {
+        let ending = self.ending.as_deref_mut()?;
+        Some(Asker { recipient: ending.recipient, deadline: ending.deadline, cancel: ending.cancel.take() })
+    }
+
+    /// Whether the client has stopped waiting: it has [cancelled](crate::Client::cancel) the RPC, or the deadline that it has set is over. A handler
+    /// that runs long may ask now and then, and give up; what it replies then is read by nobody.
+    ///
+    /// Over UDP alone: a ring does not tell. What a client says while its handler runs is read by the server's engine; an
+    /// [inline](crate::ServerConfig::inline) server's runs after the handler, so that there only the deadline is seen.
+    ///
+    /// # Cost
+    ///
+    /// A load, and a look at the clock where there is a deadline.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        let now = || Timestamp::from_ps(Clock::new().now_ps());
+        self.ending.as_ref().is_some_and(|ending| ending.is_cancelled(now))
     }
 
     /// The room for the reply to another RPC, at `position` of the same ring.
@@ -227,8 +243,17 @@ impl<'a> Reply<'a> {
     /// Who waits for it, where that is known.
     #[cfg(feature = "typed")]
     #[inline(always)]
-    pub(crate) fn caller(&self) -> Option<Caller> {
-        self.ending.as_ref().map(|ending| ending.caller())
+    pub(crate) fn take_caller(&mut self) -> Option<Caller> {
+        self.ending.as_mut().map(|ending| ending.take_caller())
+    }
+
+    /// Gives back what [`take_caller`](Self::take_caller) has moved out.
+    #[cfg(feature = "typed")]
+    #[cold]
+    pub(crate) fn give_back(&mut self, caller: Caller) {
+        if let Some(ending) = &mut self.ending {
+            ending.cancel = caller.cancel;
+        }
     }
 
     /// Room for the reply, in bytes.

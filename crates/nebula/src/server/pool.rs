@@ -6,10 +6,9 @@
 
 use crate::config::server::ServerConfig;
 use crate::nic::median::Median;
-use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::answer::{Answer, Asker, Fate};
 use crate::rpc::fault::Fault;
 use crate::rpc::later::{LaterReply, Laters};
-use crate::rpc::recipient::Recipient;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Class, Service, Stage};
 use nebula_nic::{Span, Timestamp};
@@ -70,7 +69,7 @@ struct State {
 struct Job {
     request: Box<[u8]>,
     later: LaterReply,
-    asker: Option<(Recipient, Timestamp)>,
+    asker: Option<Asker>,
 }
 
 /// A service whose long RPCs are handed to a pool. The pool's threads end with it.

@@ -3,6 +3,7 @@
 use super::method::{self, MethodId};
 use super::trace::TraceContext;
 use crate::rpc::answer::Caller;
+use crate::rpc::cancel::Cancel;
 use nebula_nic::Span;
 use nebula_sys::clock::Clock;
 use std::net::SocketAddr;
@@ -45,10 +46,12 @@ impl<'a> Context<'a> {
         Some(Span::from_ps(deadline.as_ps().saturating_sub(Clock::new().now_ps())))
     }
 
-    /// Whether the client has stopped waiting: a long handler may ask now and then, and give up.
+    /// Whether the client has stopped waiting: it has cancelled the RPC, or its deadline is over. A handler that runs long may ask now and then, and
+    /// give up. As [`Reply::is_cancelled`](crate::Reply::is_cancelled).
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.time_left() == Some(Span::ZERO)
+    pub fn is_cancelled(&self) -> bool {
+        let cancel = self.caller.and_then(|caller| caller.cancel.as_ref());
+        cancel.is_some_and(Cancel::is_set) || self.time_left() == Some(Span::ZERO)
     }
 
     /// Where the window of a stream begins: empty at the stream's beginning.
@@ -76,14 +79,14 @@ mod tests {
     fn a_client_waits_until_its_deadline_and_for_ever_without_one() {
         let now_ps = Clock::new().now_ps();
         let left = |deadline: Option<u64>| {
-            let caller = Caller { peer: None, deadline: deadline.map(Timestamp::from_ps) };
+            let caller = Caller { peer: None, deadline: deadline.map(Timestamp::from_ps), cancel: None };
             let context = Context::new(MethodId::new(1, 1), &[], Some(&caller));
-            (context.time_left().is_some(), context.is_over())
+            (context.time_left().is_some(), context.is_cancelled())
         };
         let hour = Span::from_ms(3_600_000).as_ps();
         assert_eq!(left(None), (false, false));
         assert_eq!(left(Some(now_ps + hour)), (true, false));
         assert_eq!(left(Some(now_ps)), (true, true));
-        assert!(!Context::new(MethodId::new(1, 1), &[], None).is_over(), "over shared memory");
+        assert!(!Context::new(MethodId::new(1, 1), &[], None).is_cancelled(), "over shared memory");
     }
 }

@@ -96,8 +96,11 @@ fn dispatch<M: Methods>(methods: &M, id: MethodId, extension: &[u8], body: &[u8]
     if id.method() == describe::METHOD {
         return describe::answer(&M::SERVICE, body, reply);
     }
-    let caller = reply.caller();
+    let caller = reply.take_caller();
     methods.call(&Context::new(id, extension, caller.as_ref()), body, reply);
+    if let Some(caller) = caller {
+        reply.give_back(caller);
+    }
 }
 
 /// A request that no service of the server is meant by.

@@ -13,6 +13,7 @@ use super::outbox::{Body, Outbox, Parcel};
 use crate::config::server::ServerConfig;
 use crate::nic::ingress::Intake;
 use crate::rpc::answer::{Answer, Fate};
+use crate::rpc::cancel::Cancels;
 use crate::rpc::fault::Fault;
 use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
@@ -58,6 +59,10 @@ pub(crate) struct Memory {
     /// Buffers of answers, to be used again.
     #[expect(clippy::vec_box, reason = "an answer travels with its RPC: as a pointer")]
     spare: Vec<Box<Answer>>,
+    /// What handlers are told of RPCs that cores have.
+    cancels: Cancels,
+    /// RPCs that cores have and that are cancelled.
+    cancelled_begun: usize,
     reply_bytes_max: u32,
     mtu: Mtu,
     incomplete: Incomplete,
@@ -75,6 +80,8 @@ impl Memory {
         Self {
             // Not of zeros, which the kernel hands out page by page when they are first touched: that would be paid RPC by RPC.
             replies: vec![1; retention.reply_bytes()].into(),
+            cancels: Cancels::new(retention.entries()),
+            cancelled_begun: 0,
             retention,
             spare: Vec::with_capacity(backend.slots as usize),
             reply_bytes_max: config.reply_bound(),
@@ -209,6 +216,10 @@ impl Memory {
                 answer.reset();
                 (answer.ending.recipient, answer.ending.deadline) = (peer.recipient, deadline);
                 (answer.tid, answer.entry, answer.number) = (request.tid, entry, peer.number);
+                match &mut answer.ending.cancel {
+                    Some(cancel) => cancel.entry = entry,
+                    none => *none = Some(self.cancels.of(entry)),
+                }
                 if !complete {
                     self.incomplete.take(&mut answer, slots.slots);
                 }
@@ -354,7 +365,7 @@ impl Memory {
         self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
     }
 
-    /// The answer is not needed any more: the RPC is dropped, unless a core has begun it.
+    /// The answer is not needed any more: the RPC is dropped, or its handler told, if a core has it.
     fn cancel(&mut self, peer: &Peer, tid: TransferId, stamp_ns: u64, intake: &mut Intake) {
         let key = peer.key(tid);
         let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };
@@ -366,6 +377,8 @@ impl Memory {
         let start = self.retention.note(entry) & !WHOLE;
         if let Some(answer) = intake.payloads.answer(start).filter(|answer| answer.entry == entry) {
             answer.ending.fate = Fate::Refused(NackReason::Cancelled);
+        } else {
+            self.cancelled_begun += usize::from(!self.cancels.set(entry, true));
         }
     }
 
@@ -381,6 +394,9 @@ impl Memory {
         let (tid, entry) = (answer.tid, answer.entry);
         if answer.incomplete_slots > 0 {
             self.incomplete.give_back(&mut answer);
+        }
+        if self.cancelled_begun > 0 && self.cancels.set(entry, false) {
+            self.cancelled_begun -= 1;
         }
         let body = match answer.ending.fate {
             Fate::Replied => self.keep_reply(&answer),

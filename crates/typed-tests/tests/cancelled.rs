@@ -1,0 +1,102 @@
+//! A handler that runs is told that nobody waits for it any more.
+
+use nebula::typed::{Classed, Code, Context, Slot, Status};
+use nebula::{CallError, Class, ClientConfig, RunningServer, Server, ServerConfig, Service, Span};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+use typed_tests::every::{Other, OtherClient, OtherMethod, OtherServer, Pair, Sum};
+
+/// No handler runs longer, whatever it is told.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Adds, and takes its time: until its client waits no more, if the first number is not 0.
+#[derive(Clone)]
+struct Slow {
+    begun: Arc<AtomicU32>,
+    ended: mpsc::Sender<bool>,
+}
+
+impl Slow {
+    /// One of either side of a channel by which handlers say that they were told.
+    fn new() -> (Self, mpsc::Receiver<bool>) {
+        let (ended, told) = mpsc::channel();
+        (Self { begun: Arc::default(), ended }, told)
+    }
+
+    /// Whether the client has stopped waiting before this did.
+    fn work(&self, context: &Context) -> bool {
+        let since = Instant::now();
+        self.begun.fetch_add(1, Ordering::Release);
+        while !context.is_cancelled() {
+            if since.elapsed() > PATIENCE {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+}
+
+impl Other for Slow {
+    fn add(&self, context: &Context, request: &Pair, reply: Slot<Sum>) -> Result<(), Status> {
+        if request.a.get() == 0 {
+            assert!(!context.is_cancelled(), "what was said of another RPC");
+            return reply.write(&Sum { sum: i64::from(request.b.get()).into() });
+        }
+        let was_told = self.work(context);
+        self.ended.send(was_told).map_err(|_| Status::internal("the test is over"))?;
+        Err(Status::cancelled("nobody waits"))
+    }
+}
+
+fn serve(service: impl Service + Send + Sync + 'static) -> RunningServer {
+    let config = ServerConfig::default().reply_bytes_max(256);
+    Server::bind("udp://127.0.0.1:0").config(config).serve(service).unwrap()
+}
+
+/// Cancels RPCs whose handlers run, one after the other, and calls one that is not cancelled after each.
+fn cancel_some(server: RunningServer, slow: &Slow, told: &mpsc::Receiver<bool>) {
+    let mut client = OtherClient::connect(server.endpoint()).unwrap();
+    for number in 0..8 {
+        let ticket = client.submit_add(&Pair { a: 1.into(), b: 2.into() }).unwrap();
+        while slow.begun.load(Ordering::Acquire) <= number {
+            assert!(client.poll().is_none(), "its handler waits");
+        }
+        assert!(client.channel().client().cancel(ticket));
+        let (ended, reply) = client.poll().unwrap();
+        assert_eq!((ended, reply.unwrap_err()), (ticket, CallError::Cancelled.into()));
+        let was_told = loop {
+            assert!(client.poll().is_none());
+            if let Ok(was_told) = told.try_recv() {
+                break was_told;
+            }
+        };
+        assert!(was_told);
+        assert_eq!(client.add(&Pair { a: 0.into(), b: 7.into() }).unwrap().sum.get(), 7);
+    }
+    server.stop();
+}
+
+#[test]
+fn a_handler_that_runs_is_told_that_its_client_has_cancelled() {
+    let (slow, told) = Slow::new();
+    cancel_some(serve(OtherServer(slow.clone())), &slow, &told);
+    let (slow, told) = Slow::new();
+    let in_pool = Classed::new(OtherServer(slow.clone())).with_class(OtherMethod::Add, Class::Worker);
+    cancel_some(serve(in_pool), &slow, &told);
+}
+
+#[test]
+fn a_handler_that_runs_is_told_that_its_deadline_is_over() {
+    let (slow, told) = Slow::new();
+    let server = serve(OtherServer(slow));
+    let config = ClientConfig::default().deadline(Span::from_ms(200));
+    let mut client = OtherClient::connect_with(server.endpoint(), config).unwrap();
+    let error = client.add(&Pair { a: 1.into(), b: 2.into() }).unwrap_err();
+    // The handler's reply may come just before the client's own clock has it over.
+    let is_cancelled = error.status().is_some_and(|status| status.code() == Code::Cancelled);
+    assert!(is_cancelled || error == CallError::TimedOut.into(), "{error:?}");
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
+    server.stop();
+}
