@@ -1,4 +1,4 @@
-//! Several messaging domains on one thread: each a server with what is its own, and a share of the core.
+//! Several messaging domains on the same threads: each a server with what is its own, and a share of the cores.
 
 use crate::config::error::ServeError;
 use crate::config::server::ServerConfig;
@@ -18,11 +18,15 @@ use std::thread::JoinHandle;
 /// Turns without any work, in all domains, after which others may have the core.
 const IDLE_TURNS: u32 = 4096;
 
-/// Servers of several messaging domains that share a thread, and so a core, by their weights.
+/// Servers of several messaging domains that share a thread, and so a core, or several, by their weights.
 ///
 /// Each domain has its own endpoint, SLO, receive buffer, bound on the queue, keys, counters, decision log and service. The thread is engine and worker
 /// of all of them, in turn: weighted deficit round robin over the time that they take ([`Lending`]), so that what a domain is offered beyond its
 /// share, and the refusal of it, is its loss alone. What a domain does not use is the others'.
+///
+/// With [`threads`](Self::threads) each thread serves its share of every domain's clients, and is lent apart: the weights hold on each thread
+/// between the domains that have work there. Over all threads they hold only if every domain has work on every thread, so a domain of few clients may
+/// have less than its weight.
 ///
 /// A domain learns how long its queue may be from what its RPCs take of the core while the others have theirs, so what it accepts keeps its SLO.
 ///
@@ -49,30 +53,40 @@ const IDLE_TURNS: u32 = 4096;
 pub struct Domains {
     hosted: Vec<Hosted>,
     quantum: Option<Span>,
-    pin: Option<usize>,
+    /// One unless set.
+    threads: Option<NonZeroU16>,
+    pins: Vec<usize>,
 }
 
 struct Hosted {
     weight: NonZeroU16,
     server: Server,
-    serve: Box<dyn FnMut(&mut Worker) -> usize + Send>,
+    /// What a thread serves it by.
+    serve: Box<dyn Fn() -> Serve + Send>,
 }
+
+/// One turn of a domain's worker; how many RPCs it served.
+type Serve = Box<dyn FnMut(&mut Worker) -> usize + Send>;
 
 impl fmt::Debug for Domains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let servers: Vec<_> = self.hosted.iter().map(|hosted| (hosted.weight, &hosted.server)).collect();
-        f.debug_struct("Domains").field("servers", &servers).field("quantum", &self.quantum).finish_non_exhaustive()
+        f.debug_struct("Domains").field("servers", &servers).field("threads", &self.threads).finish_non_exhaustive()
     }
 }
 
 impl Domains {
-    /// Adds a domain: its share is `weight` over the weights of all that have work; 0 counts as 1. Workers and engines of `server`'s configuration are
-    /// one, on the shared thread.
+    /// Adds a domain: its share is `weight` over the weights of all that have work; 0 counts as 1. `server` has an engine and a worker for each of the
+    /// shared threads, whatever its configuration says.
     #[must_use]
-    pub fn host<S: Service + Send + 'static>(mut self, weight: u16, server: Server, service: S) -> Self {
+    pub fn host<S: Service + Send + Sync + 'static>(mut self, weight: u16, server: Server, service: S) -> Self {
         let weight = NonZeroU16::new(weight).unwrap_or(NonZeroU16::MIN);
         let server = server.of_service(&service);
-        let serve = Box::new(move |worker: &mut Worker| worker.turn(&service));
+        let service = Arc::new(service);
+        let serve = Box::new(move || {
+            let service = service.clone();
+            Box::new(move |worker: &mut Worker| worker.turn(&*service)) as Serve
+        });
         self.hosted.push(Hosted { weight, server, serve });
         self
     }
@@ -85,14 +99,22 @@ impl Domains {
         self
     }
 
-    /// Pins the thread to a core.
+    /// Sets the number of threads; 1 unless set, and for 0. Clients of each domain are divided among them as among a server's
+    /// [flows](Server::flows).
     #[must_use]
-    pub fn pin(mut self, core: usize) -> Self {
-        self.pin = Some(core);
+    pub fn threads(mut self, threads: u16) -> Self {
+        self.threads = NonZeroU16::new(threads);
         self
     }
 
-    /// Starts the thread.
+    /// Pins a thread to a core: the first call the first thread, and so on.
+    #[must_use]
+    pub fn pin(mut self, core: usize) -> Self {
+        self.pins.push(core);
+        self
+    }
+
+    /// Starts the threads.
     ///
     /// # Errors
     ///
@@ -103,33 +125,41 @@ impl Domains {
         if weights.is_empty() {
             return Err(ServeError::NoDomains);
         }
-        let (mut servers, mut at_work) = (Vec::new(), Vec::new());
+        let threads = self.threads.unwrap_or(NonZeroU16::MIN).get();
+        let (domains, lending) = (weights.len(), Lending::new(&weights, quantum));
+        let used: Arc<[AtomicU64]> = (0..usize::from(threads) * domains).map(|_| AtomicU64::new(0)).collect();
+        let mut running = RunningDomains { servers: Vec::new(), used: used.clone(), domains, threads: Vec::new() };
+        let mut at_work: Vec<Vec<AtWork>> = (0..threads).map(|_| Vec::new()).collect();
         for Hosted { weight, server, serve } in self.hosted {
             let share = quantum * u64::from(weight.get());
-            let (running, mut workers) = server.reconfigured(|config| lent(config, share)).open()?;
-            servers.push(running);
-            at_work.push(AtWork { worker: workers.pop(), serve });
+            let (server, workers) = server.reconfigured(|config| lent(config, share, threads)).open()?;
+            running.servers.push(server);
+            for (thread, worker) in at_work.iter_mut().zip(workers) {
+                thread.push(AtWork { worker: Some(worker), serve: serve() });
+            }
         }
-        let lending = Lending::new(&weights, quantum);
-        let used: Arc<[AtomicU64]> = weights.iter().map(|_| AtomicU64::new(0)).collect();
-        let counts = used.clone();
-        let thread = spawn("nebula-domains", self.pin, Box::new(move || run(lending, at_work, &counts)))?;
-        Ok(RunningDomains { servers, used, thread: Some(thread) })
+        for (thread, at_work) in at_work.into_iter().enumerate() {
+            let name = if thread == 0 { "nebula-domains".to_owned() } else { format!("nebula-domains-{thread}") };
+            let (lending, used) = (lending.clone(), used.clone());
+            let run = Box::new(move || run(lending, at_work, &used[thread * domains..][..domains]));
+            running.threads.push(spawn(&name, self.pins.get(thread).copied(), run)?);
+        }
+        Ok(running)
     }
 }
 
-/// A configuration whose one worker is engine too and has a turn of `share`.
-fn lent(config: ServerConfig, share: Span) -> ServerConfig {
+/// A configuration whose workers, one for each thread, are engines too and have turns of `share`.
+fn lent(config: ServerConfig, share: Span, threads: u16) -> ServerConfig {
     let in_share = share.as_ps() / config.service_mean.as_ps().max(1);
     let turn_rpcs_max = u32::try_from(in_share).unwrap_or(u32::MAX).clamp(1, config.turn_rpcs_max.max(1));
-    config.inline(true).workers(1).engines(1).turn_rpcs_max(turn_rpcs_max)
+    config.inline(true).workers(threads).engines(threads).turn_rpcs_max(turn_rpcs_max)
 }
 
 /// A domain on the thread.
 struct AtWork {
     /// `None` once its server has stopped.
     worker: Option<Worker>,
-    serve: Box<dyn FnMut(&mut Worker) -> usize + Send>,
+    serve: Serve,
 }
 
 /// Lends the core until all servers have stopped.
@@ -168,8 +198,10 @@ fn run(mut lending: Lending, mut domains: Vec<AtWork>, used: &[AtomicU64]) {
 #[derive(Debug)]
 pub struct RunningDomains {
     servers: Vec<RunningServer>,
+    /// Of each thread, of each domain.
     used: Arc<[AtomicU64]>,
-    thread: Option<JoinHandle<()>>,
+    domains: usize,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl RunningDomains {
@@ -179,12 +211,21 @@ impl RunningDomains {
         &self.servers
     }
 
-    /// The time of the core that each domain has had for turns in which it had work, in the order in which they were added.
+    /// The time of the cores that each domain has had for turns in which it had work, on all threads together, in the order in which they were added.
     pub fn used(&self) -> impl Iterator<Item = Span> {
-        self.used.iter().map(|ps| Span::from_ps(ps.load(Relaxed)))
+        (0..self.domains).map(|domain| {
+            let of_threads = self.used.iter().skip(domain).step_by(self.domains);
+            Span::from_ps(of_threads.map(|ps| ps.load(Relaxed)).sum())
+        })
     }
 
-    /// Stops all servers and waits for the thread.
+    /// The same of one thread; nothing of a thread that there is not.
+    pub fn used_on(&self, thread: usize) -> impl Iterator<Item = Span> {
+        let of_thread = self.used.chunks(self.domains).nth(thread).unwrap_or_default();
+        of_thread.iter().map(|ps| Span::from_ps(ps.load(Relaxed)))
+    }
+
+    /// Stops all servers and waits for the threads.
     pub fn stop(mut self) {
         self.shut_down();
     }
@@ -193,7 +234,7 @@ impl RunningDomains {
         for server in &self.servers {
             server.stopper().store(true, Ordering::Release);
         }
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             // One that panicked has already printed why.
             let _ = thread.join();
         }

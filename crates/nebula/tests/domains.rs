@@ -1,4 +1,4 @@
-//! Several messaging domains on one thread: shares, isolation, and that none is taken for another.
+//! Several messaging domains on one thread, and on several: shares, isolation, and that none is taken for another.
 
 use nebula::{
     CallError, Client, ClientConfig, Completion, ConnectError, Domains, Hint, Key, Refusal, Reply, RunningDomains,
@@ -52,7 +52,7 @@ fn a_domain_is_not_taken_for_another() {
     let refused = Client::connect_with(&endpoints[1], config(7)).expect_err("another domain");
     assert!(matches!(refused, ConnectError::NotAdmitted { hint: Hint::Domain, .. }), "{refused}");
     // With a key nobody's refusal is believed at once.
-    let other = config(1).key(Key::new([3; 32])).call_timeout(Duration::from_millis(300));
+    let other = config(1).key(Key::new([3; 32])).call_timeout(Duration::from_secs(1));
     let refused = Client::connect_with(&endpoints[2], other).expect_err("another domain");
     assert!(matches!(refused, ConnectError::Silent { hint: Hint::Domain, .. }), "{refused}");
     domains.stop();
@@ -76,19 +76,19 @@ fn load(name: &str, domain: u8, outstanding: u32, is_over: &Arc<AtomicBool>) -> 
     })
 }
 
-fn two_domains(test: &str, weights: [u16; 2], times: [Duration; 2]) -> ([String; 2], RunningDomains) {
+fn two_domains(test: &str, weights: [u16; 2], times: [Duration; 2], threads: u16) -> ([String; 2], RunningDomains) {
     let names = [1, 2].map(|number| endpoint(&format!("{test}-{number}")));
-    let mut domains = Domains::default();
+    let mut domains = Domains::default().threads(threads);
     for (domain, (name, weight)) in (0..).zip(names.iter().zip(weights)) {
         domains = domains.host(weight, server(name, domain), takes(times[usize::from(domain)]));
     }
     (names, domains.serve().expect("two domains"))
 }
 
-/// The share of the first domain in what both used of the core, in the median of some windows.
+/// The share of the first domain in what both used of the first thread's core, in the median of some windows.
 fn median_share(domains: &RunningDomains, windows: usize) -> f64 {
     let shares = (0..windows).map(|_| {
-        let used = || domains.used().map(Span::as_secs_f64).collect::<Vec<_>>();
+        let used = || domains.used_on(0).map(Span::as_secs_f64).collect::<Vec<_>>();
         let before = used();
         std::thread::sleep(Duration::from_millis(20));
         let [one, other] = [0, 1].map(|domain| used()[domain] - before[domain]);
@@ -105,29 +105,58 @@ fn shares_of_the_core_are_the_weights_whatever_is_offered() {
     // RPCs of the one take four times as long. What waits is the work of some milliseconds: so nobody runs dry while its client does not run.
     let times = [Duration::from_micros(20), Duration::from_micros(5)];
     for (weights, fair) in [([1, 1], 0.5), ([1, 3], 0.25)] {
-        let (names, domains) = two_domains(&format!("shares-{fair}"), weights, times);
+        let (names, domains) = two_domains(&format!("shares-{fair}"), weights, times, 1);
         let is_over = Arc::new(AtomicBool::new(false));
         let loads = [(0, 1000), (1, 3000)]
             .map(|(domain, rpcs)| load(&names[domain], u8::try_from(domain).expect("few"), rpcs, &is_over));
-        // On a busy machine a client may not run for longer than its domain has work: those windows say nothing. Turn by turn it would be 0.8.
-        let begun = Instant::now();
-        loop {
-            let share = median_share(&domains, 9);
-            if (share - fair).abs() < 0.03 {
-                break;
-            }
-            assert!(begun.elapsed() < Duration::from_secs(60), "{share} of the core where {fair} is fair");
-        }
+        // Turn by turn it would be 0.8.
+        wait_for_share(&domains, fair);
         is_over.store(true, Relaxed);
         loads.into_iter().for_each(|load| load.join().expect("no panic"));
         domains.stop();
     }
 }
 
+/// On a busy machine a client may not run for longer than its domain has work: those windows say nothing.
+fn wait_for_share(domains: &RunningDomains, fair: f64) {
+    let begun = Instant::now();
+    loop {
+        let share = median_share(domains, 9);
+        if (share - fair).abs() < 0.03 {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{share} of the core where {fair} is fair");
+    }
+}
+
+#[test]
+fn each_thread_has_its_share_of_every_domain_and_is_lent_apart() {
+    let _watchdog = Watchdog::new("domains on threads");
+    let (names, domains) = two_domains("threads", [3, 1], [Duration::from_micros(5); 2], 2);
+    let is_over = Arc::new(AtomicBool::new(false));
+    // Clients are dealt out in turn: both threads have one of the first domain, and only the first thread has one of the second.
+    let loads = [0, 0, 1].map(|domain| load(&names[domain], u8::try_from(domain).expect("few"), 1000, &is_over));
+    wait_for_share(&domains, 0.75);
+    is_over.store(true, Relaxed);
+    loads.into_iter().for_each(|load| load.join().expect("no panic"));
+    let on = |thread: usize| domains.used_on(thread).collect::<Vec<_>>();
+    let (first, second) = (on(0), on(1));
+    assert!(first.iter().chain(&second[..1]).all(|&used| used > Span::ZERO), "{first:?} {second:?}");
+    // There the second domain has no client, and its weight is the first one's.
+    assert_eq!((second[1], on(2).len()), (Span::ZERO, 0));
+    let sums: Vec<Span> = first.iter().zip(&second).map(|(&one, &other)| one + other).collect();
+    assert_eq!(domains.used().collect::<Vec<_>>(), sums);
+    // What is left works, and what stops stops on every thread.
+    let mut client = Client::connect_with(&names[1], ClientConfig::default().domain(1)).expect("a client");
+    assert_eq!(client.call(b"on the second thread"), Ok(&b"on the second thread"[..]));
+    domains.stop();
+    assert!(client.call(b"gone").is_err());
+}
+
 #[test]
 fn what_a_domain_does_not_use_is_the_others() {
     let _watchdog = Watchdog::new("an idle domain");
-    let (names, domains) = two_domains("idle", [1, 9], [Duration::from_micros(5); 2]);
+    let (names, domains) = two_domains("idle", [1, 9], [Duration::from_micros(5); 2], 1);
     let is_over = Arc::new(AtomicBool::new(false));
     let load = load(&names[0], 0, 1000, &is_over);
     std::thread::sleep(Duration::from_millis(50));
