@@ -10,6 +10,7 @@
 //! | `words` | value syntax of this command only: reactions to a NACK, balancers |
 //! | `queueing` | the flags of the queueing level |
 //! | `plan` | its operating points, validated before the first run |
+//! | `tenants` | messaging domains that share cores: other rows, and a file of their description |
 //! | `blocks` | the block level, with files of the same names |
 
 mod level;
@@ -17,6 +18,7 @@ mod plan;
 mod queueing;
 mod args;
 mod blocks;
+mod tenants;
 mod words;
 
 use clap::ArgMatches;
@@ -33,7 +35,10 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     check_files(args)?;
     match &args.machine {
         Some(machine) => blocks::run(args, machine),
-        None => run_queueing(args),
+        None => match &args.queueing.tenants {
+            Some(given) => tenants::run(args, given),
+            None => run_queueing(args),
+        },
     }
 }
 

@@ -358,6 +358,30 @@ fn tiers_are_read_by_name_or_file_and_have_a_list_each() {
 }
 
 #[test]
+fn tenants_are_read_by_name_or_file_and_have_a_row_each() {
+    let words = "simulate --tenants noisy --rpcs 20000 --replications 2";
+    let [quiet, noisy] = &rows(&words.split(' ').collect::<Vec<_>>())[..] else { panic!("a row each") };
+    assert_eq!((quiet["tenant"].as_str(), quiet["meets_slo"].as_str()), (Some("quiet"), Some("yes")), "{quiet}");
+    assert!(number(noisy, "nacked") > 0.8 && noisy["meets_slo"].as_str() == Some("no"), "{noisy}");
+    // The quiet one asks for less than its share, and the other one has the rest.
+    assert_near(quiet, "busy", 0.2, 0.05);
+    assert!(number(noisy, "share") > 0.75 && number(noisy, "fair_share") == 0.5, "{noisy}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let tenant = "[[tenants]]\nname = 'a'\nweight = 1\nslo = '20us'\nload = 0.5\nservice = 'exp:1us'\n";
+    std::fs::write(&file, format!("cores = 1\n{tenant}")).unwrap();
+    let file = file.to_str().unwrap();
+    let row = &rows(&["simulate", "--tenants", file, "--rpcs", "20000", "--replications", "2"])[0];
+    assert_near(row, "latency_ns.mean", 2000.0, 0.1);
+    let said = |words: &str| nebula(&words.split(' ').collect::<Vec<_>>());
+    said("simulate --tenants none").assert_error(2, "noisy");
+    said("simulate --tenants noisy --cores 4").assert_error(2, "--cores");
+    said("simulate --tenants noisy --machine isca20").assert_error(2, "--tenants");
+    std::fs::write(folder.path().join("mine.toml"), tenant).unwrap();
+    said(&format!("simulate --tenants {file}")).assert_error(2, "cores");
+}
+
+#[test]
 fn thresholds_are_trained_written_and_looked_up() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");

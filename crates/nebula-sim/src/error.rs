@@ -23,6 +23,12 @@ pub enum SimError {
         /// The line and the reason.
         reason: String,
     },
+    /// The TOML file does not describe tenants.
+    #[error("these are no tenants: {reason}")]
+    Tenants {
+        /// The line and the reason.
+        reason: String,
+    },
     /// The load is not a possible share of the cores' capacity.
     #[error(
         "a load of {got} is not possible: give the share of the cores' capacity that is offered, more than 0 and at most {LOAD_MAX}"

@@ -9,6 +9,7 @@
 //! | what is simulated (servers, policy, costs, reactions of clients)? | `system` |
 //! | how are published systems described? | `model`, `data/systems/*.toml` |
 //! | how are tiers of servers described? | `tiers`, `data/tiers/*.toml` |
+//! | how are tenants described, which share cores by their weights? | `tenants`, `data/tenants/*.toml` |
 //! | what load is offered? | `load`, with `nebula-workload` |
 //! | which core is the hottest, where flows or keys decide? | `hottest` |
 //! | which event is next? | `calendar` |
@@ -58,6 +59,7 @@ mod shipped;
 mod system;
 mod model;
 mod tiers;
+mod tenants;
 mod load;
 mod hottest;
 mod calendar;
@@ -92,5 +94,6 @@ pub use tally::{
     CoreTime, Depths, Distribution, HostTraffic, LightFlows, Migrations, OfTier, OfType, OverTime, Overheads, SLOTS,
     Slot, Tally,
 };
+pub use tenants::{OfTenant, Tenant, Tenants, TenantsEstimate};
 pub use tiers::Tiers;
 pub use world::{Length, run, run_with};

@@ -30,6 +30,7 @@ mod hosted;
 mod altocumulus;
 mod scheduler;
 mod tiers;
+mod tenants;
 mod watched;
 #[cfg(test)]
 mod noted;
@@ -57,6 +58,7 @@ use routed::Routed;
 use scheduler::{LeastLoaded, Reserved, Scheduled, first_plan};
 use servers::Servers;
 use std::cell::RefCell;
+pub(crate) use tenants::{TenantTally, TenantsTally, run_tenants};
 use watched::{ByDepth, Watched};
 
 /// The length of a run, in RPCs.

@@ -25,4 +25,5 @@ mod sizing;
 mod skew;
 mod speeds;
 mod systems;
+mod tenants;
 mod tiers;

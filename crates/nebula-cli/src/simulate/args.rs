@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --servers 8 --cores 4 --policy jbsq:2 --hedge none,p95,0ns,tied:0ns --load 0.2,0.4,0.6
   nebula simulate --servers 16 --cores 4 --fan-out 16 --deadline 50us --load 0.5    each call asks all servers
   nebula simulate --tiers search --load 0.3,0.6              a front end and 40 leaves, 20 of them for each call
+  nebula simulate --tenants noisy            a tenant at ten times its share, and one beside it
   nebula simulate --policy mcs-lock --lock-handoff 200ns --cores 16 --load 0.2
   nebula simulate --policy jbsq:1,altocumulus:16 --cores 256 --hop-latency 2ns --decision-time 20ns --per-core-time 1ns --find-slo
   nebula simulate --policy altocumulus:16 --cores 240 --thresholds exponential-15 --load 0.9
@@ -57,6 +58,8 @@ Where that is not enough, or what --rpcs says, a point is unsettled and never co
 With --hedge, --fan-out, --deadline or --tiers a load is a share of what the busiest tier can serve, second
 copies not counted; busy is of all cores; wasted is the share of it that went to copies which did not
 answer first. With --tiers 10x means ten times the sum of the tiers' mean service times. Tiers: search, chain.
+With --tenants a load is a share of the time of all cores. share of cores is of the time that they were used, by weight
+what a tenant has while all have work. Whether such a run has settled is not judged. Tenants: noisy.
 Block level: latency is the time from the receipt of an RPC's first packet until its buffer is free,
 and the time for which the link was busy with others before.
 For all designs, 10x means ten times the unloaded mean service time under nebula-base. In JSON,

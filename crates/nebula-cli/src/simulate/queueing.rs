@@ -88,6 +88,18 @@ pub(super) struct QueueingArgs {
         ]
     )]
     pub(super) tiers: Option<String>,
+    /// Tenants that share cores by their weights, each with its load, SLO and queue bound; gives a row for each: a name that ships with Nebula, or a file
+    #[arg(
+        long,
+        value_name = "NAME|FILE.toml",
+        conflicts_with_all = [
+            "policy", "thresholds", "cores", "speeds", "service", "load", "load_over_time", "clients", "flows", "keys", "queue_bound",
+            "fair_shares", "on_nack", "servers", "balancer", "distance", "hedge", "same_service", "fan_out", "deadline", "tiers",
+            "dispatch_latency", "notify_latency", "decision_time", "hop_latency", "per_core_time", "lock_handoff", "arrivals",
+            "find_slo", "slo", "precision", "report", "plot"
+        ]
+    )]
+    pub(super) tenants: Option<String>,
     /// Delay from the dispatch of an RPC until its core can begin it
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     pub(super) dispatch_latency: Span,

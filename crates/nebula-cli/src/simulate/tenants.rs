@@ -1,0 +1,82 @@
+//! `nebula simulate --tenants`: messaging domains that share cores by their weights; a row for each.
+
+use std::path::Path;
+
+use nebula_sim::study::{Value, text, units};
+use nebula_sim::{OfTenant, Tenants};
+
+use super::args::Args;
+use crate::output::{self, Failure, Row};
+use crate::studies;
+
+/// Runs the tenants and prints a row for each.
+pub(super) fn run(args: &Args, given: &str) -> Result<(), Failure> {
+    let tenants = find(given)?;
+    let effort = args.effort.effort();
+    effort.validate()?;
+    let threads = args.effort.threads()?;
+    let bar = studies::bar(u64::from(effort.replications));
+    let found = threads.install(|| tenants.estimate(&effort, &|| studies::advance(&bar)));
+    bar.finish_and_clear();
+    let rows: Vec<Row> = found?.tenants.iter().map(|found| row(&tenants, found)).collect();
+    output::print(args.format, &rows)
+}
+
+/// The fields are described in docs/LABORATORY.md.
+fn row(tenants: &Tenants, found: &OfTenant) -> Row {
+    let OfTenant { tenant, .. } = found;
+    let (p50, p99, mean) = (found.p50_ps.scaled(1e-3), found.p99_ps.scaled(1e-3), found.mean_ps.scaled(1e-3));
+    let latency = Value::Object(vec![
+        ("mean", text::digits(mean.value).into()),
+        ("p50", text::digits(p50.value).into()),
+        ("p99", text::digits(p99.value).into()),
+    ]);
+    let bound = tenant.queue_bound.map_or(Value::Null, |bound| u64::from(bound.get()).into());
+    Row::new()
+        .field("tenant", tenant.name.clone())
+        .field("cores", u64::from(tenants.cores.get()))
+        .field("weight", u64::from(tenant.weight.get()))
+        .field("load", tenant.load)
+        .field("service", tenant.service.to_string())
+        .field("arrivals", tenant.arrivals.to_string())
+        .field("queue_bound", bound)
+        .field("offered_mrps", text::digits(found.offered_rps.value * 1e-6))
+        .field("throughput_mrps", text::digits(found.served_rps.value * 1e-6))
+        .field("nacked", text::digits(found.nacked.value))
+        .field("slo_ns", tenant.slo.as_ns_f64())
+        .field("meets_slo", found.met.name())
+        .field("latency_ns", latency)
+        .field("latency_ns_p99_ci", text::ends(p99))
+        .field("fair_share", text::digits(found.fair_share))
+        .field("share", text::digits(found.share.value))
+        .field("share_ci", text::ends(found.share))
+        .field("busy", text::digits(found.busy.value))
+        .word("tenant", tenant.name.clone())
+        .shown("weight", tenant.weight.to_string())
+        .shown("load", text::load(tenant.load))
+        .shown("p50", text::time(p50.value))
+        .shown("p99", text::with_half(p99, text::time))
+        .shown("SLO", units::span(tenant.slo))
+        .word("meets SLO", found.met.name())
+        .shown("NACKed", units::percent(found.nacked.value))
+        .shown("share of\ncores", units::percent(found.share.value))
+        .shown("by\nweight", units::percent(found.fair_share))
+        .shown("cores\nbusy", units::percent(found.busy.value))
+}
+
+fn find(given: &str) -> Result<Tenants, Failure> {
+    if let Some(shipped) = Tenants::named(given) {
+        return Ok(shipped);
+    }
+    let path = Path::new(given);
+    if !path.is_file() {
+        let shipped: Vec<&str> = Tenants::shipped().collect();
+        return Err(Failure::bad_input(format!(
+            "--tenants: {given:?} is neither a file nor a name that ships with Nebula: give a file, or one of {}",
+            shipped.join(", ")
+        )));
+    }
+    let read = std::fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("--tenants: cannot read {}: {error}", path.display())))?;
+    Tenants::parse(&read).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,187 @@
+//! Tenants as data: messaging domains that share cores by their weights, each with its own load, SLO and bound on the queue.
+//!
+//! Each core is lent by [`Lending`](nebula_nic::Lending), the machine that lends the threads of the runtime's `Domains`, and each tenant has a back end
+//! for each core, as a server there has an engine for each thread. An RPC is of one core from its arrival on, chosen at random.
+
+mod estimate;
+
+pub use estimate::{OfTenant, TenantsEstimate};
+
+use crate::blocks::spelled;
+use crate::error::{LOAD_MAX, SimError, toml_reason};
+use crate::model::span;
+use crate::shipped::{Shipped, shipped};
+use nebula_nic::Span;
+use nebula_nic::schedule::QUANTUM;
+use nebula_workload::{Arrivals, ServiceTime};
+use serde::Deserialize;
+use std::num::{NonZeroU16, NonZeroU32};
+
+/// Most cores, and most tenants, of a file.
+const CORES_MAX: u16 = 256;
+const TENANTS_MAX: usize = 64;
+
+/// Tenants that share cores.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_sim::{Effort, Tenants};
+///
+/// let tenants = Tenants::named("noisy").expect("it ships with Nebula");
+/// let found = tenants.estimate(&Effort::default().rpcs(20_000).replications(4), &|| ())?;
+/// let [quiet, noisy] = &found.tenants[..] else { panic!("two of them") };
+/// // What the noisy one is offered beyond its share is its loss alone.
+/// assert!(quiet.nacked.value == 0.0 && noisy.nacked.value > 0.8);
+/// # Ok::<(), nebula_sim::SimError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tenants {
+    /// Cores, each of which is lent to all tenants in turn.
+    pub cores: NonZeroU16,
+    /// What a tenant of weight 1 may use of a core before the next one has it.
+    #[serde(default = "quantum", deserialize_with = "span")]
+    pub quantum: Span,
+    /// What refusing an RPC takes of its tenant's time on the core.
+    #[serde(default, deserialize_with = "span")]
+    pub refusal: Span,
+    /// The tenants, in the order of the rows.
+    pub tenants: Vec<Tenant>,
+}
+
+/// One tenant: a messaging domain.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tenant {
+    /// Its name in results.
+    pub name: String,
+    /// Its share of a core is its weight over the weights of all that have work there.
+    pub weight: NonZeroU16,
+    /// What the p99 of its RPCs must keep, from arrival to the end of service.
+    #[serde(deserialize_with = "span")]
+    pub slo: Span,
+    /// The share of the time of all cores that its RPCs ask for; more than 1 is possible with a bound.
+    pub load: f64,
+    /// When its RPCs come; Poisson unless given.
+    #[serde(default = "poisson", deserialize_with = "spelled")]
+    pub arrivals: Arrivals,
+    /// What an RPC takes of a core.
+    #[serde(deserialize_with = "spelled")]
+    pub service: ServiceTime,
+    /// RPCs that may wait for each core; further ones are NACKed. Without it nothing is refused.
+    pub queue_bound: Option<NonZeroU32>,
+}
+
+fn quantum() -> Span {
+    QUANTUM
+}
+
+fn poisson() -> Arrivals {
+    Arrivals::Poisson
+}
+
+/// The shipped tenants, by file name.
+const SHIPPED: Shipped = shipped!("tenants": "noisy");
+
+impl Tenants {
+    /// The names of the shipped files.
+    pub fn shipped() -> impl Iterator<Item = &'static str> {
+        SHIPPED.names()
+    }
+
+    /// The shipped tenants of this name; `None` if there are none.
+    ///
+    /// # Panics
+    ///
+    /// If the shipped file is invalid; a test checks every shipped file.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        SHIPPED.parsed(name, Self::parse)
+    }
+
+    /// Reads tenants from TOML.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError::Tenants`] with the line and the reason, or why such tenants cannot be simulated.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        let wrong = |error: toml::de::Error| SimError::Tenants { reason: toml_reason(text, &error) };
+        let tenants: Self = toml::from_str(text).map_err(wrong)?;
+        tenants.validate()?;
+        Ok(tenants)
+    }
+
+    /// Checks that they can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] that says what is wrong.
+    pub fn validate(&self) -> Result<(), SimError> {
+        let wrong = |reason: String| Err(SimError::Tenants { reason });
+        if self.cores.get() > CORES_MAX {
+            return wrong(format!("{} cores are too many: give at most {CORES_MAX}", self.cores));
+        }
+        if !(1..=TENANTS_MAX).contains(&self.tenants.len()) {
+            return wrong(format!("{} tenants: give 1 to {TENANTS_MAX}", self.tenants.len()));
+        }
+        if self.quantum == Span::ZERO {
+            return wrong("a quantum of zero: give a time, such as 2us".to_owned());
+        }
+        for (index, Tenant { name, load, .. }) in self.tenants.iter().enumerate() {
+            if !(*load > 0.0 && *load <= LOAD_MAX) {
+                return Err(SimError::Load { got: *load });
+            }
+            if self.tenants[..index].iter().any(|other| other.name == *name) {
+                return wrong(format!("two tenants are named {name:?}"));
+            }
+        }
+        let asked: f64 = self.tenants.iter().map(|tenant| tenant.load).sum();
+        match self.tenants.iter().find(|tenant| tenant.queue_bound.is_none()) {
+            Some(Tenant { name, .. }) if asked >= 1.0 => wrong(format!(
+                "the loads add up to {asked}, and {name:?} has no queue_bound: its queue could grow without limit"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The share of the cores that a tenant has while all have work everywhere.
+    #[must_use]
+    pub fn fair_share(&self, tenant: &Tenant) -> f64 {
+        let all: u32 = self.tenants.iter().map(|tenant| u32::from(tenant.weight.get())).sum();
+        f64::from(tenant.weight.get()) / f64::from(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str =
+        "cores = 1\n[[tenants]]\nname = 'a'\nweight = 1\nslo = '10us'\nload = 0.5\nservice = 'exp:1us'\n";
+
+    #[test]
+    fn every_file_can_be_simulated() {
+        for name in Tenants::shipped() {
+            assert!(Tenants::named(name).is_some_and(|tenants| tenants.validate().is_ok()), "{name}");
+        }
+        assert_eq!(Tenants::named("none"), None);
+        let tenants = Tenants::parse(FILE).unwrap();
+        assert_eq!((tenants.quantum, tenants.refusal), (QUANTUM, Span::ZERO));
+        assert_eq!((&tenants.tenants[0].arrivals, tenants.tenants[0].queue_bound), (&Arrivals::Poisson, None));
+    }
+
+    #[test]
+    fn what_is_no_tenant_says_where_and_why() {
+        let error = |text: &str| Tenants::parse(text).unwrap_err().to_string();
+        assert!(error(&FILE.replace("weight = 1", "weight = 0")).contains("line 4"));
+        assert!(error(&FILE.replace("exp:1us", "often")).contains("line 7"));
+        assert!(error(&FILE.replace("load = 0.5", "load = 0.0")).contains("load of 0"));
+        assert!(error(&FILE.replace("load = 0.5", "load = 1.0")).contains("queue_bound"));
+        assert!(error(&FILE.replace("cores = 1", "cores = 1000")).contains("at most 256"));
+        assert!(error(&FILE.replace("cores = 1", "cores = 1\nquantum = '0ns'")).contains("quantum"));
+        assert!(error("cores = 1\ntenants = []").contains("1 to 64"));
+        let twice = format!("{FILE}{}", FILE.strip_prefix("cores = 1\n").unwrap());
+        assert!(error(&twice.replace("0.5", "0.1")).contains("two tenants"));
+    }
+}
