@@ -3,7 +3,9 @@
 mod support;
 
 use allocations::Counting;
-use nebula::{AsyncClient, Client, ClientConfig, Policy, Queueing, Reply, Server, ServerConfig, Span, SubmitError};
+use nebula::{
+    AsyncClient, Client, ClientConfig, Node, Policy, Queueing, Received, Reply, Server, ServerConfig, Span, SubmitError,
+};
 use rustix::thread::gettid;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -143,6 +145,28 @@ fn no_rpc_allocates_at_either_side() {
         );
     }
     server.stop();
+
+    // A node frees the buffer and then sends.
+    let name = endpoint("allocations-node");
+    let config = server_config(|config| {
+        unbounded(config);
+        config.inline = true;
+    });
+    let (mut node, mut copy) = (Node::default(), Vec::with_capacity(3000));
+    node.host(0, Server::bind(&name).config(config)).expect("a server");
+    let turn = || {
+        let caller = match node.try_wait_for_rpc(0).expect("it runs") {
+            Some(Received::Request(rpc)) => {
+                copy.clear();
+                copy.extend_from_slice(rpc.payload());
+                rpc.free().expect("it was not answered")
+            }
+            _ => return,
+        };
+        node.rpc_send(&copy, caller, 0).expect("a domain of the node");
+    };
+    assert_eq!(allocations_of(&name, 50_000, turn), 0, "of RPCs at a node");
+    drop(node);
 
     // Of a client of several servers, once each place has had a request of any length.
     let names = [endpoint("allocations-several-one"), endpoint("allocations-several-other")];
