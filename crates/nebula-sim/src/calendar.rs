@@ -122,24 +122,39 @@ impl Calendar {
     #[inline(always)]
     fn put(&mut self, source: usize, key: u64) {
         assert!(source < 4 * self.leaf_groups, "a calendar has no source beyond those it was made for");
-        // The papers' number of cores, in steps of a known number and without a check.
-        self.root = match <&mut [[u64; 4]; 21]>::try_from(&mut *self.groups) {
-            Ok(groups) => put_of_64(groups, source, key),
-            Err(_) => put_of_any(&mut self.groups, self.leaf_groups, source, key),
+        // The papers' numbers of cores, in steps of a known number and without a check.
+        self.root = if let Ok(groups) = <&mut [[u64; 4]; 5]>::try_from(&mut *self.groups) {
+            put_of_16(groups, source, key)
+        } else if let Ok(groups) = <&mut [[u64; 4]; 21]>::try_from(&mut *self.groups) {
+            put_of_64(groups, source, key)
+        } else {
+            put_of_any(&mut self.groups, self.leaf_groups, source, key)
         };
     }
 }
 
-/// Sets the key of a source of 64; returns the smallest key of all.
+/// Sets the key of a source of 16; returns the smallest key of all.
+#[inline(always)]
+fn put_of_16(groups: &mut [[u64; 4]; 5], source: usize, key: u64) -> u64 {
+    let source = source % 16;
+    let smallest = put_in(&mut groups[source / 4], source, key);
+    put_in(&mut groups[4], source / 4, smallest)
+}
+
+/// The same of 64.
 #[inline(always)]
 fn put_of_64(groups: &mut [[u64; 4]; 21], source: usize, key: u64) -> u64 {
-    let (source, mut smallest) = (source % 64, key);
-    for (group, place) in [(source / 4, source), (16 + source / 16, source / 4), (20, source / 16)] {
-        let group = &mut groups[group];
-        group[place % 4] = smallest;
-        smallest = group[0].min(group[1]).min(group[2].min(group[3]));
-    }
-    smallest
+    let source = source % 64;
+    let smallest = put_in(&mut groups[source / 4], source, key);
+    let smallest = put_in(&mut groups[16 + source / 16], source / 4, smallest);
+    put_in(&mut groups[20], source / 16, smallest)
+}
+
+/// Sets one key of a group; returns its smallest one.
+#[inline(always)]
+fn put_in(group: &mut [u64; 4], place: usize, key: u64) -> u64 {
+    group[place % 4] = key;
+    group[0].min(group[1]).min(group[2].min(group[3]))
 }
 
 /// The same for any number of sources.
@@ -147,9 +162,7 @@ fn put_of_64(groups: &mut [[u64; 4]; 21], source: usize, key: u64) -> u64 {
 fn put_of_any(groups: &mut [[u64; 4]], leaf_groups: usize, source: usize, key: u64) -> u64 {
     let (mut first, mut width, mut place, mut smallest) = (0, leaf_groups, source, key);
     while width > 0 {
-        let group = &mut groups[first + place / 4];
-        group[place % 4] = smallest;
-        smallest = group[0].min(group[1]).min(group[2].min(group[3]));
+        smallest = put_in(&mut groups[first + place / 4], place, smallest);
         first += width;
         width /= 4;
         place /= 4;
