@@ -123,6 +123,15 @@ fn no_rpc_allocates_at_either_side() {
     drop(std::hint::black_box(Box::new(7)));
     assert_eq!(allocations_since(&before), 1, "the counter counts");
 
+    a_server_by_hand();
+    a_node();
+    a_client_of_several_servers();
+    handlers_that_take_turns();
+    servers_with_threads();
+    groups();
+}
+
+fn a_server_by_hand() {
     let name = endpoint("allocations-by-hand");
     let config = server_config(|config| {
         unbounded(config);
@@ -145,8 +154,10 @@ fn no_rpc_allocates_at_either_side() {
         );
     }
     server.stop();
+}
 
-    // A node frees the buffer and then sends.
+/// A node frees the buffer and then sends.
+fn a_node() {
     let name = endpoint("allocations-node");
     let config = server_config(|config| {
         unbounded(config);
@@ -167,8 +178,10 @@ fn no_rpc_allocates_at_either_side() {
     };
     assert_eq!(allocations_of(&name, 50_000, turn), 0, "of RPCs at a node");
     drop(node);
+}
 
-    // Of a client of several servers, once each place has had a request of any length.
+/// Of a client of several servers, once each place has had a request of any length.
+fn a_client_of_several_servers() {
     let names = [endpoint("allocations-several-one"), endpoint("allocations-several-other")];
     let several = names.each_ref().map(|name| {
         let config = server_config(|config| {
@@ -203,8 +216,10 @@ fn no_rpc_allocates_at_either_side() {
     for server in servers {
         server.stop();
     }
+}
 
-    // Each RPC is suspended at its safe point while others wait.
+/// Each RPC is suspended at its safe point while others wait.
+fn handlers_that_take_turns() {
     let name = endpoint("allocations-in-turns");
     let config = server_config(|config| {
         unbounded(config);
@@ -220,7 +235,9 @@ fn no_rpc_allocates_at_either_side() {
     };
     assert_eq!(allocations_of(&name, 200_000, turn), 0, "of RPCs that take turns");
     server.stop();
+}
 
+fn servers_with_threads() {
     for (policy, workers) in
         [(Policy::Jbsq(2), 1), (Policy::McsLock, 1), (Policy::McsLock, 2), (Policy::WorkStealing, 2)]
     {
@@ -234,7 +251,9 @@ fn no_rpc_allocates_at_either_side() {
         assert_eq!(allocations, 0, "of RPCs with {workers} workers under {policy}");
         server.stop();
     }
+}
 
+fn groups() {
     let name = endpoint("allocations-in-groups");
     let config = server_config(|config| {
         unbounded(config);
