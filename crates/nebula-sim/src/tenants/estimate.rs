@@ -61,11 +61,11 @@ impl Tenants {
         let of = |(index, tenant): (usize, &Tenant)| {
             let tallies: Vec<&TenantTally> = runs.iter().map(|run| &run.tenants[index]).collect();
             let over = |figure: &dyn Fn(&TenantTally) -> f64| {
-                Interval::of(&tallies.iter().map(|tally| figure(tally)).collect::<Vec<_>>())
+                Interval::of_positive(&tallies.iter().map(|tally| figure(tally)).collect::<Vec<_>>())
             };
             let over_runs = |figure: &dyn Fn(f64, f64) -> f64| {
                 let one = |run: &TenantsTally| figure(run.tenants[index].busy_ps as f64, run.used_ps());
-                Interval::of(&runs.iter().map(one).collect::<Vec<_>>())
+                Interval::of_positive(&runs.iter().map(one).collect::<Vec<_>>())
             };
             let seconds = |tally: &TenantTally| tally.window.as_secs_f64();
             let capacity_ps = |tally: &TenantTally| tally.window.as_ps() as f64 * f64::from(self.cores.get());
