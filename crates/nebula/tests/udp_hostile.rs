@@ -455,7 +455,7 @@ fn a_flood_of_rpcs_that_are_never_whole_gives_all_its_slots_back() {
     for round in 0..20_u32 {
         for tid in round * 100..(round + 1) * 100 {
             // As fast as each can be told.
-            scene.advance_us(2);
+            scene.advance_us(3);
             let now = scene.now_ns();
             for answer in scene.ask(&mut flood, &Packet::part(tid, now, &rpc, 0).bytes()) {
                 let Answer::Nack { tid, reason } = answer else { panic!("{answer:?}") };
