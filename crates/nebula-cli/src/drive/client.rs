@@ -76,7 +76,7 @@ pub(super) struct Driver {
     look_at: Timestamp,
     /// How long after it was due an RPC may wait for room.
     patience: Span,
-    /// When the first RPC since the server's last answer was sent.
+    /// Since when RPCs wait while the server says nothing.
     asked_at: Option<Timestamp>,
     /// The last time at which a reply came, or no RPC was outstanding.
     quiet_since: Timestamp,
@@ -234,12 +234,12 @@ impl Driver {
     fn end(&mut self, now: Timestamp, flight: Flight, ending: Ending) {
         match ending {
             Ending::Replied { is_found } => {
-                self.asked_at = None;
+                self.note_answer(now);
                 self.generator.handle_reply(now, flight.token, is_found);
                 self.live.count_reply(now - flight.operation.at);
             }
             Ending::Nacked => {
-                self.asked_at = None;
+                self.note_answer(now);
                 self.generator.handle_nack(now, flight.token);
                 self.live.count_nack();
             }
@@ -247,6 +247,12 @@ impl Driver {
                 self.generator.handle_lost(now, flight.token);
             }
         }
+    }
+
+    /// The server has said something: it is asked since now, if others wait for it. There may be no room for any more, behind one that it does not answer.
+    #[inline]
+    fn note_answer(&mut self, now: Timestamp) {
+        self.asked_at = (self.client.outstanding() > 0).then_some(now);
     }
 
     #[inline(never)]
