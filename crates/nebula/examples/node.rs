@@ -12,6 +12,7 @@
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use nebula::{Client, ClientConfig, Node, NodeError, Peer, Received, Server};
+use std::collections::HashMap;
 use std::thread::spawn;
 
 const DOMAIN: u8 = 7;
@@ -45,15 +46,27 @@ fn reverse(node: &mut Node) -> Result<(), NodeError> {
     }
 }
 
-/// Both ends of the queue pair: a request goes further, and its reply goes back.
+/// Both ends of the queue pair: requests go further, and their replies go back to who waits for them.
 fn ask_further(node: &mut Node, peer: Peer) -> Result<(), NodeError> {
+    let mut callers = HashMap::new();
     loop {
-        let Received::Request(rpc) = node.wait_for_rpc(DOMAIN)? else { continue };
-        let request = rpc.payload().to_vec();
-        let Ok(caller) = rpc.free() else { continue };
-        node.rpc_send(&request, peer, DOMAIN)?;
-        let Received::Reply { result: Ok(reply), .. } = node.wait_for_rpc(DOMAIN)? else { continue };
-        let reply = [b"from behind: ", reply].concat();
-        node.rpc_send(&reply, caller, DOMAIN)?;
+        let (further, back) = match node.wait_for_rpc(DOMAIN)? {
+            Received::Request(rpc) => {
+                let request = rpc.payload().to_vec();
+                (rpc.free().ok().map(|caller| (request, caller)), None)
+            }
+            // Where the peer gives no reply, the caller is dropped, and hears that there is none.
+            Received::Reply { ticket, result, .. } => {
+                let reply = result.map(|reply| [b"from behind: ", reply].concat());
+                (None, callers.remove(&ticket).zip(reply.ok()))
+            }
+        };
+        if let Some((request, caller)) = further {
+            let ticket = node.rpc_send(&request, peer, DOMAIN)?;
+            callers.extend(ticket.map(|ticket| (ticket, caller)));
+        }
+        if let Some((caller, reply)) = back {
+            node.rpc_send(&reply, caller, DOMAIN)?;
+        }
     }
 }

@@ -13,9 +13,8 @@ const EACH_IN_MEMORY: Span = Span::from_ns(640);
 const TOGETHER: u32 = 64;
 /// Of which so many are kept for sources that ask for less than their share: they are told at once, and need not wait and ask again.
 const KEPT: u32 = 16;
-
-/// Once the others are used up, so many are earned before one is given: what cannot be refused is not even read, and to read a datagram for the sake of
-/// two of its RPCs takes as long as to serve ten.
+/// Once the others are used up, so many are earned before one is given: what cannot be refused is not even read, and a datagram of many RPCs is not to be
+/// read for the sake of two of them.
 const AGAIN: u32 = 16;
 
 /// The refusals of an engine.
@@ -115,6 +114,16 @@ mod tests {
         assert_eq!(answered(&mut refusals, [start, start].into_iter()), (2 * TOGETHER - 2 * KEPT) as usize);
         let later = answered(&mut refusals, (1..=1000).map(|us| start + Span::from_us(us)));
         assert!((250..=313).contains(&later), "{later} in a millisecond");
+    }
+
+    #[test]
+    fn once_used_up_they_are_given_several_together() {
+        let mut refusals = Refusals::new(true);
+        let start = Timestamp::ZERO + Span::from_ms(1);
+        answered(&mut refusals, [start, start].into_iter());
+        let each_us = (1..=1000).map(|us| answered(&mut refusals, [start + Span::from_us(us)].into_iter()));
+        let given: Vec<_> = each_us.filter(|&answered| answered > 0).collect();
+        assert!(given.len() > 10 && given.iter().all(|&answered| answered >= AGAIN as usize), "{given:?}");
     }
 
     #[test]
