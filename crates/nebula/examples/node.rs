@@ -1,6 +1,5 @@
-//! A node that is client and server of a messaging domain, as in NEBULA (ISCA 2020), Fig. 4.
-//!
-//! Run it with `cargo run --release -p nebula --example node`. Three nodes are in one domain: a client asks a front node, which asks a back node.
+//! A node that is client and server of a messaging domain (NEBULA, ISCA 2020, Fig. 4): a client asks a front node, which asks a back node.
+//! Run it with `cargo run --release -p nebula --example node`.
 //!
 //! | the paper's interface | here |
 //! |---|---|
@@ -11,9 +10,8 @@
 //! | its return value: accepted, or NACKed | [`Received::Reply`], `CallError::Nack` |
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use nebula::{Client, ClientConfig, Node, NodeError, Peer, Received, Server};
+use nebula::{Client, ClientConfig, Node, NodeError, Peer, Received, Server, Target};
 use std::collections::HashMap;
-use std::thread::spawn;
 
 const DOMAIN: u8 = 7;
 
@@ -21,17 +19,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [front, back] = ["front", "back"].map(|name| format!("shm://example-node-{name}-{}", std::process::id()));
     let (mut at_back, mut at_front) = (Node::default(), Node::default());
     let stop_back = at_back.host(DOMAIN, Server::bind(&back))?.stopper();
-    let serving_back = spawn(move || reverse(&mut at_back));
+    let serving_back = std::thread::spawn(move || reverse(&mut at_back));
     let stop_front = at_front.host(DOMAIN, Server::bind(&front))?.stopper();
     let peer = at_front.connect(DOMAIN, &back, ClientConfig::default())?;
-    let serving_front = spawn(move || ask_further(&mut at_front, peer));
+    let serving_front = std::thread::spawn(move || ask_further(&mut at_front, peer));
 
     let mut client = Client::connect_with(&front, ClientConfig::default().domain(DOMAIN))?;
     println!("reply: {}", String::from_utf8_lossy(client.call(b"three calls")?));
     [stop_front, stop_back].iter().for_each(|stop| stop.store(true, std::sync::atomic::Ordering::Release));
     for (name, serving) in [("front", serving_front), ("back", serving_back)] {
-        let end = serving.join().map_err(|_| "a node panicked")?;
-        println!("{name}: {}", end.expect_err("it serves until it is stopped"));
+        println!("{name}: {}", serving.join().expect("no panic").expect_err("it serves until it is stopped"));
     }
     Ok(())
 }
@@ -50,23 +47,14 @@ fn reverse(node: &mut Node) -> Result<(), NodeError> {
 fn ask_further(node: &mut Node, peer: Peer) -> Result<(), NodeError> {
     let mut callers = HashMap::new();
     loop {
-        let (further, back) = match node.wait_for_rpc(DOMAIN)? {
-            Received::Request(rpc) => {
-                let request = rpc.payload().to_vec();
-                (rpc.free().ok().map(|caller| (request, caller)), None)
-            }
-            // Where the peer gives no reply, the caller is dropped, and hears that there is none.
+        let (payload, target, caller) = match node.wait_for_rpc(DOMAIN)? {
+            Received::Request(rpc) => (rpc.payload().to_vec(), Some(peer.into()), rpc.free().ok()),
             Received::Reply { ticket, result, .. } => {
-                let reply = result.map(|reply| [b"from behind: ", reply].concat());
-                (None, callers.remove(&ticket).zip(reply.ok()))
+                let reply = [b"from behind: ", result.unwrap_or(b"nobody")].concat();
+                (reply, callers.remove(&ticket).map(Target::Caller), None)
             }
         };
-        if let Some((request, caller)) = further {
-            let ticket = node.rpc_send(&request, peer, DOMAIN)?;
-            callers.extend(ticket.map(|ticket| (ticket, caller)));
-        }
-        if let Some((caller, reply)) = back {
-            node.rpc_send(&reply, caller, DOMAIN)?;
-        }
+        let Some(target) = target else { continue };
+        callers.extend(node.rpc_send(&payload, target, DOMAIN)?.zip(caller));
     }
 }

@@ -1,6 +1,6 @@
 //! The payload of the next RPC is fetched before its worker begins it, where a thread besides the worker's dispatches.
 
-use crate::support::watch::{Watchdog, wait_until};
+use crate::support::watch::{WAIT_MAX, Watchdog, wait_until};
 use crate::support::{endpoint, server_config};
 use nebula::{Client, Reply, Server, Span, Status, Steering};
 use std::time::{Duration, Instant};
@@ -44,13 +44,14 @@ fn rounds(test: &str, steering: Steering, rounds: usize, mut is_enough: impl FnM
 fn with_two_outstanding_most_payloads_are_fetched_before_their_rpcs_begin() {
     let _watchdog = Watchdog::new("steering");
     let mut best = 0.0_f64;
-    // Where the engine has no core for a while, the worker waits for RPCs, and none is behind another: hence several rounds.
-    let is_most = rounds("steered", Steering::On, 200, |before, after| {
+    let begun = Instant::now();
+    // Where the engine has no core for a while, the worker waits for RPCs, and none is behind another: hence rounds until one had both.
+    rounds("steered", Steering::On, usize::MAX, |before, after| {
         best = best.max((after.steered - before.steered) as f64 / ROUND as f64);
-        best >= 0.7
+        best >= 0.7 || begun.elapsed() > WAIT_MAX
     });
     println!("of the best round's RPCs {best} were steered");
-    assert!(is_most, "of the best round's RPCs {best} were steered");
+    assert!(best >= 0.7, "of the best round's RPCs {best} were steered");
 }
 
 #[test]
