@@ -9,7 +9,7 @@ use nebula::{
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Its requests are long but for those that begin with `s`. Long ones wait until the gate is open.
 #[derive(Default)]
@@ -255,27 +255,31 @@ fn without_threads_everything_runs_where_it_arrives() {
     assert!(matches!(refused, Err(ServeError::LaterPolicy { .. })));
 }
 
-/// The least time that one of its calls takes, of as many as end in 50 ms and at least a hundred: a pause of the machine meets others.
-fn least_of_nothing(threads: u16) -> Duration {
-    let (server, _) = serve(&endpoint("hand-over"), |config| {
-        (config.pool_threads, config.inline) = (Some(threads), true);
-    });
-    let (mut client, mut least, began) = (client(&server), Duration::MAX, Instant::now());
-    let mut calls = 0;
-    while calls < 100 || began.elapsed() < Duration::from_millis(50) {
-        let asked = Instant::now();
-        assert_eq!(client.call(b"refuses"), Err(CallError::Nack { reason: NackReason::QueueBound }));
-        least = least.min(asked.elapsed());
-        calls += 1;
+/// Whose requests are all long; answers with the name of the thread that serves it.
+struct Named;
+
+impl Service for Named {
+    fn serve(&self, _: &[u8], reply: &mut Reply<'_>) {
+        reply.write(std::thread::current().name().unwrap_or_default().as_bytes());
     }
-    server.stop();
-    least
+
+    fn has_long(&self) -> bool {
+        true
+    }
+
+    fn class(&self, _: &[u8]) -> Class {
+        Class::Worker
+    }
 }
 
 #[test]
-fn what_takes_nothing_is_faster_where_it_arrives_as_in_the_laboratory() {
-    // By turns, since the machine is faster at one time than at another.
-    let rounds: [_; 5] = std::array::from_fn(|_| [0, 1].map(least_of_nothing));
-    let [inline, pool] = [0, 1].map(|threads| rounds.map(|round| round[threads]).into_iter().min());
-    assert!(inline < pool, "handing on costs a copy, a lock and a look by another thread: {rounds:?}");
+fn long_ones_are_served_where_they_arrive_only_where_there_is_no_pool() {
+    let _watchdog = Watchdog::new("where they are served");
+    for (pool_threads, thread) in [(0, b"nebula-worker-0".as_slice()), (1, b"nebula-pool-0")] {
+        let config = server_config(|config| (config.pool_threads, config.inline) = (Some(pool_threads), true));
+        let server = Server::bind(&endpoint("served-by")).config(config).serve(Named).expect("a server");
+        let mut client = client(&server);
+        (0..10).for_each(|_| assert_eq!(client.call(b"long"), Ok(thread)));
+        server.stop();
+    }
 }
