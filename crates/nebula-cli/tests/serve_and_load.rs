@@ -462,12 +462,35 @@ fn falls_silent(endpoint: &str) {
         reply.write(&[0; 8]);
     };
     // Inline, for an engine on a separate thread would go on refusing.
-    let config = ServerConfig::default().inline(true);
+    ends_the_load(endpoint, ServerConfig::default().inline(true), service, &is_released);
+}
+
+fn ends_the_load(
+    endpoint: &str,
+    config: ServerConfig,
+    service: impl Fn(&[u8], &mut Reply<'_>) + Send + Sync + 'static,
+    is_released: &AtomicBool,
+) {
     let server = Server::bind(endpoint).config(config).serve(service).unwrap();
     let ended = wait(long_load(&server.endpoint().to_string()));
     is_released.store(true, Relaxed);
     server.stop();
     ended.assert_error(1, "the server has not answered for 5 s");
+}
+
+#[test]
+fn a_server_that_answers_all_but_one_rpc_ends_the_load_once_there_is_no_room_behind_that_one() {
+    let (is_first, is_released) = (AtomicBool::new(true), Arc::new(AtomicBool::new(false)));
+    let released = is_released.clone();
+    let service = move |_: &[u8], reply: &mut Reply<'_>| {
+        let waits = is_first.swap(false, Relaxed);
+        while waits && !released.load(Relaxed) {
+            std::thread::yield_now();
+        }
+        reply.write(&[0; 8]);
+    };
+    // The others are served by the second worker.
+    ends_the_load(&endpoint("all-but-one"), ServerConfig::default().workers(2), service, &is_released);
 }
 
 #[test]
