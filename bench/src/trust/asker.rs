@@ -169,10 +169,10 @@ pub fn said_gaps(status: &StatusReader, clock: Clock) -> Vec<u8> {
     ticks.flat_map(u64::to_le_bytes).collect()
 }
 
-/// The latency that so many of all RPCs do not exceed, in nanoseconds; the longest there is where nothing is known.
+/// The latency that so many of all RPCs do not exceed, in nanoseconds; infinite, which JSON has as `null`, where it is a refusal or there are none.
 pub fn quantile_ns(recorder: &nebula_workload::LatencyRecorder, q: f64) -> f64 {
     match recorder.quantile(q) {
         Some(Latency::Finite(span)) => span.as_ps() as f64 / 1e3,
-        Some(Latency::Infinite) | None => u64::MAX as f64,
+        Some(Latency::Infinite) | None => f64::INFINITY,
     }
 }

@@ -34,7 +34,8 @@ struct Told {
     replied: u64,
     nacked: u64,
     refused: u64,
-    p99_ns: f64,
+    /// None where it is infinite.
+    p99_ns: Option<f64>,
     /// Of the replies that met no pause: how many, and how many came later than the SLO.
     kept: u64,
     kept_late: f64,
@@ -91,10 +92,10 @@ fn round(transport: &str, processes: usize, times: f64, peak_rps: f64) -> Result
     plain(&format!("{what}: refused by a NACK"), sum(|told| told.nacked) / 1e3, "k RPC/s");
     against(&format!("{what}: served"), served / 1e3, "k RPC/s", ("the peak", peak_rps / 1e3), None);
     let slo_ns = SLO.as_ps() as f64 / 1e3;
-    let worst = |of: fn(&Told) -> f64| told.iter().map(of).fold(0.0, f64::max);
+    let worst_ns = told.iter().map(|told| told.p99_ns.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
     let kept: u64 = told.iter().map(|told| told.kept).sum();
     let late: f64 = told.iter().map(|told| told.kept_late).sum();
-    plain(&format!("{what}: p99 of what is served, the worst process"), worst(|told| told.p99_ns), "ns");
+    plain(&format!("{what}: p99 of what is served, the worst process"), worst_ns, "ns");
     plain(&format!("{what}: replies that met no pause"), kept as f64, "RPCs");
     let row = format!("{what}: replies that met no pause and came later than the SLO");
     against(&row, late / kept.max(1) as f64, "of 1", ("the one in a hundred that may", 0.01), enough(kept));
@@ -153,7 +154,7 @@ pub fn load(endpoint: &str, rps: &str, slots: &str) -> Result<(), Failure> {
         replied: asked.replied,
         nacked: asked.nacked,
         refused: asked.refused,
-        p99_ns: quantile_ns(tails.raw(), 0.99),
+        p99_ns: Some(quantile_ns(tails.raw(), 0.99)).filter(|p99_ns| p99_ns.is_finite()),
         kept: kept.count(),
         kept_late: kept.share_above(SLO) * kept.count() as f64,
     };

@@ -4,6 +4,8 @@
 //! cargo bench -p nebula --bench async_calls -- [CALLS [IDLE_CLIENTS]]
 //! ```
 //!
+//! What waking a thread costs is the machine's: a call that sleeps is to be compared with the bare wake-up, which is printed first.
+//!
 //! The server shares the machine: it takes one core. Run it where there are two that nobody else uses.
 
 use nebula::{
@@ -14,6 +16,7 @@ use std::io::Write;
 use std::pin::pin;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -22,6 +25,8 @@ use std::time::{Duration, Instant};
 const REQUEST: [u8; 48] = [0; 48];
 /// Longer than a call polls in its task where it is told not to.
 const SLOW: [u8; 48] = [30; 48];
+/// Rounds of the bare wake-up.
+const WAKE_UPS: usize = 2000;
 /// Each kind of call has its turn so many times: what else the machine does meets all of them.
 const ROUNDS: usize = 20;
 
@@ -90,6 +95,35 @@ fn driver_time() -> std::io::Result<Duration> {
     Ok(spent)
 }
 
+/// Median time in microseconds that this machine takes to wake a thread that sleeps: half of two threads waking each other.
+fn bare_wake_up() -> f64 {
+    let (asked, answered) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (here, to_answer, to_ask) = (std::thread::current(), answered.clone(), asked.clone());
+    let other = std::thread::spawn(move || {
+        for round in 1..=WAKE_UPS {
+            while to_ask.load(Ordering::Acquire) < round {
+                std::thread::park();
+            }
+            to_answer.store(round, Ordering::Release);
+            here.unpark();
+        }
+    });
+    let mut times: Vec<Duration> = (1..=WAKE_UPS)
+        .map(|round| {
+            let begun = Instant::now();
+            asked.store(round, Ordering::Release);
+            other.thread().unpark();
+            while answered.load(Ordering::Acquire) < round {
+                std::thread::park();
+            }
+            begun.elapsed() / 2
+        })
+        .collect();
+    let _ = other.join();
+    times.sort_unstable();
+    times[WAKE_UPS / 2].as_secs_f64() * 1e6
+}
+
 /// A server of echoes, with its engine and worker on one thread.
 fn serve(at: &str) -> Result<RunningServer, ServeError> {
     let config = ServerConfig::default().clients_max(u16::MAX).inline(true).slo(Span::from_ms(100));
@@ -142,6 +176,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |at: usize, default| args.get(at).map_or(Ok(default), |word| word.parse::<usize>());
     let (calls, clients) = (number(0, 50_000)?, number(1, 100)?);
     let mut out = std::io::stdout().lock();
+    writeln!(out, "bare wake-up of a thread: p50 {:.2} µs", bare_wake_up())?;
     for endpoint in [format!("shm://async-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()] {
         let server = serve(&endpoint)?;
         let at = server.endpoint().clone();
