@@ -514,6 +514,31 @@ fn a_back_off_ends_with_its_attempts_and_with_its_deadline() {
 }
 
 #[test]
+fn where_there_is_no_other_server_a_nack_is_told_and_the_same_one_is_not_asked_again() {
+    let _watchdog = Watchdog::new("no other server");
+    let (name, server, worker) = by_hand("no-other", two_may_wait);
+    let mut crowd = Client::connect(&name).expect("a connection");
+    let serving = fill(&mut crowd, &worker);
+    let refused = || server.status().read().nacked();
+    let config = ClientConfig::default().retry(RetryPolicy::AnotherServer { servers: 3, attempts: 7 });
+    let mut client = Client::connect_with(&name, config).expect("a connection");
+    client.submit(b"once").expect("room");
+    let end = wait_until("its end", || {
+        look(&worker, &serving);
+        next_end(&mut client)
+    });
+    assert_eq!(end.1, Err(CallError::Nack { reason: NackReason::QueueBound }));
+    wait_until("its count", || {
+        look(&worker, &serving);
+        (refused() > 0).then_some(())
+    });
+    (0..100).for_each(|_| look(&worker, &serving));
+    assert_eq!(refused(), 1);
+    drop(serving);
+    server.stop();
+}
+
+#[test]
 fn a_deadline_ends_an_rpc_once_and_its_late_answer_ends_none() {
     let _watchdog = Watchdog::new("a deadline");
     let (name, server, worker) = by_hand("deadline", |_| ());
@@ -540,7 +565,7 @@ fn retries_without_room_in_the_ring_end_each_rpc_once() {
     let _watchdog = Watchdog::new("retries without room");
     for (which, retry) in [
         RetryPolicy::BackOff { first: Span::from_us(20), factor: 1, attempts: 8, seed: 3 },
-        RetryPolicy::AnotherServer { servers: 2, attempts: 8 },
+        RetryPolicy::BackOff { first: Span::ZERO, factor: 1, attempts: 8, seed: 3 },
     ]
     .into_iter()
     .enumerate()

@@ -62,8 +62,6 @@ pub(crate) struct ShmClient {
     reply_bytes_max: u32,
     /// The longest reply that the server says it sends.
     server_reply_bytes_max: Option<u32>,
-    /// Servers that the retry policy counts; all of them stand for the one that this client is connected to.
-    servers: u16,
     slo: Span,
 }
 
@@ -106,7 +104,6 @@ impl ShmClient {
             reply: vec![0; (reply_bytes_max as usize).max(IN_LINE_BYTES).next_multiple_of(UNIT_BYTES)],
             next_ticket: 0,
             rpc_bytes_max,
-            servers: config.servers(),
             reply_bytes_max,
             server_reply_bytes_max: said,
             slo: Span::from_ps(welcome.slo_ps),
@@ -465,9 +462,7 @@ impl ShmClient {
             true
         });
         self.sent = 0;
-        for server in 0..self.servers {
-            self.requester.handle_server_gone(server);
-        }
+        self.requester.handle_server_gone(0);
         match error {
             Some(error) => self.expire(error),
             None => while self.requester.poll_expired().is_some() {},

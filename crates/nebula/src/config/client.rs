@@ -19,7 +19,7 @@ pub struct ClientConfig {
     /// only a bound, and `None` is 1 MiB.
     pub reply_bytes_max: Option<u32>,
     /// What follows a NACK. Default: nothing, the RPC ends. Of several servers each gets it once before this decides: see
-    /// [`Failover`](nebula_nic::Failover::new).
+    /// [`Failover`](nebula_nic::Failover::new). A client of one server has no other one, and [`RetryPolicy::AnotherServer`] is nothing to it.
     pub retry: RetryPolicy,
     /// How long an RPC may take, all tries together. Any but the default, [`Span::MAX`] for no limit, costs a clock read for each RPC.
     pub deadline: Span,
@@ -239,16 +239,17 @@ impl ClientConfig {
         self
     }
 
-    pub(crate) fn keeps_requests(&self) -> bool {
-        self.retry != RetryPolicy::GiveUp
+    /// What follows a NACK of the one server of a connection: where another is to be asked, and there is none, nothing.
+    pub(crate) fn retry_here(&self) -> RetryPolicy {
+        match self.retry {
+            RetryPolicy::AnotherServer { servers: 1.., attempts: 1.. } => RetryPolicy::GiveUp,
+            // What is impossible is refused as it is taken.
+            retry => retry,
+        }
     }
 
-    /// Servers among which the retry policy chooses.
-    pub(crate) fn servers(&self) -> u16 {
-        match self.retry {
-            RetryPolicy::AnotherServer { servers, .. } => servers,
-            RetryPolicy::GiveUp | RetryPolicy::BackOff { .. } => 1,
-        }
+    pub(crate) fn keeps_requests(&self) -> bool {
+        self.retry_here() != RetryPolicy::GiveUp
     }
 
     pub(crate) fn is_timed(&self) -> bool {
@@ -260,7 +261,7 @@ impl ClientConfig {
             .mtu(Mtu::try_new(geometry.mtu_bytes).unwrap_or(Mtu::MIN))
             .reply_bytes_max(reply_bytes_max)
             .deadline(self.deadline)
-            .retry(self.retry)
+            .retry(self.retry_here())
     }
 }
 

@@ -83,7 +83,7 @@ impl Session {
         let [salt, secret, first] = [0, 1, 2].map(|what| derived(entropy, what).to_le_bytes());
         let [a, b, c, d, ..] = first;
         // A packet's payload is the server's to say. The number that a client has is in the frame, not here.
-        let bounds = RequesterConfig::new(NodeId(0), config.slots).deadline(config.deadline).retry(config.retry);
+        let bounds = RequesterConfig::new(NodeId(0), config.slots).deadline(config.deadline).retry(config.retry_here());
         let bounds = bounds.first_tid(TransferId(u32::from_le_bytes([a, b, c, d])));
         let requester = Requester::try_new(bounds.reply_bytes_max(reply_bytes_max))?;
         let slots = requester.capacity();
