@@ -265,6 +265,12 @@ impl Client {
         self.link.bind_to_server();
     }
 
+    /// As [`Link::waits_for`].
+    #[cfg(feature = "typed")]
+    pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
+        self.link.waits_for(options)
+    }
+
     /// Has `greeting` ask the server, or each of several whenever a connection to it is made; whether it was content.
     #[cfg(feature = "typed")]
     pub(crate) fn greet(&mut self, greeting: std::sync::Arc<Greeting>) -> bool {

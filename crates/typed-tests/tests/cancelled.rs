@@ -1,11 +1,13 @@
 //! A handler that runs is told that nobody waits for it any more.
 
 use nebula::typed::{Classed, Code, Context, Slot, Status};
-use nebula::{CallError, Class, ClientConfig, RunningServer, Server, ServerConfig, Service, Span};
-use std::sync::atomic::{AtomicU32, Ordering};
+use nebula::{CallError, Class, ClientConfig, Options, RunningServer, Server, ServerConfig, Service, Span};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
+use std::task::{self, Waker};
 use std::time::{Duration, Instant};
-use typed_tests::every::{Other, OtherClient, OtherMethod, OtherServer, Pair, Sum};
+use typed_tests::every::{Other, OtherAsyncClient, OtherClient, OtherMethod, OtherServer, Pair, Sum};
 
 /// No handler runs longer, whatever it is told.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -14,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 struct Slow {
     begun: Arc<AtomicU32>,
+    /// Those that run need not wait any longer.
+    is_released: Arc<AtomicBool>,
     ended: mpsc::Sender<bool>,
 }
 
@@ -21,7 +25,7 @@ impl Slow {
     /// One of either side of a channel by which handlers say that they were told.
     fn new() -> (Self, mpsc::Receiver<bool>) {
         let (ended, told) = mpsc::channel();
-        (Self { begun: Arc::default(), ended }, told)
+        (Self { begun: Arc::default(), is_released: Arc::default(), ended }, told)
     }
 
     /// Whether the client has stopped waiting before this did.
@@ -29,7 +33,7 @@ impl Slow {
         let since = Instant::now();
         self.begun.fetch_add(1, Ordering::Release);
         while !context.is_cancelled() {
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > PATIENCE || self.is_released.load(Ordering::Acquire) {
                 return false;
             }
             std::thread::yield_now();
@@ -51,8 +55,12 @@ impl Other for Slow {
 }
 
 fn serve(service: impl Service + Send + Sync + 'static) -> RunningServer {
+    serve_at("udp://127.0.0.1:0", service)
+}
+
+fn serve_at(endpoint: &str, service: impl Service + Send + Sync + 'static) -> RunningServer {
     let config = ServerConfig::default().reply_bytes_max(256);
-    Server::bind("udp://127.0.0.1:0").config(config).serve(service).unwrap()
+    Server::bind(endpoint).config(config).serve(service).unwrap()
 }
 
 /// Cancels RPCs whose handlers run, one after the other, and calls one that is not cancelled after each.
@@ -87,21 +95,87 @@ fn a_handler_that_runs_is_told_that_its_client_has_cancelled() {
     cancel_some(serve(in_pool), &slow, &told);
 }
 
+/// Over either transport: over shared memory the request says until when its client waits, over UDP its header does.
+fn endpoints(name: &str) -> [String; 2] {
+    [format!("shm://typed-{name}-{}", std::process::id()), "udp://127.0.0.1:0".to_owned()]
+}
+
 #[test]
 fn a_handler_that_runs_is_told_that_its_deadline_is_over() {
-    let (slow, told) = Slow::new();
-    let server = serve(OtherServer(slow.clone()));
-    let config = ClientConfig::default().deadline(Span::from_ms(200));
-    let mut client = OtherClient::connect_with(server.endpoint(), config).unwrap();
-    let mut call = || client.add(&Pair { a: 1.into(), b: 2.into() }).unwrap_err();
-    let mut error = call();
-    // On a busy machine it may be over before a handler begins.
-    while slow.begun.load(Ordering::Acquire) == 0 {
-        error = call();
+    for endpoint in endpoints("deadline") {
+        let (slow, told) = Slow::new();
+        let server = serve_at(&endpoint, OtherServer(slow.clone()));
+        let config = ClientConfig::default().deadline(Span::from_ms(200));
+        let mut client = OtherClient::connect_with(server.endpoint(), config).unwrap();
+        let mut call = || client.add(&Pair { a: 1.into(), b: 2.into() }).unwrap_err();
+        let mut error = call();
+        // On a busy machine it may be over before a handler begins.
+        while slow.begun.load(Ordering::Acquire) == 0 {
+            error = call();
+        }
+        // The handler's reply may come just before the client's own clock has it over.
+        let is_cancelled = error.status().is_some_and(|status| status.code() == Code::Cancelled);
+        assert!(is_cancelled || error == CallError::TimedOut.into(), "{endpoint}: {error:?}");
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "{endpoint}");
+        server.stop();
     }
-    // The handler's reply may come just before the client's own clock has it over.
-    let is_cancelled = error.status().is_some_and(|status| status.code() == Code::Cancelled);
-    assert!(is_cancelled || error == CallError::TimedOut.into(), "{error:?}");
-    assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
-    server.stop();
+}
+
+#[test]
+fn handlers_are_told_the_deadline_of_a_single_rpc_and_of_a_tasks_call() {
+    let pair = Pair { a: 1.into(), b: 2.into() };
+    let (long, short) = (Span::from_secs(3600), Span::from_ms(200));
+    for endpoint in endpoints("of-one") {
+        let (slow, told) = Slow::new();
+        let server = serve_at(&endpoint, OtherServer(slow.clone()));
+        let mut client = OtherClient::connect_with(server.endpoint(), ClientConfig::default().deadline(long)).unwrap();
+        while slow.begun.load(Ordering::Acquire) == 0 {
+            let options = Options::default().deadline(short);
+            client.channel().submit_with(OtherMethod::Add.into(), &pair, options).unwrap();
+            while client.poll().is_none() {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "{endpoint}");
+        let client =
+            OtherAsyncClient::connect_with(server.endpoint(), ClientConfig::default().deadline(short)).unwrap();
+        while slow.begun.load(Ordering::Acquire) == 1 {
+            let mut call = pin!(client.add(&pair));
+            while call.as_mut().poll(&mut task::Context::from_waker(Waker::noop())).is_pending() {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "{endpoint}");
+        server.stop();
+    }
+}
+
+#[test]
+fn what_is_over_before_its_handler_begins_is_not_executed() {
+    let pair = Pair { a: 1.into(), b: 2.into() };
+    for endpoint in endpoints("before") {
+        let (slow, told) = Slow::new();
+        let server = serve_at(&endpoint, OtherServer(slow.clone()));
+        let [mut blocking, mut client] = [(); 2].map(|()| OtherClient::connect(server.endpoint()).unwrap());
+        blocking.submit_add(&pair).unwrap();
+        while slow.begun.load(Ordering::Acquire) == 0 {
+            assert!(blocking.poll().is_none(), "its handler waits");
+        }
+        // The one worker is busy until both are over.
+        for _ in 0..2 {
+            let options = Options::default().deadline(Span::from_ms(5));
+            client.channel().submit_with(OtherMethod::Add.into(), &pair, options).unwrap();
+            let end = loop {
+                if let Some((_, end)) = client.poll() {
+                    break end;
+                }
+            };
+            assert_eq!(end.unwrap_err(), CallError::TimedOut.into(), "{endpoint}");
+        }
+        slow.is_released.store(true, Ordering::Release);
+        let _ = told.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(client.add(&Pair { a: 0.into(), b: 7.into() }).unwrap().sum.get(), 7, "{endpoint}");
+        assert_eq!(slow.begun.load(Ordering::Acquire), 1, "{endpoint}");
+        server.stop();
+    }
 }

@@ -71,6 +71,13 @@ pub(crate) struct Balanced<L> {
 }
 
 impl<L: Connection> Balanced<L> {
+    /// The deadline of each RPC, if one of the servers cannot read it in a header, as those over shared memory; [`Span::MAX`] for none.
+    #[cfg(feature = "typed")]
+    pub(super) fn deadline_here(&self) -> Option<Span> {
+        let is_local = |member: &Member<L>| matches!(member.endpoint, Some(Endpoint::Shm(_)));
+        self.connections.iter().any(is_local).then_some(self.maker.config.deadline)
+    }
+
     /// Connects to the servers that there are.
     pub(super) fn connect(endpoints: Endpoints, config: &ClientConfig, rest: Rest) -> Result<Self, ConnectError> {
         let name = endpoints.to_string();

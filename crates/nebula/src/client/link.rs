@@ -52,6 +52,17 @@ impl Link {
         }
     }
 
+    /// How long the client waits for an RPC with these options, where the server cannot read it in a header: over UDP it can. `None`: without limit.
+    #[cfg(feature = "typed")]
+    pub(super) fn waits_for(&self, options: &Options) -> Option<Span> {
+        let most = match self {
+            Self::Shm(shm) => shm.deadline(),
+            Self::Udp(_) => return None,
+            Self::Balanced(balanced) => balanced.deadline_here()?,
+        };
+        Some(options.deadline.unwrap_or(Span::MAX).min(most)).filter(|&waits| waits != Span::MAX)
+    }
+
     pub(super) fn status(&self) -> Option<&StatusReader> {
         match self {
             Self::Shm(shm) => Some(shm.status()),

@@ -44,6 +44,9 @@ pub(crate) struct ShmClient {
     /// Polls that found nothing.
     misses: u32,
     // -- deadlines and retries, touched only where there are any --
+    /// Of each RPC, unless its options have an earlier one.
+    #[cfg(feature = "typed")]
+    deadline: Span,
     requester: Requester,
     snid: NodeId,
     status: StatusReader,
@@ -96,6 +99,8 @@ impl ShmClient {
             misses: 0,
             retained: Retained::new(config.keeps_requests()),
             is_timed: config.is_timed(),
+            #[cfg(feature = "typed")]
+            deadline: config.deadline,
             snid: NodeId(welcome.snid),
             status: StatusReader::new(status),
             clock: Clock::new(),
@@ -448,6 +453,12 @@ impl ShmClient {
             }
         }
         self.resend();
+    }
+
+    /// How long an RPC is waited for at most; [`Span::MAX`] without limit.
+    #[cfg(feature = "typed")]
+    pub(crate) const fn deadline(&self) -> Span {
+        self.deadline
     }
 
     /// Ends every RPC that is outstanding, with `error` where it is to be reported.

@@ -155,6 +155,12 @@ impl AsyncClient {
         self.shared.with(|state| state.greet(greeting))
     }
 
+    /// How long an RPC with these options is waited for, where the server is to be told in the request.
+    #[cfg(feature = "typed")]
+    pub(crate) fn waits_for(&self, options: &Options) -> Option<Span> {
+        self.shared.with(|state| state.link().waits_for(options))
+    }
+
     /// Whether it was connected to more than one.
     #[cfg(feature = "typed")]
     pub(crate) fn has_several_servers(&self) -> bool {

@@ -3,13 +3,15 @@
 use super::describe;
 use super::error::{CallError, ConnectError};
 use super::message::{Encoding, Lent, Message};
-use super::method::{self, MethodId};
+use super::method::{self, Extension, MethodId};
 use super::service::ServiceInfo;
 use super::status;
 use super::trace::TraceContext;
 use crate::client::{self, Client, SubmitError, Ticket};
 use crate::config::client::{ClientConfig, Options};
 use crate::endpoint::IntoEndpoints;
+use nebula_nic::Span;
+use nebula_sys::clock::Clock;
 
 /// A connection to a server of typed services, or to several, which generated clients are made over.
 ///
@@ -131,7 +133,9 @@ impl Channel {
         options: Options,
     ) -> Result<P, CallError> {
         let options = options.key_hash(request.key_hash());
-        Q::As::write(request, |body| put_together(&mut self.frame, body, id, self.trace.as_ref(), &[]));
+        let until_ticks = self.client.waits_for(&options).map(ticks_after);
+        let extension = Extension { trace: self.trace.as_ref(), until_ticks, ..Extension::default() };
+        Q::As::write(request, |body| put_together(&mut self.frame, body, id, &extension));
         let reply = self.client.call_with(&self.frame, options)?;
         match status::open_message(reply) {
             Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
@@ -147,8 +151,10 @@ impl Channel {
         cursor: &[u8],
         key_hash: u32,
     ) -> Result<&[u8], CallError> {
-        put_together(&mut self.frame, body, id, self.trace.as_ref(), cursor);
-        let reply = self.client.call_with(&self.frame, Options::default().key_hash(key_hash))?;
+        let options = Options::default().key_hash(key_hash);
+        let until_ticks = self.client.waits_for(&options).map(ticks_after);
+        put_together(&mut self.frame, body, id, &Extension { trace: self.trace.as_ref(), cursor, until_ticks });
+        let reply = self.client.call_with(&self.frame, options)?;
         status::open_message(reply).ok_or_else(|| CallError::of_reply(reply))
     }
 
@@ -204,7 +210,7 @@ impl Channel {
 /// The bytes of a request of the method `id`, for a client of bytes.
 pub fn request_bytes<Q: Message>(id: MethodId, request: &Q) -> Vec<u8> {
     let mut frame = Vec::new();
-    Q::As::write(request, |body| put_together(&mut frame, body, id, None, &[]));
+    Q::As::write(request, |body| put_together(&mut frame, body, id, &Extension::default()));
     frame
 }
 
@@ -237,20 +243,21 @@ fn submit_framed(
     trace: Option<&TraceContext>,
     options: Options,
 ) -> Result<Ticket, SubmitError> {
-    put_together(frame, body, id, trace, &[]);
+    let until_ticks = client.waits_for(&options).map(ticks_after);
+    put_together(frame, body, id, &Extension { trace, until_ticks, ..Extension::default() });
     client.submit_with(frame, options)
 }
 
-/// Makes `frame` the request of which `body` is the message, and `cursor` where a window of a stream begins, if it is for one.
+/// Makes `frame` the request of which `body` is the message.
 #[inline]
-pub(super) fn put_together(
-    frame: &mut Vec<u8>,
-    body: &[u8],
-    id: MethodId,
-    trace: Option<&TraceContext>,
-    cursor: &[u8],
-) {
+pub(super) fn put_together(frame: &mut Vec<u8>, body: &[u8], id: MethodId, extension: &Extension<'_>) {
     frame.clear();
     frame.extend_from_slice(body);
-    method::end(frame, id, trace, cursor);
+    method::end(frame, id, extension);
+}
+
+/// The tick of the machine's clock that is as far ahead.
+pub(super) fn ticks_after(span: Span) -> u64 {
+    let clock = Clock::new();
+    clock.ticks().saturating_add(clock.ticks_of(span.as_ps()))
 }

@@ -4,7 +4,7 @@ use super::method::{self, MethodId};
 use super::trace::TraceContext;
 use crate::rpc::answer::Caller;
 use crate::rpc::cancel::Cancel;
-use nebula_nic::Span;
+use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
 use std::net::SocketAddr;
 
@@ -34,16 +34,24 @@ impl<'a> Context<'a> {
         self.caller?.peer
     }
 
-    /// How long the client still waits, if it has said that: a deadline goes along over UDP. Zero when it does not wait any more. An RPC that is
-    /// cancelled, or whose deadline is over, before its handler is called never comes here.
+    /// How long the client still waits, if it has a deadline. Zero when it does not wait any more. An RPC that is cancelled, or whose deadline is over,
+    /// before its handler is called never comes here.
     ///
     /// # Cost
     ///
     /// A look at the clock, where there is a deadline.
     #[must_use]
     pub fn time_left(&self) -> Option<Span> {
-        let deadline = self.caller?.deadline?;
-        Some(Span::from_ps(deadline.as_ps().saturating_sub(Clock::new().now_ps())))
+        Some(Span::from_ps(self.until_ps()?.saturating_sub(Clock::new().now_ps())))
+    }
+
+    /// Until when the client waits, on the scale of this process's clock: as its header says, or over shared memory, where the clock is of one machine, its
+    /// request.
+    fn until_ps(&self) -> Option<u64> {
+        let is_local = self.caller.is_none_or(|caller| caller.peer.is_none());
+        let told = || method::until_ticks_in(self.extension).map(|ticks| Clock::new().at_ps(ticks));
+        let in_header = self.caller.and_then(|caller| caller.deadline);
+        in_header.map(Timestamp::as_ps).or_else(|| if is_local { told() } else { None })
     }
 
     /// Whether the client has stopped waiting: it has cancelled the RPC, or its deadline is over. A handler that runs long may ask now and then, and
@@ -73,7 +81,6 @@ impl<'a> Context<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nebula_nic::Timestamp;
 
     #[test]
     fn a_client_waits_until_its_deadline_and_for_ever_without_one() {
@@ -88,5 +95,26 @@ mod tests {
         assert_eq!(left(Some(now_ps + hour)), (true, false));
         assert_eq!(left(Some(now_ps)), (true, true));
         assert!(!Context::new(MethodId::new(1, 1), &[], None).is_cancelled(), "over shared memory");
+    }
+
+    #[test]
+    fn a_deadline_in_the_request_is_believed_where_the_clock_is_one() {
+        let clock = Clock::new();
+        let left = |ticks: u64, peer: Option<SocketAddr>| {
+            let (mut frame, until_ticks) = (Vec::new(), Some(ticks));
+            method::end(&mut frame, MethodId::new(1, 1), &method::Extension { until_ticks, ..Default::default() });
+            let opened = method::open(&frame).unwrap();
+            let caller = Caller { peer, ..Caller::default() };
+            let of = |caller| Context::new(opened.id, opened.extension, caller).time_left();
+            (of(Some(&caller)), of(None))
+        };
+        let hour = Span::from_ms(3_600_000);
+        let (later, by_ring) = left(clock.ticks() + clock.ticks_of(hour.as_ps()), None);
+        assert!(later > Some(hour / 2) && later <= Some(hour) && by_ring.is_some(), "{later:?}");
+        assert_eq!(left(clock.ticks(), None).0, Some(Span::ZERO));
+        // Even one that was over before this process began.
+        assert_eq!(left(0, None).0, Some(Span::ZERO));
+        assert!(left(u64::MAX, None).0 > Some(hour));
+        assert_eq!(left(0, Some(([192, 0, 2, 1], 9).into())).0, None, "another machine's clock");
     }
 }

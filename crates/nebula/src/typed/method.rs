@@ -95,9 +95,21 @@ const TRACE: u8 = 1;
 /// An item of the extension: where the next window of a stream begins.
 const CURSOR: u8 = 2;
 
-/// Appends to the message in `frame` the method, and an extension with what there is of a trace context and a stream's cursor.
-pub(crate) fn end(frame: &mut Vec<u8>, id: MethodId, trace: Option<&TraceContext>, cursor: &[u8]) {
-    let begin = frame.len();
+/// An item of the extension: until when the client waits, in ticks of the machine's clock. Over shared memory alone.
+const UNTIL: u8 = 3;
+
+/// What may stand in an extension.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extension<'a> {
+    pub(crate) trace: Option<&'a TraceContext>,
+    /// Where the next window of a stream begins; empty for none.
+    pub(crate) cursor: &'a [u8],
+    pub(crate) until_ticks: Option<u64>,
+}
+
+/// Appends to the message in `frame` the method, and an extension with what there is.
+pub(crate) fn end(frame: &mut Vec<u8>, id: MethodId, extension: &Extension<'_>) {
+    let (begin, &Extension { trace, cursor, until_ticks }) = (frame.len(), extension);
     if let Some(trace) = trace {
         frame.extend_from_slice(&[TRACE, TraceContext::BYTES]);
         frame.extend_from_slice(&trace.to_bytes());
@@ -105,6 +117,10 @@ pub(crate) fn end(frame: &mut Vec<u8>, id: MethodId, trace: Option<&TraceContext
     if let Some(bytes) = u8::try_from(cursor.len()).ok().filter(|&bytes| bytes > 0) {
         frame.extend_from_slice(&[CURSOR, bytes]);
         frame.extend_from_slice(cursor);
+    }
+    if let Some(ticks) = until_ticks {
+        frame.extend_from_slice(&[UNTIL, 8]);
+        frame.extend_from_slice(&ticks.to_le_bytes());
     }
     match u16::try_from(frame.len() - begin) {
         Ok(items) if items > 0 => {
@@ -123,6 +139,11 @@ pub(crate) fn trace_in(extension: &[u8]) -> Option<TraceContext> {
 /// The cursor in an extension; empty where there is none.
 pub(crate) fn cursor_in(extension: &[u8]) -> &[u8] {
     item_in(extension, CURSOR).unwrap_or_default()
+}
+
+/// Until when the client waits, in ticks of the machine's clock.
+pub(crate) fn until_ticks_in(extension: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(item_in(extension, UNTIL)?.try_into().ok()?))
 }
 
 /// The item of a kind. Items of kinds that this version does not know are skipped.
@@ -155,11 +176,13 @@ mod tests {
     fn an_extension_is_skipped_where_nobody_asks_for_it() {
         let (id, trace) = (MethodId::new(7, 3), TraceContext::new([1; 16], [2; 8], 1).unwrap());
         let mut frame = b"body".to_vec();
-        end(&mut frame, id, Some(&trace), b"next");
+        end(&mut frame, id, &Extension { trace: Some(&trace), cursor: b"next", until_ticks: Some(7 << 40) });
         assert_eq!((open_plain(&frame), id_of(&frame), id_of(&frame[..3])), (None, Some(id), None));
         let opened = open(&frame).unwrap();
         assert_eq!((opened.id, opened.body), (id, &b"body"[..]));
         assert_eq!((trace_in(opened.extension), cursor_in(opened.extension)), (Some(trace), &b"next"[..]));
+        assert_eq!(until_ticks_in(opened.extension), Some(7 << 40));
+        assert_eq!(until_ticks_in(&[UNTIL, 4, 1, 2, 3, 4]), None, "of another length");
         // Behind an item of a later version.
         assert_eq!(trace_in(&[&[99, 2, 0, 0], opened.extension].concat()), Some(trace));
     }
@@ -167,7 +190,8 @@ mod tests {
     #[test]
     fn what_is_cut_short_is_none() {
         let mut frame = Vec::new();
-        end(&mut frame, MethodId::new(7, 3), TraceContext::new([1; 16], [2; 8], 0).as_ref(), &[]);
+        let trace = TraceContext::new([1; 16], [2; 8], 0);
+        end(&mut frame, MethodId::new(7, 3), &Extension { trace: trace.as_ref(), ..Extension::default() });
         for cut in 1..frame.len() {
             assert_eq!(open(&frame[cut..]), None, "{cut}");
         }

@@ -10,6 +10,7 @@ use super::status::Status;
 use super::window::Window;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Class, Service};
+use nebula_nic::Span;
 use nebula_nic::schedule::{RpcType, TYPES_MAX};
 
 /// The methods of a typed service. Generated code implements it for the server of each service.
@@ -97,7 +98,12 @@ fn dispatch<M: Methods>(methods: &M, id: MethodId, extension: &[u8], body: &[u8]
         return describe::answer(&M::SERVICE, body, reply);
     }
     let caller = reply.take_caller();
-    methods.call(&Context::new(id, extension, caller.as_ref()), body, reply);
+    let context = Context::new(id, extension, caller.as_ref());
+    // What its header says was looked at before it came here.
+    match extension.is_empty() || context.time_left() != Some(Span::ZERO) {
+        true => methods.call(&context, body, reply),
+        false => Status::deadline_exceeded("it was over before the RPC began").reply(reply),
+    }
     if let Some(caller) = caller {
         reply.give_back(caller);
     }

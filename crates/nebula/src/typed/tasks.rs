@@ -1,10 +1,10 @@
 //! The client's end for many tasks: calls are futures.
 
-use super::channel::put_together;
+use super::channel::{put_together, ticks_after};
 use super::describe;
 use super::error::{CallError, ConnectError};
 use super::message::{Encoding, Message};
-use super::method::MethodId;
+use super::method::{Extension, MethodId};
 use super::service::ServiceInfo;
 use super::status;
 use super::trace::TraceContext;
@@ -96,7 +96,9 @@ impl AsyncChannel {
     ) -> Result<P, CallError> {
         let options = options.key_hash(request.key_hash());
         let mut frame = Vec::new();
-        Q::As::write(request, |body| put_together(&mut frame, body, id, self.trace.as_ref(), &[]));
+        let until_ticks = self.client.waits_for(&options).map(ticks_after);
+        let extension = Extension { trace: self.trace.as_ref(), until_ticks, ..Extension::default() };
+        Q::As::write(request, |body| put_together(&mut frame, body, id, &extension));
         let reply = self.client.call_with(frame, options).await?;
         match status::open_message(&reply) {
             Some(body) => P::As::take(body, Ok, || Err(CallError::Malformed)),
@@ -115,8 +117,10 @@ impl AsyncChannel {
         key_hash: u32,
     ) -> Result<Vec<u8>, CallError> {
         let mut frame = Vec::new();
-        put_together(&mut frame, body, id, self.trace.as_ref(), cursor);
-        let mut reply = self.client.call_with(frame, Options::default().key_hash(key_hash)).await?;
+        let options = Options::default().key_hash(key_hash);
+        let until_ticks = self.client.waits_for(&options).map(ticks_after);
+        put_together(&mut frame, body, id, &Extension { trace: self.trace.as_ref(), cursor, until_ticks });
+        let mut reply = self.client.call_with(frame, options).await?;
         let Some(window) = status::open_message(&reply).map(<[u8]>::len) else {
             return Err(CallError::of_reply(&reply));
         };
