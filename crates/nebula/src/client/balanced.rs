@@ -71,11 +71,16 @@ pub(crate) struct Balanced<L> {
 }
 
 impl<L: Connection> Balanced<L> {
-    /// The deadline of each RPC, if one of the servers cannot read it in a header, as those over shared memory; [`Span::MAX`] for none.
+    /// The deadline of each RPC; [`Span::MAX`] for none.
     #[cfg(feature = "typed")]
-    pub(super) fn deadline_here(&self) -> Option<Span> {
-        let is_local = |member: &Member<L>| matches!(member.endpoint, Some(Endpoint::Shm(_)));
-        self.connections.iter().any(is_local).then_some(self.maker.config.deadline)
+    pub(super) const fn deadline(&self) -> Span {
+        self.maker.config.deadline
+    }
+
+    /// Whether one of the servers is reached over shared memory.
+    #[cfg(feature = "typed")]
+    pub(super) fn has_local(&self) -> bool {
+        self.connections.iter().any(|member| matches!(member.endpoint, Some(Endpoint::Shm(_))))
     }
 
     /// Connects to the servers that there are.

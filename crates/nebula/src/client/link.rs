@@ -52,15 +52,27 @@ impl Link {
         }
     }
 
-    /// How long the client waits for an RPC with these options, where the server cannot read it in a header: over UDP it can. `None`: without limit.
+    /// The deadline of each RPC; [`Span::MAX`] for none.
+    #[cfg(feature = "typed")]
+    pub(super) fn deadline(&self) -> Span {
+        match self {
+            Self::Shm(shm) => shm.deadline(),
+            Self::Udp(udp) => udp.deadline(),
+            Self::Balanced(balanced) => balanced.deadline(),
+        }
+    }
+
+    /// How long the client waits for an RPC with these options, where a server cannot read it in a header: over UDP it can. `None`: without limit.
     #[cfg(feature = "typed")]
     pub(super) fn waits_for(&self, options: &Options) -> Option<Span> {
-        let most = match self {
-            Self::Shm(shm) => shm.deadline(),
-            Self::Udp(_) => return None,
-            Self::Balanced(balanced) => balanced.deadline_here()?,
-        };
-        Some(options.deadline.unwrap_or(Span::MAX).min(most)).filter(|&waits| waits != Span::MAX)
+        let waits = options.deadline.unwrap_or(Span::MAX).min(self.deadline());
+        let is_told = waits != Span::MAX
+            && match self {
+                Self::Shm(_) => true,
+                Self::Udp(_) => false,
+                Self::Balanced(balanced) => balanced.has_local(),
+            };
+        is_told.then_some(waits)
     }
 
     pub(super) fn status(&self) -> Option<&StatusReader> {

@@ -161,6 +161,12 @@ impl AsyncClient {
         self.shared.with(|state| state.link().waits_for(options))
     }
 
+    /// Whether it was configured with a deadline of each RPC.
+    #[cfg(feature = "typed")]
+    pub(crate) fn is_timed(&self) -> bool {
+        self.shared.with(|state| state.link().deadline()) != Span::MAX
+    }
+
     /// Whether it was connected to more than one.
     #[cfg(feature = "typed")]
     pub(crate) fn has_several_servers(&self) -> bool {

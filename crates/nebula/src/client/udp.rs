@@ -239,6 +239,11 @@ impl UdpClient {
         self.session.outstanding()
     }
 
+    #[cfg(feature = "typed")]
+    pub(crate) const fn deadline(&self) -> Span {
+        self.session.deadline()
+    }
+
     pub(crate) fn slo(&self) -> Span {
         self.session.slo()
     }

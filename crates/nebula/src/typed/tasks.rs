@@ -21,13 +21,16 @@ use std::thread::Thread;
 pub struct AsyncChannel {
     client: AsyncClient,
     trace: Option<TraceContext>,
+    /// Every call has a deadline: else the client, which its tasks share, need not be asked for one.
+    is_timed: bool,
 }
 
 impl From<AsyncClient> for AsyncChannel {
     /// The connection is then to one run of the server, as that of [`Channel`](super::Channel::connect_with).
     fn from(client: AsyncClient) -> Self {
         client.bind_to_server();
-        Self { client, trace: None }
+        let is_timed = client.is_timed();
+        Self { client, trace: None, is_timed }
     }
 }
 
@@ -96,8 +99,7 @@ impl AsyncChannel {
     ) -> Result<P, CallError> {
         let options = options.key_hash(request.key_hash());
         let mut frame = Vec::new();
-        let until_ticks = self.client.waits_for(&options).map(ticks_after);
-        let extension = Extension { trace: self.trace.as_ref(), until_ticks, ..Extension::default() };
+        let extension = Extension { until_ticks: self.until_ticks(&options), ..self.extension() };
         Q::As::write(request, |body| put_together(&mut frame, body, id, &extension));
         let reply = self.client.call_with(frame, options).await?;
         match status::open_message(&reply) {
@@ -108,6 +110,16 @@ impl AsyncChannel {
 }
 
 impl AsyncChannel {
+    /// What every request has in its extension.
+    fn extension(&self) -> Extension<'_> {
+        Extension { trace: self.trace.as_ref(), ..Extension::default() }
+    }
+
+    fn until_ticks(&self, options: &Options) -> Option<u64> {
+        let is_timed = self.is_timed || options.deadline.is_some();
+        is_timed.then(|| self.client.waits_for(options)).flatten().map(ticks_after)
+    }
+
     /// The window of a stream that begins at `cursor`.
     pub(super) async fn call_window(
         &self,
@@ -118,8 +130,8 @@ impl AsyncChannel {
     ) -> Result<Vec<u8>, CallError> {
         let mut frame = Vec::new();
         let options = Options::default().key_hash(key_hash);
-        let until_ticks = self.client.waits_for(&options).map(ticks_after);
-        put_together(&mut frame, body, id, &Extension { trace: self.trace.as_ref(), cursor, until_ticks });
+        let extension = Extension { until_ticks: self.until_ticks(&options), cursor, ..self.extension() };
+        put_together(&mut frame, body, id, &extension);
         let mut reply = self.client.call_with(frame, options).await?;
         let Some(window) = status::open_message(&reply).map(<[u8]>::len) else {
             return Err(CallError::of_reply(&reply));

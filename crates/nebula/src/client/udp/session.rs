@@ -177,6 +177,11 @@ impl Session {
         self.refusals
     }
 
+    #[cfg(feature = "typed")]
+    pub(super) const fn deadline(&self) -> Span {
+        self.deadline
+    }
+
     pub(super) fn slo(&self) -> Span {
         self.handshake.admitted().map_or(Span::ZERO, |admitted| admitted.slo)
     }
