@@ -3,6 +3,8 @@
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use nebula_lab::words::in_one_line;
+
 use crate::output::{self, Failure};
 use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size, thresholds};
 
@@ -99,16 +101,6 @@ fn answer_to(answer: &clap::Error) -> Result<(), Failure> {
         }
         _ => Err(Failure::BadInput(in_one_line(&answer.render().to_string()))),
     }
-}
-
-/// Clap's error of several paragraphs as one line, without the usage.
-fn in_one_line(text: &str) -> String {
-    let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let said = said.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
-    let line = said.collect::<Vec<_>>().join("; ");
-    // No semicolon after a colon or before a bracket of possible values.
-    let line = line.replace(":; ", ": ").replace("; [", " [");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 #[cfg(test)]

@@ -1,20 +1,13 @@
 //! `nebula compare`: one workload, many systems and policies, one table and one page.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `plan` | the points: each system at each load, validated before the first run |
-
-mod plan;
 
 use std::path::PathBuf;
 
-use nebula_nic::Policy;
-use nebula_sim::study::{Found, fields};
-use nebula_workload::{PRESETS, ServiceTime};
+use nebula_lab::compare::{Comparison, Question, shipped};
+use nebula_workload::PRESETS;
 
-use crate::flags::{self, EffortArgs, Format, Loads, Slo};
+use crate::flags::Format;
 use crate::output::{self, Failure, Row};
-use crate::{report, studies};
+use crate::report;
 
 const EXAMPLES: &str = "Examples:
   nebula compare                                     every system on 16 cores under bimodal-1
@@ -32,29 +25,8 @@ Without --load, compare searches for the highest load at which each system meets
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Workload, with an optional mean where it has one: bimodal-1, bimodal-1:10us; see --list
-    #[arg(long, default_value = "bimodal-1", conflicts_with = "service")]
-    workload: String,
-    /// Service time of an RPC, in the syntax of nebula simulate
-    #[arg(long, value_parser = flags::service)]
-    service: Option<ServiceTime>,
-    /// Systems to compare, by name or file; `none` for policies only [default: all]
-    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
-    system: Vec<String>,
-    /// Policies to compare as well, without scheduling cost
-    #[arg(long, value_delimiter = ',')]
-    policy: Vec<Policy>,
-    /// Cores of the server, scheduling cores included
-    #[arg(long, default_value_t = 16)]
-    cores: u16,
-    /// Loads to simulate instead of searching, as shares of core time: 0.5,0.9 or 0.5..0.99:20
-    #[arg(long)]
-    load: Option<Loads>,
-    /// SLO on the p99 latency: 10us, or 10x the mean service time
-    #[arg(long, default_value = "10x")]
-    slo: Slo,
     #[command(flatten)]
-    effort: EffortArgs,
+    question: Question,
     /// List the available systems and workloads
     #[arg(long)]
     list: bool,
@@ -74,20 +46,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.report {
         report::check_directory("--report", path)?;
     }
-    let plan = plan::Plan::of(args)?;
-    let effort = args.effort.of_comparison();
-    let measured = studies::measure(&args.effort.threads()?, &plan.points, args.effort.seed())?;
-    let fields = fields::comparison();
-    let rows: Vec<Row> = measured.found.iter().map(|found| fields.row(found)).collect();
-    if !rows.is_empty() {
-        output::print(args.format, &rows)?;
+    let bar = output::Replications::new();
+    let Comparison { answer, found, setting, sources } = args.question.ask(&bar)?;
+    bar.finish();
+    if !answer.rows.is_empty() {
+        output::print(args.format, &answer.rows)?;
     }
-    if let Some(path) = args.report.as_ref().filter(|_| !rows.is_empty()) {
-        let page = report::compare::render(&measured.found, &rows, &plan.setting(args, &effort), &plan.sources, FOOTER);
-        report::write(path, &page)?;
+    if let Some(path) = args.report.as_ref().filter(|_| !answer.rows.is_empty()) {
+        report::write(path, &report::compare::render(&found, &answer.rows, &setting, &sources, FOOTER))?;
     }
-    measured.found.iter().filter_map(Found::doubt).for_each(output::note);
-    measured.failure.map_or(Ok(()), Err)
+    answer.notes.iter().for_each(output::note);
+    answer.failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// The footer of every report.
@@ -98,7 +67,7 @@ fn listed() -> Vec<Row> {
         let fields = Row::new().field("kind", kind).field("name", name.clone()).field("what", what);
         fields.word("kind", kind).word("name", name).word("what", what)
     };
-    let systems = plan::shipped().map(|model| row("system", model.name.clone(), &model.title));
+    let systems = shipped().map(|model| row("system", model.name.clone(), &model.title));
     let with_mean = |name: &str, has_mean| if has_mean { format!("{name}[:MEAN]") } else { name.to_owned() };
     let workloads =
         PRESETS.iter().map(|preset| row("workload", with_mean(preset.name, preset.has_mean()), preset.what));

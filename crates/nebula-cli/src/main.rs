@@ -13,7 +13,6 @@
 //! | `thresholds` | thresholds of `altocumulus:G`, trained |
 //! | `keygen` | a key for `udp://` |
 //! | `completions`, `man` | shell completions and manual pages, generated from `cli` |
-//! | `studies` | running points of the laboratory: threads, progress bar, validation |
 //! | `flags` | flags and value syntax shared by several commands |
 //! | `drive`, `hiccup`, `memory` | the load driver; pauses of the cores; memory for the store |
 //! | `report` | HTML reports and SVG charts |
@@ -40,7 +39,6 @@ mod report;
 mod demo;
 mod flags;
 mod drive;
-mod studies;
 mod thresholds;
 mod hiccup;
 mod memory;

@@ -2,17 +2,17 @@
 
 mod failure;
 mod format;
+mod progress;
 mod rows;
 mod stream;
 
 pub(crate) use failure::Failure;
 pub(crate) use format::Format;
 pub(crate) use nebula_sim::study::{Row, Value, text, units};
+pub(crate) use progress::{Replications, Runs, bar};
 pub(crate) use stream::RowStream;
 
-use std::io::{IsTerminal, StdoutLock, Write};
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{StdoutLock, Write};
 
 /// Standard output, for results.
 pub(crate) fn stdout() -> Result<StdoutLock<'static>, Failure> {
@@ -39,12 +39,4 @@ pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
 /// Prints a note to standard error. Nothing happens if standard error is closed.
 pub(crate) fn note(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
-}
-
-/// A progress bar of `length` steps, if their number is known. It shows on terminals only.
-pub(crate) fn bar(template: &str, length: Option<u64>) -> ProgressBar {
-    let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(length, target).with_style(style)
 }

@@ -1,58 +1,41 @@
 //! `nebula simulate`: simulates a server under each policy or design and load, with confidence intervals.
 //!
-//! There are two levels. At the queueing level, service times are given. At the block level, each block that an RPC touches goes through
-//! the simulated memory of a `--machine`, and service times are a result.
-//!
 //! | file | what it holds |
 //! |---|---|
-//! | `args` | the command line |
-//! | `level` | which flags belong to which level |
-//! | `words` | value syntax of this command only: reactions to a NACK, balancers |
-//! | `queueing` | the flags of the queueing level |
-//! | `plan` | its operating points, validated before the first run |
-//! | `tenants` | messaging domains that share cores: other rows, and a file of their description |
-//! | `blocks` | the block level, with files of the same names |
+//! | `args` | the command line; its question is [`nebula_lab::simulate`]'s |
 
-mod level;
-mod plan;
-mod queueing;
 mod args;
-mod blocks;
-mod tenants;
-mod words;
 
 use clap::ArgMatches;
-use nebula_sim::study::{Found, fields};
+use nebula_lab::Answer;
+use nebula_lab::simulate::{Simulated, Simulation};
+use nebula_sim::study::Found;
+use nebula_sim::study::blocks::{Findings, breakdown};
 
+use crate::flags::Format;
 use crate::output::{self, Failure, Row};
-use crate::{report, studies};
+use crate::report;
 pub(crate) use args::Args;
 use args::FOOTER;
 
 /// Runs all points, prints a row for each and writes report and plot; `given` are the raw arguments.
 pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
-    level::check(args.machine.is_some(), given)?;
+    args.question.check(given)?;
     check_files(args)?;
-    match &args.machine {
-        Some(machine) => blocks::run(args, machine),
-        None => match &args.queueing.tenants {
-            Some(given) => tenants::run(args, given),
-            None => run_queueing(args),
-        },
-    }
-}
-
-fn run_queueing(args: &Args) -> Result<(), Failure> {
-    let points = plan::points(args)?;
-    let measured = studies::measure(&args.effort.threads()?, &points, args.effort.seed())?;
-    let fields = fields::queueing();
-    let rows: Vec<Row> = measured.found.iter().map(|found| fields.row(found)).collect();
+    let bar = output::Replications::new();
+    let Simulation { answer, of } = args.question.ask(&bar)?;
+    bar.finish();
+    let Answer { rows, notes, failure } = answer;
     if !rows.is_empty() {
         output::print(args.format, &rows)?;
-        draw(args, &measured.found, &rows)?;
+        match &of {
+            Simulated::Queueing(found) => draw(args, found, &rows)?,
+            Simulated::Blocks(findings) => show_blocks(args, findings, &rows)?,
+            Simulated::Tenants => {}
+        }
     }
-    measured.found.iter().filter_map(Found::doubt).for_each(output::note);
-    measured.failure.map_or(Ok(()), Err)
+    notes.iter().for_each(output::note);
+    failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 fn check_files(args: &Args) -> Result<(), Failure> {
@@ -70,4 +53,32 @@ fn draw(args: &Args, found: &[Found], rows: &[Row]) -> Result<(), Failure> {
         Some(path) => report::write_plot(path, &report::simulation::plot(found)),
         None => Ok(()),
     }
+}
+
+// -- block level --
+
+fn show_blocks(args: &Args, findings: &Findings, rows: &[Row]) -> Result<(), Failure> {
+    let has_breakdown = args.question.has_breakdown();
+    if has_breakdown && args.format == Format::Table {
+        print_breakdown(findings)?;
+    }
+    if let Some(path) = &args.report {
+        report::write(path, &report::blocks::render(findings, rows, FOOTER))?;
+    }
+    match &args.plot {
+        Some(path) => report::write_plot(path, &report::blocks::plot(findings, has_breakdown)),
+        None => Ok(()),
+    }
+}
+
+fn print_breakdown(findings: &Findings) -> Result<(), Failure> {
+    for (caption, rows) in
+        [(breakdown::TIME, breakdown::time_rows(findings)), (breakdown::TRAFFIC, breakdown::traffic_rows(findings))]
+    {
+        if !rows.is_empty() {
+            output::print_line(&format!("\n{caption}"))?;
+            output::print(Format::Table, &rows)?;
+        }
+    }
+    Ok(())
 }

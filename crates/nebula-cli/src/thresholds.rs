@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use nebula_lab::Progress;
 use nebula_nic::Span;
 use nebula_nic::schedule::ThresholdRow;
 use nebula_sim::Load;
@@ -10,7 +11,6 @@ use nebula_workload::{Arrivals, Seed, ServiceTime};
 
 use crate::flags::{self, Format, Loads, Slo};
 use crate::output::{self, Failure, Row, units};
-use crate::studies::{advance, bar};
 
 const EXAMPLES: &str = "Examples:
   nebula thresholds --workers 16                            exponential service, an SLO of ten services
@@ -70,9 +70,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let training = training(args)?;
     let threads = nebula_sim::study::Threads::try_new(args.threads)?;
-    let bar = bar(training.loads_permille.len() as u64 * u64::from(training.replications));
-    let rows = threads.install(|| training.train_monotone(&|| advance(&bar)));
-    bar.finish_and_clear();
+    let bar = output::Replications::new();
+    bar.expect(training.loads_permille.len() as u64 * u64::from(training.replications));
+    let rows = threads.install(|| training.train_monotone(&|| bar.step()));
+    bar.finish();
     let rows = rows?;
     output::print(args.format, &rows.iter().map(|row| printed(&training, row)).collect::<Vec<_>>())?;
     match &args.write {

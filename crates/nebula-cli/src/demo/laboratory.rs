@@ -4,14 +4,14 @@
 //! the demo's own SLO allows for pauses. As in the runtime, the receive buffer has room for the longest queue that meets the SLO, and for
 //! the RPCs that the cores hold.
 
+use nebula_lab::studies::{self, lock_handoff};
 use nebula_nic::{Policy, SLOT_BYTES, Span, queue_bound_for_slo};
 use nebula_sim::study::{Ask, Figures, Found, Point, Threads};
 use nebula_sim::{Costs, Effort, Load, System};
 use nebula_workload::ServiceTime;
 
 use crate::output::text::{digits, ends, time};
-use crate::output::{Failure, Row, units};
-use crate::studies::{self, lock_handoff};
+use crate::output::{self, Failure, Row, units};
 
 const CORES: [u16; 2] = [16, 64];
 const POLICIES: [Policy; 4] = [Policy::Rss, Policy::McsLock, Policy::SingleQueue, Policy::Jbsq(2)];
@@ -89,9 +89,11 @@ pub(super) fn simulate(measured: &Measured, rpc_bytes: u32, quick: bool) -> Resu
             points.extend(points_of(measured, System::new(policy, cores).queue_bound(bound), effort));
         }
     }
-    let found = studies::measure(&Threads::try_new(None)?, &points, effort.seed)?;
+    let bar = output::Replications::new();
+    let found = studies::measure(&Threads::try_new(None)?, &points, effort.seed, &bar)?;
+    bar.finish();
     match found.failure {
-        Some(failure) => Err(failure),
+        Some(failure) => Err(failure.into()),
         None => Ok(found.found.chunks_exact(2).map(|pair| SimulatedServer::of(pair, rpc_bytes)).collect()),
     }
 }

@@ -63,6 +63,15 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+impl From<nebula_lab::Failure> for Failure {
+    fn from(failure: nebula_lab::Failure) -> Self {
+        match failure {
+            nebula_lab::Failure::BadInput(line) => Self::BadInput(line),
+            nebula_lab::Failure::Fault(line) => Self::Fault(line),
+        }
+    }
+}
+
 impl From<nebula::ConnectError> for Failure {
     fn from(error: nebula::ConnectError) -> Self {
         match error {

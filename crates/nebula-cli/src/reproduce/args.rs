@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nebula_sim::reproduce;
+use nebula_lab::reproduce::Question;
 
 const EXAMPLES: &str = "Examples:
   nebula reproduce --list                                  list the entries and their run times
@@ -24,21 +24,11 @@ The same seed and effort give the same output, on any number of threads.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Entries to reproduce, or prefixes of their ids: nebula/table1, rpcvalet [default: all]
-    #[arg(value_name = "ID")]
-    pub(super) ids: Vec<String>,
+    #[command(flatten)]
+    pub(super) question: Question,
     /// List the entries and their run times on two cores, in seconds
     #[arg(long)]
     pub(super) list: bool,
-    /// Amount of simulation
-    #[arg(long, value_enum, default_value_t)]
-    pub(super) effort: Effort,
-    /// Seed of all random numbers; the same seed gives the same output
-    #[arg(long, default_value_t = 1)]
-    pub(super) seed: u64,
-    /// Threads to run replications on [default: number of cores]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(super) threads: Option<u16>,
     /// Read the JSON output of an earlier run instead of simulating
     #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "report", "effort", "seed", "threads"])]
     pub(super) from: Option<PathBuf>,
@@ -51,28 +41,6 @@ pub(crate) struct Args {
     /// Write an HTML report with charts to this file
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub(super) report: Option<PathBuf>,
-}
-
-/// The amount of simulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Effort {
-    /// Seconds in all, as a regression test
-    Quick,
-    /// About half a minute per entry
-    #[default]
-    Normal,
-    /// Minutes per entry, for narrow intervals
-    Full,
-}
-
-impl From<Effort> for reproduce::Effort {
-    fn from(effort: Effort) -> Self {
-        match effort {
-            Effort::Quick => Self::Quick,
-            Effort::Normal => Self::Normal,
-            Effort::Full => Self::Full,
-        }
-    }
 }
 
 /// The output format.

@@ -1,9 +1,8 @@
 //! Compares a run with the golden rows: which values are no longer reproduced?
 
+use nebula_lab::reproduce::{self, Comparison, Effort, REPRODUCED};
 use nebula_sim::reproduce::{Entry, GOLDEN_FULL, GOLDEN_QUICK};
 
-use super::args::Effort;
-use super::comparison::{self, Comparison, REPRODUCED};
 use crate::output::Failure;
 
 /// Compares the verdicts of `entries` with those of the golden rows.
@@ -13,7 +12,7 @@ use crate::output::Failure;
 /// A fault that names the values that are no longer reproduced.
 pub(super) fn check(effort: Effort, entries: &[Entry], found: &[Comparison]) -> Result<(), Failure> {
     let text = if effort == Effort::Quick { GOLDEN_QUICK } else { GOLDEN_FULL };
-    let golden = comparison::parse(text).map_err(|error| Failure::fault(format!("the golden rows: {error}")))?;
+    let golden = reproduce::parse(text).map_err(|error| Failure::fault(format!("the golden rows: {error}")))?;
     let of_entries = golden.iter().filter(|one| entries.iter().any(|entry| one.is_of(entry)));
     let lost = lost(of_entries, found);
     if lost.is_empty() {
@@ -34,7 +33,7 @@ mod tests {
 
     #[test]
     fn a_row_that_is_gone_or_has_another_verdict_is_lost() {
-        let golden = comparison::parse(GOLDEN_QUICK).unwrap();
+        let golden = reproduce::parse(GOLDEN_QUICK).unwrap();
         let reproduced = golden.iter().filter(|one| one.verdict == REPRODUCED).count();
         assert!(reproduced > 5 && lost(golden.iter(), &golden).is_empty());
         let mut found = golden.clone();
@@ -48,6 +47,6 @@ mod tests {
 
     #[test]
     fn the_golden_rows_of_full_effort_are_rows_too() {
-        assert!(comparison::parse(GOLDEN_FULL).unwrap().len() > 100);
+        assert!(reproduce::parse(GOLDEN_FULL).unwrap().len() > 100);
     }
 }

@@ -1,6 +1,6 @@
 //! Comparisons as the tables of docs/REPRODUCTION.md: published values and ours, and below them the reasons for differences.
 
-use super::comparison::{Comparison, Counted};
+use nebula_lab::reproduce::{Comparison, Counted};
 
 /// A table of the published values, the reasons for differences, and a table of the variants.
 pub(super) fn tables(comparisons: &[Comparison]) -> String {
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_comparison_is_a_line_with_the_command_that_makes_it() {
         let row = r#"{"id":"a/b/c","what":"w","published":2.0,"reproduced":1.5,"interval":[1.25,1.75],"unit":"u","ratio":0.75,"verdict":"differs","why":"so","relation":"at-most","tolerance":0.1,"origin":"paper","source":"P, §1"}"#;
-        let text = tables(&super::super::comparison::parse(row).unwrap());
+        let text = tables(&nebula_lab::reproduce::parse(row).unwrap());
         let line = "| w | P, §1 (paper) | ≤ 2 u | 1.5000 [1.2500, 1.7500] | differs | – | `nebula reproduce a/b` |";
         assert!(text.lines().any(|found| found == line) && text.contains("- `a/b/c`: so.\n"), "{text}");
         assert!(!text.contains("Variants"));

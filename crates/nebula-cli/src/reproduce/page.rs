@@ -1,9 +1,9 @@
 //! The report: charts of published and reproduced points, and a table of every comparison.
 
+use nebula_lab::reproduce::{Comparison, Counted};
 use nebula_sim::Interval;
 use nebula_sim::reproduce::{Curve, Entry, Measure, Picture, Point, Reproduction};
 
-use super::comparison::{Comparison, Counted};
 use crate::output::text::{load, time};
 use crate::report::chart::{
     Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, log_ticks, look, sample, ticks_between,

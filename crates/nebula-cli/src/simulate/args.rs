@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use nebula_workload::Arrivals;
+use nebula_lab::simulate::Question;
 
-use super::blocks::args::BlocksArgs;
-use super::queueing::QueueingArgs;
-use crate::flags::{self, EffortArgs, Format, Slo};
+use crate::flags::Format;
 
 const EXAMPLES: &str = "Examples:
   nebula simulate                            jbsq:2 on 64 cores, exponential service of 1 µs
@@ -78,33 +76,17 @@ fn after_help() -> String {
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
 pub(crate) struct Args {
-    /// Simulate at the block level on this machine: a name that ships with Nebula, or a file
-    #[arg(long, value_name = "NAME|FILE.toml")]
-    pub(super) machine: Option<String>,
-    /// Arrival process
-    #[arg(long, default_value = "poisson", value_parser = flags::arrivals, conflicts_with = "clients")]
-    pub(super) arrivals: Arrivals,
-    /// Search for the highest load or rate that meets the SLO
-    #[arg(long, conflicts_with_all = ["load", "clients", "rate"])]
-    pub(super) find_slo: bool,
-    /// SLO on the p99 latency: 10us, or 10x the mean service time
-    #[arg(long, default_value = "10x")]
-    pub(super) slo: Slo,
-    #[command(flatten)]
-    pub(super) effort: EffortArgs,
     /// Write an HTML report with charts to this file
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, value_name = "FILE.html", conflicts_with = "tenants")]
     pub(super) report: Option<PathBuf>,
     /// Draw the p99 over the load, or the loads of --find-slo, to this SVG file
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "tenants")]
     pub(super) plot: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,
     #[command(flatten)]
-    pub(super) queueing: QueueingArgs,
-    #[command(flatten)]
-    pub(super) blocks: BlocksArgs,
+    pub(super) question: Question,
 }
 
 /// The footer of every report.

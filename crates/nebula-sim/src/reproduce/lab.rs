@@ -35,6 +35,10 @@ impl Effort {
 
 /// Receives the progress of an entry, from any thread.
 pub trait Progress: Sync {
+    /// What follows belongs to `what`.
+    fn begin(&self, what: &'static str) {
+        let _ = what;
+    }
     /// `steps` more steps will follow.
     fn expect(&self, steps: u64);
     /// One step is done.

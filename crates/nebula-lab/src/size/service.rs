@@ -2,14 +2,15 @@
 
 use nebula_nic::{Policy, Sizing, Span, queue_bound_for_slo};
 use nebula_sim::sizing::{QueueAt, queue_at_load, queue_at_slo, room};
+use nebula_sim::study::text::{depth, digits, load as load_text, with_half};
+use nebula_sim::study::{Row, Value, units};
 use nebula_sim::{Costs, Interval, Load, SearchEnd, System};
 use nebula_workload::ServiceTime;
 
-use super::{Args, with_sizing, with_sizing_shown};
-use crate::flags::Slo;
-use crate::output::text::{depth, digits, load as load_text, with_half};
-use crate::output::{Failure, Row, Value, note, units};
-use crate::studies::{advance, bar, check_saturation, lock_handoff};
+use super::{Question, with_sizing, with_sizing_shown};
+use crate::studies::{check_saturation, lock_handoff};
+use crate::words::Slo;
+use crate::{Answer, Failure, Progress};
 
 /// One case: a number of cores and a load.
 struct Case {
@@ -20,7 +21,7 @@ struct Case {
 }
 
 /// A row for each number of cores and each load; a single row for each number of cores with a search.
-pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failure> {
+pub(super) fn answer(args: &Question, service: &ServiceTime, progress: &dyn Progress) -> Result<Answer, Failure> {
     if args.rpc_bytes == 0 {
         return Err(Failure::bad_input(nebula_nic::SizingError::RpcBytes));
     }
@@ -28,18 +29,20 @@ pub(super) fn rows(args: &Args, service: &ServiceTime) -> Result<Vec<Row>, Failu
     let effort = args.effort.effort();
     effort.validate()?;
     let cases = cases(args, service)?;
-    let bar = bar(cases.len() as u64 * u64::from(effort.replications));
-    let replicated = || advance(&bar);
+    progress.expect(cases.len() as u64 * u64::from(effort.replications));
+    let replicated = || progress.step();
     let one = |case: &Case| match case.searches {
         true => queue_at_slo(&case.system, &case.load, case.slo, &effort, &replicated),
         false => queue_at_load(&case.system, &case.load, &effort, &replicated),
     };
     let found: Result<Vec<QueueAt>, _> = threads.install(|| cases.iter().map(one).collect());
-    bar.finish_and_clear();
-    cases.iter().zip(found?).map(|(case, queue)| row(case, &queue, args)).collect()
+    let found = found?;
+    let rows = cases.iter().zip(&found).map(|(case, queue)| row(case, queue, args)).collect::<Result<_, _>>()?;
+    let notes = cases.iter().zip(&found).flat_map(|(case, queue)| doubts(case, queue)).collect();
+    Ok(Answer { rows, notes, failure: None })
 }
 
-fn cases(args: &Args, service: &ServiceTime) -> Result<Vec<Case>, Failure> {
+fn cases(args: &Question, service: &ServiceTime) -> Result<Vec<Case>, Failure> {
     let policy = args.policy.unwrap_or_default();
     let searched = [0.5];
     let (loads, searches) = if args.load.is_empty() { (&searched[..], true) } else { (&args.load[..], false) };
@@ -69,7 +72,7 @@ fn system(policy: Policy, cores: u32) -> Result<System, Failure> {
     Ok(system)
 }
 
-fn row(case: &Case, queue: &QueueAt, args: &Args) -> Result<Row, Failure> {
+fn row(case: &Case, queue: &QueueAt, args: &Question) -> Result<Row, Failure> {
     let Case { system, load, slo, .. } = case;
     let bound = queue_bound_for_slo(*slo, load.slo(1.0), system.cores.into()).map_err(Failure::bad_input)?;
     let sizing = room(system, measured(queue, queue.depth_mean.value), args.rpc_bytes);
@@ -93,7 +96,6 @@ fn row(case: &Case, queue: &QueueAt, args: &Args) -> Result<Row, Failure> {
             .field("search_end", queue.end.map(SearchEnd::name)),
         false => row,
     };
-    warn(case, queue);
     Ok(shown(row, case, queue, &sizing, bound))
 }
 
@@ -126,27 +128,24 @@ fn by(queue: &QueueAt) -> &'static str {
     }
 }
 
-fn warn(case: &Case, queue: &QueueAt) {
-    let cores = case.system.cores;
-    match queue.end {
+/// What to know before believing a row.
+fn doubts(case: &Case, queue: &QueueAt) -> Vec<String> {
+    let (cores, load) = (case.system.cores, load_text(queue.load.value));
+    let end = match queue.end {
         Some(SearchEnd::Highest) => {
-            note(format!(
-                "note: {cores} cores keep the SLO at the highest load that was tried, {}",
-                load_text(queue.load.value)
-            ));
+            Some(format!("note: {cores} cores keep the SLO at the highest load that was tried, {load}"))
         }
-        Some(SearchEnd::Unsettled) => note(format!(
-            "note: {cores} cores keep the SLO up to a load of {}, above which so few RPCs do not settle; give more --rpcs",
-            load_text(queue.load.value)
+        Some(SearchEnd::Unsettled) => Some(format!(
+            "note: {cores} cores keep the SLO up to a load of {load}, above which so few RPCs do not settle; give more --rpcs"
         )),
-        _ if queue.is_unsettled => note(format!(
+        _ => queue.is_unsettled.then(|| format!(
             "note: {cores} cores: the load is unsettled: so few RPCs say little about a load that takes this long to settle; give more --rpcs"
         )),
-        _ => {}
-    }
-    if queue.is_precise == Some(false) {
-        note(format!(
+    };
+    let imprecise = (queue.is_precise == Some(false)).then(|| {
+        format!(
             "note: {cores} cores: --precision, or 1 % of a load that is searched for, was not reached; give more --rpcs"
-        ));
-    }
+        )
+    });
+    end.into_iter().chain(imprecise).collect()
 }

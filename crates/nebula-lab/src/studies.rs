@@ -1,18 +1,30 @@
-//! Runs studies from the command line: threads, progress bar, and validation before the first run.
+//! Runs studies: points on threads, and validation before the first run.
 
-use indicatif::ProgressBar;
 use nebula_nic::{Policy, Span};
+use nebula_sim::study::fields::Fields;
 use nebula_sim::study::{self, Found, Point, Threads, text};
 use nebula_sim::{Load, Source, System};
 use nebula_workload::Seed;
 
-use crate::output::{self, Failure};
+use crate::{Answer, Failure, Progress};
 
 /// The results of all points, and the first failure if any failed.
 #[derive(Debug)]
-pub(crate) struct Measured {
-    pub(crate) found: Vec<Found>,
-    pub(crate) failure: Option<Failure>,
+pub struct Measured {
+    /// In the order of the points, without those that failed.
+    pub found: Vec<Found>,
+    /// A queue that grew without limit.
+    pub failure: Option<Failure>,
+}
+
+impl Measured {
+    pub(crate) fn answer(&self, fields: &Fields<Found>) -> Answer {
+        Answer {
+            rows: self.found.iter().map(|found| fields.row(found)).collect(),
+            notes: self.found.iter().filter_map(Found::doubt).collect(),
+            failure: self.failure.clone(),
+        }
+    }
 }
 
 /// Runs all points; results are in the order of the points.
@@ -20,10 +32,9 @@ pub(crate) struct Measured {
 /// # Errors
 ///
 /// Invalid input. If the queue of one point grows without limit, the other points still run: the failure comes with their results.
-pub(crate) fn measure(threads: &Threads, points: &[Point], seed: Seed) -> Result<Measured, Failure> {
-    let bar = bar(study::replications(points));
-    let results = study::run(points, seed, threads, &|| advance(&bar));
-    bar.finish_and_clear();
+pub fn measure(threads: &Threads, points: &[Point], seed: Seed, progress: &dyn Progress) -> Result<Measured, Failure> {
+    progress.expect(study::replications(points));
+    let results = study::run(points, seed, threads, &|| progress.step());
     let mut measured = Measured { found: Vec::new(), failure: None };
     for result in results {
         match result.map_err(Failure::from) {
@@ -35,25 +46,12 @@ pub(crate) fn measure(threads: &Threads, points: &[Point], seed: Seed) -> Result
     Ok(measured)
 }
 
-/// A progress bar; it shows on terminals only.
-pub(crate) fn bar(replications: u64) -> ProgressBar {
-    output::bar("simulating {bar:40} {pos} of {len} replications, {eta} to go", Some(replications))
-}
-
-/// Counts a finished replication; `--precision` may add more of them than were planned.
-pub(crate) fn advance(bar: &ProgressBar) {
-    if bar.length().is_some_and(|length| bar.position() >= length) {
-        bar.inc_length(1);
-    }
-    bar.inc(1);
-}
-
 /// Rejects an unbounded queue past saturation: the result would only depend on the length of the run.
 ///
 /// # Errors
 ///
 /// Invalid input; the message names a possible load.
-pub(crate) fn check_saturation(system: &System, load: &Load) -> Result<(), Failure> {
+pub fn check_saturation(system: &System, load: &Load) -> Result<(), Failure> {
     let saturation = system.saturation(&load.service);
     match load.source {
         Source::Open { utilization, .. } if utilization >= saturation && system.queue_bound.is_none() => {
@@ -71,6 +69,6 @@ pub(crate) fn check_saturation(system: &System, load: &Load) -> Result<(), Failu
 const LOCK_HANDOFF: Span = Span::from_ns(150);
 
 /// The cost of the lock, for policies that have one.
-pub(crate) fn lock_handoff(policy: Policy, given: Option<Span>) -> Span {
+pub fn lock_handoff(policy: Policy, given: Option<Span>) -> Span {
     if policy == Policy::McsLock { given.unwrap_or(LOCK_HANDOFF) } else { Span::ZERO }
 }

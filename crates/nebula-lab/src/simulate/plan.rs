@@ -7,10 +7,10 @@ use nebula_nic::Policy;
 use nebula_sim::study::{Ask, Point};
 use nebula_sim::{Calls, Costs, Hedge, Load, System};
 
-use super::args::Args;
+use super::question::Question;
 use super::queueing::QueueingArgs;
 use super::words::{HedgeOrNone, Reaction};
-use crate::output::Failure;
+use crate::Failure;
 use crate::studies::{check_saturation, lock_handoff};
 
 /// The default loads.
@@ -24,7 +24,7 @@ const LOWEST: f64 = 0.01;
 /// # Errors
 ///
 /// Invalid input: the first point that cannot be simulated.
-pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
+pub(super) fn points(args: &Question) -> Result<Vec<Point>, Failure> {
     check_servers(args)?;
     check_lock(args)?;
     args.effort.effort().validate()?;
@@ -45,7 +45,7 @@ pub(super) fn points(args: &Args) -> Result<Vec<Point>, Failure> {
 }
 
 /// Those of each kind of second copies; without any, one.
-fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
+fn of_policy(args: &Question, policy: Policy) -> Vec<Point> {
     let QueueingArgs { hedge, same_service, fan_out, deadline, .. } = &args.queueing;
     let plain = system(args, policy);
     if hedge.is_empty() && fan_out.is_none() && deadline.is_none() {
@@ -61,7 +61,7 @@ fn of_policy(args: &Args, policy: Policy) -> Vec<Point> {
     hedges.iter().flat_map(of_hedge).collect()
 }
 
-fn of_system(args: &Args, name: String, system: &System) -> Vec<Point> {
+fn of_system(args: &Question, name: String, system: &System) -> Vec<Point> {
     let effort = args.effort.effort();
     let point = |load: Load, ask| {
         let load = Load { flows: args.queueing.flows.unwrap_or_default(), keys: args.queueing.keys, ..load };
@@ -82,11 +82,11 @@ fn of_system(args: &Args, name: String, system: &System) -> Vec<Point> {
     loads(args).iter().map(|&load| point(open(load), Ask::Measure)).collect()
 }
 
-fn loads(args: &Args) -> &[f64] {
+fn loads(args: &Question) -> &[f64] {
     args.queueing.load.as_ref().map_or(&LOADS[..], |loads| &loads.0)
 }
 
-fn system(args: &Args, policy: Policy) -> System {
+fn system(args: &Question, policy: Policy) -> System {
     let costs = Costs {
         dispatch: args.queueing.dispatch_latency,
         notify: args.queueing.notify_latency,
@@ -109,14 +109,14 @@ fn system(args: &Args, policy: Policy) -> System {
     }
 }
 
-fn check_lock(args: &Args) -> Result<(), Failure> {
+fn check_lock(args: &Question) -> Result<(), Failure> {
     if args.queueing.lock_handoff.is_some() && !args.queueing.policy.contains(&Policy::McsLock) {
         return Err(Failure::bad_input("--lock-handoff applies to the policy mcs-lock only: add it to --policy"));
     }
     Ok(())
 }
 
-fn check_servers(args: &Args) -> Result<(), Failure> {
+fn check_servers(args: &Question) -> Result<(), Failure> {
     if args.queueing.balancer.is_some() && args.queueing.servers < 2 {
         return Err(Failure::bad_input("--balancer needs servers to choose from: give --servers 2 or more"));
     }

@@ -2,7 +2,7 @@
 
 use nebula_sim::reproduce::{ENTRIES, Entry};
 
-use crate::output::Failure;
+use crate::Failure;
 
 /// The entries whose ids begin with one of `ids`, in the order of the list; the default entries if `ids` is empty.
 pub(super) fn entries(ids: &[String]) -> Result<Vec<Entry>, Failure> {

@@ -5,12 +5,12 @@ use nebula_sim::study::Threads;
 use nebula_workload::Seed;
 
 use super::count;
-use super::words;
-use crate::output::Failure;
+use super::values;
+use crate::Failure;
 
 /// The amount of simulation.
 #[derive(Debug, clap::Args)]
-pub(crate) struct EffortArgs {
+pub struct EffortArgs {
     /// RPCs measured in each replication [default: 200k, or 100k in compare and with --machine; more where a load takes long to settle]
     #[arg(long, value_parser = count)]
     rpcs: Option<u64>,
@@ -21,7 +21,7 @@ pub(crate) struct EffortArgs {
     #[arg(long)]
     replications: Option<u32>,
     /// Add replications until half the interval is within this share of the figure: 1%, 0.005
-    #[arg(long, value_name = "SHARE", value_parser = words::share)]
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
     precision: Option<f64>,
     /// Seed of all random numbers; the same seed gives the same output
     #[arg(long, default_value_t = 1)]
@@ -50,22 +50,22 @@ const COMPARISON: Unless = Unless { rpcs: 100_000, rpcs_max: 4_000_000, replicat
 
 impl EffortArgs {
     /// The seed of all random streams.
-    pub(crate) fn seed(&self) -> Seed {
+    pub fn seed(&self) -> Seed {
         Seed(self.seed)
     }
 
     /// The study of systems side by side.
-    pub(crate) fn of_comparison(&self) -> Effort {
+    pub fn of_comparison(&self) -> Effort {
         self.or(COMPARISON)
     }
 
     /// The study at the queueing level.
-    pub(crate) fn effort(&self) -> Effort {
+    pub fn effort(&self) -> Effort {
         self.or(QUEUEING)
     }
 
     /// The study at the block level.
-    pub(crate) fn of_blocks(&self) -> Effort {
+    pub fn of_blocks(&self) -> Effort {
         self.or(BLOCKS)
     }
 
@@ -77,7 +77,12 @@ impl EffortArgs {
         Effort { rpcs, rpcs_max, warmup, replications, precision, seed: Seed(seed), ..Effort::default() }
     }
 
-    pub(crate) fn threads(&self) -> Result<Threads, Failure> {
+    /// The threads to run replications on.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses to start threads.
+    pub fn threads(&self) -> Result<Threads, Failure> {
         Ok(Threads::try_new(self.threads)?)
     }
 }

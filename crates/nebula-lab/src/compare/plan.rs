@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use nebula_sim::study::{Ask, Point};
+use nebula_sim::study::{Ask, Point, text, units};
 use nebula_sim::{Effort, Load, SimError, System, SystemModel};
 use nebula_workload::{Preset, ServiceTime};
 
-use super::Args;
-use crate::output::{Failure, units};
+use super::Question;
+use crate::Failure;
 
 /// Placeholder for the load while the search determines it.
 const LOWEST: f64 = 0.01;
@@ -25,7 +25,7 @@ impl Plan {
     /// # Errors
     ///
     /// Invalid input: the first system or load that cannot be simulated.
-    pub(super) fn of(args: &Args) -> Result<Self, Failure> {
+    pub(super) fn of(args: &Question) -> Result<Self, Failure> {
         let (service, workload) = workload(args)?;
         args.effort.of_comparison().validate()?;
         let systems = systems(args)?;
@@ -42,7 +42,7 @@ impl Plan {
         }
     }
 
-    fn add(&mut self, args: &Args, name: &str, system: &System) -> Result<(), Failure> {
+    fn add(&mut self, args: &Question, name: &str, system: &System) -> Result<(), Failure> {
         let loads = args
             .load
             .as_ref()
@@ -59,13 +59,13 @@ impl Plan {
     }
 
     /// The conditions of the comparison, in one line.
-    pub(super) fn setting(&self, args: &Args, effort: &Effort) -> String {
+    pub(super) fn setting(&self, args: &Question, effort: &Effort) -> String {
         format!(
             "{} cores, workload {}: service {}, mean {}; poisson arrivals; {} replications of {} RPCs, seed {}. All figures are simulated and do not depend on this machine.",
             args.cores,
             self.workload,
             self.service,
-            crate::output::text::time(self.service.mean_ps() / 1e3),
+            text::time(self.service.mean_ps() / 1e3),
             effort.replications,
             units::rate(effort.rpcs as f64),
             effort.seed.0,
@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-fn workload(args: &Args) -> Result<(ServiceTime, String), Failure> {
+fn workload(args: &Question) -> Result<(ServiceTime, String), Failure> {
     match &args.service {
         Some(service) => Ok((service.clone(), "custom".to_owned())),
         None => {
@@ -84,12 +84,12 @@ fn workload(args: &Args) -> Result<(ServiceTime, String), Failure> {
 }
 
 /// All systems that ship with Nebula.
-pub(super) fn shipped() -> impl Iterator<Item = SystemModel> {
+pub fn shipped() -> impl Iterator<Item = SystemModel> {
     SystemModel::names().filter_map(SystemModel::named)
 }
 
 /// Name, title and system of each requested system.
-fn systems(args: &Args) -> Result<Vec<(String, String, System)>, Failure> {
+fn systems(args: &Question) -> Result<Vec<(String, String, System)>, Failure> {
     let models = match &args.system[..] {
         [] => shipped().collect(),
         [none] if none == "none" => Vec::new(),

@@ -1,7 +1,7 @@
 //! Whole numbers and byte counts with suffixes.
 
 /// A whole number such as `1600000`, `1_600_000`, `1600k` or `1.6M`.
-pub(crate) fn count(text: &str) -> Result<u64, String> {
+pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("expected a whole number such as 1600000 or 1.6M, not {text:?}");
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'k') => (&text[..text.len() - 1], 1e3),
@@ -17,7 +17,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 }
 
 /// A size in bytes such as `4096`, `64KiB`, `512MiB` or `2GiB`.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes(text: &str) -> Result<u64, String> {
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("", 1_u64)];
     let number =
         |&(suffix, unit): &(&str, u64)| text.strip_suffix(suffix)?.trim_end().parse::<u64>().ok()?.checked_mul(unit);

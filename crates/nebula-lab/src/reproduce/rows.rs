@@ -1,12 +1,12 @@
 //! Comparisons, defined once for tables, JSON and CSV.
 
 use nebula_sim::reproduce::Entry;
+use nebula_sim::study::{Row, Value};
 
 use super::comparison::Comparison;
-use crate::output::{Row, Value};
 
 /// One row of `--list`.
-pub(super) fn entry(entry: &Entry) -> Row {
+pub fn entry(entry: &Entry) -> Row {
     let [quick, normal, full] = entry.seconds;
     let seconds = Value::Object(vec![("quick", quick.into()), ("normal", normal.into()), ("full", full.into())]);
     Row::new()
@@ -25,7 +25,7 @@ fn about(seconds: u32) -> String {
 }
 
 /// The row of one comparison.
-pub(super) fn row(one: &Comparison) -> Row {
+pub fn row(one: &Comparison) -> Row {
     let Comparison { id, what, unit, verdict, .. } = one;
     Row::new()
         .field("id", id.as_str())

@@ -7,7 +7,7 @@ use nebula_sim::Altocumulus;
 use nebula_sim::altocumulus::ThresholdTable;
 use nebula_sim::study::Point;
 
-use crate::output::Failure;
+use crate::Failure;
 
 /// The groups of `altocumulus:G` look up this table.
 pub(super) fn with(points: Vec<Point>, text: &str) -> Result<Vec<Point>, Failure> {

@@ -7,12 +7,12 @@ use nebula_sim::study::{Ask, Point};
 use nebula_sim::{Load, Tiers};
 
 use super::{LOWEST, loads};
-use crate::flags::Slo;
-use crate::output::Failure;
-use crate::simulate::args::Args;
+use crate::Failure;
+use crate::simulate::question::Question;
+use crate::words::Slo;
 
 /// The tiers at every load, or the search for the highest one.
-pub(super) fn points(args: &Args, text: &str) -> Result<Vec<Point>, Failure> {
+pub(super) fn points(args: &Question, text: &str) -> Result<Vec<Point>, Failure> {
     let tiers = find(text)?;
     let slo = slo(args.slo, &tiers);
     let point = |load: Load, ask| {

@@ -8,11 +8,10 @@ use nebula_sim::study::Threads;
 use nebula_sim::study::blocks::{self, Findings, Point, Setting};
 use nebula_workload::{Mix, Op, Rate, Seed};
 
-use super::super::args::Args;
+use super::super::question::Question;
 use super::files;
-use crate::flags::Slo;
-use crate::output::Failure;
-use crate::studies;
+use crate::words::Slo;
+use crate::{Failure, Progress};
 
 /// All points to simulate.
 #[derive(Clone, Debug)]
@@ -27,13 +26,11 @@ impl Plan {
     /// # Errors
     ///
     /// The error of the first point that cannot be simulated.
-    pub(super) fn run(&self, seed: Seed, threads: &Threads) -> Result<Findings, Failure> {
+    pub(super) fn run(&self, seed: Seed, threads: &Threads, progress: &dyn Progress) -> Result<Findings, Failure> {
         let Self { setting, points } = self;
         let runs = if setting.searches { 2 } else { 1 };
-        let bar = studies::bar(runs * points.len() as u64 * u64::from(setting.effort.replications));
-        let findings = blocks::run(setting, points, seed, threads, &|| studies::advance(&bar));
-        bar.finish_and_clear();
-        Ok(findings?)
+        progress.expect(runs * points.len() as u64 * u64::from(setting.effort.replications));
+        Ok(blocks::run(setting, points, seed, threads, &|| progress.step())?)
     }
 }
 
@@ -42,7 +39,7 @@ impl Plan {
 /// # Errors
 ///
 /// Invalid input: the first scenario or rate that cannot be simulated.
-pub(super) fn plan(args: &Args, machine: &str) -> Result<Plan, Failure> {
+pub(super) fn plan(args: &Question, machine: &str) -> Result<Plan, Failure> {
     let effort = args.effort.of_blocks();
     effort.validate()?;
     let scenarios = scenarios(args, machine)?;
@@ -64,7 +61,7 @@ pub(super) fn plan(args: &Args, machine: &str) -> Result<Plan, Failure> {
     Ok(Plan { setting, points })
 }
 
-fn scenarios(args: &Args, machine: &str) -> Result<Vec<Scenario>, Failure> {
+fn scenarios(args: &Question, machine: &str) -> Result<Vec<Scenario>, Failure> {
     let machine = with_buffer(files::machine(machine)?, args.blocks.receive_buffer)?;
     let application = application(args)?;
     let designs: Vec<Design> = match args.blocks.design.is_empty() {
@@ -83,7 +80,7 @@ fn scenarios(args: &Args, machine: &str) -> Result<Vec<Scenario>, Failure> {
 }
 
 /// Limits the hog's bandwidth. The hog does not slow down with DRAM, so above DRAM's bandwidth a run would never end.
-fn hog(args: &Args, machine: &Machine) -> Result<f64, Failure> {
+fn hog(args: &Question, machine: &Machine) -> Result<f64, Failure> {
     /// The rest is lost to bus turnarounds, refresh and row misses.
     const SHARE_MAX: f64 = 0.8;
     let (hog, most) = (args.blocks.hog.map_or(0.0, |hog| hog.0), SHARE_MAX * machine.memory.peak_gb_per_s());
@@ -108,7 +105,7 @@ fn with_buffer(mut machine: Machine, bytes: Option<u64>) -> Result<Machine, Fail
 }
 
 /// The application; for a store, with the given mix and value size.
-fn application(args: &Args) -> Result<Application, Failure> {
+fn application(args: &Question) -> Result<Application, Failure> {
     let mut application = files::application(args.blocks.application.as_deref().unwrap_or("kvs"))?;
     let Application::KeyValue(store) = &mut application else {
         let flag = args.blocks.mix.map(|_| "--mix").or(args.blocks.value_bytes.map(|_| "--value-bytes"));
@@ -141,7 +138,7 @@ const fn store(application: &Application) -> Option<&KeyValue> {
     }
 }
 
-fn slo(args: &Args, scenario: &Scenario) -> Result<Span, Failure> {
+fn slo(args: &Question, scenario: &Scenario) -> Result<Span, Failure> {
     Ok(match args.slo {
         Slo::Times(times) => scenario.slo(times, args.effort.seed())?,
         Slo::Within(span) => span,
@@ -149,7 +146,7 @@ fn slo(args: &Args, scenario: &Scenario) -> Result<Span, Failure> {
 }
 
 /// The given rates; a single placeholder with `--find-slo`.
-fn rates(args: &Args, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Failure> {
+fn rates(args: &Question, scenario: &Scenario) -> Result<Vec<Option<Rate>>, Failure> {
     if args.find_slo {
         return Ok(vec![None]);
     }

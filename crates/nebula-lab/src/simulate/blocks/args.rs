@@ -3,7 +3,7 @@
 use nebula_workload::Mix;
 
 use super::words::{Hog, Rates};
-use crate::flags;
+use crate::words;
 
 /// The flags that only the block level has.
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ pub(in super::super) struct BlocksArgs {
     #[arg(long, value_name = "NAME|FILE.toml")]
     pub(super) application: Option<String>,
     /// Weights of GET and SET of a key-value store [default: from the application]
-    #[arg(long, value_parser = crate::flags::mix)]
+    #[arg(long, value_parser = words::mix)]
     pub(super) mix: Option<Mix>,
     /// Size of a value of a key-value store, in bytes [default: from the application]
     #[arg(long)]
@@ -28,9 +28,9 @@ pub(in super::super) struct BlocksArgs {
     #[arg(long, value_name = "BANDWIDTH")]
     pub(super) hog: Option<Hog>,
     /// Size of the shared receive buffer: 80KiB [default: from the machine]
-    #[arg(long, value_name = "BYTES", value_parser = flags::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = words::bytes)]
     pub(super) receive_buffer: Option<u64>,
     /// Show the time of an RPC by stage and the DRAM traffic by cause; with --plot, draw the time
     #[arg(long)]
-    pub(super) breakdown: bool,
+    pub(in super::super) breakdown: bool,
 }

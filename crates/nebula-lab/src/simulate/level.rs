@@ -5,7 +5,7 @@ use clap::{ArgMatches, Command};
 
 use super::blocks::args::BlocksArgs;
 use super::queueing::QueueingArgs;
-use crate::output::Failure;
+use crate::Failure;
 
 /// Checks that all given flags belong to the selected level.
 ///

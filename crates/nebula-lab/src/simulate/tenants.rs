@@ -2,24 +2,22 @@
 
 use std::path::Path;
 
-use nebula_sim::study::{Value, text, units};
+use nebula_sim::study::{Row, Value, text, units};
 use nebula_sim::{OfTenant, Tenants};
 
-use super::args::Args;
-use crate::output::{self, Failure, Row};
-use crate::studies;
+use super::question::Question;
+use crate::{Answer, Failure, Progress};
 
-/// Runs the tenants and prints a row for each.
-pub(super) fn run(args: &Args, given: &str) -> Result<(), Failure> {
+/// Runs the tenants; a row for each.
+pub(super) fn ask(args: &Question, given: &str, progress: &dyn Progress) -> Result<Answer, Failure> {
     let tenants = find(given)?;
     let effort = args.effort.effort();
     effort.validate()?;
     let threads = args.effort.threads()?;
-    let bar = studies::bar(u64::from(effort.replications));
-    let found = threads.install(|| tenants.estimate(&effort, &|| studies::advance(&bar)));
-    bar.finish_and_clear();
-    let rows: Vec<Row> = found?.tenants.iter().map(|found| row(&tenants, found)).collect();
-    output::print(args.format, &rows)
+    progress.expect(u64::from(effort.replications));
+    let found = threads.install(|| tenants.estimate(&effort, &|| progress.step()))?;
+    let rows: Vec<Row> = found.tenants.iter().map(|found| row(&tenants, found)).collect();
+    Ok(Answer { rows, ..Answer::default() })
 }
 
 /// The fields are described in docs/LABORATORY.md.

@@ -8,17 +8,17 @@ use nebula_sim::Load;
 use nebula_workload::{Arrivals, Mix, ServiceTime, WorkloadError};
 
 /// Parses a service time; opens the trace file that it names.
-pub(crate) fn service(text: &str) -> Result<ServiceTime, WorkloadError> {
+pub fn service(text: &str) -> Result<ServiceTime, WorkloadError> {
     ServiceTime::parse_with(text, |name| File::open(name))
 }
 
 /// Parses an arrival process; opens the trace file that it names.
-pub(crate) fn arrivals(text: &str) -> Result<Arrivals, WorkloadError> {
+pub fn arrivals(text: &str) -> Result<Arrivals, WorkloadError> {
     Arrivals::parse_with(text, |name| File::open(name))
 }
 
 /// Parses the weights of operations. More than 100 in all are percentages that do not add up.
-pub(crate) fn mix(text: &str) -> Result<Mix, String> {
+pub fn mix(text: &str) -> Result<Mix, String> {
     let mix: Mix = text.parse().map_err(|error: WorkloadError| error.to_string())?;
     match mix.total() {
         0..=100 => Ok(mix),
@@ -37,7 +37,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 
 /// Loads to simulate: `0.5,0.9` or `0.5..0.99:20`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Loads(pub(crate) Vec<f64>);
+pub struct Loads(pub Vec<f64>);
 
 impl Loads {
     /// The most loads of one command: a typing error such as `0.1..0.9:1000000` is an error, not a run of years.
@@ -73,7 +73,7 @@ impl FromStr for Loads {
 
 /// The bound on the p99 latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Slo {
+pub enum Slo {
     /// A multiple of the mean service time.
     Times(f64),
     /// A latency.
@@ -81,7 +81,9 @@ pub(crate) enum Slo {
 }
 
 impl Slo {
-    pub(crate) fn of(self, load: &Load) -> Span {
+    /// The bound in time, for the service times of `load`.
+    #[must_use]
+    pub fn of(self, load: &Load) -> Span {
         match self {
             Self::Times(times) => load.slo(times),
             Self::Within(span) => span,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nebula_sim::blocks::{Application, BlocksError, Design, Machine};
 
-use crate::output::Failure;
+use crate::Failure;
 
 /// A machine: `isca20`, `isca20.toml`, `rack/mine.toml`.
 pub(super) fn machine(text: &str) -> Result<Machine, Failure> {

@@ -5,7 +5,7 @@ use nebula_sim::{Flows, Population, Profile, Speeds};
 use nebula_workload::ServiceTime;
 
 use super::words::{Balancer, HedgeOrNone, Reaction};
-use crate::flags::{self, Loads};
+use crate::words::{self, Loads};
 
 /// The flags that only the queueing level has.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(super) struct QueueingArgs {
     #[arg(long, value_name = "[NUMBERx]SPEED,...")]
     pub(super) speeds: Option<Speeds>,
     /// Service time of an RPC
-    #[arg(long, default_value = "exp:1us", value_parser = flags::service)]
+    #[arg(long, default_value = "exp:1us", value_parser = words::service)]
     pub(super) service: ServiceTime,
     /// Offered loads, as shares of core time: 0.5,0.9 or 0.5..0.99:20 [default: 0.5,0.9]
     #[arg(long, conflicts_with = "clients")]
@@ -39,7 +39,7 @@ pub(super) struct QueueingArgs {
     #[arg(long, value_name = "RPCS", requires = "clients")]
     pub(super) outstanding: Option<u32>,
     /// Think time between a reply and the client's next RPC [default: 0ns]
-    #[arg(long, value_name = "SERVICE", value_parser = flags::service, requires = "clients")]
+    #[arg(long, value_name = "SERVICE", value_parser = words::service, requires = "clients")]
     pub(super) think: Option<ServiceTime>,
     /// Flows that RPCs belong to, for rss and static: N equal ones, zipf:THETA[,N], or clients (of a closed loop) [default: each RPC its own]
     #[arg(long, value_name = "N|zipf:THETA[,N]|clients")]
@@ -96,7 +96,7 @@ pub(super) struct QueueingArgs {
             "policy", "thresholds", "cores", "speeds", "service", "load", "load_over_time", "clients", "flows", "keys", "queue_bound",
             "fair_shares", "on_nack", "servers", "balancer", "distance", "hedge", "same_service", "fan_out", "deadline", "tiers",
             "dispatch_latency", "notify_latency", "decision_time", "hop_latency", "per_core_time", "lock_handoff", "arrivals",
-            "find_slo", "slo", "precision", "report", "plot"
+            "find_slo", "slo", "precision"
         ]
     )]
     pub(super) tenants: Option<String>,

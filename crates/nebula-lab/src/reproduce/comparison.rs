@@ -5,43 +5,59 @@ use std::path::Path;
 
 use nebula_sim::reproduce::paper::{self, Relation};
 use nebula_sim::reproduce::{Entry, Judgment, Row};
+use nebula_sim::study::text::digits;
 use serde::Deserialize;
 
-use crate::output::Failure;
-use crate::output::text::digits;
+use crate::Failure;
 
 /// A comparison; infinite values are `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Comparison {
-    pub(super) id: String,
-    pub(super) what: String,
-    pub(super) published: Option<f64>,
-    pub(super) reproduced: Option<f64>,
-    pub(super) interval: [Option<f64>; 2],
-    pub(super) unit: String,
-    pub(super) ratio: Option<f64>,
-    pub(super) verdict: String,
-    pub(super) why: Option<String>,
-    pub(super) relation: Option<String>,
-    pub(super) tolerance: Option<f64>,
-    pub(super) origin: Option<String>,
-    pub(super) source: Option<String>,
+pub struct Comparison {
+    /// Its name, `paper/entry/value`.
+    pub id: String,
+    /// What it is.
+    pub what: String,
+    /// The paper's value; `None` where nothing is published.
+    pub published: Option<f64>,
+    /// Our value.
+    pub reproduced: Option<f64>,
+    /// Both ends of its 95 % interval; equal where a formula gives the value.
+    pub interval: [Option<f64>; 2],
+    /// Of all values.
+    pub unit: String,
+    /// Ours over the published one.
+    pub ratio: Option<f64>,
+    /// `reproduced`, `differs`, `not-reproducible-as-published`, `fitted`, `cited` or `note`.
+    pub verdict: String,
+    /// The reason of a difference, in a sentence.
+    pub why: Option<String>,
+    /// `equal`, `at-most` or `at-least`.
+    pub relation: Option<String>,
+    /// How far ours may be from the published value, as a share of it.
+    pub tolerance: Option<f64>,
+    /// Where in the paper: text, table, or read off a figure.
+    pub origin: Option<String>,
+    /// Paper and section.
+    pub source: Option<String>,
     /// The value that means no effect, where the published one is an effect.
     #[serde(default)]
-    pub(super) neutral: Option<f64>,
+    pub neutral: Option<f64>,
     /// The id of the same claim, where the paper makes it twice.
     #[serde(default)]
-    pub(super) same_as: Option<String>,
-    /// Our value with nothing fitted, and its verdict.
+    pub same_as: Option<String>,
+    /// Our value with nothing fitted.
     #[serde(default)]
-    pub(super) unfitted: Option<f64>,
+    pub unfitted: Option<f64>,
+    /// The verdict on it.
     #[serde(default)]
-    pub(super) unfitted_verdict: Option<String>,
+    pub unfitted_verdict: Option<String>,
 }
 
 impl Comparison {
-    pub(super) fn of(row: &Row) -> Self {
+    /// The comparison of one row of a run.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
         let (ours, figure) = (row.reproduced(), row.published());
         let finite = |value: f64| Some(digits(value)).filter(|value| value.is_finite());
         Self {
@@ -66,12 +82,12 @@ impl Comparison {
     }
 
     /// Whether it belongs to `entry`.
-    pub(super) fn is_of(&self, entry: &Entry) -> bool {
+    pub fn is_of(&self, entry: &Entry) -> bool {
         self.id.strip_prefix(entry.id).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// The published value with its relation: `≤ 1000`.
-    pub(super) fn claim(&self) -> Option<String> {
+    pub fn claim(&self) -> Option<String> {
         let sign = match self.relation.as_deref() {
             Some("at-most") => "≤ ",
             Some("at-least") => "≥ ",
@@ -86,13 +102,15 @@ impl Comparison {
     }
 
     /// The value and the verdict with nothing fitted; `–` where no such runs are made.
-    pub(super) fn with_nothing_fitted(&self) -> String {
+    pub fn with_nothing_fitted(&self) -> String {
         self.unfitted_verdict
             .as_ref()
             .map_or("–".to_owned(), |verdict| format!("{} {verdict}", number(self.unfitted)))
     }
 
-    pub(super) fn value(&self) -> String {
+    /// Our value as text; `–` where it is only cited.
+    #[must_use]
+    pub fn value(&self) -> String {
         if self.is_cited() {
             return "–".to_owned();
         }
@@ -100,7 +118,7 @@ impl Comparison {
     }
 
     /// The interval; `exact` if a formula gives the value.
-    pub(super) fn ends(&self) -> String {
+    pub fn ends(&self) -> String {
         if self.is_cited() {
             return "–".to_owned();
         }
@@ -123,7 +141,7 @@ fn paper_of(id: &str) -> &'static str {
 
 /// How many published values came out, each claim counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counted {
+pub struct Counted {
     reproduced: usize,
     differ: usize,
     not_reproducible: usize,
@@ -137,7 +155,9 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    pub(super) fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Self {
+    /// Counts them.
+    #[must_use]
+    pub fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Self {
         let mut counted = Self::default();
         for one in comparisons.filter(|one| one.published.is_some() && one.same_as.is_none()) {
             match one.verdict.as_str() {
@@ -172,7 +192,8 @@ impl fmt::Display for Counted {
     }
 }
 
-pub(super) const REPRODUCED: &str = "reproduced";
+/// The verdict on a value that is.
+pub const REPRODUCED: &str = "reproduced";
 
 /// Four significant digits.
 fn number(value: Option<f64>) -> String {
@@ -187,7 +208,7 @@ fn number(value: Option<f64>) -> String {
 }
 
 /// The comparisons of `entries` that an earlier run printed as JSON.
-pub(super) fn read(path: &Path, entries: &[Entry]) -> Result<Vec<Comparison>, Failure> {
+pub fn read(path: &Path, entries: &[Entry]) -> Result<Vec<Comparison>, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", path.display())))?;
     let comparisons = parse(&text).map_err(|error| Failure::bad_input(format!("{} {error}", path.display())))?;
@@ -195,7 +216,7 @@ pub(super) fn read(path: &Path, entries: &[Entry]) -> Result<Vec<Comparison>, Fa
 }
 
 /// Reads one JSON object per line.
-pub(super) fn parse(text: &str) -> Result<Vec<Comparison>, String> {
+pub fn parse(text: &str) -> Result<Vec<Comparison>, String> {
     let one = |(line, number): (&str, u64)| {
         serde_json::from_str(line).map_err(|error| format!("line {number} is not a row of nebula reproduce: {error}"))
     };

@@ -1,0 +1,67 @@
+//! Progress bars. They show on terminals only.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nebula_lab::Progress;
+
+/// Counts replications; a precision may add more of them than were planned.
+pub(crate) struct Replications(ProgressBar);
+
+impl Replications {
+    pub(crate) fn new() -> Self {
+        Self(bar("simulating {bar:40} {pos} of {len} replications, {eta} to go", Some(0)))
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Replications {
+    fn expect(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    fn step(&self) {
+        if self.0.length().is_some_and(|length| self.0.position() >= length) {
+            self.0.inc_length(1);
+        }
+        self.0.inc(1);
+    }
+}
+
+/// Counts runs and searches, with the name of what they belong to.
+pub(crate) struct Runs(ProgressBar);
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        Self(bar("{msg:24} {bar:40} {pos} of {len} runs and searches", Some(0)))
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Runs {
+    fn begin(&self, what: &'static str) {
+        self.0.set_message(what);
+    }
+
+    fn expect(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    fn step(&self) {
+        self.0.inc(1);
+    }
+}
+
+/// A progress bar of `length` steps, if their number is known. It shows on terminals only.
+pub(crate) fn bar(template: &str, length: Option<u64>) -> ProgressBar {
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(length, target).with_style(style)
+}

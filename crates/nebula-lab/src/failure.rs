@@ -1,0 +1,63 @@
+//! Why a question has no answer, in one line.
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Invalid input; the message says what is valid.
+    #[error("{0}")]
+    BadInput(String),
+    /// An error at run time.
+    #[error("{0}")]
+    Fault(String),
+}
+
+impl Failure {
+    /// Invalid input, told in one line.
+    #[must_use]
+    pub fn bad_input(what: impl std::fmt::Display) -> Self {
+        Self::BadInput(one_line(&what.to_string()))
+    }
+
+    /// An error at run time, told in one line.
+    #[must_use]
+    pub fn fault(what: impl std::fmt::Display) -> Self {
+        Self::Fault(one_line(&what.to_string()))
+    }
+}
+
+/// An error's text without line breaks.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl From<nebula_workload::WorkloadError> for Failure {
+    fn from(error: nebula_workload::WorkloadError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<nebula_sim::SimError> for Failure {
+    fn from(error: nebula_sim::SimError) -> Self {
+        use nebula_sim::SimError as E;
+        match error {
+            E::Outgrown { .. } | E::HotCore { .. } | E::Endless { .. } | E::Threads { .. } => Self::fault(error),
+            _ => Self::bad_input(error),
+        }
+    }
+}
+
+impl From<nebula_sim::blocks::BlocksError> for Failure {
+    fn from(error: nebula_sim::blocks::BlocksError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_in_one_line() {
+        assert_eq!(Failure::fault("one\n  two").to_string(), "one two");
+    }
+}

@@ -1,0 +1,42 @@
+//! The laboratory's questions in words.
+//!
+//! A question is what `nebula simulate`, `compare`, `size` and `reproduce` ask, as the flags of the command line. The program, a study's file
+//! and Python parse the same words with the same code, so they accept the same, refuse the same, and give the same answer.
+//!
+//! | question | module |
+//! |---|---|
+//! | how is a word read, and how is a wrong one told? | [`words`] |
+//! | a server under a policy or a design: how late, how much, how full? | [`simulate`] |
+//! | the same of the published systems, side by side | [`compare`] |
+//! | how much room does a server need? | [`size`] |
+//! | are the papers' figures reproduced? | [`reproduce`] |
+//! | what does an answer hold? | [`Answer`], [`Failure`] |
+//!
+//! # Examples
+//!
+//! ```
+//! use nebula_lab::{Failure, simulate};
+//!
+//! let words = ["--policy", "jbsq:2,rss", "--cores", "16", "--load", "0.8", "--rpcs", "20k"];
+//! let simulated = simulate::Question::parse(words)?.ask(&())?;
+//! assert_eq!(simulated.answer.rows.len(), 2);
+//!
+//! let wrong = simulate::Question::parse(["--policy", "fifo"]);
+//! assert!(matches!(wrong, Err(Failure::BadInput(line)) if line.contains("fifo")));
+//! # Ok::<(), Failure>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod failure;
+pub mod words;
+pub mod studies;
+pub mod simulate;
+pub mod compare;
+pub mod size;
+pub mod reproduce;
+
+pub use answer::Answer;
+pub use failure::Failure;
+pub use nebula_sim::reproduce::Progress;

@@ -1,0 +1,73 @@
+//! `simulate`: a server under each policy or design and load, with confidence intervals.
+//!
+//! There are two levels. At the queueing level, service times are given. At the block level, each block that an RPC touches goes through
+//! the simulated memory of a `--machine`, and service times are a result.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `question` | the flags of both levels |
+//! | `level` | which flags belong to which level |
+//! | `words` | value syntax of this question only: reactions to a NACK, balancers |
+//! | `queueing` | the flags of the queueing level |
+//! | `plan` | its operating points, validated before the first run |
+//! | `tenants` | messaging domains that share cores: other rows, and a file of their description |
+//! | `blocks` | the block level, with files of the same names |
+
+mod level;
+mod plan;
+mod queueing;
+mod question;
+mod blocks;
+mod tenants;
+mod words;
+
+use nebula_sim::study::blocks::Findings;
+use nebula_sim::study::{Found, fields};
+
+use crate::{Answer, Failure, Progress, studies};
+pub use question::Question;
+
+/// The answer, and what its rows were made from.
+#[derive(Debug)]
+pub struct Simulation {
+    /// Its rows.
+    pub answer: Answer,
+    /// For charts.
+    pub of: Simulated,
+}
+
+/// What was simulated.
+#[derive(Debug)]
+pub enum Simulated {
+    /// Points of the queueing level.
+    Queueing(Vec<Found>),
+    /// Scenarios of the block level.
+    Blocks(Box<Findings>),
+    /// Tenants that share cores.
+    Tenants,
+}
+
+impl Question {
+    /// Runs all points.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: the first point that cannot be simulated, before any is.
+    pub fn ask(&self, progress: &dyn Progress) -> Result<Simulation, Failure> {
+        match (&self.machine, &self.queueing.tenants) {
+            (Some(machine), _) => blocks::ask(self, machine, progress),
+            (None, Some(given)) => {
+                let answer = tenants::ask(self, given, progress)?;
+                Ok(Simulation { answer, of: Simulated::Tenants })
+            }
+            (None, None) => self.ask_queueing(progress),
+        }
+    }
+
+    fn ask_queueing(&self, progress: &dyn Progress) -> Result<Simulation, Failure> {
+        let points = plan::points(self)?;
+        let measured = studies::measure(&self.effort.threads()?, &points, self.effort.seed(), progress)?;
+        let answer = measured.answer(&fields::queueing());
+        Ok(Simulation { answer, of: Simulated::Queueing(measured.found) })
+    }
+}

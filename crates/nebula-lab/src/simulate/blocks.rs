@@ -1,0 +1,30 @@
+//! `simulate --machine …`: NIC designs at given rates, on a machine whose memory is simulated block by block.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `args` | its flags |
+//! | `words` | syntax of rates and of the hog's bandwidth |
+//! | `files` | machines, designs and applications, by name or from files |
+//! | `plan` | the scenarios, validated before the first run |
+
+pub(super) mod args;
+mod files;
+mod plan;
+mod words;
+
+use nebula_sim::study::fields;
+
+use super::question::Question;
+use super::{Simulated, Simulation};
+use crate::{Answer, Failure, Progress};
+
+/// Runs every design at every rate; a row for each.
+pub(super) fn ask(args: &Question, machine: &str, progress: &dyn Progress) -> Result<Simulation, Failure> {
+    let threads = args.effort.threads()?;
+    let plan = threads.install(|| plan::plan(args, machine))?;
+    let findings = plan.run(args.effort.seed(), &threads, progress)?;
+    let fields = fields::blocks();
+    let rows = findings.found.iter().map(|found| fields.row(found)).collect();
+    let answer = Answer { rows, notes: findings.doubts(), failure: None };
+    Ok(Simulation { answer, of: Simulated::Blocks(Box::new(findings)) })
+}

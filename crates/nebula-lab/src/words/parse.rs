@@ -1,0 +1,50 @@
+//! A question from its words. What is wrong is told in one line.
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::Failure;
+
+/// The question of these words, and the raw words: they tell a given value from a default. `name` is the question's.
+///
+/// # Errors
+///
+/// Invalid input: the first unknown or invalid word.
+pub(crate) fn parsed<Q: Args + FromArgMatches>(
+    name: &'static str,
+    words: impl IntoIterator<Item = impl Into<String>>,
+) -> Result<(Q, ArgMatches), Failure> {
+    let command = Q::augment_args(Command::new(name).no_binary_name(true).disable_help_flag(true));
+    let words = words.into_iter().map(Into::into);
+    let told = |error: clap::Error| Failure::BadInput(in_one_line(&error.render().to_string()));
+    let given = command.try_get_matches_from(words).map_err(told)?;
+    let question = Q::from_arg_matches(&given).map_err(told)?;
+    Ok((question, given))
+}
+
+/// Clap's error of several paragraphs as one line, without the usage.
+#[must_use]
+pub fn in_one_line(text: &str) -> String {
+    let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let said = said.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
+    let line = said.collect::<Vec<_>>().join("; ");
+    // No semicolon after a colon or before a bracket of possible values.
+    let line = line.replace(":; ", ": ").replace("; [", " [");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::EffortArgs;
+
+    #[test]
+    fn what_is_wrong_with_a_word_is_told_in_one_line() {
+        let said =
+            |words: &[&str]| parsed::<EffortArgs>("effort", words.iter().copied()).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(
+            said(&["--rpcs", "many"]),
+            "invalid value 'many' for '--rpcs <RPCS>': expected a whole number such as 1600000 or 1.6M, not \"many\""
+        );
+        assert!(said(&["--rpc", "1"]).starts_with("unexpected argument '--rpc' found"));
+    }
+}
