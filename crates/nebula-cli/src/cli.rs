@@ -6,7 +6,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
-use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size, thresholds};
+use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size, sweep, thresholds};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service under overload, for half a minute
@@ -15,6 +15,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --policy rss,jbsq:2 --service exp:1us --load 0.5,0.9     policies
   nebula simulate --machine isca20 --rate 10,22MRPS --breakdown            NIC designs
   nebula compare --workload bimodal-1                    published schedulers side by side
+  nebula sweep study.toml --format csv                   a question at every point of a grid
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another terminal
   nebula load kv --endpoint shm://kv --find-slo 100us
@@ -39,6 +40,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
+    Sweep(sweep::Args),
     Thresholds(thresholds::Args),
     Keygen(keygen::Args),
     Completions(completions::Args),
@@ -74,6 +76,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(&args, given.subcommand().map_or(&given, |(_, given)| given)),
         Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),

@@ -10,6 +10,7 @@
 //! | `kv` | `serve kv`: the key-value service |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
+//! | `sweep` | a question at every point of a grid |
 //! | `thresholds` | thresholds of `altocumulus:G`, trained |
 //! | `keygen` | a key for `udp://` |
 //! | `completions`, `man` | shell completions and manual pages, generated from `cli` |
@@ -39,6 +40,7 @@ mod report;
 mod demo;
 mod flags;
 mod drive;
+mod sweep;
 mod thresholds;
 mod hiccup;
 mod memory;

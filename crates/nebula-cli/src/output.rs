@@ -9,7 +9,7 @@ mod stream;
 pub(crate) use failure::Failure;
 pub(crate) use format::Format;
 pub(crate) use nebula_sim::study::{Row, Value, text, units};
-pub(crate) use progress::{Replications, Runs, bar};
+pub(crate) use progress::{Points, Replications, Runs, bar};
 pub(crate) use stream::RowStream;
 
 use std::io::{StdoutLock, Write};

@@ -14,4 +14,5 @@ mod pages;
 mod program;
 mod simulate;
 mod simulate_blocks;
+mod sweep;
 mod words;

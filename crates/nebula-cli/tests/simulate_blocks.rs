@@ -182,7 +182,7 @@ fn the_breakdown_is_two_tables_more_and_csv_has_a_column_for_each_figure() {
     }
     let csv = run(words, &["--breakdown", "--format", "csv"]).assert_ok().stdout;
     let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    for name in ["dram_gb_per_s_ci", "stage_ns_look_ahead", "dram_blocks_slots_nic_write_back", "latency_ns_p99"] {
+    for name in ["dram_gb_per_s_lo", "stage_ns_look_ahead", "dram_blocks_slots_nic_write_back", "latency_ns_p99"] {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }
     assert!(csv.lines().count() == 3 && csv.lines().all(|line| line.split(',').count() == names.len()), "{csv}");

@@ -11,7 +11,7 @@ use nebula_sim::study::{Found, fields};
 use nebula_workload::ServiceTime;
 
 use crate::words::{self, EffortArgs, Loads, Slo, parsed};
-use crate::{Answer, Failure, Progress, studies};
+use crate::{Answer, Failure, Progress, Workers, studies};
 pub use plan::shipped;
 
 /// A workload, and the systems that serve it.
@@ -71,8 +71,17 @@ impl Question {
     ///
     /// Invalid input: the first system or load that cannot be simulated, before any is.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Comparison, Failure> {
+        self.ask_on(&self.effort.workers()?, progress)
+    }
+
+    /// [`ask`](Self::ask), on these workers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ask`](Self::ask).
+    pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Comparison, Failure> {
         let plan = plan::Plan::of(self)?;
-        let measured = studies::measure(&self.effort.threads()?, &plan.points, self.effort.seed(), progress)?;
+        let measured = studies::measure(workers, &plan.points, self.effort.seed(), progress)?;
         let setting = plan.setting(self, &self.effort.of_comparison());
         let answer = measured.answer(&fields::comparison());
         Ok(Comparison { answer, found: measured.found, setting, sources: plan.sources })

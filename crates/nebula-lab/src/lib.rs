@@ -10,6 +10,7 @@
 //! | the same of the published systems, side by side | [`compare`] |
 //! | how much room does a server need? | [`size`] |
 //! | are the papers' figures reproduced? | [`reproduce`] |
+//! | one of these at every point of a grid? | [`sweep`] |
 //! | what does an answer hold? | [`Answer`], [`Failure`] |
 //!
 //! # Examples
@@ -31,12 +32,15 @@
 mod answer;
 mod failure;
 pub mod words;
+mod workers;
 pub mod studies;
 pub mod simulate;
 pub mod compare;
 pub mod size;
 pub mod reproduce;
+pub mod sweep;
 
 pub use answer::Answer;
 pub use failure::Failure;
 pub use nebula_sim::reproduce::Progress;
+pub use workers::Workers;

@@ -24,7 +24,7 @@ mod words;
 use nebula_sim::study::blocks::Findings;
 use nebula_sim::study::{Found, fields};
 
-use crate::{Answer, Failure, Progress, studies};
+use crate::{Answer, Failure, Progress, Workers, studies};
 pub use question::Question;
 
 /// The answer, and what its rows were made from.
@@ -54,19 +54,28 @@ impl Question {
     ///
     /// Invalid input: the first point that cannot be simulated, before any is.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Simulation, Failure> {
+        self.ask_on(&self.effort.workers()?, progress)
+    }
+
+    /// [`ask`](Self::ask), on these workers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ask`](Self::ask).
+    pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Simulation, Failure> {
         match (&self.machine, &self.queueing.tenants) {
-            (Some(machine), _) => blocks::ask(self, machine, progress),
+            (Some(machine), _) => blocks::ask(self, machine, workers, progress),
             (None, Some(given)) => {
-                let answer = tenants::ask(self, given, progress)?;
+                let answer = tenants::ask(self, given, workers, progress)?;
                 Ok(Simulation { answer, of: Simulated::Tenants })
             }
-            (None, None) => self.ask_queueing(progress),
+            (None, None) => self.ask_queueing(workers, progress),
         }
     }
 
-    fn ask_queueing(&self, progress: &dyn Progress) -> Result<Simulation, Failure> {
+    fn ask_queueing(&self, workers: &Workers, progress: &dyn Progress) -> Result<Simulation, Failure> {
         let points = plan::points(self)?;
-        let measured = studies::measure(&self.effort.threads()?, &points, self.effort.seed(), progress)?;
+        let measured = studies::measure(workers, &points, self.effort.seed(), progress)?;
         let answer = measured.answer(&fields::queueing());
         Ok(Simulation { answer, of: Simulated::Queueing(measured.found) })
     }

@@ -10,7 +10,7 @@ use nebula_sim::study::{Row, units};
 use nebula_workload::ServiceTime;
 
 use crate::words::{self, EffortArgs, Slo, parsed};
-use crate::{Answer, Failure, Progress};
+use crate::{Answer, Failure, Progress, Workers};
 
 /// A server, and its load or its SLO.
 #[derive(Debug, clap::Args)]
@@ -56,8 +56,17 @@ impl Question {
     ///
     /// Invalid input, or a queue that grows without limit.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Answer, Failure> {
+        self.ask_on(&self.effort.workers()?, progress)
+    }
+
+    /// [`ask`](Self::ask), on these workers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ask`](Self::ask).
+    pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Answer, Failure> {
         match &self.service {
-            Some(service) => service::answer(self, service, progress),
+            Some(service) => service::answer(self, service, workers, progress),
             None => Ok(Answer { rows: plain_rows(self)?, ..Answer::default() }),
         }
     }

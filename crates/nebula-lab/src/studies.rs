@@ -2,7 +2,7 @@
 
 use nebula_nic::{Policy, Span};
 use nebula_sim::study::fields::Fields;
-use nebula_sim::study::{self, Found, Point, Threads, text};
+use nebula_sim::study::{self, Executor, Found, Point, text};
 use nebula_sim::{Load, Source, System};
 use nebula_workload::Seed;
 
@@ -32,9 +32,14 @@ impl Measured {
 /// # Errors
 ///
 /// Invalid input. If the queue of one point grows without limit, the other points still run: the failure comes with their results.
-pub fn measure(threads: &Threads, points: &[Point], seed: Seed, progress: &dyn Progress) -> Result<Measured, Failure> {
+pub fn measure(
+    executor: &impl Executor,
+    points: &[Point],
+    seed: Seed,
+    progress: &dyn Progress,
+) -> Result<Measured, Failure> {
     progress.expect(study::replications(points));
-    let results = study::run(points, seed, threads, &|| progress.step());
+    let results = study::run(points, seed, executor, &|| progress.step());
     let mut measured = Measured { found: Vec::new(), failure: None };
     for result in results {
         match result.map_err(Failure::from) {

@@ -116,7 +116,8 @@ fn side_by_side<'a, T: Sync, R: Send>(items: &'a [T], work: &(impl Fn(&'a T) -> 
 
 #[cfg(feature = "rayon")]
 fn for_each_index(count: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..count).into_par_iter().for_each(work);
+    // Where one item panics, as a caller's progress may in order to stop, those that have not begun do not.
+    (0..count).into_par_iter().panic_fuse().for_each(work);
 }
 
 /// The results of `work` for each item, run on this thread's executor. If several items fail, the error is that of the first one.

@@ -66,4 +66,4 @@ pub use over_time::{OverTime, Slot};
 pub use point::{Ask, Point};
 pub use row::{Align, Cell, Row};
 pub use run::{replications, run};
-pub use value::Value;
+pub use value::{Name, Value};

@@ -41,7 +41,7 @@ impl Finding {
             .field("measured", self.measured.as_str())
             .field("verdict", verdict)
             .field("advice", self.advice)
-            .field("values", Value::Object(self.values.clone()))
+            .field("values", Value::object(self.values.clone()))
             .word("check", self.check.as_str())
             .word("verdict", verdict)
             .word("measured", wrapped(&self.measured, self.advice))

@@ -26,9 +26,9 @@ fn of_core(hiccups: &CoreHiccups) -> Finding {
     );
     let long_per_s = classes[3].1;
     let names = ["above_1us", "above_3us", "above_10us", "above_30us", "above_100us"];
-    let per_s = names.into_iter().zip(classes).map(|(name, (_, per_s))| (name, Value::from(per_s))).collect();
+    let per_s = names.into_iter().zip(classes).map(|(name, (_, per_s))| (name, Value::from(per_s)));
     Finding::new(format!("hiccups core {}", hiccups.core), measured)
-        .value("gaps_per_s", Value::Object(per_s))
+        .value("gaps_per_s", Value::object(per_s))
         .value("share_lost", summary.share_lost)
         .value("longest_ns", summary.longest.as_ns())
         .advise_unless(

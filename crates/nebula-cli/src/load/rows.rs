@@ -100,7 +100,7 @@ fn latency_value(recorder: &LatencyRecorder) -> Value {
         Value::from(summary.as_ref().and_then(|s| of(s).finite()).map(Span::as_ns))
     };
     let mean = summary.as_ref().and_then(|summary| summary.mean);
-    Value::Object(vec![
+    Value::object([
         ("mean", mean.map(|mean| rounded(mean.as_ns_f64())).into()),
         ("p50", finite(|summary| summary.p50)),
         ("p90", finite(|summary| summary.p90)),

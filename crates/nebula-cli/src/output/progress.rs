@@ -31,6 +31,29 @@ impl Progress for Replications {
     }
 }
 
+/// Counts the points of a study.
+pub(crate) struct Points(ProgressBar);
+
+impl Points {
+    pub(crate) fn new() -> Self {
+        Self(bar("{bar:40} {pos} of {len} points, {eta} to go", Some(0)))
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Points {
+    fn expect(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    fn step(&self) {
+        self.0.inc(1);
+    }
+}
+
 /// Counts runs and searches, with the name of what they belong to.
 pub(crate) struct Runs(ProgressBar);
 

@@ -56,7 +56,7 @@ fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     if let Some(first) = rows.first() {
-        table.set_header(first.cells().iter().map(|cell| cell.heading));
+        table.set_header(first.cells().iter().map(|cell| cell.heading.as_ref()));
         for (column, cell) in table.column_iter_mut().zip(first.cells()) {
             column.set_cell_alignment(match cell.align {
                 Align::Left => CellAlignment::Left,
@@ -78,7 +78,7 @@ mod tests {
 
     fn rows() -> Vec<Row> {
         let row = |name: &str, p99: Option<u64>| {
-            let latency = Value::Object(vec![("p99", p99.into())]);
+            let latency = Value::object([("p99", p99.into())]);
             let shown = p99.map_or("∞".to_owned(), |p99| format!("{p99} ns"));
             Row::new().field("name", name).field("latency_ns", latency).word("design", name).shown("p99", shown)
         };
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn an_object_keeps_its_order_and_infinity_is_null() {
-        let value =
-            Value::Object(vec![("p99", Value::Number(f64::INFINITY)), ("mean", 1.5.into()), ("max", 7_u64.into())]);
+        let value = Value::object([("p99", Value::Number(f64::INFINITY)), ("mean", 1.5.into()), ("max", 7_u64.into())]);
         assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"p99":null,"mean":1.5,"max":7}"#);
+        assert_eq!(serde_json::to_string(&Value::Ends([0.5, f64::INFINITY])).unwrap(), "[0.5,null]");
     }
 }

@@ -8,7 +8,7 @@ use super::comparison::Comparison;
 /// One row of `--list`.
 pub fn entry(entry: &Entry) -> Row {
     let [quick, normal, full] = entry.seconds;
-    let seconds = Value::Object(vec![("quick", quick.into()), ("normal", normal.into()), ("full", full.into())]);
+    let seconds = Value::object([("quick", quick.into()), ("normal", normal.into()), ("full", full.into())]);
     Row::new()
         .field("id", entry.id)
         .field("title", entry.title)
@@ -32,7 +32,7 @@ pub fn row(one: &Comparison) -> Row {
         .field("what", what.as_str())
         .field("published", one.published)
         .field("reproduced", one.reproduced)
-        .field("interval", one.interval.to_vec())
+        .field("interval", Value::Ends(one.interval.map(|end| end.unwrap_or(f64::INFINITY))))
         .field("unit", unit.as_str())
         .field("ratio", one.ratio)
         .field("verdict", verdict.as_str())

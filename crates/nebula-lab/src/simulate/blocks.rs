@@ -16,13 +16,17 @@ use nebula_sim::study::fields;
 
 use super::question::Question;
 use super::{Simulated, Simulation};
-use crate::{Answer, Failure, Progress};
+use crate::{Answer, Failure, Progress, Workers};
 
 /// Runs every design at every rate; a row for each.
-pub(super) fn ask(args: &Question, machine: &str, progress: &dyn Progress) -> Result<Simulation, Failure> {
-    let threads = args.effort.threads()?;
-    let plan = threads.install(|| plan::plan(args, machine))?;
-    let findings = plan.run(args.effort.seed(), &threads, progress)?;
+pub(super) fn ask(
+    args: &Question,
+    machine: &str,
+    workers: &Workers,
+    progress: &dyn Progress,
+) -> Result<Simulation, Failure> {
+    let plan = workers.install(|| plan::plan(args, machine))?;
+    let findings = plan.run(args.effort.seed(), workers, progress)?;
     let fields = fields::blocks();
     let rows = findings.found.iter().map(|found| fields.row(found)).collect();
     let answer = Answer { rows, notes: findings.doubts(), failure: None };

@@ -6,16 +6,15 @@ use nebula_sim::study::{Row, Value, text, units};
 use nebula_sim::{OfTenant, Tenants};
 
 use super::question::Question;
-use crate::{Answer, Failure, Progress};
+use crate::{Answer, Failure, Progress, Workers};
 
 /// Runs the tenants; a row for each.
-pub(super) fn ask(args: &Question, given: &str, progress: &dyn Progress) -> Result<Answer, Failure> {
+pub(super) fn ask(args: &Question, given: &str, workers: &Workers, progress: &dyn Progress) -> Result<Answer, Failure> {
     let tenants = find(given)?;
     let effort = args.effort.effort();
     effort.validate()?;
-    let threads = args.effort.threads()?;
     progress.expect(u64::from(effort.replications));
-    let found = threads.install(|| tenants.estimate(&effort, &|| progress.step()))?;
+    let found = workers.install(|| tenants.estimate(&effort, &|| progress.step()))?;
     let rows: Vec<Row> = found.tenants.iter().map(|found| row(&tenants, found)).collect();
     Ok(Answer { rows, ..Answer::default() })
 }
@@ -24,7 +23,7 @@ pub(super) fn ask(args: &Question, given: &str, progress: &dyn Progress) -> Resu
 fn row(tenants: &Tenants, found: &OfTenant) -> Row {
     let OfTenant { tenant, .. } = found;
     let (p50, p99, mean) = (found.p50_ps.scaled(1e-3), found.p99_ps.scaled(1e-3), found.mean_ps.scaled(1e-3));
-    let latency = Value::Object(vec![
+    let latency = Value::object([
         ("mean", text::digits(mean.value).into()),
         ("p50", text::digits(p50.value).into()),
         ("p99", text::digits(p99.value).into()),

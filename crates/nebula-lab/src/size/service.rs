@@ -10,7 +10,7 @@ use nebula_workload::ServiceTime;
 use super::{Question, with_sizing, with_sizing_shown};
 use crate::studies::{check_saturation, lock_handoff};
 use crate::words::Slo;
-use crate::{Answer, Failure, Progress};
+use crate::{Answer, Failure, Progress, Workers};
 
 /// One case: a number of cores and a load.
 struct Case {
@@ -21,11 +21,15 @@ struct Case {
 }
 
 /// A row for each number of cores and each load; a single row for each number of cores with a search.
-pub(super) fn answer(args: &Question, service: &ServiceTime, progress: &dyn Progress) -> Result<Answer, Failure> {
+pub(super) fn answer(
+    args: &Question,
+    service: &ServiceTime,
+    workers: &Workers,
+    progress: &dyn Progress,
+) -> Result<Answer, Failure> {
     if args.rpc_bytes == 0 {
         return Err(Failure::bad_input(nebula_nic::SizingError::RpcBytes));
     }
-    let threads = args.effort.threads()?;
     let effort = args.effort.effort();
     effort.validate()?;
     let cases = cases(args, service)?;
@@ -35,7 +39,7 @@ pub(super) fn answer(args: &Question, service: &ServiceTime, progress: &dyn Prog
         true => queue_at_slo(&case.system, &case.load, case.slo, &effort, &replicated),
         false => queue_at_load(&case.system, &case.load, &effort, &replicated),
     };
-    let found: Result<Vec<QueueAt>, _> = threads.install(|| cases.iter().map(one).collect());
+    let found: Result<Vec<QueueAt>, _> = workers.install(|| cases.iter().map(one).collect());
     let found = found?;
     let rows = cases.iter().zip(&found).map(|(case, queue)| row(case, queue, args)).collect::<Result<_, _>>()?;
     let notes = cases.iter().zip(&found).flat_map(|(case, queue)| doubts(case, queue)).collect();
@@ -105,7 +109,7 @@ fn measured(queue: &QueueAt, figure: f64) -> f64 {
 }
 
 fn ends_of(queue: &QueueAt, interval: Interval) -> Value {
-    Value::List([interval.lo, interval.hi].map(|end| measured(queue, end).into()).into())
+    Value::Ends([interval.lo, interval.hi].map(|end| measured(queue, end)))
 }
 
 fn shown(row: Row, case: &Case, queue: &QueueAt, sizing: &Sizing, bound: u32) -> Row {

@@ -1,12 +1,11 @@
 //! The amount of simulation, and the number of threads.
 
 use nebula_sim::Effort;
-use nebula_sim::study::Threads;
 use nebula_workload::Seed;
 
 use super::count;
 use super::values;
-use crate::Failure;
+use crate::{Failure, Workers};
 
 /// The amount of simulation.
 #[derive(Debug, clap::Args)]
@@ -77,12 +76,12 @@ impl EffortArgs {
         Effort { rpcs, rpcs_max, warmup, replications, precision, seed: Seed(seed), ..Effort::default() }
     }
 
-    /// The threads to run replications on.
+    /// Threads to run replications on.
     ///
     /// # Errors
     ///
     /// The operating system refuses to start threads.
-    pub fn threads(&self) -> Result<Threads, Failure> {
-        Ok(Threads::try_new(self.threads)?)
+    pub fn workers(&self) -> Result<Workers, Failure> {
+        Workers::threads(self.threads)
     }
 }

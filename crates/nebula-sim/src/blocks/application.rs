@@ -109,6 +109,12 @@ impl Application {
         SHIPPED.parsed(name, Self::parse)
     }
 
+    /// The TOML text of the shipped application of this name; `None` if there is none.
+    #[must_use]
+    pub fn source(name: &str) -> Option<&'static str> {
+        SHIPPED.text(name)
+    }
+
     /// Reads an application from TOML.
     ///
     /// # Errors

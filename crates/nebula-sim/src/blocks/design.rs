@@ -1,5 +1,6 @@
 //! The designs that are compared: each a small file over the same mechanisms.
 
+use super::machine::merge;
 use super::spelled;
 use super::{BlocksError, Machine};
 use crate::shipped::{Shipped, shipped};
@@ -169,5 +170,23 @@ impl Design {
     /// [`BlocksError::Toml`] with the line and the reason.
     pub fn parse(text: &str) -> Result<Self, BlocksError> {
         toml::from_str(text).map_err(|error| BlocksError::toml("a design", text, &error))
+    }
+
+    /// The TOML text of the shipped design of this name; `None` if there is none.
+    #[must_use]
+    pub fn source(name: &str) -> Option<&'static str> {
+        SHIPPED.text(name)
+    }
+
+    /// Reads a design from TOML and replaces or adds the values of `changes`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_over(text: &str, changes: &toml::Table) -> Result<Self, BlocksError> {
+        let wrong = |error: toml::de::Error| BlocksError::toml("a design", text, &error);
+        let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+        merge(&mut table, changes);
+        table.try_into().map_err(wrong)
     }
 }

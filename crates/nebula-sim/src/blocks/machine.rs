@@ -246,7 +246,7 @@ pub(super) fn ps_of(ns: f64) -> u64 {
 }
 
 /// Replaces or adds values, section by section.
-fn merge(table: &mut toml::Table, changes: &toml::Table) {
+pub(super) fn merge(table: &mut toml::Table, changes: &toml::Table) {
     for (key, value) in changes {
         match (table.get_mut(key).and_then(toml::Value::as_table_mut), value) {
             (Some(section), toml::Value::Table(changes)) => merge(section, changes),

@@ -93,7 +93,7 @@ impl<T: ?Sized> Fields<T> {
             None => row,
         };
         let with_cell = |row: Row, column: &Column<T>| match (column.show)(result) {
-            Some(text) => row.cell(Cell { heading: column.heading, text, align: column.align }),
+            Some(text) => row.cell(Cell { heading: column.heading.into(), text, align: column.align }),
             None => row,
         };
         self.columns.iter().fold(self.fields.iter().fold(Row::new(), with_field), with_cell)
@@ -187,7 +187,7 @@ fn latency<T: Shown>() -> Vec<Field<T>> {
         let get: [fn(&Outcome) -> f64; 5] =
             [|o| o.mean.value, |o| o.p50.value, |o| o.p90.value, |o| o.p99.value, |o| o.p999.value];
         let named = QUANTILES.iter().zip(get).map(|(&name, get)| (name, of.figure(get)));
-        Some(Value::Object(named.collect()))
+        Some(Value::object(named))
     });
     vec![
         all.parts(QUANTILES),

@@ -1,12 +1,12 @@
 //! One result: fields for JSON and CSV, cells for a table.
 
-use super::value::Value;
+use super::value::{Name, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// A line of JSON, a row of CSV, a row of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    fields: Vec<(&'static str, Value)>,
+    fields: Vec<(Name, Value)>,
     cells: Vec<Cell>,
 }
 
@@ -14,7 +14,7 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The heading; may have several lines.
-    pub heading: &'static str,
+    pub heading: Name,
     /// The text; several lines make a row of several lines.
     pub text: String,
     /// Alignment of the text.
@@ -39,21 +39,21 @@ impl Row {
 
     /// Adds a field of JSON and CSV that is not in the table.
     #[must_use]
-    pub fn field(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.fields.push((name, value.into()));
+    pub fn field(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        self.fields.push((name.into(), value.into()));
         self
     }
 
     /// Adds a cell of the table, aligned as numbers are.
     #[must_use]
-    pub fn shown(self, heading: &'static str, text: impl Into<String>) -> Self {
-        self.cell(Cell { heading, text: text.into(), align: Align::Right })
+    pub fn shown(self, heading: impl Into<Name>, text: impl Into<String>) -> Self {
+        self.cell(Cell { heading: heading.into(), text: text.into(), align: Align::Right })
     }
 
     /// Adds a cell of the table, aligned as words are.
     #[must_use]
-    pub fn word(self, heading: &'static str, text: impl Into<String>) -> Self {
-        self.cell(Cell { heading, text: text.into(), align: Align::Left })
+    pub fn word(self, heading: impl Into<Name>, text: impl Into<String>) -> Self {
+        self.cell(Cell { heading: heading.into(), text: text.into(), align: Align::Left })
     }
 
     /// Adds a cell of the table.
@@ -73,6 +73,12 @@ impl Row {
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         self.cells.iter().map(|cell| cell.text.clone()).collect()
+    }
+
+    /// The fields, in their order.
+    #[must_use]
+    pub fn fields(&self) -> &[(Name, Value)] {
+        &self.fields
     }
 
     /// The cells of the table.
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_row_keeps_fields_and_cells_apart_and_in_order() {
-        let latency = Value::Object(vec![("p50", 3_u64.into()), ("p99", Value::Null)]);
+        let latency = Value::object([("p50", 3_u64.into()), ("p99", Value::Null)]);
         let row = Row::new().field("b", 1_u64).field("latency_ns", latency).word("name", "x").shown("p99\nraw", "∞");
         let flat: Vec<String> = row.flat().into_iter().map(|(name, _)| name).collect();
         assert_eq!(flat, ["b", "latency_ns_p50", "latency_ns_p99"]);

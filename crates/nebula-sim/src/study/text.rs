@@ -19,7 +19,7 @@ pub fn digits(figure: f64) -> f64 {
 /// Both ends of an interval; an unknown end is `null`.
 #[must_use]
 pub fn ends(interval: Interval) -> Value {
-    Value::List(vec![digits(interval.lo).into(), digits(interval.hi).into()])
+    Value::Ends([digits(interval.lo), digits(interval.hi)])
 }
 
 /// A figure with half the width of its interval in percent: `4.61 µs ±0.3 %`. The figure alone if the interval is exact or infinite.

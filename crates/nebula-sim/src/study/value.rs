@@ -1,6 +1,11 @@
 //! One value of a result, for JSON and CSV.
 
+use std::borrow::Cow;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// The name of a field: declared in the code, or read from an earlier result.
+pub type Name = Cow<'static, str>;
 
 /// A value. Unlike a JSON map of a library, an object keeps the order in which its fields were described.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,34 +20,56 @@ pub enum Value {
     Number(f64),
     /// Text.
     Text(String),
+    /// Both ends of an interval; an end that is not finite is `null`.
+    Ends([f64; 2]),
     /// A list.
     List(Vec<Value>),
     /// Named values, in order.
-    Object(Vec<(&'static str, Value)>),
+    Object(Vec<(Name, Value)>),
 }
 
 impl Value {
-    /// Flattens the value into named CSV fields: an object `latency_ns` with `p99` becomes `latency_ns_p99`.
+    /// Named values, in this order.
+    #[must_use]
+    pub fn object<N: Into<Name>>(fields: impl IntoIterator<Item = (N, Self)>) -> Self {
+        Self::Object(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+
+    /// Flattens the value into named CSV fields, one value a field: an object `latency_ns` with `p99` becomes `latency_ns_p99`, the ends
+    /// `load_ci` become `load_lo` and `load_hi`, and a list `busy` becomes `busy_0`, `busy_1`.
     pub(super) fn flatten(&self, name: &str, into: &mut Vec<(String, String)>) {
         match self {
             Self::Object(fields) => {
                 fields.iter().for_each(|(field, value)| value.flatten(&format!("{name}_{field}"), into));
             }
+            Self::List(values) => {
+                values.iter().zip(0..).for_each(|(value, at): (_, u32)| value.flatten(&format!("{name}_{at}"), into));
+            }
+            Self::Ends([lo, hi]) => flatten_ends(name, [lo, hi].map(|&end| Self::Number(end).plain()), into),
+            // Ends that nobody knows have the columns of those that are known.
+            Self::Null if name.ends_with(CI) => flatten_ends(name, [String::new(), String::new()], into),
             value => into.push((name.to_owned(), value.plain())),
         }
     }
 
-    /// The value as a CSV field: empty for `null`, semicolons between the values of a list.
+    /// The value as a CSV field: empty for `null`.
     fn plain(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::List(values) => values.iter().map(Self::plain).collect::<Vec<_>>().join(";"),
             Self::Bool(value) => value.to_string(),
             Self::Count(value) => value.to_string(),
             Self::Number(value) if value.is_finite() => value.to_string(),
-            Self::Null | Self::Number(_) | Self::Object(_) => String::new(),
+            Self::Null | Self::Number(_) | Self::Ends(_) | Self::List(_) | Self::Object(_) => String::new(),
         }
     }
+}
+
+/// What the names of intervals end in.
+const CI: &str = "_ci";
+
+fn flatten_ends(name: &str, [lo, hi]: [String; 2], into: &mut Vec<(String, String)>) {
+    let name = name.strip_suffix(CI).unwrap_or(name);
+    into.extend([(format!("{name}_lo"), lo), (format!("{name}_hi"), hi)]);
 }
 
 impl Serialize for Value {
@@ -53,6 +80,7 @@ impl Serialize for Value {
             Self::Count(value) => serializer.serialize_u64(*value),
             Self::Number(value) => serializer.serialize_f64(*value),
             Self::Text(text) => serializer.serialize_str(text),
+            Self::Ends(ends) => ends.map(Self::Number).serialize(serializer),
             Self::List(values) => values.serialize(serializer),
             Self::Object(fields) => {
                 let mut map = serializer.serialize_map(Some(fields.len()))?;
@@ -124,8 +152,21 @@ mod tests {
     #[test]
     fn csv_names_what_an_object_holds_after_it() {
         let mut fields = Vec::new();
-        let value = Value::Object(vec![("p50", 3_u64.into()), ("p99", Value::Null)]);
+        let value = Value::object([("p50", 3_u64.into()), ("p99", Value::Null)]);
         value.flatten("latency_ns", &mut fields);
         assert_eq!(fields, [("latency_ns_p50".into(), "3".into()), ("latency_ns_p99".to_owned(), String::new())]);
+    }
+
+    #[test]
+    fn a_cell_has_one_value() {
+        let flat = |name: &str, value: &Value| {
+            let mut fields = Vec::new();
+            value.flatten(name, &mut fields);
+            fields.into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(flat("load_ci", &Value::Ends([0.5, f64::INFINITY])), "load_lo=0.5 load_hi=");
+        assert_eq!(flat("load_ci", &Value::Null), "load_lo= load_hi=");
+        assert_eq!(flat("interval", &Value::Ends([1.0, 2.0])), "interval_lo=1 interval_hi=2");
+        assert_eq!(flat("busy", &vec![0.25, 0.5].into()), "busy_0=0.25 busy_1=0.5");
     }
 }

@@ -7,7 +7,10 @@ use nebula_sim::study::{Ask, Row};
 /// Names as CSV has them, as far as the declaration tells.
 fn prefixes<T>(fields: &Fields<T>) -> Vec<String> {
     let of = |field: &Field<T>| match field.parts {
-        [] => vec![field.name.to_owned()],
+        [] => match field.name.strip_suffix("_ci") {
+            Some(name) => vec![format!("{name}_lo"), format!("{name}_hi")],
+            None => vec![field.name.to_owned()],
+        },
         parts => parts.iter().map(|part| format!("{}_{part}", field.name)).collect(),
     };
     fields.fields.iter().flat_map(of).collect()
@@ -50,7 +53,7 @@ fn what_keeps_the_slo_at_no_load_has_the_same_fields_without_figures() {
     let full = names(&queueing().row(&none));
     (none.at_slo, none.figures) = (None, None);
     let row = queueing().row(&none);
-    // Of three intervals each a list, which is one value of CSV with figures or without.
+    // The ends of an interval are two values of CSV, with figures or without.
     assert_eq!((names(&row), row.texts()[1].as_str(), row.texts()[2].as_str()), (full, "none", "–"));
 }
 

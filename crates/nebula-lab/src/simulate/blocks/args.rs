@@ -2,7 +2,7 @@
 
 use nebula_workload::Mix;
 
-use super::words::{Hog, Rates};
+use super::words::{Hog, Rates, Set};
 use crate::words;
 
 /// The flags that only the block level has.
@@ -15,6 +15,9 @@ pub(in super::super) struct BlocksArgs {
     /// Offered RPCs per second: 22MRPS, 5,10,22MRPS or 5..25MRPS:9 [default: six rates up to saturation]
     #[arg(long, value_name = "RATES")]
     pub(super) rate: Option<Rates>,
+    /// Change a key of the machine, with its sections, or of the designs: memory.dram.banks=32, nic_ways=4; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<Set>,
     /// Application: a name that ships with Nebula, or a file [default: kvs]
     #[arg(long, value_name = "NAME|FILE.toml")]
     pub(super) application: Option<String>,

@@ -4,28 +4,44 @@ use std::path::Path;
 
 use nebula_sim::blocks::{Application, BlocksError, Design, Machine};
 
+use super::words::Changes;
 use crate::Failure;
 
-/// A machine: `isca20`, `isca20.toml`, `rack/mine.toml`.
-pub(super) fn machine(text: &str) -> Result<Machine, Failure> {
-    Kind { flag: "--machine", names: Machine::names().collect(), named: Machine::named, parse: Machine::parse }
-        .find(text)
+/// A machine: `isca20`, `isca20.toml`, `rack/mine.toml`; with the changes of `--set`.
+pub(super) fn machine(text: &str, changes: &Changes) -> Result<Machine, Failure> {
+    let kind =
+        Kind { flag: "--machine", names: Machine::names().collect(), named: Machine::source, parse: Machine::parse };
+    changed(kind.find(text)?, &changes.machine, Machine::parse_over)
 }
 
-/// A design.
-pub(super) fn design(text: &str) -> Result<Design, Failure> {
-    Kind { flag: "--design", names: Design::names().collect(), named: Design::named, parse: Design::parse }.find(text)
+/// A design; with the changes of `--set`.
+pub(super) fn design(text: &str, changes: &Changes) -> Result<Design, Failure> {
+    let kind = Kind { flag: "--design", names: Design::names().collect(), named: Design::source, parse: Design::parse };
+    changed(kind.find(text)?, &changes.design, Design::parse_over)
+}
+
+/// What was found, over which changes are made.
+fn changed<T>(
+    (text, found): (String, T),
+    changes: &toml::Table,
+    parse_over: fn(&str, &toml::Table) -> Result<T, BlocksError>,
+) -> Result<T, Failure> {
+    match changes.is_empty() {
+        true => Ok(found),
+        false => parse_over(&text, changes).map_err(|error| Failure::bad_input(format!("--set: {error}"))),
+    }
 }
 
 /// The designs of NEBULA's evaluation.
-pub(super) fn designs() -> Vec<Design> {
-    Design::of_evaluation().filter_map(Design::named).collect()
+pub(super) fn designs(changes: &Changes) -> Result<Vec<Design>, Failure> {
+    Design::of_evaluation().map(|name| design(name, changes)).collect()
 }
 
 /// An application.
 pub(super) fn application(text: &str) -> Result<Application, Failure> {
     let names = Application::names().collect();
-    Kind { flag: "--application", names, named: Application::named, parse: Application::parse }.find(text)
+    let kind = Kind { flag: "--application", names, named: Application::source, parse: Application::parse };
+    Ok(kind.find(text)?.1)
 }
 
 /// The name of an application: the file name without its folder.
@@ -37,34 +53,36 @@ pub(super) fn name(text: &str) -> String {
 struct Kind<T> {
     flag: &'static str,
     names: Vec<&'static str>,
-    named: fn(&str) -> Option<T>,
+    named: fn(&str) -> Option<&'static str>,
     parse: fn(&str) -> Result<T, BlocksError>,
 }
 
 impl<T> Kind<T> {
-    /// A bare name is one that ships. A name that ends in `.toml` is a file if that file exists.
-    fn find(&self, text: &str) -> Result<T, Failure> {
+    /// The text, and what it says. A bare name is one that ships. A name that ends in `.toml` is a file if that file exists.
+    fn find(&self, text: &str) -> Result<(String, T), Failure> {
         if let Some(shipped) = (self.named)(text) {
-            return Ok(shipped);
+            return self.read(text, shipped);
         }
         let path = Path::new(text);
         if path.is_file() {
-            return self.read(path);
+            let read = std::fs::read_to_string(path).map_err(|error| {
+                Failure::bad_input(format!("{}: cannot read {}: {error}", self.flag, path.display()))
+            })?;
+            return self.read(text, &read);
         }
-        let shipped = text.strip_suffix(".toml").and_then(self.named);
-        shipped.ok_or_else(|| {
+        let shipped = text.strip_suffix(".toml").and_then(self.named).ok_or_else(|| {
             Failure::bad_input(format!(
                 "{}: {text:?} is neither a file nor a name that ships with Nebula: give a file, or one of {}",
                 self.flag,
                 self.names.join(", ")
             ))
-        })
+        })?;
+        self.read(text, shipped)
     }
 
-    fn read(&self, path: &Path) -> Result<T, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::bad_input(format!("{}: cannot read {}: {error}", self.flag, path.display())))?;
-        (self.parse)(&text).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
+    fn read(&self, name: &str, text: &str) -> Result<(String, T), Failure> {
+        let parsed = (self.parse)(text).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+        Ok((text.to_owned(), parsed))
     }
 }
 
@@ -72,19 +90,39 @@ impl<T> Kind<T> {
 mod tests {
     use super::*;
 
+    fn none() -> Changes {
+        Changes::default()
+    }
+
     #[test]
     fn what_ships_is_found_with_and_without_its_ending() {
-        assert_eq!(machine("isca20").unwrap(), machine("isca20.toml").unwrap());
-        assert_eq!(design("srq-emu.toml").unwrap().name, "srq-emu");
+        assert_eq!(machine("isca20", &none()).unwrap(), machine("isca20.toml", &none()).unwrap());
+        assert_eq!(design("srq-emu.toml", &none()).unwrap().name, "srq-emu");
         assert!(matches!(application("replication"), Ok(Application::Replication(_))));
-        assert_eq!(designs().last().map(|design| design.name.clone()).as_deref(), Some("nebula"));
+        assert_eq!(designs(&none()).unwrap().last().map(|design| design.name.clone()).as_deref(), Some("nebula"));
+    }
+
+    #[test]
+    fn keys_of_a_machine_and_of_a_design_are_set() {
+        let changes =
+            |all: &[&str]| Changes::of(&all.iter().map(|one| one.parse().unwrap()).collect::<Vec<_>>()).unwrap();
+        let both = changes(&["memory.dram.banks=32", "nic_ways=2", "policy=jbsq:4"]);
+        assert_eq!(machine("isca20", &both).unwrap().memory.dram.banks, 32);
+        let design = design("nebula", &both).unwrap();
+        assert_eq!((design.nic_ways, design.policy.to_string()), (Some(2), "jbsq:4".to_owned()));
+        let said = machine("isca20", &changes(&["memory.dram.bank=32"])).unwrap_err().to_string();
+        assert!(said.starts_with("--set: ") && said.contains("unknown field `bank`"), "{said}");
+        let said = machine("isca20", &changes(&["memory.dram.banks=many"])).unwrap_err().to_string();
+        assert!(said.starts_with("--set: ") && said.contains("many"), "{said}");
     }
 
     #[test]
     fn what_does_not_ship_is_answered_with_what_does() {
-        let said = machine("isca21").unwrap_err().to_string();
+        let said = machine("isca21", &none()).unwrap_err().to_string();
         assert!(said.starts_with("--machine: \"isca21\" is neither a file") && said.ends_with("server64"), "{said}");
-        assert!(design("nebulous.toml").unwrap_err().to_string().contains("nebula-swpref, nebula, rpcvalet-ddio"));
+        assert!(
+            design("nebulous.toml", &none()).unwrap_err().to_string().contains("nebula-swpref, nebula, rpcvalet-ddio")
+        );
     }
 
     #[test]
@@ -93,8 +131,8 @@ mod tests {
         let (good, bad) = (folder.path().join("mine.toml"), folder.path().join("bad.toml"));
         std::fs::write(&good, "name = 'mine'\npolicy = 'jbsq:4'\nbuffers = 'shared'\n").unwrap();
         std::fs::write(&bad, "name = 'bad'\npolicy = 'fifo'\n").unwrap();
-        assert_eq!(design(good.to_str().unwrap()).unwrap().name, "mine");
-        let said = design(bad.to_str().unwrap()).unwrap_err().to_string();
+        assert_eq!(design(good.to_str().unwrap(), &none()).unwrap().name, "mine");
+        let said = design(bad.to_str().unwrap(), &none()).unwrap_err().to_string();
         assert!(said.contains("bad.toml: this is not a design") && said.contains("line 2"), "{said}");
         assert_eq!(name("rack/mine.toml"), "mine");
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use nebula_nic::Span;
 use nebula_sim::blocks::{Application, Design, KeyValue, Machine, Scenario};
-use nebula_sim::study::Threads;
 use nebula_sim::study::blocks::{self, Findings, Point, Setting};
 use nebula_workload::{Mix, Op, Rate, Seed};
 
 use super::super::question::Question;
 use super::files;
+use super::words::Changes;
 use crate::words::Slo;
-use crate::{Failure, Progress};
+use crate::{Failure, Progress, Workers};
 
 /// All points to simulate.
 #[derive(Clone, Debug)]
@@ -26,11 +26,11 @@ impl Plan {
     /// # Errors
     ///
     /// The error of the first point that cannot be simulated.
-    pub(super) fn run(&self, seed: Seed, threads: &Threads, progress: &dyn Progress) -> Result<Findings, Failure> {
+    pub(super) fn run(&self, seed: Seed, workers: &Workers, progress: &dyn Progress) -> Result<Findings, Failure> {
         let Self { setting, points } = self;
         let runs = if setting.searches { 2 } else { 1 };
         progress.expect(runs * points.len() as u64 * u64::from(setting.effort.replications));
-        Ok(blocks::run(setting, points, seed, threads, &|| progress.step())?)
+        Ok(blocks::run(setting, points, seed, workers, &|| progress.step())?)
     }
 }
 
@@ -62,11 +62,12 @@ pub(super) fn plan(args: &Question, machine: &str) -> Result<Plan, Failure> {
 }
 
 fn scenarios(args: &Question, machine: &str) -> Result<Vec<Scenario>, Failure> {
-    let machine = with_buffer(files::machine(machine)?, args.blocks.receive_buffer)?;
+    let changes = Changes::of(&args.blocks.set)?;
+    let machine = with_buffer(files::machine(machine, &changes)?, args.blocks.receive_buffer)?;
     let application = application(args)?;
     let designs: Vec<Design> = match args.blocks.design.is_empty() {
-        true => files::designs(),
-        false => args.blocks.design.iter().map(|design| files::design(design)).collect::<Result<_, _>>()?,
+        true => files::designs(&changes)?,
+        false => args.blocks.design.iter().map(|design| files::design(design, &changes)).collect::<Result<_, _>>()?,
     };
     let hog_gb_per_s = hog(args, &machine)?;
     let scenario = |design| Scenario {
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_buffer_takes_the_place_of_the_machines() {
-        let machine = || files::machine("isca20").unwrap();
+        let machine = || files::machine("isca20", &Changes::default()).unwrap();
         let bytes = |machine: Machine| machine.deployment.receive_buffer_bytes;
         assert_eq!(bytes(with_buffer(machine(), Some(40 << 10)).unwrap()), 40 << 10);
         assert_eq!(bytes(with_buffer(machine(), None).unwrap()), bytes(machine()));

@@ -1,8 +1,10 @@
-//! Value syntax of the block level: rates, and a bandwidth.
+//! Value syntax of the block level: rates, a bandwidth, and changes of machines and designs.
 
 use std::str::FromStr;
 
 use nebula_workload::Rate;
+
+use crate::Failure;
 
 /// Rates to simulate: `22MRPS`, `5,10,22MRPS` or `5..25MRPS:9`.
 ///
@@ -73,6 +75,59 @@ impl FromStr for Hog {
     }
 }
 
+/// `--set KEY=VALUE`: a key of a machine's or a design's TOML, and its new value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Set {
+    sections: Vec<String>,
+    key: String,
+    value: toml::Value,
+}
+
+impl FromStr for Set {
+    type Err = String;
+
+    /// What is no number, truth value or list is a text.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected a key and a value such as memory.dram.banks=32, not {text:?}");
+        let (path, value) = text.split_once('=').ok_or_else(wrong)?;
+        let mut sections: Vec<String> = path.split('.').map(|word| word.trim().to_owned()).collect();
+        if sections.iter().any(String::is_empty) || value.trim().is_empty() {
+            return Err(wrong());
+        }
+        let read = format!("v = {}", value.trim()).parse::<toml::Table>().ok().and_then(|mut table| table.remove("v"));
+        let value = read.unwrap_or_else(|| toml::Value::String(value.trim().to_owned()));
+        let key = sections.pop().ok_or_else(wrong)?;
+        Ok(Self { sections, key, value })
+    }
+}
+
+/// All that is set: a machine's keys stand in sections, a design's do not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Changes {
+    pub(super) machine: toml::Table,
+    pub(super) design: toml::Table,
+}
+
+impl Changes {
+    /// # Errors
+    ///
+    /// Invalid input: a key that is a section as well.
+    pub(super) fn of(all: &[Set]) -> Result<Self, Failure> {
+        let mut changes = Self::default();
+        for Set { sections, key, value } in all {
+            let mut table = if sections.is_empty() { &mut changes.design } else { &mut changes.machine };
+            for section in sections {
+                let next = table.entry(section.clone()).or_insert_with(|| toml::Table::new().into());
+                table = next.as_table_mut().ok_or_else(|| {
+                    Failure::bad_input(format!("--set: {section} is set as a key, and as a section of {key} as well"))
+                })?;
+            }
+            table.insert(key.clone(), value.clone());
+        }
+        Ok(changes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +149,17 @@ mod tests {
         }
         for beyond in ["999", "1.1G", "5,22"] {
             assert!(read(beyond).is_err_and(|error| error.contains("1k to 1G")), "{beyond}");
+        }
+    }
+
+    #[test]
+    fn what_is_set_has_a_key_and_a_value() {
+        let set = |text: &str| text.parse::<Set>().map(|set| (set.sections.join("/"), set.key, set.value));
+        assert_eq!(set("memory.dram.banks=32"), Ok(("memory/dram".into(), "banks".into(), 32.into())));
+        assert_eq!(set("policy = jbsq:4"), Ok((String::new(), "policy".into(), "jbsq:4".into())));
+        assert_eq!(set("steering=true"), Ok((String::new(), "steering".into(), true.into())));
+        for wrong in ["", "banks", "=3", "a..b=3", "banks="] {
+            assert!(set(wrong).is_err_and(|error| error.contains("memory.dram.banks=32")), "{wrong}");
         }
     }
 

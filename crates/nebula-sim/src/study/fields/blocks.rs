@@ -81,7 +81,7 @@ fn cores() -> Vec<Field<Found>> {
             "that wait as one that is whole finds them, those given to a core not counted",
             |found: &Found| {
                 let (mean, p99) = (figure(found, |f| f.depth_mean), figure(found, |f| f.depth_p99));
-                Some(Value::Object(vec![("mean", mean), ("p99", p99)]))
+                Some(Value::object([("mean", mean), ("p99", p99)]))
             },
         )
         .parts(&["mean", "p99"]),
@@ -91,7 +91,7 @@ fn cores() -> Vec<Field<Found>> {
             "in the reassembler, as it takes one: of several packets, of which some are still to come",
             |found: &Found| {
                 let (mean, max) = (figure(found, |f| f.incomplete[0]), figure(found, |f| f.incomplete[1]));
-                Some(Value::Object(vec![("mean", mean), ("max", max)]))
+                Some(Value::object([("mean", mean), ("max", max)]))
             },
         )
         .parts(&["mean", "max"]),
@@ -142,7 +142,7 @@ fn memory() -> Vec<Field<Found>> {
             let of = |(index, name): (usize, &&'static str)| {
                 (*name, figures.map(|figures| digits(figures.stages[index])).into())
             };
-            Some(Value::Object(STAGES.iter().enumerate().map(of).collect()))
+            Some(Value::object(STAGES.iter().enumerate().map(of)))
         })
         .parts(STAGES),
         Field::new(
@@ -155,9 +155,9 @@ fn memory() -> Vec<Field<Found>> {
                     (CAUSE_FIELDS[cause], figures.map(|figures| digits(figures.blocks[part][cause])).into())
                 };
                 let of = |(part, name): (usize, &&'static str)| {
-                    (*name, Value::Object((0..Cause::ALL.len()).map(|at| cause(part, at)).collect()))
+                    (*name, Value::object((0..Cause::ALL.len()).map(|at| cause(part, at))))
                 };
-                Some(Value::Object(PARTS.iter().enumerate().map(of).collect()))
+                Some(Value::object(PARTS.iter().enumerate().map(of)))
             },
         )
         .parts(PARTS),

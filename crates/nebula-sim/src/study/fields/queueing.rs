@@ -262,7 +262,7 @@ fn slowdowns() -> Vec<Field<Found>> {
             "latency over service time, of the RPCs of a mix that were served",
             |found: &Found| {
                 let [p99, p999] = [slowdown(found, |f| f.slowdown_p99)?, slowdown(found, |f| f.slowdown_p999)?];
-                Some(Value::Object(vec![("p99", digits(p99.value).into()), ("p999", digits(p999.value).into())]))
+                Some(Value::object([("p99", digits(p99.value).into()), ("p999", digits(p999.value).into())]))
             },
         )
         .parts(&["p99", "p999"]),
@@ -295,7 +295,7 @@ fn cores() -> Vec<Field<Found>> {
         Field::new("core_time", "share", "of all cores' time, by what it went to", |found: &Found| {
             let shares = found.figures.as_ref().map(|figures| figures.core_time.shares().map(digits));
             let part = |(index, name)| (name, shares.map(|shares| shares[index]).into());
-            Some(Value::Object(CoreTime::NAMES.into_iter().enumerate().map(part).collect()))
+            Some(Value::object(CoreTime::NAMES.into_iter().enumerate().map(part)))
         })
         .parts(&CoreTime::NAMES),
     ]
@@ -309,7 +309,7 @@ fn queue() -> Vec<Field<Found>> {
             "that wait as an arrival finds them, those given to a core not counted",
             |found: &Found| {
                 let (mean, p99) = (figure(found, |f| f.depth_mean.value), figure(found, |f| f.depth_p99.value));
-                Some(Value::Object(vec![("mean", mean), ("p99", p99)]))
+                Some(Value::object([("mean", mean), ("p99", p99)]))
             },
         )
         .parts(&["mean", "p99"]),
@@ -321,7 +321,7 @@ fn queue() -> Vec<Field<Found>> {
         }),
         Field::new("queued_ns", "ns", "from arrival until a core began", |found: &Found| {
             let (mean, p99) = (figure(found, |f| f.queued_mean), figure(found, |f| f.queued_p99));
-            Some(Value::Object(vec![("mean", mean), ("p99", p99)]))
+            Some(Value::object([("mean", mean), ("p99", p99)]))
         })
         .parts(&["mean", "p99"]),
     ]

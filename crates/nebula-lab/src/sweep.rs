@@ -1,0 +1,79 @@
+//! `sweep`: a question at every point of a grid.
+//!
+//! A [`Study`] names a question, the words that are fixed, and the words that vary. Its [`Point`]s are asked one thread each; what is
+//! known already comes from a [`Cache`]. A point that fails keeps its row, with the error, and the others go on. Rows are in the order of
+//! the points, on any worker, so the same study has the same bytes on any number of workers.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `study` | a study's file: its question, its axes and their ranges |
+//! | `point` | one point: its words, and the answer |
+//! | `result` | an answer that is kept: as a row, and as a line of JSON |
+//! | `cache` | results by the content of what was asked |
+//!
+//! # Examples
+//!
+//! ```
+//! use nebula_lab::sweep::{Cache, Study, run};
+//!
+//! let study = Study::parse(
+//!     r#"
+//!     question = "simulate"
+//!     [fixed]
+//!     cores = 4
+//!     rpcs = "5k"
+//!     [grid]
+//!     policy = ["jbsq:2", "rss"]
+//!     load = "0.5..0.9:3"
+//!     "#,
+//! )?;
+//! let results = run(&study.points()?, &Cache::none(), None, &())?;
+//! assert_eq!(results.iter().flat_map(|result| result.rows()).count(), 6);
+//! # Ok::<(), nebula_lab::Failure>(())
+//! ```
+
+mod cache;
+mod point;
+mod result;
+mod study;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nebula_sim::study::{Executor, Threads};
+
+use crate::{Failure, Progress};
+pub use cache::Cache;
+pub use point::Point;
+pub use result::PointResult;
+pub use study::{Kind, Study};
+
+/// The results of all points, in their order, from the cache or asked on `threads` threads, or one a core.
+///
+/// # Errors
+///
+/// Threads that cannot be started, and a cache that cannot be written. A point that fails is a result.
+pub fn run(
+    points: &[Point],
+    cache: &Cache,
+    threads: Option<u16>,
+    progress: &dyn Progress,
+) -> Result<Vec<PointResult>, Failure> {
+    progress.expect(points.len() as u64);
+    let is_kept = AtomicBool::new(true);
+    let one = |point: &Point| {
+        let result = cache.find(point).unwrap_or_else(|| {
+            let result = point.ask();
+            if cache.keep(point, &result).is_err() {
+                is_kept.store(false, Ordering::Relaxed);
+            }
+            result
+        });
+        progress.step();
+        result
+    };
+    let results = Threads::try_new(threads)?.map(points, one);
+    match is_kept.into_inner() {
+        true => Ok(results),
+        false => Err(Failure::fault(format!("cannot write to the cache {}", cache.folder()))),
+    }
+}

@@ -1,0 +1,227 @@
+//! A study's file: its question, the words that are fixed, and the axes of its grid.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::point::Point;
+use crate::Failure;
+
+/// A question, and the words that it is asked with.
+///
+/// In TOML, `grid.load = "0.5..0.9:5"` is five loads, `grid.cores = [4, 16]` two numbers of cores, and `[grid.set.memory.dram] banks = [16, 32]` the
+/// flag `--set memory.dram.banks=…`. A key is a flag, with `_` or `-`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// What is asked at each point.
+    #[serde(default)]
+    pub question: Kind,
+    /// Words of all points.
+    #[serde(default)]
+    pub fixed: Map<String, Value>,
+    /// The axes, the slowest first: each a list of values, or a range `LOW..HIGH:STEPS`.
+    #[serde(default)]
+    pub grid: Map<String, Value>,
+}
+
+/// The question of a study.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// [`simulate`](crate::simulate).
+    #[default]
+    Simulate,
+    /// [`compare`](crate::compare).
+    Compare,
+    /// [`size`](crate::size).
+    Size,
+}
+
+impl Kind {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simulate => "simulate",
+            Self::Compare => "compare",
+            Self::Size => "size",
+        }
+    }
+}
+
+/// A flag and its value as a word; `None` for a flag without one.
+pub(super) type Word = (String, Option<String>);
+
+impl Study {
+    /// The most points of a study: a typing error is an error, not a run of years.
+    pub const POINTS_MAX: usize = 100_000;
+
+    /// Reads a study from TOML.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: where, and why.
+    pub fn parse(toml: &str) -> Result<Self, Failure> {
+        toml::from_str(toml).map_err(|error| Failure::bad_input(format!("this is not a study: {error}")))
+    }
+
+    /// Reads a study from JSON with the same keys.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_json(json: &str) -> Result<Self, Failure> {
+        serde_json::from_str(json).map_err(|error| Failure::bad_input(format!("this is not a study: {error}")))
+    }
+
+    /// All points: the last axis runs fastest.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: an axis without values, too many points, or words that no point can be asked with.
+    pub fn points(&self) -> Result<Vec<Point>, Failure> {
+        let fixed: Vec<Word> =
+            flat("", &self.fixed).into_iter().filter_map(|(name, value)| word(name, value)).collect();
+        let axes = flat("", &self.grid)
+            .into_iter()
+            .map(|(name, value)| Ok((values(&name, value)?, name)))
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let count = axes.iter().try_fold(1_usize, |count, (values, _)| count.checked_mul(values.len()));
+        if count.is_none_or(|count| count > Self::POINTS_MAX) {
+            return Err(Failure::bad_input(format!("the grid has too many points: give at most {}", Self::POINTS_MAX)));
+        }
+        let mut points = vec![Vec::new()];
+        for (values, name) in &axes {
+            let with = |point: &Vec<Word>| {
+                let point = point.clone();
+                values.iter().map(move |value| [&point[..], &[(name.clone(), value.clone())]].concat())
+            };
+            points = points.iter().flat_map(with).collect();
+        }
+        let points: Vec<Point> = points.into_iter().map(|axes| Point::new(self.question, &fixed, axes)).collect();
+        check(&points)?;
+        Ok(points)
+    }
+}
+
+/// A wrong word that is fixed makes all points wrong: that is an error of the study.
+fn check(points: &[Point]) -> Result<(), Failure> {
+    let mut wrong = None;
+    for point in points {
+        match point.check() {
+            Ok(()) => return Ok(()),
+            Err(failure) => wrong = wrong.or(Some(failure)),
+        }
+    }
+    wrong.map_or(Ok(()), Err)
+}
+
+/// The values of tables within tables, with the names of both: `set.memory.dram.banks`.
+fn flat<'a>(prefix: &str, table: &'a Map<String, Value>) -> Vec<(String, &'a Value)> {
+    let of = |(name, value): (&String, &'a Value)| {
+        let name = if prefix.is_empty() { name.replace('-', "_") } else { format!("{prefix}.{name}") };
+        match value {
+            Value::Object(inner) => flat(&name, inner),
+            value => vec![(name, value)],
+        }
+    };
+    table.iter().flat_map(of).collect()
+}
+
+/// A fixed word; a list is one value with commas. `false` leaves the flag out.
+fn word(name: String, value: &Value) -> Option<Word> {
+    match value {
+        Value::Bool(false) | Value::Null => None,
+        Value::Bool(true) => Some((name, None)),
+        Value::Array(values) => Some((name, Some(values.iter().map(plain).collect::<Vec<_>>().join(",")))),
+        value => Some((name, Some(plain(value)))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// The values of an axis.
+fn values(name: &str, value: &Value) -> Result<Vec<Option<String>>, Failure> {
+    let wrong = || {
+        Failure::bad_input(format!(
+            "the axis {name} has no values: give a list such as [4, 16], or a range such as \"0.5..0.9:5\""
+        ))
+    };
+    match value {
+        Value::Array(values) if !values.is_empty() => Ok(values.iter().map(|value| Some(plain(value))).collect()),
+        Value::String(text) => range(text).ok_or_else(wrong),
+        _ => Err(wrong()),
+    }
+}
+
+/// Equal steps: `0.5..0.9:5`, `5..25MRPS:9`. The unit of the end is that of all.
+fn range(text: &str) -> Option<Vec<Option<String>>> {
+    let (first, rest) = text.split_once("..")?;
+    let (last, count) = rest.split_once(':')?;
+    let digits = last.rfind(|char: char| char.is_ascii_digit()).map(|at| at + 1)?;
+    let (last, unit) = last.split_at(digits);
+    let (first, last): (f64, f64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    let count: usize = count.trim().parse().ok().filter(|count| (2..=Study::POINTS_MAX).contains(count))?;
+    // Rounded, so that no digits of binary fractions show.
+    let at = |step: usize| ((first + (last - first) * step as f64 / (count - 1) as f64) * 1e9).round() / 1e9;
+    Some((0..count).map(|step| Some(format!("{}{unit}", at(step)))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn study(text: &str) -> Result<Vec<String>, String> {
+        let points = Study::parse(text).and_then(|study| study.points()).map_err(|failure| failure.to_string())?;
+        Ok(points.iter().map(|point| point.words().join(" ")).collect())
+    }
+
+    #[test]
+    fn the_last_axis_runs_fastest_and_axes_keep_their_order() {
+        let points = study(
+            "fixed = { rpcs = '1k', fair_shares = false }\n[grid]\npolicy = ['rss', 'jbsq:2']\nload = '0.5..0.7:2'\ncores = [4]",
+        );
+        assert_eq!(
+            points.unwrap(),
+            [
+                "--rpcs=1k --policy=rss --load=0.5 --cores=4",
+                "--rpcs=1k --policy=rss --load=0.7 --cores=4",
+                "--rpcs=1k --policy=jbsq:2 --load=0.5 --cores=4",
+                "--rpcs=1k --policy=jbsq:2 --load=0.7 --cores=4",
+            ]
+        );
+    }
+
+    #[test]
+    fn flags_without_a_value_lists_and_keys_of_machines_are_words_too() {
+        let points = study(
+            "[fixed]\nmachine = 'isca20'\nfind_slo = true\ndesign = ['rss', 'nebula']\n[grid.set.memory.dram]\nbanks = [16, 32]",
+        );
+        let fixed = "--machine=isca20 --find-slo --design=rss,nebula";
+        assert_eq!(points.unwrap(), [16, 32].map(|banks| format!("{fixed} --set=memory.dram.banks={banks}")));
+    }
+
+    #[test]
+    fn ranges_have_the_unit_of_their_end() {
+        let of = |text: &str| range(text).map(|all| all.into_iter().flatten().collect::<Vec<_>>().join(" "));
+        assert_eq!(of("5..25MRPS:3").as_deref(), Some("5MRPS 15MRPS 25MRPS"));
+        assert_eq!(of("0.1..0.3:3").as_deref(), Some("0.1 0.2 0.3"));
+        assert!(["", "1..2", "1..2:1", "a..b:3", "exp:1us"].iter().all(|text| range(text).is_none()));
+    }
+
+    #[test]
+    fn a_wrong_study_is_told_in_one_line() {
+        assert!(study("[fixed]\ncore = 4").unwrap_err().contains("unexpected argument '--core'"));
+        assert!(study("grids = 1").unwrap_err().contains("unknown field `grids`"));
+        assert!(study("[grid]\ncores = 4").unwrap_err().starts_with("the axis cores has no values"));
+        assert!(study("question = 'dream'").unwrap_err().contains("`simulate`, `compare`, `size`"));
+        let many = "[grid]\nload = '0.1..0.9:1000'\nseed = '1..1000:1000'";
+        assert!(study(many).unwrap_err().contains("too many points"));
+        assert_eq!(study("[grid]\npolicy = ['rss', 'fifo']").unwrap().len(), 2, "one point of two is wrong");
+    }
+}

@@ -1,0 +1,45 @@
+//! Where a question is simulated.
+
+use nebula_sim::study::{Executor, OneThread, Threads};
+
+use crate::Failure;
+
+/// Where a question is simulated. The answer does not depend on it.
+#[derive(Debug)]
+pub enum Workers {
+    /// On a separate pool of threads, replications side by side.
+    Threads(Threads),
+    /// On the caller's thread, for those who ask many questions side by side.
+    Caller,
+}
+
+impl Workers {
+    /// As many threads, or one per core.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses to start threads.
+    pub fn threads(count: Option<u16>) -> Result<Self, Failure> {
+        Ok(Self::Threads(Threads::try_new(count)?))
+    }
+
+    /// Runs `work`, with its replications here.
+    pub(crate) fn install<R: Send>(&self, work: impl Fn() -> R + Send + Sync) -> R {
+        match self {
+            Self::Threads(threads) => threads.install(work),
+            Self::Caller => {
+                let mut results = OneThread.map(&[()], |()| work());
+                results.pop().unwrap_or_else(|| unreachable!("one item has one result"))
+            }
+        }
+    }
+}
+
+impl Executor for Workers {
+    fn map<'a, T: Sync, R: Send>(&self, items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
+        match self {
+            Self::Threads(threads) => threads.map(items, work),
+            Self::Caller => OneThread.map(items, work),
+        }
+    }
+}
