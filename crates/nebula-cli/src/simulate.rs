@@ -23,11 +23,12 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     args.question.check(given)?;
     check_files(args)?;
     let bar = output::Replications::new();
-    let Simulation { answer, of } = args.question.ask(&bar)?;
+    let simulation = args.question.ask(&bar)?;
     bar.finish();
-    let Answer { rows, notes, failure } = answer;
+    let shown = shown(args, &simulation)?;
+    let Simulation { answer: Answer { rows, notes, failure }, of } = simulation;
     if !rows.is_empty() {
-        output::print(args.format, &rows)?;
+        output::print(args.format, shown.as_ref().unwrap_or(&rows))?;
         match &of {
             Simulated::Queueing(found) => draw(args, found, &rows)?,
             Simulated::Blocks(findings) => show_blocks(args, findings, &rows)?,
@@ -36,6 +37,15 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     }
     notes.iter().for_each(output::note);
     failure.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// The rows that are asked for instead of a row for each point.
+fn shown(args: &Args, simulation: &Simulation) -> Result<Option<Vec<Row>>, Failure> {
+    match (args.per_replication, args.histogram) {
+        (true, _) => Ok(Some(simulation.replications()?)),
+        (_, true) => Ok(Some(simulation.histogram()?)),
+        _ => Ok(None),
+    }
 }
 
 fn check_files(args: &Args) -> Result<(), Failure> {

@@ -409,3 +409,22 @@ fn a_mix_has_the_slowdown_of_its_rpcs_with_its_interval() {
     assert!(1.0 < lo && lo <= p999 && p999 <= hi && number(row, "slowdown.p99") <= p999, "{row}");
     assert!(simulate("--cores 2 --rpcs 2000 --replications 2 --load 0.5")[0]["slowdown"].is_null());
 }
+
+#[test]
+fn replications_and_the_distribution_stand_behind_the_row() {
+    let words =
+        ["simulate", "--cores", "2", "--load", "0.5", "--rpcs", "2000", "--replications", "3", "--format", "json"];
+    let of = |more: &[&str]| -> Vec<Value> {
+        let ended = nebula(&[&words, more].concat()).assert_ok();
+        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let (point, replications, cells) = (of(&[]), of(&["--per-replication"]), of(&["--histogram"]));
+    assert_eq!(replications.len(), 3);
+    let mean = replications.iter().map(|row| number(row, "latency_ns_mean")).sum::<f64>() / 3.0;
+    assert!((mean / number(&point[0], "latency_ns.mean") - 1.0).abs() < 1e-3, "{mean}: {point:?}");
+    assert_eq!(cells.iter().map(|cell| cell["count"].as_u64().unwrap()).sum::<u64>(), 6000);
+    let p99 = cells.iter().find(|cell| number(cell, "ccdf") <= 0.01).unwrap();
+    let middle = f64::midpoint(number(p99, "latency_ns_lo"), number(p99, "latency_ns_hi"));
+    assert!((middle / number(&point[0], "latency_ns.p99") - 1.0).abs() < 1e-2, "{p99}: {point:?}");
+    nebula(&["simulate", "--machine", "isca20", "--histogram"]).assert_error(2, "--histogram");
+}

@@ -22,7 +22,7 @@ mod tenants;
 mod words;
 
 use nebula_sim::study::blocks::Findings;
-use nebula_sim::study::{Found, fields};
+use nebula_sim::study::{Found, Row, fields};
 
 use crate::{Answer, Failure, Progress, Workers, studies};
 pub use question::Question;
@@ -45,6 +45,35 @@ pub enum Simulated {
     Blocks(Box<Findings>),
     /// Tenants that share cores.
     Tenants,
+}
+
+impl Simulation {
+    /// A row for each replication of each point of the queueing level.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: another level was asked about.
+    pub fn replications(&self) -> Result<Vec<Row>, Failure> {
+        Ok(self.queueing("--per-replication")?.iter().flat_map(Found::replication_rows).collect())
+    }
+
+    /// A row for each cell of the latency's distribution, of each point of the queueing level.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: another level was asked about.
+    pub fn histogram(&self) -> Result<Vec<Row>, Failure> {
+        Ok(self.queueing("--histogram")?.iter().flat_map(Found::histogram_rows).collect())
+    }
+
+    fn queueing(&self, flag: &str) -> Result<&[Found], Failure> {
+        match &self.of {
+            Simulated::Queueing(found) => Ok(found),
+            _ => Err(Failure::bad_input(format!(
+                "{flag} is of the queueing level: remove it, or remove --machine or --tenants"
+            ))),
+        }
+    }
 }
 
 impl Question {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | what is simulated? | `point` |
 //! | what is the result, and which warnings apply? | `found`, `outcome` |
+//! | what were its figures made from? | `detail` |
 //! | the same, block by block | [`blocks`] |
 //! | how are many points run? | `run` |
 //! | what are the names and units of fields? | [`fields`] |
@@ -46,6 +47,7 @@
 //! ```
 
 pub mod blocks;
+mod detail;
 pub mod fields;
 mod found;
 mod outcome;
@@ -60,6 +62,7 @@ mod value;
 #[cfg(feature = "rayon")]
 pub use crate::executor::Threads;
 pub use crate::executor::{Executor, OneThread};
+pub use detail::{Bin, Detail, Replication};
 pub use found::{AtSlo, AtTier, Figures, Found};
 pub use outcome::Outcome;
 pub use over_time::{OverTime, Slot};

@@ -1,5 +1,6 @@
 //! The result of a point of the queueing level.
 
+use super::detail::Detail;
 use super::outcome::{Outcome, PS_PER_NS, Trust};
 use super::over_time::OverTime;
 use super::point::Point;
@@ -26,6 +27,8 @@ pub struct Found {
     pub over_time: Option<OverTime>,
     /// Results of each tier, the front first; empty unless calls have parts, copies, deadlines or tiers.
     pub tiers: Vec<AtTier>,
+    /// What the figures were made from; empty if there are none.
+    pub detail: Detail,
 }
 
 /// The results of one tier.

@@ -1,5 +1,6 @@
 //! One operating point of the queueing level.
 
+use super::detail::Detail;
 use super::found::{AtSlo, AtTier, Figures, Found};
 use super::over_time::OverTime;
 use crate::error::SimError;
@@ -77,7 +78,8 @@ impl Point {
         let over_time = self.load.over_time.as_ref().zip(shown.tally.over_time.as_ref());
         let over_time = over_time.map(|(profile, tally)| OverTime::of(profile, tally, self.slo));
         let tiers = AtTier::all(self, &shown.tally);
-        Ok(Found { point: self.clone(), at_slo: None, figures: Some(Figures::of(self, &shown)?), over_time, tiers })
+        let figures = Some(Figures::of(self, &shown)?);
+        Ok(Found { point: self.clone(), at_slo: None, figures, over_time, tiers, detail: Detail::of(&shown) })
     }
 
     /// Searches; the results are those at the load that was found.
@@ -91,6 +93,7 @@ impl Point {
                     figures: None,
                     over_time: None,
                     tiers: Vec::new(),
+                    detail: Detail::default(),
                 });
             }
             found => found?,
@@ -100,6 +103,7 @@ impl Point {
         let figures = Figures::of(&there, &at)?;
         let at_slo = Some(AtSlo { load, served_rps: at.served_rps(), end });
         let tiers = AtTier::all(&there, &at.tally);
-        Ok(Found { point: there, at_slo, figures: Some(figures), over_time: None, tiers })
+        let detail = Detail::of(&at);
+        Ok(Found { point: there, at_slo, figures: Some(figures), over_time: None, tiers, detail })
     }
 }

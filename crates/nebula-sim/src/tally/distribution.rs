@@ -105,6 +105,15 @@ impl Distribution {
         (lowest + width / 2) as f64
     }
 
+    /// The cells that have values, from low to high: the lowest and the highest value of each, and how many there are.
+    pub fn cells(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        filled.map(|(cell, &count)| {
+            let (lowest, width) = values(cell);
+            (lowest, lowest + (width - 1), count)
+        })
+    }
+
     /// How many values were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {

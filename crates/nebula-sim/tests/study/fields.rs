@@ -58,6 +58,16 @@ fn what_keeps_the_slo_at_no_load_has_the_same_fields_without_figures() {
 }
 
 #[test]
+fn replications_and_the_distribution_have_rows_too() {
+    let found = found(Ask::Measure).remove(0);
+    let last =
+        |rows: Vec<Row>| rows.last().unwrap().flat().into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(",");
+    assert_eq!(last(found.replication_rows()), "jbsq:2,0.5,3,1100,4600,4600,3,70");
+    assert_eq!(found.histogram_rows()[0].flat()[5], ("ccdf".to_owned(), "0.02".to_owned()));
+    assert_eq!(last(found.histogram_rows()), "jbsq:2,0.5,4600,4601,2,0");
+}
+
+#[test]
 fn a_search_has_columns_of_its_own() {
     let headings = |ask| queueing().row(&found(ask)[0]).headings();
     assert_eq!(headings(Ask::Measure)[1], "load");

@@ -3,7 +3,7 @@
 use nebula_nic::{Policy, Span};
 use nebula_sim::blocks::{Machine, Part};
 use nebula_sim::study::blocks::{self, Findings, Setting};
-use nebula_sim::study::{Ask, AtSlo, Figures, Found, Outcome, Point};
+use nebula_sim::study::{Ask, AtSlo, Bin, Detail, Figures, Found, Outcome, Point, Replication};
 use nebula_sim::{CoreTime, Effort, Interval, Load, Met, SearchEnd, System};
 use std::sync::Arc;
 
@@ -56,6 +56,7 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
             figures: Some(figures(load, accepted, p99_ns)),
             over_time: None,
             tiers: Vec::new(),
+            detail: detail(p99_ns),
         }
     };
     vec![
@@ -64,6 +65,12 @@ pub(crate) fn found(ask: Ask) -> Vec<Found> {
         one(Policy::Rss, 0.5, 1.0, 9.2e3),
         one(Policy::Rss, 0.9, 1.0, 44.0e3),
     ]
+}
+
+fn detail(p99: f64) -> Detail {
+    let one = Replication { mean: 1.1e3, p99, p99_with_nacks: p99, depth_mean: 3.0, depth_p99: 70.0 };
+    let bin = |from: f64, count| Bin { from, to: from + 1.0, count };
+    Detail { replications: vec![one; 4], latency: vec![bin(800.0, 98), bin(p99, 2)] }
 }
 
 /// Two designs at two rates, or at the highest that keeps the SLO; the first design's second rate is far past saturation.
