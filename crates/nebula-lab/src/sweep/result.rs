@@ -17,7 +17,6 @@ pub struct PointResult {
     notes: Vec<String>,
     error: Option<String>,
     /// Whether the same words fail again: a queue that grows without limit does, a missing file may not.
-    #[serde(skip)]
     is_lasting: bool,
 }
 
@@ -96,8 +95,7 @@ impl PointResult {
     /// The result in this line; `None` if it is no result of this version.
     #[must_use]
     pub fn from_json(line: &str) -> Option<Self> {
-        let read: Self = serde_json::from_str(line).ok()?;
-        Some(Self { is_lasting: true, ..read })
+        serde_json::from_str(line).ok()
     }
 
     /// The result at a point whose worker died.

@@ -87,12 +87,18 @@ impl Row {
         &self.cells
     }
 
-    /// Names and values for CSV; the fields of an object are prefixed with its name.
+    /// Names and single values: those of an object, an interval and a list each have a name.
+    #[must_use]
+    pub fn values(&self) -> Vec<(String, Value)> {
+        let mut values = Vec::new();
+        self.fields.iter().for_each(|(name, value)| value.flatten(name, &mut values));
+        values
+    }
+
+    /// The same for CSV, as texts.
     #[must_use]
     pub fn flat(&self) -> Vec<(String, String)> {
-        let mut flat = Vec::new();
-        self.fields.iter().for_each(|(name, value)| value.flatten(name, &mut flat));
-        flat
+        self.values().into_iter().map(|(name, value)| (name, value.plain())).collect()
     }
 }
 

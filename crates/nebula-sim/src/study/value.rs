@@ -37,7 +37,7 @@ impl Value {
 
     /// Flattens the value into named CSV fields, one value a field: an object `latency_ns` with `p99` becomes `latency_ns_p99`, the ends
     /// `load_ci` become `load_lo` and `load_hi`, and a list `busy` becomes `busy_0`, `busy_1`.
-    pub(super) fn flatten(&self, name: &str, into: &mut Vec<(String, String)>) {
+    pub(super) fn flatten(&self, name: &str, into: &mut Vec<(String, Self)>) {
         match self {
             Self::Object(fields) => {
                 fields.iter().for_each(|(field, value)| value.flatten(&format!("{name}_{field}"), into));
@@ -45,15 +45,15 @@ impl Value {
             Self::List(values) => {
                 values.iter().zip(0..).for_each(|(value, at): (_, u32)| value.flatten(&format!("{name}_{at}"), into));
             }
-            Self::Ends([lo, hi]) => flatten_ends(name, [lo, hi].map(|&end| Self::Number(end).plain()), into),
+            Self::Ends(ends) => flatten_ends(name, ends.map(Self::Number), into),
             // Ends that nobody knows have the columns of those that are known.
-            Self::Null if name.ends_with(CI) => flatten_ends(name, [String::new(), String::new()], into),
-            value => into.push((name.to_owned(), value.plain())),
+            Self::Null if name.ends_with(CI) => flatten_ends(name, [Self::Null, Self::Null], into),
+            value => into.push((name.to_owned(), value.clone())),
         }
     }
 
     /// The value as a CSV field: empty for `null`.
-    fn plain(&self) -> String {
+    pub(super) fn plain(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Bool(value) => value.to_string(),
@@ -67,7 +67,7 @@ impl Value {
 /// What the names of intervals end in.
 const CI: &str = "_ci";
 
-fn flatten_ends(name: &str, [lo, hi]: [String; 2], into: &mut Vec<(String, String)>) {
+fn flatten_ends(name: &str, [lo, hi]: [Value; 2], into: &mut Vec<(String, Value)>) {
     let name = name.strip_suffix(CI).unwrap_or(name);
     into.extend([(format!("{name}_lo"), lo), (format!("{name}_hi"), hi)]);
 }
@@ -154,7 +154,7 @@ mod tests {
         let mut fields = Vec::new();
         let value = Value::object([("p50", 3_u64.into()), ("p99", Value::Null)]);
         value.flatten("latency_ns", &mut fields);
-        assert_eq!(fields, [("latency_ns_p50".into(), "3".into()), ("latency_ns_p99".to_owned(), String::new())]);
+        assert_eq!(fields, [("latency_ns_p50".into(), 3_u64.into()), ("latency_ns_p99".to_owned(), Value::Null)]);
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         let flat = |name: &str, value: &Value| {
             let mut fields = Vec::new();
             value.flatten(name, &mut fields);
-            fields.into_iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join(" ")
+            fields.into_iter().map(|(name, one)| format!("{name}={}", one.plain())).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(flat("load_ci", &Value::Ends([0.5, f64::INFINITY])), "load_lo=0.5 load_hi=");
         assert_eq!(flat("load_ci", &Value::Null), "load_lo= load_hi=");

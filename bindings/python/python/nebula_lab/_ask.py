@@ -1,0 +1,121 @@
+"""The questions: simulate, find_slo, compare, size, reproduce."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Optional
+
+from . import _native
+from ._result import Histogram, Result
+from ._words import Word, flags
+
+Progress = Callable[[int, int], None]
+
+
+def simulate(*, progress: Optional[bool] = None, **words: Word) -> Result:
+    """A server under each policy or design, at each load: latency, throughput and queue, with 95 % intervals.
+
+    The words are those of ``nebula simulate``: ``policy``, ``cores``, ``service``, ``load``, ``queue_bound``, ``rpcs``, ``seed`` and so on; with
+    ``machine="isca20"`` the block level, with ``design``, ``rate`` and ``set={"memory.dram.banks": 32}``. Latency is in nanoseconds, from the
+    arrival to the end of service; NACKs count as infinite where the SLO is judged. The lock of the interpreter is free meanwhile.
+
+    ``progress`` shows a bar (by tqdm); without it, one shows on terminals where tqdm is installed.
+
+    Raises ``BadInput`` for words that cannot be simulated, and ``Fault`` for a queue that grows without limit: its ``result`` has the rows of
+    the other points. Warns with ``Unsettled``.
+
+    >>> result = simulate(policy=["rss", "jbsq:2"], cores=4, load=0.6, rpcs=20_000, queue_bound=50)
+    >>> bool(result["latency_ns_p99"][0] > result["latency_ns_p99"][1])
+    True
+    >>> simulate(policy="fifo")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    nebula_lab.BadInput: invalid value 'fifo' for '--policy <POLICY>': unknown policy "fifo": there are rss, ...
+    """
+    return _asked("simulate", flags(words), progress)
+
+
+def find_slo(*, progress: Optional[bool] = None, **words: Word) -> Result:
+    """The highest load, or rate with ``machine``, whose p99 is within ``slo``: the columns ``load_at_slo``, ``_lo`` and ``_hi``.
+
+    As :func:`simulate` with ``find_slo=True``. Raises and warns as it does.
+
+    >>> float(find_slo(policy="single-queue", cores=2, slo="10x", rpcs=20_000, replications=2)["load_at_slo"][0]) > 0.5
+    True
+    """
+    return _asked("simulate", ["--find-slo", *flags(words)], progress)
+
+
+def compare(*, progress: Optional[bool] = None, **words: Word) -> Result:
+    """Published systems side by side on one workload, with the costs that their papers state. The words are those of ``nebula compare``.
+
+    Raises and warns as :func:`simulate` does.
+    """
+    return _asked("compare", flags(words), progress)
+
+
+def size(*, progress: Optional[bool] = None, **words: Word) -> Result:
+    """Room for a server: receive buffer, bitvector, reassembler and queue bound (NEBULA §IV). The words are those of ``nebula size``.
+
+    Raises and warns as :func:`simulate` does.
+
+    >>> int(size(cores=64)["buffer_bytes"][0])
+    552960
+    """
+    return _asked("size", flags(words), progress)
+
+
+def reproduce(*ids: str, progress: Optional[bool] = None, **words: Word) -> Result:
+    """Published values beside reproduced ones, with a verdict: ``reproduce("nebula/eq1", effort="quick")``. Without ids, all.
+
+    Raises ``BadInput`` for an unknown id, and names those that there are.
+    """
+    return _asked("reproduce", [*ids, *flags(words)], progress)
+
+
+def _asked(question: str, words: list[str], progress: Optional[bool]) -> Result:
+    with _Bar(progress) as bar:
+        answer = _native.ask(question, words, bar.told)
+    histograms = [Histogram.of(*one) for one in answer["histograms"]]
+    result = Result(answer["rows"], answer["notes"], answer["replications"], histograms)
+    result.warn()
+    if answer["failure"] is not None:
+        fault = _native.Fault(answer["failure"])
+        fault.result = result
+        raise fault
+    return result
+
+
+class _Bar:
+    """A bar of tqdm, where it is wanted and installed."""
+
+    def __init__(self, wanted: Optional[bool], unit: str = "replication", total: Optional[int] = None) -> None:
+        self._bar: Any = None
+        self.told: Optional[Progress] = None
+        if wanted is False or (wanted is None and not sys.stderr.isatty()):
+            return
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            if wanted:
+                raise
+            return
+        self._bar = tqdm(total=total, unit=unit, leave=False)
+        self.told = self._tell
+
+    def _tell(self, done: int, expected: int) -> None:
+        # A precision may add replications that nobody expected.
+        self._bar.total = max(done, expected)
+        self._bar.update(done - self._bar.n)
+
+    def step(self) -> None:
+        """One more is done."""
+        if self._bar is not None:
+            self._bar.update(1)
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

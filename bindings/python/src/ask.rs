@@ -1,0 +1,152 @@
+//! A question, asked without the interpreter's lock.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use std::{any::Any, thread};
+
+use nebula_lab::simulate::{Simulated, Simulation};
+use nebula_lab::{Answer, Failure, Progress, compare, reproduce, simulate, size};
+use nebula_sim::study::{Bin, Found, Row, text};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::{raised, rows};
+
+/// How often Ctrl-C is looked for, and progress told.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What is known of an answer: its rows, and for `simulate` what they were made from.
+struct Asked {
+    answer: Answer,
+    replications: Vec<Row>,
+    found: Vec<Found>,
+}
+
+impl From<Answer> for Asked {
+    fn from(answer: Answer) -> Self {
+        Self { answer, replications: Vec::new(), found: Vec::new() }
+    }
+}
+
+/// Steps that are done and expected; a question that is stopped unwinds from its next one.
+#[derive(Default)]
+struct Steps {
+    done: AtomicU64,
+    expected: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+/// Thrown by the progress of a question that is stopped.
+struct Stopped;
+
+impl Progress for Steps {
+    fn expect(&self, steps: u64) {
+        self.expected.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    fn step(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        if self.is_stopped.load(Ordering::Relaxed) {
+            resume_unwind(Box::new(Stopped));
+        }
+    }
+}
+
+/// Asks `question` in these words. `told(done, expected)` is called some times a second; an exception in it, or Ctrl-C, stops the question
+/// at the end of the replications that run.
+///
+/// Returns a dictionary: `rows` and `replications` (lists of dictionaries), `histograms` (for each point its name, its load, and the bytes of
+/// three arrays: `float64` lowest and highest nanoseconds of each cell, `uint64` RPCs), `notes` (lines) and `failure` (a line or None).
+#[pyfunction]
+#[pyo3(signature = (question, words, told=None))]
+pub(crate) fn ask<'py>(
+    py: Python<'py>,
+    question: &str,
+    words: Vec<String>,
+    told: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let asked = py.detach(|| stoppable(question, words, told.as_ref()))?.map_err(raised)?;
+    let dict = PyDict::new(py);
+    dict.set_item("rows", rows::dicts(py, &asked.answer.rows)?)?;
+    dict.set_item("replications", rows::dicts(py, &asked.replications)?)?;
+    dict.set_item("histograms", histograms(py, &asked.found)?)?;
+    dict.set_item("notes", asked.answer.notes)?;
+    dict.set_item("failure", asked.answer.failure.map(|failure| failure.to_string()))?;
+    Ok(dict)
+}
+
+/// Arrays and not rows: a distribution has some ten thousand cells.
+fn histograms<'py>(py: Python<'py>, found: &[Found]) -> PyResult<Bound<'py, PyList>> {
+    let all = PyList::empty(py);
+    for one in found {
+        let cells = &one.detail.latency;
+        let bytes = |of: fn(&Bin) -> [u8; 8]| PyBytes::new(py, &cells.iter().flat_map(of).collect::<Vec<u8>>());
+        let load = one.figures.as_ref().map(|figures| text::digits(figures.load));
+        let [from, to] = [bytes(|bin| bin.from.to_ne_bytes()), bytes(|bin| bin.to.to_ne_bytes())];
+        all.append((&one.point.name, load, from, to, bytes(|bin| bin.count.to_ne_bytes())))?;
+    }
+    Ok(all)
+}
+
+/// Asks on a thread beside this one, which looks for Ctrl-C: only the main thread is told of it.
+fn stoppable(question: &str, words: Vec<String>, told: Option<&Py<PyAny>>) -> PyResult<Result<Asked, Failure>> {
+    let steps = Steps::default();
+    let (ended, end) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let result = catch_unwind(AssertUnwindSafe(|| answered(question, words, &steps)));
+            // The thread that waits takes it, or has given up.
+            let _ = ended.send(result);
+        });
+        let mut stopped_by = None;
+        loop {
+            match end.recv_timeout(TICK) {
+                Ok(result) => return result_of(result, stopped_by),
+                Err(RecvTimeoutError::Disconnected) => return result_of(Err(Box::new(Stopped)), stopped_by),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let (None, Err(error)) = (&stopped_by, tick(&steps, told)) {
+                steps.is_stopped.store(true, Ordering::Relaxed);
+                stopped_by = Some(error);
+            }
+        }
+    })
+}
+
+type Ended = Result<Result<Asked, Failure>, Box<dyn Any + Send>>;
+
+fn result_of(ended: Ended, stopped_by: Option<PyErr>) -> PyResult<Result<Asked, Failure>> {
+    match (ended, stopped_by) {
+        (_, Some(error)) => Err(error),
+        (Ok(result), None) => Ok(result),
+        (Err(panic), None) => resume_unwind(panic),
+    }
+}
+
+fn tick(steps: &Steps, told: Option<&Py<PyAny>>) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        let counts = (steps.done.load(Ordering::Relaxed), steps.expected.load(Ordering::Relaxed));
+        told.map_or(Ok(()), |told| told.call1(py, counts).map(drop))
+    })
+}
+
+fn answered(question: &str, words: Vec<String>, steps: &Steps) -> Result<Asked, Failure> {
+    match question {
+        "simulate" => {
+            let simulation = simulate::Question::parse(words)?.ask(steps)?;
+            let Simulation { answer, of } = simulation;
+            // The other levels have none.
+            let found = if let Simulated::Queueing(found) = of { found } else { Vec::new() };
+            Ok(Asked { answer, replications: found.iter().flat_map(Found::replication_rows).collect(), found })
+        }
+        "compare" => Ok(compare::Question::parse(words)?.ask(steps)?.answer.into()),
+        "size" => Ok(size::Question::parse(words)?.ask(steps)?.into()),
+        "reproduce" => Ok(reproduce::Question::parse(words)?.ask(steps)?.into()),
+        other => Err(Failure::bad_input(format!(
+            "unknown question {other:?}: there are simulate, compare, size and reproduce"
+        ))),
+    }
+}
