@@ -58,7 +58,7 @@ impl Progress for Steps {
 /// at the end of the replications that run.
 ///
 /// Returns a dictionary: `rows` and `replications` (lists of dictionaries), `histograms` (for each point its name, its load, and the bytes of
-/// three arrays: `float64` lowest and highest nanoseconds of each cell, `uint64` RPCs), `notes` (lines) and `failure` (a line or None).
+/// three arrays: `float64` lowest and highest nanoseconds of each cell, `uint64` RPCs), `said` (sentences), `notes` (lines) and `failure` (a line or None).
 #[pyfunction]
 #[pyo3(signature = (question, words, told=None))]
 pub(crate) fn ask<'py>(
@@ -72,6 +72,7 @@ pub(crate) fn ask<'py>(
     dict.set_item("rows", rows::dicts(py, &asked.answer.rows)?)?;
     dict.set_item("replications", rows::dicts(py, &asked.replications)?)?;
     dict.set_item("histograms", histograms(py, &asked.found)?)?;
+    dict.set_item("said", asked.answer.said)?;
     dict.set_item("notes", asked.answer.notes)?;
     dict.set_item("failure", asked.answer.failure.map(|failure| failure.to_string()))?;
     Ok(dict)

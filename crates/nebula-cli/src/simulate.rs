@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     let simulation = args.question.ask(&bar)?;
     bar.finish();
     let shown = shown(args, &simulation)?;
-    let Simulation { answer: Answer { rows, notes, failure }, of } = simulation;
+    let Simulation { answer: Answer { rows, notes, failure, .. }, of } = simulation;
     if !rows.is_empty() {
         output::print(args.format, shown.as_ref().unwrap_or(&rows))?;
         match &of {

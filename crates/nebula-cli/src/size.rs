@@ -11,9 +11,11 @@ const EXAMPLES: &str = "Examples:
   nebula size --cores 2 --load 0.9 --format json
   nebula size --service exp:630ns --cores 16 --policy single-queue           at the highest load with p99 within 10x
   nebula size --service trace:get.csv --slo 50us --cores 4,16,64 --rpc-bytes 528
+  nebula size --rate 80k --peak 200k --slo 500us --trace prod.csv --column duration=us     how many cores?
+  nebula size --rate 6M --servers 3 --service exp:1us --slo 10us               and with one server down?
   nebula size --service lognormal:mean=1us,scv=4 --load 0.8 --precision 5%
 
-The buffer has room for ten times the mean number of waiting RPCs, E[Nq], independent of the number of clients. Without --service, E[Nq] is that of exponential service times (Erlang C). With --service, it is that of the service under --policy, at --load or at the highest load that meets the SLO: from a formula if one is exact (exp under single-queue or jbsq:1), otherwise simulated, with confidence intervals. The buffer then also has room for at least the RPCs that the cores hold. The queue bound is the longest queue at which an arriving RPC meets the SLO with a probability of 99 %, if service times are exponential. Pass it to nebula simulate --queue-bound.";
+The buffer has room for ten times the mean number of waiting RPCs, E[Nq], independent of the number of clients. Without --service, E[Nq] is that of exponential service times (Erlang C). With --service, it is that of the service under --policy, at --load or at the highest load that meets the SLO: from a formula if one is exact (exp under single-queue or jbsq:1), otherwise simulated, with confidence intervals. The buffer then also has room for at least the RPCs that the cores hold. The queue bound is the longest queue at which an arriving RPC meets the SLO with a probability of 99 %, if service times are exponential. Pass it to nebula simulate --queue-bound.\n\nWith --rate, cores are the answer: the fewest of each server that keep the SLO at the rate, and at the peak. A log has a header, one RPC a line, the time that it kept a core, and where there is a column endpoint, method, operation, op, rpc, route, path or type, a row for each of them.";
 
 /// Size receive buffer, bitvector and reassembler, for a load or for a service and its SLO
 #[derive(Debug, clap::Args)]
@@ -32,6 +34,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let answer = args.question.ask(&bar)?;
     bar.finish();
     output::print(args.format, &answer.rows)?;
+    if args.format == Format::Table && !answer.said.is_empty() {
+        output::print_line(&format!("\n{}", answer.said.join("\n")))?;
+    }
     answer.notes.iter().for_each(output::note);
     Ok(())
 }

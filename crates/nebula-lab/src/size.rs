@@ -1,13 +1,16 @@
 //! `size`: room for a receive buffer and tables.
 //!
 //! Without `--service`, it applies the papers' rule for exponential service times. With a service and an SLO, it uses a formula if one is
-//! exact, and simulates otherwise.
+//! exact, and simulates otherwise. With a rate, cores are the answer.
 
+mod planner;
 mod service;
+
+use std::path::PathBuf;
 
 use nebula_nic::{Policy, Sizing};
 use nebula_sim::study::{Row, units};
-use nebula_workload::ServiceTime;
+use nebula_workload::{Arrivals, Column, Rate, ServiceTime};
 
 use crate::words::{self, EffortArgs, Slo, parsed};
 use crate::{Answer, Failure, Progress, Workers};
@@ -28,11 +31,29 @@ pub struct Question {
     #[arg(long, value_parser = words::service)]
     service: Option<ServiceTime>,
     /// SLO on the p99 latency: 50us, or 10x the mean service time [default: 10x]
-    #[arg(long, requires = "service")]
+    #[arg(long)]
     slo: Option<Slo>,
     /// Dispatch policies [default: jbsq:2]
-    #[arg(long, requires = "service")]
+    #[arg(long)]
     policy: Option<Policy>,
+    /// RPCs per second that all servers get: the fewest cores that keep the SLO are the answer
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["cores", "load"])]
+    rate: Option<Rate>,
+    /// Highest rate that must keep the SLO as well
+    #[arg(long, value_name = "RATE", requires = "rate")]
+    peak: Option<Rate>,
+    /// Log of the service: its times by endpoint, in CSV
+    #[arg(long, value_name = "FILE.csv", requires = "rate", conflicts_with = "service")]
+    trace: Option<PathBuf>,
+    /// Column of the log with the times, and their unit [default: the one whose name ends in a unit, such as duration_us]
+    #[arg(long, value_name = "NAME=UNIT", requires = "trace")]
+    column: Option<Column>,
+    /// Servers that share the rate
+    #[arg(long, requires = "rate", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    servers: u16,
+    /// Arrival process at a server, in the syntax of nebula simulate
+    #[arg(long, default_value = "poisson", requires = "rate", value_parser = words::arrivals)]
+    arrivals: Arrivals,
     #[command(flatten)]
     effort: EffortArgs,
 }
@@ -65,9 +86,14 @@ impl Question {
     ///
     /// Those of [`ask`](Self::ask).
     pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Answer, Failure> {
-        match &self.service {
-            Some(service) => service::answer(self, service, workers, progress),
-            None => Ok(Answer { rows: plain_rows(self)?, ..Answer::default() }),
+        match (&self.service, self.rate) {
+            (_, Some(rate)) => planner::answer(self, rate, workers, progress),
+            (Some(service), None) => service::answer(self, service, workers, progress),
+            (None, None) if self.slo.is_some() || self.policy.is_some() => {
+                let flag = if self.slo.is_some() { "--slo" } else { "--policy" };
+                Err(Failure::bad_input(format!("{flag} needs service times: give a law with --service")))
+            }
+            (None, None) => Ok(Answer { rows: plain_rows(self)?, ..Answer::default() }),
         }
     }
 }

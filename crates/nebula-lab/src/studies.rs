@@ -23,6 +23,7 @@ impl Measured {
             rows: self.found.iter().map(|found| fields.row(found)).collect(),
             notes: self.found.iter().filter_map(Found::doubt).collect(),
             failure: self.failure.clone(),
+            ..Answer::default()
         }
     }
 }

@@ -32,7 +32,7 @@ use std::str::FromStr;
 
 use nebula_nic::Span;
 
-use crate::{Rate, Rng, WorkloadError};
+use crate::{Rate, Rng, WorkloadError, column};
 use modulated::Modulated;
 pub use modulated::{Mmpp2, OnOff};
 use paced::Paced;
@@ -105,9 +105,10 @@ impl Arrivals {
     /// # Ok::<(), nebula_workload::WorkloadError>(())
     /// ```
     pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
-        parse::arrivals(text, &mut |_, file| {
+        parse::arrivals(text, &mut |_, name| {
+            let (file, _) = column::file_of(name)?;
             let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
-            ArrivalTrace::read(file, BufReader::new(source))
+            ArrivalTrace::read(name, BufReader::new(source))
         })
     }
 }

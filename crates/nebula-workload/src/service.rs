@@ -12,7 +12,7 @@
 //! | `lognormal:mean=1us,sigma=1.5`, `lognormal:mean=1us,scv=1` | by the deviation of the logarithm, or the squared CV |
 //! | `gev:loc=181.5ns,scale=50ns,shape=0.65` | generalized extreme value, negative times replaced by 0 |
 //! | `pareto:min=500ns,alpha=1.5`, `pareto:min=500ns,alpha=1.5,max=1ms` | power law; the second form is truncated at `max` |
-//! | `trace:FILE` | times recorded in nanoseconds, one per line, drawn with replacement |
+//! | `trace:FILE`, `trace:FILE#COLUMN` | recorded times, one per line, drawn with replacement |
 //! | `fixed:300ns+exp:300ns` | the sum of independent parts |
 //! | `mix:get=0.995*exp:1us;scan=0.005*fixed:500us` | request types with their shares |
 //!
@@ -42,11 +42,11 @@ use std::sync::Arc;
 
 use nebula_nic::Span;
 
-use crate::{Rng, Streams, WorkloadError};
+use crate::{Rng, Streams, WorkloadError, column};
 use empirical::Empirical;
 use moments::Moments;
 use part::Part;
-use request_mix::RequestMix;
+use request_mix::{RequestMix, RequestType};
 
 /// The number of a request type, counted from 0 in the order of the mix.
 ///
@@ -229,9 +229,9 @@ impl ServiceTime {
     /// ```
     pub fn parse_with<R: Read>(text: &str, mut open: impl FnMut(&str) -> io::Result<R>) -> Result<Self, WorkloadError> {
         parse::service(text, &mut |spelled| {
-            let file = spelled.text;
+            let (file, _) = column::file_of(spelled.text)?;
             let source = open(file).map_err(|error| WorkloadError::sample_file(file, "opened", error.to_string()))?;
-            Empirical::read(file, BufReader::new(source))
+            Empirical::read(spelled.text, BufReader::new(source))
         })
     }
 
@@ -255,6 +255,16 @@ impl ServiceTime {
     /// As [`from_samples`](Self::from_samples).
     pub fn from_spans(name: &str, spans: impl Into<Arc<[Span]>>) -> Result<Self, WorkloadError> {
         Self::from_part(Part::Empirical(Empirical::new(name, spans.into())?))
+    }
+
+    /// Creates the mix of request types of these names, shares and laws, none of which is a mix. Its spelling does not parse back where a law's does not.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkloadError::OutOfRange`] for more than 256 types, shares that are negative or add up to 0, or a mean of 0.
+    pub fn mix_of(types: impl IntoIterator<Item = (String, f64, Self)>) -> Result<Self, WorkloadError> {
+        let of = |(name, share, service): (String, f64, Self)| RequestType { name: name.into(), share, service };
+        Self::from_mix(RequestMix::new(types.into_iter().map(of).collect())?)
     }
 
     fn from_part(part: Part) -> Result<Self, WorkloadError> {

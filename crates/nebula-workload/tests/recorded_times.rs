@@ -67,12 +67,40 @@ fn bytes_that_are_no_text_are_a_bad_line() {
 }
 
 #[test]
-fn times_in_another_unit_are_refused() {
-    for header in ["service_us", "\"t_ms\"", "latency_s", "x_ps", "t_sec"] {
-        let said = "times must be in nanoseconds: convert them and name the column _ns";
-        let error = service(&format!("{header}\n1\n")).unwrap_err();
-        assert_eq!(error, format!("\"day.csv\" line 1: {header:?}: {said}"));
+fn the_header_says_the_unit() {
+    for (header, time, ps) in [
+        ("service_us", "1.25", 1_250_000.0),
+        ("\"t_ms\"", "0.5", 5e8),
+        ("latency_s", "1e-3", 1e9),
+        ("x_ps", "1500", 1500.0),
+        ("t_sec", "2", 2e12),
+        ("latency", "2", 2000.0),
+    ] {
+        assert_eq!(service(&format!("{header}\n{time}\n")).unwrap().mean_ps(), ps, "{header}");
     }
+    let wrong = service("t_ms\nfast\n").unwrap_err();
+    assert_eq!(wrong, "\"day.csv\" line 2: \"fast\": write one time in milliseconds, such as 0.512 or 10.25");
+}
+
+#[test]
+fn of_several_columns_one_is_meant() {
+    let log = "endpoint,took,duration_us\nget,5,1\n\"put, batched\",7,3\n";
+    let of = |column: &str| {
+        let read = ServiceTime::from_samples(&format!("day.csv{column}"), log.as_bytes());
+        read.map(|service| service.mean_ps()).map_err(|error| error.to_string())
+    };
+    assert_eq!((of(""), of("#duration_us"), of("#took=ms"), of("#took")), (Ok(2e6), Ok(2e6), Ok(6e9), Ok(6e3)));
+    let said = "\"day.csv\" could not be used: it has no column \"tok\": there are endpoint, took, duration_us";
+    assert_eq!(of("#tok"), Err(said.to_owned()));
+    assert!(of("#took=weeks").unwrap_err().contains("one of ps, ns, us, ms and s"));
+    assert!(of("#endpoint").unwrap_err().contains("line 2: \"get,5,1\""));
+    let several = ServiceTime::from_samples("day.csv", "a_us,b_us\n1,2\n".as_bytes()).unwrap_err().to_string();
+    assert!(several.ends_with("it has the columns a_us, b_us: name the one with the times, and its unit"), "{several}");
+    let named = ServiceTime::parse_with("trace:day.csv#took=ms", |file| {
+        assert_eq!(file, "day.csv");
+        Ok(log.as_bytes())
+    });
+    assert_eq!(named.unwrap().to_string(), "trace:day.csv#took=ms");
 }
 
 #[test]

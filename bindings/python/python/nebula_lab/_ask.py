@@ -59,8 +59,13 @@ def size(*, progress: Optional[bool] = None, **words: Word) -> Result:
 
     Raises and warns as :func:`simulate` does.
 
+    With ``rate`` the fewest cores that keep the SLO are the answer, for the times in a log (``trace="prod.csv", column="duration=us"``) or a law;
+    ``Result.said`` has it in sentences.
+
     >>> int(size(cores=64)["buffer_bytes"][0])
     552960
+    >>> size(rate="6M", peak="9M", slo="10us", service="exp:1us", rpcs="50k").said[0]
+    '11 cores keep a p99 of 10 µs at 6M RPC/s, at a load of 0.5455, and 9M RPC/s at a load of 0.8182; up to 10.4M RPC/s they would, 1.73 times the rate.'
     """
     return _asked("size", flags(words), progress)
 
@@ -77,7 +82,7 @@ def _asked(question: str, words: list[str], progress: Optional[bool]) -> Result:
     with _Bar(progress) as bar:
         answer = _native.ask(question, words, bar.told)
     histograms = [Histogram.of(*one) for one in answer["histograms"]]
-    result = Result(answer["rows"], answer["notes"], answer["replications"], histograms)
+    result = Result(answer["rows"], answer["notes"], answer["replications"], histograms, answer["said"])
     result.warn()
     if answer["failure"] is not None:
         fault = _native.Fault(answer["failure"])

@@ -16,6 +16,7 @@ class Asked(TypedDict):
     rows: list[Row]
     replications: list[Row]
     histograms: list[tuple[str, Optional[float], bytes, bytes, bytes]]
+    said: list[str]
     notes: list[str]
     failure: Optional[str]
 

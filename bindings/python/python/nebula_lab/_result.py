@@ -69,10 +69,13 @@ class Result(Sequence[Row]):
         notes: Sequence[str] = (),
         replications: Optional[list[Row]] = None,
         histograms: Sequence[Histogram] = (),
+        said: Sequence[str] = (),
     ) -> None:
         self._rows = rows
         self.notes = list(notes)
         """What to know before believing a row; given as warnings too."""
+        self.said = list(said)
+        """The answer in sentences, where there is one: of ``size`` with a ``rate``."""
         self.replications = replications or []
         """A row for each replication of each point; of ``simulate`` at the queueing level."""
         self.histograms = list(histograms)

@@ -29,6 +29,6 @@ pub(super) fn ask(
     let findings = plan.run(args.effort.seed(), workers, progress)?;
     let fields = fields::blocks();
     let rows = findings.found.iter().map(|found| fields.row(found)).collect();
-    let answer = Answer { rows, notes: findings.doubts(), failure: None };
+    let answer = Answer { rows, notes: findings.doubts(), ..Answer::default() };
     Ok(Simulation { answer, of: Simulated::Blocks(Box::new(findings)) })
 }

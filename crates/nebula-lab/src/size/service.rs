@@ -43,7 +43,7 @@ pub(super) fn answer(
     let found = found?;
     let rows = cases.iter().zip(&found).map(|(case, queue)| row(case, queue, args)).collect::<Result<_, _>>()?;
     let notes = cases.iter().zip(&found).flat_map(|(case, queue)| doubts(case, queue)).collect();
-    Ok(Answer { rows, notes, failure: None })
+    Ok(Answer { rows, notes, ..Answer::default() })
 }
 
 fn cases(args: &Question, service: &ServiceTime) -> Result<Vec<Case>, Failure> {
@@ -66,7 +66,7 @@ fn cases(args: &Question, service: &ServiceTime) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-fn system(policy: Policy, cores: u32) -> Result<System, Failure> {
+pub(super) fn system(policy: Policy, cores: u32) -> Result<System, Failure> {
     // An overflow is reported with the number that was given, as 0 cores are.
     let count =
         u16::try_from(cores).map_err(|_| Failure::bad_input(format!("{cores} cores are too many: give 1 to 4096")))?;
