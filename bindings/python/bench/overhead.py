@@ -1,4 +1,4 @@
-"""What Python adds: a call's time beside the simulation's, a sweep's use of the cores, a resume, and two processes on Dask against one.
+"""What Python adds: a call's time beside the simulation's, a sweep's use of the cores, a resume, own policies, and two processes on Dask against one.
 
 Run by `cargo xtask python --bench`. The program `nebula` of the same build answers the same question for comparison.
 """
@@ -58,6 +58,34 @@ def sweep() -> None:
     print(f"1,000 points: {wall:.2f} s on {cores} cores, {cpu / wall / cores:.2f} of the cores' time, {share:.2f} of it simulation; resumed in {resumed:.2f} s")
 
 
+def own_policies() -> None:
+    """Compiled policies of the caller's beside Nebula's own, on one thread; and one in Python."""
+    import numba
+    import numpy as np
+
+    @numba.cfunc(lab.SIGNATURE)
+    def two_choices(load, cores, key, draw):  # type: ignore[no-untyped-def]
+        first, second = draw % np.uint64(cores), (draw >> np.uint64(32)) % np.uint64(cores)
+        return np.int64(second if load[second] < load[first] else first)
+
+    @numba.cfunc(lab.SIGNATURE)
+    def least(load, cores, key, draw):  # type: ignore[no-untyped-def]
+        best = 0
+        for core in range(1, cores):
+            if load[core] < load[best]:
+                best = core
+        return best
+
+    def rate(policy: Any, rpcs: int = 500_000) -> float:
+        words: dict[str, Any] = {"cores": 16, "load": 0.7, "replications": 4, "threads": 1, "queue_bound": 200}
+        return 4 * rpcs / seconds(lambda: lab.simulate(policy=policy, rpcs=rpcs, **words), 3) / 1e6
+
+    for name, own in [("two-choices", lab.policy(two_choices)), ("jbsq:2", lab.policy(least, room=2))]:
+        theirs, ours = rate(name), rate(own)
+        print(f"{name}: {theirs:.1f} M RPC/s, as a numba.cfunc {ours:.1f}: {ours / theirs:.2f} of its speed")
+    print(f"shortest queue in Python: {rate(lab.policy(lambda load, key, draw: int(load.argmin())), 20_000):.2f} M RPC/s")
+
+
 def dask() -> None:
     """Two worker processes against one."""
     import distributed
@@ -78,4 +106,5 @@ def dask() -> None:
 if __name__ == "__main__":
     call()
     sweep()
+    own_policies()
     dask()

@@ -1,17 +1,19 @@
 //! A question, asked without the interpreter's lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use std::{any::Any, thread};
 
+use nebula_lab::own::OwnPolicy;
 use nebula_lab::simulate::{Simulated, Simulation};
 use nebula_lab::{Answer, Failure, Progress, compare, reproduce, simulate, size};
 use nebula_sim::study::{Bin, Found, Row, text};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
+use crate::own::{self, Ending, Given};
 use crate::{raised, rows};
 
 /// How often Ctrl-C is looked for, and progress told.
@@ -35,7 +37,7 @@ impl From<Answer> for Asked {
 struct Steps {
     done: AtomicU64,
     expected: AtomicU64,
-    is_stopped: AtomicBool,
+    ending: Ending,
 }
 
 /// Thrown by the progress of a question that is stopped.
@@ -48,26 +50,31 @@ impl Progress for Steps {
 
     fn step(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
-        if self.is_stopped.load(Ordering::Relaxed) {
+        if self.ending.is_stopped.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Stopped));
         }
     }
 }
 
 /// Asks `question` in these words. `told(done, expected)` is called some times a second; an exception in it, or Ctrl-C, stops the question
-/// at the end of the replications that run.
+/// at the end of the replications that run. `policies` are simulated behind those of the words, or `are_all` instead of them.
 ///
 /// Returns a dictionary: `rows` and `replications` (lists of dictionaries), `histograms` (for each point its name, its load, and the bytes of
 /// three arrays: `float64` lowest and highest nanoseconds of each cell, `uint64` RPCs), `said` (sentences), `notes` (lines) and `failure` (a line or None).
 #[pyfunction]
-#[pyo3(signature = (question, words, told=None))]
+#[pyo3(signature = (question, words, told=None, policies=None, are_all=false))]
 pub(crate) fn ask<'py>(
     py: Python<'py>,
     question: &str,
     words: Vec<String>,
     told: Option<Py<PyAny>>,
+    policies: Option<Vec<Given>>,
+    are_all: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let asked = py.detach(|| stoppable(question, words, told.as_ref()))?.map_err(raised)?;
+    let steps = Steps::default();
+    let policies = own::policies(py, policies.unwrap_or_default(), &steps.ending)?;
+    let asked = Asking { question, words, policies, are_all };
+    let asked = py.detach(|| stoppable(asked, &steps, told.as_ref()))?.map_err(raised)?;
     let dict = PyDict::new(py);
     dict.set_item("rows", rows::dicts(py, &asked.answer.rows)?)?;
     dict.set_item("replications", rows::dicts(py, &asked.replications)?)?;
@@ -91,25 +98,32 @@ fn histograms<'py>(py: Python<'py>, found: &[Found]) -> PyResult<Bound<'py, PyLi
     Ok(all)
 }
 
+/// What is asked.
+struct Asking<'a> {
+    question: &'a str,
+    words: Vec<String>,
+    policies: Vec<OwnPolicy>,
+    are_all: bool,
+}
+
 /// Asks on a thread beside this one, which looks for Ctrl-C: only the main thread is told of it.
-fn stoppable(question: &str, words: Vec<String>, told: Option<&Py<PyAny>>) -> PyResult<Result<Asked, Failure>> {
-    let steps = Steps::default();
+fn stoppable(asking: Asking<'_>, steps: &Steps, told: Option<&Py<PyAny>>) -> PyResult<Result<Asked, Failure>> {
     let (ended, end) = channel();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let result = catch_unwind(AssertUnwindSafe(|| answered(question, words, &steps)));
+        scope.spawn(move || {
+            let result = catch_unwind(AssertUnwindSafe(|| answered(asking, steps)));
             // The thread that waits takes it, or has given up.
             let _ = ended.send(result);
         });
         let mut stopped_by = None;
         loop {
             match end.recv_timeout(TICK) {
-                Ok(result) => return result_of(result, stopped_by),
+                Ok(result) => return result_of(result, steps.ending.take().or(stopped_by)),
                 Err(RecvTimeoutError::Disconnected) => return result_of(Err(Box::new(Stopped)), stopped_by),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if let (None, Err(error)) = (&stopped_by, tick(&steps, told)) {
-                steps.is_stopped.store(true, Ordering::Relaxed);
+            if let (None, Err(error)) = (&stopped_by, tick(steps, told)) {
+                steps.ending.stop();
                 stopped_by = Some(error);
             }
         }
@@ -134,10 +148,11 @@ fn tick(steps: &Steps, told: Option<&Py<PyAny>>) -> PyResult<()> {
     })
 }
 
-fn answered(question: &str, words: Vec<String>, steps: &Steps) -> Result<Asked, Failure> {
+fn answered(asking: Asking<'_>, steps: &Steps) -> Result<Asked, Failure> {
+    let Asking { question, words, policies, are_all } = asking;
     match question {
         "simulate" => {
-            let simulation = simulate::Question::parse(words)?.ask(steps)?;
+            let simulation = simulate::Question::parse(words)?.with_policies(policies, are_all).ask(steps)?;
             let Simulation { answer, of } = simulation;
             // The other levels have none.
             let found = if let Simulated::Queueing(found) = of { found } else { Vec::new() };

@@ -5,12 +5,14 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `ask` | a question, asked without the interpreter's lock; Ctrl-C; progress |
+//! | `own` | policies of the caller's |
 //! | `sweep` | the points of a study, and their results |
 //! | `rows` | rows as dictionaries |
 
 #![forbid(unsafe_code)]
 
 mod ask;
+mod own;
 mod rows;
 mod sweep;
 

@@ -11,6 +11,7 @@
 //! | how much room does a server need? | [`size`] |
 //! | are the papers' figures reproduced? | [`reproduce`] |
 //! | one of these at every point of a grid? | [`sweep`] |
+//! | which policy is simulated, if it is the caller's? | [`own`] |
 //! | what does an answer hold? | [`Answer`], [`Failure`] |
 //!
 //! # Examples
@@ -31,6 +32,7 @@
 
 mod answer;
 mod failure;
+pub mod own;
 pub mod words;
 mod workers;
 pub mod studies;

@@ -24,6 +24,7 @@ mod words;
 use nebula_sim::study::blocks::Findings;
 use nebula_sim::study::{Found, Row, fields};
 
+use crate::own::OwnPolicy;
 use crate::{Answer, Failure, Progress, Workers, studies};
 pub use question::Question;
 
@@ -92,6 +93,12 @@ impl Question {
     ///
     /// Those of [`ask`](Self::ask).
     pub fn ask_on(&self, workers: &Workers, progress: &dyn Progress) -> Result<Simulation, Failure> {
+        let is_queueing = self.machine.is_none() && self.queueing.tenants.is_none() && self.queueing.tiers.is_none();
+        if !self.own.policies.is_empty() && !is_queueing {
+            return Err(Failure::bad_input(
+                "a policy of your own serves neither a machine, nor tenants, nor tiers: leave it out",
+            ));
+        }
         match (&self.machine, &self.queueing.tenants) {
             (Some(machine), _) => blocks::ask(self, machine, workers, progress),
             (None, Some(given)) => {
@@ -105,6 +112,9 @@ impl Question {
     fn ask_queueing(&self, workers: &Workers, progress: &dyn Progress) -> Result<Simulation, Failure> {
         let points = plan::points(self)?;
         let measured = studies::measure(workers, &points, self.effort.seed(), progress)?;
+        if let Some(fault) = self.own.policies.iter().find_map(OwnPolicy::fault) {
+            return Err(fault);
+        }
         let answer = measured.answer(&fields::queueing());
         Ok(Simulation { answer, of: Simulated::Queueing(measured.found) })
     }

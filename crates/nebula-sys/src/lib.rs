@@ -14,6 +14,7 @@
 //! | [`mcs`] | a fair queue lock: each waiter spins on its own cache line |
 //! | [`wake`] | whether a thread sleeps: what others ask before they wake it |
 //! | [`fiber`] | functions that can be suspended, on their own stacks |
+//! | [`foreign`] | decisions of another language, by the address of a function |
 //! | [`clock`] | the time-stamp counter as a clock |
 //! | [`affinity`] | the cores of the machine, and pinning a thread to one |
 //! | [`fork`] | whether this process is a fork of the one that made something |
@@ -36,6 +37,8 @@ pub mod search;
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod pair;
 pub mod wide;
+#[cfg(not(any(miri, loom)))]
+pub mod foreign;
 pub mod prefetch;
 pub mod region;
 pub mod spsc;

@@ -14,6 +14,7 @@ True
 
 from ._ask import compare, find_slo, reproduce, simulate, size
 from ._laws import Law, arrival_times, drawn, samples
+from ._own import SIGNATURE, Policy, policy
 from ._native import BadInput, Fault, __version__
 from ._result import Histogram, Result, Unsettled
 from ._sweep import Study, sweep
@@ -23,7 +24,9 @@ __all__ = [
     "Fault",
     "Histogram",
     "Law",
+    "Policy",
     "Result",
+    "SIGNATURE",
     "Study",
     "Unsettled",
     "__version__",
@@ -31,6 +34,7 @@ __all__ = [
     "compare",
     "drawn",
     "find_slo",
+    "policy",
     "reproduce",
     "samples",
     "simulate",

@@ -20,7 +20,15 @@ class Asked(TypedDict):
     notes: list[str]
     failure: Optional[str]
 
-def ask(question: str, words: list[str], told: Optional[Callable[[int, int], Any]] = None) -> Asked: ...
+Given = tuple[str, Optional[int], Union[int, Callable[[bytes, int, int], int]]]
+
+def ask(
+    question: str,
+    words: list[str],
+    told: Optional[Callable[[int, int], Any]] = None,
+    policies: Optional[list[Given]] = None,
+    are_all: bool = False,
+) -> Asked: ...
 def points(study: str) -> list[Sent]: ...
 def ask_points(points: list[Sent]) -> list[str]: ...
 def lost(sent: Sent, why: str) -> str: ...

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 from ._laws import Law
+from ._own import Policy
 
-Scalar = Union[str, int, float, bool, Law, "os.PathLike[str]", None]
+Scalar = Union[str, int, float, bool, Law, Policy, "os.PathLike[str]", None]
 Word = Union[Scalar, Iterable[Scalar], Mapping[str, Scalar]]
 
 
@@ -16,6 +17,8 @@ def plain(value: Any) -> str:
     """One value as a word: numbers without a type, a law as its spelling."""
     if isinstance(value, Law):
         return value.word
+    if isinstance(value, Policy):
+        raise TypeError("a policy of your own is for policy= of simulate and find_slo alone")
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     if hasattr(value, "item"):  # a numpy scalar
@@ -39,3 +42,13 @@ def flags(given: Mapping[str, Word]) -> list[str]:
         else:
             words.append(f"{flag}={plain(value)}")
     return words
+
+
+def policies(given: Mapping[str, Word]) -> tuple[dict[str, Word], list[Policy]]:
+    """The words without own policies, and these."""
+    value = given.get("policy")
+    several = [value] if isinstance(value, (str, Policy)) else list(value) if isinstance(value, Iterable) else []
+    own = [one for one in several if isinstance(one, Policy)]
+    if not own:
+        return dict(given), []
+    return {**given, "policy": [one for one in several if not isinstance(one, Policy)] or None}, own

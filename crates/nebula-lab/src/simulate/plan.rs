@@ -11,6 +11,7 @@ use super::question::Question;
 use super::queueing::QueueingArgs;
 use super::words::{HedgeOrNone, Reaction};
 use crate::Failure;
+use crate::own::OwnPolicy;
 use crate::studies::{check_saturation, lock_handoff};
 
 /// The default loads.
@@ -30,7 +31,7 @@ pub(super) fn points(args: &Question) -> Result<Vec<Point>, Failure> {
     args.effort.effort().validate()?;
     let points: Vec<Point> = match &args.queueing.tiers {
         Some(text) => tiers::points(args, text)?,
-        None => args.queueing.policy.iter().flat_map(|&policy| of_policy(args, policy)).collect(),
+        None => named(args).iter().flat_map(|&policy| of_policy(args, policy)).chain(own(args)).collect(),
     };
     let points = match &args.queueing.thresholds {
         Some(text) => thresholds::with(points, text)?,
@@ -44,12 +45,29 @@ pub(super) fn points(args: &Question) -> Result<Vec<Point>, Failure> {
     Ok(points)
 }
 
-/// Those of each kind of second copies; without any, one.
+/// The policies of the words.
+fn named(args: &Question) -> &[Policy] {
+    if args.own.are_all { &[] } else { &args.queueing.policy }
+}
+
+/// The points of the caller's policies.
+fn own(args: &Question) -> Vec<Point> {
+    let of = |own: &OwnPolicy| {
+        let system = system(args, Policy::default()).policy_with(own.policy().clone());
+        of_copies(args, &own.policy().to_string(), &system)
+    };
+    args.own.policies.iter().flat_map(of).collect()
+}
+
 fn of_policy(args: &Question, policy: Policy) -> Vec<Point> {
+    of_copies(args, &policy.to_string(), &system(args, policy))
+}
+
+/// Those of each kind of second copies; without any, one.
+fn of_copies(args: &Question, policy: &str, plain: &System) -> Vec<Point> {
     let QueueingArgs { hedge, same_service, fan_out, deadline, .. } = &args.queueing;
-    let plain = system(args, policy);
     if hedge.is_empty() && fan_out.is_none() && deadline.is_none() {
-        return of_system(args, policy.to_string(), &plain);
+        return of_system(args, policy.to_owned(), plain);
     }
     let hedges = if hedge.is_empty() { &[HedgeOrNone(None)] } else { &hedge[..] };
     let of_hedge = |&HedgeOrNone(hedge): &HedgeOrNone| {

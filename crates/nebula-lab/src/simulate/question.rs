@@ -7,6 +7,7 @@ use super::blocks::args::BlocksArgs;
 use super::level;
 use super::queueing::QueueingArgs;
 use crate::Failure;
+use crate::own::OwnPolicy;
 use crate::words::{self, EffortArgs, Slo, parsed};
 
 /// A server, its load, and how much to simulate.
@@ -30,6 +31,16 @@ pub struct Question {
     pub(super) queueing: QueueingArgs,
     #[command(flatten)]
     pub(super) blocks: BlocksArgs,
+    /// Policies of the caller's, behind those of `--policy`.
+    #[arg(skip)]
+    pub(super) own: Own,
+}
+
+/// Policies of the caller's, and whether they are all there is.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    pub(super) policies: Vec<OwnPolicy>,
+    pub(super) are_all: bool,
 }
 
 impl Question {
@@ -51,6 +62,12 @@ impl Question {
     /// Invalid input: the first flag that does not.
     pub fn check(&self, given: &ArgMatches) -> Result<(), Failure> {
         level::check(self.machine.is_some(), given)
+    }
+
+    /// The same for these policies too, behind those of the words, or `are_all` instead of them.
+    #[must_use]
+    pub fn with_policies(self, policies: Vec<OwnPolicy>, are_all: bool) -> Self {
+        Self { own: Own { policies, are_all }, ..self }
     }
 
     /// Whether the time of an RPC is to be shown by stage.

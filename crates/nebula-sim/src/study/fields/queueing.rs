@@ -172,7 +172,7 @@ pub fn comparison() -> Fields<Found> {
     let behind = behind.into_iter().chain(host());
     let columns = [
         Column::new("system", "system", |found: &Found| Some(found.point.name.clone())).word(),
-        Column::new("policy", "policy", |found: &Found| Some(found.point.system.policy.to_string())).word(),
+        Column::new("policy", "policy", |found: &Found| Some(found.point.system.policy_name())).word(),
         Column::new("load", "load", |found: &Found| is_measured(found).then(|| shown(found, |f| load(f.load)))),
         load_at_slo(),
         super::served(),
@@ -235,7 +235,7 @@ fn fields() -> Vec<Field<Found>> {
 fn question() -> Vec<Field<Found>> {
     vec![
         Field::new("policy", "", "how RPCs are given to cores", |found: &Found| {
-            Some(found.point.system.policy.to_string().into())
+            Some(found.point.system.policy_name().into())
         }),
         Field::new("cores", "cores", "of a server", |found: &Found| Some(u32::from(found.point.system.cores).into())),
         Field::new("service", "", "how long an RPC keeps its core", |found: &Found| {
