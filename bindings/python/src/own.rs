@@ -61,7 +61,7 @@ impl Decide for Compiled {
     }
 }
 
-/// A function of Python: it takes the loads as bytes, since a list would be made anew for each choice.
+/// A function of Python: it takes the loads as bytes, since a list would be made again for each choice.
 struct Called {
     function: Py<PyAny>,
     ending: Ending,

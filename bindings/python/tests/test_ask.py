@@ -109,6 +109,16 @@ def test_a_figure_is_drawn_with_its_intervals(tmp_path: Path) -> None:
     assert (tmp_path / "p99.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_distributions_are_drawn_and_notebooks_show_figures() -> None:
+    result = lab.simulate(policy=["rss", "jbsq:2"], cores=2, load=[0.3, 0.6], **SHORT)
+    drawn = result.plot_ccdf(0.5)
+    assert [line.get_label() for line in drawn.axes[0].lines] == ["rss", "jbsq:2"]
+    assert drawn.axes[0].get_legend().get_title().get_text() == "load 0.6"
+    assert drawn._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="no distributions"):
+        lab.size(cores=4).plot_ccdf()
+
+
 def test_the_lock_is_free_meanwhile() -> None:
     counted, ended = [0], threading.Event()
 

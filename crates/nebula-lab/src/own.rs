@@ -51,7 +51,7 @@ impl OwnPolicy {
     ///
     /// # Errors
     ///
-    /// Invalid input: a name of other letters than `a` to `z`, `0` to `9` and `-`, or of more than 31; no room for an RPC at a core, or for
+    /// Invalid input: a name of other characters than `a` to `z`, `0` to `9` and `-`, or of more than 31; no room for an RPC at a core, or for
     /// more than 64.
     pub fn new(name: &str, when: When, decide: Arc<dyn Decide>) -> Result<Self, Failure> {
         if let When::Room(bound) = when

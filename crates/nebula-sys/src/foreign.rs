@@ -28,7 +28,7 @@ impl ForeignDecision {
     /// # Safety contract
     ///
     /// That it takes these arguments, reads `cores` numbers at most, may be called by several threads, and lives as long as this process cannot be
-    /// checked: who has the address vouches for it, as for every pointer that is handed to `ctypes`. Addresses must come from the user of
+    /// checked: who gives the address guarantees it, as for every pointer that is given to `ctypes`. Addresses must come from the user of
     /// this process alone, never from a peer or a file.
     pub fn at(address: usize) -> Result<Self, NotCode> {
         if !is_code(address) {

@@ -137,6 +137,15 @@ class Result(Sequence[Row]):
 
         return figure(self, y, x, by)
 
+    def plot_ccdf(self, load: Optional[float] = None) -> "Figure":
+        """The share of RPCs that took longer, over the latency: a line for each policy at the highest load, or at the one nearest to ``load``.
+
+        Raises ``ValueError`` if there are no distributions. Needs matplotlib.
+        """
+        from ._plot import ccdf
+
+        return ccdf(self, load)
+
     def warn(self) -> None:
         """Gives the notes as warnings, as the program prints them."""
         for note in self.notes:
