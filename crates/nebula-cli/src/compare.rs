@@ -53,14 +53,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         output::print(args.format, &answer.rows)?;
     }
     if let Some(path) = args.report.as_ref().filter(|_| !answer.rows.is_empty()) {
-        report::write(path, &report::compare::render(&found, &answer.rows, &setting, &sources, FOOTER))?;
+        report::write(
+            path,
+            &report::compare::render(&found, &answer.rows, &setting, &sources, &report::made_by_this_command()),
+        )?;
     }
     answer.notes.iter().for_each(output::note);
     answer.failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
-
-/// The footer of every report.
-const FOOTER: &str = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " compare.");
 
 fn listed() -> Vec<Row> {
     let row = |kind: &str, name: String, what: &str| {

@@ -329,8 +329,7 @@ fn draw(args: &Args, found: &Sweep) -> Result<(), Failure> {
     if args.no_report {
         return Ok(());
     }
-    let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " demo.");
-    report::write(&args.report, &sweep::render(found, footer))?;
+    report::write(&args.report, &sweep::render(found, &report::made_by_this_command()))?;
     note(format!("report: {}", args.report.display()));
     Ok(())
 }

@@ -29,6 +29,14 @@ pub(crate) fn print(format: Format, rows: &[Row]) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// The rows as CSV.
+pub(crate) fn csv(rows: &[Row]) -> String {
+    let mut text = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = rows::write_rows(&mut text, Format::Csv, rows);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// Prints one line to standard output.
 pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
     let mut out = stdout()?;

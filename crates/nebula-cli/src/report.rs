@@ -1,6 +1,8 @@
-//! Reports: self-contained HTML pages with inline charts, without scripts and without network access.
+//! Reports: self-contained HTML pages without network access.
 //!
-//! A page is a pure function of its data. It supports light and dark mode and small screens, and conveys nothing by color alone.
+//! A page is a pure function of its data and of the command that made it. Its charts are drawn by Vega-Lite, which is in the page: they show values under the
+//! pointer, zoom, fade by a click on the legend, and are exported as SVG and PNG. Until they are drawn, and in a browser without scripts, still
+//! pictures stand in their places. A page supports light and dark mode and small screens, and conveys nothing by color alone.
 //!
 //! | module | what it makes |
 //! |---|---|
@@ -46,6 +48,19 @@ use crate::output::Failure;
 pub(crate) fn write(path: &Path, page: &str) -> Result<(), Failure> {
     std::fs::write(path, page)
         .map_err(|error| Failure::fault(format!("cannot write the report to {}: {error}", path.display())))
+}
+
+/// The line that says which command made a page, with which version, and when.
+pub(crate) fn made_by_this_command() -> String {
+    let words = std::env::args().skip(1).map(|word| {
+        match word.contains(|char: char| char.is_whitespace() || "*;'\"$&|<>()#".contains(char)) {
+            true => format!("'{}'", word.replace('\'', "'\\''")),
+            false => word,
+        }
+    });
+    let command = words.collect::<Vec<_>>().join(" ");
+    let today = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z");
+    format!("Made by nebula {} on {today}: nebula {command}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Writes one chart to `path` as SVG.

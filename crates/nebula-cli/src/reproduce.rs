@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     print(args.format, &comparisons)?;
     if let Some(path) = &args.report {
-        report::write(path, &page::render(&found, &footer(args)))?;
+        report::write(path, &page::render(&found, &report::made_by_this_command()))?;
         output::note(format!("report: {}", path.display()));
     }
     if args.check { golden::check(args.question.effort, &entries, &comparisons) } else { Ok(()) }
@@ -66,14 +66,4 @@ fn plain(form: Form) -> Format {
         Form::Json => Format::Json,
         Form::Csv => Format::Csv,
     }
-}
-
-fn footer(args: &Args) -> String {
-    let ids = if args.question.ids.is_empty() { String::new() } else { format!(" {}", args.question.ids.join(" ")) };
-    let effort = format!("{:?}", args.question.effort).to_lowercase();
-    format!(
-        "Made by nebula {} reproduce{ids} --effort {effort} --seed {}.",
-        env!("CARGO_PKG_VERSION"),
-        args.question.seed
-    )
 }

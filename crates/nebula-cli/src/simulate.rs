@@ -16,7 +16,6 @@ use crate::flags::Format;
 use crate::output::{self, Failure, Row};
 use crate::report;
 pub(crate) use args::Args;
-use args::FOOTER;
 
 /// Runs all points, prints a row for each and writes report and plot; `given` are the raw arguments.
 pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
@@ -57,7 +56,7 @@ fn check_files(args: &Args) -> Result<(), Failure> {
 
 fn draw(args: &Args, found: &[Found], rows: &[Row]) -> Result<(), Failure> {
     if let Some(path) = &args.report {
-        report::write(path, &report::simulation::render(found, rows, FOOTER))?;
+        report::write(path, &report::simulation::render(found, rows, &report::made_by_this_command()))?;
     }
     match &args.plot {
         Some(path) => report::write_plot(path, &report::simulation::plot(found)),
@@ -73,7 +72,7 @@ fn show_blocks(args: &Args, findings: &Findings, rows: &[Row]) -> Result<(), Fai
         print_breakdown(findings)?;
     }
     if let Some(path) = &args.report {
-        report::write(path, &report::blocks::render(findings, rows, FOOTER))?;
+        report::write(path, &report::blocks::render(findings, rows, &report::made_by_this_command()))?;
     }
     match &args.plot {
         Some(path) => report::write_plot(path, &report::blocks::plot(findings, has_breakdown)),

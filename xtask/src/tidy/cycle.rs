@@ -28,6 +28,7 @@ const COMMANDS: &[&str] = &[
     "reproduce",
     "simulate",
     "size",
+    "sweep",
     "thresholds",
 ];
 

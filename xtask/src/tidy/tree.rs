@@ -1,6 +1,6 @@
 //! The text files of the repository, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::shell::{Attempt, Failure};
@@ -25,11 +25,13 @@ const FOLDERS: &[&str] = &[
 /// Text files by path, relative to the root and with `/` between the parts.
 pub(super) struct Tree {
     files: BTreeMap<String, String>,
+    /// Files that are no text, by path: all that is known of them is that they are there.
+    others: BTreeSet<String>,
 }
 
 impl Tree {
     pub(super) fn read(root: &Path) -> Result<Self, Failure> {
-        let mut tree = Self { files: BTreeMap::new() };
+        let mut tree = Self { files: BTreeMap::new(), others: BTreeSet::new() };
         for entry in root.read_dir().attempt(format!("list {}", root.display()))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if entry.path().is_file() {
@@ -58,11 +60,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Reads one file; a file that is not UTF-8 is not text and is ignored.
+    /// Reads one file; of one that is not UTF-8, and so not text, only the path is kept.
     fn add(&mut self, file: &Path, path: String) -> Result<(), Failure> {
         let bytes = std::fs::read(file).attempt(format!("read {path}"))?;
-        if let Ok(text) = String::from_utf8(bytes) {
-            self.files.insert(path, text);
+        match String::from_utf8(bytes) {
+            Ok(text) => drop(self.files.insert(path, text)),
+            Err(_) => drop(self.others.insert(path)),
         }
         Ok(())
     }
@@ -72,7 +75,7 @@ impl Tree {
     }
 
     pub(super) fn has(&self, path: &str) -> bool {
-        self.files.contains_key(path)
+        self.files.contains_key(path) || self.others.contains(path)
     }
 
     /// Whether a file is somewhere below `path`; the root is "".
@@ -94,7 +97,7 @@ impl Tree {
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect();
-        Self { files }
+        Self { files, others: BTreeSet::new() }
     }
 }
 

@@ -82,8 +82,7 @@ fn draw(args: &Args, found: &Tiers) -> Result<(), Failure> {
     if args.no_report {
         return Ok(());
     }
-    let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " demo flight.");
-    report::write(&args.report, &tiers::render(found, footer))?;
+    report::write(&args.report, &tiers::render(found, &report::made_by_this_command()))?;
     note(format!("report: {}", args.report.display()));
     Ok(())
 }

@@ -220,8 +220,7 @@ fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
 /// Writes the report, if requested.
 fn draw(args: &Args, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
-    let footer = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " load kv.");
-    report::write(path, &render(footer))
+    report::write(path, &render(&report::made_by_this_command()))
 }
 
 fn line(progress: &Progress) -> String {

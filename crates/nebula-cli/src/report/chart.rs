@@ -8,12 +8,14 @@
 //! | `palette` | colors and looks |
 //! | `axis` | axes and their ticks |
 //! | `line` | lines, points, intervals, markers |
+//! | `vega` | the same as data, for a browser to draw |
 
 mod axis;
 mod line;
 mod palette;
+mod vega;
 
-pub(crate) use axis::{Axis, log_ticks, round_ticks, symlog, symlog_ticks, ticks_between};
+pub(crate) use axis::{Axis, Unit, log_ticks, round_ticks, symlog, symlog_ticks, ticks_between};
 pub(crate) use line::{Dot, Line, Marker, Stroke, block_sample, sample};
 pub(crate) use palette::{BLUE, INK, MUTED, ORANGE, PALETTE, PAPER, block_look, hex, look};
 

@@ -2,6 +2,7 @@
 
 use nebula_sim::CoreTime;
 
+use super::chart::Unit;
 use super::page::{Figure, Page, Table};
 use super::simulation;
 use super::stacked::{NUMERALS, Piece, Stack, bars};
@@ -23,6 +24,7 @@ pub(crate) fn render(found: &[Found], rows: &[Row], setting: &str, sources: &[St
     Page::new("Schedulers side by side", &verdict(found), setting)
         .charts(&figures(found))
         .table(&table)
+        .data(rows)
         .remarks("What was compared", sources)
         .remarks("How to read this", &remarks())
         .finish(footer)
@@ -70,6 +72,7 @@ fn time_figure(found: &[Found]) -> Figure {
         format!("at a load of {}", load_text(common))
     };
     let stack = Stack {
+        unit: Unit::Number,
         title: format!("Core time {at}"),
         axis: "share of core time, %",
         of: "system",

@@ -3,7 +3,7 @@
 use nebula_workload::{Latency, LatencyRecorder};
 use plotters::style::RGBColor;
 
-use super::chart::{Axis, BLUE, Bound, Chart, Dot, Line, Marker, ORANGE, Stroke, round_ticks, sample};
+use super::chart::{Axis, BLUE, Bound, Chart, Dot, Line, Marker, ORANGE, Stroke, Unit, round_ticks, sample};
 use super::finding::{Point, Reading, hiccups};
 use super::page::{Figure, Page, Table};
 use super::sweep::{latency_axis, log_us};
@@ -111,6 +111,7 @@ fn nines_axis() -> Axis {
         label: "share of RPCs at or below this latency".to_owned(),
         from: 0.0,
         to: LAST_NINES,
+        unit: Unit::Nines,
         ticks: ticks.chain([last]).collect(),
     }
 }
@@ -186,7 +187,13 @@ fn probes_figure(found: &FoundSlo) -> Figure {
     let chart = Chart {
         title: "Loads that were tried".to_owned(),
         description: found.probes.iter().map(in_words).collect::<Vec<_>>().join("; "),
-        x: Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) },
+        x: Axis {
+            label: "offered, RPC/s".to_owned(),
+            from: 0.0,
+            to,
+            unit: Unit::Rate,
+            ticks: round_ticks(to, units::rate),
+        },
         y: latency_axis(low, high),
         lines,
         bound: Some(Bound { y: slo, label: format!("SLO {}", units::span(found.slo)) }),

@@ -1,13 +1,17 @@
 //! The frame of every page: head, style sheet, figures and tables.
 
+use data_encoding::BASE64;
+
 use super::chart::{Chart, PALETTE, hex};
 use super::markup::escape;
+use crate::output::{self, Row};
 
 /// Builds a page from top to bottom.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     title: String,
     body: String,
+    has_charts: bool,
 }
 
 impl Page {
@@ -19,7 +23,7 @@ impl Page {
             escape(verdict),
             escape(machine)
         );
-        Self { title: title.to_owned(), body }
+        Self { title: title.to_owned(), body, has_charts: false }
     }
 
     /// Adds a warning, if there is one.
@@ -34,6 +38,7 @@ impl Page {
     /// Adds charts side by side, or stacked in a narrow window.
     #[must_use]
     pub(crate) fn charts(mut self, figures: &[Figure]) -> Self {
+        self.has_charts |= !figures.is_empty();
         self.body.push_str("<div class=\"figures\">\n");
         for (number, figure) in figures.iter().enumerate() {
             self.body.push_str(&figure.to_html(&format!("chart{number}")));
@@ -65,11 +70,26 @@ impl Page {
         self
     }
 
-    /// Adds a table, which scrolls horizontally in a narrow window.
+    /// Adds a table, which scrolls horizontally in a narrow window, with its cells to download.
     #[must_use]
     pub(crate) fn table(mut self, table: &Table) -> Self {
         self.body.push_str(&table.to_html());
+        self.download("this table", "table.csv", &table.to_csv());
         self
+    }
+
+    /// Adds all fields of the rows to download, under the names that `--format csv` has.
+    #[must_use]
+    pub(crate) fn data(mut self, rows: &[Row]) -> Self {
+        self.download("all fields of these rows", "rows.csv", &output::csv(rows));
+        self
+    }
+
+    fn download(&mut self, what: &str, file: &str, csv: &str) {
+        let encoded: String = csv.bytes().map(in_address).collect();
+        self.body.push_str(&format!(
+            "<p class=\"data\"><a download=\"{file}\" href=\"data:text/csv;charset=utf-8,{encoded}\">Download {what} as CSV</a></p>\n"
+        ));
     }
 
     /// Adds a heading and a list of remarks.
@@ -86,14 +106,32 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-             <title>{}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n{}<footer>{}</footer>\n</main>\n</body>\n</html>\n",
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <title>{}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n{}<footer>{}</footer>\n</main>\n{}</body>\n</html>\n",
             escape(&self.title),
             colors(),
             self.body,
             escape(footer),
+            if self.has_charts { scripts() } else { String::new() },
         )
     }
+}
+
+/// Nothing is loaded: scripts, styles and pictures are those in the page. Vega compiles the expressions of a chart.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:";
+
+/// The library, compressed as it lies in assets/, and what replaces each still picture.
+fn scripts() -> String {
+    const LIBRARY: &[u8] = include_bytes!("../../assets/vega/vega.js.gz");
+    let shades: Vec<String> =
+        PALETTE.iter().map(|&(_, light, dark)| format!("\"{}\":\"{}\"", hex(light), hex(dark))).collect();
+    format!(
+        "<script type=\"text/plain\" id=\"library\">{}</script>\n<script>\nconst shades = {{{}}};\n{}</script>\n",
+        BASE64.encode(LIBRARY),
+        shades.join(","),
+        include_str!("draw.js")
+    )
 }
 
 /// A chart with a heading, a legend and a caption.
@@ -106,15 +144,31 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
+    /// A picture that is drawn here, until the browser has drawn one that answers to the pointer.
     fn to_html(&self, id: &str) -> String {
         let meaning = |(sample, text): &(String, String)| format!("<li>{sample} {}</li>\n", escape(text));
         let legend: String = self.legend.iter().map(meaning).collect();
         format!(
-            "<figure>\n<h2>{}</h2>\n{}<ul class=\"legend\">\n{legend}</ul>\n<figcaption>{}</figcaption>\n</figure>\n",
+            "<figure>\n<h2>{0}</h2>\n<div class=\"chart\" data-name=\"{0}\" hidden></div>\n<script type=\"application/json\">{3}</script>\n\
+             <div class=\"still\">\n{1}<ul class=\"legend\">\n{legend}</ul>\n</div>\n<figcaption>{2}</figcaption>\n</figure>\n",
             escape(&self.chart.title),
             self.chart.to_svg(id),
             escape(&self.caption),
+            in_script(&self.chart.to_vega(&self.legend).to_string()),
         )
+    }
+}
+
+/// Text within a `script` element: nothing in it ends the element.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// A byte of text within an address.
+fn in_address(byte: u8) -> String {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b',' | b'-' | b'_' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
     }
 }
 
@@ -127,6 +181,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// The cells as CSV.
+    fn to_csv(&self) -> String {
+        let quoted = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
+        let line = |cells: &Vec<String>| cells.iter().map(quoted).collect::<Vec<_>>().join(",");
+        std::iter::once(&self.headings).chain(&self.rows).map(|cells| line(cells) + "\n").collect()
+    }
+
     fn to_html(&self) -> String {
         let headings: String =
             self.headings.iter().map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading))).collect();
@@ -142,9 +203,17 @@ impl Table {
 fn row_html(row: &[String]) -> String {
     let cells = row.iter().enumerate().map(|(column, cell)| match column {
         0 => format!("<th scope=\"row\">{}</th>", escape(cell)),
-        _ => format!("<td>{}</td>", escape(cell)),
+        _ => format!("<td>{}</td>", with_half(cell)),
     });
     format!("<tr>{}</tr>\n", cells.collect::<String>())
+}
+
+/// Half the width of an interval stands below its figure, so that many columns have room.
+fn with_half(cell: &str) -> String {
+    match cell.split_once(" ±") {
+        Some((figure, half)) => format!("{} <small>±{}</small>", escape(figure), escape(half)),
+        None => escape(cell),
+    }
 }
 
 /// The palette as variables of the style sheet, and the rules that replace the colors of charts in dark mode.
@@ -171,29 +240,41 @@ h2{font-size:1.1rem;margin:0 0 .5rem}
 .warning{max-width:60rem;margin:-1rem 0 2rem;padding:.5rem 1rem;border-left:4px solid var(--orange)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:2rem;margin:0 0 2.5rem}
 figure{margin:0;min-width:0;max-width:44rem}
-figure>svg{display:block;width:100%;height:auto}
-svg text{font-family:inherit;paint-order:stroke;stroke:var(--paper);stroke-width:4px}
+.still>svg{display:block;width:100%;height:auto}
+.chart{width:100%;position:relative}
+.still svg text,.scroll svg text{font-family:inherit;paint-order:stroke;stroke:var(--paper);stroke-width:4px}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.15rem 1.25rem;margin:.5rem 0;padding:0;font-size:.9rem}
 .legend li{display:flex;align-items:center;gap:.5rem}
 .sample{width:40px;height:16px;flex:none}
 .scroll{overflow-x:auto;margin:0 0 2.5rem}
 figure .scroll{margin:0 0 .5rem}
 .scroll>svg{display:block;width:100%;min-width:34rem;height:auto}
-table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;width:100%}
+table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}
 caption{text-align:left;padding:0 0 .5rem}
 caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}
-th,td{text-align:right;padding:.35rem .75rem;white-space:pre;border-bottom:1px solid var(--grid)}
-thead th{vertical-align:bottom;white-space:normal;min-width:4.5rem;border-bottom:2px solid var(--muted)}
+th,td{text-align:right;padding:.35rem .4rem;white-space:pre-line;border-bottom:1px solid var(--grid)}
+thead th{vertical-align:bottom;white-space:normal;font-size:.8rem;border-bottom:2px solid var(--muted)}
 th:first-child{text-align:left;padding-left:0;position:sticky;left:0;background:var(--paper)}
-tbody th{font-weight:600}
+tbody th{font-weight:600;white-space:nowrap}
+td small{display:block;color:var(--muted);white-space:nowrap}
+.data{margin:-1.5rem 0 2.5rem;font-size:.9rem}
+a{color:var(--blue)}
 ul{padding-left:1.2rem;max-width:60rem}
 li{margin:.3rem 0}
 footer{margin-top:2.5rem;border-top:1px solid var(--grid);padding-top:.75rem}
 ";
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The page is all there is: its policy lets a browser load nothing, and it asks for nothing.
+    pub(crate) fn assert_loads_nothing(page: &str) {
+        assert!(page.contains("content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"));
+        for foreign in ["http:", "https:", "<link", "<img", "@import", "url(", "src="] {
+            assert!(!page.replace("http-equiv", "").contains(foreign), "{foreign}");
+        }
+    }
 
     #[test]
     fn what_was_measured_cannot_become_markup() {
@@ -201,6 +282,7 @@ mod tests {
         let table = Table { caption: nasty.into(), headings: vec![nasty.into()], rows: vec![vec![nasty.into(); 2]] };
         let page = Page::new(nasty, nasty, nasty).table(&table).remarks(nasty, &[nasty.into()]).finish(nasty);
         assert!(!page.contains("<script") && !page.contains("alert('"));
+        assert_eq!(in_script("{\"name\":\"</script>\"}"), "{\"name\":\"\\u003c/script>\"}");
         assert!(page.contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;more&quot;"));
     }
 

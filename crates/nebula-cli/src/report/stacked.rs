@@ -1,6 +1,6 @@
 //! Horizontal stacked bars of the same kinds of pieces: breakdowns side by side.
 
-use super::chart::{Axis, Chart, Dot, Line, Stroke, block_look, block_sample, round_ticks};
+use super::chart::{Axis, Chart, Dot, Line, Stroke, Unit, block_look, block_sample, round_ticks};
 use super::page::Figure;
 
 /// One kind of piece, in every bar.
@@ -17,6 +17,7 @@ pub(super) struct Stack<T> {
     pub(super) axis: &'static str,
     /// What a bar represents.
     pub(super) of: &'static str,
+    pub(super) unit: Unit,
     pub(super) tick: fn(f64) -> String,
     /// A size as text, for screen readers.
     pub(super) show: fn(f64) -> String,
@@ -48,8 +49,8 @@ impl<T> Stack<T> {
         let chart = Chart {
             title: self.title.clone(),
             description: self.describe(bars),
-            x: Axis { label: self.axis.to_owned(), from: 0.0, to, ticks: round_ticks(to, self.tick) },
-            y: Axis { label: self.of.to_owned(), from: 0.4, to: bars.len() as f64 + 0.6, ticks },
+            x: Axis { label: self.axis.to_owned(), from: 0.0, to, unit: self.unit, ticks: round_ticks(to, self.tick) },
+            y: Axis { label: self.of.to_owned(), from: 0.4, to: bars.len() as f64 + 0.6, unit: Unit::Ticks, ticks },
             lines: (0..self.pieces.len()).map(|index| self.line(index, bars)).collect(),
             bound: None,
         };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use nebula_nic::Span;
 
-use super::chart::{Axis, Bound, Chart, Dot, Line, Stroke, log_ticks, look, round_ticks, sample};
+use super::chart::{Axis, Bound, Chart, Dot, Line, Stroke, Unit, log_ticks, look, round_ticks, sample};
 use super::page::{Figure, Page, Table};
 use crate::output::units;
 
@@ -120,11 +120,18 @@ fn p99_figure(tiers: &Tiers) -> Figure {
     let chart = Chart {
         title: "Loads that were tried".to_owned(),
         description: tiers.loads.iter().map(in_words).collect::<Vec<_>>().join("; "),
-        x: Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) },
+        x: Axis {
+            label: "offered, RPC/s".to_owned(),
+            from: 0.0,
+            to,
+            unit: Unit::Rate,
+            ticks: round_ticks(to, units::rate),
+        },
         y: Axis {
             label: "p99".to_owned(),
             from: low.floor(),
             to: high.ceil(),
+            unit: Unit::LogTime,
             ticks: log_ticks(decade(low.floor()), decade(high.ceil()), label),
         },
         lines,

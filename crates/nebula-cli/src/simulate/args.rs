@@ -95,6 +95,3 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) question: Question,
 }
-
-/// The footer of every report.
-pub(super) const FOOTER: &str = concat!("Made by nebula ", env!("CARGO_PKG_VERSION"), " simulate.");

@@ -2,7 +2,7 @@
 
 use nebula_sim::Interval;
 
-use super::super::chart::{Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, look, round_ticks, sample};
+use super::super::chart::{Axis, Bound, Chart, Dot, INK, Line, Marker, Stroke, Unit, look, round_ticks, sample};
 use super::super::page::Figure;
 use super::series::{Series, series};
 use crate::output::text::{time, with_half};
@@ -96,7 +96,7 @@ fn describe(findings: &Findings, in_words: impl Fn(&Figures) -> String) -> Strin
 
 fn rate_axis(findings: &Findings) -> Axis {
     let to = points(findings).map(|(rate, _)| rate).fold(1.0, f64::max) * 1.05;
-    Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) }
+    Axis { label: "offered, RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) }
 }
 
 /// The logarithm of a latency in µs, at least a nanosecond.
@@ -113,7 +113,13 @@ fn tail_axis(findings: &Findings, slo: f64) -> Axis {
     let from = steps().take_while(|&ns| ns <= low).last().unwrap_or(1.0);
     let to = steps().find(|&ns| ns >= high && ns > from).unwrap_or(1e10);
     let ticks = steps().filter(|ns| (from..=to).contains(ns)).map(|ns| (log_us(ns), time(ns)));
-    Axis { label: "p99 latency".to_owned(), from: log_us(from), to: log_us(to), ticks: ticks.collect() }
+    Axis {
+        label: "p99 latency".to_owned(),
+        from: log_us(from),
+        to: log_us(to),
+        unit: Unit::LogTime,
+        ticks: ticks.collect(),
+    }
 }
 
 /// The end of the axis, and whether the peak of the channels is near enough to be shown.
@@ -126,7 +132,7 @@ fn bandwidth_range(findings: &Findings, peak: f64) -> (f64, bool) {
 fn bandwidth_axis(high: f64) -> Axis {
     let to = high * 1.1;
     let label = |gb: f64| if high < 5.0 { format!("{gb:.1}") } else { format!("{gb:.0}") };
-    Axis { label: "GB/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, label) }
+    Axis { label: "GB/s".to_owned(), from: 0.0, to, unit: Unit::Number, ticks: round_ticks(to, label) }
 }
 
 // -- the highest rate under the SLO --
@@ -140,7 +146,7 @@ pub(super) fn rate_at_slo_figure(findings: &Findings) -> Figure {
     level(
         findings,
         &format!("Highest rate with p99 within {slo}"),
-        Axis { label: "RPC/s".to_owned(), from: 0.0, to, ticks: round_ticks(to, units::rate) },
+        Axis { label: "RPC/s".to_owned(), from: 0.0, to, unit: Unit::Rate, ticks: round_ticks(to, units::rate) },
         at,
         units::rate,
     )
@@ -180,7 +186,7 @@ fn level(
         title: title.to_owned(),
         description: found.iter().map(words).collect::<Vec<_>>().join("; "),
         x,
-        y: Axis { label: "design".to_owned(), from: 0.4, to: found.len() as f64 + 0.6, ticks },
+        y: Axis { label: "design".to_owned(), from: 0.4, to: found.len() as f64 + 0.6, unit: Unit::Ticks, ticks },
         lines: found.iter().enumerate().map(line).collect(),
         bound: None,
     };

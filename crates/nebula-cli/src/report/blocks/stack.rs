@@ -3,6 +3,7 @@
 use nebula_memsys::Cause;
 use nebula_sim::blocks::{Part, Stage};
 
+use super::super::chart::Unit;
 use super::super::page::Figure;
 use super::super::stacked::{Bar, NUMERALS, Piece, Stack, bars};
 use super::series::{Series, series};
@@ -47,7 +48,7 @@ fn time_figure_at(findings: &Findings, at: At) -> Figure {
     });
     let caption = "From the first packet until the buffer is free, stage by stage.";
     let title = format!("Time of an RPC at {}", at.words(findings));
-    Stack { title, axis: "mean time, ns", of: OF, tick: whole, show: time, pieces: pieces.collect() }
+    Stack { title, axis: "mean time, ns", of: OF, unit: Unit::Time, tick: whole, show: time, pieces: pieces.collect() }
         .figure(&bars_at(findings, at), caption)
 }
 
@@ -77,7 +78,8 @@ pub(super) fn part_figure(findings: &Findings) -> Figure {
 fn traffic_figure(findings: &Findings, title: &str, pieces: Vec<Piece<Figures>>, caption: &str) -> Figure {
     let at = At::of(findings);
     let title = format!("{title} at {}", at.words(findings));
-    Stack { title, axis: BLOCKS, of: OF, tick: blocks, show: blocks, pieces }.figure(&bars_at(findings, at), caption)
+    Stack { title, axis: BLOCKS, of: OF, unit: Unit::Number, tick: blocks, show: blocks, pieces }
+        .figure(&bars_at(findings, at), caption)
 }
 
 /// What a bar represents.

@@ -4,12 +4,50 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
+use crate::output::text::{depth, load, time};
+use crate::output::units;
+
+/// What the positions on an axis say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// The label of the nearest tick: names, or values that are ticks themselves.
+    Ticks,
+    /// A number.
+    Number,
+    /// RPCs per second.
+    Rate,
+    /// Nanoseconds.
+    Time,
+    /// The logarithm of microseconds.
+    LogTime,
+    /// A number as [`symlog`] places it.
+    Symlog,
+    /// The nines of a share.
+    Nines,
+}
+
+impl Unit {
+    /// What a position says, with three digits.
+    fn show(self, at: f64) -> Option<String> {
+        Some(match self {
+            Self::Ticks => return None,
+            Self::Number => load(at),
+            Self::Rate => units::rate(at),
+            Self::Time => time(at),
+            Self::LogTime => time(10f64.powf(at) * 1e3),
+            Self::Symlog => depth(if at > 1.0 { 10f64.powf(at - 1.0) } else { at }),
+            Self::Nines => units::percent(1.0 - 10f64.powf(-at)),
+        })
+    }
+}
+
 /// An axis. A logarithmic axis is a linear one over logarithms: the caller passes `log10` of its values and the labeled ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) label: String,
     pub(crate) from: f64,
     pub(crate) to: f64,
+    pub(crate) unit: Unit,
     pub(crate) ticks: Vec<(f64, String)>,
 }
 
@@ -18,6 +56,13 @@ impl Axis {
     pub(super) fn label_of(&self, at: f64) -> String {
         let nearest = self.ticks.iter().find(|tick| (tick.0 - at).abs() < 1e-9 * (1.0 + at.abs()));
         nearest.map(|tick| tick.1.clone()).unwrap_or_default()
+    }
+
+    /// What a position on it says.
+    pub(super) fn show(&self, at: f64) -> String {
+        let distance = |tick: &(f64, String)| (tick.0 - at).abs();
+        let nearest = || self.ticks.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        self.unit.show(at).unwrap_or_else(|| nearest().map_or(String::new(), |tick| tick.1.clone()))
     }
 
     pub(super) fn range(&self) -> Ticked {
@@ -111,6 +156,16 @@ mod tests {
         }
         let labels: Vec<String> = decades(0, 2, |us| format!("{us}")).into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["1", "10", "100"]);
+    }
+
+    #[test]
+    fn a_position_says_what_it_stands_for() {
+        let ticks = vec![(1.0, "rss".to_owned()), (2.0, "jbsq:2".to_owned())];
+        let show = |unit, at| Axis { label: String::new(), from: 0.0, to: 3.0, unit, ticks: ticks.clone() }.show(at);
+        assert_eq!([show(Unit::Ticks, 1.9), show(Unit::Rate, 1.5e6)], ["jbsq:2", "1.5M"]);
+        assert_eq!([show(Unit::LogTime, 1.0), show(Unit::Time, 1500.0)], ["10 µs", "1.5 µs"]);
+        assert_eq!([show(Unit::Symlog, 3.0), show(Unit::Symlog, 0.5)], ["100", "0.5"]);
+        assert_eq!([show(Unit::Nines, 2.0), show(Unit::Number, 0.984_375)], ["99 %", "0.9844"]);
     }
 
     #[test]

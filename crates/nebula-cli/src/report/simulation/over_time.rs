@@ -2,7 +2,7 @@
 
 use nebula_sim::study::{Found, OverTime};
 
-use super::super::chart::{Axis, Bound, Chart, Dot, Line, Stroke, look, sample, ticks_between};
+use super::super::chart::{Axis, Bound, Chart, Dot, Line, Stroke, Unit, look, sample, ticks_between};
 use super::super::page::Figure;
 use super::super::sweep::latency_axis;
 use super::log_ns;
@@ -32,6 +32,7 @@ pub(super) fn figure(found: &[Found]) -> Figure {
             label: "time within the period".to_owned(),
             from: 0.0,
             to: last,
+            unit: Unit::Time,
             ticks: ticks_between(0.0, last, time),
         },
         y: latency_axis(low, high.max(low + 0.1)),

@@ -1,0 +1,150 @@
+//! `cargo xtask pages`: opens reports in headless Chromium, wide and narrow, light and dark, points at a mark of each chart and exports it.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::shell::{Attempt, Failure, Shell, run as run_command, stdout_of};
+
+/// Arguments of `cargo xtask pages`.
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+const PROBE: &str = include_str!("pages/probe.js");
+
+/// What the browser is called.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Reports of each kind, and how many charts each has.
+const REPORTS: [(&str, usize, &[&str]); 3] = [
+    (
+        "simulate",
+        3,
+        &[
+            "simulate",
+            "--policy",
+            "rss,jbsq:2",
+            "--cores",
+            "8",
+            "--load",
+            "0.5,0.8,1.1",
+            "--queue-bound",
+            "50",
+            "--rpcs",
+            "5k",
+        ],
+    ),
+    (
+        "machine",
+        5,
+        &[
+            "simulate",
+            "--machine",
+            "isca20",
+            "--design",
+            "rpcvalet,nebula",
+            "--rate",
+            "5,10MRPS",
+            "--rpcs",
+            "2k",
+            "--replications",
+            "2",
+        ],
+    ),
+    ("compare", 3, &["compare", "--system", "zygos,nebula", "--load", "0.3,0.6", "--rpcs", "5k"]),
+];
+
+/// The most bytes of a page.
+const BYTES_MAX: u64 = 1_000_000;
+
+pub(crate) fn run(shell: &Shell, _: &Args) -> Result<(), Failure> {
+    let Some(browser) = BROWSERS.into_iter().find(|name| shell.has(name, &["--version"])) else {
+        println!("xtask: no Chromium: apt-get install chromium");
+        return Ok(());
+    };
+    run_command(&mut shell.cargo(&["build", "-q", "-p", "nebula-cli"]))?;
+    let folder = shell.target().join("pages");
+    std::fs::create_dir_all(&folder).attempt("make a folder for pages")?;
+    for (name, charts, words) in REPORTS {
+        let page = made(shell, &folder, name, words)?;
+        for width in [1200, 390] {
+            for is_dark in [false, true] {
+                let found = probed(shell, browser, &page, width, is_dark)?;
+                judged(&found, charts, is_dark).map_err(|what| {
+                    let mode = if is_dark { "dark" } else { "light" };
+                    Failure::new(format!("{name} at {width} px, {mode}: {what}: {found}"))
+                })?;
+            }
+        }
+        println!("{name}: {charts} charts drawn, pointed at and exported, at 1200 and 390 px, light and dark");
+    }
+    Ok(())
+}
+
+/// A report with the probe in it.
+fn made(shell: &Shell, folder: &Path, name: &str, words: &[&str]) -> Result<PathBuf, Failure> {
+    let page = folder.join(format!("{name}.html"));
+    let mut nebula = shell.command(shell.target().join("debug/nebula"));
+    stdout_of(nebula.args(words).arg("--report").arg(&page))?;
+    let text = std::fs::read_to_string(&page).attempt("read a report")?;
+    if text.len() as u64 > BYTES_MAX {
+        return Err(Failure::new(format!("{name}: {} bytes, more than {BYTES_MAX}", text.len())));
+    }
+    let probed = folder.join(format!("{name}-probed.html"));
+    let text = text.replace("</body>", &format!("<script>{PROBE}</script>\n</body>"));
+    std::fs::write(&probed, text).attempt("write a report")?;
+    Ok(probed)
+}
+
+/// What the probe found, as JSON.
+fn probed(shell: &Shell, browser: &str, page: &Path, width: u32, is_dark: bool) -> Result<String, Failure> {
+    let mut command = shell.command(browser);
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom"]);
+    command.arg(format!("--window-size={width},1600"));
+    if is_dark {
+        command.arg("--blink-settings=preferredColorScheme=0");
+    }
+    // It says much about buses that a machine without a desktop lacks.
+    let output = command.arg(format!("file://{}", page.display())).stderr(Stdio::null()).output();
+    let dumped = String::from_utf8_lossy(&output.attempt("start the browser")?.stdout).into_owned();
+    let found = dumped.split("<pre id=\"found\">").nth(1).and_then(|rest| rest.split("</pre>").next());
+    found.map(str::to_owned).ok_or_else(|| Failure::new(format!("{}: the probe did not end", page.display())))
+}
+
+fn judged(found: &str, charts: usize, is_dark: bool) -> Result<(), &'static str> {
+    let number = |name: &str| {
+        let rest = found.split(&format!("\"{name}\":")).nth(1)?;
+        rest.split([',', '}']).next()?.parse::<i64>().ok()
+    };
+    let is = |name: &str, wanted: usize| number(name) == i64::try_from(wanted).ok();
+    let paper = found.split("\"paper\":\"").nth(1).unwrap_or_default();
+    match () {
+        () if !is("charts", charts) => Err("another number of charts"),
+        () if !is("drawn", charts) => Err("a chart is not drawn"),
+        () if !is("stills", 0) => Err("a still picture stays"),
+        () if !is("tips", charts) => Err("a mark says nothing under the pointer"),
+        () if !is("svg", charts) || !is("png", charts) => Err("a chart cannot be exported"),
+        () if number("wide").is_none_or(|pixels| pixels > 0) => Err("the page is wider than the window"),
+        () if paper.starts_with("rgb(254") == is_dark => Err("the paper has the other mode's color"),
+        () => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let found = |tips: u32, wide: i32, paper: &str| {
+            format!(
+                "{{\"charts\":3,\"drawn\":3,\"tips\":{tips},\"svg\":3,\"png\":3,\"wide\":{wide},\"stills\":0,\"paper\":\"{paper}\"}}"
+            )
+        };
+        let light = "rgb(254, 254, 254)";
+        assert_eq!(judged(&found(3, 0, light), 3, false), Ok(()));
+        assert_eq!(judged(&found(2, 0, light), 3, false), Err("a mark says nothing under the pointer"));
+        assert_eq!(judged(&found(3, 40, light), 3, false), Err("the page is wider than the window"));
+        assert_eq!(judged(&found(3, 0, light), 3, true), Err("the paper has the other mode's color"));
+        assert_eq!(judged(&found(3, 0, light), 4, false), Err("another number of charts"));
+    }
+}
