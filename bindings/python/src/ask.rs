@@ -7,8 +7,10 @@ use std::time::Duration;
 use std::{any::Any, thread};
 
 use nebula_lab::own::OwnPolicy;
-use nebula_lab::simulate::{Simulated, Simulation};
+use nebula_lab::simulate::{Simulated, Simulation, Trace};
 use nebula_lab::{Answer, Failure, Progress, compare, reproduce, simulate, size};
+use nebula_nic::Timestamp;
+use nebula_sim::TracedRpc;
 use nebula_sim::study::{Bin, Found, Row, text};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -83,6 +85,25 @@ pub(crate) fn ask<'py>(
     dict.set_item("notes", asked.answer.notes)?;
     dict.set_item("failure", asked.answer.failure.map(|failure| failure.to_string()))?;
     Ok(dict)
+}
+
+/// Each RPC of one run of each point, as the bytes of arrays: `float64` arrival, `int32` core (-1 if refused), `float64` start and end.
+#[pyfunction]
+pub(crate) fn trace<'py>(py: Python<'py>, words: Vec<String>) -> PyResult<Bound<'py, PyList>> {
+    let traces = py.detach(|| simulate::Question::parse(words)?.trace()).map_err(raised)?;
+    let all = PyList::empty(py);
+    for Trace { name, load, rpcs } in traces {
+        let ns = |at: Timestamp| (at.as_ps() as f64 / 1e3).to_ne_bytes();
+        let never = f64::NAN.to_ne_bytes();
+        let bytes =
+            |of: &dyn Fn(&TracedRpc) -> [u8; 8]| PyBytes::new(py, &rpcs.iter().flat_map(of).collect::<Vec<u8>>());
+        let core = |rpc: &TracedRpc| rpc.served.and_then(|(core, ..)| i32::try_from(core).ok()).unwrap_or(-1);
+        let cores: Vec<u8> = rpcs.iter().flat_map(|rpc| core(rpc).to_ne_bytes()).collect();
+        let start = bytes(&|rpc| rpc.served.map_or(never, |(_, begun, _)| ns(begun)));
+        let end = bytes(&|rpc| rpc.served.map_or(never, |(_, _, ended)| ns(ended)));
+        all.append((name, load, bytes(&|rpc| ns(rpc.arrived)), PyBytes::new(py, &cores), start, end))?;
+    }
+    Ok(all)
 }
 
 /// Arrays and not rows: a distribution has some ten thousand cells.

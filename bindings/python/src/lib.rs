@@ -44,6 +44,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BadInput", py.get_type::<BadInput>())?;
     module.add("Fault", py.get_type::<Fault>())?;
     module.add_function(wrap_pyfunction!(ask::ask, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::trace, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::points, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::ask_points, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::lost, module)?)?;

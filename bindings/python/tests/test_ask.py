@@ -163,3 +163,17 @@ def test_progress_is_told_and_may_stop_the_question(monkeypatch: pytest.MonkeyPa
         _native.ask("simulate", ["--rpcs", "10M", "--replications", "1000", "--cores", "4"], stop)
     shown = lab.simulate(cores=4, rpcs=5_000, replications=3, progress=True)
     assert len(shown) == 2
+
+
+def test_a_trace_is_that_of_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "rpcs.csv"
+    program("simulate", "--policy", "jbsq:2", "--cores", "4", "--load", "1.2", "--queue-bound", "8", "--trace", str(path), *WORDS)
+    theirs = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    ours = lab.trace(policy="jbsq:2", cores=4, load=1.2, queue_bound=8, **SHORT)[0]
+    assert (ours.policy, ours.load, len(theirs)) == ("jbsq:2", 1.2, 5_000)
+    assert [core if core else "-1" for *_, core, _, _ in theirs] == [str(core) for core in ours.core]
+    assert np.allclose(ours.arrival_ns, [float(line[3]) for line in theirs])
+    refused = ours.core < 0
+    assert refused.sum() > 100 and np.isnan(ours.end_ns[refused]).all() and not np.isnan(ours.start_ns[~refused]).any()
+    with pytest.raises(lab.BadInput, match="policies that decide once"):
+        lab.trace(policy="work-stealing")

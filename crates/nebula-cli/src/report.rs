@@ -12,6 +12,7 @@
 //! | `simulation` | the page, and the plot, of simulated operating points: `nebula simulate` |
 //! | `blocks` | the same at the block level, with breakdowns of time and traffic: `nebula simulate --machine` |
 //! | `compare` | systems side by side: `nebula compare` |
+//! | `size` | how many cores, or how much room: `nebula size --report` |
 //! | `tiers` | services that call each other, with a picture of them: `nebula demo flight` |
 //! | `stacked` | stacked bars |
 //! | `chart` | a chart, drawn by plotters in the colors of the page |
@@ -28,6 +29,7 @@ pub(crate) mod page;
 pub(crate) mod plot;
 pub(crate) mod blocks;
 pub(crate) mod simulation;
+pub(crate) mod size;
 /// The samples with which the laboratory tests its tables.
 #[cfg(test)]
 #[path = "../../nebula-sim/tests/study/samples.rs"]

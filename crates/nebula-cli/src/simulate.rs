@@ -3,8 +3,10 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `args` | the command line; its question is [`nebula_lab::simulate`]'s |
+//! | `trace` | the file of `--trace` |
 
 mod args;
+mod trace;
 
 use clap::ArgMatches;
 use nebula_lab::Answer;
@@ -21,6 +23,9 @@ pub(crate) use args::Args;
 pub(crate) fn run(args: &Args, given: &ArgMatches) -> Result<(), Failure> {
     args.question.check(given)?;
     check_files(args)?;
+    if let Some(path) = &args.trace {
+        trace::write(path, &args.question.trace()?)?;
+    }
     let bar = output::Replications::new();
     let simulation = args.question.ask(&bar)?;
     bar.finish();
@@ -48,7 +53,7 @@ fn shown(args: &Args, simulation: &Simulation) -> Result<Option<Vec<Row>>, Failu
 }
 
 fn check_files(args: &Args) -> Result<(), Failure> {
-    for (flag, path) in [("--report", &args.report), ("--plot", &args.plot)] {
+    for (flag, path) in [("--report", &args.report), ("--plot", &args.plot), ("--trace", &args.trace)] {
         path.as_deref().map_or(Ok(()), |path| report::check_directory(flag, path))?;
     }
     args.plot.as_deref().map_or(Ok(()), report::plot::check_plot)

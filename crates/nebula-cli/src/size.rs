@@ -1,9 +1,12 @@
 //! `nebula size`: sizes receive buffer and tables.
 
+use std::path::PathBuf;
+
 use nebula_lab::size::Question;
 
 use crate::flags::Format;
 use crate::output::{self, Failure};
+use crate::report;
 
 const EXAMPLES: &str = "Examples:
   nebula size                                              the papers' server: 64 cores at E[Nq] = 54
@@ -12,6 +15,7 @@ const EXAMPLES: &str = "Examples:
   nebula size --service exp:630ns --cores 16 --policy single-queue           at the highest load with p99 within 10x
   nebula size --service trace:get.csv --slo 50us --cores 4,16,64 --rpc-bytes 528
   nebula size --rate 80k --peak 200k --slo 500us --trace prod.csv --column duration=us     how many cores?
+  nebula size --rate 80k --slo 500us --trace prod.csv --report capacity.html
   nebula size --rate 6M --servers 3 --service exp:1us --slo 10us               and with one server down?
   nebula size --service lognormal:mean=1us,scv=4 --load 0.8 --precision 5%
 
@@ -23,6 +27,9 @@ The buffer has room for ten times the mean number of waiting RPCs, E[Nq], indepe
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
+    /// Write an HTML report that says how the answer was found to this file
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -30,12 +37,18 @@ pub(crate) struct Args {
 
 /// Prints a row for each number of cores and each load.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(path) = &args.report {
+        report::check_directory("--report", path)?;
+    }
     let bar = output::Replications::new();
     let answer = args.question.ask(&bar)?;
     bar.finish();
     output::print(args.format, &answer.rows)?;
     if args.format == Format::Table && !answer.said.is_empty() {
         output::print_line(&format!("\n{}", answer.said.join("\n")))?;
+    }
+    if let Some(path) = &args.report {
+        report::write(path, &report::size::render(&answer, &report::made_by_this_command()))?;
     }
     answer.notes.iter().for_each(output::note);
     Ok(())

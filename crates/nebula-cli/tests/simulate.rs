@@ -426,3 +426,25 @@ fn replications_and_the_distribution_stand_behind_the_row() {
     assert!((middle / number(&point[0], "latency_ns.p99") - 1.0).abs() < 1e-2, "{p99}: {point:?}");
     nebula(&["simulate", "--machine", "isca20", "--histogram"]).assert_error(2, "--histogram");
 }
+
+#[test]
+fn a_trace_has_a_line_for_each_rpc() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rpcs.csv");
+    let words =
+        "simulate --policy jbsq:2,rss --cores 4 --load 0.5,1.2 --queue-bound 8 --rpcs 2000 --replications 2 --trace";
+    let words: Vec<&str> = words.split(' ').chain([path.to_str().unwrap()]).collect();
+    nebula(&words).assert_ok();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines[0], ["policy", "load", "rpc", "arrival_ns", "core", "start_ns", "end_ns"]);
+    assert_eq!(lines.len(), 1 + 4 * 2000);
+    let refused = |load: &str| lines.iter().filter(|line| line[1] == load && line[4].is_empty()).count();
+    assert!(4 * refused("0.5") < refused("1.2"), "{} {}", refused("0.5"), refused("1.2"));
+    let at = |line: &[&str], column: usize| line[column].parse::<f64>().unwrap();
+    let served = lines[1..].iter().filter(|line| !line[4].is_empty());
+    assert!(served.clone().all(|line| at(line, 3) <= at(line, 5) && at(line, 5) < at(line, 6)));
+    assert!(served.map(|line| at(line, 4)).fold(0.0, f64::max) < 4.0);
+    nebula(&["simulate", "--policy", "darc", "--trace", path.to_str().unwrap()])
+        .assert_error(2, "policies that decide once");
+}

@@ -22,7 +22,8 @@ mod tenants;
 mod words;
 
 use nebula_sim::study::blocks::Findings;
-use nebula_sim::study::{Found, Row, fields};
+use nebula_sim::study::{Ask, Found, Row, fields};
+use nebula_sim::{Length, TracedRpc, trace};
 
 use crate::own::OwnPolicy;
 use crate::{Answer, Failure, Progress, Workers, studies};
@@ -35,6 +36,17 @@ pub struct Simulation {
     pub answer: Answer,
     /// For charts.
     pub of: Simulated,
+}
+
+/// Each RPC of a run.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The point: its policy.
+    pub name: String,
+    /// The share of capacity that is offered; `None` for a closed loop.
+    pub load: Option<f64>,
+    /// In the order in which they were sent.
+    pub rpcs: Vec<TracedRpc>,
 }
 
 /// What was simulated.
@@ -107,6 +119,28 @@ impl Question {
             }
             (None, None) => self.ask_queueing(workers, progress),
         }
+    }
+
+    /// Each RPC of one run of each point: of the first replication, with as many RPCs as it has at least.
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: another level, a search, or a policy whose RPCs are not served by one core.
+    pub fn trace(&self) -> Result<Vec<Trace>, Failure> {
+        if self.machine.is_some() || self.queueing.tenants.is_some() {
+            return Err(Failure::bad_input("a trace is of the queueing level: remove --machine or --tenants"));
+        }
+        let (points, seed) = (plan::points(self)?, self.effort.seed());
+        let one = |point: &nebula_sim::study::Point| {
+            if point.ask == Ask::FindLoad {
+                return Err(Failure::bad_input("a trace is of given loads: remove --find-slo"));
+            }
+            let warmup = point.effort.length(&point.system, &point.load).warmup;
+            let length = Length { warmup, rpcs: point.effort.rpcs };
+            let rpcs = trace(&point.system, &point.load, length, seed.replica(0))?;
+            Ok(Trace { name: point.name.clone(), load: point.offered(), rpcs })
+        };
+        points.iter().map(one).collect()
     }
 
     fn ask_queueing(&self, workers: &Workers, progress: &dyn Progress) -> Result<Simulation, Failure> {

@@ -318,6 +318,14 @@ pub enum SimError {
         /// The lowest load.
         load: f64,
     },
+    /// An RPC is not served by one core from begin to end.
+    #[error(
+        "a trace is of policies that decide once, without router, host interface or tiers: not of {policy} as it is set up"
+    )]
+    Trace {
+        /// The policy.
+        policy: String,
+    },
     /// The lowest load exceeds the slowdown.
     #[error(
         "a slowdown of {times} cannot be met: the p99.9 exceeds it at the lowest load, or the service times are not a mix"

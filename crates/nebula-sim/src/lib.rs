@@ -96,4 +96,4 @@ pub use tally::{
 };
 pub use tenants::{OfTenant, Tenant, Tenants, TenantsEstimate};
 pub use tiers::Tiers;
-pub use world::{Length, run, run_with};
+pub use world::{Length, TracedRpc, run, run_with, trace};

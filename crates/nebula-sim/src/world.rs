@@ -34,6 +34,7 @@ mod tenants;
 mod watched;
 #[cfg(test)]
 mod noted;
+mod traced;
 
 use crate::error::SimError;
 use crate::hottest;
@@ -59,6 +60,7 @@ use scheduler::{LeastLoaded, Reserved, Scheduled, first_plan};
 use servers::Servers;
 use std::cell::RefCell;
 pub(crate) use tenants::{TenantTally, TenantsTally, run_tenants};
+pub use traced::{TracedRpc, trace};
 use watched::{ByDepth, Watched};
 
 /// The length of a run, in RPCs.

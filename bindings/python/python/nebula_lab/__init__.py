@@ -12,11 +12,11 @@ nanoseconds and rates in 10⁶ RPC/s, as the names of the columns say. The mecha
 True
 """
 
-from ._ask import compare, find_slo, reproduce, simulate, size
+from ._ask import compare, find_slo, reproduce, simulate, size, trace
 from ._laws import Law, arrival_times, drawn, samples
 from ._own import SIGNATURE, Policy, policy
 from ._native import BadInput, Fault, __version__
-from ._result import Histogram, Result, Unsettled
+from ._result import Histogram, Result, Trace, Unsettled
 from ._sweep import Study, sweep
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Result",
     "SIGNATURE",
     "Study",
+    "Trace",
     "Unsettled",
     "__version__",
     "arrival_times",
@@ -40,4 +41,5 @@ __all__ = [
     "simulate",
     "size",
     "sweep",
+    "trace",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
 from . import _native
-from ._result import Histogram, Result
+from ._result import Histogram, Result, Trace
 from ._own import Policy
 from ._words import Word, flags, policies
 
@@ -82,6 +82,19 @@ def reproduce(*ids: str, progress: Optional[bool] = None, **words: Word) -> Resu
     Raises ``BadInput`` for an unknown id, and names those that there are.
     """
     return _asked("reproduce", [*ids, *flags(words)], progress)
+
+
+def trace(**words: Word) -> list[Trace]:
+    """Each RPC of one run of each point of ``simulate(**words)``: its arrival, core, start and end, as arrays.
+
+    Of the first replication, with ``rpcs`` RPCs after the warm-up. Raises ``BadInput`` for policies whose RPCs are not served by one core from begin to
+    end, and at the block level.
+
+    >>> one = trace(policy="jbsq:2", cores=4, load=0.6, rpcs=2_000, queue_bound=50)[0]
+    >>> len(one.core), int(one.core.max()), bool(((one.end_ns - one.start_ns)[one.core >= 0] > 0).all())
+    (2000, 3, True)
+    """
+    return [Trace.of(*one) for one in _native.trace(flags(words))]
 
 
 def _asked(

@@ -57,6 +57,28 @@ class Histogram:
         return cls(policy, load, np.frombuffer(lo), np.frombuffer(hi), np.frombuffer(count, dtype=np.uint64))
 
 
+@dataclass(frozen=True)
+class Trace:
+    """Each RPC of one run of a point, in the order in which they were sent."""
+
+    policy: str
+    load: Optional[float]
+    arrival_ns: NDArray[np.float64]
+    """When it reached the server."""
+    core: NDArray[np.int32]
+    """The core that served it; -1 if it was refused."""
+    start_ns: NDArray[np.float64]
+    """When its core began it; NaN if it was refused."""
+    end_ns: NDArray[np.float64]
+    """When it ended; NaN if it was refused."""
+
+    @classmethod
+    def of(cls, policy: str, load: Optional[float], arrival: bytes, core: bytes, start: bytes, end: bytes) -> "Trace":
+        """From the bytes of its arrays."""
+        times = [np.frombuffer(one) for one in (arrival, start, end)]
+        return cls(policy, load, times[0], np.frombuffer(core, dtype=np.int32), times[1], times[2])
+
+
 class Result(Sequence[Row]):
     """Rows with one value a column, and units in the columns' names: ``latency_ns_p99``, ``throughput_mrps``.
 

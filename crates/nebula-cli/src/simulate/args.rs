@@ -30,6 +30,7 @@ const EXAMPLES: &str = "Examples:
   nebula simulate --policy jbsq:1,altocumulus:16 --cores 256 --hop-latency 2ns --decision-time 20ns --per-core-time 1ns --find-slo
   nebula simulate --policy altocumulus:16 --cores 240 --thresholds exponential-15 --load 0.9
   nebula simulate --load 0.95 --precision 1% --format json
+  nebula simulate --load 0.9 --policy jbsq:2 --rpcs 10k --trace rpcs.csv
   nebula simulate --load 0.9 --policy jbsq:2,rss --histogram --format csv > ccdf.csv
   nebula simulate --machine isca20           block level: six NIC designs, a key-value store, six rates
   nebula simulate --machine isca20 --design rpcvalet,nebula --rate 5..25MRPS:9 --report page.html
@@ -89,6 +90,9 @@ pub(crate) struct Args {
     /// Print the distribution of the latency instead: a row for each cell, three digits wide, with the share that took longer
     #[arg(long, conflicts_with_all = ["machine", "tenants"])]
     pub(super) histogram: bool,
+    /// Write each RPC of one run of each point to this file: its arrival, core, start and end, in CSV
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["machine", "tenants", "tiers", "find_slo"])]
+    pub(super) trace: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,

@@ -1,0 +1,166 @@
+//! A wrapper around servers that keeps each RPC of the measured window: when it came, which core served it, from when to when.
+
+use super::client::Request;
+use super::servers::{Ended, Received, Servers};
+use super::{Central, Demand, Length, run_behind};
+use crate::error::SimError;
+use crate::load::Load;
+use crate::system::System;
+use nebula_nic::{Header, Policy, Span, Timestamp, Verdict};
+use nebula_workload::Seed;
+use std::cell::RefCell;
+
+/// One RPC of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TracedRpc {
+    /// When it reached the server; the last time, if it was refused and tried again.
+    pub arrived: Timestamp,
+    /// Its core, counted over all servers, when it began and when it ended; `None` if it was refused.
+    pub served: Option<(usize, Timestamp, Timestamp)>,
+}
+
+/// Runs `load` as [`run`](super::run) does, and gives each RPC of the measured window in the order in which they were sent.
+///
+/// # Errors
+///
+/// Those of [`run`](super::run); [`SimError::Trace`] for a policy that decides again after the dispatch, and for servers behind a router, a host
+/// interface or other tiers: there an RPC is not served by one core from begin to end.
+///
+/// # Cost
+///
+/// That of the events of [`run_with`](super::run_with), and 56 bytes for each RPC.
+///
+/// # Examples
+///
+/// ```
+/// use nebula_nic::Policy;
+/// use nebula_sim::{Length, Load, System, trace};
+/// use nebula_workload::Seed;
+///
+/// let load = Load::open("exp:1us".parse()?, 0.5);
+/// let rpcs = trace(&System::new(Policy::Jbsq(2), 4), &load, Length::of(1_000), Seed(1))?;
+/// assert_eq!(rpcs.len(), 1_000);
+/// assert!(rpcs.iter().all(|rpc| rpc.served.is_some_and(|(core, begun, _)| core < 4 && begun >= rpc.arrived)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn trace(system: &System, load: &Load, length: Length, seed: Seed) -> Result<Vec<TracedRpc>, SimError> {
+    if system.costs.grow() {
+        system.validate()?;
+        return trace(&system.at_size(), load, length, seed);
+    }
+    if !is_of_one_core(system) {
+        return Err(SimError::Trace { policy: system.policy_name() });
+    }
+    let rpcs = RefCell::default();
+    let dispatch = |cores, seed| system.dispatcher(cores, seed);
+    run_behind(system, Demand { load, length, seed, parts: 0 }, |slots| {
+        // A run that restarts with more room restarts its trace.
+        *rpcs.borrow_mut() = vec![TracedRpc::default(); usize::try_from(length.rpcs).unwrap_or(0)];
+        Ok(Tracing { servers: Central::try_new(system, slots, seed, &dispatch)?, length, rpcs: &rpcs })
+    })?;
+    Ok(rpcs.into_inner())
+}
+
+/// Whether an RPC is given to one core, which serves it to its end.
+fn is_of_one_core(system: &System) -> bool {
+    let decides_again =
+        matches!(system.policy, Policy::WorkStealing | Policy::Preemptive(_) | Policy::Darc | Policy::Altocumulus(_));
+    let is_direct = !system.is_tiered() && system.router.is_none() && system.host.is_none() && !system.has_queues();
+    is_direct && (system.custom.is_some() || !decides_again)
+}
+
+struct Tracing<'a, S> {
+    servers: S,
+    length: Length,
+    rpcs: &'a RefCell<Vec<TracedRpc>>,
+}
+
+impl<S> Tracing<'_, S> {
+    /// Changes the entry of an RPC of the measured window.
+    fn note(&self, number: u64, change: impl FnOnce(&mut TracedRpc)) {
+        if self.length.is_measured(number) {
+            let index = usize::try_from(number - self.length.warmup).unwrap_or(usize::MAX);
+            if let Some(rpc) = self.rpcs.borrow_mut().get_mut(index) {
+                change(rpc);
+            }
+        }
+    }
+}
+
+impl<S: Servers> Servers for Tracing<'_, S> {
+    fn next_ps(&self) -> u64 {
+        self.servers.next_ps()
+    }
+
+    fn latest(&self) -> Timestamp {
+        self.servers.latest()
+    }
+
+    fn turn(&mut self, now: Timestamp) -> Option<Ended> {
+        let ended = self.servers.turn(now)?;
+        let queued = Span::from_ps(ended.queued_ps);
+        self.note(ended.served.number, |rpc| rpc.served = ended.core.map(|core| (core, rpc.arrived + queued, now)));
+        Some(ended)
+    }
+
+    fn receive(&mut self, now: Timestamp, server: u16, header: Header, request: &Request) -> Received {
+        let received = self.servers.receive(now, server, header, request);
+        let is_admitted = matches!(received.verdict, Verdict::Write { .. });
+        self.note(request.number, |rpc| {
+            rpc.arrived = now;
+            // What was refused and comes again has not been served yet.
+            if !is_admitted {
+                rpc.served = None;
+            }
+        });
+        received
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::run;
+
+    const LENGTH: Length = Length::of(5_000);
+
+    fn load() -> Load {
+        Load::open("exp:1us".parse().expect("a law"), 0.8)
+    }
+
+    #[test]
+    fn a_trace_is_of_the_run_that_the_tally_is_of() {
+        for policy in [Policy::Jbsq(2), Policy::SingleQueue, Policy::Rss, Policy::TwoChoices] {
+            let system = System::new(policy, 4);
+            let rpcs = trace(&system, &load(), LENGTH, Seed(3)).expect("it runs");
+            let tally = run(&system, &load(), LENGTH, Seed(3)).expect("it runs");
+            let served = || rpcs.iter().filter_map(|rpc| Some((rpc.arrived, rpc.served?)));
+            let sum: u64 = served().map(|(arrived, (_, _, ended))| (ended - arrived).as_ps()).sum();
+            assert_eq!(served().count() as u64, tally.served);
+            assert!((sum as f64 / tally.served as f64 / tally.latency.mean() - 1.0).abs() < 1e-12, "{policy}");
+        }
+    }
+
+    #[test]
+    fn a_core_serves_one_at_a_time() {
+        let rpcs = trace(&System::new(Policy::Jbsq(2), 4), &load(), LENGTH, Seed(3)).expect("it runs");
+        let mut served: Vec<_> = rpcs.iter().filter_map(|rpc| rpc.served).collect();
+        served.sort_unstable();
+        assert!(served.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1));
+    }
+
+    #[test]
+    fn what_is_refused_has_no_core_and_other_policies_have_no_trace() {
+        let bounded = System::new(Policy::Jbsq(1), 2).queue_bound(1);
+        let overload = Load::open("exp:1us".parse().expect("a law"), 1.5);
+        let rpcs = trace(&bounded, &overload, LENGTH, Seed(3)).expect("it runs");
+        let tally = run(&bounded, &overload, LENGTH, Seed(3)).expect("it runs");
+        assert_eq!(rpcs.iter().filter(|rpc| rpc.served.is_none()).count() as u64, tally.nacks);
+        assert!(tally.nacks > 500);
+        for policy in ["work-stealing", "preemptive:5us", "darc"] {
+            let system = System::new(policy.parse().expect("a policy"), 4);
+            let refused = trace(&system, &load(), LENGTH, Seed(3));
+            assert!(matches!(refused, Err(SimError::Trace { .. })), "{policy}");
+        }
+    }
+}
