@@ -69,7 +69,7 @@ impl Unit {
     }
 
     /// The picoseconds of a time in this unit.
-    fn parse_ps(self, text: &str) -> Result<u128, &'static str> {
+    pub(crate) fn parse_ps(self, text: &str) -> Result<u128, &'static str> {
         self.parse_decimal(text).or_else(|| self.parse_float(text)).ok_or(self.expected())
     }
 
@@ -179,7 +179,7 @@ impl Place {
     /// Without a header a line is one time.
     const ONLY: Self = Self { index: 0, name: String::new(), unit: Unit::Ns };
 
-    fn of_header(header: &[String], column: Option<&Column>) -> Result<Self, String> {
+    pub(crate) fn of_header(header: &[String], column: Option<&Column>) -> Result<Self, String> {
         let at = |index: usize, unit: Option<Unit>| {
             let name = header[index].clone();
             let unit = unit.or_else(|| Unit::of_name(&name)).unwrap_or(Unit::Ns);

@@ -6,7 +6,9 @@
 //! 12.5,set,user:4711,512
 //! ```
 //!
-//! - The header is optional; a first line that begins with `time_us` must be the whole header.
+//! - The header is optional; a first line that begins with `time_us` must be the whole header, or else that of a log.
+//! - A log has a header with other columns too, in any order: `key`, the operation in `op`, `operation`, `method` or `endpoint`, and the time in the only column
+//!   whose name ends in a unit, or in the one that [`TraceReader::column`] names. Its times count from the first. `value_bytes` may be missing where nothing is set.
 //! - `time_us` counts from the start of the trace, in microseconds, with up to six decimals (picoseconds). Times may
 //!   repeat but must not decrease.
 //! - `op` is `get`, `set` or `delete`.
@@ -19,8 +21,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use nebula_nic::Timestamp;
 
+use crate::column::{Column, Place, Unit};
 use crate::rng::fnv1a;
-use crate::{Key, Operation, WorkloadError};
+use crate::{Key, Op, Operation, WorkloadError};
 
 const HEADER: [&str; 4] = ["time_us", "op", "key", "value_bytes"];
 const PS_PER_US: u64 = 1_000_000;
@@ -52,23 +55,73 @@ pub struct TraceReader<R> {
     /// Its number, from 1.
     line: u64,
     last: Timestamp,
+    layout: Layout,
+    /// The column with the times, if it was named.
+    column: Option<Column>,
     is_first: bool,
     has_ended: bool,
+}
+
+/// Where the fields of a line are.
+#[derive(Debug)]
+struct Layout {
+    time: usize,
+    op: usize,
+    key: usize,
+    value_bytes: Option<usize>,
+    /// Fields of a line.
+    count: usize,
+    /// Of a log: the unit of its times, and the first of them in picoseconds once it is known.
+    log: Option<(Unit, Option<u128>)>,
+}
+
+impl Layout {
+    /// That of `time_us,op,key,value_bytes`.
+    const PLAIN: Self = Self { time: 0, op: 1, key: 2, value_bytes: Some(3), count: 4, log: None };
+
+    /// That of a log; `None` if this is no header of one.
+    fn of_log(header: &str, column: Option<&Column>) -> Option<Result<Self, String>> {
+        let names: Vec<String> = fields(header).map(|name| name.trim_matches('"').to_owned()).collect();
+        let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.to_ascii_lowercase().as_str()));
+        let (op, key) = (at(&["op", "operation", "method", "endpoint"])?, at(&["key"])?);
+        let place = Place::of_header(&names, column);
+        Some(place.map(|place| Self {
+            time: place.index,
+            op,
+            key,
+            value_bytes: at(&["value_bytes"]),
+            count: names.len(),
+            log: Some((place.unit, None)),
+        }))
+    }
 }
 
 impl<R: Read> TraceReader<R> {
     /// Starts reading from `source`, which is buffered here.
     pub fn new(source: R) -> Self {
         let source = BufReader::new(source);
-        Self { source, text: String::new(), line: 0, last: Timestamp::ZERO, is_first: true, has_ended: false }
+        Self {
+            source,
+            text: String::new(),
+            line: 0,
+            last: Timestamp::ZERO,
+            layout: Layout::PLAIN,
+            column: None,
+            is_first: true,
+            has_ended: false,
+        }
+    }
+
+    /// Takes the times of a log from this column.
+    #[must_use]
+    pub fn column(self, column: Column) -> Self {
+        Self { column: Some(column), ..self }
     }
 
     fn try_next(&mut self) -> Result<Option<Operation>, WorkloadError> {
         while self.read_line()? {
             let is_first = std::mem::take(&mut self.is_first);
-            if is_first && fields(&self.text).next() == Some(HEADER[0]) {
-                self.check_header()?;
-            } else {
+            if !is_first || !self.takes_header()? {
                 return self.operation().map(Some);
             }
         }
@@ -90,30 +143,62 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    fn check_header(&self) -> Result<(), WorkloadError> {
-        let is_right = fields(&self.text).eq(HEADER);
-        if is_right { Ok(()) } else { Err(self.wrong(format!("the header must be {}", HEADER.join(",")))) }
+    /// Whether this first line is a header.
+    fn takes_header(&mut self) -> Result<bool, WorkloadError> {
+        if self.column.is_none() && fields(&self.text).eq(HEADER) {
+            return Ok(true);
+        }
+        match Layout::of_log(&self.text, self.column.as_ref()) {
+            Some(layout) => self.layout = layout.map_err(|reason| self.wrong(reason))?,
+            None if fields(&self.text).next() == Some(HEADER[0]) => {
+                return Err(self.wrong(format!("the header must be {}", HEADER.join(","))));
+            }
+            None => return Ok(false),
+        }
+        Ok(true)
     }
 
     fn operation(&mut self) -> Result<Operation, WorkloadError> {
-        let [time, op, key, value_bytes] = self.four_fields()?;
-        let operation = Operation {
-            at: parse_time(time).ok_or_else(|| self.wrong(EXPECTED_TIME.into()))?,
-            op: op.parse().map_err(|_| self.wrong("op must be get, set or delete".into()))?,
-            key: parse_key(key).ok_or_else(|| self.wrong("key must not be empty".into()))?,
-            value_bytes: value_bytes.parse().map_err(|_| self.wrong(EXPECTED_BYTES.into()))?,
+        let (time, op, key, value_bytes) = self.four_fields()?;
+        let (at, first) = self.time(time)?;
+        let op: Op = op.parse().map_err(|_| self.wrong("op must be get, set or delete".into()))?;
+        let key = parse_key(key).ok_or_else(|| self.wrong("key must not be empty".into()))?;
+        let value_bytes = match value_bytes {
+            Some(bytes) => bytes.parse().map_err(|_| self.wrong(EXPECTED_BYTES.into()))?,
+            None if op == Op::Set => return Err(self.wrong("a set needs a column value_bytes".into())),
+            None => 0,
         };
+        if let Some((_, known)) = &mut self.layout.log {
+            *known = first;
+        }
+        let operation = Operation { at, op, key, value_bytes };
         self.check_order(operation.at)?;
         self.last = operation.at;
         Ok(operation)
     }
 
-    fn four_fields(&self) -> Result<[&str; 4], WorkloadError> {
-        let mut each = fields(&self.text);
-        match [(); 5].map(|()| each.next()) {
-            [Some(time), Some(op), Some(key), Some(value_bytes), None] => Ok([time, op, key, value_bytes]),
-            _ => Err(self.wrong(format!("has {} fields, write {}", fields(&self.text).count(), HEADER.join(",")))),
+    /// When an operation is; of a log, since its first time, which is given too.
+    fn time(&self, text: &str) -> Result<(Timestamp, Option<u128>), WorkloadError> {
+        let Some((unit, first)) = self.layout.log else {
+            return parse_time(text).map(|at| (at, None)).ok_or_else(|| self.wrong(EXPECTED_TIME.into()));
+        };
+        let ps = unit.parse_ps(text).map_err(|expected| self.wrong(expected.into()))?;
+        let first = first.unwrap_or(ps);
+        let since = ps.checked_sub(first).and_then(|ps| u64::try_from(ps).ok());
+        let at = since.ok_or_else(|| self.wrong("time goes back: sort the lines".into()))?;
+        Ok((Timestamp::from_ps(at), Some(first)))
+    }
+
+    /// Time, operation, key, and the bytes of the value where there is such a column.
+    fn four_fields(&self) -> Result<(&str, &str, &str, Option<&str>), WorkloadError> {
+        let Layout { time, op, key, value_bytes, count, log } = &self.layout;
+        let found = fields(&self.text).count();
+        if found != *count {
+            let write = if log.is_some() { format!("{count}, as the header has") } else { HEADER.join(",") };
+            return Err(self.wrong(format!("has {found} fields, write {write}")));
         }
+        let at = |index: usize| fields(&self.text).nth(index).unwrap_or_default();
+        Ok((at(*time), at(*op), at(*key), value_bytes.map(at)))
     }
 
     fn check_order(&self, at: Timestamp) -> Result<(), WorkloadError> {

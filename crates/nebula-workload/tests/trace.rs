@@ -79,7 +79,7 @@ fn line_numbers_count_comments_and_blank_lines() {
 #[test]
 fn a_header_must_be_the_whole_header_and_the_first_line() {
     let right = "the header must be time_us,op,key,value_bytes";
-    assert_eq!(refusal("time_us,op,key\n"), format!("trace line 1: \"time_us,op,key\": {right}"));
+    assert_eq!(refusal("time_us,op,value\n"), format!("trace line 1: \"time_us,op,value\": {right}"));
     assert!(
         refusal(&format!("0,get,1,0\n{HEADER}")).starts_with("trace line 2: \"time_us,op,key,value_bytes\": time_us")
     );
@@ -157,4 +157,34 @@ fn no_bytes_make_the_reader_panic() {
         let times: Vec<_> = TraceReader::new(&bytes[..]).map_while(Result::ok).map(|operation| operation.at).collect();
         assert!(times.is_sorted(), "{bytes:?}");
     }
+}
+
+#[test]
+fn a_log_is_read_by_its_header() {
+    let log = "method,status,key,start_ms,took\nget,200,17,1700000000000.5,12\ndelete,200,user:1,1700000000002,9\n";
+    let read = |log: &str, column: Option<&str>| {
+        let reader = TraceReader::new(log.as_bytes());
+        let reader = match column {
+            Some(column) => reader.column(column.parse().unwrap()),
+            None => reader,
+        };
+        reader.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
+    };
+    let operations = read(log, None).unwrap();
+    let of: Vec<(u64, Op)> = operations.iter().map(|one| (one.at.as_ps(), one.op)).collect();
+    assert_eq!(of, [(0, Op::Get), (1_500_000_000, Op::Delete)]);
+    assert_eq!(operations[0].key, Key(17));
+    // Another column may be meant; and one that goes back is told.
+    let said = read(log, Some("took=us")).unwrap_err();
+    assert_eq!(said, "trace line 3: \"delete,200,user:1,1700000000002,9\": time goes back: sort the lines");
+    assert!(read(log, Some("began=us")).unwrap_err().contains("it has no column \"began\""));
+    assert!(read(&log.replace("took", "took_us"), None).unwrap_err().contains("name the one with the times"));
+    assert!(read(&log.replace("delete", "set"), None).unwrap_err().contains("a set needs a column value_bytes"));
+    let sized = "time_s,op,key,value_bytes,who\n0.25,set,1,64,me\n0.5,get,1,0,me\n";
+    assert_eq!(read(sized, None).unwrap()[1].at.as_ps(), 250_000_000_000);
+    assert!(
+        read(&format!("{sized}1,get,1,0\n"), None).unwrap_err().contains("has 4 fields, write 5, as the header has")
+    );
+    // The plain form counts from its own zero.
+    assert_eq!(read(&format!("{HEADER}3,get,1,0\n"), None).unwrap()[0].at.as_ps(), 3_000_000);
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use nebula::Balance;
 use nebula_kvs::VALUE_BYTES_MAX;
-use nebula_nic::Span;
+use nebula_nic::{Span, Timestamp};
 use nebula_sys::affinity::allowed_cores;
-use nebula_workload::{Arrivals, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
+use nebula_workload::{Arrivals, Column, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
 use super::{rows, verdict};
 use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
@@ -85,9 +85,12 @@ pub(crate) struct Args {
     /// Cores to pin client threads to, round-robin
     #[arg(long, value_delimiter = ',', value_name = "CORE,…")]
     pin: Vec<usize>,
-    /// Replay this CSV file with columns time_us,op,key,value_bytes
+    /// Replay this CSV file: time_us,op,key,value_bytes, or a log with a header that has op, key and a time among its columns
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Column of the log with the times, and their unit [default: the one whose name ends in a unit, such as start_ms]
+    #[arg(long, value_name = "NAME=UNIT", requires = "trace")]
+    column: Option<Column>,
     /// Search for the highest rate whose p99 is within this bound
     #[arg(long, value_name = "SLO", conflicts_with = "trace")]
     find_slo: Option<Span>,
@@ -142,7 +145,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         slots: args.slots,
         patience: args.patience,
         pin: args.pin.clone(),
-        trace: args.trace.as_deref().map(read_trace).transpose()?,
+        trace: args.trace.as_deref().map(|path| read_trace(path, args.column.as_ref())).transpose()?,
         network_keys: flags::read_keys(args.key_file.as_deref(), args.endpoint.has_network())?,
         insecure: args.insecure,
     };
@@ -168,12 +171,16 @@ fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     args.report.as_deref().map_or(Ok(()), |path| report::check_directory("--report", path))
 }
 
-fn read_trace(path: &Path) -> Result<Arc<[Operation]>, Failure> {
+fn read_trace(path: &Path, column: Option<&Column>) -> Result<Arc<[Operation]>, Failure> {
     let name = path.display();
     let file = std::fs::File::open(path).map_err(|error| Failure::bad_input(format!("cannot open {name}: {error}")))?;
-    let operations: Arc<[Operation]> = TraceReader::new(file)
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let reader = TraceReader::new(file);
+    let reader = match column {
+        Some(column) => reader.column(column.clone()),
+        None => reader,
+    };
+    let operations: Arc<[Operation]> =
+        reader.collect::<Result<_, _>>().map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     if operations.is_empty() {
         return Err(Failure::bad_input(format!("{name}: the trace is empty")));
     }
@@ -181,6 +188,8 @@ fn read_trace(path: &Path) -> Result<Arc<[Operation]>, Failure> {
     if longest > VALUE_BYTES_MAX {
         return Err(Failure::bad_input(format!("{name}: a value has {longest} bytes; the limit is {VALUE_BYTES_MAX}")));
     }
+    let last = operations.last().map_or(Span::ZERO, |last| last.at - Timestamp::ZERO);
+    output::note(format!("{name}: {} operations in {}", operations.len(), units::span(last)));
     Ok(operations)
 }
 
