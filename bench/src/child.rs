@@ -1,7 +1,8 @@
 //! Server processes: this program, started again with other arguments.
 
 use crate::Failure;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+use rustix::process::{getrlimit, kill_process, setrlimit, waitid};
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
@@ -41,6 +42,23 @@ impl Server {
             total += ran;
         }
         Ok(total)
+    }
+
+    /// Stops its threads; they are when this returns.
+    pub fn stop(&self) -> Result<(), Failure> {
+        self.signal(Signal::STOP)?;
+        let stopped = WaitIdOptions::STOPPED;
+        waitid(WaitId::Pid(Pid::from_child(&self.0)), stopped)?.ok_or("no child is stopped")?;
+        Ok(())
+    }
+
+    /// Has its threads go on.
+    pub fn go_on(&self) -> Result<(), Failure> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), Failure> {
+        Ok(kill_process(Pid::from_child(&self.0), signal)?)
     }
 
     /// Bytes of its memory that are resident.

@@ -58,10 +58,10 @@ fn compare() -> Result<(), Failure> {
     for figure in FIGURES {
         bare.iter().for_each(|&way| figure.print(way));
     }
-    rate.print_beside(nebula, measured[SEGMENTS], Some(Bound::AtLeast(0.6)));
+    rate.print_beside(nebula, measured[SEGMENTS], Some(Bound::AtLeast(0.7)));
     rate.print_beside(nebula, measured[PACKED], None);
     rate.print_beside(nebula, measured[SINGLE], Some(Bound::AtLeast(15.0)));
-    p50.print_beside(nebula, measured[SINGLE], Some(Bound::AtMost(1.2)));
+    p50.print_beside(nebula, measured[SINGLE], Some(Bound::AtMost(1.15)));
     p99.print_beside(nebula, measured[SINGLE], None);
     for figure in FIGURES {
         peers.iter().for_each(|&peer| figure.print_beside(peer, nebula, None));

@@ -314,6 +314,13 @@ impl Retention {
         self.over.free()
     }
 
+    /// How many may [begin](Self::begin) before one ends.
+    #[must_use]
+    #[inline]
+    pub const fn room(&self) -> u32 {
+        self.over.len()
+    }
+
     /// Whether every entry's RPC is in the server: then [`begin`](Self::begin) and [`nacked`](Self::nacked) fail.
     #[must_use]
     #[inline]

@@ -28,6 +28,7 @@ mod steering;
 mod support;
 mod tower_layers;
 mod udp_address;
+mod udp_at_once;
 mod udp_client;
 mod udp_engines;
 mod udp_failover;

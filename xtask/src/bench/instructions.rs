@@ -32,8 +32,19 @@ const SCALES: [(u32, u32); 4] = [(16, 16), (16, 64), (10_000, 16), (10_000, 64)]
 /// The greatest ratio allowed between the highest and the lowest count.
 const RATIO_MAX: f64 = 1.02;
 
-/// RPCs at a time, and the most instructions that one may take.
-const ECHOES: [(u32, f64); 2] = [(16, 400.0), (1, 1_050.0)];
+/// A program that echoes, and how few instructions it must do with.
+struct Echo {
+    /// Of the program, and of the module whose `exchange` is counted.
+    name: &'static str,
+    what: &'static str,
+    /// RPCs at a time, and the most instructions that one may take.
+    most: [(u32, f64); 2],
+}
+
+const ECHOES: [Echo; 2] = [
+    Echo { name: "echo_instructions", what: "48 B over shared memory", most: [(16, 400.0), (1, 1_050.0)] },
+    Echo { name: "udp_instructions", what: "64 B over UDP without the kernel", most: [(32, 2_700.0), (1, 6_800.0)] },
+];
 
 /// Clients, and the most lines that an RPC of theirs may take the server. Where clients walk round their rings it is one more.
 const LINES: [(u32, f64); 2] = [(64, 0.1), (1024, 1.3)];
@@ -96,23 +107,26 @@ fn rows(shell: &Shell, n: u32) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Instructions of an echo of 48 bytes over shared memory, `rpcs` times, at each number of RPCs at a time.
+/// Instructions of an echo, `rpcs` times, over each transport and at each number of RPCs at a time.
 fn echo(shell: &Shell, rpcs: u32) -> Result<Vec<Row>, Failure> {
-    let program = runtime_program(shell, "echo_instructions")?;
-    let row = |&(batch, most): &(u32, f64)| {
-        let args = [rpcs.to_string(), batch.to_string()];
-        let total = callgrind::instructions_within(shell, &program, &args, "*echo_instructions*exchange*")?;
-        // A name that matches nothing counts nothing, and would keep every promise.
-        if total < u64::from(rpcs) {
-            return Err(Failure::new(format!("{total} instructions counted in {rpcs} RPCs: `exchange` was not found")));
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a count of instructions is far below 2^53")]
-        let value = total as f64 / f64::from(rpcs);
-        let what = format!("echo of 48 B over shared memory, client and server, {batch} at a time");
-        let against = Against { what: "the most".into(), ratio: value / most, bound: Some(Bound::AtMost(1.0)) };
-        Ok(Row { what, value, unit: "instructions".into(), against: Some(against) })
-    };
-    ECHOES.iter().map(row).collect()
+    let each = ECHOES.iter().flat_map(|echo| echo.most.map(|most| (echo, most)));
+    each.map(|(echo, most)| echo_of(shell, echo, most, rpcs)).collect()
+}
+
+fn echo_of(shell: &Shell, echo: &Echo, (batch, most): (u32, f64), rpcs: u32) -> Result<Row, Failure> {
+    let name = echo.name;
+    let program = runtime_program(shell, name)?;
+    let args = [rpcs.to_string(), batch.to_string()];
+    let total = callgrind::instructions_within(shell, &program, &args, &format!("*{name}*exchange*"))?;
+    // A name that matches nothing counts nothing, and would keep every promise.
+    if total < u64::from(rpcs) {
+        return Err(Failure::new(format!("{total} instructions counted in {rpcs} RPCs: `exchange` was not found")));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a count of instructions is far below 2^53")]
+    let value = total as f64 / f64::from(rpcs);
+    let what = format!("echo of {}, client and server, {batch} at a time", echo.what);
+    let against = Against { what: "the most".into(), ratio: value / most, bound: Some(Bound::AtMost(1.0)) };
+    Ok(Row { what, value, unit: "instructions".into(), against: Some(against) })
 }
 
 /// Lines that a server fetches from memory for an RPC, with one RPC of each client outstanding. What it touches follows what is outstanding and

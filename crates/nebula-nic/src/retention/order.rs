@@ -25,11 +25,17 @@ impl Order {
         self.popped == self.pushed
     }
 
-    /// Entries that are not in the queue.
+    /// Entries in the queue.
+    #[inline]
+    pub(super) const fn len(&self) -> u32 {
+        self.pushed.wrapping_sub(self.popped)
+    }
+
+    /// Entries that are not.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there were u32 entries at construction")]
     pub(super) const fn free(&self) -> u32 {
-        self.places.len() as u32 - self.pushed.wrapping_sub(self.popped)
+        self.places.len() as u32 - self.len()
     }
 
     #[inline]

@@ -4,13 +4,14 @@
 //! and all that follows from it come after them, and an idle turn looks at the rings and at nothing else.
 
 use super::turn::Engine;
+use crate::net::Watch;
 use crate::nic::ingress::{AtOnce, Intake};
+use crate::nic::transport::Transport;
 use crate::rpc::fault::Fault;
-use crate::rpc::requests::Requests;
+use crate::rpc::requests::{Replies, Requests};
 use crate::rpc::service::Service;
-use crate::rpc::slot::Slots;
 use crate::transport::shm::rings::Rings;
-use nebula_nic::{BurstRpc, CoreId, Run, Timestamp};
+use nebula_nic::{BurstRpc, CoreId, Run, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rings found empty, one after the other, before an idle turn looks at more than rings: some 300 ns.
@@ -43,7 +44,7 @@ impl Engine<Rings> {
         // The time of the last look at the clock: some 300 ns before, or a turn.
         let mut worker = Worker { service, may_prefetch, served: 0, most: self.turn_rpcs_max };
         self.intake.begin_turn();
-        let packets = self.transport.poll_and_serve(self.clock.started, &mut self.intake, &mut worker);
+        let packets = self.transport.poll(self.clock.started, &mut self.intake, &mut worker);
         let at_once = worker.served;
         if self.intake.refusals.turned_away() > 0 {
             self.note_refusals(at_once);
@@ -95,7 +96,8 @@ impl Engine<Rings> {
             let slots = channel.slots();
             let span = if run.burst.step > 0 { run.burst.step } else { payloads.span(run.slots(0)) };
             let payloads = payloads.from(run.first_slot);
-            serve(service, Requests::new(run, backend.rpcs_of(run), payloads, (slots, span), may_prefetch));
+            let replies = Replies::Ring(slots, span);
+            serve(service, Requests::new(run, backend.rpcs_of(run), payloads, replies, may_prefetch));
             channel.wake_sleeper();
         }
         if let Some(recorder) = recorder {
@@ -106,23 +108,72 @@ impl Engine<Rings> {
     }
 }
 
+/// What came of looking for packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Polled {
+    pub(crate) packets: usize,
+    /// RPCs served before any was queued.
+    pub(crate) served: usize,
+}
+
+impl<T: Transport> Engine<T> {
+    /// As [`poll_packets`](Self::poll_packets); what comes while nothing waits is served at once, as many RPCs as a turn may serve. Not while packets
+    /// are turned away: then whose is served first is not for the order of their datagrams to say.
+    pub(crate) fn poll_and_serve(&mut self, now: Timestamp, service: &dyn Service, may_prefetch: bool) -> Polled {
+        if !self.may_serve_at_once || self.intake.refusals.turned_away() > 0 {
+            return Polled { packets: self.poll_packets(now), served: 0 };
+        }
+        let most = self.rpcs_at_once();
+        let worker = Worker { service, may_prefetch, served: 0, most };
+        let mut timed = Timed { worker, watch: &self.clock.watch, time_ps: 0 };
+        self.intake.begin_turn();
+        let packets = self.transport.poll(now, &mut self.intake, &mut timed);
+        let (served, time) = (timed.worker.served as usize, Span::from_ps(timed.time_ps));
+        if served > 0 {
+            self.pace.end_serving(time, served, most as usize);
+        }
+        Polled { packets, served }
+    }
+}
+
+/// The worker of this thread, and how long it has served.
+struct Timed<'s> {
+    worker: Worker<'s, dyn Service + 's>,
+    watch: &'s Watch,
+    time_ps: u64,
+}
+
+impl AtOnce for Timed<'_> {
+    #[inline(always)]
+    fn most(&self) -> (CoreId, u32) {
+        self.worker.most()
+    }
+
+    #[inline]
+    fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>) {
+        let began = self.watch.now_ps();
+        self.worker.serve(run, rpcs, payloads, replies);
+        self.time_ps += self.watch.now_ps().saturating_sub(began);
+    }
+}
+
 /// The worker of this thread.
-struct Worker<'s, S> {
+struct Worker<'s, S: ?Sized> {
     service: &'s S,
     may_prefetch: bool,
     served: u32,
     most: u32,
 }
 
-impl<S: Service> AtOnce for Worker<'_, S> {
+impl<S: Service + ?Sized> AtOnce for Worker<'_, S> {
     #[inline(always)]
     fn most(&self) -> (CoreId, u32) {
         (CORE, self.most.saturating_sub(self.served))
     }
 
     #[inline(always)]
-    fn serve(&mut self, run: &Run, rpcs: &[BurstRpc], payloads: &[u8], ring: (Slots<'_>, u32)) {
-        serve(self.service, Requests::new(run, rpcs, payloads, ring, self.may_prefetch));
+    fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>) {
+        serve(self.service, Requests::new(run, rpcs, payloads, replies, self.may_prefetch));
         self.served += run.rpcs;
     }
 }
@@ -130,7 +181,7 @@ impl<S: Service> AtOnce for Worker<'_, S> {
 /// Has `service` answer all `requests`. One guard against panics for all of them: one that panics is answered with a fault, and the
 /// others are served. A panic before the next one is taken, in a prefetch for instance, counts as that one's: so each ends one of them.
 #[inline(always)]
-fn serve<S: Service>(service: &S, mut requests: Requests<'_>) {
+fn serve<S: Service + ?Sized>(service: &S, mut requests: Requests<'_>) {
     while catch_unwind(AssertUnwindSafe(|| service.serve_burst(&mut requests))).is_err() {
         if requests.is_last_answered() && requests.next().is_none() {
             break;

@@ -3,7 +3,7 @@
 use crate::config::error::{LogError, ServeError};
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::net::Watch;
-use crate::nic::ingress::{Intake, RPCS_PER_TURN};
+use crate::nic::ingress::{Intake, Others, RPCS_PER_TURN};
 use crate::nic::neighbors::Neighbors;
 use crate::nic::pace::Pace;
 use crate::nic::payloads::Payloads;
@@ -49,10 +49,12 @@ pub(crate) struct Engine<T> {
     choices: Option<Receiver<Choice>>,
     /// RPCs that the worker on this thread has served since the last turn.
     served: usize,
-    /// Whether a worker on this thread may serve runs.
     /// RPCs that a worker on this thread serves in a turn at most.
     pub(super) turn_rpcs_max: u32,
+    /// Whether a worker on this thread takes what waits in runs.
     pub(super) may_serve_runs: bool,
+    /// Whether it may serve what comes before that is queued.
+    pub(super) may_serve_at_once: bool,
     stop: Arc<AtomicBool>,
     /// Workers that may give something back yet, after the server was stopped.
     workers: Arc<AtomicU32>,
@@ -122,10 +124,11 @@ impl<T: Transport> Engine<T> {
         let payloads = Payloads::new(slots, backend.first_slot(), all_slots)?;
         let log = |path| log(path, &backend, neighbors.as_deref(), parts.log_error);
         let recorder = config.decision_log.as_deref().map(log).transpose()?;
-        // A worker on this thread asks, and one that serves runs asks each run itself.
-        let serves_runs = T::SERVES_RUNS && backend.takes_bursts() && !matches!(config.policy, Policy::Preemptive(_))
+        let serves_at_once = config.inline && backend.takes_bursts() && !matches!(config.policy, Policy::Preemptive(_))
             // The RPCs of a run end together.
             && config.laters() == 0;
+        // A worker on this thread asks, and one that serves runs asks each run itself.
+        let serves_runs = T::SERVES_RUNS && serves_at_once;
         let notes_fresh = config.inline && !serves_runs;
         let watch = parts.watch;
         Ok(Self {
@@ -160,6 +163,7 @@ impl<T: Transport> Engine<T> {
             choices: parts.choices,
             served: 0,
             may_serve_runs: serves_runs,
+            may_serve_at_once: serves_at_once,
             turn_rpcs_max: config.turn_rpcs_max.clamp(1, RPCS_PER_TURN),
             stop: parts.stop,
             workers: parts.workers,
@@ -186,7 +190,7 @@ impl<T: Transport> Engine<T> {
     #[inline]
     pub(crate) fn poll_packets(&mut self, now: Timestamp) -> usize {
         self.intake.begin_turn();
-        self.transport.poll(now, &mut self.intake)
+        self.transport.poll(now, &mut self.intake, &mut Others)
     }
 
     /// Calls `visit` with the payload of each RPC that arrived in this turn.
@@ -272,10 +276,10 @@ impl<T: Transport> Engine<T> {
         Timestamp::from_ps(self.clock.watch.now_ps())
     }
 
-    /// Counts an RPC that the worker on this thread has served.
+    /// Counts RPCs that the worker on this thread has served.
     #[inline(always)]
-    pub(crate) fn count_served(&mut self) {
-        self.served += 1;
+    pub(crate) fn count_served(&mut self, rpcs: usize) {
+        self.served += rpcs;
     }
 
     /// One of those was not served after all.
@@ -301,12 +305,12 @@ impl<T: Transport> Engine<T> {
         if T::MAKES_SYSTEM_CALLS { self.clock.watch.now_ps() } else { 0 }
     }
 
-    /// An inline worker that [began](Self::begin_serving) at `began` has served all it may, of `most`, or all there are.
+    /// An inline worker that [began](Self::begin_serving) at `began` has served `served` of the RPCs that waited: all it may, or all there are.
     #[inline(always)]
-    pub(crate) fn end_serving(&mut self, began: u64, most: usize) {
-        if T::MAKES_SYSTEM_CALLS && self.served > 0 {
+    pub(crate) fn end_serving(&mut self, began: u64, served: usize, most: usize) {
+        if T::MAKES_SYSTEM_CALLS && served > 0 {
             let time = Span::from_ps(self.clock.watch.now_ps().saturating_sub(began));
-            self.pace.end_serving(time, self.served, most);
+            self.pace.end_serving(time, served, most);
             let turned_away = self.intake.refusals.turned_away();
             if turned_away > 0 {
                 self.pace.end_ingress(Timestamp::from_ps(began), turned_away);
@@ -322,6 +326,12 @@ impl<T: Transport> Engine<T> {
             0 => self.pace.rpcs_within(TURN).min(self.turn_rpcs_max as usize),
             _ => self.rpcs_beside_refusals().min(self.turn_rpcs_max as usize),
         }
+    }
+
+    /// RPCs that are served before any is queued, at most.
+    #[inline(always)]
+    pub(super) fn rpcs_at_once(&self) -> u32 {
+        u32::try_from(self.pace.rpcs_within(TURN)).map_or(self.turn_rpcs_max, |rpcs| rpcs.min(self.turn_rpcs_max))
     }
 
     /// As many as take as long as the ingress of this turn, much of which went into packets that were turned away; yet not so many that what

@@ -7,7 +7,7 @@ use super::neighbors::Neighbors;
 use super::payloads::Payloads;
 use super::recorder::Recorder;
 use super::refusals::Refusals;
-use crate::rpc::slot::Slots;
+use crate::rpc::requests::Replies;
 use nebula_nic::schedule::RpcType;
 use nebula_nic::{
     Arrival, Backend, Burst, BurstRpc, CoreId, Header, Missing, NodeId, RpcKey, Run, SlotRange, Timestamp, Verdict,
@@ -164,8 +164,8 @@ pub(crate) trait AtOnce {
     /// The core, and how many RPCs it may still be given in this turn; none where others serve.
     fn most(&self) -> (CoreId, u32);
 
-    /// Serves a run, which lies in `payloads`; each RPC spans `span` slots of the client's ring.
-    fn serve(&mut self, run: &Run, rpcs: &[BurstRpc], payloads: &[u8], ring: (Slots<'_>, u32));
+    /// Serves a run, which lies in `payloads`.
+    fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>);
 }
 
 /// Others serve: whatever comes is queued.
@@ -177,5 +177,5 @@ impl AtOnce for Others {
         (CoreId(0), 0)
     }
 
-    fn serve(&mut self, _: &Run, _: &[BurstRpc], _: &[u8], _: (Slots<'_>, u32)) {}
+    fn serve<'r>(&mut self, _: &Run, _: &'r [BurstRpc], _: &'r [u8], _: Replies<'r>) {}
 }

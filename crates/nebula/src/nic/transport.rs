@@ -1,6 +1,6 @@
 //! The border to the transports: the way that an engine's packets come and its answers go.
 
-use super::ingress::Intake;
+use super::ingress::{AtOnce, Intake};
 use crate::rpc::answer::Answer;
 use crate::status::NetworkCounters;
 use nebula_nic::{NodeId, RpcKey, Sources, Timestamp};
@@ -17,8 +17,9 @@ pub(crate) trait Transport: Debug + Send + 'static {
     /// Which bits of a client's number say whose share of the queue is its; otherwise each client has one.
     const SOURCES: Option<Sources> = None;
 
-    /// Hands what has come to `intake`, at most some packets of each client. Returns the packets.
-    fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize;
+    /// Hands what has come to `intake`, at most some packets of each client, and has `at_once` serve it where nothing waits before it. Returns the
+    /// packets.
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize;
 
     /// An RPC of `snid` is over: its answer goes out, unless the worker has written it where the client reads it.
     fn ended(&mut self, snid: NodeId, answer: Option<Box<Answer>>);

@@ -4,10 +4,11 @@
 use super::cancel::Cancel;
 use super::fault::Fault;
 use super::recipient::Recipient;
-use super::slot::{Geometry, HEADER_WORDS, Slots, mtu_for, store_unaligned};
+use super::slot::{Geometry, Slots, mtu_for, store_unaligned};
 use nebula_nic::{EntryId, NackReason, NodeId, Timestamp, TransferId};
 use nebula_sys::copy::load_bytes;
 use nebula_sys::sync::AtomicU64;
+use std::fmt::Debug;
 
 /// No deadline.
 const NEVER: Timestamp = Timestamp::from_ps(u64::MAX);
@@ -52,6 +53,12 @@ pub(crate) struct Ending {
     pub(crate) fate: Fate,
     bytes: u32,
     more: Vec<u8>,
+}
+
+/// Who keeps what was answered to the RPCs of a run, which share one answer.
+pub(crate) trait Keep: Debug {
+    /// The next RPC of the run is over: its reply begins in the slot `first`, and all else is in `ending`.
+    fn keep(&mut self, first: Slots<'_>, ending: &Ending);
 }
 
 /// What a handler may know of who waits for its reply.
@@ -101,8 +108,7 @@ impl Answer {
     /// The buffer for another RPC.
     #[inline(always)]
     pub(crate) fn reset(&mut self) {
-        self.ending.more.clear();
-        (self.ending.bytes, self.ending.fate) = (0, Fate::Open);
+        self.ending.begin_again();
         self.incomplete_slots = 0;
     }
 
@@ -146,13 +152,32 @@ impl Answer {
     /// Copies the reply to `into`, which has its length.
     #[inline(always)]
     pub(crate) fn copy_reply(&self, into: &mut [u8]) {
-        let (first, more) = into.split_at_mut(into.len().min(self.slot.mtu_bytes as usize));
-        load_bytes(&self.first[HEADER_WORDS..], first);
-        more.copy_from_slice(&self.ending.more[..more.len()]);
+        self.ending.copy_reply(Slots::new(&self.first, self.slot), into);
     }
 }
 
 impl Ending {
+    /// For another RPC of the same client.
+    #[inline(always)]
+    pub(crate) fn begin_again(&mut self) {
+        self.more.clear();
+        (self.bytes, self.fate) = (0, Fate::Open);
+    }
+
+    /// Bytes of the reply.
+    #[inline(always)]
+    pub(crate) const fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// Copies the reply, which begins in the slot `first`, to `into`, which has its length.
+    #[inline(always)]
+    pub(crate) fn copy_reply(&self, first: Slots<'_>, into: &mut [u8]) {
+        let (head, more) = into.split_at_mut(into.len().min(first.geometry().mtu_bytes as usize));
+        load_bytes(first.payload(0), head);
+        more.copy_from_slice(&self.more[..more.len()]);
+    }
+
     /// Whether the client has taken the RPC back.
     #[inline(always)]
     fn has_cancelled(&self) -> bool {

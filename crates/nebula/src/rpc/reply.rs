@@ -6,7 +6,7 @@
 
 #[cfg(feature = "typed")]
 use super::answer::Caller;
-use super::answer::{Answer, Asker, Ending, Fate};
+use super::answer::{Answer, Asker, Ending, Fate, Keep};
 use super::fault::Fault;
 use super::later::{LaterError, LaterReply, Laters};
 use super::safe_point;
@@ -112,6 +112,23 @@ impl<'a> Reply<'a> {
     #[inline(always)]
     pub(crate) fn move_to(&mut self, position: u32) {
         (self.line, self.bytes, self.position) = (self.slots.line(position), 0, position);
+    }
+
+    /// The room for the reply to another RPC, in the same answer.
+    #[inline(always)]
+    pub(crate) fn begin_again(&mut self) {
+        self.bytes = 0;
+        if let Some(ending) = &mut self.ending {
+            ending.begin_again();
+        }
+    }
+
+    /// Has `keeper` keep what was [published](Self::publish) in an answer.
+    #[inline(always)]
+    pub(crate) fn keep(&self, keeper: &mut dyn Keep) {
+        if let Some(ending) = &self.ending {
+            keeper.keep(self.slots, ending);
+        }
     }
 
     /// Appends `bytes`.

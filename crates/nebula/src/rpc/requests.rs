@@ -2,11 +2,23 @@
 //!
 //! A reply is visible to its client as soon as the next request is taken. What is the same for all of them, such as the client's ring, was
 //! looked up once.
+//!
+//! Over a network all of them are written into one answer, which the transport keeps before the next is begun.
 
+use super::answer::{Answer, Keep};
 use super::fault::Fault;
 use super::reply::Reply;
 use super::slot::Slots;
 use nebula_nic::{BurstRpc, Run, SLOT_BYTES};
+
+/// Where the replies to a run go.
+#[derive(Debug)]
+pub(crate) enum Replies<'r> {
+    /// Into the client's ring, where each RPC spans so many slots.
+    Ring(Slots<'r>, u32),
+    /// One after the other into the same answer, which is kept each time.
+    Kept(&'r mut Answer, &'r mut dyn Keep),
+}
 
 /// RPCs that a worker serves one after the other.
 ///
@@ -51,29 +63,36 @@ pub struct Requests<'r> {
     /// Of the first one in the client's ring, and how many slots each spans there.
     position: u32,
     span: u32,
+    /// Who keeps the replies, where they go into no ring.
+    keeper: Option<&'r mut dyn Keep>,
     may_prefetch: bool,
 }
 
 impl<'r> Requests<'r> {
-    /// The RPCs of a run: their payloads begin at the start of `payloads`, and each spans `span` slots of its client's ring.
+    /// The RPCs of a run: their payloads begin at the start of `payloads`.
     #[inline(always)]
     pub(crate) fn new(
         run: &Run,
         rpcs: &'r [BurstRpc],
         payloads: &'r [u8],
-        (slots, span): (Slots<'r>, u32),
+        replies: Replies<'r>,
         may_prefetch: bool,
     ) -> Self {
         let position = run.burst.first.tid.0;
+        let (reply, span, keeper) = match replies {
+            Replies::Ring(slots, span) => (Reply::in_ring(slots, position, span), span, None),
+            Replies::Kept(answer, keeper) => (Reply::buffered(answer), 0, Some(keeper)),
+        };
         Self {
             taken: 0,
             answered: 0,
-            reply: Reply::in_ring(slots, position, span),
+            reply,
             payloads,
             bytes_each: (run.burst.slots_each * SLOT_BYTES) as usize,
             rpcs,
             position,
             span,
+            keeper,
             may_prefetch,
         }
     }
@@ -134,7 +153,10 @@ impl<'r> Requests<'r> {
             return None;
         }
         let (request, position) = (self.request(self.taken), self.position(self.taken));
-        self.reply.move_to(position);
+        match self.keeper {
+            None => self.reply.move_to(position),
+            Some(_) => self.reply.begin_again(),
+        }
         self.taken += 1;
         Some((request, &mut self.reply))
     }
@@ -142,6 +164,12 @@ impl<'r> Requests<'r> {
     /// Has `serve` answer each of them. Publishes a reply as soon as it is written.
     #[inline(always)]
     pub fn for_each(&mut self, mut serve: impl FnMut(&'r [u8], &mut Reply<'r>)) {
+        if self.keeper.is_some() {
+            while let Some((request, reply)) = self.next() {
+                serve(request, reply);
+            }
+            return;
+        }
         self.publish();
         while self.taken < self.rpcs.len() {
             let (request, position) = (self.request(self.taken), self.position(self.taken));
@@ -163,7 +191,13 @@ impl<'r> Requests<'r> {
     pub(crate) fn publish(&mut self) {
         if self.answered < self.taken {
             self.answered = self.taken;
-            self.reply.publish_whole();
+            match &mut self.keeper {
+                None => self.reply.publish_whole(),
+                Some(keeper) => {
+                    self.reply.publish();
+                    self.reply.keep(*keeper);
+                }
+            }
         }
     }
 
@@ -172,5 +206,8 @@ impl<'r> Requests<'r> {
     pub(crate) fn fail(&mut self, fault: Fault) {
         self.answered = self.taken;
         self.reply.fail(fault);
+        if let Some(keeper) = &mut self.keeper {
+            self.reply.keep(*keeper);
+        }
     }
 }

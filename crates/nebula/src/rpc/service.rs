@@ -37,8 +37,8 @@ pub trait Service {
     /// A panic ends the RPC that was given last, or the next one if that was answered; the method is called again for those behind it. What is
     /// not taken is answered with [`Fault::Unanswered`](crate::Fault::Unanswered).
     ///
-    /// A worker that is the engine too calls it, over shared memory and with one queue for all RPCs. Others call [`serve`](Self::serve) for each
-    /// RPC, so both must answer alike.
+    /// A worker that is the engine too calls it, with one queue for all RPCs: over shared memory for all of them, over UDP for what comes while nothing
+    /// waits. Otherwise [`serve`](Self::serve) is called for each RPC, so both must answer alike.
     #[inline(always)]
     fn serve_burst(&self, requests: &mut Requests<'_>) {
         if self.prefetches() && requests.may_prefetch() {

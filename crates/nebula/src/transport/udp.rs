@@ -26,5 +26,7 @@ pub(crate) mod numbers;
 pub(crate) mod key_box;
 mod early_drop;
 mod requests;
+mod at_once;
+mod outcomes;
 mod incomplete;
 mod outbox;

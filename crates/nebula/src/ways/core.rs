@@ -174,8 +174,8 @@ impl<X: Source> Core<X> {
     #[inline]
     pub(crate) fn turn(&mut self, service: &dyn Service) -> usize {
         let ended = self.end_later();
-        self.pull(service);
-        let (mut served, most) = (0, self.source.rpcs_per_turn());
+        let at_once = self.source.pull_and_serve(&mut self.completions, service);
+        let (mut served, most) = (0, self.source.rpcs_per_turn().saturating_sub(at_once));
         let began = self.source.begin_serving();
         while served < most
             && let Some(begun) = self.begin(service)
@@ -183,9 +183,9 @@ impl<X: Source> Core<X> {
             self.serve(begun, service);
             served += 1;
         }
-        self.source.end_serving(began, most);
+        self.source.end_serving(began, served, most);
         self.settle();
-        served + ended
+        at_once + served + ended
     }
 
     /// Takes what has been dispatched to this core; one that is the engine too first runs a turn of it.

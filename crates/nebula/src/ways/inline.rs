@@ -3,14 +3,14 @@
 use super::completions::Completions;
 use super::core::Core;
 use super::source::Source;
-use crate::engine::run::Turn;
+use crate::engine::run::{Polled, Turn};
 use crate::engine::turn::Engine;
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::job::{Held, Served};
 use crate::rpc::service::{Service, Stage};
 use crate::transport::shm::rings::Rings;
-use nebula_nic::{Arrival, NodeId};
+use nebula_nic::{Arrival, NodeId, Timestamp};
 
 /// The engine of this thread.
 #[derive(Debug)]
@@ -24,11 +24,11 @@ impl<T> Inline<T> {
     }
 }
 
-impl<T: Transport> Source for Inline<T> {
-    fn pull(&mut self, completions: &mut Completions, service: &dyn Service) {
+impl<T: Transport> Inline<T> {
+    /// Ends the ingress of a turn that took `packets` in, and takes what is dispatched then.
+    #[inline(always)]
+    fn end_pull(&mut self, now: Timestamp, packets: usize, completions: &mut Completions, service: &dyn Service) {
         let engine = &mut self.engine;
-        let now = engine.begin_turn();
-        let packets = engine.poll_packets(now);
         // A pass for each stage, so that the misses of all that arrived overlap.
         if packets > 0 && completions.steers() && service.prefetches() {
             engine.for_each_fresh(|payload| service.prefetch(payload, Stage::Arrived));
@@ -40,6 +40,23 @@ impl<T: Transport> Source for Inline<T> {
             completions.push_kept(dispatch);
         }
     }
+}
+
+impl<T: Transport> Source for Inline<T> {
+    fn pull(&mut self, completions: &mut Completions, service: &dyn Service) {
+        let now = self.engine.begin_turn();
+        let packets = self.engine.poll_packets(now);
+        self.end_pull(now, packets, completions, service);
+    }
+
+    fn pull_and_serve(&mut self, completions: &mut Completions, service: &dyn Service) -> usize {
+        let now = self.engine.begin_turn();
+        let Polled { packets, served } = self.engine.poll_and_serve(now, service, completions.steers());
+        self.end_pull(now, packets, completions, service);
+        // Of this turn, and not of the one that has ended above.
+        self.engine.count_served(served);
+        served
+    }
 
     /// The engine has copied every payload through this core's cache already: there is nothing to steer.
     #[inline(always)]
@@ -50,7 +67,7 @@ impl<T: Transport> Source for Inline<T> {
     #[inline(always)]
     fn give_back(&mut self, completions: &mut Completions, served: Served) {
         let engine = &mut self.engine;
-        engine.count_served();
+        engine.count_served(1);
         engine.free(engine.time_of_end(), served);
         // Everything that could be dispatched had been: one credit more is one RPC more at most.
         if let Some(dispatch) = engine.next_dispatch() {
@@ -81,8 +98,8 @@ impl<T: Transport> Source for Inline<T> {
     }
 
     #[inline(always)]
-    fn end_serving(&mut self, began: u64, most: usize) {
-        self.engine.end_serving(began, most);
+    fn end_serving(&mut self, began: u64, served: usize, most: usize) {
+        self.engine.end_serving(began, served, most);
     }
 
     #[inline(always)]

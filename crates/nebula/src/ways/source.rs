@@ -15,6 +15,13 @@ pub(crate) trait Source: Debug {
     /// Takes what has been dispatched to this core; one that is the engine too runs a turn of it first.
     fn pull(&mut self, completions: &mut Completions, service: &dyn Service);
 
+    /// As [`pull`](Self::pull); one that is the engine too has what comes while nothing waits served at once. Returns how many RPCs were.
+    #[inline(always)]
+    fn pull_and_serve(&mut self, completions: &mut Completions, service: &dyn Service) -> usize {
+        self.pull(completions, service);
+        0
+    }
+
     /// Takes what has been given since, between two RPCs of a turn.
     #[inline(always)]
     fn take_given(&mut self, _completions: &mut Completions) {}
@@ -57,9 +64,9 @@ pub(crate) trait Source: Debug {
         0
     }
 
-    /// All that may be served after [`begin_serving`](Self::begin_serving) have been, or all there are; at most `most` may.
+    /// All that may be served after [`begin_serving`](Self::begin_serving) have been, or all there are: `served` of `most` that might.
     #[inline(always)]
-    fn end_serving(&mut self, _began: u64, _most: usize) {}
+    fn end_serving(&mut self, _began: u64, _served: usize, _most: usize) {}
 
     /// Ends a turn: what was kept back is given back, and answers go out.
     #[inline(always)]

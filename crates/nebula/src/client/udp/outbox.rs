@@ -3,7 +3,7 @@
 use super::handshake::Admitted;
 use crate::net::Wire;
 use crate::transport::udp::frame::Frame;
-use crate::transport::udp::message::Message;
+use crate::transport::udp::message::{Message, Request};
 use crate::transport::udp::seal::Seal;
 use crate::transport::udp::train::Train;
 use std::net::SocketAddr;
@@ -46,6 +46,14 @@ impl Outbox {
     pub(super) fn push(&mut self, wire: &mut dyn Wire, message: &Message<'_>) {
         if !self.train.push(message) {
             self.push_into_next(wire, message);
+        }
+    }
+
+    /// The same of a request.
+    #[inline(always)]
+    pub(super) fn push_request(&mut self, wire: &mut dyn Wire, request: &Request<'_>) {
+        if !self.train.push_by(request.len(), |room| request.encode(room)) {
+            self.push_into_next(wire, &Message::Request(*request));
         }
     }
 

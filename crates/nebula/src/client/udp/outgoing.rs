@@ -44,7 +44,7 @@ impl Session {
         let is_overdue = std::mem::take(&mut rpc.is_overdue);
         match rpc.phase {
             Phase::Single => {
-                self.outbox.push(wire, &Message::Request(rpc.packet(self.mtu, 0, is_overdue)));
+                self.outbox.push_request(wire, &rpc.packet(self.mtu, 0, is_overdue));
                 self.flights.sent(self.now, place, 1);
             }
             Phase::Upload(_) => self.send_burst(wire, place, is_overdue),

@@ -3,9 +3,10 @@
 use super::channel::Channel;
 use super::listener::{Event, EventQueue, client_index};
 use super::registry::Registry;
-use crate::nic::ingress::{AtOnce, Intake, Others};
+use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
+use crate::rpc::requests::Replies;
 use crate::rpc::slot::{Mark, SlotHeader, Slots, first_word, is_request};
 use nebula_nic::{
     BURST_MAX, Burst, BurstRpc, Header, Kind, NodeId, RpcKey, Run, SLOT_BYTES, Timestamp, TransferId, Verdict, slots_of,
@@ -356,7 +357,8 @@ impl PeerRing {
             && let Some(run) = intake.plan_run(now, core, &burst, count)
         {
             self.copy(slots, &run, intake);
-            at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), (slots, self.span));
+            let replies = Replies::Ring(slots, self.span);
+            at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), replies);
             self.channel.wake_sleeper();
             intake.end_at_once(now, core, &run);
             self.advance(count * self.span);
@@ -429,10 +431,12 @@ struct TakenBurst {
     is_last: bool,
 }
 
-impl Rings {
-    /// As [`poll`](Transport::poll), and has `at_once` serve what comes where nothing waits before it.
+impl Transport for Rings {
+    const MAKES_SYSTEM_CALLS: bool = false;
+    const SERVES_RUNS: bool = true;
+
     #[inline(always)]
-    pub(crate) fn poll_and_serve(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         let rings = self.list.len();
         let looks = rings.min(RINGS_PER_TURN);
         // Another one is first each turn: under overload the first finds room.
@@ -444,16 +448,6 @@ impl Rings {
             packets += self.poll_ring(now, place, intake, at_once);
         }
         packets
-    }
-}
-
-impl Transport for Rings {
-    const MAKES_SYSTEM_CALLS: bool = false;
-    const SERVES_RUNS: bool = true;
-
-    #[inline]
-    fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
-        self.poll_and_serve(now, intake, &mut Others)
     }
 
     #[inline(always)]

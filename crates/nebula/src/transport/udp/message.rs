@@ -108,17 +108,8 @@ impl Message<'_> {
     #[inline(always)]
     pub(crate) fn encode(&self, out: &mut [u8]) {
         match *self {
-            Self::Request(Request { tid, rpc_bytes, pkt_idx, wants_ack, key_hash, budget_us, stamp_ns, payload }) => {
-                common(out, REQUEST, wants_ack, payload.len(), tid, rpc_bytes, pkt_idx);
-                out[16..20].copy_from_slice(&key_hash.to_le_bytes());
-                out[20..24].copy_from_slice(&budget_us.to_le_bytes());
-                out[24..32].copy_from_slice(&stamp_ns.to_le_bytes());
-                out[REQUEST_BYTES..].copy_from_slice(payload);
-            }
-            Self::Reply { tid, rpc_bytes, pkt_idx, payload } => {
-                common(out, REPLY, false, payload.len(), tid, rpc_bytes, pkt_idx);
-                out[REPLY_BYTES..].copy_from_slice(payload);
-            }
+            Self::Request(request) => request.encode(out),
+            Self::Reply { tid, rpc_bytes, pkt_idx, payload } => encode_reply(tid, rpc_bytes, pkt_idx, payload, out),
             Self::Nack { tid, code } => common(out, NACK, false, 0, tid, code, 0),
             Self::Fault { tid, code } => common(out, FAULT, false, 0, tid, code, 0),
             Self::Cancel { tid, stamp_ns } => {
@@ -137,19 +128,48 @@ impl Message<'_> {
     }
 }
 
+impl Request<'_> {
+    /// Bytes on the wire.
+    #[inline(always)]
+    pub(crate) const fn len(&self) -> usize {
+        REQUEST_BYTES + self.payload.len()
+    }
+
+    /// Writes the message into `out`, which has exactly [`len`](Self::len) bytes.
+    #[inline(always)]
+    pub(crate) fn encode(&self, out: &mut [u8]) {
+        let &Self { tid, rpc_bytes, pkt_idx, wants_ack, key_hash, budget_us, stamp_ns, payload } = self;
+        let Some((head, behind)) = out.split_first_chunk_mut::<REQUEST_BYTES>() else { return };
+        let [first, second] = words(REQUEST, wants_ack, payload.len(), tid, rpc_bytes, pkt_idx);
+        let third = u64::from(key_hash) | u64::from(budget_us) << 32;
+        head.as_chunks_mut().0.copy_from_slice(&[first, second, third, stamp_ns].map(u64::to_le_bytes));
+        behind.copy_from_slice(payload);
+    }
+}
+
+/// Writes a packet of a reply into `out`, which has exactly [`REPLY_BYTES`] more than `payload`.
+#[inline(always)]
+pub(crate) fn encode_reply(tid: TransferId, rpc_bytes: u32, pkt_idx: u16, payload: &[u8], out: &mut [u8]) {
+    let Some((head, behind)) = out.split_first_chunk_mut::<REPLY_BYTES>() else { return };
+    head.as_chunks_mut()
+        .0
+        .copy_from_slice(&words(REPLY, false, payload.len(), tid, rpc_bytes, pkt_idx).map(u64::to_le_bytes));
+    behind.copy_from_slice(payload);
+}
+
+/// What every message has, as two words.
+#[inline(always)]
+const fn words(kind: u8, flag: bool, payload: usize, tid: TransferId, word: u32, pkt_idx: u16) -> [u64; 2] {
+    debug_assert!(payload <= u16::MAX as usize);
+    let first = kind as u64 | (flag as u64) << 8 | (payload as u64) << 16 | (tid.0 as u64) << 32;
+    [first, word as u64 | (pkt_idx as u64) << 32]
+}
+
 #[inline(always)]
 fn common(out: &mut [u8], kind: u8, flag: bool, payload: usize, tid: TransferId, word: u32, pkt_idx: u16) {
-    debug_assert!(payload <= usize::from(u16::MAX));
-    #[expect(clippy::cast_possible_truncation, reason = "a payload fits its datagram, which fits 16 bits")]
-    let payload = (payload as u16).to_le_bytes();
-    let mut bytes = [0; COMMON_BYTES];
-    bytes[0] = kind;
-    bytes[1] = if flag { FLAG } else { 0 };
-    bytes[2..4].copy_from_slice(&payload);
-    bytes[4..8].copy_from_slice(&tid.0.to_le_bytes());
-    bytes[8..12].copy_from_slice(&word.to_le_bytes());
-    bytes[12..14].copy_from_slice(&pkt_idx.to_le_bytes());
-    out[..COMMON_BYTES].copy_from_slice(&bytes);
+    let [first, second] = words(kind, flag, payload, tid, word, pkt_idx).map(u64::to_le_bytes);
+    out[..8].copy_from_slice(&first);
+    out[8..COMMON_BYTES].copy_from_slice(&second);
 }
 
 /// The messages of a datagram's body, in order; after an error there are no more.
@@ -166,6 +186,31 @@ impl<'a> Messages<'a> {
     /// Bytes that are left, and how many requests with `payload_bytes` they may be.
     pub(crate) const fn left(&self, payload_bytes: usize) -> (usize, usize) {
         (self.rest.len(), self.rest.len() / (REQUEST_BYTES + payload_bytes))
+    }
+
+    /// The bytes from the next message on.
+    #[inline(always)]
+    pub(crate) const fn bytes(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The header of the next message as if that were a request.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> Option<RequestHead<'a>> {
+        self.head_at(0)
+    }
+
+    /// The same of the message that is `bytes` bytes behind the next one's beginning.
+    #[inline(always)]
+    pub(crate) fn head_at(&self, bytes: usize) -> Option<RequestHead<'a>> {
+        let rest = self.rest.get(bytes..)?;
+        Some(RequestHead { header: rest.first_chunk()?, behind: rest.len() - REQUEST_BYTES })
+    }
+
+    /// Goes on `bytes` bytes further, where a message begins or all end.
+    #[inline(always)]
+    pub(crate) fn skip_bytes(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 
     #[inline(always)]
@@ -228,6 +273,51 @@ impl<'a> Iterator for Messages<'a> {
             self.rest = &[];
         }
         Some(read.ok_or(MessageError))
+    }
+}
+
+/// What a request has before its payload, read word by word: two comparisons say whether it is the one that is expected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestHead<'a> {
+    header: &'a [u8; REQUEST_BYTES],
+    /// Bytes of the datagram behind it.
+    behind: usize,
+}
+
+impl RequestHead<'_> {
+    /// Bytes of payload.
+    #[inline(always)]
+    pub(crate) fn payload_bytes(self) -> u32 {
+        short(self.header, 2).into()
+    }
+
+    #[inline(always)]
+    pub(crate) fn tid(self) -> TransferId {
+        TransferId(word(self.header, 4))
+    }
+
+    #[inline(always)]
+    pub(crate) fn key_hash(self) -> u32 {
+        word(self.header, 16)
+    }
+
+    #[inline(always)]
+    pub(crate) fn stamp_ns(self) -> u64 {
+        long(self.header, 24)
+    }
+
+    /// Whether it is a request of one packet, all of which is there, of that number and stamp, without a deadline; an acknowledgment need not be sent, as
+    /// the reply is one.
+    #[inline(always)]
+    pub(crate) fn is_whole_request(self, tid: TransferId, stamp_ns: u64) -> bool {
+        let bytes = self.payload_bytes();
+        let first = u64::from(REQUEST) | u64::from(bytes) << 16 | u64::from(tid.0) << 32;
+        // The second word holds the length of the whole RPC, and that the packet is its first one.
+        (long(self.header, 0) & !(u64::from(FLAG) << 8)) == first
+            && long(self.header, 8) & 0xFFFF_FFFF_FFFF == u64::from(bytes)
+            && word(self.header, 20) == NO_BUDGET
+            && self.stamp_ns() == stamp_ns
+            && bytes as usize <= self.behind
     }
 }
 

@@ -1,13 +1,15 @@
 //! Station 11 on its way out: answers of one turn, packed by client into as few datagrams and system calls as they fit.
 
 use super::frame::{DATAGRAM_BYTES_MAX, Frame, FrameKind};
-use super::message::{Message, REPLY_BYTES};
+use super::message::{Message, REPLY_BYTES, encode_reply};
 use super::seal::Seal;
 use super::train::Train;
 use crate::net::{Route, Wire};
 use crate::rpc::recipient::Recipient;
-use nebula_nic::{Mtu, ReplyAt, Retention, Timestamp, TransferId};
+use nebula_nic::{Mtu, ReplyAt, Retention, Timestamp, TransferId, UNASKED_PACKETS};
 
+/// Packets of a reply that are sent without being asked for.
+pub(super) const UNASKED_BITS: u64 = (1 << UNASKED_PACKETS) - 1;
 /// Answers for which there is room from the start.
 const PARCELS: usize = 1024;
 
@@ -21,19 +23,23 @@ pub(super) enum Body {
         first: u32,
         bitmap: u64,
     },
+    /// The same of a reply that lies in no ring any more, but `bytes` bytes from `start` on among those that were [moved](Outbox::move_replies).
+    Moved {
+        tid: TransferId,
+        start: u32,
+        bytes: u32,
+        first: u32,
+        bitmap: u64,
+    },
     Message(Message<'static>),
 }
 
 /// An answer, and whose it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Parcel {
-    pub(super) recipient: Recipient,
-    pub(super) body: Body,
-}
-
 #[derive(Debug)]
-struct Queued {
-    parcel: Parcel,
+struct Parcel {
+    body: Body,
+    /// The place of its recipient among those of this turn.
+    to: u32,
     /// Its place in the order in which answers were given.
     number: u32,
 }
@@ -41,8 +47,20 @@ struct Queued {
 /// The answers that wait for the end of the turn.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    parcels: Vec<Queued>,
-    /// Whether they are of several clients.
+    parcels: Vec<Parcel>,
+    /// Whose they are, each at least once.
+    recipients: Vec<Recipient>,
+    /// Replies that would have been written over before they are sent.
+    moved: Vec<u8>,
+    /// The time of this turn.
+    now: Timestamp,
+    /// Whose answers are in the train already, before all parcels: the place of that recipient.
+    in_train: Option<u32>,
+    /// Whether the next answers of that client are parcels.
+    is_train_whole: bool,
+    /// The place of the recipient that is addressed.
+    latest: u32,
+    /// Whether the parcels are of several clients.
     is_mixed: bool,
     /// Where in the ring of replies the oldest of theirs begins.
     oldest: u64,
@@ -61,6 +79,12 @@ impl Outbox {
         let least = seal.lead_bytes() + REPLY_BYTES + mtu.bytes() as usize + seal.tail_bytes();
         Self {
             parcels: Vec::with_capacity(PARCELS),
+            recipients: Vec::with_capacity(PARCELS),
+            moved: Vec::new(),
+            now: Timestamp::ZERO,
+            in_train: None,
+            is_train_whole: false,
+            latest: 0,
             is_mixed: false,
             oldest: u64::MAX,
             greetings: Vec::new(),
@@ -71,16 +95,103 @@ impl Outbox {
         }
     }
 
-    /// Adds an answer.
+    /// Begins a turn.
     #[inline(always)]
-    pub(super) fn push(&mut self, parcel: Parcel) {
-        self.is_mixed |= self.parcels.last().is_some_and(|last| last.parcel.recipient.snid != parcel.recipient.snid);
-        if let Body::Packets { at, .. } = parcel.body {
+    pub(super) fn begin_turn(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    /// Whom the next answers are [for](Self::push).
+    #[inline(always)]
+    pub(super) fn address(&mut self, recipient: &Recipient) {
+        if self.recipients.get(self.latest as usize) != Some(recipient) {
+            self.address_another(recipient);
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the clients of a turn")]
+    fn address_another(&mut self, recipient: &Recipient) {
+        match self.in_train {
+            Some(to) if self.recipients[to as usize] == *recipient => self.latest = to,
+            _ => {
+                self.latest = self.recipients.len() as u32;
+                self.recipients.push(*recipient);
+            }
+        }
+    }
+
+    /// Adds an answer, for the recipient that was [addressed](Self::address) last. Those of the first client of a turn go into the train at once, while
+    /// they are hot.
+    #[inline(always)]
+    pub(super) fn push(&mut self, body: Body) {
+        let is_in_train = match &body {
+            Body::Message(message) => self.has_train() && self.train.push(message),
+            Body::Packets { .. } | Body::Moved { .. } => false,
+        };
+        if !is_in_train {
+            self.push_parcel(body);
+        }
+    }
+
+    /// Adds a reply that lies `at` in the ring, as [`push`](Self::push).
+    #[inline(always)]
+    pub(super) fn push_reply(&mut self, tid: TransferId, at: ReplyAt, reply: &[u8]) {
+        let is_in_train = at.bytes <= self.mtu.bytes()
+            && self.has_train()
+            && self.train.push_by(REPLY_BYTES + reply.len(), |room| encode_reply(tid, at.bytes, 0, reply, room));
+        if !is_in_train {
+            self.push_parcel(Body::Packets { tid, at, first: 0, bitmap: UNASKED_BITS });
+        }
+    }
+
+    /// Whether the train is the recipient's, and nothing of it waits behind.
+    #[inline(always)]
+    fn has_train(&mut self) -> bool {
+        if self.in_train.is_none() && self.parcels.is_empty() {
+            let (frame, limit) = self.frame(self.now, &self.recipients[self.latest as usize]);
+            self.train.begin(frame, limit);
+            (self.in_train, self.is_train_whole) = (Some(self.latest), false);
+        }
+        self.in_train == Some(self.latest) && !self.is_train_whole
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the answers of a turn")]
+    fn push_parcel(&mut self, body: Body) {
+        if let Body::Packets { at, .. } = body {
             self.oldest = self.oldest.min(at.start);
         }
-        #[expect(clippy::cast_possible_truncation, reason = "the answers of a turn")]
-        let number = self.parcels.len() as u32;
-        self.parcels.push(Queued { parcel, number });
+        let (to, number) = (self.latest, self.parcels.len() as u32);
+        let before = self.parcels.last().map(|parcel| self.recipients[parcel.to as usize].snid);
+        self.is_mixed |= before.is_some_and(|before| before != self.recipients[to as usize].snid);
+        self.is_train_whole |= self.in_train == Some(to);
+        self.parcels.push(Parcel { body, to, number });
+    }
+
+    /// Copies all replies that are still to be sent out of their ring, in `replies`: others may be written over them then.
+    #[cold]
+    pub(super) fn move_replies(&mut self, retention: &Retention, replies: &[u8]) {
+        for parcel in &mut self.parcels {
+            if let Body::Packets { tid, at, first, bitmap } = parcel.body {
+                let from = retention.reply_offset(at);
+                let start =
+                    u32::try_from(self.moved.len()).expect("a turn has few replies, of a ring's length together");
+                self.moved.extend_from_slice(&replies[from..from + at.bytes as usize]);
+                parcel.body = Body::Moved { tid, start, bytes: at.bytes, first, bitmap };
+            }
+        }
+        self.oldest = u64::MAX;
+    }
+
+    /// What datagrams for `recipient` begin with, and how long they may be.
+    #[inline]
+    fn frame(&self, now: Timestamp, recipient: &Recipient) -> (Frame, usize) {
+        let &Recipient { cover, snid, datagram_bytes, .. } = recipient;
+        let word = now.as_ps() / 1000;
+        let kind = FrameKind::Server;
+        let (domain, incarnation) = self.server;
+        let (most, least) = self.datagram_bytes;
+        let limit = usize::from(datagram_bytes).clamp(least, most);
+        (Frame { kind, domain, incarnation, snid, datagram_bytes: DATAGRAM_BYTES_MAX, word, cover }, limit)
     }
 
     /// Where in the ring of replies the oldest begins that is still to be sent: nothing may be written over it. `u64::MAX` for none.
@@ -98,37 +209,47 @@ impl Outbox {
     /// Sends everything. What the network does not take is lost: its client asks again.
     #[inline]
     pub(super) fn flush(&mut self, now: Timestamp, replies: (&Retention, &[u8]), seal: &mut Seal, wire: &mut dyn Wire) {
-        if self.parcels.is_empty() && self.greetings.is_empty() {
+        if self.recipients.is_empty() && self.greetings.is_empty() {
             return;
         }
         for (route, datagram) in self.greetings.drain(..) {
             let _ = wire.send(route, &datagram, datagram.len());
         }
+        if let Some(to) = self.in_train.take()
+            && let Some((bytes, segment)) = self.train.close(seal)
+        {
+            let _ = wire.send(self.recipients[to as usize].route, bytes, segment);
+        }
+        if !self.parcels.is_empty() {
+            self.send_parcels(now, replies, seal, wire);
+        }
+        self.recipients.clear();
+        self.oldest = u64::MAX;
+        let _ = wire.flush();
+    }
+
+    fn send_parcels(&mut self, now: Timestamp, replies: (&Retention, &[u8]), seal: &mut Seal, wire: &mut dyn Wire) {
+        let mut parcels = std::mem::take(&mut self.parcels);
+        let recipients = &self.recipients;
         if std::mem::take(&mut self.is_mixed) {
             // By number too, so that a client's answers stay in order; a sort that keeps it by itself allocates.
-            self.parcels.sort_unstable_by_key(|queued| (queued.parcel.recipient.snid.0, queued.number));
+            parcels.sort_unstable_by_key(|parcel| (recipients[parcel.to as usize].snid.0, parcel.number));
         }
-        self.oldest = u64::MAX;
-        let Self { parcels, train, server, datagram_bytes: (most, least), mtu, .. } = self;
         let one_client =
-            |Queued { parcel: a, .. }: &Queued, Queued { parcel: b, .. }: &Queued| a.recipient == b.recipient;
+            |a: &Parcel, b: &Parcel| a.to == b.to || recipients[a.to as usize] == recipients[b.to as usize];
         for parcels in parcels.chunk_by(one_client) {
-            let Recipient { route, cover, snid, datagram_bytes } = parcels[0].parcel.recipient;
-            let word = now.as_ps() / 1000;
-            let kind = FrameKind::Server;
-            let datagram_bytes_max = DATAGRAM_BYTES_MAX;
-            let (domain, incarnation) = *server;
-            let frame = Frame { kind, domain, incarnation, snid, datagram_bytes: datagram_bytes_max, word, cover };
-            let limit = usize::from(datagram_bytes).clamp(*least, *most);
-            let mut sending = Sending { train, seal, wire, route, frame, limit };
+            let recipient = recipients[parcels[0].to as usize];
+            let (frame, limit) = self.frame(now, &recipient);
+            let mut sending = Sending { train: &mut self.train, seal, wire, route: recipient.route, frame, limit };
             sending.train.begin(frame, limit);
-            for queued in parcels {
-                sending.push_body(&queued.parcel.body, replies, *mtu);
+            for parcel in parcels {
+                sending.push_body(&parcel.body, replies, &self.moved, self.mtu);
             }
             sending.close();
         }
         parcels.clear();
-        let _ = wire.flush();
+        self.parcels = parcels;
+        self.moved.clear();
     }
 }
 
@@ -144,21 +265,29 @@ struct Sending<'s> {
 
 impl Sending<'_> {
     #[inline(always)]
-    fn push_body(&mut self, body: &Body, replies: (&Retention, &[u8]), mtu: Mtu) {
-        match body {
-            Body::Message(message) => self.push(message),
-            &Body::Packets { tid, at, first, bitmap } => {
+    fn push_body(&mut self, body: &Body, replies: (&Retention, &[u8]), moved: &[u8], mtu: Mtu) {
+        match *body {
+            Body::Message(ref message) => self.push(message),
+            Body::Packets { tid, at, first, bitmap } => {
                 let (retention, bytes) = replies;
                 let start = retention.reply_offset(at);
-                let reply = &bytes[start..start + at.bytes as usize];
-                if at.bytes <= mtu.bytes() {
-                    if bitmap & 1 != 0 && first == 0 {
-                        self.push(&Message::Reply { tid, rpc_bytes: at.bytes, pkt_idx: 0, payload: reply });
-                    }
-                } else {
-                    self.push_packets(tid, reply, (first, bitmap), mtu);
-                }
+                self.push_reply(tid, &bytes[start..start + at.bytes as usize], (first, bitmap), mtu);
             }
+            Body::Moved { tid, start, bytes, first, bitmap } => {
+                self.push_reply(tid, &moved[start as usize..][..bytes as usize], (first, bitmap), mtu);
+            }
+        }
+    }
+
+    /// Packets `first + i` of a reply, for each bit `i`.
+    #[inline(always)]
+    fn push_reply(&mut self, tid: TransferId, reply: &[u8], (first, bitmap): (u32, u64), mtu: Mtu) {
+        #[expect(clippy::cast_possible_truncation, reason = "a reply's length is a u32")]
+        let rpc_bytes = reply.len() as u32;
+        if rpc_bytes > mtu.bytes() {
+            self.push_packets(tid, reply, (first, bitmap), mtu);
+        } else if bitmap & 1 != 0 && first == 0 {
+            self.push(&Message::Reply { tid, rpc_bytes, pkt_idx: 0, payload: reply });
         }
     }
 

@@ -17,7 +17,7 @@ use super::seal::Seal;
 use super::source::{Hosts, SOURCES, Tenancy};
 use crate::config::server::ServerConfig;
 use crate::net::{Route, Wire};
-use crate::nic::ingress::Intake;
+use crate::nic::ingress::{AtOnce, Intake};
 use crate::nic::transport::Transport;
 use crate::rpc::answer::Answer;
 use crate::rpc::recipient::{Cover, KeyId, Recipient};
@@ -63,6 +63,18 @@ struct Validation {
     mtu_bytes: u32,
     slo: Span,
     violations: u64,
+    /// Whose token was found right last, and its session: mostly the next datagram is of the same.
+    latest: (Option<Claim>, u32),
+}
+
+/// Who a client says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Claim {
+    peer: SocketAddr,
+    snid: NodeId,
+    /// Whose key it has.
+    owner: u64,
+    token: u64,
 }
 
 impl UdpPort {
@@ -92,6 +104,7 @@ impl UdpPort {
             slo: config.slo,
             domain: config.domain,
             violations: 0,
+            latest: (None, 0),
             seal,
         };
         let seed = half(derived(entropy, 4));
@@ -110,8 +123,9 @@ impl Transport for UdpPort {
     const MAKES_SYSTEM_CALLS: bool = true;
     const SOURCES: Option<Sources> = Some(SOURCES);
 
-    fn poll(&mut self, now: Timestamp, intake: &mut Intake) -> usize {
+    fn poll(&mut self, now: Timestamp, intake: &mut Intake, at_once: &mut impl AtOnce) -> usize {
         self.now = now;
+        self.outbox.begin_turn(now);
         let Self { wire, validation, memory, outbox, early_drop, keys, .. } = self;
         if let Some(keys) = keys.take_news() {
             validation.seal.set_keys(&keys);
@@ -131,7 +145,9 @@ impl Transport for UdpPort {
                 match validation.open(now, route, datagram) {
                     Opened::Frame(peer, body) => {
                         let unanswered = memory.unanswered();
-                        let taken = memory.take_messages(now, &peer, body, intake, outbox);
+                        // While any are dropped, whose is served first is not for the order of their datagrams to say.
+                        let at_once = early_drop.is_idle().then_some(&mut *at_once);
+                        let taken = memory.take_messages(now, &peer, body, (intake, outbox), at_once);
                         packets += taken;
                         let unanswered = memory.unanswered() - unanswered;
                         if unanswered > 0 || !early_drop.is_idle() {
@@ -161,7 +177,7 @@ impl Transport for UdpPort {
     #[inline]
     fn ended(&mut self, _: NodeId, answer: Option<Box<Answer>>) {
         let Some(answer) = answer else { return };
-        if self.memory.overwrites(&answer, self.outbox.oldest()) {
+        if self.memory.outcomes.overwrites(answer.reply_bytes(), &self.outbox) {
             self.flush(self.now);
         }
         self.memory.end(answer, &mut self.outbox);
@@ -246,11 +262,10 @@ impl Validation {
         }
         let key = frame.cover.key;
         let owner = self.seal.owner(key);
-        let session = self.tokens.session(frame.snid, owner);
-        if frame.word != self.tokens.of(route.peer, frame.snid, session) {
+        let Some(session) = self.session(route.peer, &frame, owner) else {
             self.violations += 1;
             return self.refuse(Reason::Token, echo, &frame);
-        }
+        };
         if !self.numbers.is_own(frame.snid) {
             self.violations += 1;
             return Opened::Nothing;
@@ -262,6 +277,20 @@ impl Validation {
         // changes.
         let tag = if self.seal.is_sealed() { session } else { cover.secret };
         Opened::Frame(Peer { recipient, number, tag }, body)
+    }
+
+    /// The session of a client whose token is that of its address, and whose key is `owner`'s.
+    #[inline]
+    fn session(&mut self, peer: SocketAddr, frame: &Frame, owner: u64) -> Option<u32> {
+        let claim = Claim { peer, snid: frame.snid, owner, token: frame.word };
+        if self.latest.0 != Some(claim) {
+            let session = self.tokens.session(claim.snid, owner);
+            if claim.token != self.tokens.of(peer, claim.snid, session) {
+                return None;
+            }
+            self.latest = (Some(claim), session);
+        }
+        Some(self.latest.1)
     }
 
     /// What the NIC knows a client of `owner` by.

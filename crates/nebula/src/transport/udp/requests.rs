@@ -9,28 +9,28 @@
 
 use super::incomplete::Incomplete;
 use super::message::{Message, Messages, NO_BUDGET, Request, rpc_key};
-use super::outbox::{Body, Outbox, Parcel};
+use super::outbox::{Body, Outbox, UNASKED_BITS};
+use super::outcomes::{Outcomes, nack};
 use crate::config::server::ServerConfig;
-use crate::nic::ingress::Intake;
+use crate::nic::ingress::{AtOnce, Intake};
 use crate::rpc::answer::{Answer, Fate};
 use crate::rpc::cancel::Cancels;
-use crate::rpc::fault::Fault;
 use crate::rpc::recipient::Recipient;
 use crate::status::NetworkCounters;
 use nebula_nic::{
-    BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig, RetentionKey,
-    RpcKey, Seen, Timestamp, TransferId, UNASKED_PACKETS, Verdict,
+    BURST_MAX, BackendConfig, EntryId, Header, Kind, Missing, Mtu, NackReason, NodeId, Retention, RetentionConfig,
+    RetentionKey, RpcKey, Seen, Timestamp, TransferId, Verdict,
 };
 
 /// How far ahead of the server's time a stamp may be: clocks differ in pace. Stamps beyond would raise the floor for everybody.
-const AHEAD_NS: u64 = 2_000_000;
+pub(super) const AHEAD_NS: u64 = 2_000_000;
 /// Packets of replies that one datagram can have sent again: 16 pulls in full. Or a client that asks for the same a thousand times in
 /// one datagram would keep the server busy with nothing else.
 const AGAIN_PACKETS: u32 = 1024;
 /// Bytes of a datagram that is not read whose copying costs what a packet does.
 const UNREAD_BYTES: usize = 2048;
 /// In the note of an RPC in the server, beside its first slot: it is whole.
-const WHOLE: u32 = 1 << 31;
+pub(super) const WHOLE: u32 = 1 << 31;
 
 /// A client, for as long as its datagram is read.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// The name of its RPC `tid`, as the server remembers it.
     #[inline(always)]
-    const fn key(&self, tid: TransferId) -> RetentionKey {
+    pub(super) const fn key(&self, tid: TransferId) -> RetentionKey {
         RetentionKey { rpc: rpc_key(self.recipient.snid, tid), tag: self.tag }
     }
 }
@@ -53,9 +53,11 @@ impl Peer {
 /// What a server remembers: the last RPCs of all its clients together.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    retention: Retention,
-    /// The ring of replies.
-    replies: Box<[u8]>,
+    pub(super) outcomes: Outcomes,
+    /// What is answered to an RPC that is served at once.
+    pub(super) at_once: Box<Answer>,
+    /// The entries of a run while it is served.
+    pub(super) run_entries: Vec<EntryId>,
     /// Buffers of answers, to be used again.
     #[expect(clippy::vec_box, reason = "an answer travels with its RPC: as a pointer")]
     spare: Vec<Box<Answer>>,
@@ -64,25 +66,25 @@ pub(crate) struct Memory {
     /// RPCs that cores have and that are cancelled.
     cancelled_begun: usize,
     reply_bytes_max: u32,
-    mtu: Mtu,
+    pub(super) mtu: Mtu,
     incomplete: Incomplete,
     /// Packets that may still be sent again for the current datagram.
     again: u32,
     violations: u64,
-    counters: NetworkCounters,
+    pub(super) counters: NetworkCounters,
 }
 
 impl Memory {
     pub(super) fn new(config: &ServerConfig, backend: &BackendConfig, seed: u64) -> Self {
         // An RPC in the server takes a slot and an entry at least, and the last ones that are over are to be remembered too.
         let entries = config.retention_rpcs.max(2 * backend.slots);
-        let retention = Retention::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
+        let outcomes = Outcomes::new(RetentionConfig::new(entries, config.retained_bytes()).seed(seed));
         Self {
-            // Not of zeros, which the kernel hands out page by page when they are first touched: that would be paid RPC by RPC.
-            replies: vec![1; retention.reply_bytes()].into(),
-            cancels: Cancels::new(retention.entries()),
+            cancels: Cancels::new(outcomes.retention.entries()),
             cancelled_begun: 0,
-            retention,
+            at_once: Box::new(Answer::new(config.reply_bound())),
+            run_entries: Vec::with_capacity(BURST_MAX as usize),
+            outcomes,
             spare: Vec::with_capacity(backend.slots as usize),
             reply_bytes_max: config.reply_bound(),
             mtu: backend.mtu,
@@ -94,7 +96,7 @@ impl Memory {
     }
 
     pub(super) fn replies(&self) -> (&Retention, &[u8]) {
-        (&self.retention, &self.replies)
+        self.outcomes.replies()
     }
 
     pub(super) fn violations(&self) -> u64 {
@@ -118,20 +120,25 @@ impl Memory {
         self.counters.unread += 1;
     }
 
-    /// Takes the messages of a datagram. Returns the packets of requests.
+    /// Takes the messages of a datagram, of which `at_once` may serve the first requests before any is queued. Returns the packets of requests.
     #[inline]
     pub(super) fn take_messages(
         &mut self,
         now: Timestamp,
         peer: &Peer,
         body: &[u8],
-        intake: &mut Intake,
-        outbox: &mut Outbox,
+        (intake, outbox): (&mut Intake, &mut Outbox),
+        mut at_once: Option<&mut impl AtOnce>,
     ) -> usize {
         let mut packets = 0;
         let unanswered = self.counters.unanswered;
         self.again = AGAIN_PACKETS;
         let mut messages = Messages::new(body);
+        while let Some(at_once) = &mut at_once
+            && let Some(run) = self.take_run(now, peer, &mut messages, (intake, outbox), *at_once)
+        {
+            packets += run;
+        }
         while let Some(message) = messages.next() {
             match message {
                 Ok(Message::Request(request)) => {
@@ -161,13 +168,13 @@ impl Memory {
         intake: &mut Intake,
         outbox: &mut Outbox,
     ) {
-        match self.retention.look(peer.key(request.tid), request.stamp_ns) {
+        match self.outcomes.retention.look(peer.key(request.tid), request.stamp_ns) {
             Seen::New => self.begin(now, peer, request, intake, outbox),
             Seen::InServer(entry) => self.go_on(now, peer, entry, request, intake, outbox),
             seen => {
                 self.counters.repeated += u64::from(seen != Seen::Stale);
                 self.counters.stale += u64::from(seen == Seen::Stale);
-                self.answer_again(peer, request.tid, seen, UNASKED_BITS, outbox);
+                self.answer_again(peer, request.tid, seen, UNASKED, outbox);
             }
         }
     }
@@ -188,7 +195,7 @@ impl Memory {
         if deadline_ns <= now_ns {
             return self.refuse(now, peer, key, request, NackReason::Expired, (intake, outbox));
         }
-        if self.retention.is_full() {
+        if self.outcomes.retention.is_full() {
             // Nothing can be remembered of it, so nothing may be done with it; its client tries again.
             return;
         }
@@ -210,7 +217,7 @@ impl Memory {
         match intake.receive(now, header(peer.number, request)) {
             Verdict::Write { slots, offset_bytes, complete, .. } => {
                 let whole = if complete { WHOLE } else { 0 };
-                let entry = self.retention.begin(key, request.stamp_ns, slots.start.0 | whole);
+                let entry = self.outcomes.retention.begin(key, request.stamp_ns, slots.start.0 | whole);
                 let entry = entry.expect("asked above whether there is room");
                 let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(self.reply_bytes_max)));
                 answer.reset();
@@ -247,7 +254,7 @@ impl Memory {
         intake: &mut Intake,
         outbox: &mut Outbox,
     ) {
-        let note = self.retention.note(entry);
+        let note = self.outcomes.retention.note(entry);
         if note & WHOLE != 0 {
             self.counters.repeated += 1;
             Self::redirect(entry, note, peer, intake);
@@ -271,7 +278,7 @@ impl Memory {
                     // Its client may be elsewhere than when it began.
                     answer.ending.recipient = peer.recipient;
                 }
-                self.retention.set_note(entry, note | WHOLE);
+                self.outcomes.retention.set_note(entry, note | WHOLE);
                 intake.note_fresh(slots, request.rpc_bytes);
             }
         }
@@ -294,13 +301,13 @@ impl Memory {
         let Some(Missing { first, bitmap }) = intake.missing(rpc) else { return };
         let first_missing = u16::try_from(first).unwrap_or(u16::MAX);
         let tid = rpc.tid;
-        outbox.push(parcel(peer, Body::Message(Message::Ack { tid, is_whole: false, first_missing, bitmap })));
+        send(outbox, peer, Body::Message(Message::Ack { tid, is_whole: false, first_missing, bitmap }));
     }
 
     /// Tells that the RPC is whole and will be answered.
     fn wait_on(&self, peer: &Peer, tid: TransferId, outbox: &mut Outbox) {
         let ack = Message::Ack { tid, is_whole: true, first_missing: 0, bitmap: 0 };
-        outbox.push(parcel(peer, Body::Message(ack)));
+        send(outbox, peer, Body::Message(ack));
     }
 
     /// Refuses an RPC of which nothing is in the server, for good; or, where there is no time for that, acts as if it had been lost.
@@ -319,9 +326,9 @@ impl Memory {
         }
         intake.refusals.count();
         // What cannot be remembered is not said: it would not be true of the next copy of it.
-        if self.retention.nacked(key, request.stamp_ns, reason).is_ok() {
+        if self.outcomes.retention.nacked(key, request.stamp_ns, reason).is_ok() {
             self.counters.expired += u64::from(reason == NackReason::Expired);
-            outbox.push(parcel(peer, nack(request.tid, reason)));
+            send(outbox, peer, nack(request.tid, reason));
         }
     }
 
@@ -356,36 +363,30 @@ impl Memory {
             Seen::InServer(_) => return self.wait_on(peer, tid, outbox),
             Seen::New | Seen::Stale => nack(tid, NackReason::Stale),
         };
-        outbox.push(parcel(peer, body));
+        send(outbox, peer, body);
     }
 
     fn pull(&mut self, peer: &Peer, tid: TransferId, first: u16, bitmap: u64, outbox: &mut Outbox) {
         let key = peer.key(tid);
-        let seen = self.retention.recall(key).unwrap_or(Seen::Stale);
+        let seen = self.outcomes.retention.recall(key).unwrap_or(Seen::Stale);
         self.answer_again(peer, tid, seen, Wanted { first: first.into(), bitmap }, outbox);
     }
 
     /// The answer is not needed any more: the RPC is dropped, or its handler told, if a core has it.
     fn cancel(&mut self, peer: &Peer, tid: TransferId, stamp_ns: u64, intake: &mut Intake) {
         let key = peer.key(tid);
-        let Some(Seen::InServer(entry)) = self.retention.recall(key) else { return };
+        let Some(Seen::InServer(entry)) = self.outcomes.retention.recall(key) else { return };
         // Numbers come again, stamps do not: this was said of an RPC that is long over.
-        if self.retention.stamp_ns(entry) != stamp_ns {
+        if self.outcomes.retention.stamp_ns(entry) != stamp_ns {
             self.violations += 1;
             return;
         }
-        let start = self.retention.note(entry) & !WHOLE;
+        let start = self.outcomes.retention.note(entry) & !WHOLE;
         if let Some(answer) = intake.payloads.answer(start).filter(|answer| answer.entry == entry) {
             answer.ending.fate = Fate::Refused(NackReason::Cancelled);
         } else {
             self.cancelled_begun += usize::from(!self.cancels.set(entry, true));
         }
-    }
-
-    /// Whether the reply would be written over what lies in the ring of replies at `oldest` or behind it.
-    #[inline(always)]
-    pub(super) fn overwrites(&self, answer: &Answer, oldest: u64) -> bool {
-        self.retention.overwrites(oldest, answer.reply_bytes())
     }
 
     /// Remembers what became of an RPC, and sends it.
@@ -398,36 +399,10 @@ impl Memory {
         if self.cancelled_begun > 0 && self.cancels.set(entry, false) {
             self.cancelled_begun -= 1;
         }
-        let body = match answer.ending.fate {
-            Fate::Replied => self.keep_reply(&answer),
-            Fate::Open => self.end_faulted(&answer, Fault::Unanswered),
-            Fate::Faulted(fault) => self.end_faulted(&answer, fault),
-            Fate::Refused(reason) => {
-                self.counters.expired += u64::from(reason == NackReason::Expired);
-                self.counters.cancelled += u64::from(reason == NackReason::Cancelled);
-                self.retention.end_nacked(entry, reason);
-                nack(tid, reason)
-            }
-        };
-        outbox.push(Parcel { recipient: answer.ending.recipient, body });
+        outbox.address(&answer.ending.recipient);
+        let (first, ending, _) = answer.room();
+        self.outcomes.end((tid, entry), (first, ending), (&mut self.counters, outbox));
         self.spare.push(answer);
-    }
-
-    #[inline(always)]
-    fn keep_reply(&mut self, answer: &Answer) -> Body {
-        let bytes = answer.reply_bytes();
-        let Some(at) = self.retention.end_replied(answer.entry, bytes) else {
-            return self.end_faulted(answer, Fault::ReplyTooLarge);
-        };
-        let start = self.retention.reply_offset(at);
-        answer.copy_reply(&mut self.replies[start..start + bytes as usize]);
-        Body::Packets { tid: answer.tid, at, first: 0, bitmap: UNASKED_BITS.bitmap }
-    }
-
-    #[cold]
-    fn end_faulted(&mut self, answer: &Answer, fault: Fault) -> Body {
-        self.retention.end_faulted(answer.entry, u8::try_from(fault.code()).unwrap_or(u8::MAX));
-        Body::Message(Message::Fault { tid: answer.tid, code: fault.code() })
     }
 
     /// Whether the packet can be one of its RPC, and has as many bytes as it says.
@@ -451,7 +426,7 @@ struct Wanted {
     bitmap: u64,
 }
 
-const UNASKED_BITS: Wanted = Wanted { first: 0, bitmap: (1 << UNASKED_PACKETS) - 1 };
+const UNASKED: Wanted = Wanted { first: 0, bitmap: UNASKED_BITS };
 
 #[inline(always)]
 fn header(number: NodeId, request: &Request<'_>) -> Header {
@@ -460,10 +435,7 @@ fn header(number: NodeId, request: &Request<'_>) -> Header {
 }
 
 #[inline(always)]
-fn parcel(peer: &Peer, body: Body) -> Parcel {
-    Parcel { recipient: peer.recipient, body }
-}
-
-fn nack(tid: TransferId, reason: NackReason) -> Body {
-    Body::Message(Message::Nack { tid, code: reason.code().into() })
+fn send(outbox: &mut Outbox, peer: &Peer, body: Body) {
+    outbox.address(&peer.recipient);
+    outbox.push(body);
 }

@@ -46,7 +46,13 @@ impl Train {
     #[inline(always)]
     #[must_use]
     pub(crate) fn push(&mut self, message: &Message<'_>) -> bool {
-        let len = message.len();
+        self.push_by(message.len(), |room| message.encode(room))
+    }
+
+    /// As [`push`](Self::push), of a message of `len` bytes that `encode` writes.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn push_by(&mut self, len: usize, encode: impl FnOnce(&mut [u8])) -> bool {
         if self.end + len + self.tail > self.start + self.segment && !self.open_next(len) {
             return false;
         }
@@ -55,7 +61,7 @@ impl Train {
             return false;
         }
         let Some(room) = self.buffer.get_mut(self.end..end) else { return false };
-        message.encode(room);
+        encode(room);
         (self.end, self.is_empty) = (end, false);
         true
     }

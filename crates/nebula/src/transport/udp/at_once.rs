@@ -1,0 +1,144 @@
+//! The quick way through a server: requests of a datagram that are served before any of them is queued.
+//!
+//! They are consecutive RPCs of one client, of one packet each and one stamp, new to the server, without a deadline; nothing waits before them, and
+//! the core is idle. Then what is the same for all of them is decided once ([`Run`](nebula_nic::Run)): whose they are, whether they are taken in, where they
+//! lie. Every other request goes [one by one](super::requests), and the decision log is the same on both ways.
+
+use super::message::{Messages, REQUEST_BYTES, rpc_key};
+use super::outbox::Outbox;
+use super::outcomes::Outcomes;
+use super::requests::{AHEAD_NS, Memory, Peer, WHOLE};
+use crate::nic::ingress::{AtOnce, Intake};
+use crate::rpc::answer::{Ending, Keep};
+use crate::rpc::requests::Replies;
+use crate::rpc::slot::Slots;
+use crate::status::NetworkCounters;
+use nebula_nic::{Burst, BurstRpc, EntryId, Run, SLOT_BYTES, Seen, Timestamp, TransferId, slots_of};
+use std::slice::Iter;
+
+/// Requests of a datagram that are one run.
+struct Gathered {
+    first: TransferId,
+    stamp_ns: u64,
+    slots_each: u32,
+    count: u32,
+    /// Bytes of their messages together.
+    bytes: usize,
+}
+
+impl Memory {
+    /// Serves the requests that `messages` begins with at once, as far as that may be. Returns how many; `None` for none.
+    #[inline(always)]
+    pub(super) fn take_run(
+        &mut self,
+        now: Timestamp,
+        peer: &Peer,
+        messages: &mut Messages<'_>,
+        (intake, outbox): (&mut Intake, &mut Outbox),
+        at_once: &mut impl AtOnce,
+    ) -> Option<usize> {
+        let (core, most) = at_once.most();
+        let most = most.min(self.outcomes.retention.room());
+        if most == 0 {
+            return None;
+        }
+        let Gathered { first, stamp_ns, slots_each, count, bytes } = self.gather(now, peer, messages, most, intake)?;
+        let burst = Burst { first: rpc_key(peer.number, first), step: 1, slots_each };
+        let run = intake.plan_run(now, core, &burst, count)?;
+        copy_payloads(messages.bytes(), &run, intake)?;
+        outbox.address(&peer.recipient);
+        let Self { outcomes, counters, at_once: answer, run_entries, .. } = self;
+        // All before the first is served: what is reused for them lies in lines far apart, whose misses overlap here.
+        run_entries.clear();
+        for index in 0..count {
+            let entry = outcomes.retention.begin(peer.key(run.tid(index)), stamp_ns, WHOLE);
+            run_entries.push(entry.expect("asked above whether there is room for all"));
+        }
+        answer.ending.recipient = peer.recipient;
+        let mut keeper = Keeper { outcomes, counters, outbox, next: first, entries: run_entries.iter() };
+        let to = Replies::Kept(answer, &mut keeper);
+        at_once.serve(&run, intake.backend.rpcs_of(&run), intake.payloads.from(run.first_slot), to);
+        intake.end_at_once(now, core, &run);
+        messages.skip_bytes(bytes);
+        Some(count as usize)
+    }
+
+    /// The requests that `messages` begins with that can be one run; what they differ in is written to the back end's places.
+    #[inline(always)]
+    fn gather(
+        &self,
+        now: Timestamp,
+        peer: &Peer,
+        messages: &Messages<'_>,
+        most: u32,
+        intake: &mut Intake,
+    ) -> Option<Gathered> {
+        let longest = intake.backend.one_packet_bytes_max().min(self.mtu.bytes());
+        let places = intake.backend.burst_places();
+        let head = messages.head()?;
+        let mut run = Gathered {
+            first: head.tid(),
+            stamp_ns: head.stamp_ns(),
+            slots_each: slots_of(head.payload_bytes()),
+            count: 0,
+            bytes: 0,
+        };
+        // No request of the datagram is from a later time than the first.
+        if run.stamp_ns > now.as_ps() / 1000 + AHEAD_NS {
+            return None;
+        }
+        let mut next = Some(head);
+        for place in places.iter_mut().take(most as usize) {
+            let Some(head) = next else { break };
+            let tid = TransferId(run.first.0.wrapping_add(run.count));
+            let payload_bytes = head.payload_bytes();
+            let is_one_of_them = head.is_whole_request(tid, run.stamp_ns)
+                && payload_bytes <= longest
+                && slots_of(payload_bytes) == run.slots_each
+                && self.outcomes.retention.look(peer.key(tid), run.stamp_ns) == Seen::New;
+            if !is_one_of_them {
+                break;
+            }
+            *place = BurstRpc::new(payload_bytes, head.key_hash());
+            run.count += 1;
+            run.bytes += REQUEST_BYTES + payload_bytes as usize;
+            next = messages.head_at(run.bytes);
+        }
+        (run.count > 0).then_some(run)
+    }
+}
+
+/// Copies the payloads of a run, whose messages `bytes` begins with, into the slots that were given to it; `None` where other threads have some of
+/// the receive buffer.
+#[inline(always)]
+fn copy_payloads(mut bytes: &[u8], run: &Run, intake: &mut Intake) -> Option<()> {
+    let memory = intake.payloads.burst(run, 0)?;
+    let slots = memory.chunks_exact_mut((run.burst.slots_each * SLOT_BYTES) as usize);
+    for (rpc, slots) in intake.backend.rpcs_of(run).iter().zip(slots) {
+        let (message, behind) = bytes.split_at_checked(REQUEST_BYTES + rpc.bytes() as usize)?;
+        slots[..rpc.bytes() as usize].copy_from_slice(&message[REQUEST_BYTES..]);
+        bytes = behind;
+    }
+    Some(())
+}
+
+/// Remembers what was answered to the RPCs of a run, and sends it.
+#[derive(Debug)]
+struct Keeper<'k> {
+    outcomes: &'k mut Outcomes,
+    counters: &'k mut NetworkCounters,
+    outbox: &'k mut Outbox,
+    /// The next of them, and its entry in the memory.
+    next: TransferId,
+    entries: Iter<'k, EntryId>,
+}
+
+impl Keep for Keeper<'_> {
+    #[inline]
+    fn keep(&mut self, first: Slots<'_>, ending: &Ending) {
+        let Some(&entry) = self.entries.next() else { return };
+        let tid = self.next;
+        self.next = TransferId(tid.0.wrapping_add(1));
+        self.outcomes.end((tid, entry), (first, ending), (self.counters, self.outbox));
+    }
+}
