@@ -28,6 +28,8 @@ pub(crate) struct Calendar {
     newest: u64,
     /// Length of a slot; 0 if transfers take no time and nothing is reserved.
     slot_ps: u64,
+    /// How far ahead of the present a transfer may be.
+    reach_ps: u64,
     /// 2⁶⁴ / `slot_ps`, rounded up: dividing by `slot_ps` becomes one multiplication, exact for all times below 2⁶⁴ /
     /// `slot_ps`.
     reciprocal: u64,
@@ -37,7 +39,7 @@ impl Calendar {
     pub(crate) const fn new(slot_ps: u64) -> Self {
         let reciprocal = if slot_ps > 1 { u64::MAX / slot_ps + 1 } else { 0 };
         let windows = [Window { epoch: 0, taken: 0 }; WINDOWS];
-        Self { windows, newest: 0, slot_ps, reciprocal }
+        Self { windows, newest: 0, slot_ps, reach_ps: slot_ps * (SLOTS * (WINDOWS as u64 - 1)), reciprocal }
     }
 
     /// Reserves a transfer at `at_ps` or as soon as possible after it; returns its start.
@@ -70,14 +72,19 @@ impl Calendar {
 
     /// As [`reserve`](Self::reserve), but a transfer further ahead of `now_ps` than the ring reaches is not reserved:
     /// the ring would have to move past the present, and earlier transfers would wait for slots that nothing uses.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reserve_near(&mut self, at_ps: u64, now_ps: u64) -> u64 {
-        // Usually the slot is free, in an interval that the ring already covers.
+        // Usually the slot is free, in an interval that the ring already covers or that is newer than all.
         let slot = self.slot_at(at_ps);
-        let window = &mut self.windows[index(slot / SLOTS)];
-        let bit = 1 << (slot % SLOTS);
-        if window.epoch == slot / SLOTS && window.taken & bit == 0 {
+        let (epoch, bit) = (slot / SLOTS, 1 << (slot % SLOTS));
+        let window = &mut self.windows[index(epoch)];
+        if window.epoch == epoch && window.taken & bit == 0 {
             window.taken |= bit;
+            return at_ps;
+        }
+        if epoch > self.newest && at_ps <= now_ps + self.reach_ps {
+            self.newest = epoch;
+            *window = Window { epoch, taken: bit };
             return at_ps;
         }
         self.reserve_elsewhere(slot, at_ps, now_ps)
@@ -85,15 +92,7 @@ impl Calendar {
 
     #[inline(never)]
     fn reserve_elsewhere(&mut self, slot: u64, at_ps: u64, now_ps: u64) -> u64 {
-        let is_far = at_ps > now_ps.saturating_add(self.slot_ps * (SLOTS * (WINDOWS as u64 - 1)));
-        if is_far || self.slot_ps == 0 {
-            return at_ps;
-        }
-        let epoch = slot / SLOTS;
-        if epoch > self.newest {
-            // Of a new interval nothing is taken.
-            self.newest = epoch;
-            self.windows[index(epoch)] = Window { epoch, taken: 1 << (slot % SLOTS) };
+        if at_ps > now_ps + self.reach_ps || self.slot_ps == 0 {
             return at_ps;
         }
         let slot = self.take_near(slot).unwrap_or_else(|| self.take(slot));

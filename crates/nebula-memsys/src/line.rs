@@ -65,6 +65,12 @@ impl Meta {
         self.0 = (self.0 & !(LABEL_MASK | BY_NIC)) | label.code() | by;
     }
 
+    /// A core is the only holder and the last writer.
+    #[inline(always)]
+    pub(crate) fn own(&mut self, core: u16, label: Label) {
+        self.0 = label.code() | (core << HOLDER_SHIFT) | DIRTY;
+    }
+
     #[inline(always)]
     pub(crate) const fn holder(self) -> Holder {
         match (self.0 & HOLDER_MASK) >> HOLDER_SHIFT {

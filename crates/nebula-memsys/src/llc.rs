@@ -59,16 +59,17 @@ impl Llc {
         SetId(self.modulus.remainder(block.0 ^ (block.0 >> 14) ^ (block.0 >> 23)))
     }
 
-    /// Makes `block` the most recently used of its set; returns whether it was present.
-    #[inline]
-    pub(crate) fn touch(&mut self, set: SetId, block: Block) -> bool {
+    /// Makes `block` the most recently used of its set; returns its line, if it was present.
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, set: SetId, block: Block) -> Option<&mut Meta> {
         let set = self.set(set);
-        if set.tags[set.order.first()] == block.0 {
-            return true;
+        let first = set.order.first();
+        if set.tags[first] == block.0 {
+            return Some(&mut set.metas[first]);
         }
-        let Some(way) = way_of(&set.tags, block) else { return false };
+        let way = way_of(&set.tags, block)?;
         set.order.use_way(way);
-        true
+        Some(&mut set.metas[way])
     }
 
     /// Whether `block` is present; changes nothing.
@@ -95,14 +96,7 @@ impl Llc {
         std::hint::black_box(self.sets[set.0 as usize].tags[0]);
     }
 
-    /// The most recently used line.
-    #[inline]
-    pub(crate) fn front(&self, set: SetId) -> Meta {
-        let set = &self.sets[set.0 as usize];
-        set.metas[set.order.first()]
-    }
-
-    /// The same, to change it.
+    /// The most recently used line, to change it.
     #[inline]
     pub(crate) fn front_mut(&mut self, set: SetId) -> &mut Meta {
         let set = self.set(set);

@@ -18,6 +18,8 @@ use std::cmp::Ordering;
 /// An end of the network: its tile and its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
+    /// Where the tile's row of [`Mesh::ways_ps`] begins.
+    row: u32,
     tile: u16,
     port: u16,
 }
@@ -65,7 +67,8 @@ impl Mesh {
         });
         let flits = if mesh.link_bytes == 0 { 0 } else { Block::BYTES.div_ceil(mesh.link_bytes) + 1 };
         let slot_ps = cycles_ps(flits, config.clock_ghz);
-        let core = |core| End { tile: core % small(tiles), port: core };
+        let end = |tile: u16, port| End { row: u32::from(tile) << row.trailing_zeros(), tile, port };
+        let core = |core| end(core % small(tiles), core);
         let ports = usize::from(config.cores) + tiles as usize + 1;
         let port = || Port { out: Calendar::new(slot_ps), into: Calendar::new(slot_ps) };
         Self {
@@ -74,10 +77,7 @@ impl Mesh {
             tiles: Modulus::new(tiles),
             cores: (0..config.cores).map(core).collect(),
             banks: config.cores,
-            nic: End {
-                tile: small(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]),
-                port: config.cores + small(tiles),
-            },
+            nic: end(small(mesh.nic_tile[1] * mesh.columns + mesh.nic_tile[0]), config.cores + small(tiles)),
             longest_way_ps: cycles_ps((mesh.columns + mesh.rows - 2) * mesh.hop_cycles, config.clock_ghz),
             now_ps: 0,
             tail_ps: cycles_ps(flits.saturating_sub(1), config.clock_ghz),
@@ -112,19 +112,19 @@ impl Mesh {
 
     /// The bank of a set.
     #[inline]
-    pub(crate) const fn home(&self, set: SetId) -> End {
+    pub(crate) fn home(&self, set: SetId) -> End {
         let tile = small(self.tiles.remainder(set.0));
-        End { tile, port: self.banks + tile }
+        End { row: u32::from(tile) << self.row_shift, tile, port: self.banks + tile }
     }
 
     pub(crate) const fn is_same_tile(one: End, other: End) -> bool {
         one.tile == other.tile
     }
 
-    /// The travel time of a flit.
-    #[inline]
+    /// The travel time of a flit, the same both ways.
+    #[inline(always)]
     pub(crate) fn way_ps(&self, from: End, to: End) -> u64 {
-        self.ways_ps[(usize::from(from.tile) << self.row_shift) + usize::from(to.tile)].into()
+        self.ways_ps[from.row as usize + usize::from(to.tile)].into()
     }
 
     /// From one corner to the opposite one.
@@ -135,16 +135,19 @@ impl Mesh {
     /// Sends a block at `at_ps`; returns when its last flit arrives.
     #[inline]
     pub(crate) fn send(&mut self, from: End, to: End, at_ps: u64) -> u64 {
-        let left_ps = self.ports[usize::from(from.port)].out.reserve_near(at_ps, self.now_ps);
-        let come_ps = if self.links.is_empty() {
-            left_ps + self.way_ps(from, to)
-        } else {
-            self.pass(from.tile, to.tile, left_ps)
-        };
-        self.ports[usize::from(to.port)].into.reserve_near(come_ps, self.now_ps) + self.tail_ps
+        self.send_over(self.way_ps(from, to), from, to, at_ps)
+    }
+
+    /// As [`send`](Self::send), where the [way](Self::way_ps) is known.
+    pub(crate) fn send_over(&mut self, way_ps: u64, from: End, to: End, at_ps: u64) -> u64 {
+        let now_ps = self.now_ps;
+        let left_ps = self.ports[usize::from(from.port)].out.reserve_near(at_ps, now_ps);
+        let come_ps = if self.links.is_empty() { left_ps + way_ps } else { self.pass(from.tile, to.tile, left_ps) };
+        self.ports[usize::from(to.port)].into.reserve_near(come_ps, now_ps) + self.tail_ps
     }
 
     /// Passes the links from tile to tile, along the row first; returns when the head flit is there.
+    #[cold]
     fn pass(&mut self, from: u16, to: u16, left_ps: u64) -> u64 {
         let (mut at, mut at_ps) = (from, left_ps);
         while at != to {

@@ -97,10 +97,11 @@ fn found<T>(found: Option<T>) -> T {
     found.unwrap_or_else(|| unreachable!("memory has every block"))
 }
 
-/// A block at the front of its set, and when its bank can respond.
+/// A block at the front of its set: who has copies, and when its bank can respond.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     level: Level,
+    holder: Holder,
     ready_ps: u64,
 }
 
@@ -191,7 +192,7 @@ impl MemorySystem {
 
     /// Finds `block`, or allocates it, and moves it to the front of its set. A miss fetches it unless all of it is
     /// about to be written; with [`OnChip`], a miss returns `None` and changes nothing.
-    #[inline]
+    #[inline(always)]
     fn locate<R: Reach>(
         &mut self,
         at_ps: u64,
@@ -200,34 +201,42 @@ impl MemorySystem {
         agent: Agent,
         fetched_for: Option<Label>,
     ) -> Option<Found> {
-        if self.llc.touch(set, block) {
-            let level = if self.llc.front(set).holder() == Holder::Nic { Level::Nic } else { Level::Llc };
-            return Some(Found { level, ready_ps: at_ps });
+        if let Some(meta) = self.llc.touch(set, block) {
+            let holder = meta.holder();
+            let level = if holder == Holder::Nic { Level::Nic } else { Level::Llc };
+            return Some(Found { level, holder, ready_ps: at_ps });
         }
-        R::ALLOCATES.then(|| self.allocate(at_ps, set, block, agent, fetched_for))
+        if !R::ALLOCATES {
+            return None;
+        }
+        let level = if fetched_for.is_some() { Level::Dram } else { Level::Llc };
+        let ready_ps = self.allocate(at_ps, set, block, agent, fetched_for);
+        Some(Found { level, holder: Holder::Nobody, ready_ps })
     }
 
-    fn allocate(&mut self, at_ps: u64, set: SetId, block: Block, agent: Agent, fetched_for: Option<Label>) -> Found {
+    /// Allocates `block`, which is not on the chip, at the front of its set; returns when its bank has it.
+    fn allocate(&mut self, at_ps: u64, set: SetId, block: Block, agent: Agent, fetched_for: Option<Label>) -> u64 {
         let ways = if agent == Agent::Nic { self.nic_ways } else { self.ways };
-        let found = match fetched_for {
+        let ready_ps = match fetched_for {
             Some(label) => self.fetch(at_ps, block, agent, label),
             None => {
                 self.counters.unfetched += 1;
-                Found { level: Level::Llc, ready_ps: at_ps }
+                at_ps
             }
         };
         // After the fetch: memory reads first.
         if let Some(victim) = self.llc.insert(set, block, ways) {
             self.evict(at_ps, victim);
         }
-        found
+        ready_ps
     }
 
+    /// Reads `block` from memory for its bank; returns when it is there.
     #[inline(always)]
-    fn fetch(&mut self, at_ps: u64, block: Block, agent: Agent, label: Label) -> Found {
+    fn fetch(&mut self, at_ps: u64, block: Block, agent: Agent, label: Label) -> u64 {
         let cause = if agent == Agent::Nic { Cause::NicFetch } else { Cause::CoreFetch };
         self.traffic.add(label, cause, 1);
-        Found { level: Level::Dram, ready_ps: self.dram.read(at_ps + self.dram_path_ps, block) }
+        self.dram.read(at_ps + self.dram_path_ps, block)
     }
 
     /// Evicts a line from the chip: copies are removed too, and a dirty block is written to memory.
@@ -260,42 +269,44 @@ impl MemorySystem {
         others.map(|core| u64::from(self.l1s.drop_copy(core, block))).sum()
     }
 
-    /// When a writer at `to` knows that no L1 except `keeper`'s has a copy any more.
+    /// When a writer at `to`, a way of `way_ps` from the bank, knows that no L1 except `keeper`'s has a copy any more.
     #[inline(always)]
-    fn invalidate(&mut self, at_ps: u64, home: End, to: End, set: SetId, block: Block, keeper: Option<u16>) -> u64 {
-        let holder = self.llc.front(set).holder();
-        if holder == Holder::Nobody {
-            return at_ps + self.mesh.way_ps(home, to);
-        }
-        self.invalidate_copies(at_ps, home, to, holder, block, keeper)
-    }
-
-    fn invalidate_copies(
+    #[expect(clippy::too_many_arguments, reason = "a block, its bank, its copies and its writer; inlined")]
+    fn invalidate(
         &mut self,
         at_ps: u64,
+        way_ps: u64,
         home: End,
         to: End,
         holder: Holder,
         block: Block,
         keeper: Option<u16>,
     ) -> u64 {
+        if holder == Holder::Nobody {
+            return at_ps + way_ps;
+        }
+        at_ps + self.invalidate_copies(home, to, holder, block, keeper)
+    }
+
+    /// How long it takes until a writer at `to` knows that the copies are gone.
+    fn invalidate_copies(&mut self, home: End, to: End, holder: Holder, block: Block, keeper: Option<u16>) -> u64 {
         self.counters.invalidated += self.drop_copies(holder, block, keeper);
         match holder {
             Holder::Core(core) if Some(core) != keeper => {
                 let holder = self.mesh.core(core);
-                at_ps + self.mesh.way_ps(home, holder) + self.l1_ps + self.mesh.way_ps(holder, to)
+                self.mesh.way_ps(home, holder) + self.l1_ps + self.mesh.way_ps(holder, to)
             }
-            Holder::Several => at_ps + 2 * self.mesh.longest_way_ps() + self.l1_ps,
-            Holder::Nic => at_ps + self.mesh.way_ps(home, self.mesh.nic()) + self.mesh.way_ps(self.mesh.nic(), to),
-            Holder::Nobody | Holder::Core(_) => at_ps + self.mesh.way_ps(home, to),
+            Holder::Several => 2 * self.mesh.longest_way_ps() + self.l1_ps,
+            Holder::Nic => self.mesh.way_ps(home, self.mesh.nic()) + self.mesh.way_ps(self.mesh.nic(), to),
+            Holder::Nobody | Holder::Core(_) => self.mesh.way_ps(home, to),
         }
     }
 
-    /// Sends a block to `to` from its bank, where it is ready, or from the NIC's cache.
+    /// Sends a block from its bank, where it is ready, or from the NIC's cache; it is a way of `way_ps` from the bank to `to`.
     #[inline(always)]
-    fn deliver(&mut self, found: Found, home: End, to: End) -> u64 {
+    fn deliver(&mut self, found: Found, way_ps: u64, home: End, to: End) -> u64 {
         if found.level != Level::Nic {
-            return self.mesh.send(home, to, found.ready_ps);
+            return self.mesh.send_over(way_ps, home, to, found.ready_ps);
         }
         let at_nic_ps = found.ready_ps + self.mesh.way_ps(home, self.mesh.nic());
         let read_ps = self.use_nic_cache(at_nic_ps);

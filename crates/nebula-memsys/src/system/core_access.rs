@@ -11,7 +11,7 @@
 use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::l1::{L1s, Place};
-use crate::line::{Holder, Writer};
+use crate::line::Holder;
 use crate::llc::SetId;
 
 impl MemorySystem {
@@ -130,12 +130,12 @@ impl MemorySystem {
         self.mesh.begin(asked_ps);
         let set = self.llc.set_of(block);
         let (home, to) = (self.mesh.home(set), self.mesh.core(core));
-        let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
+        let way_ps = self.mesh.way_ps(to, home);
+        let at_home_ps = asked_ps + way_ps + self.llc_ps;
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, Some(label))?;
-        let at_ps = self.deliver(found, home, to);
-        let meta = self.llc.front_mut(set);
-        let holder = Self::holder_with(&self.l1s, meta.holder(), core, block);
-        meta.hold(holder);
+        let at_ps = self.deliver(found, way_ps, home, to);
+        let holder = Self::holder_with(&self.l1s, found.holder, core, block);
+        self.llc.front_mut(set).hold(holder);
         self.l1s.insert(place, block);
         Some(self.counters.cores.count(Done { at_ps, level: found.level }))
     }
@@ -153,14 +153,17 @@ impl MemorySystem {
     /// A store whose block is in the core's L1: at once if no other L1 has it, otherwise when the others have dropped
     /// it.
     fn store_held(&mut self, asked_ps: u64, core: u16, set: SetId, block: Block) -> Done {
-        let is_included = self.llc.touch(set, block);
-        debug_assert!(is_included, "the last-level cache includes the L1s");
-        if self.llc.front(set).holder() == Holder::Core(core) {
+        let line = self.llc.touch(set, block);
+        debug_assert!(line.is_some(), "the last-level cache includes the L1s");
+        let holder = line.map_or(Holder::Nobody, |meta| meta.holder());
+        if holder == Holder::Core(core) {
             return Done { at_ps: asked_ps, level: Level::L1 };
         }
         let (home, to) = (self.mesh.home(set), self.mesh.core(core));
-        let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
-        Done { at_ps: self.invalidate(at_home_ps, home, to, set, block, Some(core)), level: Level::Llc }
+        let way_ps = self.mesh.way_ps(to, home);
+        let at_home_ps = asked_ps + way_ps + self.llc_ps;
+        let at_ps = self.invalidate(at_home_ps, way_ps, home, to, holder, block, Some(core));
+        Done { at_ps, level: Level::Llc }
     }
 
     /// A store whose block is not in the core's L1.
@@ -175,14 +178,15 @@ impl MemorySystem {
         fetched_for: Option<Label>,
     ) -> Option<Done> {
         let (home, to) = (self.mesh.home(set), self.mesh.core(core));
-        let at_home_ps = asked_ps + self.mesh.way_ps(to, home) + self.llc_ps;
+        let way_ps = self.mesh.way_ps(to, home);
+        let at_home_ps = asked_ps + way_ps + self.llc_ps;
         let found = self.locate::<R>(at_home_ps, set, block, Agent::Core, fetched_for)?;
-        let owned_ps = self.invalidate(at_home_ps, home, to, set, block, None);
+        let owned_ps = self.invalidate(at_home_ps, way_ps, home, to, found.holder, block, None);
         self.l1s.insert(place, block);
         if fetched_for.is_none() {
             return Some(Done { at_ps: owned_ps, level: found.level });
         }
-        Some(Done { at_ps: self.deliver(found, home, to).max(owned_ps), level: found.level })
+        Some(Done { at_ps: self.deliver(found, way_ps, home, to).max(owned_ps), level: found.level })
     }
 
     /// Makes `core` the only holder and last writer of the front of `set`. The data are sent to the home bank at once:
@@ -191,8 +195,6 @@ impl MemorySystem {
     fn own(&mut self, at_ps: u64, core: u16, set: SetId, label: Label) {
         let home = self.mesh.home(set);
         self.mesh.send(self.mesh.core(core), home, at_ps);
-        let meta = self.llc.front_mut(set);
-        meta.hold(Holder::Core(core));
-        meta.dirty(Writer::Core, label);
+        self.llc.front_mut(set).own(core, label);
     }
 }

@@ -6,10 +6,9 @@
 //!
 //! Departs: the NIC's cache has no capacity limit here; it always forwards a packet that no core has touched.
 
-use super::{Agent, Anywhere, Found, MemorySystem, OnChip, Reach, found};
+use super::{Agent, Anywhere, MemorySystem, OnChip, Reach, found};
 use crate::block::{Block, Done, Label, Level};
 use crate::line::{Holder, Writer};
-use crate::llc::SetId;
 
 impl MemorySystem {
     /// The NIC writes all of `block`, and allocates it in the last-level cache.
@@ -41,10 +40,11 @@ impl MemorySystem {
             // Before its link is reserved.
             return None;
         }
+        let way_ps = self.mesh.way_ps(self.mesh.nic(), home);
         let at_bank_ps = if self.nic_forwards {
-            now_ps + self.mesh.way_ps(self.mesh.nic(), home)
+            now_ps + way_ps
         } else {
-            self.mesh.send(self.mesh.nic(), home, now_ps)
+            self.mesh.send_over(way_ps, self.mesh.nic(), home, now_ps)
         };
         let at_home_ps = at_bank_ps + self.llc_ps;
         let fetched_for = self.nic_write_fetches.then_some(label);
@@ -53,9 +53,10 @@ impl MemorySystem {
             // The NIC's cache has the only copy.
             Level::Nic => Done { at_ps: self.use_nic_cache(now_ps), level: Level::Nic },
             level => {
-                let owned_ps = self.invalidate(at_home_ps, home, self.mesh.nic(), set, block, None);
+                let owned_ps =
+                    self.invalidate(at_home_ps, way_ps, home, self.mesh.nic(), found.holder, block, None);
                 let fetched_ps =
-                    if level == Level::Dram { self.deliver(found, home, self.mesh.nic()) } else { owned_ps };
+                    if level == Level::Dram { self.deliver(found, way_ps, home, self.mesh.nic()) } else { owned_ps };
                 if self.nic_forwards {
                     self.use_nic_cache(now_ps);
                 }
@@ -78,20 +79,17 @@ impl MemorySystem {
         self.mesh.begin(now_ps);
         let set = self.llc.set_of(block);
         let home = self.mesh.home(set);
-        let at_home_ps = now_ps + self.mesh.way_ps(self.mesh.nic(), home) + self.llc_ps;
-        let found = if self.llc.touch(set, block) {
-            self.found_by_nic(now_ps, at_home_ps, set)
-        } else {
-            self.fetch(at_home_ps, block, Agent::Nic, label)
+        let way_ps = self.mesh.way_ps(self.mesh.nic(), home);
+        let at_home_ps = now_ps + way_ps + self.llc_ps;
+        let (level, ready_ps) = match self.llc.touch(set, block).map(|meta| meta.holder()) {
+            Some(Holder::Nic) => {
+                let at_ps = self.use_nic_cache(now_ps);
+                return self.counters.nic.count(Done { at_ps, level: Level::Nic });
+            }
+            Some(_) => (Level::Llc, at_home_ps),
+            None => (Level::Dram, self.fetch(at_home_ps, block, Agent::Nic, label)),
         };
-        let at_ps = if found.level == Level::Nic { found.ready_ps } else { self.deliver(found, home, self.mesh.nic()) };
-        self.counters.nic.count(Done { at_ps, level: found.level })
-    }
-
-    fn found_by_nic(&mut self, now_ps: u64, at_home_ps: u64, set: SetId) -> Found {
-        match self.llc.front(set).holder() {
-            Holder::Nic => Found { level: Level::Nic, ready_ps: self.use_nic_cache(now_ps) },
-            _ => Found { level: Level::Llc, ready_ps: at_home_ps },
-        }
+        let at_ps = self.mesh.send_over(way_ps, home, self.mesh.nic(), ready_ps);
+        self.counters.nic.count(Done { at_ps, level })
     }
 }
