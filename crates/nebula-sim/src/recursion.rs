@@ -231,8 +231,8 @@ impl Measured {
         tally.nacks += refused;
         tally.given_up += refused;
         block.found.iter().for_each(|&found| tally.queue_depth.record(found));
-        begun.iter().zip(arrived).for_each(|(begun, arrived)| tally.queued.record(begun - arrived));
-        ended.iter().zip(arrived).for_each(|(ended, arrived)| tally.latency.record(ended - arrived));
+        tally.queued.record_spans(arrived, begun);
+        tally.latency.record_spans(arrived, ended);
         tally.busy_ps += service.iter().map(|&ps| u128::from(ps)).sum::<u128>();
         tally.overheads += Overheads { dispatch_ps: self.receive.as_ps() * count, ..Overheads::ZERO };
         self.last_ended = ended.iter().fold(self.last_ended, |last, &ended| last.max(ended));

@@ -27,16 +27,22 @@ impl Found {
     pub(super) fn count(&mut self, arrived: &[u64], dispatched: &[u64], found: &mut [u32]) {
         let Self { waiting, left, places } = self;
         places.index(arrived);
+        left.clear();
         left.resize(arrived.len() + 1, 0);
-        left.fill(0);
         #[expect(clippy::cast_possible_truncation, reason = "no more than fit in a run")]
         let mut within = waiting.len() as u32;
-        let (before, mut kept) = (waiting.len(), 0);
-        waiting.extend_from_slice(dispatched);
+        let mut kept = 0;
         for index in 0..waiting.len() {
             let at = waiting[index];
-            // An RPC of this block that does not wait leaves when it arrives, and is not counted below.
-            let waits = index < before || at > arrived[index - before];
+            let place = places.first_from(at);
+            left[place] += 1;
+            waiting[kept] = at;
+            kept += usize::from(place == arrived.len());
+        }
+        waiting.resize(kept + arrived.len(), 0);
+        for (&arrived_at, &at) in arrived.iter().zip(dispatched) {
+            // An RPC that does not wait leaves when it arrives, and is not counted below.
+            let waits = at > arrived_at;
             let place = places.first_from(at);
             left[place] += u32::from(waits);
             waiting[kept] = at;
@@ -68,7 +74,7 @@ struct Places {
 const AHEAD: usize = 4;
 
 impl Places {
-    #[expect(clippy::cast_possible_truncation, reason = "a block has at most 2^16 RPCs, and a quotient is below 2^64")]
+    #[expect(clippy::cast_possible_truncation, reason = "a quotient is below 2^64")]
     fn index(&mut self, arrived: &[u64]) {
         let (Some(&first_ps), Some(&last_ps)) = (arrived.first(), arrived.last()) else { return };
         let count = arrived.len();
@@ -78,15 +84,18 @@ impl Places {
         (self.first_ps, self.last_ps) = (first_ps, last_ps);
         let range = u128::from((last_ps - first_ps).max(count as u64));
         self.parts_per_ps = (((count as u128 - 1) << 64) / range) as u64;
+        // First how many lie in each part, one place further up, and then their running sum.
         self.begins.clear();
-        for (index, &at) in arrived.iter().enumerate() {
+        self.begins.resize(count + 1, 0);
+        for &at in arrived {
             let part = self.part(at);
-            if part >= self.begins.len() {
-                self.begins.resize(part + 1, index as u32);
-            }
+            self.begins[part + 1] += 1;
         }
-        // Rounded down, the last arrival's part may be the one before the last.
-        self.begins.resize(count, count as u32 - 1);
+        let mut sum = 0;
+        for begin in &mut self.begins {
+            sum += *begin;
+            *begin = sum;
+        }
     }
 
     /// The part that a time between the first and the last arrival lies in: a later time never lies in an earlier part.

@@ -54,6 +54,18 @@ impl Distribution {
         self.sum += u128::from(value);
     }
 
+    /// Records the time from each of `from` to the one beside it in `to`: the same as as many calls of [`record`](Self::record).
+    pub(crate) fn record_spans(&mut self, from: &[u64], to: &[u64]) {
+        let (counts, mut sum) = (&mut *self.counts, 0_u128);
+        for (from, to) in from.iter().zip(to) {
+            let value = to - from;
+            counts[cell(value.min(VALUE_MAX))] += 1;
+            sum += u128::from(value);
+        }
+        self.count += from.len() as u64;
+        self.sum += sum;
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.count += other.count;
