@@ -192,7 +192,7 @@ impl ArrivalProcess {
     /// That of the draws; the kind of arrivals is looked at once.
     pub fn fill(&mut self, rng: &mut Rng, gaps: &mut [Span]) {
         match &mut self.0 {
-            Process::Poisson(process) => gaps.fill_with(|| process.next_gap(rng)),
+            Process::Poisson(process) => process.fill(rng, gaps),
             Process::Paced(process) => gaps.fill_with(|| process.next_gap()),
             Process::Packets(process) => gaps.fill_with(|| process.next_gap(rng)),
             Process::Modulated(process) => gaps.fill_with(|| process.next_gap(rng)),

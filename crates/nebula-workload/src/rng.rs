@@ -5,6 +5,7 @@
 //! arrivals, the same keys and the same service times. The generator is xoshiro256++; its output is the same on every
 //! machine.
 
+use crate::streams::fill_exponential_alone;
 use rand_core::RngCore;
 use rand_distr::{Distribution, Exp1};
 
@@ -58,6 +59,9 @@ impl Seed {
 #[derive(Clone, Debug)]
 pub struct Rng(pub(crate) [u64; 4]);
 
+/// Draws that are kept between a loop that draws and a loop that takes them: 1 KiB.
+const EXPONENTIALS: usize = 128;
+
 impl Rng {
     /// The state is the first four numbers of SplitMix64, as the generator's authors advise.
     fn seeded(seed: u64) -> Self {
@@ -94,8 +98,23 @@ impl Rng {
 
     /// Draws as many numbers from the exponential distribution with mean 1 as there is room for: those that as many calls of
     /// [`exponential`](Self::exponential) draw.
+    ///
+    /// # Cost
+    ///
+    /// Some 25 instructions a number, less than half of what a call takes.
     pub fn fill_exponential(&mut self, draws: &mut [f64]) {
-        draws.fill_with(|| self.exponential());
+        fill_exponential_alone(self, draws);
+    }
+
+    /// Fills `times` with what `law` makes of as many draws from the exponential distribution with mean 1, in their order.
+    #[inline(always)]
+    pub(crate) fn fill_by_exponential<T>(&mut self, times: &mut [T], mut law: impl FnMut(f64) -> T) {
+        let mut draws = [0.0; EXPONENTIALS];
+        for times in times.chunks_mut(EXPONENTIALS) {
+            let draws = &mut draws[..times.len()];
+            self.fill_exponential(draws);
+            times.iter_mut().zip(draws).for_each(|(time, draw)| *time = law(*draw));
+        }
     }
 
     /// Draws a number in `0..bound`, each equally likely; 0 if `bound` is 0.

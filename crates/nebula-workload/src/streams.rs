@@ -6,9 +6,10 @@
 )]
 
 use crate::Rng;
-use crate::rng::retreat;
+use crate::rng::{self, retreat};
 use rand_core::RngCore;
 use rand_distr::{Distribution, Exp1};
+use std::sync::LazyLock;
 
 /// Streams side by side.
 ///
@@ -111,6 +112,34 @@ fn fill_exponential<const N: usize>(state: &mut [Word<N>; 4], ziggurat: &Ziggura
             draw_again(state, &within, row);
         }
     }
+}
+
+/// The draws of one stream alone, with its state in registers. What is drawn outside of a rectangle takes the general way.
+pub(crate) fn fill_exponential_alone(rng: &mut Rng, draws: &mut [f64]) {
+    static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(Ziggurat::new);
+    let ziggurat = &*ZIGGURAT;
+    // As an array they would stay in memory.
+    let [mut a, mut b, mut c, mut d] = rng.0;
+    for draw in draws {
+        let (bits, next) = rng::advance([a, b, c, d]);
+        let (edge, above) = halves(ziggurat.0[layer(bits)]);
+        let mut drawn = between_0_and_1(bits) * edge;
+        if drawn < above {
+            [a, b, c, d] = next;
+        } else {
+            (drawn, [a, b, c, d]) = draw_outside(a, b, c, d);
+        }
+        *draw = drawn;
+    }
+    rng.0 = [a, b, c, d];
+}
+
+/// By value, so that the state of the loop above has no address.
+#[cold]
+#[inline(never)]
+fn draw_outside(a: u64, b: u64, c: u64, d: u64) -> (f64, [u64; 4]) {
+    let mut alone = Rng([a, b, c, d]);
+    (alone.exponential(), alone.0)
 }
 
 /// The layer that the ziggurat takes for 64 random bits.

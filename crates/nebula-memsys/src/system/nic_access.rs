@@ -53,8 +53,7 @@ impl MemorySystem {
             // The NIC's cache has the only copy.
             Level::Nic => Done { at_ps: self.use_nic_cache(now_ps), level: Level::Nic },
             level => {
-                let owned_ps =
-                    self.invalidate(at_home_ps, way_ps, home, self.mesh.nic(), found.holder, block, None);
+                let owned_ps = self.invalidate(at_home_ps, way_ps, home, self.mesh.nic(), found.holder, block, None);
                 let fetched_ps =
                     if level == Level::Dram { self.deliver(found, way_ps, home, self.mesh.nic()) } else { owned_ps };
                 if self.nic_forwards {

@@ -18,8 +18,44 @@ impl Carry {
     pub(super) fn whole(&mut self, gap_ps: f64) -> Span {
         let exact_ps = gap_ps + self.0;
         let whole_ps = exact_ps as i64;
-        // What exceeds the longest gap is not carried.
-        self.0 = (exact_ps - whole_ps as f64).min(1.0);
+        self.0 = if exact_ps < WHOLE {
+            // The same without the way to an integer and back, which the next gap would wait for.
+            let nearest_ps = (exact_ps + WHOLE) - WHOLE;
+            exact_ps - nearest_ps + if nearest_ps > exact_ps { 1.0 } else { 0.0 }
+        } else {
+            // What exceeds the longest gap is not carried.
+            (exact_ps - whole_ps as f64).min(1.0)
+        };
         Span::from_ps(whole_ps.unsigned_abs())
+    }
+}
+
+/// From here on numbers have no fractions; the sum with a smaller one is rounded to a whole number.
+const WHOLE: f64 = (1_u64 << 52) as f64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    #[test]
+    fn below_2_to_the_52_the_carry_is_what_the_integer_leaves() {
+        let mut rng = Seed(3).stream("gaps");
+        let (mut carry, mut general) = (Carry::default(), 0.0);
+        for step in 0..200_000 {
+            let gap_ps = rng.exponential() * f64::from(1_u32 << (step % 32)) * f64::from(1_u32 << (step % 20));
+            let exact_ps = gap_ps + general;
+            let whole_ps = libm::trunc(exact_ps);
+            general = exact_ps - whole_ps;
+            assert_eq!(carry.whole(gap_ps).as_ps() as f64, whole_ps);
+            assert_eq!(carry.0, general, "after {gap_ps}");
+        }
+        // Whole numbers leave nothing, and what exceeds the longest gap is not carried.
+        let mut carry = Carry::default();
+        for gap_ps in [0.0, 1.0, WHOLE - 1.0, WHOLE, 2.0 * WHOLE] {
+            assert_eq!((carry.whole(gap_ps).as_ps() as f64, carry.0), (gap_ps, 0.0));
+        }
+        carry.whole(f64::MAX);
+        assert_eq!(carry.0, 1.0);
     }
 }

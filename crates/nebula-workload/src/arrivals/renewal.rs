@@ -23,6 +23,12 @@ impl Poisson {
     pub(super) fn next_gap(&mut self, rng: &mut Rng) -> Span {
         self.carry.whole(rng.exponential() * self.gap_ps_mean)
     }
+
+    pub(super) fn fill(&mut self, rng: &mut Rng, gaps: &mut [Span]) {
+        let (gap_ps_mean, mut carry) = (self.gap_ps_mean, self.carry.clone());
+        rng.fill_by_exponential(gaps, |draw| carry.whole(draw * gap_ps_mean));
+        self.carry = carry;
+    }
 }
 
 /// One link that is busy with N - 1 packets and then waits an exponential time whose mean is one packet.

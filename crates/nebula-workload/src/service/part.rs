@@ -58,7 +58,7 @@ impl Part {
     /// Draws as many times as there is room for.
     pub(super) fn fill(&self, rng: &mut Rng, times: &mut [Span]) {
         match self {
-            Self::Exponential(law) => times.fill_with(|| law.sample(rng)),
+            Self::Exponential(law) => law.fill(rng, times),
             Self::Fixed(law) => times.fill(law.sample(rng)),
             Self::Points(law) => times.fill_with(|| law.sample(rng)),
             other => {

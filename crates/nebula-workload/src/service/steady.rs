@@ -53,6 +53,10 @@ impl Exponential {
         Self { mean, mean_ps: mean.as_ps() as f64 }
     }
 
+    pub(super) fn fill(&self, rng: &mut Rng, times: &mut [Span]) {
+        rng.fill_by_exponential(times, |draw| rounded(draw * self.mean_ps));
+    }
+
     #[inline(always)]
     pub(super) fn fill_side_by_side<const N: usize>(&self, streams: &mut Streams<N>, rows: &mut [[f64; N]]) {
         streams.fill_exponential(rows);

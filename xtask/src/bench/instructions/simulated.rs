@@ -10,12 +10,12 @@ use crate::shell::{Failure, Shell, run};
 
 /// Cases of the example, and the most instructions an RPC.
 const MOST: &[(&str, f64)] = &[
-    ("single-queue/64", 370.0),
-    ("jbsq:2/64", 515.0),
-    ("jbsq:2/64/bound", 550.0),
-    ("rss/64", 480.0),
-    ("random/64", 480.0),
-    ("round-robin/64", 460.0),
+    ("single-queue/64", 352.0),
+    ("jbsq:2/64", 498.0),
+    ("jbsq:2/64/bound", 530.0),
+    ("rss/64", 430.0),
+    ("random/64", 436.0),
+    ("round-robin/64", 391.0),
     ("single-queue/64/lanes", 130.0),
     ("single-queue/64/fixed/lanes", 40.0),
     ("single-queue/64/bimodal/lanes", 115.0),
