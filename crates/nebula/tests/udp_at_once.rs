@@ -2,14 +2,11 @@
 //! decisions, each executed once.
 
 use crate::support::by_hand::{ByHand, job, reply, reply_of};
-use crate::support::udp_raw::{Answer, NO_BUDGET, Packet, RawClient};
+use crate::support::udp_raw::{Answer, BUDGET_US, NO_BUDGET, Packet, RawClient};
 use nebula::{Reply, Requests, ServerConfig, Service, Span};
 use nebula_nic::decision::replay_text;
 use std::cell::RefCell;
 use std::path::PathBuf;
-
-/// Longer than any test, in microseconds: a request with a deadline goes one by one.
-const BUDGET_US: u32 = 1_000_000;
 
 /// Requests of these lengths, from transfer `tid` and id `tid` on, with replies of `reply_bytes`.
 fn requests(scene: &ByHand, tid: u32, lengths: &[usize], reply_bytes: u32, budget_us: u32) -> Vec<u8> {

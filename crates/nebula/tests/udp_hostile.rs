@@ -123,8 +123,11 @@ fn whatever_comes_five_times_is_executed_once_and_answered_each_time() {
     for _ in 0..5 {
         assert_eq!(scene.ask(&mut client, &first), [reply(0, 1, 100)]);
     }
-    // In one turn: those behind the first find it in the server.
-    let again = Packet::whole(1, now, &job(3, 100, 100)).bytes();
+    // In one turn, and the first is served at once: those behind it find its reply.
+    let again = Packet::whole(3, now, &job(4, 100, 100)).bytes();
+    assert_eq!(scene.ask(&mut client, &again.repeat(5)), vec![reply(3, 4, 100); 5]);
+    // In one turn, and the first waits: those behind it find it in the server.
+    let again = Packet { budget_us: BUDGET_US, ..Packet::whole(1, now, &job(3, 100, 100)) }.bytes();
     let answers = scene.ask(&mut client, &again.repeat(5));
     assert_eq!(answers, [vec![whole(1); 4], vec![reply(1, 3, 100)]].concat());
     for pkt_idx in [2, 0, 3, 1] {
@@ -241,13 +244,20 @@ fn what_is_expired_is_refused_and_never_executed() {
     }
 }
 
+/// Requests from transfer 1 on that wait until the whole datagram has been looked at, as they have a deadline.
+fn waiting(now_ns: u64, jobs: &[Vec<u8>]) -> Vec<u8> {
+    let packet =
+        |(tid, job): (u32, &Vec<u8>)| Packet { budget_us: BUDGET_US, ..Packet::whole(tid, now_ns, job) }.bytes();
+    (1..).zip(jobs).flat_map(packet).collect()
+}
+
 #[test]
 fn an_rpc_taken_back_while_it_waits_is_never_executed() {
     let mut scene = ByHand::open(|_| ());
     let mut client = scene.client();
     let now = scene.now_ns();
     let jobs = [1, 2, 3].map(|id| job(id, 100, 10));
-    let mut messages: Vec<u8> = (1..).zip(&jobs).flat_map(|(tid, job)| Packet::whole(tid, now, job).bytes()).collect();
+    let mut messages = waiting(now, &jobs);
     messages.extend([cancel(2, now), cancel(2, now), cancel(77, now)].concat());
     let answers = scene.ask(&mut client, &messages);
     assert!(answers.contains(&Answer::Nack { tid: 2, reason: CANCELLED }), "{answers:?}");
@@ -274,7 +284,7 @@ fn an_old_cancel_does_not_take_back_an_rpc_that_has_its_number() {
     let (old, now) = (scene.now_ns() - 1000, scene.now_ns());
     // Played again by somebody who has kept it, while another RPC of that number waits behind a first one.
     let jobs = [1, 2].map(|id| job(id, 100, 10));
-    let mut messages: Vec<u8> = (1..).zip(&jobs).flat_map(|(tid, job)| Packet::whole(tid, now, job).bytes()).collect();
+    let mut messages = waiting(now, &jobs);
     messages.extend(cancel(2, old));
     assert_eq!(scene.ask(&mut client, &messages), [reply(1, 1, 10), reply(2, 2, 10)]);
     assert_eq!(scene.status().violations, 1);

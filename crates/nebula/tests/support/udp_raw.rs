@@ -20,6 +20,8 @@ pub(crate) const SERVER: u8 = 5;
 pub(crate) const MTU: usize = 1088;
 /// No deadline.
 pub(crate) const NO_BUDGET: u32 = u32::MAX;
+/// Longer than any test, in microseconds: a request with a deadline is not served at once, but waits until its datagram has been looked at.
+pub(crate) const BUDGET_US: u32 = 1_000_000;
 /// Reasons of NACKs.
 pub(crate) const QUEUE_BOUND: u32 = 3;
 pub(crate) const TOO_LARGE: u32 = 4;
