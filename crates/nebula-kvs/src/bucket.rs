@@ -13,7 +13,7 @@
 use crate::backoff::Backoff;
 use nebula_sys::{
     search,
-    sync::{AtomicU64, Ordering, fence},
+    sync::{AtomicU64, Ordering, fence, spin_loop},
 };
 
 /// Words per bucket.
@@ -29,6 +29,8 @@ const TAG_SHIFT: u32 = 48;
 const READ: u64 = 1 << POSITION_BITS;
 const VERSION_MASK: u64 = u32::MAX as u64;
 const HELD: u64 = 1;
+/// Times that `try_hold` looks: some hundred nanoseconds.
+const TRIES: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// A tag and a position, or empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,6 +142,22 @@ pub(crate) fn hold(home: &Bucket) -> Held<'_> {
     }
 }
 
+/// Locks the bucket unless another writer holds it for longer than some spins.
+pub(crate) fn try_hold(home: &Bucket) -> Option<Held<'_>> {
+    for _ in 0..TRIES {
+        let word = home[0].load(Ordering::Relaxed);
+        // Acquire and the fence: as in `hold`.
+        let taken = word & HELD == 0
+            && home[0].compare_exchange(word, word | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if taken {
+            fence(Ordering::Release);
+            return Some(Held { home, word, has_changed: false });
+        }
+        spin_loop();
+    }
+    None
+}
+
 impl<'a> Held<'a> {
     #[inline]
     pub(crate) fn home(&self) -> &'a Bucket {
@@ -150,7 +168,12 @@ impl<'a> Held<'a> {
     #[inline]
     pub(crate) fn set(&mut self, entry: &AtomicU64, to: Entry) {
         self.has_changed = true;
+        // A reader's `mark_read` comes directly behind what it read, so a store suffices: one that it did not read follows the mark. Loom does
+        // not know that of a read-modify-write.
+        #[cfg(not(loom))]
         entry.store(to.0, Ordering::Relaxed);
+        #[cfg(loom)]
+        entry.swap(to.0, Ordering::Relaxed);
     }
 
     /// Records that an item of this bucket is about to change in place.

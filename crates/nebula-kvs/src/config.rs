@@ -1,6 +1,6 @@
 //! The sizes of a store, and its behavior when they are reached.
 
-use crate::{log::Cut, mode::Mode, shape::Shape};
+use crate::{Eviction, KeyHash, log::Cut, mode::Mode, shape::Shape};
 use nebula_sys::mem::{MemError, Pages};
 
 /// The sizes of a [`Store`](crate::Store).
@@ -26,6 +26,22 @@ pub struct StoreConfig {
     pub extra_buckets: usize,
     /// The page size to ask for; smaller pages are used where the machine does not grant it.
     pub pages: Pages,
+}
+
+/// How a [`Store`](crate::Store) works, beside its sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions {
+    /// What goes when a cache is full.
+    pub eviction: Eviction,
+    /// How the callers hash keys. A store that finds an item in its log asks it: one that evicts what is not read, or that adopts memory.
+    pub hash_of: fn(&[u8]) -> KeyHash,
+}
+
+impl Default for StoreOptions {
+    /// Evicts the oldest, and hashes as [`Store::hash`](crate::Store::hash) does.
+    fn default() -> Self {
+        Self { eviction: Eviction::default(), hash_of: KeyHash::of }
+    }
 }
 
 impl StoreConfig {

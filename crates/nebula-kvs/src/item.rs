@@ -7,8 +7,8 @@
 
 use crate::{
     index_of,
-    meta::{META_WORDS, Words},
-    shape::{HEADER_WORDS, Shape, VALUE_BYTES_MAX},
+    meta::{META_WORDS, Stamped, Words},
+    shape::{HEADER_WORDS, KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},
 };
 use nebula_sys::{
     copy,
@@ -148,6 +148,27 @@ impl Header {
 pub(crate) fn header_if_key(item: &[AtomicU64], key: &[u8]) -> Option<Header> {
     let header = Header::load(item)?;
     (header.raw.key_bytes == key.len() && copy::eq_bytes(&item[HEADER_WORDS..], key)).then_some(header)
+}
+
+/// Fills one granule with an item of no key, which leads whoever walks over the log to the next.
+pub(crate) fn write_gap(item: &[AtomicU64]) {
+    item[0].store(1 << 32, Ordering::Relaxed);
+}
+
+/// The granules of the item that starts at `item[0]`, and its key, copied to `to`.
+pub(crate) fn key_of<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) -> Option<(u64, &'a [u8])> {
+    let header = Header::load(item)?;
+    let key = &mut to[..header.raw.key_bytes];
+    let words = item.get(HEADER_WORDS..header.raw.value_word())?;
+    copy::load_bytes(words, key);
+    Some((header.granules, key))
+}
+
+/// The metadata of the item that starts at `item[0]`, if it has some.
+pub(crate) fn stamped(item: &[AtomicU64]) -> Option<Stamped> {
+    let header = Header::load(item)?;
+    let (_, meta) = header.value_and_meta(item)?;
+    Some(Stamped::load(meta?, header.shape().value_bytes))
 }
 
 /// Whether the item that starts at `item[0]` has metadata.

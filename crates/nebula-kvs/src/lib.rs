@@ -59,6 +59,8 @@ mod meta;
 #[cfg(feature = "store")]
 mod state;
 #[cfg(feature = "store")]
+mod eviction;
+#[cfg(feature = "store")]
 mod backoff;
 #[cfg(feature = "store")]
 mod stripe;
@@ -79,7 +81,8 @@ pub use probe::{NoProbe, Probe};
 pub use shape::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 #[cfg(feature = "store")]
 pub use {
-    config::{StoreConfig, StoreError},
+    config::{StoreConfig, StoreError, StoreOptions},
+    eviction::Eviction,
     group::GROUP,
     hash::KeyHash,
     meta::Meta,

@@ -25,6 +25,7 @@ use crate::{
     Mode, StoreError,
     backoff::Backoff,
     bucket::POSITION_BITS,
+    eviction::Pass,
     index_of,
     item::{self, GRANULE_BYTES, GRANULE_WORDS},
     stripe::{Pin, Pins, SEGMENTS_MAX},
@@ -109,6 +110,7 @@ pub(crate) struct Log {
     /// The position of the next item. On a segment boundary only when that segment has just been opened.
     tail: OwnLine,
     pins: Pins,
+    pass: Pass,
 }
 
 /// The valid positions, from a head on.
@@ -129,6 +131,16 @@ impl Window {
     pub(crate) fn age_order(self, position: u64) -> u64 {
         position.wrapping_sub(self.head) << (64 - POSITION_BITS)
     }
+}
+
+/// The segment that the tail enters next, as it was written a lap ago.
+pub(crate) struct Victim {
+    /// The position of its first item.
+    pub(crate) start: u64,
+    /// The end of its last item.
+    pub(crate) end: u64,
+    /// The granules of a segment.
+    pub(crate) granules: u64,
 }
 
 /// Space for one item, and the right to write it.
@@ -157,6 +169,7 @@ impl Log {
             head: OwnLine(AtomicU64::new(start)),
             tail: OwnLine(AtomicU64::new(start)),
             pins: Pins::new(),
+            pass: Pass::new(),
         })
     }
 
@@ -225,14 +238,28 @@ impl Log {
 
     fn reserve_circular(&self, granules: u64) -> Reserved<'_> {
         loop {
+            match self.reserve_here(granules) {
+                Ok(reserved) => return reserved,
+                Err(tail) => self.open_segment_after(tail),
+            }
+        }
+    }
+
+    /// Reserves `granules` at the tail of a [`Mode::Cache`], unless its segment has no room for them.
+    pub(crate) fn try_reserve(&self, granules: u64) -> Option<Reserved<'_>> {
+        self.reserve_here(granules).ok()
+    }
+
+    /// Reserves in the tail's segment, or returns the tail that has no room.
+    #[inline]
+    fn reserve_here(&self, granules: u64) -> Result<Reserved<'_>, u64> {
+        loop {
             let tail = self.tail.0.load(Ordering::Relaxed);
             let position = item::align(tail, granules);
             // Pin before the tail moves, so that a thread that comes to recycle this segment sees the pin.
             let pin = self.pins.pin(self.segment(tail));
             if position + granules >= self.segment_start(tail) + self.cut.segment_granules {
-                drop(pin);
-                self.open_segment_after(tail);
-                continue;
+                return Err(tail);
             }
             // Relaxed: the order comes from the pin. The thread that opened this segment accessed its pins before it
             // moved the tail here, and a thread that recycles it will access them after it has seen the tail elsewhere.
@@ -243,9 +270,38 @@ impl Log {
                 // Release fence: pairs with a reader's Acquire fence. A reader that sees any word of the item about to
                 // be written also sees that the head has moved past the item's predecessor.
                 fence(Ordering::Release);
-                return Reserved { position, _pin: Some(pin) };
+                if position != tail {
+                    // Who walks over the segment later finds an item in every granule.
+                    item::write_gap(self.item(tail));
+                }
+                return Ok(Reserved { position, _pin: Some(pin) });
             }
         }
+    }
+
+    /// The pass over the segment that the tail enters next.
+    pub(crate) fn pass(&self) -> &Pass {
+        &self.pass
+    }
+
+    /// The segment that the tail enters next, if it holds items that are still valid.
+    pub(crate) fn victim(&self) -> Option<Victim> {
+        let opened = self.segment_after(self.tail.0.load(Ordering::Relaxed));
+        let start = opened - (1 << self.lap_bits);
+        let end = self.pass.end(self.segment(start));
+        let is_valid = self.segment_start(end) == start && self.window().contains(start);
+        is_valid.then_some(Victim { start, end, granules: self.cut.segment_granules })
+    }
+
+    /// Whether no writer is inside the segment of `position`.
+    pub(crate) fn is_drained(&self, position: u64) -> bool {
+        self.pins.is_drained(self.segment(position))
+    }
+
+    /// How far the tail is into its segment.
+    pub(crate) fn tail_granules(&self) -> u64 {
+        let tail = self.tail.0.load(Ordering::Relaxed);
+        tail - self.segment_start(tail)
     }
 
     /// Moves the tail from `tail`'s segment to the next. Every thread that finds the segment full performs all steps;
@@ -266,7 +322,7 @@ impl Log {
             }
             // Relaxed: as in `reserve_circular`.
             match self.tail.0.compare_exchange(seen, opened, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return self.pass.close(self.segment(seen), seen),
                 Err(other) => seen = other,
             }
         }

@@ -20,6 +20,8 @@ pub struct Stats {
     pub deleted: u64,
     /// Entries evicted: the oldest of a full bucket, or one whose item the log had overwritten.
     pub evicted: u64,
+    /// Items carried over because they were read, with [`Eviction::Unread`](crate::Eviction::Unread).
+    pub carried: u64,
     /// Times that the log's tail has wrapped.
     pub log_wraps: u64,
     /// Extra buckets in use.

@@ -1,5 +1,6 @@
 //! The store: its parts, prefetches and counters. The operations are in modules of their own.
 
+mod carry;
 mod change;
 mod concat;
 mod delete;
@@ -19,7 +20,7 @@ pub use put::{Condition, Put, PutOutcome};
 pub use set::{SetError, SetOutcome};
 
 use crate::{
-    KeyHash, NoProbe, Probe, Stats, StoreConfig, StoreError,
+    Eviction, KeyHash, NoProbe, Probe, Stats, StoreConfig, StoreError, StoreOptions,
     bucket::{self, Entry},
     index::Index,
     item::{self, Header},
@@ -62,6 +63,10 @@ pub struct Store<P = NoProbe> {
     /// Whether an item without metadata was ever stored: a flush has to look for them.
     has_plain: AtomicBool,
     mode: Mode,
+    /// What the entry of an item that was just stored has beside tag and position: that it was read, where nobody asks.
+    fresh: Entry,
+    /// How keys are hashed, for who finds an item in the log.
+    hash_of: fn(&[u8]) -> KeyHash,
     probe: P,
 }
 
@@ -79,6 +84,24 @@ impl Store {
         Self::try_with_probe(config, NoProbe)
     }
 
+    /// As [`try_new`](Self::try_new), with `options`.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_new`](Self::try_new).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_kvs::{Eviction, Store, StoreConfig, StoreOptions};
+    /// let options = StoreOptions { eviction: Eviction::Unread, ..StoreOptions::default() };
+    /// let store = Store::try_with(StoreConfig::for_items(100, 16, 8), options)?;
+    /// # Ok::<(), nebula_kvs::StoreError>(())
+    /// ```
+    pub fn try_with(config: StoreConfig, options: StoreOptions) -> Result<Self, StoreError> {
+        Self::assemble(config, options, NoProbe)
+    }
+
     /// The hash of `key`, which every operation takes.
     #[inline]
     #[must_use]
@@ -94,7 +117,12 @@ impl<P: Probe> Store<P> {
     ///
     /// As [`try_new`](Store::try_new).
     pub fn try_with_probe(config: StoreConfig, probe: P) -> Result<Self, StoreError> {
+        Self::assemble(config, StoreOptions::default(), probe)
+    }
+
+    fn assemble(config: StoreConfig, options: StoreOptions, probe: P) -> Result<Self, StoreError> {
         config.check()?;
+        let is_unread = config.mode == Mode::Cache && options.eviction == Eviction::Unread;
         Ok(Self {
             index: Index::try_new(&config)?,
             log: Log::try_new(config.log_bytes, config.mode, config.pages)?,
@@ -102,6 +130,8 @@ impl<P: Probe> Store<P> {
             counters: Counters::default(),
             has_plain: AtomicBool::new(false),
             mode: config.mode,
+            fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read() },
+            hash_of: options.hash_of,
             probe,
         })
     }
@@ -145,6 +175,7 @@ impl<P: Probe> Store<P> {
             appended: count(Event::Appended),
             deleted,
             evicted,
+            carried: count(Event::Carried),
             log_wraps: self.log.wraps(),
             extra_buckets_used: self.index.extra_buckets_used(),
             index_pages: self.index.pages(),
@@ -177,6 +208,18 @@ impl<P: Probe> Store<P> {
         let header = item::header_if_key(item, key)?;
         self.probe.touch(Structure::LogItem, blocks(0..header.raw.value_word()), Read);
         Some((header, item))
+    }
+
+    /// The entry of an item that was just stored.
+    #[inline]
+    fn entry(&self, hash: KeyHash, position: u64) -> Entry {
+        Entry(Entry::new(hash.tag(), position).0 | self.fresh.0)
+    }
+
+    /// Whether the store keeps what is read.
+    #[inline]
+    fn keeps_read(&self) -> bool {
+        self.fresh == Entry::EMPTY
     }
 
     /// The log's window, for a first check.

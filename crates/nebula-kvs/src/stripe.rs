@@ -35,8 +35,9 @@ pub(crate) enum Event {
     Appended,
     Deleted,
     Evicted,
+    Carried,
 }
-const EVENTS: usize = 5;
+const EVENTS: usize = 6;
 
 #[derive(Default)]
 #[repr(align(64))]

@@ -90,7 +90,7 @@ impl<P: Probe> Store<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn put(&self, hash: KeyHash, key: &[u8], value: &[u8], put: Put) -> Result<PutOutcome, SetError> {
-        self.check_extended(key, value)?;
+        let granules = self.check_extended(key, value)?;
         self.note_time(put.now);
         let mut held = self.hold(hash);
         let located = self.locate(&held, hash, key);
@@ -101,7 +101,9 @@ impl<P: Probe> Store<P> {
         };
         let mut stamped = self.stamp(&put);
         stamped.meta.is_stale = is_stale;
-        self.store_extended(&mut held, located, hash, key, value, &stamped)?;
+        let outcome = self.store_extended(&mut held, located, hash, key, value, &stamped)?;
+        drop(held);
+        self.carry_after(outcome, granules);
         Ok(PutOutcome::Stored { cas: stamped.meta.cas })
     }
 
@@ -113,10 +115,11 @@ impl<P: Probe> Store<P> {
         Stamped { meta, generation: self.state.generation() }
     }
 
-    pub(super) fn check_extended(&self, key: &[u8], value: &[u8]) -> Result<(), SetError> {
+    /// The granules of an item with metadata, if the store takes it.
+    pub(super) fn check_extended(&self, key: &[u8], value: &[u8]) -> Result<u64, SetError> {
         let shape = self.check(key, value)?;
         let (got, max) = ((shape.words() + META_WORDS) * 8, self.log.item_bytes_max());
-        if got > max { Err(SetError::ItemBytes { got, max }) } else { Ok(()) }
+        if got > max { Err(SetError::ItemBytes { got, max }) } else { Ok(shape.granules_extended()) }
     }
 
     /// Stores `value` with metadata in place of `located`, or as the key's first item.
@@ -136,6 +139,9 @@ impl<P: Probe> Store<P> {
         if located.header.has_room_for_extended(shape) {
             held.will_change();
             item::overwrite_extended(located.item.words, located.header, value, &stamped.words());
+            if !located.entry.is_read() {
+                held.set(located.entry_word, located.entry.read());
+            }
             self.counters.count(Event::UpdatedInPlace);
             return Ok(SetOutcome::UpdatedInPlace);
         }
@@ -174,7 +180,7 @@ impl<P: Probe> Store<P> {
         self.probe.touch(Structure::LogTail, 0..=0, Write);
         self.probe.touch(Structure::AppendedItem, blocks(0..shape.words()), Write);
         item::write_extended(self.log.item(reserved.position), key, value, &stamped.words());
-        Ok(Entry::new(hash.tag(), reserved.position))
+        Ok(self.entry(hash, reserved.position))
     }
 }
 

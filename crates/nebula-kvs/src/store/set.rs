@@ -81,12 +81,22 @@ impl<P: Probe> Store<P> {
     #[inline]
     pub fn set(&self, hash: KeyHash, key: &[u8], value: &[u8]) -> Result<SetOutcome, SetError> {
         let shape = self.check(key, value)?;
+        let outcome = self.set_checked(hash, key, value, shape)?;
+        self.carry_after(outcome, shape.granules());
+        Ok(outcome)
+    }
+
+    #[inline]
+    fn set_checked(&self, hash: KeyHash, key: &[u8], value: &[u8], shape: Shape) -> Result<SetOutcome, SetError> {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else {
             return self.insert(&mut held, hash, key, value);
         };
         match self.update_in_place(&mut held, &found, key, value, shape) {
             Update::Done => {
+                if !found.entry.is_read() {
+                    held.set(found.entry_word, found.entry.read());
+                }
                 self.counters.count(Event::UpdatedInPlace);
                 return Ok(SetOutcome::UpdatedInPlace);
             }
@@ -97,6 +107,14 @@ impl<P: Probe> Store<P> {
         held.set(found.entry_word, entry);
         self.counters.count(Event::Appended);
         Ok(SetOutcome::Appended)
+    }
+
+    /// After a SET that appended: takes a pass of eviction further, where there is one.
+    #[inline]
+    pub(super) fn carry_after(&self, outcome: SetOutcome, granules: u64) {
+        if outcome != SetOutcome::UpdatedInPlace && self.keeps_read() {
+            self.carry_over(granules);
+        }
     }
 
     #[inline]
@@ -217,7 +235,9 @@ impl<P: Probe> Store<P> {
         match self.mode {
             Mode::Store => self.index.extend(held).map(|fresh| &fresh[1]),
             Mode::Cache => {
-                let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| window.age_order(entry.position()));
+                // Where reads are noted, an entry that was not read goes before any that was; elsewhere all count as read.
+                let order = |entry: Entry| (entry.is_read(), window.age_order(entry.position()));
+                let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| order(entry));
                 oldest.map(|(slot, _)| &held.home()[slot])
             }
         }
@@ -235,7 +255,7 @@ impl<P: Probe> Store<P> {
             self.has_plain.store(true, Ordering::Relaxed);
         }
         item::write(self.log.item(reserved.position), key, value);
-        Ok(Entry::new(hash.tag(), reserved.position))
+        Ok(self.entry(hash, reserved.position))
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each suite uses its part")]
 
 use arbitrary::Arbitrary;
-use nebula_kvs::{KeyHash, Mode, Pages, SetError, SetOutcome, Store, StoreConfig};
+use nebula_kvs::{Eviction, KeyHash, Mode, Pages, SetError, SetOutcome, Store, StoreConfig, StoreOptions};
 use std::collections::BTreeMap;
 
 /// One step of a history.
@@ -24,12 +24,19 @@ pub(crate) struct Tiny {
     pub(crate) keys: u8,
     /// Values have fewer bytes than this.
     pub(crate) value_bytes_end: u8,
+    pub(crate) eviction: Eviction,
 }
 
 impl Tiny {
     pub(crate) fn config(&self) -> StoreConfig {
         let &Self { mode, buckets, extra_buckets, log_bytes, .. } = self;
         StoreConfig { buckets, log_bytes, mode, extra_buckets, pages: Pages::Base }
+    }
+
+    /// An empty store of these sizes.
+    pub(crate) fn store(&self) -> Store {
+        let options = StoreOptions { eviction: self.eviction, hash_of: |key| hash(key[0] - 1) };
+        Store::try_with(self.config(), options).expect("a tiny store")
     }
 
     /// Maps an arbitrary step into range.
