@@ -164,6 +164,11 @@ pub(crate) fn key_of<'a>(item: &[AtomicU64], to: &'a mut [u8; KEY_BYTES_MAX]) ->
     Some((header.granules, key))
 }
 
+/// The granules of the item that starts at `item[0]`.
+pub(crate) fn granules(item: &[AtomicU64]) -> u64 {
+    Header::load(item).map_or(0, |header| header.granules)
+}
+
 /// The metadata of the item that starts at `item[0]`, if it has some.
 pub(crate) fn stamped(item: &[AtomicU64]) -> Option<Stamped> {
     let header = Header::load(item)?;

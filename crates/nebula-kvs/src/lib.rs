@@ -53,6 +53,8 @@ mod bucket;
 #[cfg(feature = "store")]
 mod log;
 #[cfg(feature = "store")]
+mod runs;
+#[cfg(feature = "store")]
 mod item;
 #[cfg(feature = "store")]
 mod meta;

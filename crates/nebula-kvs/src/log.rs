@@ -16,7 +16,8 @@
 //! a reader checks the head *after* it has copied. MICA checks the distance to the tail instead, which moves with each
 //! append; the head moves once per segment, so its line stays in every reader's L1.
 //!
-//! In [`Mode::Store`](crate::Mode) the log is one segment that is filled once: nothing is recycled, nothing pinned.
+//! In [`Mode::Store`](crate::Mode) the log is one segment: nothing is recycled, nothing pinned. Space that items leave is used again
+//! ([`runs`](crate::runs)).
 //!
 //! Departs: MICA wraps item by item; whole segments give up one segment's capacity (of at most 64) for the guarantee
 //! above.
@@ -28,6 +29,7 @@ use crate::{
     eviction::Pass,
     index_of,
     item::{self, GRANULE_BYTES, GRANULE_WORDS},
+    runs::Runs,
     stripe::{Pin, Pins, SEGMENTS_MAX},
 };
 use nebula_sys::{
@@ -111,6 +113,8 @@ pub(crate) struct Log {
     tail: OwnLine,
     pins: Pins,
     pass: Pass,
+    /// Free runs of a [`Mode::Store`].
+    runs: Runs,
 }
 
 /// The valid positions, from a head on.
@@ -170,6 +174,7 @@ impl Log {
             tail: OwnLine(AtomicU64::new(start)),
             pins: Pins::new(),
             pass: Pass::new(),
+            runs: Runs::new(mode == Mode::Store),
         })
     }
 
@@ -227,13 +232,61 @@ impl Log {
         }
     }
 
+    /// Of the free runs first, then of the tail, at last of runs that are joined.
     fn reserve_once(&self, granules: u64) -> Result<Reserved<'_>, LogFull> {
+        let reserved = |position| Reserved { position, _pin: None };
+        if self.runs.granules() >= granules
+            && let Some(position) = self.runs.hold(self.region.words()).take(granules)
+        {
+            return Ok(reserved(position));
+        }
+        if let Some(position) = self.reserve_at_end(granules) {
+            return Ok(reserved(position));
+        }
+        self.reserve_joined(granules).map(reserved).ok_or(LogFull)
+    }
+
+    fn reserve_at_end(&self, granules: u64) -> Option<u64> {
         let room = |tail| {
             let position = item::align(tail, granules);
             (position + granules <= self.cut.segment_granules).then_some(position + granules)
         };
-        let before = self.tail.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).map_err(|_| LogFull)?;
-        Ok(Reserved { position: item::align(before, granules), _pin: None })
+        let before = self.tail.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+        let position = item::align(before, granules);
+        if position > before {
+            self.runs.hold(self.region.words()).free(before, position - before);
+        }
+        Some(position)
+    }
+
+    /// Joins free neighbors, gives those before the tail back to it, and tries again.
+    #[cold]
+    fn reserve_joined(&self, granules: u64) -> Option<u64> {
+        let held = self.runs.hold(self.region.words());
+        if self.runs.granules() == 0 || !held.is_worth_joining() {
+            return None;
+        }
+        let tail = self.tail.0.load(Ordering::Relaxed);
+        if let Some(begin) = held.join(tail) {
+            // Fails where another thread has taken of the tail meanwhile. Release: as for a run that is taken.
+            if self.tail.0.compare_exchange(tail, begin, Ordering::Release, Ordering::Relaxed).is_err() {
+                held.free(begin, tail - begin);
+            }
+        }
+        if let Some(position) = held.take(granules) {
+            return Some(position);
+        }
+        drop(held);
+        self.reserve_at_end(granules)
+    }
+
+    /// Frees the space of an item of which the caller, who holds its bucket, has removed the entry. In a [`Mode::Cache`] it comes back when
+    /// its segment does.
+    #[inline]
+    pub(crate) fn free(&self, position: u64, granules: u64) {
+        if self.mode == Mode::Store {
+            self.runs.hold(self.region.words()).free(position, granules);
+        }
     }
 
     fn reserve_circular(&self, granules: u64) -> Reserved<'_> {
@@ -407,7 +460,7 @@ mod tests {
     #[test]
     fn a_log_in_store_mode_is_used_to_its_last_granule() {
         let log = Log::try_new(5 * GRANULE_BYTES, Mode::Store, PAGES).unwrap();
-        assert_eq!([1, 2, 1].map(|granules| log.reserve(granules).unwrap().position), [0, 2, 4]);
+        assert_eq!([1, 2, 1, 1].map(|granules| log.reserve(granules).unwrap().position), [0, 2, 1, 4]);
         assert!(log.reserve(1).is_err());
         assert!(log.window().contains(0));
     }

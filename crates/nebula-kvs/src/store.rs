@@ -10,6 +10,7 @@ mod item_get;
 mod locate;
 mod number;
 mod put;
+mod reclaim;
 mod set;
 
 pub use change::{Change, Mark};
@@ -32,7 +33,7 @@ use crate::{
 };
 use nebula_sys::{
     prefetch,
-    sync::{AtomicBool, AtomicU64},
+    sync::{AtomicBool, AtomicU32, AtomicU64},
 };
 
 /// A key-value store that any thread may read and write.
@@ -62,6 +63,8 @@ pub struct Store<P = NoProbe> {
     counters: Counters,
     /// Whether an item without metadata was ever stored: a flush has to look for them.
     has_plain: AtomicBool,
+    /// The second of the last walk for expired items.
+    reclaimed_at: AtomicU32,
     mode: Mode,
     /// What the entry of an item that was just stored has beside tag and position: that it was read, where nobody asks.
     fresh: Entry,
@@ -129,6 +132,7 @@ impl<P: Probe> Store<P> {
             state: State::try_new()?,
             counters: Counters::default(),
             has_plain: AtomicBool::new(false),
+            reclaimed_at: AtomicU32::new(0),
             mode: config.mode,
             fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read() },
             hash_of: options.hash_of,
@@ -167,14 +171,16 @@ impl<P: Probe> Store<P> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let count = |event| self.counters.total(event);
-        let (inserted, deleted, evicted) = (count(Event::Inserted), count(Event::Deleted), count(Event::Evicted));
+        let [inserted, deleted, evicted, expired] =
+            [Event::Inserted, Event::Deleted, Event::Evicted, Event::Expired].map(count);
         Stats {
-            items: inserted.saturating_sub(deleted + evicted),
+            items: inserted.saturating_sub(deleted + evicted + expired),
             inserted,
             updated_in_place: count(Event::UpdatedInPlace),
             appended: count(Event::Appended),
             deleted,
             evicted,
+            expired,
             carried: count(Event::Carried),
             log_wraps: self.log.wraps(),
             extra_buckets_used: self.index.extra_buckets_used(),

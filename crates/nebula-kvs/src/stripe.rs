@@ -36,8 +36,9 @@ pub(crate) enum Event {
     Deleted,
     Evicted,
     Carried,
+    Expired,
 }
-const EVENTS: usize = 6;
+const EVENTS: usize = 7;
 
 #[derive(Default)]
 #[repr(align(64))]

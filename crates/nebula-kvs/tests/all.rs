@@ -10,6 +10,7 @@ mod limits;
 mod model;
 mod model_random;
 mod protocol;
+mod reuse;
 mod short_histories;
 mod stress;
 mod touch;

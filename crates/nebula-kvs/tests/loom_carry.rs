@@ -40,7 +40,7 @@ fn an_update_of_an_item_that_is_carried_over_is_not_undone() {
 
 #[test]
 fn an_item_that_is_deleted_while_it_is_carried_over_does_not_come_back() {
-    let at_end = |store: &Store, was_there, ()| {
+    let at_end = |store: &Store, was_there: bool, ()| {
         assert!(was_there);
         assert_eq!(get(store, KEY), None);
     };

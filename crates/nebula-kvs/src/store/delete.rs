@@ -1,6 +1,6 @@
 //! DELETE.
 
-use crate::{KeyHash, Probe, Store, bucket::Entry, stripe::Event};
+use crate::{KeyHash, Probe, Store, stripe::Event};
 
 /// The outcome of a [`delete_item`](Store::delete_item).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +20,12 @@ impl<P: Probe> Store<P> {
     ///
     /// # Cost
     ///
-    /// One line of index and the lines of the item's key.
+    /// One line of index and the lines of the item's key. In [`Mode::Store`](crate::Mode::Store) the item's space goes into a list, for which
+    /// threads wait for one another.
     pub fn delete(&self, hash: KeyHash, key: &[u8]) -> bool {
         let mut held = self.hold(hash);
         let Some(found) = self.find(&held, hash, key) else { return false };
-        held.set(found.entry_word, Entry::EMPTY);
+        self.remove(&mut held, found.entry_word, found.entry);
         self.counters.count(Event::Deleted);
         true
     }
@@ -41,7 +42,7 @@ impl<P: Probe> Store<P> {
         if cas.is_some_and(|cas| cas != located.stamped.meta.cas) {
             return DeleteOutcome::Exists;
         }
-        held.set(located.entry_word, Entry::EMPTY);
+        self.remove(&mut held, located.entry_word, located.entry);
         self.counters.count(Event::Deleted);
         DeleteOutcome::Deleted
     }

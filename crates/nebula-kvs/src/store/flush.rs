@@ -52,7 +52,7 @@ impl<P: Probe> Store<P> {
                 let is_plain = entry != Entry::EMPTY
                     && self.log.pin(entry.position()).is_some_and(|pinned| !item::is_extended(pinned.words));
                 if is_plain {
-                    held.set(&bucket[slot], Entry::EMPTY);
+                    self.remove(&mut held, &bucket[slot], entry);
                     self.counters.count(Event::Deleted);
                 }
             }

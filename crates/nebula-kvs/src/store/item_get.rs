@@ -61,7 +61,11 @@ impl<P: Probe> Store<P> {
         let mut backoff = Backoff::default();
         loop {
             if let Some(found) = self.try_read_item(home, hash, key, sink, is_use) {
-                return found.filter(|copied| self.is_live(&copied.stamped, now));
+                let is_dead = found.as_ref().is_some_and(|copied| !self.is_live(&copied.stamped, now));
+                if is_dead {
+                    self.reclaim(hash, key, now);
+                }
+                return found.filter(|_| !is_dead);
             }
             backoff.wait();
         }

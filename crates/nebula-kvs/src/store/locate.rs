@@ -6,6 +6,7 @@ use crate::{
     item::{self, Header},
     log::PinnedItem,
     meta::Stamped,
+    mode::Mode,
 };
 use nebula_sys::sync::AtomicU64;
 
@@ -48,6 +49,20 @@ impl<P: Probe> Store<P> {
         now: u32,
     ) -> Option<Located<'a>> {
         self.locate(held, hash, key).filter(|located| self.is_live(&located.stamped, now))
+    }
+
+    /// Removes the entry of a held bucket and frees its item's space.
+    pub(super) fn remove(&self, held: &mut Held<'_>, entry_word: &AtomicU64, entry: Entry) {
+        held.set(entry_word, Entry::EMPTY);
+        self.free(entry);
+    }
+
+    /// Frees the space of an item whose entry was removed, or replaced, under the bucket that is held.
+    pub(super) fn free(&self, entry: Entry) {
+        if self.mode == Mode::Store {
+            let position = entry.position();
+            self.log.free(position, item::granules(self.log.item(position)));
+        }
     }
 
     /// The metadata of an item; an item without any belongs to every generation.

@@ -92,6 +92,20 @@ impl<P: Probe> Store<P> {
     pub fn put(&self, hash: KeyHash, key: &[u8], value: &[u8], put: Put) -> Result<PutOutcome, SetError> {
         let granules = self.check_extended(key, value)?;
         self.note_time(put.now);
+        match self.put_checked(hash, key, value, &put, granules) {
+            Err(SetError::Full) if self.make_room(put.now) => self.put_checked(hash, key, value, &put, granules),
+            outcome => outcome,
+        }
+    }
+
+    fn put_checked(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+        put: &Put,
+        granules: u64,
+    ) -> Result<PutOutcome, SetError> {
         let mut held = self.hold(hash);
         let located = self.locate(&held, hash, key);
         let live = located.as_ref().map(|located| located.stamped).filter(|stamped| self.is_live(stamped, put.now));
@@ -99,7 +113,7 @@ impl<P: Probe> Store<P> {
             Ok(is_stale) => is_stale,
             Err(refused) => return Ok(refused),
         };
-        let mut stamped = self.stamp(&put);
+        let mut stamped = self.stamp(put);
         stamped.meta.is_stale = is_stale;
         let outcome = self.store_extended(&mut held, located, hash, key, value, &stamped)?;
         drop(held);
@@ -145,11 +159,12 @@ impl<P: Probe> Store<P> {
             self.counters.count(Event::UpdatedInPlace);
             return Ok(SetOutcome::UpdatedInPlace);
         }
-        let entry_word = located.entry_word;
+        let (entry_word, old) = (located.entry_word, located.entry);
         // Its pin goes: to reserve space may mean to wait until there is none.
         drop(located);
         let entry = self.append_extended(hash, key, value, stamped)?;
         held.set(entry_word, entry);
+        self.free(old);
         self.counters.count(Event::Appended);
         Ok(SetOutcome::Appended)
     }

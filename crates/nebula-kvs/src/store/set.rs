@@ -105,6 +105,7 @@ impl<P: Probe> Store<P> {
         }
         let entry = self.append_plain(hash, key, value)?;
         held.set(found.entry_word, entry);
+        self.free(found.entry);
         self.counters.count(Event::Appended);
         Ok(SetOutcome::Appended)
     }
