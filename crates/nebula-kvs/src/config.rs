@@ -1,6 +1,6 @@
 //! The sizes of a store, and its behavior when they are reached.
 
-use crate::{Eviction, KeyHash, log::Cut, mode::Mode, shape::Shape};
+use crate::{Eviction, KeyHash, item::GRANULE_BYTES, log::Cut, mode::Mode, shape::Shape};
 use nebula_sys::mem::{MemError, Pages};
 
 /// The sizes of a [`Store`](crate::Store).
@@ -63,6 +63,33 @@ impl StoreConfig {
         }
     }
 }
+
+impl StoreConfig {
+    /// Sizes a cache of items with metadata, of `key_bytes` and `value_bytes` each, such that index and log together take at most
+    /// `memory_bytes`, and at least the smallest store.
+    ///
+    /// A bucket has two to four of such items, so that of its seven entries one is nearly always free. Items may have other sizes: where they
+    /// are shorter on average, buckets fill up before the log does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula_kvs::StoreConfig;
+    /// let config = StoreConfig::within(64 << 20, 16, 512);
+    /// assert!(config.buckets * 64 + config.log_bytes <= 64 << 20);
+    /// ```
+    #[must_use]
+    pub fn within(memory_bytes: usize, key_bytes: usize, value_bytes: usize) -> Self {
+        let item_bytes = crate::index_of(Shape { key_bytes, value_bytes }.granules_extended()) * GRANULE_BYTES;
+        let items = memory_bytes / (item_bytes + BUCKET_BYTES / 3);
+        let buckets = (items / 4).max(1).next_power_of_two();
+        let left = memory_bytes.saturating_sub(buckets * BUCKET_BYTES);
+        let log_bytes = Cut::whole(left, Mode::Cache);
+        Self { buckets, log_bytes, mode: Mode::Cache, extra_buckets: (buckets / 16).max(8), pages: Pages::Huge2M }
+    }
+}
+
+const BUCKET_BYTES: usize = 64;
 
 /// The smallest log, within 3 %, that keeps `items` items of `granules` each valid in both modes.
 fn log_bytes_for(items: u64, granules: u64) -> usize {

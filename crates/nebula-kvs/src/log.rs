@@ -68,6 +68,13 @@ impl Cut {
         index_of(self.segment_granules * self.segments) * GRANULE_BYTES
     }
 
+    /// The most bytes, up to `log_bytes`, that are whole segments.
+    pub(crate) fn whole(log_bytes: usize, mode: Mode) -> usize {
+        let cut = Self::of(log_bytes, mode);
+        let segment_bytes = index_of(cut.segment_granules) * GRANULE_BYTES;
+        (log_bytes / segment_bytes).max(2) * segment_bytes
+    }
+
     /// The most granules that an item may have.
     ///
     /// In a segment that is recycled, one granule stays free, so that the tail is never on a segment boundary, where it
