@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! word 0   next_extra 32 | version 32     odd version: a writer holds the bucket and its chain
-//! word 1   tag 16 | read 1 | position 47  0: empty
+//! word 1   tag 16 | reads 2 | position 46 0: empty
 //!  ...
-//! word 7   tag 16 | read 1 | position 47
+//! word 7   tag 16 | reads 2 | position 46
 //! ```
 //! A writer locks the bucket by making the version odd. Readers never write: they read the version, then entries and
 //! items, then the version again, and retry if it changed (a seqlock). A writer that changes nothing restores the
@@ -22,11 +22,13 @@ pub(crate) const BUCKET_WORDS: usize = 8;
 pub(crate) type Bucket = [AtomicU64; BUCKET_WORDS];
 
 /// Bits of a position that an entry stores.
-pub(crate) const POSITION_BITS: u32 = 47;
+pub(crate) const POSITION_BITS: u32 = 46;
 /// Above the tag's bits.
 const TAG_SHIFT: u32 = 48;
-/// Whether the item was read since it was written, or carried over.
-const READ: u64 = 1 << POSITION_BITS;
+/// The item was read once since it was written, or carried over and not read since.
+const READ_ONCE: u64 = 1 << POSITION_BITS;
+/// It was read more than once.
+const READ_OFTEN: u64 = 2 << POSITION_BITS;
 const VERSION_MASK: u64 = u32::MAX as u64;
 const HELD: u64 = 1;
 /// Times that `try_hold` looks: some hundred nanoseconds.
@@ -39,22 +41,41 @@ pub(crate) struct Entry(pub(crate) u64);
 impl Entry {
     pub(crate) const EMPTY: Self = Self(0);
 
-    /// Stores the low 47 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁷.
+    /// Stores the low 46 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁶.
     #[inline]
     pub(crate) fn new(tag: u16, position: u64) -> Self {
         Self(u64::from(tag) << TAG_SHIFT | position & ((1 << POSITION_BITS) - 1))
     }
 
-    /// Whether the item was read.
+    /// Whether another read changes nothing.
     #[inline(always)]
-    pub(crate) fn is_read(self) -> bool {
-        self.0 & READ != 0
+    pub(crate) fn is_read_often(self) -> bool {
+        self.0 & READ_OFTEN != 0
     }
 
-    /// The same entry, of an item that was read.
+    /// Whether the item was read: 0 not, 1 once, 2 more often.
+    #[inline]
+    pub(crate) fn reads(self) -> u64 {
+        self.0 >> POSITION_BITS & 3
+    }
+
+    /// The same entry, of an item that was read once more.
     #[inline]
     pub(crate) fn read(self) -> Self {
-        Self(self.0 | READ)
+        let reads = if self.reads() == 0 { READ_ONCE } else { READ_OFTEN };
+        Self(self.0 & !(READ_ONCE | READ_OFTEN) | reads)
+    }
+
+    /// The same entry, of an item that was read as often as any.
+    pub(crate) fn read_often(self) -> Self {
+        self.read().read()
+    }
+
+    /// The same reads, less one, of the item at another place.
+    pub(crate) fn carried_to(self, position: u64) -> Self {
+        let tag = self.0 >> TAG_SHIFT << TAG_SHIFT;
+        let place = position & ((1 << POSITION_BITS) - 1);
+        Self(tag | self.reads().saturating_sub(1) << POSITION_BITS | place)
     }
 
     #[inline(always)]

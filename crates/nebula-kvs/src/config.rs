@@ -68,7 +68,7 @@ impl StoreConfig {
     /// Sizes a cache of items with metadata, of `key_bytes` and `value_bytes` each, such that index and log together take at most
     /// `memory_bytes`, and at least the smallest store.
     ///
-    /// A bucket has two to four of such items, so that of its seven entries one is nearly always free. Items may have other sizes: where they
+    /// A bucket has some three to five of such items, so that of its seven entries one is mostly free. Items may have other sizes: where they
     /// are shorter on average, buckets fill up before the log does.
     ///
     /// # Examples
@@ -80,9 +80,10 @@ impl StoreConfig {
     /// ```
     #[must_use]
     pub fn within(memory_bytes: usize, key_bytes: usize, value_bytes: usize) -> Self {
-        let item_bytes = crate::index_of(Shape { key_bytes, value_bytes }.granules_extended()) * GRANULE_BYTES;
-        let items = memory_bytes / (item_bytes + BUCKET_BYTES / 3);
-        let buckets = (items / 4).max(1).next_power_of_two();
+        let item_bytes =
+            crate::index_of(Shape { key_bytes, value_bytes }.granules_extended(Mode::Cache)) * GRANULE_BYTES;
+        let items = memory_bytes / (item_bytes + BUCKET_BYTES / 4);
+        let buckets = (items / 5).max(1).next_power_of_two();
         let left = memory_bytes.saturating_sub(buckets * BUCKET_BYTES);
         let log_bytes = Cut::whole(left, Mode::Cache);
         Self { buckets, log_bytes, mode: Mode::Cache, extra_buckets: (buckets / 16).max(8), pages: Pages::Huge2M }
@@ -136,7 +137,7 @@ pub enum StoreError {
     },
 }
 
-/// Entries hold 47 bits of a position, each 32 bytes; half of them must cover a lap, and a lap may be rounded up to twice the log.
+/// Entries hold 46 bits of a position, each 32 bytes; half of them must cover a lap, and a lap may be rounded up to twice the log.
 pub(crate) const LOG_BYTES_MAX: usize = 1 << 48;
 pub(crate) const BUCKETS_MAX: usize = 1 << 40;
 pub(crate) const EXTRA_BUCKETS_MAX: usize = u32::MAX as usize;

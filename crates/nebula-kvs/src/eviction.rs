@@ -9,8 +9,8 @@ pub enum Eviction {
     /// The oldest items, read or not. Readers write nothing.
     #[default]
     Oldest,
-    /// The oldest items that were not read since they were stored or last carried over. A reader writes a bit of the item's entry, once a
-    /// round of the log; a SET carries some of the oldest items over to the log's tail.
+    /// The oldest items that were not read. A reader notes the first and the second read of an item in its entry; a SET carries some of the
+    /// oldest items that were read over to the log's tail, and takes a read off each.
     Unread,
 }
 

@@ -1,6 +1,6 @@
 //! One item of the log: how it is read and written. [`Shape`] says what it consists of.
 //!
-//! An item is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line boundary. So an item
+//! An item without metadata is one granule of 32 bytes, or a whole number of 64-byte lines that starts on a line boundary. So it
 //! never occupies more lines than its bytes need: 16 B/512 B takes nine lines, and two items of 16 B/8 B share one.
 //! MICA stores the key's hash in the item too; Nebula never reads it there, and without it the small item fits half a
 //! line.
@@ -8,6 +8,7 @@
 use crate::{
     index_of,
     meta::{META_WORDS, Stamped, Words},
+    mode::Mode,
     shape::{HEADER_WORDS, KEY_BYTES_MAX, Shape, VALUE_BYTES_MAX},
 };
 use nebula_sys::{
@@ -30,17 +31,17 @@ impl Shape {
         if granules == 1 { 1 } else { granules.next_multiple_of(LINE_GRANULES) }
     }
 
-    /// Granules that the item takes in the log with metadata.
-    pub(crate) fn granules_extended(self) -> u64 {
+    /// Granules that the item takes in the log with metadata. In a cache memory counts for more than lines: they may be an odd number.
+    pub(crate) fn granules_extended(self, mode: Mode) -> u64 {
         let granules = (self.words() + META_WORDS).div_ceil(GRANULE_WORDS) as u64;
-        if granules == 1 { 1 } else { granules.next_multiple_of(LINE_GRANULES) }
+        if granules == 1 || mode == Mode::Cache { granules } else { granules.next_multiple_of(LINE_GRANULES) }
     }
 }
 
-/// The first position at or after `position` where an item of `granules` may start.
+/// The first position at or after `position` where an item of `granules` may start: one that takes whole lines starts on one.
 #[inline]
 pub(crate) fn align(position: u64, granules: u64) -> u64 {
-    if granules == 1 { position } else { position.next_multiple_of(LINE_GRANULES) }
+    if granules.is_multiple_of(LINE_GRANULES) { position.next_multiple_of(LINE_GRANULES) } else { position }
 }
 
 /// Bits of the header's field `value_bytes` above the longest value: with either, the length is one that no value has, so that a GET of
@@ -191,9 +192,9 @@ pub(crate) fn write(item: &[AtomicU64], key: &[u8], value: &[u8]) {
 }
 
 /// Writes a complete item with metadata to the start of `item`.
-pub(crate) fn write_extended(item: &[AtomicU64], key: &[u8], value: &[u8], meta: &Words) {
+pub(crate) fn write_extended(item: &[AtomicU64], granules: u64, key: &[u8], value: &[u8], meta: &Words) {
     let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
-    let header = Header { raw: shape, granules: shape.granules_extended() }.extended(value.len());
+    let header = Header { raw: shape, granules }.extended(value.len());
     header.store(item);
     copy::store_bytes(&item[HEADER_WORDS..], key);
     copy::store_bytes(&item[shape.value_word()..], value);

@@ -134,7 +134,7 @@ impl<P: Probe> Store<P> {
             has_plain: AtomicBool::new(false),
             reclaimed_at: AtomicU32::new(0),
             mode: config.mode,
-            fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read() },
+            fresh: if is_unread { Entry::EMPTY } else { Entry::EMPTY.read_often() },
             hash_of: options.hash_of,
             probe,
         })

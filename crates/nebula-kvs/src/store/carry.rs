@@ -72,7 +72,7 @@ impl<P: Probe> Store<P> {
         let hash = (self.hash_of)(key);
         let home = self.index.home(hash);
         let Some((word, entry)) = self.entry_at(home, hash, position) else { return Next::Skip(granules) };
-        if !entry.is_read() {
+        if entry.reads() == 0 {
             return Next::Skip(granules);
         }
         let Some(mut held) = bucket::try_hold(home) else { return Next::Skip(granules) };
@@ -87,7 +87,7 @@ impl<P: Probe> Store<P> {
             pinned.words,
             crate::index_of(granules) * item::GRANULE_BYTES,
         );
-        held.set(word, Entry::new(hash.tag(), reserved.position));
+        held.set(word, entry.carried_to(reserved.position));
         pass.note_carried(granules);
         self.counters.count(Event::Carried);
         Next::Skip(granules)

@@ -59,7 +59,7 @@ impl<P: Probe> Store<P> {
             let meta = self.changed(before, &change, now);
             located.header.store_meta(located.item.words, &Stamped { meta, ..located.stamped }.words());
         }
-        if change.is_read && !located.entry.is_read() {
+        if change.is_read && !located.entry.is_read_often() {
             held.set(located.entry_word, located.entry.read());
         }
         Some(before)

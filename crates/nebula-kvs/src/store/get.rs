@@ -74,7 +74,7 @@ impl<P: Probe> Store<P> {
                     None if self.copy_extended(header, item, sink) => {}
                     None => continue,
                 }
-                if !entry.is_read() {
+                if !entry.is_read_often() {
                     bucket::mark_read(&bucket[slot], entry);
                 }
                 return Some(entry.position());

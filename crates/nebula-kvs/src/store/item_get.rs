@@ -105,7 +105,7 @@ impl<P: Probe> Store<P> {
                 let shape = header.shape();
                 self.probe.touch(Structure::LogItem, blocks(0..shape.words()), Read);
                 sink.write(value, shape.value_bytes);
-                if is_use && !entry.is_read() {
+                if is_use && !entry.is_read_often() {
                     bucket::mark_read(&bucket[slot], entry);
                 }
                 let stamped = self.stamped(header, meta);

@@ -133,7 +133,7 @@ impl<P: Probe> Store<P> {
     pub(super) fn check_extended(&self, key: &[u8], value: &[u8]) -> Result<u64, SetError> {
         let shape = self.check(key, value)?;
         let (got, max) = ((shape.words() + META_WORDS) * 8, self.log.item_bytes_max());
-        if got > max { Err(SetError::ItemBytes { got, max }) } else { Ok(shape.granules_extended()) }
+        if got > max { Err(SetError::ItemBytes { got, max }) } else { Ok(shape.granules_extended(self.mode)) }
     }
 
     /// Stores `value` with metadata in place of `located`, or as the key's first item.
@@ -153,7 +153,7 @@ impl<P: Probe> Store<P> {
         if located.header.has_room_for_extended(shape) {
             held.will_change();
             item::overwrite_extended(located.item.words, located.header, value, &stamped.words());
-            if !located.entry.is_read() {
+            if !located.entry.is_read_often() {
                 held.set(located.entry_word, located.entry.read());
             }
             self.counters.count(Event::UpdatedInPlace);
@@ -190,11 +190,12 @@ impl<P: Probe> Store<P> {
     /// Writes an item with metadata at the log's tail and returns its entry.
     fn append_extended(&self, hash: KeyHash, key: &[u8], value: &[u8], stamped: &Stamped) -> Result<Entry, SetError> {
         let shape = Shape { key_bytes: key.len(), value_bytes: value.len() };
-        let reserved = self.log.reserve(shape.granules_extended()).map_err(|_| SetError::Full)?;
+        let granules = shape.granules_extended(self.mode);
+        let reserved = self.log.reserve(granules).map_err(|_| SetError::Full)?;
         self.touch_pin();
         self.probe.touch(Structure::LogTail, 0..=0, Write);
         self.probe.touch(Structure::AppendedItem, blocks(0..shape.words()), Write);
-        item::write_extended(self.log.item(reserved.position), key, value, &stamped.words());
+        item::write_extended(self.log.item(reserved.position), granules, key, value, &stamped.words());
         Ok(self.entry(hash, reserved.position))
     }
 }

@@ -94,7 +94,7 @@ impl<P: Probe> Store<P> {
         };
         match self.update_in_place(&mut held, &found, key, value, shape) {
             Update::Done => {
-                if !found.entry.is_read() {
+                if !found.entry.is_read_often() {
                     held.set(found.entry_word, found.entry.read());
                 }
                 self.counters.count(Event::UpdatedInPlace);
@@ -237,7 +237,7 @@ impl<P: Probe> Store<P> {
             Mode::Store => self.index.extend(held).map(|fresh| &fresh[1]),
             Mode::Cache => {
                 // Where reads are noted, an entry that was not read goes before any that was; elsewhere all count as read.
-                let order = |entry: Entry| (entry.is_read(), window.age_order(entry.position()));
+                let order = |entry: Entry| (entry.reads(), window.age_order(entry.position()));
                 let oldest = bucket::entries(held.home()).min_by_key(|&(_, entry)| order(entry));
                 oldest.map(|(slot, _)| &held.home()[slot])
             }
