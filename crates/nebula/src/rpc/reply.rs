@@ -257,6 +257,13 @@ impl<'a> Reply<'a> {
         self.bytes == 0
     }
 
+    /// Whether nothing is known of who waits for it: it goes into a client's ring.
+    #[cfg(feature = "typed")]
+    #[inline(always)]
+    pub(crate) const fn has_no_caller(&self) -> bool {
+        self.ending.is_none()
+    }
+
     /// Who waits for it, where that is known.
     #[cfg(feature = "typed")]
     #[inline(always)]
