@@ -149,7 +149,7 @@ pub use recv_buffer::{Holder, RecvBuffer, SLOTS_MAX, ScrubMode, SlotOrder};
 pub use release::Release;
 pub use requester::{After, Attempts, CopyEnd, Failover, HedgeConfig, HedgeConfigError, Hedging};
 pub use requester::{BURST_PACKETS, BurstPacket, Download, Pull, UNASKED_PACKETS, Upload};
-pub use requester::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers};
+pub use requester::{Balance, BalanceNameError, SERVERS_MAX, ServerEnd, ServerSet, Servers, Standing};
 pub use requester::{
     Call, Expired, Outcome, Requester, RequesterConfig, RequesterConfigError, Resend, RetryPolicy, TableFull,
 };

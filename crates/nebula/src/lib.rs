@@ -118,7 +118,7 @@ pub use config::tenant::{Tenant, TenantError};
 pub use domains::{Domains, RunningDomains};
 #[cfg(feature = "dns")]
 pub use endpoint::Dns;
-pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints};
+pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints, Listed};
 pub use endpoint::{Resolve, ResolveError, Resolved};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{

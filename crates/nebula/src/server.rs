@@ -6,6 +6,7 @@ mod pool;
 mod running;
 
 pub use pool::PoolStatus;
+pub(crate) use pool::{Pool, Pooled};
 pub use running::RunningServer;
 pub(crate) use running::spawn;
 
@@ -196,6 +197,17 @@ impl Server {
         self.config.later_max = self.config.later_max.or_else(|| service.later_max());
         self.config.rpc_types.get_or_insert_with(|| RpcTypes::asked(service.types()));
         self
+    }
+
+    /// The threads of the pool that this service of it needs; 0 where it needs none.
+    pub(crate) fn pool_threads_for(&self, service: &impl Service) -> u16 {
+        if service.has_long() { self.config.pool_threads_or_default() } else { 0 }
+    }
+
+    /// A pool for its long RPCs.
+    pub(crate) fn pool(&self, threads: u16) -> Option<Arc<Pool>> {
+        let endpoint = self.endpoint.as_ref().ok().filter(|_| threads > 0)?;
+        Some(Arc::new(Pool::new(&self.config, endpoint, threads)))
     }
 
     /// The same with a configuration that is made from it.

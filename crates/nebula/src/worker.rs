@@ -185,13 +185,37 @@ impl Worker {
         with_core!(&mut self.inner.get_mut().way, core => core.run(service));
     }
 
+    /// Whether the server has stopped.
+    pub(crate) fn is_stopped(&mut self) -> bool {
+        with_core!(&self.inner.get_mut().way, core => core.is_stopped())
+    }
+
+    /// Gives back what it has.
+    pub(crate) fn finish(&mut self) {
+        with_core!(&mut self.inner.get_mut().way, core => core.finish());
+    }
+
     /// Gives back what it has once the server has stopped; whether it has stopped.
     pub(crate) fn finish_if_stopped(&mut self) -> bool {
-        let is_stopped = with_core!(&self.inner.get_mut().way, core => core.is_stopped());
+        let is_stopped = self.is_stopped();
         if is_stopped {
-            with_core!(&mut self.inner.get_mut().way, core => core.finish());
+            self.finish();
         }
         is_stopped
+    }
+
+    /// Sends the replies that were given since; how many.
+    pub(crate) fn send_given(&mut self) -> usize {
+        with_core!(&mut self.inner.get_mut().way, core => {
+            let ended = core.end_later();
+            core.settle();
+            ended
+        })
+    }
+
+    /// As [`turn`](Self::turn), never in runs: each RPC may be handed on.
+    pub(crate) fn turn_one_by_one(&mut self, service: &dyn Service) -> usize {
+        with_core!(&mut self.inner.get_mut().way, core => core.turn(service))
     }
 
     /// Serves RPCs that have been dispatched, at most some dozens, and returns how many. For callers that have their own loop.

@@ -17,6 +17,8 @@ pub(crate) struct LoadPlan {
     pub(crate) endpoint: ServerList,
     /// Several servers: which of them gets an RPC.
     pub(crate) balance: Balance,
+    /// The zone that clients are of.
+    pub(crate) zone: Option<String>,
     /// RPCs per second, summed over all clients.
     pub(crate) rate: Rate,
     /// Duration of the measurement, after the warm-up.
@@ -51,6 +53,7 @@ impl Default for LoadPlan {
         Self {
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
             balance: Balance::KeyHash,
+            zone: None,
             rate: Rate::default(),
             duration: Span::from_secs(5),
             warm_up: Span::from_secs(1),
@@ -104,6 +107,7 @@ impl LoadPlan {
     /// Completes `config` with the key settings of this load.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
         (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
+        config.zone = self.zone.clone();
         config.balance(self.balance)
     }
 

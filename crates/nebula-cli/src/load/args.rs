@@ -34,12 +34,15 @@ Latency is measured from the scheduled send time. All but replies count as infin
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, or file://PATH with one a line
+    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
     /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
     #[arg(long, value_name = "HOW")]
     balance: Option<Balance>,
+    /// Zone that the clients are of: servers of other zones (udp://ADDRESS:PORT?zone=NAME) get RPCs only while none near has room
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
     /// RPCs per second, summed over all clients; the first rate of --find-slo
     #[arg(long, default_value = "200k", conflicts_with = "trace")]
     rate: Rate,
@@ -132,6 +135,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
     let plan = LoadPlan {
         endpoint: args.endpoint.clone(),
         balance: args.balance.unwrap_or(Balance::KeyHash),
+        zone: args.zone.clone(),
         rate: args.rate,
         duration: args.duration.unwrap_or(duration),
         warm_up: args.warm_up.unwrap_or(warm_up),
@@ -156,6 +160,11 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
 /// Checks what can be known without a server, so that nothing is connected or stored for a load that cannot run.
 fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     plan.keys.over(plan.key_count)?;
+    if args.zone.is_some() && (!plan.endpoint.has_several() || plan.balance == Balance::KeyHash) {
+        return Err(Failure::bad_input(
+            "--zone needs servers to choose from, and a --balance other than key-hash, under which keys have their servers in all zones",
+        ));
+    }
     if args.balance.is_some() && !plan.endpoint.has_several() {
         return Err(Failure::bad_input(
             "--balance needs servers to choose from: give several to --endpoint, with commas",

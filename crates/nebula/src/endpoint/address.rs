@@ -40,6 +40,9 @@ pub enum EndpointError {
     /// The name is empty, too long or holds other characters.
     #[error("endpoint {0:?}: the name must be 1 to 64 letters, digits, '-', '_' or '.'")]
     Name(String),
+    /// What stands behind the endpoint is no parameter of a server.
+    #[error("endpoint {0:?}: expected ?weight=1 to 65535, &zone=NAME or both behind it, each once")]
+    Parameter(String),
     /// A name to be looked up, where this cannot be done.
     #[error("endpoint {0:?}: names are looked up with the feature `dns` of the crate `nebula`, which is not built in")]
     WithoutDns(String),

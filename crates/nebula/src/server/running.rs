@@ -74,6 +74,11 @@ impl RunningServer {
         self.pool.as_ref().map(|pool| pool.status())
     }
 
+    /// Its long RPCs are handed to this one.
+    pub(crate) fn set_pool(&mut self, pool: Arc<Pool>) {
+        self.pool = Some(pool);
+    }
+
     /// Replaces the keys of a `udp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
     /// them gets no more answers. Without any key, and for a server that was started without, nothing changes.
     ///
@@ -213,8 +218,8 @@ pub(super) fn serve_pooled(
     service: Arc<dyn Service + Send + Sync>,
     threads: u16,
 ) -> Result<RunningServer, ServeError> {
-    config.later_max = Some(config.later_max.unwrap_or(0).saturating_add(config.pool_max));
-    let pool = Arc::new(Pool::new(&config, threads));
+    config = config.with_pool();
+    let pool = Arc::new(Pool::new(&config, &endpoint, threads));
     let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
     let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
