@@ -57,3 +57,17 @@ impl<D: CentralDispatch> Decides for Backend<D> {
         Self::poll_dispatch(self)
     }
 }
+
+impl<T: Decides + ?Sized> Decides for &mut T {
+    fn apply(&mut self, at: Timestamp, input: Input) -> Option<Decision> {
+        (**self).apply(at, input)
+    }
+
+    fn poll_abandoned(&mut self) -> Option<Abandoned> {
+        (**self).poll_abandoned()
+    }
+
+    fn poll_dispatch(&mut self) -> Option<Dispatch> {
+        (**self).poll_dispatch()
+    }
+}
