@@ -83,6 +83,7 @@ pub const MIXES: &[Mix] = &[
         slow: 5,
         frees_max: 30,
         hostile: 3,
+        slots_per_core: 135,
         bound_permille: 100,
         has_ends: true,
         pulls: true,

@@ -11,6 +11,8 @@ use crate::shell::{Attempt, Failure, Shell};
 use super::target;
 
 const LIST: &str = "hardware/mutants.txt";
+const MODELS: &str = "hardware/lockstep/models.txt";
+const SMALLEST: &str = "backend16";
 
 /// One way to break the RTL.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,13 +45,41 @@ pub(super) fn run(shell: &Shell, every: usize) -> Result<(), Failure> {
 
 const MISSED: &str = "MISSED";
 
-/// The first difference that the lockstep finds, in a line.
+/// The first difference that the lockstep finds, in a line: of the module alone, or else of the smallest back end.
 fn is_found(shell: &Shell, copy: &Path, mutant: &Mutant) -> Result<String, Failure> {
-    write_copy(&shell.root().join("hardware/rtl"), copy, mutant)?;
+    let rtl = shell.root().join("hardware/rtl");
+    write_copy(&rtl, copy, mutant)?;
+    let models = fs::read_to_string(shell.root().join(MODELS)).attempt(format!("read {MODELS}"))?;
+    let text = |top: &str| fs::read_to_string(rtl.join(format!("{top}.sv"))).unwrap_or_default();
+    let alone = models_of(&models, &mutant.file, text);
+    if !alone.is_empty() {
+        let found = check(shell, copy, mutant, &alone.join(","))?;
+        if found != MISSED {
+            return Ok(format!("{found} ({} alone)", alone.join(", ")));
+        }
+    }
+    check(shell, copy, mutant, SMALLEST)
+}
+
+/// The models of single modules that a file is of.
+fn models_of(models: &str, file: &str, text: impl Fn(&str) -> String) -> Vec<String> {
+    let module = file.trim_end_matches(".sv");
+    let words = models.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let mut words = line.split_whitespace();
+        words.next().zip(words.next())
+    });
+    let is_of = |top: &str| {
+        let instance = |line: &str| line.trim_start().starts_with(&format!("{module} "));
+        top == module || text(top).lines().any(instance)
+    };
+    words.filter(|(_, top)| *top != "backend" && is_of(top)).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn check(shell: &Shell, copy: &Path, mutant: &Mutant, models: &str) -> Result<String, Failure> {
     let manifest = "hardware/Cargo.toml";
     let mut build = shell.cargo(&["build", "--release", "--locked", "--quiet", "--manifest-path", manifest]);
     let mutants = target(shell).join("mutants");
-    build.env("RTL_DIR", copy).env("RTL_MODELS", "backend16,frontend,manager").env("CARGO_TARGET_DIR", &mutants);
+    build.env("RTL_DIR", copy).env("RTL_MODELS", models).env("CARGO_TARGET_DIR", &mutants);
     if !build.status().attempt("start cargo")?.success() {
         return Err(Failure::new(format!("{} does not compile with `{}`", mutant.file, mutant.to)));
     }
@@ -114,6 +144,15 @@ mod tests {
         let expected = Mutant { file: "jbsq.sv".into(), from: "a | b".into(), to: "a & b".into() };
         assert_eq!(mutants, [expected]);
         assert!(parse("jbsq.sv ~> a").is_err());
+    }
+
+    #[test]
+    fn a_file_is_of_the_modules_that_have_it_within() {
+        let models = "# of what\nbackend16 backend Cores=16\nbuffer recv_buffer\nrss rss\nfew rss Cores=2\n";
+        let text = |top: &str| if top == "rss" { "  mix #(.Stages(0)) i_mix (".to_owned() } else { "  rss i".to_owned() };
+        assert_eq!(models_of(models, "recv_buffer.sv", text), ["buffer"]);
+        assert_eq!(models_of(models, "mix.sv", text), ["rss", "few"]);
+        assert!(models_of(models, "backend.sv", text).is_empty());
     }
 
     #[test]

@@ -13,7 +13,6 @@ struct Pair<'m> {
     model: &'m mut Model,
     soft: RecvBuffer,
     longest: u32,
-    done: Port,
     ok: Port,
     start: Port,
     /// What is held, by whom.
@@ -28,13 +27,11 @@ pub(super) fn check(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Str
         model.set_named("first_when_empty_i", u64::from(order == SlotOrder::FirstWhenEmpty));
         ["alloc_i", "free_i", "release_i", "give_i"].iter().for_each(|port| model.set_named(port, 0));
         model.reset();
-        while model.get_named("ready_o") == 0 {
-            model.cycle();
-        }
-        let [done, ok, start] = ["done_o", "ok_o", "start_o"].map(|port| model.output(port));
+        model.cycle_until("ready_o", 1);
+        let [ok, start] = ["ok_o", "start_o"].map(|port| model.output(port));
         let soft = RecvBuffer::new(SLOTS).in_order(order);
         let longest = u32::try_from(longest).expect("few");
-        let mut pair = Pair { model: &mut *model, soft, longest, done, ok, start, live: Vec::new() };
+        let mut pair = Pair { model: &mut *model, soft, longest, ok, start, live: Vec::new() };
         let mut rng = Rng::new(seed + run as u64);
         (0..inputs / 2).try_for_each(|number| pair.input(number, &mut rng))?;
     }
@@ -55,7 +52,8 @@ impl Pair<'_> {
     }
 
     fn alloc(&mut self, number: u64, rng: &mut Rng) -> Result<(), String> {
-        let slots = 1 + rng.below(if rng.happens(50) { self.longest } else { 4 });
+        let most = if rng.happens(50) { self.longest } else { 4 };
+        let slots = 1 + rng.below(most);
         let mut range = self.soft.alloc(slots);
         if range.is_none() && self.soft.skip(slots) {
             range = self.soft.alloc(slots);
@@ -128,13 +126,7 @@ impl Pair<'_> {
 
     fn apply(&mut self, operation: &str) {
         self.model.set_named(operation, 1);
-        loop {
-            self.model.cycle();
-            if self.model.get(self.done) == 1 {
-                break;
-            }
-            assert!(self.model.cycles() < 1 << 40, "never done");
-        }
+        self.model.cycle_until("done_o", 1);
         self.model.set_named(operation, 0);
     }
 }

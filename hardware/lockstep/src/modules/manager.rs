@@ -23,7 +23,8 @@ pub(super) fn check(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Str
         let mut published = vec![0_u32; groups.into()];
         let mut at = Timestamp::ZERO;
         for number in 0..5_000 {
-            at += Span::from_ps(rng.below(if rng.below(300) == 0 { 9_000_000 } else { 6_000 }).into());
+            let most = if rng.below(300) == 0 { 9_000_000 } else { 6_000 };
+            at += Span::from_ps(rng.below(most).into());
             input(model, &mut soft, &mut published, (&mut rng, at, number))?;
         }
     }
@@ -99,7 +100,8 @@ fn input(
             Ok(())
         }
         _ => {
-            let waiting = rng.below(if rng.happens(50) { 15 } else { 60 });
+            let most = if rng.happens(50) { 15 } else { 60 };
+            let waiting = rng.below(most);
             let expected: Vec<(u64, u64)> = soft
                 .decide(at, waiting, |other| published[other.index()])
                 .iter()
@@ -125,11 +127,6 @@ fn input(
 /// Holds an input until it is done.
 fn hold(model: &mut Model, port: &str) {
     model.set_named(port, 1);
-    for _ in 0..100_000 {
-        model.cycle();
-        if model.get_named("done_o") == 1 {
-            break;
-        }
-    }
+    model.cycle_until("done_o", 1);
     model.set_named(port, 0);
 }

@@ -46,10 +46,7 @@ pub(super) fn nack(model: &mut Model, inputs: u64, seed: u64) -> Result<(), Stri
             0 => {
                 soft.forget_peer(header.snid);
                 model.set_named("forget_i", 1);
-                model.cycle();
-                while model.get_named("done_o") == 0 {
-                    model.cycle();
-                }
+                model.cycle_until("done_o", 1);
                 model.set_named("forget_i", 0);
             }
             1..8 => {
@@ -172,12 +169,8 @@ impl Pair<'_> {
         }
         self.model.set_named("take_i", 0);
         self.model.set_named("begin_i", 0);
-        loop {
-            self.model.cycle();
-            if self.model.get_named("busy_o") == 0 {
-                return Ok(());
-            }
-        }
+        self.model.cycle_until("busy_o", 0);
+        Ok(())
     }
 
     /// Entries end, and their slots are released in the same order.
