@@ -31,7 +31,9 @@ pub fn missed(run: &Run, report: &Report) -> Option<String> {
 
 /// A line for each size and mix, over the policies.
 pub fn print(runs: &[Run], reports: &[Result<Report, Failure>]) {
-    println!("model        mix           inputs   a cycle (worst)  waits, cycles  dispatch  nacks   drops   refused frees  scrubs  abandoned");
+    println!(
+        "model        mix           inputs   a cycle (worst)  waits, cycles  dispatch  nacks   drops   refused frees  scrubs  abandoned"
+    );
     let pairs: Vec<(&Run, &Report)> =
         runs.iter().zip(reports).filter_map(|(run, report)| Some((run, report.as_ref().ok()?))).collect();
     let mut seen: Vec<(&str, &str)> = Vec::new();
@@ -86,7 +88,13 @@ pub fn write(file: &Path) -> Result<(), String> {
             report.inputs,
             report.inputs_per_cycle(),
             report.dispatch_cycles_max,
-            report.waited.iter().enumerate().filter(|(_, count)| **count > 0).map(|(cycles, count)| [cycles as u64 + 1, *count]).collect::<Vec<_>>(),
+            report
+                .waited
+                .iter()
+                .enumerate()
+                .filter(|(_, count)| **count > 0)
+                .map(|(cycles, count)| [cycles as u64 + 1, *count])
+                .collect::<Vec<_>>(),
         );
     }
     std::fs::write(file, text).map_err(|error| format!("write {}: {error}", file.display()))?;

@@ -35,10 +35,8 @@ pub struct Tried {
 /// If the folder cannot be read.
 pub fn check(seeds: &Path, drawn: u64, seed: u64) -> Result<Tried, String> {
     let mut tried = Tried::default();
-    let mut files: Vec<_> = std::fs::read_dir(seeds)
-        .expect("the seeds are there")
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(seeds).expect("the seeds are there").filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
     for file in files {
         let bytes = std::fs::read(&file).expect("a seed can be read");

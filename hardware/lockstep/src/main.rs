@@ -6,6 +6,8 @@
 //! | `replay LOG` | the log of a server |
 //! | `cycles FILE` | writes how many cycles decisions take |
 
+#![forbid(unsafe_code)]
+
 use nebula_rtl::lockstep::Failure;
 use nebula_rtl::{cycles, fuzz, model, modules, plan, replay};
 use std::path::Path;
@@ -65,7 +67,8 @@ fn check_backends(inputs: u64) -> Result<u64, String> {
     let mut count = 0;
     let mut wrong = Vec::new();
     for (run, report) in runs.iter().zip(&reports) {
-        let name = format!("{} {} {}, seeds {} and {}", run.model, run.config.policy, run.mix.name, run.seed, run.x_seed);
+        let name =
+            format!("{} {} {}, seeds {} and {}", run.model, run.config.policy, run.mix.name, run.seed, run.x_seed);
         match report {
             Ok(report) => {
                 count += report.inputs;
@@ -88,7 +91,9 @@ fn check_logs() -> Result<(), String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     let mut logs: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     logs.sort();
-    logs.iter().filter(|log| log.extension().is_some_and(|extension| extension == "log")).try_for_each(|log| replay_log(log))
+    logs.iter()
+        .filter(|log| log.extension().is_some_and(|extension| extension == "log"))
+        .try_for_each(|log| replay_log(log))
 }
 
 fn replay_log(log: &Path) -> Result<(), String> {

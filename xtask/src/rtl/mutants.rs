@@ -31,7 +31,13 @@ pub(super) fn run(shell: &Shell, every: usize) -> Result<(), Failure> {
     let count = chosen.len();
     for (number, mutant) in chosen.enumerate() {
         let found = is_found(shell, &copy, mutant)?;
-        println!("rtl: mutant {} of {count}, {}: `{}` to `{}`: {found}", number + 1, mutant.file, mutant.from, mutant.to);
+        println!(
+            "rtl: mutant {} of {count}, {}: `{}` to `{}`: {found}",
+            number + 1,
+            mutant.file,
+            mutant.from,
+            mutant.to
+        );
         if found == MISSED {
             missed.push(format!("{}: `{}` to `{}`", mutant.file, mutant.from, mutant.to));
         }
@@ -90,7 +96,8 @@ fn check(shell: &Shell, copy: &Path, mutant: &Mutant, models: &str) -> Result<St
     }
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();
-    let first = printed.lines().find(|line| line.contains("differs") || line.contains("panicked") || line.contains("never"));
+    let first =
+        printed.lines().find(|line| line.contains("differs") || line.contains("panicked") || line.contains("never"));
     Ok(format!("found: {}", first.unwrap_or("it ends with an error").trim()))
 }
 
@@ -149,7 +156,8 @@ mod tests {
     #[test]
     fn a_file_is_of_the_modules_that_have_it_within() {
         let models = "# of what\nbackend16 backend Cores=16\nbuffer recv_buffer\nrss rss\nfew rss Cores=2\n";
-        let text = |top: &str| if top == "rss" { "  mix #(.Stages(0)) i_mix (".to_owned() } else { "  rss i".to_owned() };
+        let text =
+            |top: &str| if top == "rss" { "  mix #(.Stages(0)) i_mix (".to_owned() } else { "  rss i".to_owned() };
         assert_eq!(models_of(models, "recv_buffer.sv", text), ["buffer"]);
         assert_eq!(models_of(models, "mix.sv", text), ["rss", "few"]);
         assert!(models_of(models, "backend.sv", text).is_empty());

@@ -21,7 +21,8 @@ struct Pair<'m> {
 
 pub(super) fn check(model: &mut Model, inputs: u64, seed: u64) -> Result<(), String> {
     // Half of the inputs for short RPCs, which are decided about in a cycle, half for long ones.
-    for (run, (longest, order)) in [(64, SlotOrder::Circular), (300, SlotOrder::FirstWhenEmpty)].into_iter().enumerate() {
+    for (run, (longest, order)) in [(64, SlotOrder::Circular), (300, SlotOrder::FirstWhenEmpty)].into_iter().enumerate()
+    {
         model.set_named("buffer_slots_i", SLOTS.into());
         model.set_named("slots_per_rpc_max_i", longest);
         model.set_named("first_when_empty_i", u64::from(order == SlotOrder::FirstWhenEmpty));

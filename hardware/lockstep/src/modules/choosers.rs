@@ -3,9 +3,7 @@
 use super::same;
 use crate::model::Model;
 use crate::rng::Rng;
-use nebula_nic::{
-    CentralDispatch, Choose, CoreId, Header, Jbsq, KeyHash, NodeId, Random, RoundRobin, Rss, TwoChoices,
-};
+use nebula_nic::{CentralDispatch, Choose, CoreId, Header, Jbsq, KeyHash, NodeId, Random, RoundRobin, Rss, TwoChoices};
 
 const CORES: u16 = 48;
 

@@ -4,8 +4,8 @@ use super::same;
 use crate::model::Model;
 use crate::rng::Rng;
 use nebula_nic::{
-    Admission, Arrival, ArrivalQueue, CoreId, Dispatch, FairShare, Frontend, Header, NodeId, Placement, Queues,
-    RpcKey, SlotRange, Sources, Steer, Steering, Timestamp, TransferId,
+    Admission, Arrival, ArrivalQueue, CoreId, Dispatch, FairShare, Frontend, Header, NodeId, Placement, Queues, RpcKey,
+    SlotRange, Sources, Steer, Steering, Timestamp, TransferId,
 };
 
 const CORES: u16 = 16;
@@ -50,18 +50,13 @@ fn queue_input(
     let (pops, withholds, granted) = (rng.happens(if grows { 45 } else { 70 }), rng.happens(50), core(rng));
     let joins = rng.happens(60).then(|| core(rng));
     let asked = core(rng);
-    let waiting = |soft: &ArrivalQueue| {
-        soft.waiting_at(if per_core { Placement::Core(asked) } else { Placement::Shared })
-    };
+    let waiting =
+        |soft: &ArrivalQueue| soft.waiting_at(if per_core { Placement::Core(asked) } else { Placement::Shared });
     model.set_named("first_i", asked.0.into());
     let before = waiting(soft);
     let mut popped = None;
     if pops {
-        popped = if per_core {
-            soft.pop_ready()
-        } else {
-            soft.pop_shared().map(|arrival| (CoreId(0), arrival))
-        };
+        popped = if per_core { soft.pop_ready() } else { soft.pop_shared().map(|arrival| (CoreId(0), arrival)) };
         if let (true, true, Some((core, _))) = (per_core, withholds, popped) {
             soft.withhold(core);
         }
@@ -86,7 +81,8 @@ fn queue_input(
     let counted = model.get_named(if per_core { "first_o" } else { "waiting_o" });
     same(number, "waiting", u64::from(before), counted)?;
     let Some((core, arrival)) = popped else { return Ok(()) };
-    let made = (model.get_named("any_o"), if per_core { model.get_named("core_o") } else { 0 }, model.get_named("entry_o"));
+    let made =
+        (model.get_named("any_o"), if per_core { model.get_named("core_o") } else { 0 }, model.get_named("entry_o"));
     same(number, "taken", (1, core.0.into(), arrival.rpc.tid.0.into()), made)
 }
 

@@ -206,7 +206,8 @@ impl Pair<'_> {
         self.model.cycle();
         self.model.set_named("abandoned_ready_i", 0);
         let get = |name| self.model.get_named(name);
-        let made = (get("abandoned_valid_o") == 1).then(|| (get("abandoned_snid_o"), get("abandoned_tid_o"), get("abandoned_start_o")));
+        let made = (get("abandoned_valid_o") == 1)
+            .then(|| (get("abandoned_snid_o"), get("abandoned_tid_o"), get("abandoned_start_o")));
         let abandoned = self.soft.poll_abandoned();
         let soft = abandoned.map(|ended| (ended.rpc.snid.0.into(), ended.rpc.tid.0.into(), ended.slots.start.0.into()));
         same(number, "abandoned", soft, made)
