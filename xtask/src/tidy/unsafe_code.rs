@@ -8,7 +8,7 @@ use super::code::{code_of, has_word};
 use super::tree::Tree;
 
 const UNSAFE_CRATE: &str = "crates/nebula-sys/";
-/// Calls into the C++ of the NIC in hardware: of a workspace of its own, and of no product.
+/// Calls into the C++ of the NIC in hardware: in a separate workspace, and part of no product.
 const UNSAFE_FILE: &str = "hardware/lockstep/src/model.rs";
 /// The root of that file's crate denies unsafe code, which a module can be exempt from.
 const DENY: &str = "#![deny(unsafe_code)]";

@@ -1,4 +1,4 @@
-//! What a replay needs of whoever decides: a back end, or something else that claims to decide as one.
+//! What a replay needs of what decides: a back end, or something else that claims to decide as one.
 
 use super::{Decision, Input};
 use crate::backend::Backend;
@@ -6,7 +6,7 @@ use crate::dispatch::CentralDispatch;
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Dispatch};
 
-/// Whoever decides about the inputs of a log: the state machine in software, a model of hardware, hardware.
+/// What decides about the inputs of a log: the state machine in software, a model of hardware, hardware.
 ///
 /// # Contract
 ///

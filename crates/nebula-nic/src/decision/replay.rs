@@ -62,7 +62,7 @@ pub fn replay(config: BackendConfig, lines: impl IntoIterator<Item = LogLine>) -
     Ok(replay_through(Backend::try_new(config)?, Beside::new(&config), lines)?)
 }
 
-/// As [`replay`], with whoever [decides](Decides), such as a back end, and machines supplied by the caller.
+/// As [`replay`], with a back end, or another that [decides](Decides), and machines supplied by the caller.
 ///
 /// # Errors
 ///
