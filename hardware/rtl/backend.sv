@@ -187,7 +187,7 @@ module backend #(
   assign dispatch_core_o = 16'(dispatch_core);
   arrival_t head, joining;
   logic [PlaceW:0] waiting_shared, first_waiting, second_waiting;
-  arrival_queue #(.Places(Places), .Cores(Cores), .EntryW($bits(arrival_t)), .PerCore(PerCore)) i_queue (
+  arrival_queue #(.Places(Places), .Cores(Cores), .EntryW($bits(joining)), .PerCore(PerCore)) i_queue (
       .clk_i, .rst_ni, .clear_i(sweeps_q), .clear_core_i(CoreW'(sweep_q)), .per_core_i(per_core),
       .push_i(is_packet && ready_o && complete_o), .push_core_i(hits ? part_core : placed_core), .push_entry_i(joining),
       .any_o(any_waiting), .core_o(queue_core), .entry_o(head), .pop_i(dispatch_valid_o), .withhold_i(withholds),

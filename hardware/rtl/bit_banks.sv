@@ -14,8 +14,8 @@ module bit_banks #(
     // Before the first input: both words of a pair get the value of an empty buffer.
     input  logic                          clear_i,
     input  logic [PairW-1:0]              clear_pair_i,
-    input  logic [Windows-1:0][WordW-1:0] word_i,
-    output logic [Windows-1:0][127:0]     bits_o,
+    input  logic [Windows*WordW-1:0]      word_i,
+    output logic [Windows*128-1:0]        bits_o,
     input  logic [WordW-1:0]              late_word_i,  // one more, of a word that the others may say
     output logic [63:0]                   late_bits_o,
     input  logic                          write_i,
@@ -30,9 +30,10 @@ module bit_banks #(
   logic [63:0] odd_q[Pairs];
 
   for (genvar i = 0; i < Windows; i++) begin : g_window
-    wire [PairW-1:0] even_at = PairW'((word_i[i] + WordW'(1)) >> 1);
-    wire [PairW-1:0] odd_at = word_i[i][WordW-1:1];
-    assign bits_o[i] = word_i[i][0] ? {even_q[even_at], odd_q[odd_at]} : {odd_q[odd_at], even_q[even_at]};
+    wire [WordW-1:0] word = word_i[i*WordW+:WordW];
+    wire [PairW-1:0] even_at = PairW'((word + WordW'(1)) >> 1);
+    wire [PairW-1:0] odd_at = word[WordW-1:1];
+    assign bits_o[i*128+:128] = word[0] ? {even_q[even_at], odd_q[odd_at]} : {odd_q[odd_at], even_q[even_at]};
   end
 
   wire [PairW-1:0] late_at = late_word_i[WordW-1:1];

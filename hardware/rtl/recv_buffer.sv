@@ -60,12 +60,12 @@ module recv_buffer #(
 
   // -- windows: two words from the one of interest on --
   localparam int WinFree = 0, WinTail = 1, WinLow = 2, WinFound = 3, WinBest = 4, WinCarry = 5;
-  logic [5:0][WordW-1:0] word;
-  logic [5:0][127:0] used;
+  logic [6*WordW-1:0] word;
+  logic [6*128-1:0] used;
   logic [WordW-1:0] scan_word;
   logic [63:0] scanned, late_follow;
-  logic [0:0][WordW-1:0] follow_word;
-  logic [0:0][127:0] follow;
+  logic [WordW-1:0] follow_word;
+  logic [127:0] follow;
   logic [AddrW-1:0] chunk, write_at;
   logic write;
   logic [127:0] set_used, set_follow, unset;
@@ -75,18 +75,18 @@ module recv_buffer #(
       .write_i(write), .write_word_i(WordW'(write_at >> 6)), .set_i(set_used), .unset_i(unset));
   bit_banks #(.Slots(Slots), .Windows(1)) i_follow (
       .clk_i, .slots_i((WordW + 6)'(buffer_slots_i)), .clear_i(state_q == Clear), .clear_pair_i(sweep_q), .word_i(follow_word), .bits_o(follow),
-      .late_word_i('0), .late_bits_o(late_follow),
+      .late_word_i(WordW'(0)), .late_bits_o(late_follow),
       .write_i(write), .write_word_i(WordW'(write_at >> 6)), .set_i(set_follow), .unset_i(unset));
 
-  logic unused_follow;
-  assign unused_follow = ^late_follow;
+  logic unused_bits;
+  assign unused_bits = ^{late_follow, used[WinLow*128+64+:64]};
 
   // -- the tail walker, and the one of the run from the first slot on --
   logic tail_found, low_found;
   logic [6:0] tail_step;
   logic [5:0] low_step;
-  lowest #(.Width(128)) i_tail (.bits_i(used[WinTail] >> tail_q[5:0]), .any_o(tail_found), .index_o(tail_step));
-  lowest #(.Width(64)) i_low (.bits_i(used[WinLow][63:0] >> low_q[5:0]), .any_o(low_found), .index_o(low_step));
+  lowest #(.Width(128)) i_tail (.bits_i(used[WinTail*128+:128] >> tail_q[5:0]), .any_o(tail_found), .index_o(tail_step));
+  lowest #(.Width(64)) i_low (.bits_i(used[WinLow*128+:64] >> low_q[5:0]), .any_o(low_found), .index_o(low_step));
   wire [AddrW-1:0] tail_next = tail_found ? tail_q + AddrW'(tail_step) : {tail_q[AddrW-1:6] + (AddrW-6)'(2), 6'd0};
   wire [AddrW-1:0] low_next = low_found ? low_q + AddrW'(low_step) : {low_q[AddrW-1:6] + (AddrW-6)'(1), 6'd0};
   wire at_end = tail_next == buffer_slots_i;
@@ -112,9 +112,9 @@ module recv_buffer #(
   function automatic logic [63:0] first_bits(input logic [AddrW-1:0] count);
     first_bits = count >= AddrW'(64) ? ~64'd0 : ~(~64'd0 << count[5:0]);
   endfunction
-  wire [63:0] found_used = 64'(used[WinFound] >> found_q.start[5:0]);
-  wire [63:0] best_used = 64'(used[WinBest] >> best_q.start[5:0]);
-  wire [63:0] carry_used = 64'(used[WinCarry] >> carry_q.start[5:0]);
+  wire [63:0] found_used = 64'(used[WinFound*128+:128] >> found_q.start[5:0]);
+  wire [63:0] best_used = 64'(used[WinBest*128+:128] >> best_q.start[5:0]);
+  wire [63:0] carry_used = 64'(used[WinCarry*128+:128] >> carry_q.start[5:0]);
   wire found_clear = is_long_look ? look_free_q : (found_used & first_bits(longest)) == '0;
   wire look_walks = look_known && !look_fits && found_long && is_long_look && !look_known_q;
   wire look_scans = look_known && !look_fits && !look_walks && !(found_long && found_clear);
@@ -182,7 +182,7 @@ module recv_buffer #(
   wire [127:0] first = {127'd0, is_first_chunk} << bit0;
   wire [127:0] beyond = {127'd0, is_last_chunk} << (7'(bit0) + count);
   wire is_in_range = slots_i != '0 && start_i < 32'(buffer_slots_i) && slots_i <= 32'(buffer_slots_i) - start_i;
-  wire is_chunk = ((~used[WinFree] & mask) | ((follow[0] & mask) ^ (mask & ~first))) == '0 && (follow[0] & beyond) == '0;
+  wire is_chunk = ((~used[WinFree*128+:128] & mask) | ((follow & mask) ^ (mask & ~first))) == '0 && (follow & beyond) == '0;
   wire is_one_rpc = !Safe || (is_in_range && is_held && is_chunk);
   wire free_begins = can_decide && free_i;
   wire free_done = (free_begins && (!is_one_rpc || is_last_chunk || !Safe))
@@ -232,15 +232,15 @@ module recv_buffer #(
   assign chunk = is_first_chunk ? AddrW'(start_i) : pos_q;
   wire [AddrW-1:0] walk_at = pos_q;
   always_comb begin
-    word[WinFree]  = WordW'(chunk >> 6);
-    word[WinTail]  = WordW'(tail_q >> 6);
-    word[WinLow]   = WordW'(low_q >> 6);
-    word[WinFound] = WordW'((state_q == Walk ? walk_at : found_q.start) >> 6);
-    word[WinBest]  = WordW'(best_q.start >> 6);
-    word[WinCarry] = WordW'(carry_q.start >> 6);
-    follow_word[0] = WordW'(chunk >> 6);
+    word[WinFree*WordW+:WordW]  = WordW'(chunk >> 6);
+    word[WinTail*WordW+:WordW]  = WordW'(tail_q >> 6);
+    word[WinLow*WordW+:WordW]   = WordW'(low_q >> 6);
+    word[WinFound*WordW+:WordW] = WordW'((state_q == Walk ? walk_at : found_q.start) >> 6);
+    word[WinBest*WordW+:WordW]  = WordW'(best_q.start >> 6);
+    word[WinCarry*WordW+:WordW] = WordW'(carry_q.start >> 6);
+    follow_word = WordW'(chunk >> 6);
   end
-  wire [63:0] walk_used = 64'(used[WinFound] >> walk_at[5:0]);
+  wire [63:0] walk_used = 64'(used[WinFound*128+:128] >> walk_at[5:0]);
   wire is_walk_free = (walk_used & first_bits(left_q)) == '0;
   wire is_walk_over = !is_walk_free || left_q <= AddrW'(64);
 
