@@ -137,7 +137,7 @@ pub use rpc::rpc_types::RpcTypes;
 pub use rpc::safe_point::yield_if_due;
 pub use rpc::service::{Class, Service, Stage};
 pub use server::{PoolStatus, RunningServer, Server};
-pub use status::{Gap, Status, StatusReader};
+pub use status::{CoreStatus, Gap, Histogram, RpcSample, Status, StatusReader, StoreCounters};
 pub use transport::shm::handshake::Refusal;
 pub use worker::{Rpc, Worker};
 

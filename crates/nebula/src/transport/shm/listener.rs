@@ -154,7 +154,10 @@ pub(crate) fn client_index(snid: NodeId) -> usize {
 
 /// The listener; runs on its own thread until told to stop.
 pub(crate) struct Listener {
-    listening: OwnedFd,
+    /// None once the server drains.
+    listening: Option<OwnedFd>,
+    /// Whether it does.
+    drains: Arc<AtomicBool>,
     waker: Arc<OwnedFd>,
     terms: Terms,
     status: Arc<SharedMemory>,
@@ -177,7 +180,13 @@ impl Listener {
         let ids = ClientIds::new(terms.clients_max);
         let queues = (0..terms.engines).map(|_| Arc::default()).collect();
         let rss = Rss::new(terms.engines, 0);
-        Ok(Self { listening, waker, terms, status, queues, rss, ids, greeting: Vec::new(), served: Vec::new() })
+        let (listening, drains) = (Some(listening), Arc::default());
+        Ok(Self { listening, drains, waker, terms, status, queues, rss, ids, greeting: Vec::new(), served: Vec::new() })
+    }
+
+    /// The same, which lets nobody in any more once `drains`.
+    pub(crate) fn until(self, drains: Arc<AtomicBool>) -> Self {
+        Self { drains, ..self }
     }
 
     /// The queues of the engines.
@@ -210,6 +219,9 @@ impl Listener {
         while !stop.load(Ordering::Acquire) {
             let (ready, timed_out) = self.wait();
             self.take_back_ids();
+            if self.drains.load(Ordering::Acquire) {
+                self.close();
+            }
             if !timed_out {
                 self.attend(&ready);
             }
@@ -218,30 +230,45 @@ impl Listener {
         }
     }
 
+    /// Lets nobody in any more: another server may have the endpoint from here on.
+    #[cold]
+    fn close(&mut self) {
+        if self.listening.take().is_some() {
+            self.greeting.clear();
+        }
+    }
+
     /// Sleeps until a socket is readable; the flags are those of the listening socket, of clients in the handshake, and of clients served.
     fn wait(&self) -> (Vec<bool>, bool) {
-        let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN), PollFd::new(&self.listening, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
+        // Without a listening socket the place is the waker's once more, so that the others keep theirs.
+        fds.push(PollFd::new(self.listening.as_ref().unwrap_or(&self.waker), PollFlags::IN));
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
         fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::IN)));
         // A finite wait where a silent client must be let go; else half a minute, to hand back what the engine retired.
         let seconds = if self.greeting.is_empty() { 30 } else { 1 };
         let woken = poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 }));
+        if fds[0].revents().contains(PollFlags::IN) {
+            // Taken, or the next wait would end at once.
+            let _ = rustix::io::read(&*self.waker, &mut [0_u8; 8]);
+        }
         (fds[1..].iter().map(|fd| !fd.revents().is_empty()).collect(), woken == Ok(0))
     }
 
     fn attend(&mut self, ready: &[bool]) {
-        let (greeting, served) = ready[1..].split_at(self.greeting.len());
+        let (greeting, served) = ready[1..].split_at(ready.len() - 1 - self.served.len());
         // From the back, so that removing one moves none that is still to be looked at.
         for index in (0..served.len()).rev().filter(|&i| served[i]) {
             let (_, snid) = self.served.swap_remove(index);
             self.post(snid, Event::Gone(snid));
         }
-        for index in (0..greeting.len()).rev().filter(|&i| greeting[i]) {
+        for index in (0..self.greeting.len()).rev().filter(|&i| greeting[i]) {
             let (socket, _) = self.greeting.swap_remove(index);
             self.greet(socket);
         }
         if ready[0]
-            && let Ok(socket) = accept_with(&self.listening, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+            && let Some(listening) = &self.listening
+            && let Ok(socket) = accept_with(listening, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
             self.greeting.push((socket, Instant::now() + GREETING));
         }
