@@ -108,7 +108,9 @@ mod node;
 #[cfg(feature = "typed")]
 pub mod typed;
 
-pub use client::{AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
+pub use client::{
+    AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, Observer, SubmitError, Ticket,
+};
 pub use config::client::{ClientConfig, HealthCheck, Options, Wait};
 pub use config::error::{LogError, ServeError};
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};

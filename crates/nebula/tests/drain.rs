@@ -83,7 +83,10 @@ fn draining_under_load_loses_nothing_that_was_taken_in() {
         let replied: u64 = ends.iter().map(|ends| ends.replied).sum();
         // What was executed was answered, and what the server was asked when it was gone was not executed.
         assert_eq!((replied, last.freed), (executed.load(Ordering::Relaxed), replied), "{test}: {ends:?}");
-        assert!(ends.iter().all(|ends| ends.other == 0 && ends.sent == ends.replied + ends.nacked + ends.gone), "{ends:?}");
+        assert!(
+            ends.iter().all(|ends| ends.other == 0 && ends.sent == ends.replied + ends.nacked + ends.gone),
+            "{ends:?}"
+        );
     }
 }
 
@@ -135,6 +138,9 @@ fn a_drain_that_takes_too_long_says_so() {
     assert!(!server.drain(Duration::from_millis(20)));
     end.store(true, Ordering::Relaxed);
     assert!(server.drain(LONG));
-    assert_eq!(wait_until("the reply", || client.poll().map(|done| done.result.map(<[u8]>::to_vec))), Ok(b"long".to_vec()));
+    assert_eq!(
+        wait_until("the reply", || client.poll().map(|done| done.result.map(<[u8]>::to_vec))),
+        Ok(b"long".to_vec())
+    );
     server.stop();
 }

@@ -48,9 +48,9 @@ fn times_are_sampled_whichever_way_rpcs_are_served() {
         let cores = status.cores();
         assert_eq!((cores.len(), status.read().engines), (workers.into(), engines.into()), "{test}");
         let sampled = status.latency().count();
-        assert!((CALLS / 64..=CALLS / 16).contains(&sampled), "{test}: {sampled} samples of {CALLS}");
+        assert!((CALLS / 128..=CALLS / 32).contains(&sampled), "{test}: {sampled} samples of {CALLS}");
         let served: u64 = cores.iter().map(|core| core.served).sum();
-        assert!((CALLS - 64 * u64::from(workers)..=CALLS + 64).contains(&served), "{test}: {served} served");
+        assert!((CALLS - 128 * u64::from(workers)..=CALLS).contains(&served), "{test}: {served} served");
         let service = status.service().quantile(0.0).expect("samples");
         assert!(service >= Span::from_us(3), "{test}: a service time of {service}");
         for core in cores.iter().filter(|core| core.served > 0) {
@@ -60,7 +60,10 @@ fn times_are_sampled_whichever_way_rpcs_are_served() {
             assert!(core.busy >= Span::from_us(3) * (core.served / 2), "{test}: busy for {}", core.busy);
         }
         let samples = status.samples();
-        assert!(!samples.is_empty() && samples.is_sorted_by_key(|sample| std::cmp::Reverse(sample.latency())), "{test}");
+        assert!(
+            !samples.is_empty() && samples.is_sorted_by_key(|sample| std::cmp::Reverse(sample.latency())),
+            "{test}"
+        );
         for sample in samples {
             let way = [sample.arrived_ps, sample.given_ps, sample.begun_ps, sample.ended_ps];
             assert!(way.is_sorted() && sample.bytes == 5 && sample.worker < workers, "{test}: {sample:?}");
@@ -86,8 +89,8 @@ fn what_is_offered_is_served_or_refused_and_the_page_says_why() {
         reply.write(request);
     };
     let server = Server::bind(&name).config(config).serve(slow).expect("served");
-    let mut client = Client::connect_with(&name, ClientConfig::default().slots(256).retry(RetryPolicy::GiveUp))
-        .expect("connected");
+    let mut client =
+        Client::connect_with(&name, ClientConfig::default().slots(256).retry(RetryPolicy::GiveUp)).expect("connected");
     let (mut sent, mut replied, mut nacked) = (0, 0, 0);
     while nacked == 0 || sent < 5000 {
         while client.submit(b"hello").is_ok() {
@@ -143,7 +146,9 @@ fn what_a_service_counts_is_on_the_page_once_it_rests() {
             client.call(b"x").expect("answered");
         }
         let from_outside = client.status().expect("over shared memory").clone();
-        wait_until("the store's counters", || from_outside.store().filter(|store| (store.hits, store.misses) == (300, 7)));
+        wait_until("the store's counters", || {
+            from_outside.store().filter(|store| (store.hits, store.misses) == (300, 7))
+        });
         server.stop();
     }
 }

@@ -80,16 +80,15 @@ impl Section for Instructions {
 
 /// Fails when an operation's counts differ too much.
 pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
-    let rows =
-        [
-            rows(shell, 20_000)?,
-            echo(shell, 8_000)?,
-            metrics::rows(shell, 8_000)?,
-            typed::rows(shell, 8_000)?,
-            lines(shell)?,
-            simulated::rows(shell)?,
-        ]
-        .concat();
+    let rows = [
+        rows(shell, 20_000)?,
+        echo(shell, 8_000)?,
+        metrics::rows(shell, 8_000)?,
+        typed::rows(shell, 8_000)?,
+        lines(shell)?,
+        simulated::rows(shell)?,
+    ]
+    .concat();
     for row in &rows {
         println!("{}: {:.1} {}", row.what, row.value, row.unit);
     }

@@ -382,6 +382,12 @@ impl Ring {
         self.is_gone
     }
 
+    /// Asks the kernel, and says whether the server is gone.
+    pub(crate) fn is_gone_by_now(&mut self) -> bool {
+        self.ask();
+        self.is_gone
+    }
+
     #[inline(never)]
     fn look(&mut self) {
         let ticks = self.clock.ticks();

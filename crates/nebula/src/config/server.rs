@@ -160,7 +160,7 @@ pub struct ServerConfig {
     pub pin: Vec<usize>,
     /// Over `shm://`: user ids that may connect beside the server's own. Default: none.
     pub allowed_uids: Vec<u32>,
-    /// Whether workers sample one RPC in 32 for the [status page](crate::StatusReader): its time of waiting, of service, and in all. It takes an RPC less
+    /// Whether workers sample one RPC in 64 for the [status page](crate::StatusReader): its time of waiting, of service, and in all. It takes an RPC less
     /// than 2 % of its instructions. Default: `true`.
     pub metrics: bool,
     /// A file that every decision of the NIC is written to, for replay. Under `altocumulus:G` each group appends its number to the

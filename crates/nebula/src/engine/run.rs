@@ -168,7 +168,9 @@ impl AtOnce for Timed<'_> {
         {
             let arrival = run.arrival(0, first);
             let (given_ps, is_steered) = (began, false);
-            self.meter.sample(Served { arrival, rpcs: run.rpcs, given_ps, is_steered, begun_ps: began, ended_ps: ended });
+            let (rpcs, step) = (run.rpcs, run.burst.step);
+            let served = Served { arrival, rpcs, step, given_ps, is_steered, begun_ps: began, ended_ps: ended };
+            self.meter.sample(served);
             self.meter.note_store(self.worker.service);
         }
     }

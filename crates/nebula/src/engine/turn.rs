@@ -2,6 +2,7 @@
 
 use super::recent::Recent;
 use crate::config::error::{LogError, ServeError};
+use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::net::Watch;
 use crate::nic::ingress::{Intake, Others, RPCS_PER_TURN};
@@ -100,6 +101,11 @@ pub(super) struct Report {
     pub(super) steered: u64,
     started: Timestamp,
     recent: Recent,
+    /// Whether the worker is on this thread.
+    is_inline: bool,
+    /// Whether this engine has no thread of its own, and so no time either.
+    is_shared: bool,
+    slo: Span,
 }
 
 /// Whether the server drains.
@@ -161,13 +167,7 @@ impl<T: Transport> Engine<T> {
             ),
             links: parts.links,
             pace: Pace::new(config),
-            clock: TurnClock {
-                started,
-                ticks: watch.ticks(),
-                watch,
-                idle_since: None,
-                idle_looks: 0,
-            },
+            clock: TurnClock { started, ticks: watch.ticks(), watch, idle_since: None, idle_looks: 0 },
             rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false },
             report: Report {
                 page: parts.status,
@@ -178,6 +178,9 @@ impl<T: Transport> Engine<T> {
                 steered: 0,
                 started,
                 recent: Recent::default(),
+                is_inline: config.inline,
+                is_shared: config.kind() == Kind::Shared,
+                slo: config.slo,
             },
             meter: parts.meter,
             drain: Drain { asked: parts.drain, is_on: false },
@@ -274,7 +277,9 @@ impl<T: Transport> Engine<T> {
         let extra = Extra {
             queue_depth_recent: self.report.recent.queue_depth(),
             slots_used_recent: self.report.recent.slots_used(),
-            busy_ps: self.report.recent.busy_ps(),
+            busy_ps: if self.report.is_shared { 0 } else { self.report.recent.busy_ps() },
+            is_inline: self.report.is_inline,
+            slo: self.report.slo,
             started: self.report.started,
             written: self.clock.started,
             is_draining: self.drain.is_on,

@@ -14,10 +14,10 @@ use crate::rpc::service::{Class, Service, Stage};
 use crate::status::{Layout, PoolPage, StoreCounters};
 use nebula_nic::{Span, Timestamp};
 use nebula_sys::clock::Clock;
+use nebula_sys::shared::SharedMemory;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use nebula_sys::shared::SharedMemory;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 

@@ -89,6 +89,10 @@ pub struct Status {
     pub written_ps: u64,
     /// Whether the server takes nothing in any more, and ends when what is inside is answered.
     pub is_draining: bool,
+    /// Whether each engine and its worker are one thread, so that the engine's time is the worker's.
+    pub is_inline: bool,
+    /// The latency that the server is to keep.
+    pub slo: Span,
 }
 
 impl Status {

@@ -18,7 +18,7 @@ const SHARED_WORDS: usize = 2 * POOL_WORDS;
 /// Words of a worker's sums.
 const SUM_WORDS: usize = 16;
 /// Words of a worker.
-const WORKER_WORDS: usize = SUM_WORDS + Kind::COUNT * BUCKETS + SAMPLES * SAMPLE_WORDS;
+pub(super) const WORKER_WORDS: usize = SUM_WORDS + Kind::COUNT * BUCKETS + SAMPLES * SAMPLE_WORDS;
 /// Of this arrangement: a reader that knows another one reads nothing.
 const REVISION: u64 = 1;
 
@@ -67,6 +67,8 @@ pub(super) enum Field {
     Draining,
     DarcPlans,
     DarcGroups,
+    Inline,
+    SloPs,
 }
 
 /// Where each sum of a worker stands.
@@ -170,7 +172,7 @@ pub(super) const fn histogram_at(kind: Kind) -> usize {
 /// Where a worker's samples begin, from where the worker does.
 pub(super) const SAMPLES_AT: usize = SUM_WORDS + Kind::COUNT * BUCKETS;
 
-const _: () = assert!((Field::Unread as usize) < Layout::WORD && (Field::DarcGroups as usize) < ENGINE_WORDS);
+const _: () = assert!((Field::Unread as usize) < Layout::WORD && (Field::SloPs as usize) < ENGINE_WORDS);
 const _: () = assert!((Sum::Service as usize) < SUM_WORDS);
 const _: () = assert!(WORKER_WORDS.is_multiple_of(8) && (2 * GAPS).is_multiple_of(8) && SHARED_WORDS.is_multiple_of(8));
 

@@ -34,6 +34,8 @@ pub(crate) struct Extra {
     pub(crate) started: Timestamp,
     pub(crate) written: Timestamp,
     pub(crate) is_draining: bool,
+    pub(crate) is_inline: bool,
+    pub(crate) slo: Span,
 }
 
 /// What a transport counts on which packets come again, late or never.
@@ -106,6 +108,8 @@ impl StatusPage {
         put(Field::StartedPs, extra.started.as_ps());
         put(Field::WrittenPs, extra.written.as_ps());
         put(Field::Draining, u64::from(extra.is_draining));
+        put(Field::SloPs, extra.slo.as_ps());
+        put(Field::Inline, u64::from(extra.is_inline));
         if let Some(darc) = backend.darc() {
             put(Field::DarcPlans, u64::from(darc.plans()));
             put(Field::DarcGroups, darc.groups() as u64);

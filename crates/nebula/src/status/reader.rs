@@ -27,11 +27,11 @@ pub struct CoreStatus {
     pub worker: u16,
     /// The engine that gives it RPCs.
     pub engine: u16,
-    /// RPCs served, as of the latest sample: up to 64 fewer than there were.
+    /// RPCs served, as of the latest sample: up to 128 fewer than there were.
     pub served: u64,
     /// What its handlers took, estimated from the samples.
     pub busy: Span,
-    /// From an RPC's arrival to its end, of one RPC in 32.
+    /// From an RPC's arrival to its end, of one RPC in 64.
     pub latency: Histogram,
     /// From an RPC's arrival to its beginning, of the same RPCs.
     pub waiting: Histogram,
@@ -64,8 +64,10 @@ impl StatusReader {
     fn get(&self, layout: Layout, field: Field) -> u64 {
         let each = (0..usize::from(layout.engines)).map(|engine| self.word(layout.engine_word(engine, field)));
         match field {
-            Field::QueueDepthMax | Field::QueueBound | Field::ServicePs | Field::WrittenPs => each.max().unwrap_or(0),
-            Field::StartedPs | Field::Draining => each.min().unwrap_or(0),
+            Field::QueueDepthMax | Field::QueueBound | Field::ServicePs | Field::WrittenPs | Field::SloPs => {
+                each.max().unwrap_or(0)
+            }
+            Field::StartedPs | Field::Draining | Field::Inline => each.min().unwrap_or(0),
             _ => each.sum(),
         }
     }
@@ -117,6 +119,8 @@ impl StatusReader {
             started_ps: get(Field::StartedPs),
             written_ps: get(Field::WrittenPs),
             is_draining: get(Field::Draining) > 0,
+            is_inline: get(Field::Inline) > 0,
+            slo: Span::from_ps(get(Field::SloPs)),
         }
     }
 
@@ -130,9 +134,8 @@ impl StatusReader {
     fn core(&self, layout: Layout, worker: u16) -> CoreStatus {
         let at = layout.worker_at(worker.into());
         let sum = |sum: Sum| self.word(at + sum as usize);
-        let histogram = |kind: Kind| {
-            Histogram::read(sum(kind.sum()), |bucket| self.word(at + histogram_at(kind) + bucket))
-        };
+        let histogram =
+            |kind: Kind| Histogram::read(sum(kind.sum()), |bucket| self.word(at + histogram_at(kind) + bucket));
         CoreStatus {
             worker,
             engine: u16::try_from(sum(Sum::Engine)).unwrap_or(0),
@@ -144,13 +147,13 @@ impl StatusReader {
         }
     }
 
-    /// The latency of all workers' RPCs, from arrival to end, of one RPC in 32.
+    /// The latency of all workers' RPCs, from arrival to end, of one RPC in 64.
     #[must_use]
     pub fn latency(&self) -> Histogram {
         self.merged(|core| &core.latency)
     }
 
-    /// The service time of all workers' RPCs, of one RPC in 32.
+    /// The service time of all workers' RPCs, of one RPC in 64.
     #[must_use]
     pub fn service(&self) -> Histogram {
         self.merged(|core| &core.service)

@@ -93,13 +93,16 @@ pub(super) const fn slow_at(number: u64) -> usize {
 }
 
 /// Writes a sample: its first word is 0 while it is written, and says `number` once it is whole.
-pub(super) fn write(words: &[AtomicU64], number: u64, sample: RpcSample) {
-    // Release on both sides of the words between: a reader that sees any of them sees the 0 before, or the number behind.
-    words[0].store(0, Ordering::Release);
-    for (word, value) in words[1..].iter().zip(sample.to_words()) {
+pub(super) fn write(words: &[AtomicU64], at: usize, number: u64, sample: RpcSample) {
+    let Some([first, others @ ..]) = words.get(at..).and_then(<[AtomicU64]>::first_chunk::<SAMPLE_WORDS>) else {
+        return;
+    };
+    // Release of each word: a reader that sees it sees the 0 before.
+    first.store(0, Ordering::Release);
+    for (word, value) in others.iter().zip(sample.to_words()) {
         word.store(value, Ordering::Release);
     }
-    words[0].store(number + 1, Ordering::Release);
+    first.store(number + 1, Ordering::Release);
 }
 
 /// Reads the samples of a worker: those that are whole.
@@ -137,7 +140,7 @@ mod tests {
             begun_ps: 3,
             ended_ps: 9,
         };
-        write(&words, 0, sample);
+        write(&words, 0, 0, sample);
         assert_eq!(read_one(3, SAMPLES_AT, &load), Some(sample));
         assert_eq!((sample.latency(), sample.waiting()), (Span::from_ps(8), Span::from_ps(2)));
         words[0].store(0, Ordering::Release);
