@@ -95,7 +95,10 @@ impl Life {
         tracing::info!("draining for at most {:?}", self.drain_timeout);
         let is_drained = server.drain(self.drain_timeout);
         if !is_drained {
-            return self.abandon(&server);
+            let ended = self.abandon(&server);
+            // Not dropped: that waits for its threads, one of which does not end.
+            std::mem::forget(server);
+            return ended;
         }
         let (status, log) = server.stop_with_log();
         tracing::info!("stopped: {} RPCs served, {} NACKed", status.freed, status.nacked());

@@ -116,7 +116,7 @@ fn what_is_offered_is_served_or_refused_and_the_page_says_why() {
     assert_eq!((seen.freed, seen.nacked()), (replied, nacked), "{seen:?}");
     assert_eq!(seen.nacked_queue_bound, nacked, "{seen:?}");
     assert!(seen.queue_depth_recent <= seen.queue_bound && seen.slots_used_recent <= seen.slots_used_max, "{seen:?}");
-    assert!(seen.engine_busy > Span::from_us(20) * replied && seen.written_ps > seen.started_ps, "{seen:?}");
+    assert!(seen.engine_busy > Span::from_us(20) * replied && seen.written_ticks > seen.started_ticks, "{seen:?}");
 }
 
 /// Counts what it is asked.

@@ -126,7 +126,7 @@ impl Snapshot {
     pub(crate) fn read(endpoint: &str, reader: &StatusReader, clock: Clock) -> Self {
         let (status, cores) = (reader.read(), reader.cores());
         let now_ps = clock.now_ps();
-        let ago = |ps: u64| Span::from_ps(now_ps.saturating_sub(ps)).as_secs_f64();
+        let ago = |ticks: u64| Span::from_ps(clock.ps(clock.ticks().saturating_sub(ticks))).as_secs_f64();
         let merged = |of: fn(&CoreStatus) -> &Histogram| {
             let mut all = Histogram::default();
             cores.iter().for_each(|core| all.merge(of(core)));
@@ -136,8 +136,8 @@ impl Snapshot {
             endpoint: endpoint.to_owned(),
             state: state(&status).to_owned(),
             at_ns: now_ps / 1000,
-            uptime_s: ago(status.started_ps.max(1)),
-            age_s: ago(status.written_ps.max(1)),
+            uptime_s: ago(status.started_ticks),
+            age_s: ago(status.written_ticks),
             pool: reader.pool().map(pool),
             store: reader.store().map(StoreSnapshot::from),
             latency: merged(|core| &core.latency),
@@ -189,7 +189,7 @@ impl Snapshot {
 
 fn state(status: &Status) -> &'static str {
     match () {
-        () if status.written_ps == 0 => "starting",
+        () if status.written_ticks == 0 => "starting",
         () if status.is_draining => "draining",
         () => "serving",
     }

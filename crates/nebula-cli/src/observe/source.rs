@@ -96,10 +96,7 @@ impl Source {
             self.observer = self.connected()?;
         }
         let Some(observer) = &self.observer else { return Err(Failure::fault("the server shares no status page")) };
-        let mut snapshot = Snapshot::read(&self.place.to_string(), observer.status(), self.clock);
-        // Without this one.
-        snapshot.clients = snapshot.clients.saturating_sub(1);
-        Ok(snapshot)
+        Ok(Snapshot::read(&self.place.to_string(), observer.status(), self.clock))
     }
 }
 

@@ -191,7 +191,7 @@ mod tests {
         let picture = screen.lines(100, None).join("\n");
         for shown in [
             "shm://kv  serving",
-            "1.2 k RPC/s",
+            "1.2k RPC/s",
             "16.7 %",
             "queue-bound 200",
             "████",

@@ -4,9 +4,9 @@ use super::error::ConnectError;
 use super::ring::{self, Ring};
 use crate::endpoint::{Endpoint, EndpointError, IntoEndpoint};
 use crate::status::StatusReader;
-use crate::transport::shm::handshake::{Refusal, SLOTS_MIN};
+use crate::transport::shm::handshake::{Hello, SLOTS_MIN, VERSION};
 
-/// A connection to a `shm://` server for its status page alone. To the server it is a client that asks nothing.
+/// A connection to a `shm://` server for its status page alone. To the engines of the server it is nobody: it is no client, and costs them nothing.
 ///
 /// # Examples
 ///
@@ -39,11 +39,8 @@ impl Observer {
         let Endpoint::Shm(name) = &endpoint else {
             return Err(ConnectError::Endpoint(EndpointError::Scheme(endpoint.to_string())));
         };
-        let connected = match ring::connect(name, (SLOTS_MIN, 0), false) {
-            Err(ConnectError::Refused(Refusal::Domain { server })) => ring::connect(name, (SLOTS_MIN, server), false),
-            connected => connected,
-        };
-        let ring::Connected { ring, welcome, status } = connected?;
+        let hello = Hello { version: VERSION, slots: SLOTS_MIN, sleeps: false, domain: 0, observes: true };
+        let ring::Connected { ring, welcome, status } = ring::connect_saying(name, hello)?;
         let status = StatusReader::new(status, welcome.status_bytes as usize);
         Ok(Self { ring, status })
     }

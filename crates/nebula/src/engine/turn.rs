@@ -99,7 +99,7 @@ pub(super) struct Report {
     pub(super) stolen: u64,
     /// RPCs whose payload was steered.
     pub(super) steered: u64,
-    started: Timestamp,
+    started_ticks: u64,
     recent: Recent,
     /// Whether the worker is on this thread.
     is_inline: bool,
@@ -154,7 +154,8 @@ impl<T: Transport> Engine<T> {
         let serves_runs = T::SERVES_RUNS && serves_at_once;
         let notes_fresh = config.inline && !serves_runs;
         let watch = parts.watch;
-        let started = Timestamp::from_ps(watch.now_ps());
+        let ticks = watch.ticks();
+        let started = Timestamp::from_ps(watch.at_ps(ticks));
         Ok(Self {
             transport: parts.transport,
             intake: Intake::new(
@@ -167,7 +168,7 @@ impl<T: Transport> Engine<T> {
             ),
             links: parts.links,
             pace: Pace::new(config),
-            clock: TurnClock { started, ticks: watch.ticks(), watch, idle_since: None, idle_looks: 0 },
+            clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
             rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false },
             report: Report {
                 page: parts.status,
@@ -176,7 +177,7 @@ impl<T: Transport> Engine<T> {
                 has_news: true,
                 stolen: 0,
                 steered: 0,
-                started,
+                started_ticks: ticks,
                 recent: Recent::default(),
                 is_inline: config.inline,
                 is_shared: config.kind() == Kind::Shared,
@@ -280,8 +281,8 @@ impl<T: Transport> Engine<T> {
             busy_ps: if self.report.is_shared { 0 } else { self.report.recent.busy_ps() },
             is_inline: self.report.is_inline,
             slo: self.report.slo,
-            started: self.report.started,
-            written: self.clock.started,
+            started_ticks: self.report.started_ticks,
+            written_ticks: self.clock.ticks,
             is_draining: self.drain.is_on,
             queue_bound: self.pace.queue_bound(),
             service: self.pace.service(),

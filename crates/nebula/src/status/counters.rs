@@ -83,10 +83,10 @@ pub struct Status {
     pub darc_plans: u64,
     /// Under `darc`: groups of types that the last plan has.
     pub darc_groups: u64,
-    /// When the server began, in picoseconds of [`Clock::now_ps`](nebula_sys::clock::Clock::now_ps).
-    pub started_ps: u64,
-    /// When the page was written last, in the same unit.
-    pub written_ps: u64,
+    /// When the server began, in ticks of the [machine's clock](nebula_sys::clock::Clock::ticks).
+    pub started_ticks: u64,
+    /// When the page was written last, likewise.
+    pub written_ticks: u64,
     /// Whether the server takes nothing in any more, and ends when what is inside is answered.
     pub is_draining: bool,
     /// Whether each engine and its worker are one thread, so that the engine's time is the worker's.

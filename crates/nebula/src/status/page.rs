@@ -1,7 +1,7 @@
 //! The engine's end of the status page: it writes its counters after a number of turns, and when it becomes idle.
 
 use super::layout::{Field, Layout, gap_word};
-use nebula_nic::{Backend, Migrations, NackReason, Span, Timestamp};
+use nebula_nic::{Backend, Migrations, NackReason, Span};
 use nebula_sys::shared::SharedMemory;
 use nebula_sys::sync::Ordering;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub(crate) struct Extra {
     pub(crate) queue_depth_recent: u32,
     pub(crate) slots_used_recent: u32,
     pub(crate) busy_ps: u64,
-    pub(crate) started: Timestamp,
-    pub(crate) written: Timestamp,
+    pub(crate) started_ticks: u64,
+    pub(crate) written_ticks: u64,
     pub(crate) is_draining: bool,
     pub(crate) is_inline: bool,
     pub(crate) slo: Span,
@@ -105,8 +105,8 @@ impl StatusPage {
         put(Field::Incomplete, u64::from(backend.incomplete()));
         put(Field::ReassemblerEntries, u64::from(backend.config().reassembler_entries));
         put(Field::EngineBusyPs, extra.busy_ps);
-        put(Field::StartedPs, extra.started.as_ps());
-        put(Field::WrittenPs, extra.written.as_ps());
+        put(Field::StartedTicks, extra.started_ticks);
+        put(Field::WrittenTicks, extra.written_ticks);
         put(Field::Draining, u64::from(extra.is_draining));
         put(Field::SloPs, extra.slo.as_ps());
         put(Field::Inline, u64::from(extra.is_inline));

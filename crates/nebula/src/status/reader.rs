@@ -64,10 +64,10 @@ impl StatusReader {
     fn get(&self, layout: Layout, field: Field) -> u64 {
         let each = (0..usize::from(layout.engines)).map(|engine| self.word(layout.engine_word(engine, field)));
         match field {
-            Field::QueueDepthMax | Field::QueueBound | Field::ServicePs | Field::WrittenPs | Field::SloPs => {
+            Field::QueueDepthMax | Field::QueueBound | Field::ServicePs | Field::WrittenTicks | Field::SloPs => {
                 each.max().unwrap_or(0)
             }
-            Field::StartedPs | Field::Draining | Field::Inline => each.min().unwrap_or(0),
+            Field::StartedTicks | Field::Draining | Field::Inline => each.min().unwrap_or(0),
             _ => each.sum(),
         }
     }
@@ -116,8 +116,8 @@ impl StatusReader {
             engines: layout.engines.into(),
             darc_plans: get(Field::DarcPlans),
             darc_groups: get(Field::DarcGroups),
-            started_ps: get(Field::StartedPs),
-            written_ps: get(Field::WrittenPs),
+            started_ticks: get(Field::StartedTicks),
+            written_ticks: get(Field::WrittenTicks),
             is_draining: get(Field::Draining) > 0,
             is_inline: get(Field::Inline) > 0,
             slo: Span::from_ps(get(Field::SloPs)),

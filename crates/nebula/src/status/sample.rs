@@ -11,8 +11,8 @@ pub(super) const SAMPLES: usize = LATEST + SLOW;
 const LATEST: usize = 32;
 const SLOW: usize = 32;
 
-/// One RPC and its times at the [stations](nebula_nic) that the server sees, in picoseconds of
-/// [`Clock::now_ps`](nebula_sys::clock::Clock::now_ps).
+/// One RPC and its times at the [stations](nebula_nic) that the server sees, in picoseconds of the server's own clock: in another process only
+/// their differences say something.
 ///
 /// The client knows when it began the RPC and when it took the reply (stations 1 and 11). An engine reads its clock once a turn, so that stations 2
 /// to 6 have one time, that of the turn in which the RPC became whole.
