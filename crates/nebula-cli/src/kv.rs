@@ -13,8 +13,9 @@ use nebula_kvs::{KEY_BYTES_MAX, Mode, Store, VALUE_BYTES_MAX, protocol};
 use nebula_workload::KEY_BYTES;
 
 use crate::flags::Format;
+use crate::life::{Life, LifeArgs};
 use crate::output::{self, Failure, Row, units};
-use crate::signal::{self, Signal};
+use crate::signal;
 use crate::{flags, memory};
 use service::KvService;
 use times::ServiceTimes;
@@ -29,6 +30,8 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline      UDP on the loopback interface
   nebula serve kv --endpoint udp://127.0.0.1:7400 --inline --engines 2 --workers 2      UDP on two cores
   nebula serve kv --endpoint udp://0.0.0.0:7400 --inline --block --key-file kv.key      UDP for other machines, asleep when idle
+  nebula serve kv --inline --metrics 127.0.0.1:9464             charts at http://127.0.0.1:9464/, and figures for Prometheus
+  nebula serve kv --config kv.toml                              settings from a file; see nebula config check
   nebula serve kv --endpoint udp://0.0.0.0:7400 --key-file kv.key --tenant ann=3 --tenant '*=1'      under overload, ann gets 3/4
 
 When the server is ready, it prints the line `ready ENDPOINT` on standard output. At the end it prints its counters.";
@@ -40,7 +43,7 @@ fn policy_help() -> String {
     )
 }
 
-/// Serve a key-value store (MICA-style) until Ctrl-C
+/// Serve a key-value store (MICA-style) until Ctrl-C or SIGTERM
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -121,6 +124,8 @@ pub(crate) struct Args {
     /// Exit when the parent process exits
     #[arg(long)]
     end_with_parent: bool,
+    #[command(flatten)]
+    life: LifeArgs,
     /// Output format of the counters
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -149,6 +154,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         Some(_) => signal::catch_with_hang_up()?,
         None => signal::catch()?,
     }
+    let life = Life::begin(&args.life)?;
     check_writable(args.decision_log.as_deref())?;
     check_writable(args.service_times.as_deref())?;
     let times = args.service_times.as_ref().map(|_| Arc::new(ServiceTimes::new()));
@@ -158,20 +164,16 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let mut config = config(&args);
     config.keys = keys;
     let server = Server::bind(&args.endpoint).config(config).serve(service)?;
-    announce(server.endpoint());
     // A run without its log is not what was asked for.
-    let goes_on = || server.log_error().is_none();
-    let wait = || if args.decision_log.is_some() { signal::wait_while(goes_on) } else { signal::wait() };
-    while wait() == Signal::HangUp {
-        read_keys_again(&server, &args);
-    }
-    let (status, log) = server.stop_with_log();
+    let goes_on = |server: &RunningServer| server.log_error().is_none();
+    let goes_on: Option<&dyn Fn(&RunningServer) -> bool> =
+        if args.decision_log.is_some() { Some(&goes_on) } else { None };
+    let ended = life.live(server, goes_on, |server| read_keys_again(server, &args))?;
     if let (Some(times), Some(path)) = (times, &args.service_times) {
         times.write(path)?;
     }
-    let printed = output::print(args.format, &[counters(&status)]);
-    log.map_err(Failure::fault)?;
-    printed
+    let printed = output::print(args.format, &[counters(&ended.status)]);
+    ended.end(printed)
 }
 
 /// Replaces the server's keys by those that are in its key file now. One that cannot be used changes nothing: a mistake in it is not to shut
@@ -180,9 +182,9 @@ fn read_keys_again(server: &RunningServer, args: &Args) {
     match flags::read_keys(args.key_file.as_deref(), matches!(args.endpoint, Endpoint::Udp(_))) {
         Ok(keys) => {
             server.set_keys(&keys);
-            output::note(format_args!("read the key file again: {} keys", keys.len()));
+            tracing::info!("read the key file again: {} keys", keys.len());
         }
-        Err(failure) => output::note(format_args!("the keys stay as they were: {failure}")),
+        Err(failure) => tracing::warn!("the keys stay as they were: {failure}"),
     }
 }
 
@@ -241,12 +243,6 @@ const MTU_BYTES_AUTO: u32 = 4096;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
-}
-
-/// Reports readiness to users on standard error and to scripts on standard output. A closed standard output does not end the server.
-fn announce(endpoint: &Endpoint) {
-    output::note(format!("serving {endpoint}; press Ctrl-C to stop"));
-    let _ = output::print_line(&format!("ready {endpoint}"));
 }
 
 fn counters(status: &Status) -> Row {

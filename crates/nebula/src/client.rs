@@ -11,8 +11,10 @@ mod connection;
 mod balanced;
 mod link;
 mod tasks;
+mod observer;
 
 pub use error::{CallError, ConnectError, Executed, Hint, SubmitError};
+pub use observer::Observer;
 pub use tasks::{AsyncClient, Call};
 pub use ticket::{Completion, Ticket};
 

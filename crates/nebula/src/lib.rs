@@ -108,7 +108,9 @@ mod node;
 #[cfg(feature = "typed")]
 pub mod typed;
 
-pub use client::{AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
+pub use client::{
+    AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, Observer, SubmitError, Ticket,
+};
 pub use config::client::{ClientConfig, HealthCheck, Options, Wait};
 pub use config::error::{LogError, ServeError};
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
@@ -137,7 +139,7 @@ pub use rpc::rpc_types::RpcTypes;
 pub use rpc::safe_point::yield_if_due;
 pub use rpc::service::{Class, Service, Stage};
 pub use server::{PoolStatus, RunningServer, Server};
-pub use status::{Gap, Status, StatusReader};
+pub use status::{CoreStatus, Gap, Histogram, RpcSample, Status, StatusReader, StoreCounters};
 pub use transport::shm::handshake::Refusal;
 pub use worker::{Rpc, Worker};
 

@@ -1,6 +1,7 @@
 //! A server: an endpoint, a configuration and a service become threads that run.
 
 mod assembly;
+mod drain;
 mod parts;
 mod pool;
 mod running;

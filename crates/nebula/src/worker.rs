@@ -6,6 +6,7 @@ use crate::rpc::fault::Fault;
 use crate::rpc::later::{LaterError, LaterReply};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
+use crate::status::Meter;
 use crate::transport::shm::rings::Rings;
 use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Begun, Core};
@@ -92,6 +93,11 @@ impl Worker {
     /// Takes over what concerns a worker.
     pub(crate) fn configure(&mut self, config: &ServerConfig, watch: &Watch) {
         with_core!(&mut self.inner.get_mut().way, core => core.configure(config, watch));
+    }
+
+    /// What it samples, from here on.
+    pub(crate) fn set_meter(&mut self, meter: Meter) {
+        with_core!(&mut self.inner.get_mut().way, core => core.set_meter(meter));
     }
 
     pub(crate) fn set_preemption(&mut self, preemption: Preemption) {

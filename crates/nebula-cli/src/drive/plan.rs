@@ -6,13 +6,15 @@ use nebula::{Balance, ClientConfig, Endpoint};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
 
-use super::exchange;
+use super::exchange::{self, Exchange};
 use crate::flags::ServerList;
 use crate::output::Failure;
 
 /// One load, with the fields of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
+    /// What it is asked.
+    pub(crate) exchange: Exchange,
     /// The server to connect to, or several.
     pub(crate) endpoint: ServerList,
     /// Several servers: which of them gets an RPC.
@@ -51,6 +53,7 @@ pub(crate) struct LoadPlan {
 impl Default for LoadPlan {
     fn default() -> Self {
         Self {
+            exchange: Exchange::Kv,
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
             balance: Balance::KeyHash,
             zone: None,

@@ -3,9 +3,9 @@
 //! A GET copies the value once, from the log directly into the client's ring. If another core changes the value meanwhile, the store
 //! repeats the copy or reports a miss. The client never sees the first copy, because a reply's header is published last.
 
-use nebula::{Reply, Requests, RpcType, Service, Span, Stage};
+use nebula::{Reply, Requests, RpcType, Service, Span, Stage, StoreCounters};
 use nebula_kvs::protocol::{self, HEADER_BYTES, OPERATIONS, Request, Status};
-use nebula_kvs::{KeyHash, SetError, Store, ValueSink};
+use nebula_kvs::{KeyHash, SetError, Stats, Store, ValueSink};
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
 use std::sync::Arc;
@@ -153,6 +153,12 @@ impl Service for KvService {
             let Some((request, reply)) = requests.next() else { return };
             self.serve_hashed(request, hash, reply);
         }
+    }
+
+    fn store(&self) -> Option<StoreCounters> {
+        let Stats { items, inserted, updated_in_place, appended, deleted, evicted, .. } = self.store.stats();
+        let sets = inserted + updated_in_place + appended;
+        Some(StoreCounters { sets, deletes: deleted, evictions: evicted, items, ..StoreCounters::default() })
     }
 
     /// By its operation.

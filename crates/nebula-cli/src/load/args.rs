@@ -10,7 +10,7 @@ use nebula_sys::affinity::allowed_cores;
 use nebula_workload::{Arrivals, Column, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
 use super::{rows, verdict};
-use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
+use crate::drive::{Exchange, FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
 use crate::flags::{Format, ServerList};
 use crate::output::{self, Failure, units};
 use crate::{flags, report, signal};
@@ -120,9 +120,21 @@ pub(crate) fn run_command(args: Args) -> Result<(), Failure> {
     if args.preload {
         preload_all(&plan)?;
     }
-    match args.find_slo {
-        Some(slo) => search(&plan, slo, &args),
-        None => measure(&plan, &args),
+    carry_out(&plan, args.find_slo, &Output { format: args.format, report: args.report })
+}
+
+/// Where results go.
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    /// An HTML report, if one is asked for.
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Runs a load, or the search for the highest that meets `slo`, and prints the results.
+pub(crate) fn carry_out(plan: &LoadPlan, slo: Option<Span>, output: &Output) -> Result<(), Failure> {
+    match slo {
+        Some(slo) => search(plan, slo, output),
+        None => measure(plan, output),
     }
 }
 
@@ -133,6 +145,7 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         (None, None) => (Span::from_secs(5), Span::from_secs(1)),
     };
     let plan = LoadPlan {
+        exchange: Exchange::Kv,
         endpoint: args.endpoint.clone(),
         balance: args.balance.unwrap_or(Balance::KeyHash),
         zone: args.zone.clone(),
@@ -209,7 +222,7 @@ fn preload_all(plan: &LoadPlan) -> Result<(), Failure> {
     stored
 }
 
-fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
+fn measure(plan: &LoadPlan, args: &Output) -> Result<(), Failure> {
     let bar = output::bar("{msg}", None);
     let outcome = run(plan, &mut |progress| bar.set_message(line(progress)));
     bar.finish_and_clear();
@@ -221,7 +234,7 @@ fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     verdict::check(plan, &outcome)
 }
 
-fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
+fn search(plan: &LoadPlan, slo: Span, args: &Output) -> Result<(), Failure> {
     let bar = output::bar("{msg}", None);
     let mut judged = |probe: &Probe| bar.suspend(|| output::note(describe(probe)));
     let found = find_slo(plan, slo, &mut |progress| bar.set_message(line(progress)), &mut judged);
@@ -236,7 +249,7 @@ fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
 }
 
 /// Writes the report, if requested.
-fn draw(args: &Args, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
+fn draw(args: &Output, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
     report::write(path, &render(&report::made_by_this_command()))
 }

@@ -14,14 +14,16 @@ use crate::rpc::fault::Fault;
 use crate::rpc::later::{LaterReply, Laters};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::{Class, Service, Stage};
+use crate::status::{Layout, PoolPage, StoreCounters};
 use crate::transport::udp::source::SOURCES;
 use nebula_nic::fair_share::Judged;
 use nebula_nic::{FairShare, NodeId, Span, Timestamp};
 use nebula_sys::clock::Clock;
+use nebula_sys::shared::SharedMemory;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a thread that finds nothing polls before it sleeps.
@@ -45,6 +47,21 @@ pub struct PoolStatus {
     pub service: Option<Span>,
 }
 
+impl PoolStatus {
+    pub(crate) fn to_words(self) -> [u64; 6] {
+        let service_ps = self.service.map_or(0, Span::as_ps);
+        [self.threads.into(), self.bound.into(), self.held.into(), self.served, self.refused, service_ps]
+    }
+
+    /// Back from the words of the status page; `None` where there is no pool.
+    pub(crate) fn from_words(word: impl Fn(usize) -> u64) -> Option<Self> {
+        let small = |at| u32::try_from(word(at)).unwrap_or(u32::MAX);
+        let threads = u16::try_from(word(0)).ok().filter(|&threads| threads > 0)?;
+        let service = Some(Span::from_ps(word(5))).filter(|service| *service > Span::ZERO);
+        Some(Self { threads, bound: small(1), held: small(2), served: word(3), refused: word(4), service })
+    }
+}
+
 /// The pool, as its server's threads share it.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -55,6 +72,8 @@ pub(crate) struct Pool {
     came: Condvar,
     /// RPCs in the queue, for threads that poll.
     waiting: AtomicUsize,
+    /// Where the counters are published.
+    page: OnceLock<PoolPage>,
 }
 
 #[derive(Debug)]
@@ -108,6 +127,10 @@ impl Service for Pooled {
         }
     }
 
+    fn store(&self) -> Option<StoreCounters> {
+        self.service.store()
+    }
+
     fn drain(&self) {
         self.pool.drain();
         self.service.drain();
@@ -146,6 +169,7 @@ impl Pool {
             state: Mutex::new(state),
             came: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            page: OnceLock::new(),
         }
     }
 
@@ -153,8 +177,24 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Publishes the counters on the status page from here on.
+    pub(super) fn publish_on(&self, memory: Arc<SharedMemory>, layout: Layout) {
+        let page = self.page.get_or_init(|| PoolPage::new(memory, layout));
+        page.put(&self.status_of(&self.state()));
+    }
+
+    /// Publishes the counters, by the one who has the lock.
+    fn publish(&self, state: &State) {
+        if let Some(page) = self.page.get() {
+            page.put(&self.status_of(state));
+        }
+    }
+
     pub(crate) fn status(&self) -> PoolStatus {
-        let state = self.state();
+        self.status_of(&self.state())
+    }
+
+    fn status_of(&self, state: &State) -> PoolStatus {
         PoolStatus {
             threads: self.threads,
             bound: state.bound,
@@ -173,6 +213,7 @@ impl Pool {
         let judged = state.share.judge(now, client, room);
         if judged == Judged::Refused {
             state.refused += 1;
+            self.publish(&state);
             return reply.refuse();
         }
         // Fails only where the handler's server was not configured for it, which one with a pool is.
@@ -185,6 +226,7 @@ impl Pool {
         }
         self.waiting.store(state.waiting(), Ordering::Release);
         let sleeps = state.asleep > 0;
+        self.publish(&state);
         drop(state);
         if sleeps {
             self.came.notify_one();
@@ -233,6 +275,7 @@ impl Pool {
         let mean = state.service.mean();
         state.bound =
             if mean < KNOWN { self.config.pool_max.into() } else { self.config.pool_bound(mean, self.threads) };
+        self.publish(&state);
     }
 
     /// Whether any waits or runs.
