@@ -7,6 +7,7 @@ use crate::rpc::later::{LaterError, LaterReply};
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::transport::shm::rings::Rings;
+use crate::transport::stream::port::StreamPort;
 use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Begun, Core};
 use crate::ways::inline::Inline;
@@ -65,8 +66,10 @@ pub(crate) enum Way {
     Ring(Core<Ring>),
     InlineShm(Core<Inline<Rings>>),
     InlineUdp(Core<Inline<UdpPort>>),
+    InlineStream(Core<Inline<StreamPort>>),
     LockShm(Core<Lock<Rings>>),
     LockUdp(Core<Lock<UdpPort>>),
+    LockStream(Core<Lock<StreamPort>>),
     Stealing(Core<Stealing>),
 }
 
@@ -77,8 +80,10 @@ macro_rules! with_core {
             Way::Ring($core) => $call,
             Way::InlineShm($core) => $call,
             Way::InlineUdp($core) => $call,
+            Way::InlineStream($core) => $call,
             Way::LockShm($core) => $call,
             Way::LockUdp($core) => $call,
+            Way::LockStream($core) => $call,
             Way::Stealing($core) => $call,
         }
     };
