@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! word 0   next_extra 32 | version 32     odd version: a writer holds the bucket and its chain
-//! word 1   tag 16 | position 48           0: empty
+//! word 1   tag 16 | read 1 | position 47  0: empty
 //!  ...
-//! word 7   tag 16 | position 48
+//! word 7   tag 16 | read 1 | position 47
 //! ```
 //! A writer locks the bucket by making the version odd. Readers never write: they read the version, then entries and
 //! items, then the version again, and retry if it changed (a seqlock). A writer that changes nothing restores the
@@ -22,7 +22,11 @@ pub(crate) const BUCKET_WORDS: usize = 8;
 pub(crate) type Bucket = [AtomicU64; BUCKET_WORDS];
 
 /// Bits of a position that an entry stores.
-pub(crate) const POSITION_BITS: u32 = 48;
+pub(crate) const POSITION_BITS: u32 = 47;
+/// Above the tag's bits.
+const TAG_SHIFT: u32 = 48;
+/// Whether the item was read since it was written, or carried over.
+const READ: u64 = 1 << POSITION_BITS;
 const VERSION_MASK: u64 = u32::MAX as u64;
 const HELD: u64 = 1;
 
@@ -33,10 +37,22 @@ pub(crate) struct Entry(pub(crate) u64);
 impl Entry {
     pub(crate) const EMPTY: Self = Self(0);
 
-    /// Stores the low 48 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁸.
+    /// Stores the low 47 bits of `position`; [`Window`](crate::log::Window) compares modulo 2⁴⁷.
     #[inline]
     pub(crate) fn new(tag: u16, position: u64) -> Self {
-        Self(u64::from(tag) << POSITION_BITS | position & ((1 << POSITION_BITS) - 1))
+        Self(u64::from(tag) << TAG_SHIFT | position & ((1 << POSITION_BITS) - 1))
+    }
+
+    /// Whether the item was read.
+    #[inline(always)]
+    pub(crate) fn is_read(self) -> bool {
+        self.0 & READ != 0
+    }
+
+    /// The same entry, of an item that was read.
+    #[inline]
+    pub(crate) fn read(self) -> Self {
+        Self(self.0 | READ)
     }
 
     #[inline(always)]
@@ -65,6 +81,13 @@ pub(crate) fn entries(bucket: &Bucket) -> impl Iterator<Item = (usize, Entry)> {
 pub(crate) fn entries_with_tag(bucket: &Bucket, tag: u16) -> impl Iterator<Item = (usize, Entry)> {
     // Word 0 is no entry, whatever it holds.
     search::words_with_tag(bucket, tag).except(0).map(|slot| (slot, entry(bucket, slot)))
+}
+
+/// Records that the item of `entry` was read, unless the entry has changed since. Readers may: it is no part of what a version covers.
+#[cold]
+pub(crate) fn mark_read(word: &AtomicU64, entry: Entry) {
+    // Relaxed: a hint for who evicts. An entry that is replaced meanwhile stays as it is.
+    let _ = word.compare_exchange(entry.0, entry.read().0, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// The number of the next extra bucket in the chain.

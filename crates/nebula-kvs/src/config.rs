@@ -93,7 +93,7 @@ pub enum StoreError {
     },
 }
 
-/// Entries hold 48 bits of a position; half of them must cover a lap, and a lap may be rounded up to twice the log.
+/// Entries hold 47 bits of a position, each 32 bytes; half of them must cover a lap, and a lap may be rounded up to twice the log.
 pub(crate) const LOG_BYTES_MAX: usize = 1 << 48;
 pub(crate) const BUCKETS_MAX: usize = 1 << 40;
 pub(crate) const EXTRA_BUCKETS_MAX: usize = u32::MAX as usize;

@@ -55,6 +55,10 @@ mod log;
 #[cfg(feature = "store")]
 mod item;
 #[cfg(feature = "store")]
+mod meta;
+#[cfg(feature = "store")]
+mod state;
+#[cfg(feature = "store")]
 mod backoff;
 #[cfg(feature = "store")]
 mod stripe;
@@ -78,10 +82,13 @@ pub use {
     config::{StoreConfig, StoreError},
     group::GROUP,
     hash::KeyHash,
+    meta::Meta,
     nebula_sys::mem::Pages,
     sink::{SliceSink, ValueSink},
     stats::Stats,
-    store::{SetError, SetOutcome, Store},
+    store::{
+        Change, Condition, DeleteOutcome, Delta, End, Mark, NumberOutcome, Put, PutOutcome, SetError, SetOutcome, Store,
+    },
 };
 
 #[cfg(feature = "store")]

@@ -118,7 +118,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether what was written at `position`, of which an entry stores 48 bits, is still there.
+    /// Whether what was written at `position`, of which an entry stores 47 bits, is still there.
     #[inline]
     pub(crate) fn contains(self, position: u64) -> bool {
         self.age_order(position).cast_signed() >= 0
@@ -341,9 +341,9 @@ mod tests {
     }
 
     #[test]
-    fn ages_are_right_when_positions_exceed_48_bits() {
-        let window = Window { head: (1 << 48) - 4 };
-        let [old, young, gone] = [(1 << 48) - 2, 5, (1 << 48) - 5];
+    fn ages_are_right_when_positions_exceed_47_bits() {
+        let window = Window { head: (1 << 47) - 4 };
+        let [old, young, gone] = [(1 << 47) - 2, 5, (1 << 47) - 5];
         assert!(window.contains(old) && window.contains(young) && !window.contains(gone));
         assert!(window.age_order(old) < window.age_order(young));
     }

@@ -1,8 +1,21 @@
-//! The store: its parts, prefetches and counters. The operations are in `get` and `set`.
+//! The store: its parts, prefetches and counters. The operations are in modules of their own.
 
+mod change;
+mod concat;
+mod delete;
+mod flush;
 mod get;
+mod item_get;
+mod locate;
+mod number;
+mod put;
 mod set;
 
+pub use change::{Change, Mark};
+pub use concat::End;
+pub use delete::DeleteOutcome;
+pub use number::{Delta, NumberOutcome};
+pub use put::{Condition, Put, PutOutcome};
 pub use set::{SetError, SetOutcome};
 
 use crate::{
@@ -12,10 +25,14 @@ use crate::{
     item::{self, Header},
     log::{Log, Window},
     mode::Mode,
+    state::State,
     stripe::{Counters, Event},
     touch::{Access::Read, Structure, blocks},
 };
-use nebula_sys::{prefetch, sync::AtomicU64};
+use nebula_sys::{
+    prefetch,
+    sync::{AtomicBool, AtomicU64},
+};
 
 /// A key-value store that any thread may read and write.
 ///
@@ -40,7 +57,10 @@ use nebula_sys::{prefetch, sync::AtomicU64};
 pub struct Store<P = NoProbe> {
     index: Index,
     log: Log,
+    state: State,
     counters: Counters,
+    /// Whether an item without metadata was ever stored: a flush has to look for them.
+    has_plain: AtomicBool,
     mode: Mode,
     probe: P,
 }
@@ -78,7 +98,9 @@ impl<P: Probe> Store<P> {
         Ok(Self {
             index: Index::try_new(&config)?,
             log: Log::try_new(config.log_bytes, config.mode, config.pages)?,
+            state: State::try_new()?,
             counters: Counters::default(),
+            has_plain: AtomicBool::new(false),
             mode: config.mode,
             probe,
         })
@@ -153,7 +175,7 @@ impl<P: Probe> Store<P> {
         let item = self.log.item(entry.position());
         self.probe.touch(Structure::LogItem, 0..=0, Read);
         let header = item::header_if_key(item, key)?;
-        self.probe.touch(Structure::LogItem, blocks(0..header.shape.value_word()), Read);
+        self.probe.touch(Structure::LogItem, blocks(0..header.raw.value_word()), Read);
         Some((header, item))
     }
 

@@ -3,6 +3,8 @@
 //! `cargo test -p nebula-kvs --test all NAME::` runs those of one file. Cargo.toml lists the programs beside it.
 #![cfg(not(loom))]
 
+mod items;
+mod items_random;
 mod limits;
 mod model;
 mod model_random;
