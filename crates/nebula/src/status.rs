@@ -256,15 +256,15 @@ pub struct Gap {
     pub to_ps: u64,
 }
 
-/// Reads a server's counters.
-#[derive(Debug)]
+/// Reads a server's counters. Clones read the same page.
+#[derive(Clone, Debug)]
 pub struct StatusReader {
-    memory: ReadOnlyMemory,
+    memory: std::sync::Arc<ReadOnlyMemory>,
 }
 
 impl StatusReader {
     pub(crate) fn new(memory: ReadOnlyMemory) -> Self {
-        Self { memory }
+        Self { memory: std::sync::Arc::new(memory) }
     }
 
     /// Of several engines: the sum of counters, and the largest of other values.

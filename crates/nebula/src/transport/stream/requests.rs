@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// RPCs refused in a turn, after which the core serves: some microseconds.
 const REFUSED_PER_TURN: u32 = 64;
+/// So many connections at least share the queue before any request is refused.
+const CONNECTIONS_SERVED_MIN: u32 = 4;
 /// A reply of at most this length leaves its room to the next; the room of a longer one is given back.
 const SPARE_BYTES: u32 = 64 << 10;
 
@@ -97,7 +99,7 @@ impl Taker {
             if left.is_empty() || connection.is_closing {
                 break Stop::Incomplete(0);
             }
-            let room = connection.room(self.pending_max);
+            let room = connection.room(self.pending_max.min(share_of(turn.intake)));
             if room == 0 {
                 break Stop::Blocked;
             }
@@ -248,6 +250,11 @@ impl Taker {
             self.spare.push(answer);
         }
     }
+}
+
+/// What one connection may have of the queue: more of its own requests would only wait for each other, and others would be refused for them.
+fn share_of(intake: &Intake) -> u32 {
+    (intake.backend.queue_open() / CONNECTIONS_SERVED_MIN).max(1)
 }
 
 /// Copies the requests of a run, which `bytes` begins with, into the slots that were given to it; `None` where other threads have some of the
