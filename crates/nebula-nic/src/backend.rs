@@ -442,6 +442,13 @@ impl<D: CentralDispatch> Backend<D> {
         self.admission.set_bound(&self.share, waiting);
     }
 
+    /// RPCs that may wait, whoever sends them, before any is refused.
+    #[must_use]
+    #[inline]
+    pub const fn queue_open(&self) -> u32 {
+        self.admission.open()
+    }
+
     /// Whether another RPC of `snid` would be refused for lack of room in the queue, and nothing else would follow from it: then nothing is
     /// missed if it is not [reported](Self::handle_packet). Not known, and so `false`, where each core has its own queue.
     #[must_use]

@@ -141,6 +141,7 @@ pub use rpc::service::{Class, Service, Stage};
 pub use server::{PoolStatus, RunningServer, Server};
 pub use status::{CoreStatus, Gap, Histogram, RpcSample, Status, StatusReader, StoreCounters};
 pub use transport::shm::handshake::Refusal;
+pub use transport::stream::framing::{Frame, Framing};
 pub use worker::{Rpc, Worker};
 
 /// The examples of README and of the guide, as doc tests.

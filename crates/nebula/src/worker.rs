@@ -8,6 +8,7 @@ use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
 use crate::status::Meter;
 use crate::transport::shm::rings::Rings;
+use crate::transport::stream::port::StreamPort;
 use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Begun, Core};
 use crate::ways::inline::Inline;
@@ -66,8 +67,10 @@ pub(crate) enum Way {
     Ring(Core<Ring>),
     InlineShm(Core<Inline<Rings>>),
     InlineUdp(Core<Inline<UdpPort>>),
+    InlineStream(Core<Inline<StreamPort>>),
     LockShm(Core<Lock<Rings>>),
     LockUdp(Core<Lock<UdpPort>>),
+    LockStream(Core<Lock<StreamPort>>),
     Stealing(Core<Stealing>),
 }
 
@@ -78,8 +81,10 @@ macro_rules! with_core {
             Way::Ring($core) => $call,
             Way::InlineShm($core) => $call,
             Way::InlineUdp($core) => $call,
+            Way::InlineStream($core) => $call,
             Way::LockShm($core) => $call,
             Way::LockUdp($core) => $call,
+            Way::LockStream($core) => $call,
             Way::Stealing($core) => $call,
         }
     };

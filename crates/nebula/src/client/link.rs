@@ -121,6 +121,7 @@ impl Connection for Link {
         Ok(match endpoint {
             Endpoint::Shm(name) => Self::Shm(ShmClient::connect(&name, config, rest == Rest::Sleeps)?),
             Endpoint::Udp(server) => Self::Udp(Box::new(UdpClient::connect(server, config)?)),
+            Endpoint::Tcp(_) => return Err(ConnectError::OthersProtocol { endpoint: endpoint.to_string() }),
         })
     }
 
