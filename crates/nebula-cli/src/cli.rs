@@ -82,8 +82,13 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
-        Command::Load(Load::Kv(args)) => load::run_command(*args),
+        Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
     }
+}
+
+/// The raw arguments of the last of the commands that are given.
+fn innermost(given: &ArgMatches) -> &ArgMatches {
+    given.subcommand().map_or(given, |(_, given)| innermost(given))
 }
 
 /// The command, and the raw arguments. The raw arguments tell a given value from a default.

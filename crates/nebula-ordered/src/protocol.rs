@@ -10,7 +10,7 @@
 
 mod pairs;
 
-pub use pairs::{NoPair, PAIR_HEADER_BYTES, Pairs, pair_header};
+pub use pairs::{NoPair, PAIR_HEADER_BYTES, Pair, Pairs, pair_header};
 
 use nebula_kvs::protocol::{self as key_value, HEADER_BYTES, ProtocolError};
 

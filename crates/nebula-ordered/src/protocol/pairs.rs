@@ -12,6 +12,9 @@ pub fn pair_header(key_bytes: usize, value_bytes: usize) -> Option<[u8; PAIR_HEA
     Some((u32::from(key) | value << 8).to_le_bytes())
 }
 
+/// A key and its value.
+pub type Pair<'a> = (&'a [u8], &'a [u8]);
+
 /// The pairs of a reply's value, in order: `Err` once, at the end, where the bytes are not pairs.
 ///
 /// # Examples
@@ -43,7 +46,8 @@ impl<'a> Pairs<'a> {
         Self { left: value }
     }
 
-    fn split(&self) -> Option<((&'a [u8], &'a [u8]), &'a [u8])> {
+    /// The first pair, and what follows it.
+    fn split(&self) -> Option<(Pair<'a>, &'a [u8])> {
         let (header, rest) = self.left.split_first_chunk::<PAIR_HEADER_BYTES>()?;
         let word = u32::from_le_bytes(*header);
         let (key_bytes, value_bytes) = ((word & 0xff) as usize, (word >> 8) as usize);
@@ -54,7 +58,7 @@ impl<'a> Pairs<'a> {
 }
 
 impl<'a> Iterator for Pairs<'a> {
-    type Item = Result<(&'a [u8], &'a [u8]), NoPair>;
+    type Item = Result<Pair<'a>, NoPair>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.left.is_empty() {
