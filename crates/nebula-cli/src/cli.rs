@@ -100,9 +100,14 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Config(life::ConfigCommand::Check(args)) => life::check(&args, &Cli::command()),
         Command::Serve(Serve::Kv(args)) => kv::run(*args),
         Command::Serve(Serve::Echo(args)) => echo::run(&args),
-        Command::Load(Load::Kv(args)) => load::run_command(*args),
+        Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
         Command::Load(Load::Echo(args)) => echo::run_load(*args),
     }
+}
+
+/// The raw arguments of the last of the commands that are given.
+fn innermost(given: &ArgMatches) -> &ArgMatches {
+    given.subcommand().map_or(given, |(_, given)| innermost(given))
 }
 
 /// The command, and the raw arguments. The raw arguments tell a given value from a default.

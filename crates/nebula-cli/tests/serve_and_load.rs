@@ -299,7 +299,7 @@ fn a_bad_line_of_a_trace_is_named_by_its_number() {
     for (text, said) in [
         (
             "time_us,op,key,value_bytes\n0,get,1,0\n5,put,1,0\n",
-            "trace line 3: \"5,put,1,0\": op must be get, set or delete",
+            "trace line 3: \"5,put,1,0\": op must be get, set, delete or scan",
         ),
         ("0,get,1,0\n7,get,1,0\n6,get,1,0\n", "trace line 3: \"6,get,1,0\": time goes back"),
         ("0,get,1\n", "trace line 1: \"0,get,1\": has 3 fields"),

@@ -267,7 +267,7 @@ pub(super) fn serve_pooled(
     threads: u16,
 ) -> Result<RunningServer, ServeError> {
     config = config.with_pool();
-    let pool = Arc::new(Pool::new(&config, &endpoint, threads));
+    let pool = Arc::new(Pool::new(&config, &endpoint.0, threads));
     let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
     let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
@@ -422,7 +422,8 @@ fn open_stream(
         ears.push(ear);
     }
     let parts = part(&config)?;
-    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
+    let layout = config.layout();
+    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let keeps_order =
         config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
     let ports = ears.into_iter().map(|ears| {
@@ -433,7 +434,8 @@ fn open_stream(
     let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
     let ground = Ground {
         endpoint,
-        status,
+        page: (status, layout),
+        draining: Draining::default(),
         registry: Arc::default(),
         listener_waker: None,
         watch: Watch::new(&Time::Machine),
