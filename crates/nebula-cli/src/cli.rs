@@ -6,7 +6,9 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
-use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size, sweep, thresholds};
+use crate::{
+    compare, completions, demo, doctor, keygen, kv, load, man, ordered, reproduce, simulate, size, sweep, thresholds,
+};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service under overload, for half a minute
@@ -19,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another terminal
   nebula load kv --endpoint shm://kv --find-slo 100us
+  nebula serve ordered --inline                          a store with range scans
   nebula keygen kv.key                                   a key for udp:// between machines
 
 Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
@@ -56,6 +59,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Serve {
     Kv(kv::Args),
+    Ordered(ordered::Args),
 }
 
 #[derive(Debug, Subcommand)]
@@ -82,6 +86,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Serve(Serve::Kv(args)) => kv::run(args),
+        Command::Serve(Serve::Ordered(args)) => ordered::run(&args),
         Command::Load(Load::Kv(args)) => load::run_command(*args, innermost(&given)),
     }
 }

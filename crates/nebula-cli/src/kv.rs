@@ -237,19 +237,19 @@ fn config(args: &Args) -> ServerConfig {
 }
 
 /// The largest default slot: one page. Longer values take several slots.
-const MTU_BYTES_AUTO: u32 = 4096;
+pub(crate) const MTU_BYTES_AUTO: u32 = 4096;
 
 fn bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Reports readiness to users on standard error and to scripts on standard output. A closed standard output does not end the server.
-fn announce(endpoint: &Endpoint) {
+pub(crate) fn announce(endpoint: &Endpoint) {
     output::note(format!("serving {endpoint}; press Ctrl-C to stop"));
     let _ = output::print_line(&format!("ready {endpoint}"));
 }
 
-fn counters(status: &Status) -> Row {
+pub(crate) fn counters(status: &Status) -> Row {
     Row::new()
         .field("served", status.freed)
         .field("nacked", status.nacked())

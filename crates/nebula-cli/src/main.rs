@@ -8,6 +8,7 @@
 //! | `compare` | the same for the published systems, side by side |
 //! | `reproduce` | published results beside reproduced ones |
 //! | `kv` | `serve kv`: the key-value service |
+//! | `ordered` | `serve ordered`: an ordered store, with scans |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
 //! | `sweep` | a question at every point of a grid |
@@ -35,6 +36,7 @@ mod keygen;
 mod completions;
 mod man;
 mod kv;
+mod ordered;
 mod load;
 mod report;
 mod demo;

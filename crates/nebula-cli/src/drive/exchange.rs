@@ -61,7 +61,8 @@ impl Requests {
         let key = &self.key[..];
         let request = match operation.op {
             Op::Scan => {
-                let bytes = ordered::Request::Scan { from: key, items: self.scan_items }.encode_into(&mut self.message)?;
+                let bytes =
+                    ordered::Request::Scan { from: key, items: self.scan_items }.encode_into(&mut self.message)?;
                 return Ok(&self.message[..bytes]);
             }
             Op::Get => Request::Get { key },
@@ -199,7 +200,10 @@ mod tests {
         assert_eq!(answer(&scan, Status::Ok, &pairs_of(&[2, 3, 9])), Ok(true));
         assert_eq!(answer(&scan, Status::Ok, &[]), Ok(false));
         for wrong in [&[1, 2][..], &[3, 2], &[2, 2], &[2; 101], &(2..103).collect::<Vec<_>>()] {
-            assert!(matches!(answer(&scan, Status::Ok, &pairs_of(wrong)), Err(WrongAnswer::Order { from: 2, .. })), "{wrong:?}");
+            assert!(
+                matches!(answer(&scan, Status::Ok, &pairs_of(wrong)), Err(WrongAnswer::Order { from: 2, .. })),
+                "{wrong:?}"
+            );
         }
         let mut torn = pairs_of(&[2, 3]);
         torn.truncate(30);
