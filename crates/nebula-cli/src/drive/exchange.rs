@@ -80,7 +80,8 @@ impl Requests {
         let key = &self.key[..];
         let request = match operation.op {
             Op::Scan => {
-                let bytes = ordered::Request::Scan { from: key, items: self.scan_items }.encode_into(&mut self.message)?;
+                let bytes =
+                    ordered::Request::Scan { from: key, items: self.scan_items }.encode_into(&mut self.message)?;
                 return Ok(&self.message[..bytes]);
             }
             Op::Get => Request::Get { key },
@@ -222,7 +223,10 @@ mod tests {
         assert_eq!(answer(&scan, Status::Ok, &pairs_of(&[2, 3, 9])), Ok(true));
         assert_eq!(answer(&scan, Status::Ok, &[]), Ok(false));
         for wrong in [&[1, 2][..], &[3, 2], &[2, 2], &[2; 101], &(2..103).collect::<Vec<_>>()] {
-            assert!(matches!(answer(&scan, Status::Ok, &pairs_of(wrong)), Err(WrongAnswer::Order { from: 2, .. })), "{wrong:?}");
+            assert!(
+                matches!(answer(&scan, Status::Ok, &pairs_of(wrong)), Err(WrongAnswer::Order { from: 2, .. })),
+                "{wrong:?}"
+            );
         }
         let mut torn = pairs_of(&[2, 3]);
         torn.truncate(30);
@@ -263,7 +267,8 @@ mod tests {
 
     #[test]
     fn an_echo_is_the_request_and_nothing_else() {
-        let mut requests = Requests::new(&LoadPlan { value_bytes: 64, exchange: Exchange::Echo, ..LoadPlan::default() });
+        let mut requests =
+            Requests::new(&LoadPlan { value_bytes: 64, exchange: Exchange::Echo, ..LoadPlan::default() });
         let asked = operation(Op::Set, 7, 40);
         let request = requests.encode(&asked).unwrap().to_vec();
         assert_eq!((request.len(), requests.check(&asked, &request)), (40, Ok(true)));

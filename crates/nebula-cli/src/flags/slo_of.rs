@@ -13,7 +13,8 @@ impl FromStr for SloOf {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("expected a bound for each of some operations, such as get=12.5us,scan=1ms, not {text:?}");
+        let wrong =
+            || format!("expected a bound for each of some operations, such as get=12.5us,scan=1ms, not {text:?}");
         let mut bounds = Vec::new();
         for part in text.split(',') {
             let (op, span) = part.split_once('=').ok_or_else(wrong)?;

@@ -47,8 +47,16 @@ const PRESETS: &[Preset] = &[
     },
     Preset { name: "mica-tiny", what: "95 % GET of 10 M pairs of 8 B and 8 B, Zipf 0.9999 (Dagger)", ..TINY },
     Preset { name: "mica-small", what: "95 % GET of 10 M pairs of 16 B and 32 B, Zipf 0.9999 (Dagger)", ..SMALL },
-    Preset { name: "memcached-tiny", what: "the load of mica-tiny, for a server of memcached's protocol (Dagger)", ..TINY },
-    Preset { name: "memcached-small", what: "the load of mica-small, for a server of memcached's protocol (Dagger)", ..SMALL },
+    Preset {
+        name: "memcached-tiny",
+        what: "the load of mica-tiny, for a server of memcached's protocol (Dagger)",
+        ..TINY
+    },
+    Preset {
+        name: "memcached-small",
+        what: "the load of mica-small, for a server of memcached's protocol (Dagger)",
+        ..SMALL
+    },
 ];
 
 const TINY: Preset = Preset {
@@ -131,7 +139,12 @@ mod tests {
             let args = completed(&["--preset", preset.name]);
             assert_eq!(args.mix.to_string(), preset.mix);
             let sizes = (args.key_bytes, args.value_bytes, args.keys, args.scan_items);
-            assert_eq!(sizes, (preset.key_bytes, preset.value_bytes, preset.keys, preset.scan_items), "{}", preset.name);
+            assert_eq!(
+                sizes,
+                (preset.key_bytes, preset.value_bytes, preset.keys, preset.scan_items),
+                "{}",
+                preset.name
+            );
         }
         let args = completed(&["--preset", "herd", "--keys", "1000", "--mix", "get=1"]);
         assert_eq!((args.keys, args.mix.to_string().as_str(), args.value_bytes), (1000, "get=1", 32));
