@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `check N` | all modules, all policies, sizes and mixes, N inputs or more in all; the inputs of the fuzz target; the recorded logs |
 //! | `replay LOG` | the log of a server |
+//! | `record LOG FILE` | writes what the hardware decides about it, for `nebula explain` |
 //! | `cycles FILE` | writes how many cycles decisions take |
 
 #![forbid(unsafe_code)]
@@ -22,8 +23,9 @@ fn main() -> ExitCode {
     let ended = match *words {
         ["check", inputs] => inputs.parse().map_err(|_| format!("not a number of inputs: {inputs}")).and_then(check),
         ["replay", log] => replay_log(Path::new(log)),
+        ["record", log, file] => record_log(Path::new(log), Path::new(file)),
         ["cycles", file] => cycles::write(Path::new(file)),
-        _ => Err("commands: check N, replay LOG, cycles FILE".to_owned()),
+        _ => Err("commands: check N, replay LOG, record LOG FILE, cycles FILE".to_owned()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -101,4 +103,10 @@ fn replay_log(log: &Path) -> Result<(), String> {
     let (lines, cycles) = replay::replay(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
     println!("rtl: {}: {lines} lines agree, in {cycles} cycles", log.display());
     Ok(())
+}
+
+fn record_log(log: &Path, file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let record = replay::record(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
+    std::fs::write(file, record).map_err(|error| format!("write {}: {error}", file.display()))
 }
