@@ -16,7 +16,7 @@ const FOLDERS: &[&str] = &[
     "docs",
     "examples",
     "fuzz",
-    "rtl",
+    "hardware",
     "scenarios",
     "spec",
     "xtask",
