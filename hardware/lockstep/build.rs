@@ -19,6 +19,8 @@ struct Model {
 struct Ports {
     inputs: Vec<String>,
     outputs: Vec<String>,
+    /// Whether it has a reset.
+    resets: bool,
 }
 
 fn main() {
@@ -84,7 +86,7 @@ fn ports(text: &str) -> Ports {
         };
         lines.map(name).filter(|name| name != "clk_i" && name != "rst_ni").collect()
     };
-    Ports { inputs: names("input"), outputs: names("output") }
+    Ports { inputs: names("input"), outputs: names("output"), resets: header.contains(" rst_ni") }
 }
 
 /// The files of the modules that `top` is made of.
@@ -122,7 +124,8 @@ fn build(out: &Path, rtl: &Path, model: &Model, ports: &Ports) {
     println!("cargo:rustc-link-search=native={}", out.display());
     let mut hasher = DefaultHasher::new();
     model.parameters.hash(&mut hasher);
-    include_str!("build.rs").hash(&mut hasher);
+    // The shim, and how models are made: count this up when that changes.
+    (1, self::shim(name, ports)).hash(&mut hasher);
     sources.iter().for_each(|path| fs::read_to_string(path).expect("a module's file").hash(&mut hasher));
     let stamp = format!("{:x}", hasher.finish());
     let stamped = out.join(format!("{name}.stamp"));
@@ -162,18 +165,38 @@ fn shim(name: &str, ports: &Ports) -> String {
     let get = |(index, port): (usize, &String)| format!("    outputs[{index}] = top.{port};\n");
     let inputs: String = ports.inputs.iter().enumerate().map(set).collect();
     let outputs: String = ports.outputs.iter().enumerate().map(get).collect();
+    let last = ports.inputs.len();
+    let reset = if ports.resets { format!("    top.rst_ni = inputs[{last}];\n") } else { String::new() };
+    let in_reset = if ports.resets { "    model->top->rst_ni = 0;\n" } else { "" };
     format!(
-        "#include \"V{name}.h\"\n#include \"verilated.h\"\n#include <cstdint>\n\
-         namespace {{ struct Model {{ VerilatedContext context; V{name}* top; }}; }}\n\
-         extern \"C\" void* {name}_new(uint64_t seed) {{\n    auto* model = new Model;\n    \
-         model->context.randReset(2);\n    model->context.randSeed(static_cast<int>(seed & 0x7fffffff));\n    \
-         model->top = new V{name}(&model->context);\n    model->top->clk_i = 0;\n    model->top->rst_ni = 0;\n    \
-         return model;\n}}\n\
-         extern \"C\" void {name}_free(void* model) {{\n    delete static_cast<Model*>(model)->top;\n    \
-         delete static_cast<Model*>(model);\n}}\n\
-         extern \"C\" void {name}_cycle(void* model, const uint64_t* inputs, uint64_t* outputs) {{\n    \
-         auto& top = *static_cast<Model*>(model)->top;\n    top.rst_ni = inputs[{}];\n{inputs}    \
-         top.clk_i = 0;\n    top.eval();\n{outputs}    top.clk_i = 1;\n    top.eval();\n}}\n",
-        ports.inputs.len()
+        r#"#include "V{name}.h"
+#include "verilated.h"
+#include <cstdint>
+namespace {{
+struct Model {{
+    VerilatedContext context;
+    V{name}* top;
+}};
+}}
+extern "C" void* {name}_new(uint64_t seed) {{
+    auto* model = new Model;
+    model->context.randReset(2);
+    model->context.randSeed(static_cast<int>(seed & 0x7fffffff));
+    model->top = new V{name}(&model->context);
+    model->top->clk_i = 0;
+{in_reset}    return model;
+}}
+extern "C" void {name}_free(void* model) {{
+    delete static_cast<Model*>(model)->top;
+    delete static_cast<Model*>(model);
+}}
+extern "C" void {name}_cycle(void* model, const uint64_t* inputs, uint64_t* outputs) {{
+    auto& top = *static_cast<Model*>(model)->top;
+{reset}{inputs}    top.clk_i = 0;
+    top.eval();
+{outputs}    top.clk_i = 1;
+    top.eval();
+}}
+"#
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask` alone prints what there is. Each chore is one module: [`mod@test`] (what CI runs, step by step),
 //! [`tidy`] (rules that no compiler knows), [`fuzz`] (coverage-guided fuzzing on stable Rust), [`network`] (seeded runs on a
-//! simulated network), [`relay`] (calls over a hostile link), [`soak`] (a server under load for minutes), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser), [`python`] (the package for Python), [`first_run`] (how long a newcomer waits), [`mod@synth`] (gates and paths of the RTL), [`formal`] (proofs about it), [`book`] (links of
+//! simulated network), [`relay`] (calls over a hostile link), [`soak`] (a server under load for minutes), [`mod@rtl`] (the NIC in hardware), [`mod@bench`] (the tables of docs/BENCHMARKS.md), [`coverage`] (whether intervals hold), [`pages`] (reports in a browser), [`python`] (the package for Python), [`first_run`] (how long a newcomer waits), [`mod@synth`] (gates and paths of the RTL), [`formal`] (proofs about it), [`book`] (links of
 //! the site of docs/) and [`dist`] (what is handed out for a version).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a chore's output is what it is run for")]
@@ -22,6 +22,7 @@ mod pages;
 mod python;
 mod relative;
 mod relay;
+mod rtl;
 mod shell;
 mod soak;
 mod synth;
@@ -55,6 +56,8 @@ enum Chore {
     Network(network::Args),
     /// Call servers over real sockets and a hostile link.
     Relay(relay::Args),
+    /// Compare the NIC in hardware with its state machines, decision by decision.
+    Rtl(rtl::Args),
     /// Keep a server under load, and see whether what it holds grows.
     Soak(soak::Args),
     /// Run the benchmarks and print one table.
@@ -101,6 +104,7 @@ fn run(chore: &Chore) -> Result<(), Failure> {
         Chore::Fuzz(args) => fuzz::run(&shell, args),
         Chore::Network(args) => network::run(&shell, args),
         Chore::Relay(args) => relay::run(&shell, args),
+        Chore::Rtl(args) => rtl::run(&shell, args),
         Chore::Soak(args) => soak::run(&shell, args),
         Chore::Bench(args) => bench::run(&shell, args),
         Chore::Coverage(args) => coverage::run(&shell, args),

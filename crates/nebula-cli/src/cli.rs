@@ -6,7 +6,9 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
-use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size, sweep, thresholds};
+use crate::{
+    compare, completions, demo, doctor, explain, keygen, kv, load, man, reproduce, simulate, size, sweep, thresholds,
+};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service under overload, for half a minute
@@ -19,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another terminal
   nebula load kv --endpoint shm://kv --find-slo 100us
+  nebula explain kv.log --line 7                         one decision in the runtime, simulator and hardware
   nebula keygen kv.key                                   a key for udp:// between machines
 
 Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
@@ -42,6 +45,7 @@ enum Command {
     Reproduce(reproduce::Args),
     Sweep(sweep::Args),
     Thresholds(thresholds::Args),
+    Explain(explain::Args),
     Keygen(keygen::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -78,6 +82,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Thresholds(args) => thresholds::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),

@@ -63,7 +63,7 @@ pub use group::{
     GROUP_LOG_HEADER, GroupDecision, GroupInput, GroupLine, GroupReplayError, GroupSetup, replay_group_text,
 };
 pub use replay::{
-    Difference, LOG_HEADER, ReplayError, read_text, replay, replay_text, replay_text_with, replay_through,
+    Difference, LOG_HEADER, ReplayError, decide_again, read_text, replay, replay_text, replay_text_with, replay_through,
 };
 pub use text::ParseDecisionError;
 
@@ -194,7 +194,7 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// Applies `input` to a back end, or whoever else [decides](Decides), drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
+    /// Applies `input` to a back end, or to another that [decides](Decides), drains it, and records both. For a [`Pull`](Input::Pull), the answer is the only
     /// decision: where cores fetch their RPCs, nothing is dispatched.
     pub fn record<D: Decides>(backend: &mut D, at: Timestamp, input: Input) -> Self {
         let mut decisions: Vec<_> = backend.apply(at, input).into_iter().collect();
@@ -222,7 +222,7 @@ impl Input {
     }
 }
 
-/// Drains whoever decides in the order of the back end's contract.
+/// Drains what decides in the order of the back end's contract.
 fn drain<D: Decides>(backend: &mut D, decisions: &mut Vec<Decision>) {
     while let Some(abandoned) = backend.poll_abandoned() {
         decisions.push(Decision::Abandoned(abandoned));

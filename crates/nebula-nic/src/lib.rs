@@ -95,7 +95,7 @@ pub mod admission;
 pub mod fair_share;
 pub mod recv_buffer;
 pub mod reassembler;
-mod nack_memory;
+pub mod nack_memory;
 pub mod arrival_queue;
 pub mod burst;
 pub mod host_watch;

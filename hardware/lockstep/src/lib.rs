@@ -4,9 +4,14 @@
 //! [`traffic`]. `cargo xtask rtl` runs all of it.
 #![deny(unsafe_code)]
 
+pub mod cycles;
+pub mod fuzz;
 pub mod lockstep;
 #[allow(unsafe_code, reason = "calls into what Verilator wrote")]
 pub mod model;
+pub mod modules;
+pub mod plan;
+pub mod replay;
 pub mod rng;
 pub mod rtl;
 pub mod traffic;

@@ -1,60 +1,112 @@
-//! Runs the lockstep: `nebula-rtl [--inputs N] [--seed N] [--model NAME] [--policy NAME] [--mix NAME]`.
+//! Runs the hardware beside the state machines; `cargo xtask rtl` calls this.
+//!
+//! | command | |
+//! |---|---|
+//! | `check N` | all modules, all policies, sizes and mixes, N inputs or more in all; the inputs of the fuzz target; the recorded logs |
+//! | `replay LOG` | the log of a server |
+//! | `record LOG FILE` | writes what the hardware decides about it, for `nebula explain` |
+//! | `cycles FILE` | writes how many cycles decisions take |
 
-use nebula_nic::{BackendConfig, Policy, ScrubMode};
-use nebula_rtl::lockstep::Run;
-use nebula_rtl::model;
-use nebula_rtl::traffic::MIXES;
+#![forbid(unsafe_code)]
+
+use nebula_rtl::lockstep::Failure;
+use nebula_rtl::{cycles, fuzz, model, modules, plan, replay};
+use std::path::Path;
 use std::process::ExitCode;
+
+/// Where this package is.
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| words.iter().position(|word| word == name).and_then(|at| words.get(at + 1)).cloned();
-    let inputs = value("--inputs").map_or(10_000, |text| text.parse().expect("a number of inputs"));
-    let seed = value("--seed").map_or(1, |text| text.parse().expect("a seed"));
-    let mut failures = 0;
-    for name in model::names().filter(|name| value("--model").is_none_or(|wanted| wanted == *name)) {
-        let parameter =
-            |what| u32::try_from(model::parameter(name, what).expect("a parameter of a back end")).expect("small");
-        let cores = u16::try_from(parameter("Cores")).expect("few");
-        for text in Policy::SAMPLES.iter().filter(|text| value("--policy").is_none_or(|wanted| wanted == **text)) {
-            let policy: Policy = text.parse().expect("a sample");
-            if policy == Policy::Darc
-                || (policy.bound() > parameter("BoundMax") && !nebula_rtl::rtl::has_queue_per_core(policy))
-            {
-                continue;
-            }
-            for mix in MIXES.iter().filter(|mix| value("--mix").is_none_or(|wanted| wanted == mix.name)) {
-                let config = BackendConfig::new(cores, policy)
-                    .slots(parameter("Slots"))
-                    .queue_capacity(parameter("Places"))
-                    .reassembler_entries(parameter("Entries"))
-                    .reassembly_timeout(nebula_nic::Span::from_ns(600))
-                    .scrub(ScrubMode::Ahead)
-                    .seed(seed);
-                let run = Run { model: name, config, mix: *mix, inputs, seed, x_seed: seed };
-                match run.run() {
-                    Ok(report) => println!(
-                        "{name} {policy} {}: {} inputs, {:.4} a cycle, waited at most {}, dispatch within {}; writes {} nacks {:?} drops {} frees {:?} dispatches {} abandoned {} scrubs {:?}",
-                        mix.name,
-                        report.inputs,
-                        report.inputs_per_cycle(),
-                        report.waited_max(),
-                        report.dispatch_cycles_max,
-                        report.writes,
-                        &report.nacks[1..5],
-                        report.drops,
-                        report.frees,
-                        report.dispatches,
-                        report.abandoned,
-                        report.scrubs
-                    ),
-                    Err(failure) => {
-                        failures += 1;
-                        println!("{name} {policy} {}: {failure}", mix.name);
-                    }
-                }
-            }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ended = match *words {
+        ["check", inputs] => inputs.parse().map_err(|_| format!("not a number of inputs: {inputs}")).and_then(check),
+        ["replay", log] => replay_log(Path::new(log)),
+        ["record", log, file] => record_log(Path::new(log), Path::new(file)),
+        ["cycles", file] => cycles::write(Path::new(file)),
+        _ => Err("commands: check N, replay LOG, record LOG FILE, cycles FILE".to_owned()),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            println!("rtl: {what}");
+            ExitCode::FAILURE
         }
     }
-    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn check(inputs: u64) -> Result<(), String> {
+    let in_modules = check_modules(inputs / 100)?;
+    let in_backends = check_backends(inputs)?;
+    let tried = match model::names().any(|name| name.starts_with("backend")) {
+        true => fuzz::check(&Path::new(HERE).join("../../fuzz/seeds/backend_packets"), 1 + inputs / 5_000, 7)?,
+        false => fuzz::Tried::default(),
+    };
+    println!("rtl: {} inputs of the fuzz target to {} servers agree", tried.inputs, tried.servers);
+    check_logs()?;
+    let all = in_modules + in_backends + tried.inputs;
+    println!("rtl: 0 differences in {all} inputs: {in_modules} to modules, {in_backends} to back ends");
+    Ok(())
+}
+
+/// Each module beside its state machine, with registers that begin with three different values.
+fn check_modules(inputs: u64) -> Result<u64, String> {
+    let mut count = 0;
+    for name in modules::names() {
+        for x_seed in plan::X_SEEDS {
+            modules::check(name, inputs, x_seed, x_seed).map_err(|what| format!("{name}: {what}"))?;
+            count += inputs;
+        }
+    }
+    println!("rtl: {count} inputs to {} modules agree, each alone", modules::names().count());
+    Ok(count)
+}
+
+fn check_backends(inputs: u64) -> Result<u64, String> {
+    let runs = plan::runs(inputs);
+    let reports = plan::run_all(&runs);
+    let mut count = 0;
+    let mut wrong = Vec::new();
+    for (run, report) in runs.iter().zip(&reports) {
+        let name =
+            format!("{} {} {}, seeds {} and {}", run.model, run.config.policy, run.mix.name, run.seed, run.x_seed);
+        match report {
+            Ok(report) => {
+                count += report.inputs;
+                wrong.extend(cycles::missed(run, report).map(|what| format!("{name}: {what}")));
+            }
+            Err(Failure::Unsupported(what)) => wrong.push(format!("{name}: {what}")),
+            Err(Failure::Mismatch(what)) => wrong.push(format!("{name}: {what}")),
+        }
+    }
+    cycles::print(&runs, &reports);
+    match wrong.first() {
+        None => Ok(count),
+        Some(first) => Err(format!("{} of {} runs fail; the first: {first}", wrong.len(), runs.len())),
+    }
+}
+
+/// The logs in `hardware/logs`.
+fn check_logs() -> Result<(), String> {
+    let folder = Path::new(HERE).join("../logs");
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    let mut logs: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    logs.sort();
+    logs.iter()
+        .filter(|log| log.extension().is_some_and(|extension| extension == "log"))
+        .try_for_each(|log| replay_log(log))
+}
+
+fn replay_log(log: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let (lines, cycles) = replay::replay(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
+    println!("rtl: {}: {lines} lines agree, in {cycles} cycles", log.display());
+    Ok(())
+}
+
+fn record_log(log: &Path, file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let record = replay::record(&text, 1).map_err(|what| format!("{}: {what}", log.display()))?;
+    std::fs::write(file, record).map_err(|error| format!("write {}: {error}", file.display()))
 }

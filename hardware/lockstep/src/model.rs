@@ -113,6 +113,22 @@ impl Model {
         unsafe { (self.table.cycle)(self.handle, self.inputs.as_ptr(), self.outputs.as_mut_ptr()) }
     }
 
+    /// Cycles until an output says `value`.
+    ///
+    /// # Panics
+    ///
+    /// If it does not in a million cycles: something hangs.
+    pub fn cycle_until(&mut self, output: &str, value: u64) {
+        let port = self.output(output);
+        for _ in 0..1_000_000 {
+            self.cycle();
+            if self.get(port) == value {
+                return;
+            }
+        }
+        panic!("{} never has {output} = {value}", self.table.name);
+    }
+
     /// Resets for two cycles.
     pub fn reset(&mut self) {
         self.set_reset(true);

@@ -40,7 +40,7 @@ ports! { model;
         slots_i, waiting_i, dispatch_ready_i, abandoned_ready_i;
     output: ready_o, verdict_o, reason_o, start_o, slots_o, offset_bytes_o, bytes_o, complete_o, dispatch_valid_o,
         dispatch_core_o, dispatch_snid_o, dispatch_tid_o, dispatch_start_o, dispatch_bytes_o, dispatch_key_hash_o,
-        dispatch_arrived_o, abandoned_valid_o, abandoned_snid_o, abandoned_tid_o, abandoned_start_o, abandoned_bytes_o, up_o;
+        dispatch_arrived_o, abandoned_valid_o, abandoned_snid_o, abandoned_tid_o, abandoned_start_o, abandoned_bytes_o;
 }
 
 /// What became of an input that was offered while dispatch goes on by itself.
@@ -96,10 +96,7 @@ impl Rtl {
         configure(&mut model, &config);
         model.reset();
         let ports = Ports::of(&model);
-        while model.get(ports.up_o) == 0 {
-            model.cycle();
-            assert!(model.cycles() < CYCLES_MAX, "it is never up");
-        }
+        model.cycle_until("up_o", 1);
         let up = model.cycles();
         Ok(Self { model, ports, config, up })
     }

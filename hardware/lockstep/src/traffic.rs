@@ -18,7 +18,9 @@ pub struct Mix {
     pub frees_max: u32,
     /// Frees of what a core does not hold, in percent.
     pub hostile: u32,
-    /// The queue's bound: a part of 1,000 of the slots.
+    /// Slots of the buffer for each core, if the model has as many: few of them fill up soon.
+    pub slots_per_core: u32,
+    /// The queue's bound: a part of 1,000 of the slots, or of the places that the queue has for it.
     pub bound_permille: u32,
     /// Whether packets of an RPC are lost, repeated and wrong, bounds change and peers go.
     pub has_ends: bool,
@@ -33,6 +35,7 @@ const ONE_PACKET: Mix = Mix {
     slow: 2,
     frees_max: 100,
     hostile: 0,
+    slots_per_core: 135,
     bound_permille: 500,
     has_ends: false,
     pulls: false,
@@ -80,6 +83,7 @@ pub const MIXES: &[Mix] = &[
         slow: 5,
         frees_max: 30,
         hostile: 3,
+        slots_per_core: 135,
         bound_permille: 100,
         has_ends: true,
         pulls: true,
@@ -100,7 +104,8 @@ impl Mix {
     /// If the mix is none that a server can have.
     #[must_use]
     pub fn configure(&self, config: BackendConfig) -> BackendConfig {
-        let bound = (u64::from(config.slots) * u64::from(self.bound_permille) / 1000).max(1);
+        let places = config.queue_capacity.saturating_sub(config.reassembler_entries + u32::from(config.cores));
+        let bound = (u64::from(config.slots.min(places)) * u64::from(self.bound_permille) / 1000).max(1);
         config
             .mtu(Mtu::try_new(self.mtu).expect("a multiple of 16"))
             .rpc_bytes_max(self.slots_max * 64)

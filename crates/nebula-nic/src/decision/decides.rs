@@ -1,4 +1,4 @@
-//! What a replay needs of whoever decides: a back end, or something else that claims to decide as one.
+//! What a replay needs of what decides: a back end, or something else that claims to decide as one.
 
 use super::{Decision, Input};
 use crate::backend::Backend;
@@ -6,7 +6,7 @@ use crate::dispatch::CentralDispatch;
 use crate::time::Timestamp;
 use crate::verdict::{Abandoned, Dispatch};
 
-/// Whoever decides about the inputs of a log: the state machine in software, a model of hardware, hardware.
+/// What decides about the inputs of a log: the state machine in software, a model of hardware, hardware.
 ///
 /// # Contract
 ///
@@ -55,5 +55,19 @@ impl<D: CentralDispatch> Decides for Backend<D> {
 
     fn poll_dispatch(&mut self) -> Option<Dispatch> {
         Self::poll_dispatch(self)
+    }
+}
+
+impl<T: Decides + ?Sized> Decides for &mut T {
+    fn apply(&mut self, at: Timestamp, input: Input) -> Option<Decision> {
+        (**self).apply(at, input)
+    }
+
+    fn poll_abandoned(&mut self) -> Option<Abandoned> {
+        (**self).poll_abandoned()
+    }
+
+    fn poll_dispatch(&mut self) -> Option<Dispatch> {
+        (**self).poll_dispatch()
     }
 }
