@@ -44,7 +44,7 @@ struct Property {
 const KEEPS_CREDIT: Mutant =
     Mutant { module: "jbsq", text: "taken[i] = level_q[i] & ~take;", wrong: "taken[i] = level_q[i];" };
 /// All runs of so many cycles: the bit vectors are cleared, then there is an input a cycle.
-const BUFFER_RUNS: Runs = Runs::OfCycles(12);
+const BUFFER_RUNS: Runs = Runs::OfCycles(11);
 
 const PROPERTIES: [Property; 7] = [
     Property { name: "AT_MOST_N", module: "jbsq", runs: Runs::OfAnyLength, mutant: KEEPS_CREDIT },
@@ -148,7 +148,7 @@ fn answer(shell: &Shell, property: &Property, sources: &Sources, variant: &str) 
     let log = folder.join("abc.log");
     let engine = match property.runs {
         Runs::OfAnyLength => "pdr".to_owned(),
-        Runs::OfCycles(cycles) => format!("bmc3 -F {cycles}"),
+        Runs::OfCycles(cycles) => format!("scorr; bmc3 -F {cycles}"),
     };
     let mut abc = shell.command("yosys-abc");
     done(abc.args(["-c", &format!("read_aiger {}; fold; strash; {engine}", circuit.display())]), &log)?;

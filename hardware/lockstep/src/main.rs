@@ -11,11 +11,13 @@
 
 use nebula_rtl::lockstep::Failure;
 use nebula_rtl::{cycles, fuzz, model, modules, plan, replay};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Where this package is.
-const HERE: &str = env!("CARGO_MANIFEST_DIR");
+/// A folder of the repository.
+fn folder(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a package two folders below the root").join(path)
+}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,7 +42,7 @@ fn check(inputs: u64) -> Result<(), String> {
     let in_modules = check_modules(inputs / 100)?;
     let in_backends = check_backends(inputs)?;
     let tried = match model::names().any(|name| name.starts_with("backend")) {
-        true => fuzz::check(&Path::new(HERE).join("../../fuzz/seeds/backend_packets"), 1 + inputs / 5_000, 7)?,
+        true => fuzz::check(&folder("fuzz/seeds/backend_packets"), 1 + inputs / 5_000, 7)?,
         false => fuzz::Tried::default(),
     };
     println!("rtl: {} inputs of the fuzz target to {} servers agree", tried.inputs, tried.servers);
@@ -89,9 +91,8 @@ fn check_backends(inputs: u64) -> Result<u64, String> {
 
 /// The logs in `hardware/logs`.
 fn check_logs() -> Result<(), String> {
-    let folder = Path::new(HERE).join("../logs");
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
-    let mut logs: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let entries = std::fs::read_dir(folder("hardware/logs")).map_err(|error| format!("hardware/logs: {error}"))?;
+    let mut logs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     logs.sort();
     logs.iter()
         .filter(|log| log.extension().is_some_and(|extension| extension == "log"))

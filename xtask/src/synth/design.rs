@@ -54,7 +54,7 @@ const CORE_COUNTS: [u32; 4] = [16, 64, 256, 1_024];
 
 /// Everything that is mapped.
 pub(super) fn all() -> Vec<Design> {
-    [jbsq(), choices(), queues(), buffers(), reassemblers(), backends()].concat()
+    [jbsq(), choices(), queues(), buffers(), parts(), reassemblers(), backends()].concat()
 }
 
 fn design(module: &'static str, cores: u32, parameters: &[(&'static str, u32)]) -> Design {
@@ -79,7 +79,15 @@ fn choices() -> Vec<Design> {
         Design { what: "3 stages", is_quick: true, ..design("rss", 64, &[("Cores", 64), ("Stages", 3)]) },
         design("nack", 64, &[("Keys", 64)]),
         design("admission", 64, &[]),
+        quick(design("frontend", 64, &[("BoundMax", 2), ("EntryW", ENTRY_BITS)])),
+        design("altocumulus_manager", 64, &[]),
     ]
+}
+
+/// Parts of the receive buffer that lie on its longest path.
+fn parts() -> Vec<Design> {
+    let of = |module, what, width| Design { what, is_quick: true, ..design(module, 64, &[("Width", width)]) };
+    vec![of("lowest", "of 128 bits", 128), of("longest_run", "of 64 bits", 64)]
 }
 
 fn queues() -> Vec<Design> {

@@ -4,8 +4,6 @@ mod nic;
 mod thresholds;
 mod tiers;
 
-pub(super) use nic::ghz;
-
 use nebula_nic::Policy;
 use nebula_sim::study::{Ask, Point};
 use nebula_sim::{Calls, Costs, Hedge, Load, System};

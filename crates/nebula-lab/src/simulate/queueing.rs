@@ -124,7 +124,7 @@ pub(super) struct QueueingArgs {
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["decision_time", "dispatch_latency", "notify_latency"])]
     pub(super) nic_cycles: Option<PathBuf>,
     /// Clock of that NIC, in GHz
-    #[arg(long, value_name = "GHZ", default_value = "2", value_parser = super::plan::ghz, requires = "nic_cycles")]
+    #[arg(long, value_name = "GHZ", default_value = "2", value_parser = super::words::ghz, requires = "nic_cycles")]
     pub(super) nic_ghz: f64,
     /// Inputs that its cycles were counted with, by their name in the file
     #[arg(long, value_name = "MIX", default_value = "mixed", requires = "nic_cycles")]

@@ -113,12 +113,6 @@ fn whole(ps: f64) -> u64 {
     ps.round() as u64
 }
 
-/// The word of `--nic-ghz`: above 0, at most 100.
-pub(in crate::simulate) fn ghz(text: &str) -> Result<f64, String> {
-    let ghz: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
-    if ghz > 0.0 && ghz <= 100.0 { Ok(ghz) } else { Err("give a clock above 0 and up to 100 GHz".to_owned()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
