@@ -9,8 +9,8 @@ use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
 use crate::{
-    compare, completions, demo, doctor, echo, explain, keygen, kv, life, load, man, ordered, reproduce, simulate, size, status,
-    sweep, thresholds, top,
+    compare, completions, demo, doctor, echo, explain, keygen, kv, life, load, man, ordered, reproduce, simulate, size,
+    status, sweep, thresholds, top,
 };
 
 const EXAMPLES: &str = "Examples:
