@@ -2,6 +2,7 @@
 //!
 //! The parent starts this program again as the child, which writes without end and says so; it is killed in the middle of that.
 #![cfg(not(any(loom, miri)))]
+#![expect(clippy::print_stderr, reason = "the child tells its parent that it writes")]
 
 use nebula_kvs::{Eviction, Mode, Pages, Put, Store, StoreConfig, StoreOptions};
 use std::io::{BufRead, BufReader};
