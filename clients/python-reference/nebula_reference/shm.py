@@ -13,7 +13,7 @@ import time
 
 from . import messages, outcomes
 
-VERSION = 4
+VERSION = 5
 HANDSHAKE_BYTES = 64
 SPAN_MAX = 4095
 ANSWER_WAIT_S = 5

@@ -1,12 +1,17 @@
 //! The command line: commands, help and errors.
 
+use std::ffi::OsString;
+
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use nebula_lab::words::in_one_line;
 
 use crate::output::{self, Failure};
-use crate::{compare, completions, demo, doctor, keygen, kv, load, man, reproduce, simulate, size, sweep, thresholds};
+use crate::{
+    compare, completions, demo, doctor, echo, keygen, kv, life, load, man, reproduce, simulate, size, status, sweep,
+    thresholds, top,
+};
 
 const EXAMPLES: &str = "Examples:
   nebula demo                                            a service under overload, for half a minute
@@ -19,6 +24,8 @@ const EXAMPLES: &str = "Examples:
   nebula serve kv --endpoint shm://kv --inline           in one terminal
   nebula load kv --endpoint shm://kv --preload --rate 200k        in another terminal
   nebula load kv --endpoint shm://kv --find-slo 100us
+  nebula status shm://kv                                 counters of a running server, and a health check
+  nebula top shm://kv                                    the same, live
   nebula keygen kv.key                                   a key for udp:// between machines
 
 Exit codes: 0 success, 1 error at run time, 2 invalid input, 130 interrupted by Ctrl-C, 141 nobody reads standard output any more.
@@ -43,9 +50,13 @@ enum Command {
     Sweep(sweep::Args),
     Thresholds(thresholds::Args),
     Keygen(keygen::Args),
+    Status(status::Args),
+    Top(top::Args),
+    #[command(subcommand)]
+    Config(life::ConfigCommand),
     Completions(completions::Args),
     Man(man::Args),
-    /// Run a service until Ctrl-C
+    /// Run a service until Ctrl-C or SIGTERM
     #[command(subcommand)]
     Serve(Serve),
     /// Generate load for a service and measure its latency
@@ -55,17 +66,20 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Serve {
-    Kv(kv::Args),
+    Kv(Box<kv::Args>),
+    Echo(Box<echo::Args>),
 }
 
 #[derive(Debug, Subcommand)]
 enum Load {
     Kv(Box<load::Args>),
+    Echo(Box<echo::LoadArgs>),
 }
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<(), Failure> {
-    let (cli, given) = match parsed() {
+    let words = life::with_settings(&Cli::command(), std::env::args_os())?;
+    let (cli, given) = match parsed(words) {
         Ok(parsed) => parsed,
         Err(answer) => return answer_to(&answer),
     };
@@ -81,14 +95,19 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Keygen(args) => keygen::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
-        Command::Serve(Serve::Kv(args)) => kv::run(args),
+        Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Config(life::ConfigCommand::Check(args)) => life::check(&args, &Cli::command()),
+        Command::Serve(Serve::Kv(args)) => kv::run(*args),
+        Command::Serve(Serve::Echo(args)) => echo::run(&args),
         Command::Load(Load::Kv(args)) => load::run_command(*args),
+        Command::Load(Load::Echo(args)) => echo::run_load(*args),
     }
 }
 
 /// The command, and the raw arguments. The raw arguments tell a given value from a default.
-fn parsed() -> Result<(Cli, ArgMatches), clap::Error> {
-    let given = Cli::command().try_get_matches()?;
+fn parsed(words: Vec<OsString>) -> Result<(Cli, ArgMatches), clap::Error> {
+    let given = Cli::command().try_get_matches_from(words)?;
     let cli = Cli::from_arg_matches(&given).map_err(|error| error.format(&mut Cli::command()))?;
     Ok((cli, given))
 }

@@ -21,6 +21,7 @@ mod preload;
 mod run;
 mod search;
 
+pub(crate) use exchange::Exchange;
 pub(crate) use live::Progress;
 pub(crate) use plan::LoadPlan;
 pub(crate) use preload::preload;

@@ -10,4 +10,4 @@ mod args;
 mod rows;
 mod verdict;
 
-pub(crate) use args::{Args, run_command};
+pub(crate) use args::{Args, Output, carry_out, run_command};

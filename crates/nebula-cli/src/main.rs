@@ -7,7 +7,9 @@
 //! | `simulate` | the laboratory: simulated servers, with confidence intervals |
 //! | `compare` | the same for the published systems, side by side |
 //! | `reproduce` | published results beside reproduced ones |
-//! | `kv` | `serve kv`: the key-value service |
+//! | `kv`, `echo` | `serve kv`: the key-value service; `serve echo` and `load echo` |
+//! | `life`, `metrics` | a service's life: settings, ready, drained; its counters over HTTP |
+//! | `status`, `top`, `observe` | a running server: its counters once, live, and where they come from |
 //! | `load` | `load kv`: the open-loop client of that service |
 //! | `demo` | service and load in one command |
 //! | `sweep` | a question at every point of a grid |
@@ -35,6 +37,12 @@ mod keygen;
 mod completions;
 mod man;
 mod kv;
+mod echo;
+mod life;
+mod metrics;
+mod observe;
+mod status;
+mod top;
 mod load;
 mod report;
 mod demo;

@@ -101,6 +101,24 @@ pub(crate) fn wait_while(goes_on: impl Fn() -> bool) -> Signal {
     Signal::End
 }
 
+/// Sleeps for `time`; a signal to end interrupts it.
+///
+/// # Errors
+///
+/// `Interrupted` after a signal.
+pub(crate) fn sleep(time: Duration) -> Result<(), Failure> {
+    let until = std::time::Instant::now() + time;
+    let mut come = come();
+    while !come.is_end {
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        come = COME.1.wait_timeout(come, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    Err(Failure::Interrupted)
+}
+
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The signal that has come, if one has.

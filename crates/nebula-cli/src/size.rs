@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use nebula_lab::size::Question;
+use nebula_lab::size::{Question, Running};
+use nebula_nic::Span;
+use nebula_workload::{Rate, ServiceTime};
 
 use crate::flags::Format;
+use crate::observe::{Change, Place, Source};
 use crate::output::{self, Failure};
-use crate::report;
+use crate::{report, signal};
 
 const EXAMPLES: &str = "Examples:
   nebula size                                              the papers' server: 64 cores at E[Nq] = 54
@@ -18,6 +21,8 @@ const EXAMPLES: &str = "Examples:
   nebula size --rate 80k --slo 500us --trace prod.csv --report capacity.html
   nebula size --rate 6M --servers 3 --service exp:1us --slo 10us               and with one server down?
   nebula size --service lognormal:mean=1us,scv=4 --load 0.8 --precision 5%
+  nebula size --from shm://kv                                                  a server that runs, by its own times and load
+  nebula size --from http://192.0.2.7:9464 --over 1m --rate 300k               the same server, at another rate
 
 The buffer has room for ten times the mean number of waiting RPCs, E[Nq], independent of the number of clients. Without --service, E[Nq] is that of exponential service times (Erlang C). With --service, it is that of the service under --policy, at --load or at the highest load that meets the SLO: from a formula if one is exact (exp under single-queue or jbsq:1), otherwise simulated, with confidence intervals. The buffer then also has room for at least the RPCs that the cores hold. The queue bound is the longest queue at which an arriving RPC meets the SLO with a probability of 99 %, if service times are exponential. Pass it to nebula simulate --queue-bound.\n\nWith --rate, cores are the answer: the fewest of each server that keep the SLO at the rate, and at the peak. A log has a header, one RPC a line, the time that it kept a core, and where there is a column endpoint, method, operation, op, rpc, route, path or type, a row for each of them.";
 
@@ -27,6 +32,12 @@ The buffer has room for ten times the mean number of waiting RPCs, E[Nq], indepe
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
+    /// A running server, shm://NAME or http://ADDRESS:PORT of its --metrics: its service times and its load are measured [default rate: what it gets]
+    #[arg(long, value_name = "ENDPOINT", conflicts_with_all = ["cores", "load", "service", "trace", "servers"])]
+    from: Option<Place>,
+    /// How long to measure it
+    #[arg(long, value_name = "TIME", default_value = "5s", requires = "from")]
+    over: Span,
     /// Write an HTML report that says how the answer was found to this file
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
@@ -40,8 +51,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.report {
         report::check_directory("--report", path)?;
     }
+    let running = args.from.as_ref().map(|place| measured(place, args.over)).transpose()?;
     let bar = output::Replications::new();
-    let answer = args.question.ask(&bar)?;
+    let answer = match &running {
+        Some(running) => args.question.ask_of(running, &bar)?,
+        None => args.question.ask(&bar)?,
+    };
     bar.finish();
     output::print(args.format, &answer.rows)?;
     if args.format == Format::Table && !answer.said.is_empty() {
@@ -52,4 +67,39 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     answer.notes.iter().for_each(output::note);
     Ok(())
+}
+
+/// Times that are drawn from, made from the server's histogram.
+const TIMES_MAX: usize = 1 << 16;
+/// Fewer samples say little about a tail.
+const SAMPLES_MIN: u64 = 100;
+
+/// Measures a running server for a time.
+fn measured(place: &Place, over: Span) -> Result<Running, Failure> {
+    signal::catch()?;
+    let mut source = Source::connect(place)?;
+    let first = source.snapshot()?;
+    signal::sleep(std::time::Duration::from_nanos(over.as_ns()))?;
+    let now = source.snapshot()?;
+    let change = Change::between(&first, &now);
+    if change.service.samples < SAMPLES_MIN {
+        return Err(Failure::fault(format!(
+            "{place} was sampled {} times in {over}, of one RPC in 64: give a longer --over, or more load",
+            change.service.samples
+        )));
+    }
+    let name = place.to_string();
+    let spans = change.service.spread(TIMES_MAX);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; `as` saturates")]
+    let ns = |ns: f64| Span::from_ps((ns * 1e3) as u64);
+    Ok(Running {
+        service: ServiceTime::from_spans(&name, spans)?,
+        name,
+        rate: Rate::try_new(change.offered_rps)?,
+        cores: u32::try_from(now.workers).unwrap_or(u32::MAX),
+        queue_bound: u32::try_from(now.queue_bound).ok().filter(|&bound| bound < u32::MAX),
+        slo: Span::from_ns(now.slo_ns),
+        latency_p99: change.latency.quantile_ns(0.99).map(ns),
+        nack_share: change.nack_share(),
+    })
 }

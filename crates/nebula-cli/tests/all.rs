@@ -5,12 +5,9 @@
 mod compare;
 mod evidence;
 mod installation;
+mod operations;
 mod pages;
-#[expect(
-    dead_code,
-    clippy::unwrap_used,
-    reason = "the programs beside this one use it too, and what cannot go on fails there"
-)]
+#[expect(clippy::unwrap_used, reason = "the programs beside this one use it too, and what cannot go on fails there")]
 mod program;
 mod simulate;
 mod simulate_blocks;

@@ -212,7 +212,9 @@ fn ctrl_c_ends_a_server_and_frees_its_name() {
     nebula(&["serve", "kv", "--endpoint", &endpoint, "--items", "9"]).assert_error(1, "is being served already");
     signal(&server, Signal::INT);
     let ended = wait(server).assert_ok();
-    assert_eq!(ended.stderr, format!("serving {endpoint}; press Ctrl-C to stop\n"));
+    let said: Vec<_> = ended.stderr.lines().filter_map(|line| line.split_once("INFO ")).map(|(_, said)| said).collect();
+    assert_eq!(said[0], format!("serving {endpoint}; press Ctrl-C to stop"), "{ended:?}");
+    assert!(said[1].starts_with("draining") && said[2].starts_with("stopped: ") && said.len() == 3, "{ended:?}");
     let again = serve(&endpoint, &[]);
     signal(&again, Signal::INT);
     wait(again).assert_ok();

@@ -1,10 +1,13 @@
 //! `size`: room for a receive buffer and tables.
 //!
 //! Without `--service`, it applies the papers' rule for exponential service times. With a service and an SLO, it uses a formula if one is
-//! exact, and simulates otherwise. With a rate, cores are the answer.
+//! exact, and simulates otherwise. With a rate, cores are the answer; of a [server that runs](Running), rate and service are what was measured.
 
 mod planner;
+mod running;
 mod service;
+
+pub use running::Running;
 
 use std::path::PathBuf;
 
@@ -78,6 +81,15 @@ impl Question {
     /// Invalid input, or a queue that grows without limit.
     pub fn ask(&self, progress: &dyn Progress) -> Result<Answer, Failure> {
         self.ask_on(&self.effort.workers()?, progress)
+    }
+
+    /// What the server that runs keeps, and what one of its load needs. Its service times and its rate are taken where the question has none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ask`](Self::ask).
+    pub fn ask_of(&self, running: &Running, progress: &dyn Progress) -> Result<Answer, Failure> {
+        running::answer(self, running, &self.effort.workers()?, progress)
     }
 
     /// [`ask`](Self::ask), on these workers.

@@ -108,7 +108,9 @@ mod node;
 #[cfg(feature = "typed")]
 pub mod typed;
 
-pub use client::{AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, SubmitError, Ticket};
+pub use client::{
+    AsyncClient, Call, CallError, Client, Completion, ConnectError, Executed, Hint, Observer, SubmitError, Ticket,
+};
 pub use config::client::{ClientConfig, HealthCheck, Options, Wait};
 pub use config::error::{LogError, ServeError};
 pub use config::key::{Key, KeyError, KeyFileError, Keys, KeysError};
@@ -118,7 +120,7 @@ pub use config::tenant::{Tenant, TenantError};
 pub use domains::{Domains, RunningDomains};
 #[cfg(feature = "dns")]
 pub use endpoint::Dns;
-pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints};
+pub use endpoint::{Endpoint, EndpointError, EndpointFile, Endpoints, IntoEndpoint, IntoEndpoints, Listed};
 pub use endpoint::{Resolve, ResolveError, Resolved};
 pub use nebula_nic::schedule::{RpcType, TYPES_MAX};
 pub use nebula_nic::{
@@ -137,8 +139,9 @@ pub use rpc::rpc_types::RpcTypes;
 pub use rpc::safe_point::yield_if_due;
 pub use rpc::service::{Class, Service, Stage};
 pub use server::{PoolStatus, RunningServer, Server};
-pub use status::{Gap, Status, StatusReader};
+pub use status::{CoreStatus, Gap, Histogram, RpcSample, Status, StatusReader, StoreCounters};
 pub use transport::shm::handshake::Refusal;
+pub use transport::stream::framing::{Frame, Framing};
 pub use worker::{Rpc, Worker};
 
 /// The examples of README and of the guide, as doc tests.

@@ -7,8 +7,9 @@
 //! Built as a user builds: without optimization across crates.
 //!
 //! An echo through the whole runtime is counted too, client and server together ([`echo`]), and an RPC of the queueing level
-//! ([`simulated`]): there the gate is a number. An RPC of a generated service ([`typed`]) is compared with one written by hand.
+//! ([`simulated`]): there the gate is a number. The echo is counted with and without [samples](metrics) for the status page. An RPC of a generated service ([`typed`]) is compared with one written by hand.
 
+mod metrics;
 mod simulated;
 mod typed;
 
@@ -68,6 +69,7 @@ impl Section for Instructions {
         Ok([
             rows(shell, 100_000)?,
             echo(shell, 32_000)?,
+            metrics::rows(shell, 32_000)?,
             typed::rows(shell, 32_000)?,
             lines(shell)?,
             simulated::rows(shell)?,
@@ -78,9 +80,15 @@ impl Section for Instructions {
 
 /// Fails when an operation's counts differ too much.
 pub(crate) fn gate(shell: &Shell) -> Result<(), Failure> {
-    let rows =
-        [rows(shell, 20_000)?, echo(shell, 8_000)?, typed::rows(shell, 8_000)?, lines(shell)?, simulated::rows(shell)?]
-            .concat();
+    let rows = [
+        rows(shell, 20_000)?,
+        echo(shell, 8_000)?,
+        metrics::rows(shell, 8_000)?,
+        typed::rows(shell, 8_000)?,
+        lines(shell)?,
+        simulated::rows(shell)?,
+    ]
+    .concat();
     for row in &rows {
         println!("{}: {:.1} {}", row.what, row.value, row.unit);
     }

@@ -1,10 +1,10 @@
 //! Instructions of an echo over shared memory, client and server together, for callgrind.
 //!
 //! ```text
-//! echo_instructions RPCS BATCH
+//! echo_instructions RPCS BATCH [METRICS]
 //! ```
 //!
-//! Both sides take turns on one thread, `BATCH` RPCs at a time, so that no look finds nothing. Count within [`exchange`] alone:
+//! `METRICS` is 0 where nothing is sampled for the status page; 1 unless given. Both sides take turns on one thread, `BATCH` RPCs at a time, so that no look finds nothing. Count within [`exchange`] alone:
 //! `valgrind --tool=callgrind --toggle-collect='*exchange*'`. `cargo xtask bench instructions` does that.
 
 use nebula::{Client, ClientConfig, IdlePolicy, Reply, Server, ServerConfig, Span, Worker};
@@ -17,10 +17,15 @@ const REQUEST: [u8; 48] = [7; 48];
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = args.iter().map_while(|word| word.parse().ok()).collect();
-    let &[rpcs, batch] = numbers.as_slice() else { return Err("usage: echo_instructions RPCS BATCH".into()) };
+    let (rpcs, batch, metrics) = match *numbers.as_slice() {
+        [rpcs, batch] => (rpcs, batch, true),
+        [rpcs, batch, metrics] => (rpcs, batch, metrics > 0),
+        _ => return Err("usage: echo_instructions RPCS BATCH [METRICS]".into()),
+    };
     let name = format!("shm://count-{}", std::process::id());
     // The SLO is long, because an RPC takes fifty times as long here, and none is to be refused for that.
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).mtu_bytes(48).slo(Span::from_ms(100));
+    let config = config.metrics(metrics);
     let (server, mut workers) = Server::bind(&name).config(config).open()?;
     let mut client = Client::connect_with(&name, ClientConfig::default().slots(64))?;
     // Once before it counts: the first of everything costs more.

@@ -1,11 +1,11 @@
 //! Instructions of an echo over UDP, client and server together, without the kernel's, for callgrind.
 //!
 //! ```text
-//! udp_instructions RPCS BATCH
+//! udp_instructions RPCS BATCH [METRICS]
 //! ```
 //!
 //! Datagrams go through memory, and the clock is advanced by 100 ns for each RPC: else all would be timed by how slow callgrind is. Both sides take
-//! turns on one thread, `BATCH` RPCs at a time. Count within [`exchange`] alone: `valgrind --tool=callgrind --toggle-collect='*exchange*'`.
+//! turns on one thread, `BATCH` RPCs at a time; `METRICS` is 0 where nothing is sampled for the status page. Count within [`exchange`] alone: `valgrind --tool=callgrind --toggle-collect='*exchange*'`.
 //! `cargo xtask bench instructions` does that.
 
 use nebula::net::{Environment, Route, Time, Wire};
@@ -84,7 +84,11 @@ struct Pair {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Vec<usize> = std::env::args().skip(1).map_while(|word| word.parse().ok()).collect();
-    let &[rpcs, batch] = numbers.as_slice() else { return Err("usage: udp_instructions RPCS BATCH".into()) };
+    let (rpcs, batch, metrics) = match *numbers.as_slice() {
+        [rpcs, batch] => (rpcs, batch, true),
+        [rpcs, batch, metrics] => (rpcs, batch, metrics > 0),
+        _ => return Err("usage: udp_instructions RPCS BATCH [METRICS]".into()),
+    };
     let clock = Arc::new(AtomicU64::new(1 << 40));
     let [client_at, server_at] = [1, 2].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     let (there, back) = (Queue::default(), Queue::default());
@@ -94,6 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         entropy: [seed; 32],
     };
     let config = ServerConfig::default().inline(true).idle(IdlePolicy::Spin).slo(Span::from_ms(10));
+    let config = config.metrics(metrics);
     let (server, mut workers) = Server::bind("udp://127.0.0.1:2")
         .config(config)
         .open_over(environment(server_at, client_at, &back, &there, 1))?;

@@ -220,7 +220,7 @@ impl Driver {
         };
         let ending = match done.result {
             Ok(reply) => {
-                let is_found = exchange::check(&flight.operation, reply).map_err(Failure::fault)?;
+                let is_found = self.requests.check(&flight.operation, reply).map_err(Failure::fault)?;
                 Ending::Replied { is_found }
             }
             Err(CallError::Nack { .. } | CallError::Expired) => Ending::Nacked,

@@ -19,13 +19,26 @@ pub(super) enum WrongAnswer {
         "GET of key {key} returned {value_bytes} bytes that this load generator did not write; do other clients use the store?"
     )]
     Value { key: u64, value_bytes: usize },
+    #[error("the reply of {value_bytes} bytes is not the request: is the server `nebula serve echo`?")]
+    Echo { value_bytes: usize },
     #[error("invalid reply: {0}")]
     Protocol(#[from] ProtocolError),
+}
+
+/// What the server is asked, and answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Exchange {
+    /// Operations of the key-value service.
+    #[default]
+    Kv,
+    /// Values, which come back as they are.
+    Echo,
 }
 
 /// The request buffers of one client.
 #[derive(Debug)]
 pub(super) struct Requests {
+    exchange: Exchange,
     value: Vec<u8>,
     message: Vec<u8>,
 }
@@ -34,12 +47,37 @@ impl Requests {
     /// Buffers for values of up to `value_bytes_max` bytes.
     pub(super) fn new(value_bytes_max: u32) -> Self {
         let value_bytes = value_bytes_max as usize;
-        Self { value: vec![0; value_bytes], message: vec![0; HEADER_BYTES + KEY_BYTES + value_bytes] }
+        let message = vec![0; HEADER_BYTES + KEY_BYTES + value_bytes];
+        Self { exchange: Exchange::Kv, value: vec![0; value_bytes], message }
+    }
+
+    /// The same for another exchange.
+    pub(super) fn of(self, exchange: Exchange) -> Self {
+        Self { exchange, ..self }
+    }
+
+    /// Checks the reply to `operation`; returns whether the key was found.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`].
+    #[inline]
+    pub(super) fn check(&self, operation: &Operation, reply: &[u8]) -> Result<bool, WrongAnswer> {
+        match self.exchange {
+            Exchange::Kv => check(operation, reply),
+            Exchange::Echo if reply.len() == operation.value_bytes as usize && is_of(operation.key, reply) => Ok(true),
+            Exchange::Echo => Err(WrongAnswer::Echo { value_bytes: reply.len() }),
+        }
     }
 
     /// Encodes an operation, without allocation.
     #[inline]
     pub(super) fn encode(&mut self, operation: &Operation) -> Result<&[u8], ProtocolError> {
+        if self.exchange == Exchange::Echo {
+            let bytes = (operation.value_bytes as usize).min(self.value.len());
+            fill(operation.key, &mut self.value[..bytes]);
+            return Ok(&self.value[..bytes]);
+        }
         let key = &operation.key.to_bytes();
         let request = match operation.op {
             Op::Get => Request::Get { key },
@@ -150,6 +188,18 @@ mod tests {
         let torn = [&right[..32], &value_of(8, 64)[32..]].concat();
         for wrong in [value_of(8, 64), right[..56].to_vec(), value_of(7, 512)[..64].to_vec(), torn] {
             assert!(matches!(answer(&get, Status::Ok, &wrong), Err(WrongAnswer::Value { key: 7, .. })));
+        }
+    }
+
+    #[test]
+    fn an_echo_is_the_request_and_nothing_else() {
+        let mut requests = Requests::new(64).of(Exchange::Echo);
+        let asked = operation(Op::Set, 7, 40);
+        let request = requests.encode(&asked).unwrap().to_vec();
+        assert_eq!((request.len(), requests.check(&asked, &request)), (40, Ok(true)));
+        for wrong in [&request[..39], &value_of(8, 40), &[]] {
+            let value_bytes = wrong.len();
+            assert_eq!(requests.check(&asked, wrong), Err(WrongAnswer::Echo { value_bytes }));
         }
     }
 

@@ -6,17 +6,21 @@ use nebula::{Balance, ClientConfig, Endpoint};
 use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
 
-use super::exchange;
+use super::exchange::{self, Exchange};
 use crate::flags::ServerList;
 use crate::output::Failure;
 
 /// One load, with the fields of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
+    /// What it is asked.
+    pub(crate) exchange: Exchange,
     /// The server to connect to, or several.
     pub(crate) endpoint: ServerList,
     /// Several servers: which of them gets an RPC.
     pub(crate) balance: Balance,
+    /// The zone that clients are of.
+    pub(crate) zone: Option<String>,
     /// RPCs per second, summed over all clients.
     pub(crate) rate: Rate,
     /// Duration of the measurement, after the warm-up.
@@ -49,8 +53,10 @@ pub(crate) struct LoadPlan {
 impl Default for LoadPlan {
     fn default() -> Self {
         Self {
+            exchange: Exchange::Kv,
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
             balance: Balance::KeyHash,
+            zone: None,
             rate: Rate::default(),
             duration: Span::from_secs(5),
             warm_up: Span::from_secs(1),
@@ -104,6 +110,7 @@ impl LoadPlan {
     /// Completes `config` with the key settings of this load.
     pub(super) fn connected(&self, mut config: ClientConfig) -> ClientConfig {
         (config.keys, config.insecure) = (self.network_keys.clone(), self.insecure);
+        config.zone = self.zone.clone();
         config.balance(self.balance)
     }
 

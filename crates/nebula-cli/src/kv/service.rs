@@ -3,9 +3,9 @@
 //! A GET copies the value once, from the log directly into the client's ring. If another core changes the value meanwhile, the store
 //! repeats the copy or reports a miss. The client never sees the first copy, because a reply's header is published last.
 
-use nebula::{Reply, Requests, RpcType, Service, Span, Stage};
+use nebula::{Reply, Requests, RpcType, Service, Span, Stage, StoreCounters};
 use nebula_kvs::protocol::{self, HEADER_BYTES, OPERATIONS, Request, Status};
-use nebula_kvs::{KeyHash, SetError, Store, ValueSink};
+use nebula_kvs::{KeyHash, SetError, Stats, Store, ValueSink};
 use nebula_sys::clock::Clock;
 use nebula_sys::sync::AtomicU64;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const PIECE: Span = Span::from_us(1);
 
 /// A store as a service.
 pub(crate) struct KvService {
-    store: Store,
+    store: Arc<Store>,
     /// Bytes of key and value to prefetch.
     item_bytes: usize,
     /// Additional ticks of computation for each RPC.
@@ -35,10 +35,10 @@ pub(crate) struct KvService {
 
 impl KvService {
     /// A service of `store`, whose typical items have `item_bytes` bytes of key and value.
-    pub(crate) fn new(store: Store, item_bytes: usize) -> Self {
+    pub(crate) fn new(store: impl Into<Arc<Store>>, item_bytes: usize) -> Self {
         let clock = Clock::new();
         let piece_ticks = clock.ticks_of(PIECE.as_ps()).max(1);
-        Self { store, item_bytes, work_ticks: 0, piece_ticks, clock, times: None }
+        Self { store: store.into(), item_bytes, work_ticks: 0, piece_ticks, clock, times: None }
     }
 
     /// Adds `work` of computation to each RPC.
@@ -153,6 +153,12 @@ impl Service for KvService {
             let Some((request, reply)) = requests.next() else { return };
             self.serve_hashed(request, hash, reply);
         }
+    }
+
+    fn store(&self) -> Option<StoreCounters> {
+        let Stats { items, inserted, updated_in_place, appended, deleted, evicted, .. } = self.store.stats();
+        let sets = inserted + updated_in_place + appended;
+        Some(StoreCounters { sets, deletes: deleted, evictions: evicted, items, ..StoreCounters::default() })
     }
 
     /// By its operation.

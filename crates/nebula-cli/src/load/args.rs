@@ -10,7 +10,7 @@ use nebula_sys::affinity::allowed_cores;
 use nebula_workload::{Arrivals, Column, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
 use super::{rows, verdict};
-use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
+use crate::drive::{Exchange, FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
 use crate::flags::{Format, ServerList};
 use crate::output::{self, Failure, units};
 use crate::{flags, report, signal};
@@ -34,12 +34,15 @@ Latency is measured from the scheduled send time. All but replies count as infin
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, or file://PATH with one a line
+    /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, each with ?weight=N&zone=NAME where it has one, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
     /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
     #[arg(long, value_name = "HOW")]
     balance: Option<Balance>,
+    /// Zone that the clients are of: servers of other zones (udp://ADDRESS:PORT?zone=NAME) get RPCs only while none near has room
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
     /// RPCs per second, summed over all clients; the first rate of --find-slo
     #[arg(long, default_value = "200k", conflicts_with = "trace")]
     rate: Rate,
@@ -117,9 +120,21 @@ pub(crate) fn run_command(args: Args) -> Result<(), Failure> {
     if args.preload {
         preload_all(&plan)?;
     }
-    match args.find_slo {
-        Some(slo) => search(&plan, slo, &args),
-        None => measure(&plan, &args),
+    carry_out(&plan, args.find_slo, &Output { format: args.format, report: args.report })
+}
+
+/// Where results go.
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    /// An HTML report, if one is asked for.
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Runs a load, or the search for the highest that meets `slo`, and prints the results.
+pub(crate) fn carry_out(plan: &LoadPlan, slo: Option<Span>, output: &Output) -> Result<(), Failure> {
+    match slo {
+        Some(slo) => search(plan, slo, output),
+        None => measure(plan, output),
     }
 }
 
@@ -130,8 +145,10 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
         (None, None) => (Span::from_secs(5), Span::from_secs(1)),
     };
     let plan = LoadPlan {
+        exchange: Exchange::Kv,
         endpoint: args.endpoint.clone(),
         balance: args.balance.unwrap_or(Balance::KeyHash),
+        zone: args.zone.clone(),
         rate: args.rate,
         duration: args.duration.unwrap_or(duration),
         warm_up: args.warm_up.unwrap_or(warm_up),
@@ -156,6 +173,11 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
 /// Checks what can be known without a server, so that nothing is connected or stored for a load that cannot run.
 fn check(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     plan.keys.over(plan.key_count)?;
+    if args.zone.is_some() && (!plan.endpoint.has_several() || plan.balance == Balance::KeyHash) {
+        return Err(Failure::bad_input(
+            "--zone needs servers to choose from, and a --balance other than key-hash, under which keys have their servers in all zones",
+        ));
+    }
     if args.balance.is_some() && !plan.endpoint.has_several() {
         return Err(Failure::bad_input(
             "--balance needs servers to choose from: give several to --endpoint, with commas",
@@ -200,7 +222,7 @@ fn preload_all(plan: &LoadPlan) -> Result<(), Failure> {
     stored
 }
 
-fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
+fn measure(plan: &LoadPlan, args: &Output) -> Result<(), Failure> {
     let bar = output::bar("{msg}", None);
     let outcome = run(plan, &mut |progress| bar.set_message(line(progress)));
     bar.finish_and_clear();
@@ -212,7 +234,7 @@ fn measure(plan: &LoadPlan, args: &Args) -> Result<(), Failure> {
     verdict::check(plan, &outcome)
 }
 
-fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
+fn search(plan: &LoadPlan, slo: Span, args: &Output) -> Result<(), Failure> {
     let bar = output::bar("{msg}", None);
     let mut judged = |probe: &Probe| bar.suspend(|| output::note(describe(probe)));
     let found = find_slo(plan, slo, &mut |progress| bar.set_message(line(progress)), &mut judged);
@@ -227,7 +249,7 @@ fn search(plan: &LoadPlan, slo: Span, args: &Args) -> Result<(), Failure> {
 }
 
 /// Writes the report, if requested.
-fn draw(args: &Args, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
+fn draw(args: &Output, render: impl FnOnce(&str) -> String) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
     report::write(path, &render(&report::made_by_this_command()))
 }

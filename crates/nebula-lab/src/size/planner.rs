@@ -23,21 +23,21 @@ const CORES_MAX: u32 = 4096;
 const LOAD_MAX: f64 = 0.999;
 
 /// What the servers are to do.
-struct Task<'a> {
-    args: &'a Question,
-    service: ServiceTime,
-    slo: Span,
-    effort: Effort,
-    replicated: &'a (dyn Fn() + Sync),
+pub(super) struct Task<'a> {
+    pub(super) args: &'a Question,
+    pub(super) service: ServiceTime,
+    pub(super) slo: Span,
+    pub(super) effort: Effort,
+    pub(super) replicated: &'a (dyn Fn() + Sync),
 }
 
 /// Cores of each server at a rate of all servers.
-struct At {
-    cores: u32,
-    rate: Rate,
-    servers: u16,
-    load: f64,
-    found: Estimate,
+pub(super) struct At {
+    pub(super) cores: u32,
+    pub(super) rate: Rate,
+    pub(super) servers: u16,
+    pub(super) load: f64,
+    pub(super) found: Estimate,
 }
 
 pub(super) fn answer(
@@ -58,7 +58,7 @@ pub(super) fn answer(
 }
 
 /// Points that a search simulates, as a rule.
-const SEARCHED: u64 = 12;
+pub(super) const SEARCHED: u64 = 12;
 
 /// The law of the service times, and what was read.
 fn service(args: &Question) -> Result<(ServiceTime, Vec<String>), Failure> {
@@ -85,7 +85,7 @@ fn service(args: &Question) -> Result<(ServiceTime, Vec<String>), Failure> {
 }
 
 impl Task<'_> {
-    fn answer(&self, rate: Rate) -> Result<Answer, Failure> {
+    pub(super) fn answer(&self, rate: Rate) -> Result<Answer, Failure> {
         let servers = self.args.servers;
         let usual = self.fewest(rate, 1)?;
         let peak = self.args.peak.map(|peak| self.fewest(peak, usual.cores)).transpose()?;
@@ -111,11 +111,11 @@ impl Task<'_> {
         unsettled.then(|| note.to_owned()).into_iter().collect()
     }
 
-    fn system(&self, cores: u32) -> Result<System, Failure> {
+    pub(super) fn system(&self, cores: u32) -> Result<System, Failure> {
         super::service::system(self.args.policy.unwrap_or_default(), cores)
     }
 
-    fn load_of(&self, cores: u32, rate: Rate, servers: u16) -> f64 {
+    pub(super) fn load_of(&self, cores: u32, rate: Rate, servers: u16) -> f64 {
         rate.as_rps() * self.service.mean_ps() / 1e12 / f64::from(servers) / f64::from(cores)
     }
 
@@ -228,7 +228,7 @@ impl Task<'_> {
         }
     }
 
-    fn row(&self, scenario: &str, at: &At, highest: Interval) -> Result<Row, Failure> {
+    pub(super) fn row(&self, scenario: &str, at: &At, highest: Interval) -> Result<Row, Failure> {
         let system = self.system(at.cores)?;
         let load = Load::open(self.service.clone(), at.load.min(LOAD_MAX));
         let bound = queue_bound_for_slo(self.slo, load.slo(1.0), at.cores).map_err(Failure::bad_input)?;

@@ -118,6 +118,12 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Connects to the server of `name` and maps the ring that it grants. A client that may sleep is woken by the server.
 pub(crate) fn connect(name: &str, (slots, domain): (u32, u8), may_sleep: bool) -> Result<Connected, ConnectError> {
+    connect_saying(name, Hello { version: VERSION, slots, sleeps: may_sleep, domain, observes: false })
+}
+
+/// As [`connect`], with any hello.
+pub(crate) fn connect_saying(name: &str, hello: Hello) -> Result<Connected, ConnectError> {
+    let may_sleep = hello.sleeps;
     let system = |cause: std::io::Error| ConnectError::System { endpoint: format!("shm://{name}"), cause };
     let socket = dial(name).map_err(|cause| match cause.kind() {
         std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound => {
@@ -130,8 +136,7 @@ pub(crate) fn connect(name: &str, (slots, domain): (u32, u8), may_sleep: bool) -
         return Err(ConnectError::ServerUserId { name: name.to_owned(), uid: server.uid });
     }
     let unclear = || ConnectError::Handshake { name: name.to_owned() };
-    handshake::send(&socket, &Hello { version: VERSION, slots, sleeps: may_sleep, domain }.encode(), &[])
-        .map_err(|_| unclear())?;
+    handshake::send(&socket, &hello.encode(), &[]).map_err(|_| unclear())?;
     if !wait_readable(&socket, ANSWER_WITHIN) {
         return Err(unclear());
     }
@@ -379,6 +384,12 @@ impl Ring {
         if !self.is_gone && self.idles.is_multiple_of(POLLS_PER_CLOCK) {
             self.look();
         }
+        self.is_gone
+    }
+
+    /// Asks the kernel, and says whether the server is gone.
+    pub(crate) fn is_gone_by_now(&mut self) -> bool {
+        self.ask();
         self.is_gone
     }
 

@@ -102,7 +102,7 @@ impl ShmClient {
             #[cfg(feature = "typed")]
             deadline: config.deadline,
             snid: NodeId(welcome.snid),
-            status: StatusReader::new(status),
+            status: StatusReader::new(status, welcome.status_bytes as usize),
             clock: Clock::new(),
             ended: VecDeque::with_capacity(geometry.slots as usize),
             resends: VecDeque::new(),

@@ -29,7 +29,7 @@ impl<T: Transport> Engine<T> {
     /// The worker's completion queue has one RPC more.
     #[inline]
     fn deliver(&mut self, dispatch: Dispatch) {
-        let held = self.take_payload(&dispatch.arrival);
+        let held = Held { given: self.now(), ..self.take_payload(&dispatch.arrival) };
         let link = &mut self.links[dispatch.core.index()];
         let pushed = link.jobs.try_push(Job { dispatch, held });
         assert!(pushed.is_ok(), "a completion queue holds as many RPCs as the policy gives a core");

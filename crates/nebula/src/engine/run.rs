@@ -10,6 +10,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::fault::Fault;
 use crate::rpc::requests::{Replies, Requests};
 use crate::rpc::service::Service;
+use crate::status::{Meter, Served};
 use crate::transport::shm::rings::Rings;
 use nebula_nic::{BurstRpc, CoreId, Run, Span, Timestamp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,10 +43,11 @@ impl Engine<Rings> {
     #[inline]
     pub(crate) fn turn_of_runs<S: Service>(&mut self, service: &S, may_prefetch: bool, may_glance: bool) -> Turn {
         // The time of the last look at the clock: some 300 ns before, or a turn.
-        let mut worker = Worker { service, may_prefetch, served: 0, most: self.turn_rpcs_max };
+        let worker = Worker { service, may_prefetch, served: 0, most: self.turn_rpcs_max };
+        let mut sampled = Sampled { worker, meter: &mut self.meter };
         self.intake.begin_turn();
-        let packets = self.transport.poll(self.clock.started, &mut self.intake, &mut worker);
-        let at_once = worker.served;
+        let packets = self.transport.poll(self.clock.started, &mut self.intake, &mut sampled);
+        let at_once = sampled.worker.served;
         if self.intake.refusals.turned_away() > 0 {
             self.note_refusals(at_once);
         }
@@ -89,7 +91,7 @@ impl Engine<Rings> {
 
     #[inline(always)]
     fn serve_run<S: Service>(&mut self, run: &Run, service: &S, may_prefetch: bool) {
-        let Self { intake: Intake { backend, payloads, recorder, .. }, transport: rings, clock, .. } = self;
+        let Self { intake: Intake { backend, payloads, recorder, .. }, transport: rings, clock, meter, .. } = self;
         let snid = run.burst.first.snid;
         // A client that is gone keeps its ring while it has RPCs in flight.
         if let Some(channel) = rings.channel_of(snid) {
@@ -97,8 +99,13 @@ impl Engine<Rings> {
             let span = if run.burst.step > 0 { run.burst.step } else { payloads.span(run.slots(0)) };
             let payloads = payloads.from(run.first_slot);
             let replies = Replies::Ring(slots, span);
-            serve(service, Requests::new(run, backend.rpcs_of(run), payloads, replies, may_prefetch));
+            let (rpcs, is_due) = (backend.rpcs_of(run), meter.is_due(run.rpcs));
+            let began = if is_due { meter.now_ps() } else { 0 };
+            serve(service, Requests::new(run, rpcs, payloads, replies, may_prefetch));
             channel.wake_sleeper();
+            if is_due {
+                note_sample(meter, service, run, rpcs, began);
+            }
         }
         if let Some(recorder) = recorder {
             recorder.run(clock.started, CORE, run, backend.rpcs_of(run));
@@ -125,7 +132,7 @@ impl<T: Transport> Engine<T> {
         }
         let most = self.rpcs_at_once();
         let worker = Worker { service, may_prefetch, served: 0, most };
-        let mut timed = Timed { worker, watch: &self.clock.watch, time_ps: 0 };
+        let mut timed = Timed { worker, meter: &mut self.meter, watch: &self.clock.watch, time_ps: 0 };
         self.intake.begin_turn();
         let packets = self.transport.poll(now, &mut self.intake, &mut timed);
         let (served, time) = (timed.worker.served as usize, Span::from_ps(timed.time_ps));
@@ -139,6 +146,7 @@ impl<T: Transport> Engine<T> {
 /// The worker of this thread, and how long it has served.
 struct Timed<'s> {
     worker: Worker<'s, dyn Service + 's>,
+    meter: &'s mut Meter,
     watch: &'s Watch,
     time_ps: u64,
 }
@@ -153,7 +161,50 @@ impl AtOnce for Timed<'_> {
     fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>) {
         let began = self.watch.now_ps();
         self.worker.serve(run, rpcs, payloads, replies);
-        self.time_ps += self.watch.now_ps().saturating_sub(began);
+        let ended = self.watch.now_ps();
+        self.time_ps += ended.saturating_sub(began);
+        if self.meter.is_due(run.rpcs)
+            && let Some(&first) = rpcs.first()
+        {
+            let arrival = run.arrival(0, first);
+            let (given_ps, is_steered) = (began, false);
+            let (rpcs, step) = (run.rpcs, run.burst.step);
+            let served = Served { arrival, rpcs, step, given_ps, is_steered, begun_ps: began, ended_ps: ended };
+            self.meter.sample(served);
+            self.meter.note_store(self.worker.service);
+        }
+    }
+}
+
+/// The worker of this thread, and what it samples.
+struct Sampled<'s, S> {
+    worker: Worker<'s, S>,
+    meter: &'s mut Meter,
+}
+
+impl<S: Service> AtOnce for Sampled<'_, S> {
+    #[inline(always)]
+    fn most(&self) -> (CoreId, u32) {
+        self.worker.most()
+    }
+
+    #[inline(always)]
+    fn serve<'r>(&mut self, run: &Run, rpcs: &'r [BurstRpc], payloads: &'r [u8], replies: Replies<'r>) {
+        let is_due = self.meter.is_due(run.rpcs);
+        let began = if is_due { self.meter.now_ps() } else { 0 };
+        self.worker.serve(run, rpcs, payloads, replies);
+        if is_due {
+            note_sample(self.meter, self.worker.service, run, rpcs, began);
+        }
+    }
+}
+
+/// A run was served that has an RPC to be sampled.
+#[cold]
+fn note_sample(meter: &mut Meter, service: &dyn Service, run: &Run, rpcs: &[BurstRpc], began: u64) {
+    if let Some(&first) = rpcs.first() {
+        meter.sample_run(run, run.arrival(0, first), began);
+        meter.note_store(service);
     }
 }
 

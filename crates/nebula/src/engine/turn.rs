@@ -1,6 +1,8 @@
 //! The engine, and one turn of it: when it begins, when it ends, and what that is told.
 
+use super::recent::Recent;
 use crate::config::error::{LogError, ServeError};
+use crate::config::kind::Kind;
 use crate::config::server::{IdlePolicy, ServerConfig};
 use crate::net::Watch;
 use crate::nic::ingress::{Intake, Others, RPCS_PER_TURN};
@@ -13,7 +15,7 @@ use crate::nic::transport::Transport;
 use crate::rpc::job::WorkerLink;
 use crate::rpc::parking::Parker;
 use crate::rpc::rpc_types::RpcTypes;
-use crate::status::{Extra, StatusPage};
+use crate::status::{Extra, Meter, StatusPage};
 use nebula_nic::decision::{GROUP_LOG_HEADER, GroupSetup, LOG_HEADER};
 use nebula_nic::{Backend, Policy, Span, Timestamp};
 use std::path::Path;
@@ -43,6 +45,10 @@ pub(crate) struct Engine<T> {
     pub(super) clock: TurnClock,
     pub(super) rest: Rest,
     pub(super) report: Report,
+    /// What the worker on this thread samples of the RPCs that it serves before they are queued, or in runs.
+    pub(super) meter: Meter,
+    /// Whether the server ends when what is inside is answered, and takes nothing in any more.
+    drain: Drain,
     /// What tells the types of RPCs apart, where the policy asks for that.
     pub(super) types: Option<RpcTypes>,
     /// What workers' own machines have decided, for the log.
@@ -93,6 +99,21 @@ pub(super) struct Report {
     pub(super) stolen: u64,
     /// RPCs whose payload was steered.
     pub(super) steered: u64,
+    started_ticks: u64,
+    recent: Recent,
+    /// Whether the worker is on this thread.
+    is_inline: bool,
+    /// Whether this engine has no thread of its own, and so no time either.
+    is_shared: bool,
+    slo: Span,
+}
+
+/// Whether the server drains.
+#[derive(Debug)]
+struct Drain {
+    asked: Arc<AtomicBool>,
+    /// Whether this engine has begun to refuse whatever comes.
+    is_on: bool,
 }
 
 /// What an engine is made of, beside its configuration.
@@ -101,6 +122,8 @@ pub(crate) struct Parts<T> {
     pub(crate) watch: Watch,
     pub(crate) parker: Arc<Parker>,
     pub(crate) status: StatusPage,
+    pub(crate) meter: Meter,
+    pub(crate) drain: Arc<AtomicBool>,
     pub(crate) links: Vec<WorkerLink>,
     pub(crate) choices: Option<Receiver<Choice>>,
     pub(crate) log_error: FirstLogError,
@@ -131,6 +154,8 @@ impl<T: Transport> Engine<T> {
         let serves_runs = T::SERVES_RUNS && serves_at_once;
         let notes_fresh = config.inline && !serves_runs;
         let watch = parts.watch;
+        let ticks = watch.ticks();
+        let started = Timestamp::from_ps(watch.at_ps(ticks));
         Ok(Self {
             transport: parts.transport,
             intake: Intake::new(
@@ -143,13 +168,7 @@ impl<T: Transport> Engine<T> {
             ),
             links: parts.links,
             pace: Pace::new(config),
-            clock: TurnClock {
-                started: Timestamp::from_ps(watch.now_ps()),
-                ticks: watch.ticks(),
-                watch,
-                idle_since: None,
-                idle_looks: 0,
-            },
+            clock: TurnClock { started, ticks, watch, idle_since: None, idle_looks: 0 },
             rest: Rest { policy: config.idle, parker: parts.parker, is_armed: false },
             report: Report {
                 page: parts.status,
@@ -158,7 +177,14 @@ impl<T: Transport> Engine<T> {
                 has_news: true,
                 stolen: 0,
                 steered: 0,
+                started_ticks: ticks,
+                recent: Recent::default(),
+                is_inline: config.inline,
+                is_shared: config.kind() == Kind::Shared,
+                slo: config.slo,
             },
+            meter: parts.meter,
+            drain: Drain { asked: parts.drain, is_on: false },
             types: config.rpc_types.clone().filter(|_| config.policy == Policy::Darc),
             choices: parts.choices,
             served: 0,
@@ -203,7 +229,11 @@ impl<T: Transport> Engine<T> {
     #[inline]
     pub(crate) fn end_turn(&mut self, now: Timestamp, packets: usize, served: usize) {
         let work = packets + served;
-        if let Some(bound) = self.pace.end_turn(now, work, served, self.intake.backend.queue_depth()) {
+        let waiting = self.intake.backend.queue_depth();
+        self.report.recent.end_turn(work, waiting);
+        if let Some(bound) = self.pace.end_turn(now, work, served, waiting)
+            && !self.drain.is_on
+        {
             self.set_queue_bound(now, bound);
         }
         // Last, for what follows from it stands in the log with the RPCs dispatched next.
@@ -227,12 +257,33 @@ impl<T: Transport> Engine<T> {
             report.written = now;
             self.publish_status(work > 0);
         }
+        if is_due && self.drain.asked.load(Ordering::Relaxed) {
+            self.begin_to_drain(now);
+        }
+    }
+
+    /// From here on everything that comes is refused, and its client told; what has come before is served.
+    #[cold]
+    fn begin_to_drain(&mut self, now: Timestamp) {
+        if !std::mem::replace(&mut self.drain.is_on, true) {
+            self.set_queue_bound(now, 0);
+        }
+        self.publish_status(false);
     }
 
     pub(super) fn publish_status(&mut self, has_news: bool) {
         self.report.has_news = has_news;
         let backend = &self.intake.backend;
+        self.report.recent.look(self.clock.started, backend.slots_used());
         let extra = Extra {
+            queue_depth_recent: self.report.recent.queue_depth(),
+            slots_used_recent: self.report.recent.slots_used(),
+            busy_ps: if self.report.is_shared { 0 } else { self.report.recent.busy_ps() },
+            is_inline: self.report.is_inline,
+            slo: self.report.slo,
+            started_ticks: self.report.started_ticks,
+            written_ticks: self.clock.ticks,
+            is_draining: self.drain.is_on,
             queue_bound: self.pace.queue_bound(),
             service: self.pace.service(),
             workers: u32::from(backend.config().cores),
@@ -253,6 +304,7 @@ impl<T: Transport> Engine<T> {
     #[inline(always)]
     fn note_gap(&mut self, now: Timestamp, ticks: u64) {
         let elapsed = now - self.clock.started;
+        self.report.recent.begin_turn(elapsed);
         let turn_ps = if T::MAKES_SYSTEM_CALLS { TURN_OF_CALLS_PS } else { TURN_PS };
         if elapsed.as_ps() > turn_ps && elapsed > self.pace.explained() {
             self.report.page.add_gap(self.clock.ticks, ticks);

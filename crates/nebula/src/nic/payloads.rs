@@ -5,7 +5,7 @@
 
 use crate::rpc::answer::Answer;
 use crate::rpc::job::Held;
-use nebula_nic::{Arrival, Run, Slot, SlotRange};
+use nebula_nic::{Arrival, Run, Slot, SlotRange, Timestamp};
 use nebula_sys::mem::{MemError, Pages};
 use nebula_sys::region::{RecvRegion, SLOT_BYTES, SlotLease};
 use nebula_sys::sync::AtomicU64;
@@ -120,6 +120,7 @@ impl Payloads {
             span: self.spans[own as usize].into(),
             answer: self.answers[own as usize].take(),
             is_steered: false,
+            given: Timestamp::ZERO,
         }
     }
 

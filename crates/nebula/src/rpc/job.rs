@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::parking::Parker;
 use crossbeam_queue::ArrayQueue;
-use nebula_nic::{CoreId, Dispatch, NodeId, SlotRange};
+use nebula_nic::{CoreId, Dispatch, NodeId, SlotRange, Timestamp};
 use nebula_sys::region::SlotLease;
 use nebula_sys::spsc::{Consumer, Producer};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub(crate) struct Held {
     pub(crate) answer: Option<Box<Answer>>,
     /// Whether its worker has had it fetched before it begins the RPC.
     pub(crate) is_steered: bool,
+    /// The engine's turn in which it was given to a core; zero where that core came for it itself.
+    pub(crate) given: Timestamp,
 }
 
 /// An RPC on its way to a worker.

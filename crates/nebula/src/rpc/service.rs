@@ -2,6 +2,7 @@
 
 use super::requests::Requests;
 use crate::rpc::reply::Reply;
+use crate::status::StoreCounters;
 use nebula_nic::schedule::RpcType;
 
 /// How far ahead of its execution an RPC is when [`Service::prefetch`] is called.
@@ -80,6 +81,12 @@ pub trait Service {
     fn rpc_type(&self, request: &[u8]) -> RpcType {
         let _ = request;
         RpcType(0)
+    }
+
+    /// What it counts of what it stores, for the [status page](crate::StatusReader::store): asked once in a while, by a worker. `None` where it stores
+    /// nothing.
+    fn store(&self) -> Option<StoreCounters> {
+        None
     }
 
     /// The server stops: each worker calls it after its last RPC, before those that wait for [later](crate::Reply::later) replies end unanswered. A

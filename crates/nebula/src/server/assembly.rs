@@ -9,8 +9,10 @@ use crate::nic::recorder::Choice;
 use crate::nic::transport::Transport;
 use crate::rpc::job::{Jobs, Queues, WorkerLink};
 use crate::rpc::parking::Parker;
+use crate::status::{Layout, Meter};
 use crate::transport::shm::registry::{ChannelCache, Registry};
 use crate::transport::shm::rings::Rings;
+use crate::transport::stream::port::StreamPort;
 use crate::transport::udp::port::UdpPort;
 use crate::ways::core::{Core, Parts};
 use crate::ways::inline::Inline;
@@ -26,6 +28,7 @@ use nebula_nic::decision::STEAL_CORES_MAX;
 use nebula_nic::schedule::Thief;
 use nebula_nic::{CoreId, Frontend, Policy};
 use nebula_sys::mcs;
+use nebula_sys::shared::SharedMemory;
 use nebula_sys::spsc::ring;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -60,6 +63,16 @@ impl ServerTransport for UdpPort {
     }
 }
 
+impl ServerTransport for StreamPort {
+    fn inline(core: Core<Inline<Self>>) -> Way {
+        Way::InlineStream(core)
+    }
+
+    fn lock(core: Core<Lock<Self>>) -> Way {
+        Way::LockStream(core)
+    }
+}
+
 /// A worker's ends of what joins it with the engine.
 pub(super) enum WorkerEnd {
     Ring(Ring),
@@ -68,6 +81,27 @@ pub(super) enum WorkerEnd {
 
 /// The engine's ends, and the workers'.
 type Links = (Vec<WorkerLink>, Vec<WorkerEnd>);
+
+/// Where the workers of a part write what they sample.
+pub(super) struct Meters {
+    /// None where nothing is sampled.
+    pub(super) page: Option<Arc<SharedMemory>>,
+    pub(super) layout: Layout,
+    /// The part, and the number of its first worker among all of the server.
+    pub(super) engine: usize,
+    pub(super) first: usize,
+    pub(super) watch: Watch,
+}
+
+impl Meters {
+    /// That of a worker of this part.
+    pub(super) fn of(&self, worker: usize) -> Meter {
+        match &self.page {
+            Some(page) => Meter::new(page.clone(), self.layout, (self.engine, self.first + worker), &self.watch),
+            None => Meter::none(&self.watch),
+        }
+    }
+}
 
 /// What workers are made of.
 pub(super) struct Assembly<'a> {
@@ -80,6 +114,7 @@ pub(super) struct Assembly<'a> {
     /// What wakes the engine.
     pub(super) parker: &'a Arc<Parker>,
     pub(super) watch: &'a Watch,
+    pub(super) meters: &'a Meters,
     /// Where workers' own machines write what they decide, if there is a decision log.
     pub(super) log: &'a Option<Sender<Choice>>,
 }
@@ -138,8 +173,9 @@ impl Assembly<'_> {
                 (workers.collect(), Some(engine))
             }
         };
-        for worker in &mut workers {
+        for (index, worker) in workers.iter_mut().enumerate() {
             worker.configure(self.config, self.watch);
+            worker.set_meter(self.meters.of(index));
             if let Policy::Preemptive(quantum) = self.config.policy {
                 let turns =
                     LoggedTurns::new(worker.core(), quantum, self.config.suspended_max.into(), self.log.clone());

@@ -1,6 +1,7 @@
 //! A running server: its threads, and its shutdown.
 
-use super::assembly::{Assembly, ServerTransport};
+use super::assembly::{Assembly, Meters, ServerTransport};
+use super::drain::Draining;
 use super::parts::{Part, check_parts, part};
 use super::pool::{Pool, PoolStatus, Pooled};
 use crate::config::error::{LogError, ServeError};
@@ -15,10 +16,13 @@ use crate::nic::recorder::FirstLogError;
 use crate::rpc::parking::Parker;
 use crate::rpc::service::Service;
 use crate::rpc::slot::mtu_for;
-use crate::status::{Status, StatusPage, StatusReader, status_bytes};
+use crate::status::{Layout, Status, StatusPage, StatusReader};
 use crate::transport::shm::listener::{EventQueue, Listener, Spread, Terms, wake};
 use crate::transport::shm::registry::Registry;
 use crate::transport::shm::rings::Rings;
+use crate::transport::stream::framing::Framing;
+use crate::transport::stream::port::{Ears, StreamPort};
+use crate::transport::stream::sockets::Sockets;
 use crate::transport::udp::key_box::KeyBox;
 use crate::transport::udp::numbers::{GROUP_KEY, Numbers, first_number};
 use crate::transport::udp::port::UdpPort;
@@ -46,6 +50,9 @@ pub struct RunningServer {
     parkers: Vec<Arc<Parker>>,
     registry: Arc<Registry>,
     status: StatusReader,
+    /// The status page, and how it is laid out: for who writes into it later.
+    page: (Arc<SharedMemory>, Layout),
+    draining: Draining,
     /// Where engines find new keys.
     key_boxes: Vec<Arc<KeyBox>>,
     log_error: FirstLogError,
@@ -68,10 +75,53 @@ impl RunningServer {
         &self.status
     }
 
+    /// Stops taking anything in, and waits until whatever is inside is answered, for `timeout` at most. Whether it was. Then
+    /// [stop](Self::stop) the server.
+    ///
+    /// Over `shm://` no client can connect any more, and the endpoint is free for another server. Of clients that are connected every further RPC is
+    /// refused and its client told; over `udp://`, where the server knows no clients, every RPC. RPCs that were taken in before are served; those whose replies are given [later](crate::Reply::later) keep the server waiting.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nebula::{Client, Reply, Server};
+    /// use std::time::Duration;
+    ///
+    /// let name = format!("shm://doc-drain-{}", std::process::id());
+    /// let server = Server::bind(&name).serve(|request: &[u8], reply: &mut Reply| reply.write(request))?;
+    /// let mut client = Client::connect(&name)?;
+    /// assert_eq!(client.call(b"hello")?, b"hello");
+    /// assert!(server.drain(Duration::from_secs(5)));
+    /// assert!(Client::connect(&name).is_err());
+    /// server.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn drain(&self, timeout: Duration) -> bool {
+        self.draining.begin();
+        self.listener_waker.iter().for_each(|listener_waker| wake(listener_waker));
+        let until = Instant::now() + timeout;
+        loop {
+            self.parkers.iter().for_each(|parker| parker.wake());
+            if self.draining.is_over(&self.status.read(), self.pool().as_ref()) {
+                return true;
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// The counters of the pool, where long RPCs are handed to one.
     #[must_use]
     pub fn pool(&self) -> Option<PoolStatus> {
         self.pool.as_ref().map(|pool| pool.status())
+    }
+
+    /// Its long RPCs are handed to this one.
+    pub(crate) fn set_pool(&mut self, pool: Arc<Pool>) {
+        self.pool = Some(pool);
     }
 
     /// Replaces the keys of a `udp://` server that was started with keys. Each engine takes them over in its next turn; a client whose key is not among
@@ -163,9 +213,12 @@ impl Drop for RunningServer {
     }
 }
 
+/// An endpoint, and what is spoken there where that is a protocol of others.
+pub(super) type Spoken = (Endpoint, Option<Arc<dyn Framing>>);
+
 /// Starts a server with threads on which `run` runs the workers.
 pub(super) fn serve(
-    endpoint: Endpoint,
+    endpoint: Spoken,
     config: ServerConfig,
     run: Arc<dyn Fn(Worker) + Send + Sync>,
 ) -> Result<RunningServer, ServeError> {
@@ -208,13 +261,13 @@ impl Drop for AtWork {
 
 /// As [`serve`], with `threads` threads that long RPCs are handed to.
 pub(super) fn serve_pooled(
-    endpoint: Endpoint,
+    endpoint: Spoken,
     mut config: ServerConfig,
     service: Arc<dyn Service + Send + Sync>,
     threads: u16,
 ) -> Result<RunningServer, ServeError> {
-    config.later_max = Some(config.later_max.unwrap_or(0).saturating_add(config.pool_max));
-    let pool = Arc::new(Pool::new(&config, threads));
+    config = config.with_pool();
+    let pool = Arc::new(Pool::new(&config, &endpoint, threads));
     let pins = config.pin.get(config.threads()..).unwrap_or_default().to_vec();
     let pooled = Pooled::new(service.clone(), pool.clone());
     let mut running = serve(endpoint, config, Arc::new(move |worker: Worker| worker.run_one_by_one(&pooled)))?;
@@ -223,14 +276,22 @@ pub(super) fn serve_pooled(
         let run = Box::new(move || pool.work(&*service));
         running.threads.push(spawn(&format!("nebula-pool-{index}"), pins.get(index).copied(), run)?);
     }
+    pool.publish_on(running.page.0.clone(), running.page.1);
     running.pool = Some(pool);
     Ok(running)
 }
 
 /// Opens an endpoint: listener and engine run, the workers are the caller's.
-pub(super) fn open(endpoint: Endpoint, config: ServerConfig) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+pub(super) fn open(
+    (endpoint, framing): Spoken,
+    config: ServerConfig,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
     let config = checked(&endpoint, config)?;
+    if let Some(framing) = framing {
+        return open_stream(endpoint, framing, config);
+    }
     match &endpoint {
+        Endpoint::Tcp(_) => Err(ServeError::NoFraming { endpoint }),
         Endpoint::Shm(name) => open_shm(name, endpoint.clone(), config),
         &Endpoint::Udp(address) => {
             if config.keys.is_empty() && !config.insecure && !address.ip().is_loopback() {
@@ -262,14 +323,17 @@ fn open_shm(
         return Err(ServeError::Mtu { got: config.mtu_bytes });
     }
     config.mtu_bytes = mtu_for(config.mtu_bytes);
-    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
-    let listener = claim(&endpoint, || open_listener(name, &config, status.clone()))?;
+    let layout = config.layout();
+    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
+    let draining = Draining::default();
+    let listener = claim(&endpoint, || open_listener(name, &config, status.clone()))?.until(draining.flag());
     let registry = Arc::new(Registry::default());
     let rings = |queue: &Arc<EventQueue>| Rings::new(config.clients_max, registry.clone(), queue.clone());
     let rings: Vec<Rings> = listener.queues().iter().map(rings).collect();
     let ground = Ground {
         endpoint,
-        status,
+        page: (status, layout),
+        draining,
         registry,
         listener_waker: Some(listener.waker()),
         watch: Watch::new(&Time::Machine),
@@ -309,7 +373,8 @@ fn open_udp(
     // Packets that are lost are asked for again, which takes round trips.
     config.reassembly_timeout.get_or_insert(Span::from_ms(500));
     let parts = part(&config)?;
-    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
+    let layout = config.layout();
+    let status = Arc::new(SharedMemory::create_published("nebula-status", layout.bytes())?);
     let numbers = Numbers::for_engines(config.engines, first_number(entropy));
     let key_boxes: Vec<Arc<KeyBox>> = parts.iter().map(|_| Arc::default()).collect();
     let ports = parts.iter().zip(wires).zip(numbers).zip(&key_boxes).map(|(((part, wire), numbers), key_box)| {
@@ -318,7 +383,8 @@ fn open_udp(
     let ports = ports.collect::<Result<Vec<_>, ServeError>>()?;
     let ground = Ground {
         endpoint,
-        status,
+        page: (status, layout),
+        draining: Draining::default(),
         registry: Arc::default(),
         listener_waker: None,
         watch: Watch::new(time),
@@ -329,10 +395,58 @@ fn open_udp(
     Ok((running, workers))
 }
 
+/// Opens a server that speaks a protocol of others: an engine or several, each with the connections that the kernel gives it.
+fn open_stream(
+    endpoint: Endpoint,
+    framing: Arc<dyn Framing>,
+    mut config: ServerConfig,
+) -> Result<(RunningServer, Vec<Worker>), ServeError> {
+    let address = match &endpoint {
+        &Endpoint::Tcp(address) => address,
+        &Endpoint::Udp(address) if config.keys.is_empty() && config.engines == 1 => address,
+        _ => return Err(ServeError::Framing { endpoint }),
+    };
+    if !config.insecure && !address.ip().is_loopback() {
+        return Err(ServeError::Insecure { endpoint });
+    }
+    // Every request is one packet: no other is to wait for the rest of it in the receive buffer.
+    config.mtu_bytes = config.rpc_bytes_max.next_multiple_of(64).max(64);
+    let mut ears = Vec::new();
+    let mut local = address;
+    for _ in 0..config.engines {
+        let ear = claim(&endpoint, || match &endpoint {
+            Endpoint::Udp(_) => Ok(Ears::Datagrams(Box::new(KernelWire::bind(local)?))),
+            _ => Ok(Ears::Stream(Sockets::listen(local, config.engines > 1)?)),
+        })?;
+        local = ear.local()?;
+        ears.push(ear);
+    }
+    let parts = part(&config)?;
+    let status = Arc::new(SharedMemory::create_published("nebula-status", status_bytes(config.parts()))?);
+    let keeps_order =
+        config.kind() == Kind::Inline && !matches!(config.policy, Policy::Preemptive(_)) && config.laters() == 0;
+    let ports = ears.into_iter().map(|ears| {
+        let reply_bytes_max = config.reply_bound();
+        StreamPort::new(ears, framing.clone(), config.clients_max.into(), reply_bytes_max, keeps_order)
+    });
+    let ports = ports.collect();
+    let endpoint = if matches!(endpoint, Endpoint::Udp(_)) { Endpoint::Udp(local) } else { Endpoint::Tcp(local) };
+    let ground = Ground {
+        endpoint,
+        status,
+        registry: Arc::default(),
+        listener_waker: None,
+        watch: Watch::new(&Time::Machine),
+        pin: config.pin,
+    };
+    assemble(parts, ground, ports)
+}
+
 /// What a server stands on, beside its transports.
 struct Ground {
     endpoint: Endpoint,
-    status: Arc<SharedMemory>,
+    page: (Arc<SharedMemory>, Layout),
+    draining: Draining,
     /// The rings that replies are written into.
     registry: Arc<Registry>,
     /// Wakes the listener, where there is one.
@@ -359,11 +473,11 @@ fn checked(endpoint: &Endpoint, mut config: ServerConfig) -> Result<ServerConfig
             Err(ServeError::EnginesAndGroups { engines: config.engines, policy })
         }
         Endpoint::Shm(_) if config.idle == IdlePolicy::Block => Err(ServeError::BlockOverShm),
-        Endpoint::Udp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
-        Endpoint::Udp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
+        Endpoint::Udp(_) | Endpoint::Tcp(_) if config.groups() > 1 => Err(ServeError::GroupsOverUdp { policy }),
+        Endpoint::Udp(_) | Endpoint::Tcp(_) if config.idle == IdlePolicy::Block && !config.kind().sleeps() => {
             Err(ServeError::Block { policy })
         }
-        Endpoint::Shm(_) | Endpoint::Udp(_) => check_parts(&config).map(|()| config),
+        Endpoint::Shm(_) | Endpoint::Udp(_) | Endpoint::Tcp(_) => check_parts(&config).map(|()| config),
     }
 }
 
@@ -373,9 +487,8 @@ fn assemble<T: ServerTransport>(
     ground: Ground,
     transports: Vec<T>,
 ) -> Result<(RunningServer, Vec<Worker>), ServeError> {
-    let engines_in_all = u16::try_from(parts.len()).unwrap_or(u16::MAX);
-    let Ground { endpoint, status, registry, listener_waker, watch, pin } = ground;
-    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), status_bytes(engines_in_all))?);
+    let Ground { endpoint, page: (status, layout), draining, registry, listener_waker, watch, pin } = ground;
+    let reader = StatusReader::new(ReadOnlyMemory::open(status.fd(), layout.bytes())?, layout.bytes());
     let stop = Arc::new(AtomicBool::new(false));
     let at_work = Arc::new(AtomicU32::new(0));
     let mut running = RunningServer {
@@ -385,13 +498,15 @@ fn assemble<T: ServerTransport>(
         parkers: Vec::new(),
         registry: registry.clone(),
         status: reader,
+        page: (status.clone(), layout),
+        draining: draining.clone(),
         key_boxes: Vec::new(),
         log_error: FirstLogError::default(),
         threads: Vec::new(),
         pool: None,
         workers: at_work.clone(),
     };
-    let (mut engines, mut workers) = (Vec::new(), Vec::new());
+    let (mut engines, mut workers) = (Vec::new(), Vec::<Worker>::new());
     for (index, (Part { config, group }, transport)) in parts.into_iter().zip(transports).enumerate() {
         let backend_config = config.backend_config()?;
         backend_config.validate()?;
@@ -399,6 +514,8 @@ fn assemble<T: ServerTransport>(
         let (log, choices) = config.decision_log.as_ref().map(|_| channel()).unzip();
         let seed = backend_config.seed;
         let parker = Arc::new(Parker::new()?);
+        let page = config.metrics.then(|| status.clone());
+        let meters = Meters { page, layout, engine: index, first: workers.len(), watch: watch.clone() };
         let assembly = Assembly {
             config: &config,
             bound,
@@ -407,16 +524,19 @@ fn assemble<T: ServerTransport>(
             stop: &stop,
             parker: &parker,
             watch: &watch,
+            meters: &meters,
             log: &log,
         };
         let (links, ends) = assembly.links()?;
         running.parkers.extend(links.iter().filter_map(|link| link.parker.clone()).chain([parker.clone()]));
-        let status = StatusPage::new(status.clone(), index);
+        let status = StatusPage::new(status.clone(), layout, index);
         let parts = Parts {
             transport,
             watch: watch.clone(),
             parker: parker.clone(),
             status,
+            meter: meters.of(0),
+            drain: draining.flag(),
             links,
             choices,
             log_error: running.log_error.clone(),

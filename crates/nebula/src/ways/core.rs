@@ -11,6 +11,7 @@ use crate::rpc::later::{End, Ended, LaterError, LaterReply, Laters};
 use crate::rpc::parking::rest_after;
 use crate::rpc::reply::Reply;
 use crate::rpc::service::Service;
+use crate::status::{self, Meter};
 use crate::transport::shm::channel::Channel;
 use crate::transport::shm::registry::ChannelCache;
 use nebula_nic::{Arrival, CoreId, Frontend, NackReason, RpcKey, Span, Timestamp};
@@ -29,6 +30,7 @@ pub(crate) struct Core<X> {
     idle: IdlePolicy,
     stop: Arc<AtomicBool>,
     watch: Watch,
+    meter: Meter,
 }
 
 /// What every core is made of, beside its source.
@@ -140,6 +142,7 @@ impl<X: Source> Core<X> {
             idle: IdlePolicy::Adaptive,
             stop,
             watch: Watch::new(&Time::Machine),
+            meter: Meter::none(&Watch::new(&Time::Machine)),
         }
     }
 
@@ -148,6 +151,11 @@ impl<X: Source> Core<X> {
         (self.watch, self.idle) = (watch.clone(), config.idle);
         self.completions.set_steering(config.steering);
         self.later = (config.laters() > 0).then(|| Box::new(Later { is_configured: true, ..Later::default() }));
+    }
+
+    /// What it samples, from here on.
+    pub(crate) fn set_meter(&mut self, meter: Meter) {
+        self.meter = meter;
     }
 
     /// The number of the core.
@@ -163,11 +171,40 @@ impl<X: Source> Core<X> {
             if self.turn(service) > 0 {
                 idle_since = None;
             } else {
+                self.meter.note_rest(service);
                 self.rest(&mut idle_since);
             }
         }
-        service.drain();
+        self.end_service(service);
         self.finish();
+    }
+
+    /// The service has got its last RPC.
+    #[cold]
+    pub(super) fn end_service(&self, service: &dyn Service) {
+        service.drain();
+        self.meter.note_end(service);
+    }
+
+    /// The same, where that is all.
+    #[cold]
+    pub(super) fn note_end(&self, service: &dyn Service) {
+        self.meter.note_end(service);
+    }
+
+    /// Counts an RPC that began at `began_ps` and has ended just then.
+    #[inline]
+    pub(super) fn note_served(&mut self, begun: &Begun, began_ps: u64, service: &dyn Service) {
+        if self.meter.is_due(1) {
+            let (held, ended) = (&begun.held, self.meter.now_ps());
+            self.meter.sample(status::Served::one(begun.arrival, held.given, held.is_steered, began_ps, ended));
+            self.meter.note_store(service);
+        }
+    }
+
+    /// Has the meter note that the worker is about to rest.
+    pub(super) fn note_rest(&mut self, service: &dyn Service) {
+        self.meter.note_rest(service);
     }
 
     /// One turn; returns how many RPCs were served in it.
@@ -236,8 +273,11 @@ impl<X: Source> Core<X> {
         let Begun { arrival, held, .. } = &mut begun;
         let to = reply_to(&mut self.channels, arrival, held.span, held.answer.as_deref_mut());
         let mut taken = None;
+        let is_due = self.meter.is_due(1);
+        let began = if is_due { self.meter.now_ps() } else { 0 };
         if let Some((reply, channel)) = to {
             let laters = self.later.as_ref().filter(|later| later.is_configured).map(|later| &later.laters);
+            laters.iter().for_each(|laters| laters.set_client(arrival.rpc.snid));
             let mut reply = reply.with_laters(laters);
             let request = held.lease.payload(arrival.bytes as usize);
             let served = catch_unwind(AssertUnwindSafe(|| service.serve(request, &mut reply)));
@@ -250,6 +290,12 @@ impl<X: Source> Core<X> {
             if taken.is_none() {
                 channel.into_iter().for_each(Channel::wake_sleeper);
             }
+        }
+        if is_due {
+            let (arrival, given, is_steered) = (*arrival, held.given, held.is_steered);
+            let ended = self.meter.now_ps();
+            self.meter.sample(status::Served::one(arrival, given, is_steered, began, ended));
+            self.meter.note_store(service);
         }
         // The next one has mostly come while this one was served. Its payload is fetched while what follows from this one's end is done.
         self.source.take_given(&mut self.completions);

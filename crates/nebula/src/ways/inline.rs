@@ -134,12 +134,15 @@ impl Core<Inline<Rings>> {
         loop {
             match self.turn_of_runs(service, true) {
                 Turn::Glance => continue,
-                Turn::Idle => self.rest(&mut idle_since),
+                Turn::Idle => {
+                    self.note_rest(service);
+                    self.rest(&mut idle_since);
+                }
                 Turn::Busy(_) => {}
             }
             // Asked whenever more than the rings is looked at: under load there may always be something to do.
             if self.is_stopped() {
-                service.drain();
+                self.end_service(service);
                 return self.finish();
             }
         }

@@ -36,6 +36,8 @@ use std::sync::Arc;
 struct Placed {
     begun: Begun,
     channel: Option<Arc<Channel>>,
+    /// When, for samples.
+    began_ps: u64,
 }
 
 impl Placed {
@@ -87,10 +89,12 @@ impl Preemption {
                 if pass.served > 0 || pass.is_under_way {
                     idle_since = None;
                 } else {
+                    round.core.note_rest(service);
                     round.core.rest(&mut idle_since);
                 }
             }
             round.cancel_all();
+            round.core.note_end(service);
         });
         core.finish();
     }
@@ -169,7 +173,7 @@ impl<X: Source> Round<'_, '_, '_, X> {
         let fiber = fiber as usize;
         let due_outside = safe_point::set_due(ticks.saturating_add(self.quantum_ticks));
         let state = match next {
-            Next::Begin { .. } => self.begin(fiber),
+            Next::Begin { .. } => self.begin(fiber, now),
             Next::Resume { .. } => self.fibers.resume(fiber),
         };
         safe_point::set_due(due_outside);
@@ -191,7 +195,7 @@ impl<X: Source> Round<'_, '_, '_, X> {
     }
 
     /// Begins the next RPC in the fiber slot `fiber`.
-    fn begin(&mut self, fiber: usize) -> State {
+    fn begin(&mut self, fiber: usize, now: Timestamp) -> State {
         // The caller may have taken it with `wait_for_rpc` since it stood in line.
         let Some(begun) = self.core.begin(self.service) else { return State::Ended };
         // What has room for its answer with it goes to no ring: nobody looks for one, under a lock.
@@ -206,7 +210,7 @@ impl<X: Source> Round<'_, '_, '_, X> {
             },
         };
         let (service, place) = (self.service, &self.places[fiber]);
-        place.replace(Some(Placed { begun, channel }));
+        place.replace(Some(Placed { begun, channel, began_ps: now.as_ps() }));
         self.fibers.start(fiber, move || serve(place, service))
     }
 
@@ -219,6 +223,7 @@ impl<X: Source> Round<'_, '_, '_, X> {
                 reply.fail(fault);
             }
             placed.channel.iter().for_each(|channel| channel.wake_sleeper());
+            self.core.note_served(&placed.begun, placed.began_ps, self.service);
             self.core.release(placed.begun);
         }
     }

@@ -28,7 +28,7 @@ pub(crate) fn dial(endpoint: &str) -> OwnedFd {
 }
 
 /// The version of handshake and slot layout.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// The words of a hello.
 pub(crate) fn hello(version: u32, slots: u32) -> [u8; 64] {

@@ -274,6 +274,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets [whether workers sample RPCs for the status page](Self#structfield.metrics).
+    #[must_use]
+    pub fn metrics(mut self, metrics: bool) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
     /// Sets [the file that every decision of the NIC is written to](Self#structfield.decision_log).
     #[must_use]
     pub fn decision_log(mut self, path: impl Into<PathBuf>) -> Self {
@@ -331,6 +338,7 @@ mod tests {
             idle: IdlePolicy::Block,
             pin: vec![715],
             allowed_uids: vec![716],
+            metrics: false,
             decision_log: Some("717".into()),
         }
     }
@@ -339,7 +347,7 @@ mod tests {
     fn every_field_has_a_builder_of_its_name_that_sets_it() {
         let rebuilt = rebuilt!(
             ServerConfig from unusual();
-            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, recv_buffer_bytes_max, scrub, queueing, clients_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids;
+            policy, slo, domain, turn_rpcs_max, workers, engines, inline, steering, rpc_bytes_max, mtu_bytes, packet_bytes, retention_rpcs, retention_bytes, keys, tenants, insecure, service_mean, rpc_bytes_mean, recv_buffer_bytes_max, scrub, queueing, clients_max, suspended_max, pool_max, type_window, stack_bytes, migration, idle, pin, allowed_uids, metrics;
             optional custom_policy, reply_bytes_max, later_max, pool_threads, rpc_types, reassembly_timeout, decision_log
         );
         assert_eq!(format!("{rebuilt:?}"), format!("{:?}", unusual()));

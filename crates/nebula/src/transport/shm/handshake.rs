@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// "NEBULA" and the kind of the message.
 const MAGIC: u64 = u64::from_le_bytes(*b"NEBULA\0\0");
 /// The version of handshake and slot layout; they change together.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// Bytes of a message.
 const MESSAGE_BYTES: usize = 64;
@@ -34,6 +34,8 @@ pub(crate) struct Hello {
     pub(crate) sleeps: bool,
     /// The messaging domain.
     pub(crate) domain: u8,
+    /// Whether it asks for the status page alone: it sends no RPCs.
+    pub(crate) observes: bool,
 }
 
 /// Why a server refuses a client.
@@ -136,6 +138,7 @@ impl Hello {
         put(&mut message, 12, self.slots);
         put(&mut message, 16, self.sleeps.into());
         put(&mut message, 20, self.domain.into());
+        put(&mut message, 24, self.observes.into());
         message
     }
 
@@ -145,6 +148,7 @@ impl Hello {
             slots: take(message, 12),
             sleeps: take(message, 16) != 0,
             domain: message[20],
+            observes: take(message, 24) != 0,
         })
     }
 
@@ -156,7 +160,7 @@ impl Hello {
         if !self.slots.is_power_of_two() || !(SLOTS_MIN..=SLOTS_MAX).contains(&self.slots) {
             return Err(Refusal::Slots);
         }
-        if self.domain != domain {
+        if self.domain != domain && !self.observes {
             return Err(Refusal::Domain { server: domain });
         }
         Ok(())
@@ -254,6 +258,8 @@ mod tests {
     use super::*;
     use rustix::io::{FdFlags, fcntl_getfd};
 
+    const HELLO: Hello = Hello { version: VERSION, slots: 64, sleeps: false, domain: 0, observes: false };
+
     const WELCOME: Welcome = Welcome {
         snid: 3,
         geometry: Geometry::new(64, 624),
@@ -266,7 +272,7 @@ mod tests {
     #[test]
     fn messages_survive_the_way_there() {
         for sleeps in [false, true] {
-            let hello = Hello { version: VERSION, slots: 64, sleeps, domain: 7 };
+            let hello = Hello { version: VERSION, slots: 64, sleeps, domain: 7, observes: !sleeps };
             assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         }
         assert_eq!(decode_answer(&encode_answer(Ok(WELCOME))), Some(Ok(WELCOME)));
@@ -284,7 +290,7 @@ mod tests {
     #[test]
     fn a_ring_that_cannot_be_is_refused_by_both_sides() {
         for slots in [0, 1, 3, 65, SLOTS_MAX * 2] {
-            assert_eq!(Hello { version: VERSION, slots, sleeps: false, domain: 0 }.check(0), Err(Refusal::Slots));
+            assert_eq!(Hello { version: VERSION, slots, ..HELLO }.check(0), Err(Refusal::Slots));
             let geometry = Geometry::new(slots, WELCOME.geometry.mtu_bytes);
             assert_eq!(decode_answer(&encode_answer(Ok(Welcome { geometry, ..WELCOME }))), None);
         }
@@ -296,10 +302,7 @@ mod tests {
 
     #[test]
     fn another_version_is_refused() {
-        assert_eq!(
-            Hello { version: 2, slots: 64, sleeps: false, domain: 0 }.check(0),
-            Err(Refusal::Version { server: VERSION })
-        );
+        assert_eq!(Hello { version: 2, ..HELLO }.check(0), Err(Refusal::Version { server: VERSION }));
         let mut answer = encode_answer(Ok(WELCOME));
         answer[8] = 9;
         assert_eq!(decode_answer(&answer), Some(Err(Refusal::Version { server: 9 })));

@@ -24,6 +24,9 @@ use std::time::{Duration, Instant};
 /// A client that has connected and says nothing is let go after this time.
 const GREETING: Duration = Duration::from_secs(2);
 
+/// Those who have the status page alone, at once.
+const OBSERVERS_MAX: usize = 64;
+
 /// A control message from the listener to the engine.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -154,7 +157,10 @@ pub(crate) fn client_index(snid: NodeId) -> usize {
 
 /// The listener; runs on its own thread until told to stop.
 pub(crate) struct Listener {
-    listening: OwnedFd,
+    /// None once the server drains.
+    listening: Option<OwnedFd>,
+    /// Whether it does.
+    drains: Arc<AtomicBool>,
     waker: Arc<OwnedFd>,
     terms: Terms,
     status: Arc<SharedMemory>,
@@ -165,6 +171,8 @@ pub(crate) struct Listener {
     /// Connected, and silent so far.
     greeting: Vec<(OwnedFd, Instant)>,
     served: Vec<(Arc<OwnedFd>, NodeId)>,
+    /// Who has the status page alone.
+    observers: Vec<OwnedFd>,
 }
 
 impl Listener {
@@ -177,7 +185,25 @@ impl Listener {
         let ids = ClientIds::new(terms.clients_max);
         let queues = (0..terms.engines).map(|_| Arc::default()).collect();
         let rss = Rss::new(terms.engines, 0);
-        Ok(Self { listening, waker, terms, status, queues, rss, ids, greeting: Vec::new(), served: Vec::new() })
+        let (listening, drains) = (Some(listening), Arc::default());
+        Ok(Self {
+            listening,
+            drains,
+            waker,
+            terms,
+            status,
+            queues,
+            rss,
+            ids,
+            greeting: Vec::new(),
+            served: Vec::new(),
+            observers: Vec::new(),
+        })
+    }
+
+    /// The same, which lets nobody in any more once `drains`.
+    pub(crate) fn until(self, drains: Arc<AtomicBool>) -> Self {
+        Self { drains, ..self }
     }
 
     /// The queues of the engines.
@@ -210,6 +236,9 @@ impl Listener {
         while !stop.load(Ordering::Acquire) {
             let (ready, timed_out) = self.wait();
             self.take_back_ids();
+            if self.drains.load(Ordering::Acquire) {
+                self.close();
+            }
             if !timed_out {
                 self.attend(&ready);
             }
@@ -218,30 +247,50 @@ impl Listener {
         }
     }
 
+    /// Lets nobody in any more: another server may have the endpoint from here on.
+    #[cold]
+    fn close(&mut self) {
+        if self.listening.take().is_some() {
+            self.greeting.clear();
+        }
+    }
+
     /// Sleeps until a socket is readable; the flags are those of the listening socket, of clients in the handshake, and of clients served.
     fn wait(&self) -> (Vec<bool>, bool) {
-        let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN), PollFd::new(&self.listening, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
+        // Without a listening socket the place is the waker's once more, so that the others keep theirs.
+        fds.push(PollFd::new(self.listening.as_ref().unwrap_or(&self.waker), PollFlags::IN));
         fds.extend(self.greeting.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::IN)));
         fds.extend(self.served.iter().map(|(socket, _)| PollFd::new(&**socket, PollFlags::IN)));
+        fds.extend(self.observers.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
         // A finite wait where a silent client must be let go; else half a minute, to hand back what the engine retired.
         let seconds = if self.greeting.is_empty() { 30 } else { 1 };
         let woken = poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 }));
+        if fds[0].revents().contains(PollFlags::IN) {
+            // Taken, or the next wait would end at once.
+            let _ = rustix::io::read(&*self.waker, &mut [0_u8; 8]);
+        }
         (fds[1..].iter().map(|fd| !fd.revents().is_empty()).collect(), woken == Ok(0))
     }
 
     fn attend(&mut self, ready: &[bool]) {
-        let (greeting, served) = ready[1..].split_at(self.greeting.len());
+        let (ready_now, observers) = ready.split_at(ready.len() - self.observers.len());
+        let (greeting, served) = ready_now[1..].split_at(ready_now.len() - 1 - self.served.len());
+        // They send nothing: whatever there is to read is the end.
+        let mut gone = observers.iter();
+        self.observers.retain(|_| !gone.next().copied().unwrap_or(false));
         // From the back, so that removing one moves none that is still to be looked at.
         for index in (0..served.len()).rev().filter(|&i| served[i]) {
             let (_, snid) = self.served.swap_remove(index);
             self.post(snid, Event::Gone(snid));
         }
-        for index in (0..greeting.len()).rev().filter(|&i| greeting[i]) {
+        for index in (0..self.greeting.len()).rev().filter(|&i| greeting[i]) {
             let (socket, _) = self.greeting.swap_remove(index);
             self.greet(socket);
         }
         if ready[0]
-            && let Ok(socket) = accept_with(&self.listening, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+            && let Some(listening) = &self.listening
+            && let Ok(socket) = accept_with(listening, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
             self.greeting.push((socket, Instant::now() + GREETING));
         }
@@ -253,6 +302,7 @@ impl Listener {
         let Some(hello) = Hello::decode(&message) else { return };
         match self.admit(&socket, hello) {
             Err(refusal) => drop(handshake::send(&socket, &handshake::encode_answer(Err(refusal)), &[])),
+            Ok(welcome) if hello.observes => self.welcome_observer(socket, welcome),
             Ok(welcome) => self.welcome(socket, welcome, hello.sleeps),
         }
     }
@@ -264,7 +314,11 @@ impl Listener {
             return Err(Refusal::UserId);
         }
         self.take_back_ids();
-        let snid = self.ids.take(self.terms.tenant(peer.uid)).ok_or(Refusal::TooManyClients)?;
+        let snid = match hello.observes {
+            true if self.observers.len() < OBSERVERS_MAX => NodeId(0),
+            true => return Err(Refusal::TooManyClients),
+            false => self.ids.take(self.terms.tenant(peer.uid)).ok_or(Refusal::TooManyClients)?,
+        };
         Ok(Welcome {
             snid: snid.0,
             geometry: Geometry::new(hello.slots, self.terms.mtu_bytes),
@@ -273,6 +327,19 @@ impl Listener {
             status_bytes: u32::try_from(self.status.bytes()).unwrap_or(0),
             slo_ps: self.terms.slo_ps,
         })
+    }
+
+    /// Shares the status page. The ring that goes with it is one that nobody reads.
+    fn welcome_observer(&mut self, socket: OwnedFd, welcome: Welcome) {
+        let sent = match SharedMemory::create("nebula-ring", shared_bytes(welcome.geometry, false)) {
+            Ok(memory) => {
+                handshake::send(&socket, &handshake::encode_answer(Ok(welcome)), &[memory.fd(), self.status.fd()])
+            }
+            Err(_) => return drop(handshake::send(&socket, &handshake::encode_answer(Err(Refusal::NoMemory)), &[])),
+        };
+        if sent.is_ok() {
+            self.observers.push(socket);
+        }
     }
 
     fn welcome(&mut self, socket: OwnedFd, welcome: Welcome, may_sleep: bool) {

@@ -1,0 +1,84 @@
+//! `--metrics ADDRESS:PORT`: a server's counters over HTTP, from one thread that reads the status page as any client could.
+//!
+//! | path | what it is |
+//! |---|---|
+//! | `/` | a page with live charts, for people |
+//! | `/metrics` | the same for Prometheus |
+//! | `/status.json` | the same for programs: a [`Snapshot`] |
+//! | `/rpcs`, `/rpcs.json` | some RPCs of late, the slowest first, with their times at the stations |
+//! | `/ready` | 200 while the server takes RPCs, 503 once it drains |
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `serve` | the thread, and bounds against clients that are slow or hostile |
+//! | `exchange` | one connection: a request, an answer |
+//! | `pages` | which path is what |
+//! | `prometheus`, `rpcs`, `live` | those |
+
+mod exchange;
+mod live;
+mod pages;
+mod prometheus;
+mod rpcs;
+mod serve;
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use nebula::{Endpoint, StatusReader};
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::output::Failure;
+use pages::Pages;
+
+/// The HTTP side of a server. Dropping it ends its thread.
+pub(crate) struct Metrics {
+    address: SocketAddr,
+    listener: Option<TcpListener>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Metrics {
+    /// Listens at `address`. Nothing is answered before [`start`](Self::start).
+    ///
+    /// # Errors
+    ///
+    /// Invalid input: the address cannot be had.
+    pub(crate) fn bind(address: SocketAddr) -> Result<Self, Failure> {
+        let fail = |error| Failure::bad_input(format!("--metrics: cannot listen at {address}: {error}"));
+        let listener = TcpListener::bind(address).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(Failure::fault)?;
+        Ok(Self { address, listener: Some(listener), stop: Arc::new(stop), thread: None })
+    }
+
+    /// Where it listens: after port 0, at the port that the kernel chose.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers from here on, with what `reader` reads of the server at `endpoint`.
+    ///
+    /// # Errors
+    ///
+    /// A fault: there is no thread.
+    pub(crate) fn start(&mut self, endpoint: &Endpoint, reader: StatusReader) -> Result<(), Failure> {
+        let Some(listener) = self.listener.take() else { return Ok(()) };
+        let (pages, stop) = (Pages::new(endpoint.to_string(), reader), self.stop.clone());
+        let thread = std::thread::Builder::new().name("nebula-metrics".to_owned());
+        let thread = thread.spawn(move || serve::run(&listener, &stop, pages)).map_err(Failure::fault)?;
+        self.thread = Some(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        self.thread.take().map(JoinHandle::join);
+    }
+}

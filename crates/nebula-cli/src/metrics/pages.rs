@@ -1,0 +1,101 @@
+//! Which path is what.
+
+use nebula::StatusReader;
+use nebula_sys::clock::Clock;
+
+use super::{live, prometheus, rpcs};
+use crate::observe::Snapshot;
+
+/// What is answered to a request.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    code: u16,
+    reason: &'static str,
+    kind: &'static str,
+    body: Vec<u8>,
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+/// Prometheus' text format.
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// A page loads nothing from anywhere and sends nothing but to its own server.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+impl Answer {
+    /// A status with its reason as the body.
+    pub(super) fn status(code: u16, reason: &'static str) -> Self {
+        Self { code, reason, kind: TEXT, body: format!("{reason}\n").into_bytes() }
+    }
+
+    fn of(kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self { code: 200, reason: "OK", kind, body: body.into() }
+    }
+
+    /// As it goes over the wire; without its body, if that was not asked for.
+    pub(super) fn to_bytes(&self, has_body: bool) -> Vec<u8> {
+        let Self { code, reason, kind, body } = self;
+        let head = format!(
+            "HTTP/1.1 {code} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
+             X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nContent-Security-Policy: {POLICY}\r\n\r\n",
+            body.len()
+        );
+        let mut bytes = head.into_bytes();
+        if has_body {
+            bytes.extend_from_slice(body);
+        }
+        bytes
+    }
+}
+
+/// The pages of one server.
+pub(super) struct Pages {
+    endpoint: String,
+    reader: StatusReader,
+    clock: Clock,
+}
+
+impl Pages {
+    pub(super) fn new(endpoint: String, reader: StatusReader) -> Self {
+        Self { endpoint, reader, clock: Clock::new() }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::read(&self.endpoint, &self.reader, self.clock)
+    }
+
+    /// The answer to a GET.
+    pub(super) fn answer(&mut self, path: &str) -> Answer {
+        match path {
+            "/" => Answer::of(HTML, live::page()),
+            "/metrics" => self.metrics(),
+            "/status.json" => json(&self.snapshot()),
+            "/rpcs" => Answer::of(HTML, rpcs::page(&self.endpoint, &self.reader.samples(), self.clock.now_ps())),
+            "/rpcs.json" => json(&rpcs::rows(&self.reader.samples(), self.clock.now_ps())),
+            "/ready" => self.ready(),
+            _ => Answer::status(404, "Not Found"),
+        }
+    }
+
+    fn metrics(&self) -> Answer {
+        match prometheus::text(&self.snapshot()) {
+            Ok(text) => Answer::of(PROMETHEUS, text),
+            Err(_) => Answer::status(500, "Internal Server Error"),
+        }
+    }
+
+    fn ready(&self) -> Answer {
+        match self.snapshot().state.as_str() {
+            "serving" => Answer::of(TEXT, "ready\n"),
+            _ => Answer::status(503, "Service Unavailable"),
+        }
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> Answer {
+    match serde_json::to_vec(value) {
+        Ok(body) => Answer::of(JSON, body),
+        Err(_) => Answer::status(500, "Internal Server Error"),
+    }
+}

@@ -1,0 +1,171 @@
+//! The thread of `--metrics`: some connections at a time, none of which can keep the others waiting.
+//!
+//! Nothing is ever waited for but in one `poll` over all connections. Each has a deadline for the whole exchange, one request of some kilobytes,
+//! and one answer; then it is closed. With as many connections as there may be, a further one takes the place of the oldest that has
+//! not even asked, or else of the oldest. So whoever connects and says nothing takes nothing from who asks.
+
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::exchange::{Exchange, Step};
+use super::pages::Pages;
+
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 32;
+/// How long an exchange may take, from the first byte to the last.
+const WITHIN: Duration = Duration::from_secs(5);
+/// Below everything that serves RPCs, where the kernel shares out a core.
+const NICE: i32 = 10;
+
+/// Answers until `stop` is readable.
+pub(super) fn run(listener: &TcpListener, stop: &OwnedFd, mut pages: Pages) {
+    // Of this thread alone; where it may not be changed it stays as it is.
+    let _ = rustix::process::setpriority_process(None, NICE);
+    let mut exchanges: Vec<Exchange> = Vec::with_capacity(CONNECTIONS_MAX);
+    loop {
+        let Some((may_accept, ready)) = wait(listener, stop, &exchanges) else { return };
+        let mut ready = ready.into_iter();
+        let now = Instant::now();
+        exchanges.retain_mut(|exchange| {
+            let is_over = ready.next().unwrap_or(false) && exchange.go_on(&mut pages) == Step::Over;
+            !is_over && exchange.until() > now
+        });
+        if may_accept {
+            accept(listener, &mut exchanges);
+        }
+    }
+}
+
+/// Sleeps until something can be done; whether there is a connection to take, and which exchanges go on. `None` when it is the end.
+fn wait(listener: &TcpListener, stop: &OwnedFd, exchanges: &[Exchange]) -> Option<(bool, Vec<bool>)> {
+    let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+    fds.extend(exchanges.iter().map(|exchange| PollFd::new(exchange.stream(), exchange.interest())));
+    let nearest = exchanges.iter().map(Exchange::until).min();
+    let timeout = nearest.map(|until| timespec(until.saturating_duration_since(Instant::now())));
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => {
+            tracing::error!("--metrics ends: cannot wait for connections: {error}");
+            return None;
+        }
+    }
+    let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+    (!is_ready(&fds[0])).then(|| (is_ready(&fds[1]), fds[2..].iter().map(is_ready).collect()))
+}
+
+/// Rounded up, so that a deadline has passed once the wait for it is over.
+fn timespec(time: Duration) -> Timespec {
+    let time = time + Duration::from_millis(1);
+    Timespec { tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
+}
+
+fn accept(listener: &TcpListener, exchanges: &mut Vec<Exchange>) {
+    // At most as many as there may be: then those that are there get their turn.
+    for _ in 0..CONNECTIONS_MAX {
+        let Ok((stream, _)) = listener.accept() else { return };
+        let Ok(exchange) = Exchange::begin(stream, Instant::now() + WITHIN) else { continue };
+        if exchanges.len() == CONNECTIONS_MAX {
+            // They are in the order in which they have come.
+            let silent = exchanges.iter().position(|exchange| !exchange.has_asked());
+            exchanges.remove(silent.unwrap_or(0));
+        }
+        exchanges.push(exchange);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
+    use std::sync::Arc;
+
+    use nebula::{Reply, Server};
+    use rustix::event::{EventfdFlags, eventfd};
+
+    /// Has pages served for the time of `check`.
+    fn served(test: &str, check: impl FnOnce(SocketAddr)) {
+        let name = format!("shm://metrics-{test}-{}", std::process::id());
+        let echo = |request: &[u8], reply: &mut Reply<'_>| reply.write(request);
+        let server = Server::bind(&name).inline(true).serve(echo).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let (pages, stopped) = (Pages::new(name, server.status().clone()), stop.clone());
+        let thread = std::thread::spawn(move || run(&listener, &stopped, pages));
+        check(address);
+        rustix::io::write(&*stop, &1_u64.to_ne_bytes()).unwrap();
+        thread.join().unwrap();
+    }
+
+    fn ask(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn each_path_is_answered_once_and_what_is_no_request_is_told_so() {
+        served("paths", |address| {
+            for (request, begins) in [
+                ("GET /ready HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", "HTTP/1.1 200"),
+                ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET /status.json?x=1 HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET /rpcs HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET /rpcs.json HTTP/1.1\r\n\r\n", "HTTP/1.1 200"),
+                ("GET /nowhere HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),
+                ("POST /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 405"),
+                ("hello\r\n\r\n", "HTTP/1.1 400"),
+            ] {
+                let answer = ask(address, request);
+                assert!(answer.starts_with(begins), "{request}: {answer}");
+            }
+            let head = ask(address, "HEAD /metrics HTTP/1.1\r\n\r\n");
+            assert!(head.ends_with("\r\n\r\n"), "a HEAD has no body: {head}");
+        });
+    }
+
+    #[test]
+    fn a_request_that_does_not_end_is_refused_at_some_kilobytes() {
+        served("long", |address| {
+            let answer = ask(address, &format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(20_000)));
+            assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+        });
+    }
+
+    #[test]
+    fn a_crowd_that_says_nothing_keeps_nobody_waiting() {
+        served("crowd", |address| {
+            let silent: Vec<_> = (0..3 * CONNECTIONS_MAX).map(|_| TcpStream::connect(address).unwrap()).collect();
+            let mut slow = TcpStream::connect(address).unwrap();
+            slow.write_all(b"GET /re").unwrap();
+            assert!(ask(address, "GET /ready HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
+            slow.write_all(b"ady HTTP/1.1\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            slow.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "one that had begun to ask goes on: {answer}");
+            drop(silent);
+        });
+    }
+
+    #[test]
+    fn a_request_in_single_bytes_is_answered() {
+        served("bytes", |address| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_nodelay(true).unwrap();
+            for byte in b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n" {
+                stream.write_all(&[*byte]).unwrap();
+            }
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        });
+    }
+}

@@ -1,0 +1,340 @@
+//! A service as it is operated: watched from outside, configured by a file, drained by SIGTERM, replaced at its endpoint.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use nebula::{CallError, Client, ClientConfig, RetryPolicy};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::{Ended, command, nebula, signal, wait};
+
+/// A name that no other test and no other run uses.
+fn endpoint(test: &str) -> String {
+    format!("shm://ops-{test}-{}", std::process::id())
+}
+
+/// Starts a service, and returns once it is ready.
+fn serve(words: &[&str]) -> Child {
+    serve_with(words, &[])
+}
+
+fn serve_with(words: &[&str], environment: &[(&str, &str)]) -> Child {
+    let mut program = command(&[&["serve"], words, &["--end-with-parent"]].concat());
+    let mut child = program.envs(environment.iter().copied()).spawn().unwrap();
+    let mut ready = String::new();
+    // What follows the first line stays in the pipe.
+    BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+    assert!(ready.starts_with("ready "), "{ready:?}");
+    child
+}
+
+fn end(server: Child) -> Ended {
+    signal(&server, Signal::TERM);
+    wait(server)
+}
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+fn client(endpoint: &str) -> Client {
+    Client::connect_with(endpoint, ClientConfig::default().retry(RetryPolicy::GiveUp)).unwrap()
+}
+
+/// The address of `--metrics` that the server says on standard error.
+fn metrics_of(server: &mut Child) -> String {
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
+    let line = lines.find_map(|line| line.unwrap().split_once("status at http://").map(|(_, rest)| rest.to_owned()));
+    // The rest is read on, so that the server never waits for a reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    line.unwrap().trim_end_matches('/').to_owned()
+}
+
+fn get(address: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[test]
+fn a_running_server_is_shown_and_the_exit_code_says_whether_it_is_well() {
+    let endpoint = endpoint("status");
+    nebula(&["status", &endpoint]).assert_error(1, "nobody serves");
+    let server = serve(&["echo", "--endpoint", &endpoint, "--inline", "--slo", "10ms"]);
+    let mut client = client(&endpoint);
+    for _ in 0..500 {
+        client.call(b"hello").unwrap();
+    }
+    let shown = nebula(&["status", &endpoint, "--interval", "0ns", "--format", "json"]).assert_ok();
+    let row = json(&shown.stdout);
+    assert_eq!(shown.stdout.lines().count(), 1);
+    assert_eq!((&row["state"], &row["clients"], &row["workers"]), (&"serving".into(), &1.into(), &1.into()), "{row}");
+    assert_eq!(
+        (&row["served"], &row["offered"], &row["slo_ns"]),
+        (&500.into(), &500.into(), &10_000_000.into()),
+        "{row}"
+    );
+    assert!(
+        row["latency_ns"]["samples"].as_u64().unwrap() > 0 && row["latency_ns"]["p99"].as_f64().unwrap() > 0.0,
+        "{row}"
+    );
+    let picture = nebula(&["top", &endpoint, "--once", "--interval", "50ms"]).assert_ok().stdout;
+    for shown in [endpoint.as_str(), "offered", "p99", "queue", "buffer", "worker 0"] {
+        assert!(picture.contains(shown), "{shown} is not in:\n{picture}");
+    }
+    assert_eq!(end(server).code, Some(0));
+}
+
+#[test]
+fn a_server_over_udp_is_shown_by_its_metrics() {
+    let mut server = serve(&["echo", "--endpoint", "udp://127.0.0.1:0", "--inline", "--metrics", "127.0.0.1:0"]);
+    let address = metrics_of(&mut server);
+    nebula(&["status", "udp://127.0.0.1:7400"]).assert_error(2, "--metrics");
+    let row = json(&nebula(&["status", &format!("http://{address}"), "--format", "json"]).assert_ok().stdout);
+    assert_eq!(row["state"], "serving");
+    assert_eq!(get(&address, "/ready").0, 200);
+    let (code, text) = get(&address, "/metrics");
+    assert!(code == 200 && text.contains("# TYPE nebula_latency_seconds histogram"), "{text}");
+    let (code, page) = get(&address, "/");
+    assert!(code == 200 && page.contains("uPlot"), "{page}");
+    assert_eq!(end(server).code, Some(0));
+}
+
+/// What becomes of the RPCs of a client that asks for as long as there is a server.
+#[derive(Debug, Default)]
+struct Ends {
+    sent: u64,
+    replied: u64,
+    nacked: u64,
+    gone: u64,
+}
+
+fn ask_until_gone(endpoint: &str, replied: &AtomicU64) -> Ends {
+    let (mut client, mut ends) = (client(endpoint), Ends::default());
+    while ends.gone == 0 || ends.sent > ends.replied + ends.nacked + ends.gone {
+        if ends.gone == 0 && client.submit(&[7; 64]).is_ok() {
+            ends.sent += 1;
+        }
+        while let Some(done) = client.poll() {
+            match done.result {
+                Ok(_) => {
+                    ends.replied += 1;
+                    replied.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(CallError::Nack { .. }) => ends.nacked += 1,
+                Err(CallError::ServerGone) => ends.gone += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    ends
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "waited too long for {what}");
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn sigterm_under_load_loses_nothing_that_was_taken_in_and_ends_with_0() {
+    let endpoint = endpoint("drain");
+    let server = serve(&["echo", "--endpoint", &endpoint, "--work", "2us", "--workers", "2", "--format", "json"]);
+    let replied = Arc::new(AtomicU64::new(0));
+    let clients: Vec<_> = (0..2)
+        .map(|_| {
+            let (endpoint, replied) = (endpoint.clone(), replied.clone());
+            std::thread::spawn(move || ask_until_gone(&endpoint, &replied))
+        })
+        .collect();
+    wait_until("replies", || replied.load(Ordering::Relaxed) > 1000);
+    let ended = end(server);
+    let ends: Vec<Ends> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let served = json(ended.stdout.lines().last().unwrap())["served"].as_u64().unwrap();
+    // Every RPC that was executed was answered: what its client was told is unknown was not.
+    assert_eq!(served, ends.iter().map(|ends| ends.replied).sum::<u64>(), "{ends:?}");
+    assert!(ended.stderr.contains("draining") && ended.stderr.contains("stopped"), "{ended:?}");
+}
+
+#[test]
+fn a_handler_that_does_not_end_keeps_the_server_no_longer_than_it_may() {
+    let endpoint = endpoint("stuck");
+    let server = serve(&["echo", "--endpoint", &endpoint, "--work", "60s", "--slo", "100s", "--drain-timeout", "50ms"]);
+    let mut client = client(&endpoint);
+    client.submit(b"never answered").unwrap();
+    let reader = nebula::Observer::connect(&endpoint).unwrap();
+    wait_until("the handler", || reader.status().read().dispatched > 0);
+    let ended = end(server);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("1 RPCs were not answered within --drain-timeout 50ms"), "{ended:?}");
+    let mut told = None;
+    wait_until("the client to be told", || {
+        told = client.poll().map(|done| done.result.map(drop));
+        told.is_some()
+    });
+    assert_eq!(told, Some(Err(CallError::ServerGone)));
+}
+
+#[test]
+fn a_server_that_is_replaced_at_its_endpoint_loses_the_rpcs_in_flight_at_most() {
+    let endpoint = endpoint("restart");
+    let words = ["echo", "--endpoint", endpoint.as_str(), "--inline", "--slo", "100ms"];
+    let first = serve(&words);
+    let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (asked_to_stop, counted, at) = (stop.clone(), calls.clone(), endpoint.clone());
+    // One call at a time: at most one is in flight when the server goes.
+    let caller = std::thread::spawn(move || {
+        let (mut client, mut unknown) = (client(&at), 0);
+        while !asked_to_stop.load(Ordering::Relaxed) {
+            match client.call(b"hello").map(drop) {
+                Ok(()) => drop(counted.fetch_add(1, Ordering::Relaxed)),
+                Err(error) => {
+                    // Told in either case: that it was refused, or that nobody knows.
+                    assert!(
+                        matches!(error, CallError::Nack { .. } | CallError::NotSent(_) | CallError::ServerGone),
+                        "{error}"
+                    );
+                    unknown += u32::from(error == CallError::ServerGone);
+                    wait_until("the next server", || {
+                        let config = ClientConfig::default().retry(RetryPolicy::GiveUp);
+                        Client::connect_with(at.as_str(), config).map(|next| client = next).is_ok()
+                    });
+                }
+            }
+        }
+        unknown
+    });
+    wait_until("calls", || calls.load(Ordering::Relaxed) > 10);
+    assert_eq!(end(first).code, Some(0));
+    let second = serve(&words);
+    let before = calls.load(Ordering::Relaxed);
+    wait_until("calls to the next server", || calls.load(Ordering::Relaxed) > before + 10);
+    stop.store(true, Ordering::Relaxed);
+    let unknown = caller.join().unwrap();
+    assert!(unknown <= 1, "{unknown} calls of which nobody knows what became of them");
+    assert_eq!(end(second).code, Some(0));
+}
+
+#[test]
+fn the_service_manager_is_told_when_the_server_is_ready_and_when_it_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let hear = || {
+        let mut bytes = [0; 1024];
+        let read = socket.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..read]).into_owned()
+    };
+    let endpoint = endpoint("notify");
+    let notify = [("NOTIFY_SOCKET", path.to_str().unwrap())];
+    let server = serve_with(&["echo", "--endpoint", &endpoint, "--inline"], &notify);
+    assert!(hear().starts_with(&format!("READY=1\nSTATUS=serving {endpoint}")));
+    signal(&server, Signal::TERM);
+    assert!(hear().starts_with("STOPPING=1"));
+    assert_eq!(wait(server).code, Some(0));
+}
+
+#[test]
+fn a_flag_comes_before_the_file_and_the_file_before_the_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("echo.toml");
+    let endpoint = endpoint("config");
+    std::fs::write(&path, format!("service = 'echo'\nendpoint = '{endpoint}'\nworkers = 2\nslo = '5ms'\n")).unwrap();
+    let file = path.to_str().unwrap();
+    let checked = nebula(&["config", "check", file, "--format", "json"]).assert_ok();
+    let rows: Vec<Value> = checked.stdout.lines().map(json).collect();
+    let setting = |name: &str| rows.iter().find(|row| row["setting"] == name).unwrap();
+    assert_eq!((&setting("workers")["value"], &setting("workers")["from"]), (&"2".into(), &"file".into()));
+    assert_eq!((&setting("engines")["value"], &setting("engines")["from"]), (&"1".into(), &"default".into()));
+    let server = serve(&["echo", "--config", file, "--workers=3"]);
+    let row = json(&nebula(&["status", &endpoint, "--interval", "0ns", "--format", "json"]).assert_ok().stdout);
+    assert_eq!((&row["workers"], &row["slo_ns"]), (&3.into(), &5_000_000.into()), "{row}");
+    assert_eq!(end(server).code, Some(0));
+}
+
+#[test]
+fn a_file_that_is_wrong_is_told_in_one_line_before_anything_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kv.toml");
+    let file = path.to_str().unwrap();
+    for (text, said) in [
+        ("wokers = 2", "wokers: no such setting: did you mean workers?"),
+        ("workers = 'many'", "invalid value 'many'"),
+        ("workers", "TOML parse error"),
+        ("service = 'chat'", "there is no nebula serve chat"),
+        ("spin = true\nblock = true", "cannot be used with"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        nebula(&["config", "check", file]).assert_error(2, said);
+    }
+    std::fs::write(&path, "service = 'echo'").unwrap();
+    nebula(&["serve", "kv", "--config", file]).assert_error(2, "the settings are of nebula serve echo");
+    nebula(&["serve", "kv", "--config", "no/such/file"]).assert_error(2, "cannot read no/such/file");
+}
+
+#[test]
+fn the_files_that_are_shipped_are_right() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+    nebula(&["config", "check", &format!("{root}/nebula-kv.toml")]).assert_ok();
+    let unit = std::fs::read_to_string(format!("{root}/systemd/nebula-kv.service")).unwrap();
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    assert_eq!(start, "/usr/bin/nebula serve kv --config /etc/nebula/kv.toml");
+    assert!(unit.lines().any(|line| line == "Type=notify"), "{unit}");
+}
+
+#[test]
+fn a_load_on_an_echo_is_answered_and_compared() {
+    let endpoint = endpoint("echo");
+    let server = serve(&["echo", "--endpoint", &endpoint, "--inline", "--slo", "100ms"]);
+    let words = ["load", "echo", "--endpoint", &endpoint, "--rate", "20k", "--bytes", "100", "--duration", "300ms"];
+    let row = json(&nebula(&[&words[..], &["--warm-up", "100ms", "--format", "json"]].concat()).assert_ok().stdout);
+    assert!(row["replied"].as_u64().unwrap() > 3000, "{row}");
+    assert_eq!((&row["lost"], &row["not_found"]), (&0.into(), &0.into()), "{row}");
+    assert_eq!(end(server).code, Some(0));
+}
+
+#[test]
+fn a_server_is_sized_by_its_own_load() {
+    let endpoint = endpoint("size");
+    let server = serve(&["echo", "--endpoint", &endpoint, "--inline", "--work", "5us", "--slo", "20ms"]);
+    let stop = Arc::new(AtomicBool::new(false));
+    let (asked_to_stop, at) = (stop.clone(), endpoint.clone());
+    let caller = std::thread::spawn(move || {
+        let mut client = client(&at);
+        while !asked_to_stop.load(Ordering::Relaxed) {
+            while client.outstanding() < 8 && client.submit(b"hello").is_ok() {}
+            while let Some(done) = client.poll() {
+                done.result.unwrap();
+            }
+            // The server may be waiting for this core.
+            std::thread::yield_now();
+        }
+    });
+    let words =
+        ["size", "--from", &endpoint, "--over", "3s", "--rpcs", "5k", "--replications", "2", "--format", "json"];
+    let answer = nebula(&words);
+    stop.store(true, Ordering::Relaxed);
+    caller.join().unwrap();
+    let answer = answer.assert_ok();
+    let running = json(answer.stdout.lines().next().unwrap());
+    assert_eq!((&running["scenario"], &running["cores"]), (&"running".into(), &1.into()), "{running}");
+    assert!(running["service_ns_mean"].as_f64().unwrap() > 4_500.0, "{running}");
+    for field in ["load", "rate_rps", "latency_ns_p99", "nack_share", "measured_latency_ns_p99", "buffer_bytes"] {
+        assert!(running[field].is_number(), "{field}: {running}");
+    }
+    assert!(json(answer.stdout.lines().nth(1).unwrap())["cores"].as_u64().unwrap() >= 1);
+    assert_eq!(end(server).code, Some(0));
+}

@@ -1,0 +1,249 @@
+//! A worker's end of the status page: it samples one RPC in 64, and counts in memory that only it writes.
+//!
+//! RPCs are counted down to the next sample. The distance is random, 64 on average, so that no pattern of the load meets it: every RPC is as likely
+//! to be sampled, slow or fast. Only then the clock is read, before and behind the handler. Of RPCs that are served in one go, each took as long as
+//! the others.
+
+use super::histogram::bucket_of;
+use super::layout::{Kind, Layout, Sum, WORKER_WORDS, histogram_at};
+use super::sample::{self, RpcSample, latest_at, slow_at};
+use super::store::StoreCounters;
+use crate::net::Watch;
+use crate::rpc::service::Service;
+use nebula_nic::{Arrival, Run, Timestamp};
+use nebula_sys::shared::SharedMemory;
+use nebula_sys::sync::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// Distances between two samples are 1 to this, so half of it on average.
+const DISTANCE_MAX: u32 = 128;
+/// Samples between two looks at the service's own counters.
+const SAMPLES_PER_STORE: u64 = 16;
+/// Rests between two looks at them.
+const RESTS_PER_STORE: u32 = 64;
+/// A slow sample is one slower than all of late: by how much the bound falls with each sample, as a power of two.
+const SLOW_FADES: u32 = 10;
+
+/// One RPC of those that were served in one go, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    /// The first of them.
+    pub(crate) arrival: Arrival,
+    /// How many there were.
+    pub(crate) rpcs: u32,
+    /// From the number of one to that of the next.
+    pub(crate) step: u32,
+    pub(crate) given_ps: u64,
+    pub(crate) is_steered: bool,
+    pub(crate) begun_ps: u64,
+    pub(crate) ended_ps: u64,
+}
+
+/// A worker's meter.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    /// RPCs until the next sample, less one; below 0 when it is due.
+    left: i32,
+    distance: u32,
+    random: u32,
+    slow_ps: u64,
+    rests: u32,
+    watch: Watch,
+    /// The page, and where in it; none where nothing is measured.
+    page: Option<Page>,
+}
+
+#[derive(Debug)]
+struct Page {
+    memory: Arc<SharedMemory>,
+    at: usize,
+    /// Where the service's counters go, from the one worker that writes them.
+    store_at: Option<usize>,
+}
+
+/// A worker's words, which only its thread writes.
+#[derive(Clone, Copy)]
+struct Words<'a>(&'a [AtomicU64; WORKER_WORDS]);
+
+impl Words<'_> {
+    /// Adds to a word; what it is then.
+    #[inline(always)]
+    fn add(self, at: usize, value: u64) -> u64 {
+        let sum = self.0[at].load(Ordering::Relaxed).wrapping_add(value);
+        self.0[at].store(sum, Ordering::Relaxed);
+        sum
+    }
+
+    #[inline(always)]
+    fn count(self, kind: Kind, ps: u64) {
+        self.add(histogram_at(kind) + bucket_of(ps), 1);
+        self.add(kind.sum() as usize, ps);
+    }
+}
+
+impl Page {
+    /// The worker's words.
+    ///
+    /// # Panics
+    ///
+    /// Never: the page was laid out for the worker.
+    #[inline(always)]
+    fn words(&self) -> Words<'_> {
+        Words(self.memory.words()[self.at..].first_chunk().expect("the page has room for every worker"))
+    }
+
+    fn put_store(&self, counters: Option<StoreCounters>) {
+        if let (Some(at), Some(counters)) = (self.store_at, counters) {
+            let words = &self.memory.words()[at..];
+            for (word, value) in words.iter().zip(counters.to_words()) {
+                word.store(value, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Meter {
+    /// The meter of worker `worker` of all, which `engine` gives RPCs to.
+    pub(crate) fn new(
+        memory: Arc<SharedMemory>,
+        layout: Layout,
+        (engine, worker): (usize, usize),
+        watch: &Watch,
+    ) -> Self {
+        let store_at = (worker == 0).then(|| layout.store_at());
+        let page = Page { memory, at: layout.worker_at(worker), store_at };
+        page.words().0[Sum::Engine as usize].store(engine as u64, Ordering::Relaxed);
+        // Any seed but 0; that of the worker, so that workers do not sample in step.
+        let random = u32::try_from(worker).unwrap_or(0).wrapping_mul(0x9E37_79B9) | 1;
+        Self { page: Some(page), ..Self::off(random, watch) }
+    }
+
+    /// A meter that measures nothing.
+    pub(crate) fn none(watch: &Watch) -> Self {
+        Self { left: i32::MAX, ..Self::off(1, watch) }
+    }
+
+    fn off(random: u32, watch: &Watch) -> Self {
+        Self { left: 0, distance: 1, random, slow_ps: 0, rests: 0, watch: watch.clone(), page: None }
+    }
+
+    /// Counts `rpcs` RPCs, at most a burst; whether one of them is to be sampled.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn is_due(&mut self, rpcs: u32) -> bool {
+        self.left = self.left.wrapping_sub_unsigned(rpcs);
+        self.left < 0
+    }
+
+    /// When it is.
+    #[inline(always)]
+    pub(crate) fn now_ps(&self) -> u64 {
+        self.watch.now_ps()
+    }
+
+    /// Samples RPCs of a run that began at `begun_ps` and has ended; `arrival` is the first one's.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn sample_run(&mut self, run: &Run, arrival: Arrival, begun_ps: u64) {
+        let (given_ps, ended_ps) = (begun_ps, self.now_ps());
+        let (rpcs, step) = (run.rpcs, run.burst.step);
+        self.sample(Served { arrival, rpcs, step, given_ps, is_steered: false, begun_ps, ended_ps });
+    }
+
+    /// Samples the RPCs that are due, among those served last.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn sample(&mut self, served: Served) {
+        let each_ps = match served.rpcs {
+            0 | 1 => served.ended_ps.saturating_sub(served.begun_ps),
+            rpcs => served.ended_ps.saturating_sub(served.begun_ps) / u64::from(rpcs),
+        };
+        // How many RPCs of these came before the sampled one.
+        let mut before = u32::try_from(self.left.wrapping_add_unsigned(served.rpcs)).unwrap_or(0);
+        while self.left < 0 {
+            let Some(page) = &self.page else {
+                self.left = i32::MAX;
+                return;
+            };
+            let words = page.words();
+            words.add(Sum::Served as usize, self.distance.into());
+            words.add(Sum::BusyPs as usize, each_ps * u64::from(self.distance));
+            self.slow_ps = count(words, &served, (each_ps, before), self.slow_ps);
+            self.distance = self.draw();
+            self.left = self.left.wrapping_add_unsigned(self.distance);
+            before += self.distance;
+        }
+    }
+
+    /// The next distance: xorshift.
+    fn draw(&mut self) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.random % DISTANCE_MAX + 1
+    }
+
+    /// Writes down what the service counts, once in a while; called behind [`sample`](Self::sample).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_store(&self, service: &dyn Service) {
+        if let Some(page) = self.page.as_ref().filter(|page| page.store_at.is_some()) {
+            let samples = page.words().0[Sum::Sampled as usize].load(Ordering::Relaxed);
+            if samples.is_multiple_of(SAMPLES_PER_STORE) {
+                page.put_store(service.store());
+            }
+        }
+    }
+
+    /// The worker is about to rest: writes down what the service counts, once in a while.
+    pub(crate) fn note_rest(&mut self, service: &dyn Service) {
+        self.rests = self.rests.wrapping_add(1);
+        if let Some(page) = self.page.as_ref().filter(|_| self.rests.is_multiple_of(RESTS_PER_STORE)) {
+            page.put_store(service.store());
+        }
+    }
+
+    /// The same at the end.
+    pub(crate) fn note_end(&self, service: &dyn Service) {
+        self.page.iter().for_each(|page| page.put_store(service.store()));
+    }
+}
+
+/// Writes a sample, which began `before` RPCs behind the first; as slow as one has to be to count as slow is returned.
+fn count(words: Words<'_>, served: &Served, (each_ps, before): (u64, u32), slow_ps: u64) -> u64 {
+    let Arrival { mut rpc, bytes, arrived, .. } = served.arrival;
+    rpc.tid.0 = rpc.tid.0.wrapping_add(before.wrapping_mul(served.step));
+    let sample = RpcSample {
+        rpc,
+        worker: 0,
+        bytes,
+        run: served.rpcs,
+        arrived_ps: arrived.as_ps(),
+        given_ps: served.given_ps,
+        is_steered: served.is_steered,
+        begun_ps: served.begun_ps + each_ps * u64::from(before),
+        ended_ps: served.ended_ps,
+    };
+    let latency_ps = sample.latency().as_ps();
+    words.count(Kind::Latency, latency_ps);
+    words.count(Kind::Waiting, sample.waiting().as_ps());
+    words.count(Kind::Service, each_ps);
+    let number = words.add(Sum::Sampled as usize, 1);
+    sample::write(words.0, latest_at(number), number, sample);
+    let faded_ps = slow_ps - (slow_ps >> SLOW_FADES);
+    if latency_ps <= faded_ps {
+        return faded_ps;
+    }
+    let slow = words.add(Sum::Slow as usize, 1);
+    sample::write(words.0, slow_at(slow), number, sample);
+    latency_ps
+}
+
+impl Served {
+    /// An RPC that was served alone.
+    pub(crate) fn one(arrival: Arrival, given: Timestamp, is_steered: bool, begun_ps: u64, ended_ps: u64) -> Self {
+        // One that a worker has come for itself was not given before.
+        let given_ps = if given == Timestamp::ZERO { begun_ps } else { given.as_ps() };
+        Self { arrival, rpcs: 1, step: 0, given_ps, is_steered, begun_ps, ended_ps }
+    }
+}

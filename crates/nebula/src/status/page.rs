@@ -1,0 +1,131 @@
+//! The engine's end of the status page: it writes its counters after a number of turns, and when it becomes idle.
+
+use super::layout::{Field, Layout, gap_word};
+use nebula_nic::{Backend, Migrations, NackReason, Span};
+use nebula_sys::shared::SharedMemory;
+use nebula_sys::sync::Ordering;
+use std::sync::Arc;
+
+/// The server's end of the page.
+#[derive(Debug)]
+pub(crate) struct StatusPage {
+    memory: Arc<SharedMemory>,
+    layout: Layout,
+    /// Which engine's counters these are.
+    section: usize,
+    gaps: u64,
+}
+
+/// What the engine knows beside its back end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extra {
+    pub(crate) queue_bound: u32,
+    pub(crate) service: Span,
+    pub(crate) workers: u32,
+    pub(crate) clients: u32,
+    pub(crate) violations: u64,
+    pub(crate) stolen: u64,
+    pub(crate) steered: u64,
+    pub(crate) migrations: Migrations,
+    pub(crate) network: NetworkCounters,
+    pub(crate) queue_depth_recent: u32,
+    pub(crate) slots_used_recent: u32,
+    pub(crate) busy_ps: u64,
+    pub(crate) started_ticks: u64,
+    pub(crate) written_ticks: u64,
+    pub(crate) is_draining: bool,
+    pub(crate) is_inline: bool,
+    pub(crate) slo: Span,
+}
+
+/// What a transport counts on which packets come again, late or never.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NetworkCounters {
+    /// Packets of requests that had come before.
+    pub(crate) repeated: u64,
+    pub(crate) stale: u64,
+    pub(crate) expired: u64,
+    pub(crate) cancelled: u64,
+    /// Requests that were neither served nor answered for lack of time.
+    pub(crate) unanswered: u64,
+    /// Datagrams of which nothing was read, for the same reason.
+    pub(crate) unread: u64,
+    /// RPCs of several packets refused to keep room for those of one.
+    pub(crate) crowded: u64,
+}
+
+impl StatusPage {
+    /// The page of engine `section`.
+    pub(crate) fn new(memory: Arc<SharedMemory>, layout: Layout, section: usize) -> Self {
+        let page = Self { memory, layout, section, gaps: 0 };
+        page.memory.words()[Layout::WORD].store(layout.to_word(), Ordering::Relaxed);
+        page
+    }
+
+    fn put(&self, field: Field, value: u64) {
+        self.memory.words()[self.layout.engine_word(self.section, field)].store(value, Ordering::Relaxed);
+    }
+
+    /// Writes the counters.
+    pub(crate) fn publish(&self, backend: &Backend, extra: Extra) {
+        let counters = backend.counters();
+        let put = |field, value: u64| self.put(field, value);
+        put(Field::Packets, counters.packets);
+        put(Field::Completed, counters.completed);
+        put(Field::Dispatched, counters.dispatched);
+        put(Field::Freed, counters.freed);
+        put(Field::Abandoned, counters.abandoned);
+        put(Field::NackedBufferFull, counters.nacked(NackReason::BufferFull) + extra.network.crowded);
+        put(Field::NackedReassemblerFull, counters.nacked(NackReason::ReassemblerFull));
+        put(Field::NackedQueueBound, counters.nacked(NackReason::QueueBound));
+        put(Field::NackedTooLarge, counters.nacked(NackReason::TooLarge));
+        put(Field::Dropped, counters.dropped_total());
+        put(Field::Slots, u64::from(backend.config().slots));
+        put(Field::SlotsUsed, u64::from(backend.slots_used()));
+        put(Field::SlotsUsedMax, u64::from(backend.slots_used_max()));
+        put(Field::QueueDepth, u64::from(backend.queue_depth()));
+        put(Field::QueueDepthMax, u64::from(backend.queue_depth_max()));
+        put(Field::QueueBound, u64::from(extra.queue_bound));
+        put(Field::ServicePs, extra.service.as_ps());
+        put(Field::Workers, u64::from(extra.workers));
+        put(Field::Clients, u64::from(extra.clients));
+        put(Field::Violations, extra.violations);
+        put(Field::Stolen, extra.stolen);
+        put(Field::Steered, extra.steered);
+        put(Field::MigratedOut, extra.migrations.sent - extra.migrations.sent_back);
+        put(Field::MigratedIn, extra.migrations.adopted);
+        put(Field::Repeated, extra.network.repeated);
+        put(Field::Stale, extra.network.stale);
+        put(Field::Expired, extra.network.expired);
+        put(Field::Cancelled, extra.network.cancelled);
+        put(Field::Unanswered, extra.network.unanswered);
+        put(Field::Unread, extra.network.unread);
+        put(Field::QueueDepthRecent, u64::from(extra.queue_depth_recent));
+        put(Field::SlotsUsedRecent, u64::from(extra.slots_used_recent));
+        put(Field::Incomplete, u64::from(backend.incomplete()));
+        put(Field::ReassemblerEntries, u64::from(backend.config().reassembler_entries));
+        put(Field::EngineBusyPs, extra.busy_ps);
+        put(Field::StartedTicks, extra.started_ticks);
+        put(Field::WrittenTicks, extra.written_ticks);
+        put(Field::Draining, u64::from(extra.is_draining));
+        put(Field::SloPs, extra.slo.as_ps());
+        put(Field::Inline, u64::from(extra.is_inline));
+        if let Some(darc) = backend.darc() {
+            put(Field::DarcPlans, u64::from(darc.plans()));
+            put(Field::DarcGroups, darc.groups() as u64);
+        }
+    }
+
+    /// Adds a gap to the list; the oldest falls off. Of several engines the first one's gaps are listed.
+    pub(crate) fn add_gap(&mut self, from_ticks: u64, to_ticks: u64) {
+        if self.section > 0 {
+            return;
+        }
+        let at = gap_word(self.gaps);
+        self.memory.words()[at].store(from_ticks, Ordering::Relaxed);
+        self.memory.words()[at + 1].store(to_ticks, Ordering::Relaxed);
+        self.gaps += 1;
+        // Release: pairs with the Acquire of a reader's load; the entry is written before it counts.
+        self.memory.words()[Field::Gaps as usize].store(self.gaps, Ordering::Release);
+    }
+}

@@ -1,0 +1,216 @@
+//! The readers' end of the status page: it loads, and can do nothing else.
+
+use super::counters::Status;
+use super::histogram::Histogram;
+use super::layout::{Field, GAPS, Kind, Layout, Sum, gap_word, histogram_at};
+use super::sample::{self, RpcSample};
+use super::store::StoreCounters;
+use crate::server::PoolStatus;
+use nebula_nic::Span;
+use nebula_sys::clock::Clock;
+use nebula_sys::shared::ReadOnlyMemory;
+use std::sync::Arc;
+
+/// A pause in which the engine's thread did not run, in picoseconds of [`Clock::now_ps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The last time before the pause.
+    pub from_ps: u64,
+    /// The first time after the pause.
+    pub to_ps: u64,
+}
+
+/// What one worker has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreStatus {
+    /// The worker's number among all of the server.
+    pub worker: u16,
+    /// The engine that gives it RPCs.
+    pub engine: u16,
+    /// RPCs served, as of the latest sample: up to 128 fewer than there were.
+    pub served: u64,
+    /// What its handlers took, estimated from the samples.
+    pub busy: Span,
+    /// From an RPC's arrival to its end, of one RPC in 64.
+    pub latency: Histogram,
+    /// From an RPC's arrival to its beginning, of the same RPCs.
+    pub waiting: Histogram,
+    /// From an RPC's beginning to its end, of the same RPCs. Of RPCs that were served in one go it is their mean.
+    pub service: Histogram,
+}
+
+/// Reads a server's counters.
+#[derive(Clone, Debug)]
+pub struct StatusReader {
+    memory: Arc<ReadOnlyMemory>,
+    bytes: usize,
+}
+
+impl StatusReader {
+    pub(crate) fn new(memory: ReadOnlyMemory, bytes: usize) -> Self {
+        Self { memory: Arc::new(memory), bytes }
+    }
+
+    /// That of the page; `None` while no engine has begun.
+    fn layout(&self) -> Option<Layout> {
+        Layout::from_word(self.memory.load(Layout::WORD)?, self.bytes)
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        self.memory.load(at).unwrap_or(0)
+    }
+
+    /// Of several engines: the sum of counters, and the largest or the least of other values.
+    fn get(&self, layout: Layout, field: Field) -> u64 {
+        let each = (0..usize::from(layout.engines)).map(|engine| self.word(layout.engine_word(engine, field)));
+        match field {
+            Field::QueueDepthMax | Field::QueueBound | Field::ServicePs | Field::WrittenTicks | Field::SloPs => {
+                each.max().unwrap_or(0)
+            }
+            Field::StartedTicks | Field::Draining | Field::Inline => each.min().unwrap_or(0),
+            _ => each.sum(),
+        }
+    }
+
+    /// The counters as the server last wrote them: at most some thousand RPCs ago, or when it last became idle.
+    #[must_use]
+    pub fn read(&self) -> Status {
+        let Some(layout) = self.layout() else { return Status::default() };
+        let get = |field| self.get(layout, field);
+        Status {
+            packets: get(Field::Packets),
+            completed: get(Field::Completed),
+            dispatched: get(Field::Dispatched),
+            freed: get(Field::Freed),
+            abandoned: get(Field::Abandoned),
+            nacked_buffer_full: get(Field::NackedBufferFull),
+            nacked_reassembler_full: get(Field::NackedReassemblerFull),
+            nacked_queue_bound: get(Field::NackedQueueBound),
+            nacked_too_large: get(Field::NackedTooLarge),
+            dropped: get(Field::Dropped),
+            slots: get(Field::Slots),
+            slots_used: get(Field::SlotsUsed),
+            slots_used_max: get(Field::SlotsUsedMax),
+            queue_depth: get(Field::QueueDepth),
+            queue_depth_max: get(Field::QueueDepthMax),
+            queue_bound: get(Field::QueueBound),
+            service: Span::from_ps(get(Field::ServicePs)),
+            workers: get(Field::Workers),
+            clients: get(Field::Clients),
+            violations: get(Field::Violations),
+            stolen: get(Field::Stolen),
+            steered: get(Field::Steered),
+            migrated_out: get(Field::MigratedOut),
+            migrated_in: get(Field::MigratedIn),
+            repeated: get(Field::Repeated),
+            nacked_stale: get(Field::Stale),
+            nacked_expired: get(Field::Expired),
+            cancelled: get(Field::Cancelled),
+            unanswered: get(Field::Unanswered),
+            unread: get(Field::Unread),
+            queue_depth_recent: get(Field::QueueDepthRecent),
+            slots_used_recent: get(Field::SlotsUsedRecent),
+            incomplete: get(Field::Incomplete),
+            reassembler_entries: get(Field::ReassemblerEntries),
+            engine_busy: Span::from_ps(get(Field::EngineBusyPs)),
+            engines: layout.engines.into(),
+            darc_plans: get(Field::DarcPlans),
+            darc_groups: get(Field::DarcGroups),
+            started_ticks: get(Field::StartedTicks),
+            written_ticks: get(Field::WrittenTicks),
+            is_draining: get(Field::Draining) > 0,
+            is_inline: get(Field::Inline) > 0,
+            slo: Span::from_ps(get(Field::SloPs)),
+        }
+    }
+
+    /// What each worker has done.
+    #[must_use]
+    pub fn cores(&self) -> Vec<CoreStatus> {
+        let Some(layout) = self.layout() else { return Vec::new() };
+        (0..layout.workers).map(|worker| self.core(layout, worker)).collect()
+    }
+
+    fn core(&self, layout: Layout, worker: u16) -> CoreStatus {
+        let at = layout.worker_at(worker.into());
+        let sum = |sum: Sum| self.word(at + sum as usize);
+        let histogram =
+            |kind: Kind| Histogram::read(sum(kind.sum()), |bucket| self.word(at + histogram_at(kind) + bucket));
+        CoreStatus {
+            worker,
+            engine: u16::try_from(sum(Sum::Engine)).unwrap_or(0),
+            served: sum(Sum::Served),
+            busy: Span::from_ps(sum(Sum::BusyPs)),
+            latency: histogram(Kind::Latency),
+            waiting: histogram(Kind::Waiting),
+            service: histogram(Kind::Service),
+        }
+    }
+
+    /// The latency of all workers' RPCs, from arrival to end, of one RPC in 64.
+    #[must_use]
+    pub fn latency(&self) -> Histogram {
+        self.merged(|core| &core.latency)
+    }
+
+    /// The service time of all workers' RPCs, of one RPC in 64.
+    #[must_use]
+    pub fn service(&self) -> Histogram {
+        self.merged(|core| &core.service)
+    }
+
+    fn merged(&self, of: fn(&CoreStatus) -> &Histogram) -> Histogram {
+        self.cores().iter().fold(Histogram::default(), |mut merged, core| {
+            merged.merge(of(core));
+            merged
+        })
+    }
+
+    /// Some RPCs of late, the slowest first: of each worker the latest that were sampled, and the slowest of some thousand samples.
+    #[must_use]
+    pub fn samples(&self) -> Vec<RpcSample> {
+        let Some(layout) = self.layout() else { return Vec::new() };
+        let of = |worker: u16| {
+            let at = layout.worker_at(worker.into());
+            sample::read(worker, move |word| self.memory.load(at + word))
+        };
+        let mut samples: Vec<RpcSample> = (0..layout.workers).flat_map(of).collect();
+        samples.sort_by_key(|sample| (std::cmp::Reverse(sample.latency()), sample.ended_ps, sample.rpc));
+        samples.dedup();
+        samples
+    }
+
+    /// What the service says of what it stores; `None` where it stores nothing, or has not been asked yet.
+    #[must_use]
+    pub fn store(&self) -> Option<StoreCounters> {
+        let at = self.layout()?.store_at();
+        StoreCounters::from_words(|word| self.word(at + word))
+    }
+
+    /// The counters of the pool, where long RPCs are handed to one.
+    #[must_use]
+    pub fn pool(&self) -> Option<PoolStatus> {
+        let at = self.layout()?.pool_at();
+        PoolStatus::from_words(|word| self.word(at + word))
+    }
+
+    /// The number of gaps so far.
+    #[must_use]
+    pub fn gaps_seen(&self) -> u64 {
+        self.memory.load(Field::Gaps as usize).unwrap_or(0)
+    }
+
+    /// The gaps from number `since` on, oldest first, as far as the page still lists them: the latest 4,095.
+    #[must_use]
+    pub fn gaps(&self, since: u64, clock: Clock) -> Vec<Gap> {
+        let seen = self.gaps_seen();
+        let oldest = seen.saturating_sub(GAPS as u64 - 1);
+        (since.max(oldest)..seen).filter_map(|number| self.gap(number, clock)).collect()
+    }
+
+    fn gap(&self, number: u64, clock: Clock) -> Option<Gap> {
+        let at = gap_word(number);
+        let (from, to) = (self.memory.load(at)?, self.memory.load(at + 1)?);
+        (from < to).then(|| Gap { from_ps: clock.at_ps(from), to_ps: clock.at_ps(to) })
+    }
+}

@@ -1,0 +1,98 @@
+//! Counters of what a service stores, and of the pool: neither is the engine's, so each is written by whom it belongs to.
+
+use super::layout::Layout;
+use crate::server::PoolStatus;
+use nebula_sys::shared::SharedMemory;
+use nebula_sys::sync::Ordering;
+use std::sync::Arc;
+
+/// Where the pool writes its counters: always by who has its lock.
+#[derive(Debug)]
+pub(crate) struct PoolPage {
+    memory: Arc<SharedMemory>,
+    at: usize,
+}
+
+impl PoolPage {
+    pub(crate) fn new(memory: Arc<SharedMemory>, layout: Layout) -> Self {
+        Self { memory, at: layout.pool_at() }
+    }
+
+    pub(crate) fn put(&self, status: &PoolStatus) {
+        for (word, value) in self.memory.words()[self.at..].iter().zip(status.to_words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a service says of what it stores, in [`Service::store`](crate::Service::store). What a service does not count stays 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounters {
+    /// Lookups that found an item.
+    pub hits: u64,
+    /// Lookups that found none.
+    pub misses: u64,
+    /// Items stored, whether new or over others.
+    pub sets: u64,
+    /// Items taken away by their users.
+    pub deletes: u64,
+    /// Items that made room for others.
+    pub evictions: u64,
+    /// Items whose time was over.
+    pub expired: u64,
+    /// Items that there are.
+    pub items: u64,
+    /// Memory in use, in bytes.
+    pub bytes_used: u64,
+    /// Memory that there is for items, in bytes.
+    pub bytes_max: u64,
+}
+
+const WORDS: usize = 10;
+
+impl StoreCounters {
+    pub(super) fn to_words(self) -> [u64; WORDS] {
+        let Self { hits, misses, sets, deletes, evictions, expired, items, bytes_used, bytes_max } = self;
+        // The first word says that there are any.
+        [1, hits, misses, sets, deletes, evictions, expired, items, bytes_used, bytes_max]
+    }
+
+    pub(super) fn from_words(word: impl Fn(usize) -> u64) -> Option<Self> {
+        (word(0) == 1).then(|| Self {
+            hits: word(1),
+            misses: word(2),
+            sets: word(3),
+            deletes: word(4),
+            evictions: word(5),
+            expired: word(6),
+            items: word(7),
+            bytes_used: word(8),
+            bytes_max: word(9),
+        })
+    }
+}
+
+const _: () = assert!(WORDS <= super::layout::POOL_WORDS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_store_says_survives_the_page_and_nothing_said_is_nothing() {
+        let said = StoreCounters {
+            hits: 1,
+            misses: 2,
+            sets: 3,
+            deletes: 4,
+            evictions: 5,
+            expired: 6,
+            items: 7,
+            bytes_used: 8,
+            bytes_max: 9,
+        };
+        let words = said.to_words();
+        assert_eq!(StoreCounters::from_words(|at| words[at]), Some(said));
+        assert_eq!(StoreCounters::from_words(|_| 0), None);
+    }
+}
