@@ -16,12 +16,14 @@ mod client;
 mod connect;
 mod exchange;
 mod live;
+mod memcached;
 mod plan;
 mod preload;
 mod run;
 mod search;
 
 pub(crate) use live::Progress;
+pub(crate) use memcached::Memcached;
 pub(crate) use plan::LoadPlan;
 pub(crate) use preload::preload;
 pub(crate) use run::{LoadOutcome, run};

@@ -7,6 +7,7 @@ use nebula_nic::{Span, Timestamp};
 use nebula_workload::{Arrivals, Keys, Length, Mix, Operation, Rate, Schedule, Seed, Workload};
 
 use super::exchange;
+use super::memcached::Memcached;
 use crate::flags::ServerList;
 use crate::output::Failure;
 
@@ -15,6 +16,8 @@ use crate::output::Failure;
 pub(crate) struct LoadPlan {
     /// The server to connect to, or several.
     pub(crate) endpoint: ServerList,
+    /// How the server is spoken to where it is one of memcached's protocol.
+    pub(crate) memcached: Option<Memcached>,
     /// Several servers: which of them gets an RPC.
     pub(crate) balance: Balance,
     /// RPCs per second, summed over all clients.
@@ -50,6 +53,7 @@ impl Default for LoadPlan {
     fn default() -> Self {
         Self {
             endpoint: (&Endpoint::Shm("kv".to_owned())).into(),
+            memcached: None,
             balance: Balance::KeyHash,
             rate: Rate::default(),
             duration: Span::from_secs(5),

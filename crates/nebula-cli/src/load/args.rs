@@ -10,7 +10,7 @@ use nebula_sys::affinity::allowed_cores;
 use nebula_workload::{Arrivals, Column, Keys, Mix, Op, Operation, Rate, Seed, TraceReader};
 
 use super::{rows, verdict};
-use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Probe, Progress, find_slo, preload, run};
+use crate::drive::{FoundSlo, LoadOutcome, LoadPlan, Memcached, Probe, Progress, find_slo, preload, run};
 use crate::flags::{Format, ServerList};
 use crate::output::{self, Failure, units};
 use crate::{flags, report, signal};
@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   nebula load kv --trace day.csv --preload --keys 100k
   nebula load kv --endpoint udp://192.0.2.7:7400 --key-file kv.key --rate 100k       another machine, over UDP
   nebula load kv --endpoint shm://a,shm://b --preload --rate 100k                    two servers, each with half of the keys
+  nebula load kv --protocol memcached --endpoint tcp://127.0.0.1:11211 --preload --keys 100k --rate 50k
   nebula load kv --rate 500k --report load.html                 also write a report with charts
 
 Every RPC that is due ends in one column: replied, NACKed, refused by the client because its slots or its window are full for longer than --patience (client full), lost \
@@ -37,6 +38,15 @@ pub(crate) struct Args {
     /// Endpoint of the server: shm://NAME or udp://ADDRESS:PORT; several with commas between them, or file://PATH with one a line
     #[arg(long, default_value = "shm://kv")]
     endpoint: ServerList,
+    /// What the server speaks; memcached: Nebula's `serve kv --memcached`, or any memcached server, at tcp://ADDRESS:PORT
+    #[arg(long, value_enum, default_value_t = Protocol::Nebula)]
+    protocol: Protocol,
+    /// Connections of each client, with --protocol memcached
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=16_384))]
+    connections: u16,
+    /// Requests of a connection that are under way at once at most, with --protocol memcached; those that are due go out together
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pipeline: u16,
     /// Which of several servers gets an RPC: key-hash, p2c, random, round-robin [default: key-hash, so that each has its keys]
     #[arg(long, value_name = "HOW")]
     balance: Option<Balance>,
@@ -105,6 +115,15 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Protocol {
+    /// Nebula's own
+    Nebula,
+    /// memcached's text protocol
+    Memcached,
+}
+
 fn slots(text: &str) -> Result<u32, String> {
     let slots = text.parse().ok().filter(|slots: &u32| slots.is_power_of_two() && (2..=1 << 16).contains(slots));
     slots.ok_or_else(|| format!("expected a power of two from 2 to 65536, not {text:?}"))
@@ -131,6 +150,8 @@ fn plan(args: &Args) -> Result<LoadPlan, Failure> {
     };
     let plan = LoadPlan {
         endpoint: args.endpoint.clone(),
+        memcached: (args.protocol == Protocol::Memcached)
+            .then_some(Memcached { connections: args.connections, pipeline: args.pipeline }),
         balance: args.balance.unwrap_or(Balance::KeyHash),
         rate: args.rate,
         duration: args.duration.unwrap_or(duration),
